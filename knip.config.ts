@@ -1,0 +1,13 @@
+import type { KnipConfig } from "knip";
+import { buildEntries } from "./scripts/entries.mjs";
+
+const programs = ["scripts/*.mjs", "examples/**/*.ts", "bench/**/*.ts"];
+
+const config: KnipConfig = {
+  entry: [...Object.values(buildEntries), ...programs],
+  project: ["src/**/*.ts", "test/**/*.ts", ...programs],
+  ignoreExportsUsedInFile: true,
+  ignoreDependencies: ["@arethetypeswrong/cli", "@biomejs/biome"], // run by their paths in scripts/
+};
+
+export default config;

@@ -1,0 +1,26 @@
+import { existsSync, readFileSync } from "node:fs";
+
+const root = new URL("../", import.meta.url);
+const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
+
+/** What package.json promises and a source exists for: `{ subpath: "testing", output: "testing/index" }`, … */
+export const publicEntries = Object.entries(manifest.exports)
+  .map(([subpath, file]) => ({ subpath: subpath === "." ? "index" : subpath.slice(2), output: outputOf(file) }))
+  .filter(isWritten);
+
+const commands = Object.values(manifest.bin)
+  .map((file) => ({ output: outputOf(file) }))
+  .filter(isWritten);
+
+/** Names under `dist/`, without an ending, and the source of each. */
+export const buildEntries = Object.fromEntries(
+  [...publicEntries, ...commands].map(({ output }) => [output, `src/${output}.ts`]),
+);
+
+function outputOf(file) {
+  return /dist\/(.*)\.js$/.exec(file)?.[1];
+}
+
+function isWritten({ output }) {
+  return output !== undefined && existsSync(new URL(`src/${output}.ts`, root));
+}

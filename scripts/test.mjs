@@ -1,0 +1,79 @@
+// What must hold before a change is kept. Arguments are for vitest, which then runs alone: `npm test -- src/turn`.
+import { spawn } from "node:child_process";
+import { globSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const EXAMPLE_MS = 60_000;
+
+const vitest = (...args) => node(["node_modules/vitest/vitest.mjs", "run", ...args], { stdio: "inherit" });
+
+const steps = {
+  "format and lint": () => node(["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings"]),
+  types: () => node(["node_modules/typescript/bin/tsc", "--noEmit"]),
+  tests: () => vitest(),
+  build: () => node(["node_modules/tsdown/dist/run.mjs"]),
+  "unused code": () => node(["node_modules/knip/bin/knip.js", "--no-config-hints"]),
+  package: checkPackage,
+  "public surface": () => node(["scripts/api.mjs"]),
+  examples: runExamples,
+};
+
+const chosen = process.argv.slice(2);
+if (chosen.length > 0) {
+  const { ok } = await vitest(...chosen);
+  process.exit(ok ? 0 : 1);
+}
+
+for (const [name, check] of Object.entries(steps)) {
+  const started = performance.now();
+  const { ok, output } = await check();
+  if (!ok) {
+    if (output) console.error(output.trimEnd());
+    console.error(`✗ ${name}`);
+    process.exit(1);
+  }
+  console.log(`✓ ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+}
+
+async function checkPackage() {
+  const folder = mkdtempSync(join(tmpdir(), "bowline-pack-"));
+  try {
+    const packed = await run("npm", ["pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", folder]);
+    if (!packed.ok) return packed;
+    const tarball = join(folder, globSync("*.tgz", { cwd: folder })[0]);
+    const linted = await node(["node_modules/publint/src/cli.js", tarball, "--strict"]);
+    if (!linted.ok) return linted;
+    return await node(["node_modules/@arethetypeswrong/cli/dist/index.js", tarball, "--profile", "esm-only"]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+// With plain node and no alias: `bowline` is then what package.json exports, as an embedder gets it.
+async function runExamples() {
+  const waiting = globSync(["examples/*.ts", "examples/*/*.ts"]).sort();
+  const failures = [];
+  const worker = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      const { ok, output } = await node(["--disable-warning=ExperimentalWarning", file], { timeout: EXAMPLE_MS });
+      if (!ok) failures.push(`${file} failed, or took more than ${EXAMPLE_MS / 1000} s:\n${output}`);
+    }
+  };
+  await Promise.all([worker(), worker()]);
+  return { ok: failures.length === 0, output: failures.join("\n") };
+}
+
+function node(args, options) {
+  return run(process.execPath, args, options);
+}
+
+function run(command, args, options) {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding("utf8").on("data", (text) => (output += text));
+  return new Promise((resolve) => {
+    child.on("error", (error) => resolve({ ok: false, output: error.message }));
+    child.on("close", (code) => resolve({ ok: code === 0, output }));
+  });
+}

@@ -1,0 +1,163 @@
+// Runs `node <arguments>` for the npm scripts, so that a fresh clone needs no set-up by hand: fetches a Node when the
+// running one is older than `engines` allows, and installs the packages of the lock file when they are not there.
+// This file and what it imports must run on any Node that npm runs on.
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { isatty } from "node:tty";
+import { fileURLToPath } from "node:url";
+
+const NODE_VERSION = "24.21.0";
+const PARENT_CHECK_MS = 200;
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const cache = join(root, ".node");
+const windows = process.platform === "win32";
+
+const node = isNewEnough(process.versions.node) ? process.execPath : fetchedNode();
+const lockKey = `${process.platform}-${process.arch} ${hashOf("package-lock.json")}`;
+process.env.PATH = dirname(node) + delimiter + process.env.PATH; // npm, too, runs under this Node once it is there.
+
+const missing = [];
+if (!existsSync(node)) missing.push({ name: `Node ${NODE_VERSION}`, make: fetchNode });
+if (installedKey() !== lockKey) missing.push({ name: "npm packages", make: installPackages });
+if (missing.length > 0) setUp();
+run();
+
+function isNewEnough(version) {
+  const [major, minor] = version.split(".").map(Number);
+  const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const [majorMin, minorMin] = engines.node.replace(">=", "").split(".").map(Number);
+  return major > majorMin || (major === majorMin && minor >= minorMin);
+}
+
+// The package for one platform, and not `node`: that one picks it in an install script, which npm may refuse to run.
+function nodePackage() {
+  const prefix = process.platform === "darwin" && process.arch === "arm64" ? "node-bin" : "node";
+  return `${prefix}-${windows ? "win" : process.platform}-${process.arch}`;
+}
+
+function fetchedNode(folder = join(cache, NODE_VERSION)) {
+  return join(folder, "node_modules", nodePackage(), "bin", windows ? "node.exe" : "node");
+}
+
+function installedKey() {
+  const stamp = join(root, "node_modules", ".installed");
+  return existsSync(stamp) ? readFileSync(stamp, "utf8") : undefined;
+}
+
+function hashOf(file) {
+  return createHash("sha256")
+    .update(readFileSync(join(root, file)))
+    .digest("hex");
+}
+
+// Each part is made in a folder of this process and renamed into place whole: a second set-up running at the same time,
+// or one that was killed, can leave nothing half made where it would be used.
+function setUp() {
+  process.stderr.write(`bowline: fetching ${missing.map((part) => part.name).join(" and ")} into this folder, once\n`);
+  removeLeftovers();
+  const workshop = join(cache, `making-${process.pid}`);
+  try {
+    for (const { make } of missing) {
+      mkdirSync(workshop, { recursive: true });
+      make(workshop);
+      rmSync(workshop, { recursive: true, force: true });
+    }
+  } catch (error) {
+    rmSync(workshop, { recursive: true, force: true });
+    process.stderr.write(`bowline: the set-up failed; run it again once this is mended.\n${error.message}\n`);
+    process.exit(1);
+  }
+}
+
+function fetchNode(workshop) {
+  writeFileSync(join(workshop, "package.json"), "{}");
+  npm(["install", "--no-save", `${nodePackage()}@${NODE_VERSION}`], workshop);
+  const tried = spawnSync(fetchedNode(workshop), ["--version"], { encoding: "utf8" });
+  if (tried.stdout?.trim() !== `v${NODE_VERSION}`) {
+    throw new Error(`The fetched Node does not run here. Install Node ${NODE_VERSION} yourself.`);
+  }
+  moveUnlessThere(workshop, join(cache, NODE_VERSION));
+}
+
+function installPackages(workshop) {
+  for (const file of ["package.json", "package-lock.json", ".npmrc"])
+    copyFileSync(join(root, file), join(workshop, file));
+  npm(["ci", "--include=dev"], workshop);
+  writeFileSync(join(workshop, "node_modules", ".installed"), lockKey);
+  if (installedKey() === lockKey) return;
+  const place = join(root, "node_modules");
+  if (existsSync(place)) moveUnlessThere(place, join(workshop, "replaced"));
+  moveUnlessThere(join(workshop, "node_modules"), place);
+}
+
+function npm(command, folder) {
+  const args = [...command, "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const ran = spawnSync("npm", args, {
+    cwd: folder,
+    shell: windows,
+    stdio: ["ignore", "pipe", "pipe"], // Nothing of the command's own input is read, nor its output mixed with npm's.
+    encoding: "utf8",
+  });
+  if (ran.status !== 0) throw ran.error ?? new Error(ran.stderr);
+}
+
+function moveUnlessThere(from, to) {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    // Another process was quicker, with the same result.
+    if (!["EEXIST", "ENOTEMPTY", "ENOENT"].includes(error.code) || !existsSync(to)) throw error;
+  }
+}
+
+function removeLeftovers() {
+  if (!existsSync(cache)) return;
+  for (const name of readdirSync(cache)) {
+    const pid = /^making-(\d+)$/.exec(name)?.[1];
+    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(cache, name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === "EPERM";
+  }
+}
+
+function run() {
+  const child = spawn(node, process.argv.slice(2), { stdio: "inherit" });
+  // A terminal sends Ctrl-C to the child as well, and npm repeats it to us: passing it on would count as a second one.
+  const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
+  for (const signal of ["SIGINT", "SIGQUIT"]) process.on(signal, () => inTerminal || child.kill(signal));
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  // The shell that npm puts between us dies of a signal without passing it on.
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    child.kill("SIGTERM");
+  }, PARENT_CHECK_MS);
+  child.on("error", (error) => {
+    process.stderr.write(`bowline: ${error.message}\n`);
+    process.exit(1);
+  });
+  child.on("exit", (code, signal) => {
+    if (signal === null) process.exit(code);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}

@@ -1,0 +1,68 @@
+import { RuntimeError } from "../model/errors.ts";
+import type { Tool } from "../model/tool.ts";
+import { type HookName, HOOK_NAMES, HOOKS, type Order, type Owned, type RowData } from "./hooks.ts";
+import { type Installed, setUp, type SetupContext } from "./plugin.ts";
+import { type Bound, HookRunner, ORDERS, type Probe } from "./run.ts";
+
+/** A session's plugins, composed: what runs, in which order, and what it adds. */
+export interface Composition {
+  readonly hooks: HookRunner;
+  /** In order of installation. */
+  readonly tools: readonly Owned<Tool>[];
+}
+
+const SLOT_HOOKS: ReadonlySet<string> = new Set(["protocolSession", "protocolDriver", "codeExecutor", "proseProjector"]);
+const KNOWN: readonly string[] = [...HOOK_NAMES, "tools"];
+
+export function compose(
+  plugins: readonly Installed[],
+  session: SetupContext<unknown, unknown, unknown>["session"],
+  makeTool: (plugin: Installed) => SetupContext<unknown, unknown, unknown>["tool"],
+  probe: Probe | undefined,
+): Composition {
+  const placed = new Map<HookName, { readonly bound: Bound; readonly order: Order }[]>();
+  const slots = new Map<HookName, Owned<unknown>>();
+  const tools: Owned<Tool>[] = [];
+  for (const plugin of plugins) {
+    const parts = setUp(plugin, session, makeTool(plugin));
+    for (const key of Object.keys(parts)) {
+      const part = parts[key];
+      if (part === undefined) continue;
+      if (!KNOWN.includes(key)) throw new RuntimeError("hook.unknown", { plugin: plugin.id, hook: key, known: KNOWN });
+      if (key === "tools") for (const tool of part as readonly Tool[]) tools.push({ plugin: plugin.id, value: tool });
+      else if (SLOT_HOOKS.has(key)) fill(slots, key as HookName, plugin.id, part);
+      else place(placed, key as HookName, plugin, part);
+    }
+  }
+  for (const hook of HOOK_NAMES) {
+    if ((HOOKS[hook] as RowData).isRequired === true && !slots.has(hook)) throw new RuntimeError("hook.missing", { hook });
+  }
+  return { hooks: new HookRunner(sorted(placed), slots, probe), tools };
+}
+
+function fill(slots: Map<HookName, Owned<unknown>>, hook: HookName, plugin: string, value: unknown): void {
+  const before = slots.get(hook);
+  if (before !== undefined) throw new RuntimeError("hook.exclusive", { hook, plugins: [before.plugin, plugin] });
+  slots.set(hook, { plugin, value });
+}
+
+function place(placed: Map<HookName, { bound: Bound; order: Order }[]>, hook: HookName, plugin: Installed, part: unknown): void {
+  const row: RowData = HOOKS[hook];
+  const list = placed.get(hook) ?? [];
+  for (const given of Array.isArray(part) ? part : [part]) {
+    const handler = (typeof given === "function" ? { run: given } : given) as { run?: unknown; order?: Order; deadlineMs?: number } | null;
+    if (typeof handler?.run !== "function") throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} is no function` });
+    if (handler.order !== undefined && !ORDERS.includes(handler.order)) throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `the order of ${hook} is not early, normal or late` });
+    list.push({
+      bound: { plugin, deadlineMs: handler.deadlineMs ?? row.deadlineMs, run: handler.run as Bound["run"] },
+      order: handler.order ?? plugin.order,
+    });
+  }
+  if (row.family === "single" && list.length > 1) {
+    throw new RuntimeError("hook.exclusive", { hook, plugins: list.map(({ bound }) => bound.plugin.id) });
+  }
+  placed.set(hook, list);
+}
+
+const sorted = (placed: ReadonlyMap<HookName, readonly { bound: Bound; order: Order }[]>): ReadonlyMap<HookName, readonly Bound[]> =>
+  new Map([...placed].map(([hook, list]) => [hook, ORDERS.flatMap((order) => list.filter((each) => each.order === order).map((each) => each.bound))]));

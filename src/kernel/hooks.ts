@@ -1,0 +1,238 @@
+import type { Json } from "../model/json.ts";
+import type { Draft, Message, Part } from "../model/message.ts";
+import type { ModelRequest, Reply } from "../model/request.ts";
+import type { SessionConfig } from "../model/config.ts";
+import type { TurnOutcome } from "../model/outcome.ts";
+import type { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.ts";
+import type { Usage } from "../model/usage.ts";
+import type { Awaitable } from "../model/json.ts";
+import type { SessionId, TurnId } from "../model/ids.ts";
+import type { DirectiveKind, DirectiveOf } from "./directive.ts";
+import type { PromptPart } from "./prompt.ts";
+import type { ServiceName, Services } from "./services.ts";
+import type { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.ts";
+
+/**
+ * How several answers become one: `observe` has none and runs concurrently; `transform` pipes; `collect` takes all, in
+ * order; `gate` lets the strictest win; `first` takes the first that is not empty; `single` has one owner.
+ */
+export type Family = "observe" | "transform" | "collect" | "gate" | "first" | "single";
+
+export type OnThrow =
+  | "fail-turn"
+  | "fail-call"
+  | "fail-build"
+  | "fail-compaction"
+  | "deny"
+  | "withhold"
+  | "retry"
+  | "skip"
+  | "issue"
+  | "trace"
+  | "show";
+
+export interface RowData {
+  readonly family: Family;
+  /** When, for people. */
+  readonly fires: string;
+  readonly onThrow: OnThrow;
+  readonly deadlineMs: number;
+  /** Whether the event's `state` can be changed, where the plugin has one. */
+  readonly state: "read" | "write";
+  /** Exactly these are in the event. */
+  readonly services: readonly ServiceName[];
+  /** Exactly these may be answered; the check at run time reads the same list. */
+  readonly directives?: readonly DirectiveKind[];
+  /** The answer may not be a promise. */
+  readonly isSync?: true;
+  /** Observers one by one. */
+  readonly inOrder?: true;
+  /** A slot that must be filled. */
+  readonly isRequired?: true;
+}
+
+interface HookTypes<Sees, Answer> {
+  readonly "~sees"?: Sees;
+  readonly "~answer"?: Answer;
+}
+const hook =
+  <Sees, Answer = never>() =>
+  <const Row extends RowData>(row: Row): Row & HookTypes<Sees, Answer> =>
+    row;
+
+/** What a turn sets out with, before its first model call. */
+export interface TurnContext {
+  /** The active frame and this turn's input. */
+  readonly messages: readonly Message[];
+  readonly prompt: readonly PromptPart[];
+}
+export interface TurnReport {
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+  readonly rounds: number;
+  /** What the turn adds to the conversation. */
+  readonly messages: readonly Message[];
+}
+export interface Chunk {
+  readonly kind: "text" | "reasoning";
+  readonly delta: string;
+}
+export interface ChunkAnswer {
+  /** What is shown and kept instead of the delta. */
+  readonly delta?: string;
+  /** Reasoning to show beside it. */
+  readonly reasoning?: string;
+  readonly events?: readonly { readonly name: string; readonly payload?: Json }[];
+  /** The reply ends here, with the text so far. */
+  readonly abort?: true;
+}
+export interface ReplyAnswer {
+  readonly parts: readonly Part[];
+  readonly events?: readonly { readonly name: string; readonly payload?: Json }[];
+}
+export interface CatalogEdit {
+  readonly tool: string;
+  readonly hide?: true;
+  readonly description?: string;
+}
+export type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
+export type LifecycleEvent =
+  | { readonly kind: "turnFinalized"; readonly report: TurnReport }
+  | { readonly kind: "turnPersisted"; readonly report: TurnReport; readonly revision: number }
+  | { readonly kind: "sessionRestored"; readonly isNew: boolean }
+  | { readonly kind: "sessionConfigChanged"; readonly previous: SessionConfig; readonly current: SessionConfig };
+
+const EMIT = ["emitEvent", "emitTrace"] as const;
+const READS = ["session", "catalog"] as const;
+
+/** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
+export const HOOKS = {
+  context: hook<{ readonly context: TurnContext }, TurnContext>()({
+    family: "transform", fires: "at the start of a turn", onThrow: "fail-turn", deadlineMs: 30_000, state: "write", services: READS,
+  }),
+  compact: hook<{ readonly messages: readonly Message[] }, readonly Draft[]>()({
+    family: "first", fires: "when the conversation must be compacted", onThrow: "fail-compaction", deadlineMs: 300_000, state: "write", services: READS,
+  }),
+  prompt: hook<object, PromptPart>()({
+    family: "collect", fires: "when the prompt is built", onThrow: "fail-turn", deadlineMs: 30_000, state: "read", services: READS,
+  }),
+  toolCatalog: hook<{ readonly tools: readonly ToolManifest[] }, CatalogEdit>()({
+    family: "collect", fires: "when the catalog is built", onThrow: "fail-build", deadlineMs: 1_000, state: "read", services: [], isSync: true,
+  }),
+  beforeTurn: hook<{ readonly input: Message }>()({
+    family: "collect", fires: "after `context`, before the first model call", onThrow: "fail-turn", deadlineMs: 30_000, state: "write", services: READS,
+    directives: ["abortTurn", "enqueueMessages", ...EMIT],
+  }),
+  checkpoint: hook<{ readonly at: "after-work" | "before-completion" }>()({
+    family: "collect", fires: "when work is done, and before the turn completes", onThrow: "fail-turn", deadlineMs: 30_000, state: "write", services: READS,
+    directives: ["abortTurn", "enqueueMessages", ...EMIT],
+  }),
+  afterTurn: hook<{ readonly report: TurnReport }>()({
+    family: "collect", fires: "when the turn is assembled, before its commit", onThrow: "fail-turn", deadlineMs: 30_000, state: "write", services: READS,
+    directives: ["enqueueMessages", ...EMIT],
+  }),
+  request: hook<{ readonly request: ModelRequest }, ModelRequest>()({
+    family: "transform", fires: "before each model call; the change is for this call only", onThrow: "fail-call", deadlineMs: 30_000, state: "read", services: READS,
+  }),
+  stream: hook<{ readonly chunk: Chunk }, ChunkAnswer>()({
+    family: "transform", fires: "for each delta of a reply", onThrow: "fail-call", deadlineMs: 5_000, state: "read", services: [],
+  }),
+  response: hook<{ readonly reply: Reply }, ReplyAnswer>()({
+    family: "transform", fires: "for each whole reply, after it is recorded; at least once, so derive and do not count", onThrow: "retry", deadlineMs: 30_000, state: "read", services: READS,
+  }),
+  streamFinished: hook<{ readonly reason: StreamEnd }>()({
+    family: "observe", fires: "when a stream ends, however it does", onThrow: "trace", deadlineMs: 5_000, state: "read", services: [], inOrder: true,
+  }),
+  beforeToolCall: hook<{ readonly call: ToolCall }>()({
+    family: "gate", fires: "for each resolved call, before its final arguments are validated", onThrow: "deny", deadlineMs: 30_000, state: "write", services: READS,
+    directives: ["abort", "deny", "ask", "shortCircuit", "replaceArgs", ...EMIT],
+  }),
+  afterToolCall: hook<{ readonly call: ToolCall; readonly output: ToolOutput }>()({
+    family: "gate", fires: "for each final result, in call order", onThrow: "withhold", deadlineMs: 30_000, state: "write", services: READS,
+    directives: ["abort", "deny", "replaceResult", "enqueueMessages", ...EMIT],
+  }),
+  projectResult: hook<{ readonly call: ToolCall; readonly output: ToolOutput }, readonly ResultPart[]>()({
+    family: "single", fires: "when a result is shown to the model", onThrow: "show", deadlineMs: 30_000, state: "read", services: READS,
+  }),
+  config: hook<{ readonly config: SessionConfig }, SessionConfig>()({
+    family: "transform", fires: "when the session's config really changed", onThrow: "skip", deadlineMs: 5_000, state: "read", services: READS,
+  }),
+  lifecycle: hook<{ readonly event: LifecycleEvent }>()({
+    family: "observe", fires: "when a turn is finalized or persisted, a session restored or reconfigured", onThrow: "issue", deadlineMs: 30_000, state: "read", services: READS,
+  }),
+  protocolSession: hook<never, ProtocolSession>()({
+    family: "single", fires: "see protocols", onThrow: "fail-build", deadlineMs: 5_000, state: "read", services: [], isRequired: true,
+  }),
+  protocolDriver: hook<never, ProtocolDriverSlot>()({
+    family: "single", fires: "see protocols", onThrow: "fail-build", deadlineMs: 5_000, state: "read", services: [], isRequired: true,
+  }),
+  codeExecutor: hook<never, CodeExecutor>()({
+    family: "single", fires: "see protocols", onThrow: "fail-build", deadlineMs: 5_000, state: "read", services: [],
+  }),
+  proseProjector: hook<never, ProseProjector>()({
+    family: "single", fires: "see protocols", onThrow: "fail-build", deadlineMs: 5_000, state: "read", services: [],
+  }),
+} as const satisfies { readonly [name: string]: RowData };
+
+type Rows = typeof HOOKS;
+export type HookName = keyof Rows;
+export const HOOK_NAMES: readonly HookName[] = Object.keys(HOOKS) as HookName[];
+
+export type SeesOf<N extends HookName> = Rows[N] extends HookTypes<infer Sees, any> ? Sees : never;
+export type AnswerOf<N extends HookName> = Rows[N] extends { readonly directives: readonly (infer K extends DirectiveKind)[] }
+  ? DirectiveOf<K>
+  : Rows[N] extends HookTypes<any, infer Answer>
+    ? Answer
+    : never;
+
+/** Slots hold a value; every other hook is a handler. */
+export type SlotName = { [N in HookName]: [SeesOf<N>] extends [never] ? N : never }[HookName];
+export type HandledName = Exclude<HookName, SlotName>;
+
+/** What every handler is told besides what its hook shows. */
+export interface Here {
+  readonly sessionId: SessionId;
+  /** Absent outside a turn. */
+  readonly turnId?: TurnId;
+  /** Aborts when the turn is cancelled, and at the handler's deadline. */
+  readonly signal: AbortSignal;
+}
+
+type StateFor<N extends HookName, S> = [S] extends [undefined]
+  ? object
+  : { readonly state: Rows[N]["state"] extends "write" ? StateCell<S> : StateView<S> };
+
+export type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Here & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
+
+type Many<A> = A | readonly A[];
+type Maybe<A, Sync> = Sync extends true ? A | void : Awaitable<A | void | undefined>;
+type SyncOf<N extends HookName> = Rows[N] extends { readonly isSync: true } ? true : false;
+export type HookAnswer<N extends HandledName> = Rows[N]["family"] extends "observe"
+  ? Awaitable<void>
+  : Rows[N]["family"] extends "collect" | "gate"
+    ? Maybe<Many<AnswerOf<N>>, SyncOf<N>>
+    : Rows[N]["family"] extends "single"
+      ? Awaitable<AnswerOf<N>>
+      : Maybe<AnswerOf<N>, SyncOf<N>>;
+
+/** Nothing returned means no opinion, in every family but `single`. */
+export type Handler<N extends HandledName, S = undefined> = (event: HookEvent<N, S>) => HookAnswer<N>;
+
+export type Order = "early" | "normal" | "late";
+export interface Placed<H> {
+  /** Wins over the plugin's own order. */
+  readonly order?: Order;
+  readonly deadlineMs?: number;
+  readonly run: H;
+}
+export type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
+
+export type Hooks<S = undefined> = {
+  readonly [N in HandledName]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> : Handlers<Handler<N, S>>;
+} & { readonly [N in SlotName]?: AnswerOf<N> };
+
+/** An answer knows whose it is. */
+export interface Owned<T> {
+  readonly plugin: string;
+  readonly value: T;
+}

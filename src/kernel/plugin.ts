@@ -1,0 +1,149 @@
+import { RuntimeError } from "../model/errors.ts";
+import type { SessionId } from "../model/ids.ts";
+import { describeThrown, isObject, type Awaitable, type Json } from "../model/json.ts";
+import { check, type InputOf, type OutputOf, type Schema, type ToolSchema } from "../model/schema.ts";
+import type { Tool, ToolSpec } from "../model/tool.ts";
+import type { Hooks, Order } from "./hooks.ts";
+
+type StateOf<S> = S extends Schema ? OutputOf<S> : undefined;
+type OptionsOf<O> = O extends Schema ? OutputOf<O> : undefined;
+
+export interface SetupContext<Options, Shared, S> {
+  readonly options: Options;
+  /** What `open` returned. */
+  readonly shared: Shared;
+  readonly session: { readonly id: SessionId; readonly parentId?: SessionId; readonly isRoot: boolean };
+  /** Makes a tool that knows the plugin's state. */
+  tool<I extends ToolSchema, O, Writes extends true | undefined = undefined>(spec: ToolSpec<I, O, S, Writes>): Tool<S>;
+}
+
+/** What a plugin adds to a session. */
+export type PluginParts<S = undefined> = Hooks<S> & { readonly tools?: readonly (Tool<S> | Tool)[] };
+
+/** A key that is no hook does not compile, and the compiler says which. */
+type NoOthers<Parts> = { readonly [K in Exclude<keyof Parts, keyof PluginParts>]: `\`${K & string}\` is not a hook` };
+
+export interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | undefined, Shared> {
+  readonly id: string;
+  readonly version?: string;
+  /** Then the order of installation; there are no numbers to outbid. */
+  readonly order?: Order;
+  readonly options?: O;
+  /** Must accept {}: that is the first state. The state must be JSON. */
+  readonly state?: S;
+  migrate?(state: Json, from: string): Json;
+  /** Once per runtime: connections, caches. */
+  open?(context: { readonly options: OptionsOf<O>; readonly signal: AbortSignal }): Awaitable<Shared>;
+  close?(shared: Shared): Awaitable<void>;
+  /** At every open of a session: cheap, synchronous, no I/O. */
+  setup(context: SetupContext<OptionsOf<O>, Shared, StateOf<S>>): Parts & NoOthers<Parts>;
+}
+
+const definition: unique symbol = Symbol.for("bowline.plugin");
+
+/** Installed with `createRuntime({ plugins })`. */
+export interface Plugin {
+  readonly id: string;
+  readonly version: string;
+  readonly [definition]: Definition;
+}
+export interface PluginFactory<In> extends Plugin {
+  (options: In): Plugin;
+}
+
+// Inside the kernel a plugin's types are gone: what it was given was checked when it was made.
+interface Definition {
+  readonly spec: PluginSpec<any, any, any, any>;
+  /** Undefined until given; then parsed. */
+  readonly options: unknown;
+}
+
+export function definePlugin<
+  Parts extends PluginParts<StateOf<S>>,
+  O extends Schema | undefined = undefined,
+  S extends Schema | undefined = undefined,
+  Shared = undefined,
+>(spec: PluginSpec<Parts, O, S, Shared>): PluginFactory<O extends Schema ? InputOf<O> : void> {
+  if (typeof spec.id !== "string" || !/^[\w.@/-]{1,128}$/.test(spec.id)) {
+    throw new RuntimeError("plugin.invalid", { plugin: String(spec.id), problem: "its id must be 1 to 128 of letters, digits and . _ - / @" });
+  }
+  if (typeof spec.setup !== "function") throw new RuntimeError("plugin.invalid", { plugin: spec.id, problem: "it has no setup function" });
+  const version = spec.version ?? "1";
+  const install = (given: unknown): Plugin => ({ id: spec.id, version, [definition]: { spec, options: parseOptions(spec, given) } });
+  const bare: Definition = { spec, options: undefined };
+  Object.defineProperties(install, {
+    id: { value: spec.id, enumerable: true },
+    version: { value: version, enumerable: true },
+    [definition]: { value: bare },
+  });
+  return install as PluginFactory<O extends Schema ? InputOf<O> : void>;
+}
+
+function parseOptions(spec: PluginSpec<unknown, any, any, any>, given: unknown): unknown {
+  if (spec.options === undefined) {
+    if (given !== undefined) throw new RuntimeError("plugin.options", { plugin: spec.id, problem: "it takes none" });
+    return undefined;
+  }
+  const result = check(spec.options as Schema, given ?? {}, `the options of plugin ${spec.id}`);
+  if (!result.ok) throw new RuntimeError("plugin.options", { plugin: spec.id, problem: result.problem });
+  return result.value;
+}
+
+/** A plugin whose `open` has run: shared by all sessions of a runtime. */
+export interface Installed {
+  readonly id: string;
+  readonly version: string;
+  readonly order: Order;
+  readonly spec: PluginSpec<any, any, any, any>;
+  readonly options: unknown;
+  readonly shared: unknown;
+}
+
+/** Checks the list, parses what was left to default, and opens each in order; a failure closes those already open. */
+export async function installPlugins(plugins: readonly Plugin[], signal: AbortSignal): Promise<readonly Installed[]> {
+  const installed: Installed[] = [];
+  const ids = new Set<string>();
+  for (const plugin of plugins) {
+    const made = (plugin as Partial<Plugin> | undefined)?.[definition];
+    if (made === undefined) throw new RuntimeError("plugin.invalid", { plugin: String((plugin as { id?: unknown } | undefined)?.id ?? plugin), problem: "it was not made with definePlugin" });
+    if (ids.has(plugin.id)) throw new RuntimeError("plugin.duplicate", { plugin: plugin.id });
+    ids.add(plugin.id);
+    if (made.options === undefined && made.spec.options !== undefined) parseOptions(made.spec, undefined);
+  }
+  for (const plugin of plugins) {
+    const { spec, options: given } = plugin[definition];
+    const options = given === undefined && spec.options !== undefined ? parseOptions(spec, undefined) : given;
+    try {
+      const shared = await spec.open?.({ options, signal });
+      installed.push({ id: plugin.id, version: plugin.version, order: spec.order ?? "normal", spec, options, shared });
+    } catch (error) {
+      await closePlugins(installed, () => {});
+      throw new RuntimeError("plugin.open", { plugin: plugin.id, problem: describeThrown(error) }, { cause: error });
+    }
+  }
+  return installed;
+}
+
+/** In reverse order; one that fails keeps no other from closing. */
+export async function closePlugins(installed: readonly Installed[], failed: (plugin: string, error: unknown) => void): Promise<void> {
+  for (const plugin of installed.toReversed()) {
+    try {
+      await plugin.spec.close?.(plugin.shared);
+    } catch (error) {
+      failed(plugin.id, error);
+    }
+  }
+}
+
+/** What `setup` returned for one session; its types are checked by `compose`. */
+export function setUp(plugin: Installed, session: SetupContext<unknown, unknown, unknown>["session"], tool: SetupContext<unknown, unknown, unknown>["tool"]): { readonly [key: string]: unknown } {
+  let parts: unknown;
+  try {
+    parts = plugin.spec.setup({ options: plugin.options, shared: plugin.shared, session, tool });
+  } catch (error) {
+    throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: describeThrown(error) }, { cause: error });
+  }
+  if (!isObject(parts)) throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: "it returned no object of hooks" });
+  if (typeof parts["then"] === "function") throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: "it returned a promise; do I/O in `open`" });
+  return parts;
+}

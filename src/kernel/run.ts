@@ -1,0 +1,225 @@
+import { RuntimeError } from "../model/errors.ts";
+import type { SessionId, TurnId } from "../model/ids.ts";
+import { type Awaitable, describeThrown, isObject, isThenable } from "../model/json.ts";
+import type { Directive } from "./directive.ts";
+import { type AnswerOf, type HandledName, type HookName, HOOKS, type Order, type Owned, type RowData, type SeesOf, type SlotName } from "./hooks.ts";
+import type { Installed } from "./plugin.ts";
+import type { Services } from "./services.ts";
+import type { PluginStates } from "./states.ts";
+
+export const ORDERS: readonly Order[] = ["early", "normal", "late"];
+
+/** One handler of one plugin, in its place. */
+export interface Bound {
+  readonly plugin: Installed;
+  readonly deadlineMs: number;
+  run(event: object): unknown;
+}
+
+/** What surrounds a hook call: the turn, its signal, its services. */
+export interface Surroundings {
+  readonly sessionId: SessionId;
+  readonly turnId?: TurnId;
+  readonly signal: AbortSignal;
+  readonly services: Services;
+  readonly states: PluginStates;
+}
+
+/** Something went wrong in an observer, which may not fail anything. */
+export interface Issue {
+  readonly plugin?: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+export type Probe = (phase: { readonly kind: "begin" | "end"; readonly hook: HookName; readonly plugin: string }) => void;
+
+/**
+ * The one runner: it reads a hook's row and calls its handlers in order. Families, owners, deadlines and probes are
+ * here and nowhere else. As long as no handler answers with a promise, nothing waits and the answer is no promise.
+ */
+export class HookRunner {
+  readonly #bound: ReadonlyMap<HookName, readonly Bound[]>;
+  readonly #slots: ReadonlyMap<HookName, Owned<unknown>>;
+  readonly #probe: Probe | undefined;
+
+  constructor(bound: ReadonlyMap<HookName, readonly Bound[]>, slots: ReadonlyMap<HookName, Owned<unknown>>, probe: Probe | undefined) {
+    this.#bound = bound;
+    this.#slots = slots;
+    this.#probe = probe;
+  }
+
+  has(hook: HookName): boolean {
+    return this.#bound.has(hook) || this.#slots.has(hook);
+  }
+
+  slot<N extends SlotName>(hook: N): AnswerOf<N> | undefined {
+    return this.#slots.get(hook)?.value as AnswerOf<N> | undefined;
+  }
+
+  handlers(hook: HandledName): readonly Bound[] {
+    return this.#bound.get(hook) ?? NONE;
+  }
+
+  /** All answers, in order, each with its owner. The first throw ends it. */
+  collect<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Surroundings): Awaitable<readonly Owned<AnswerOf<N>>[]> {
+    const found: Owned<AnswerOf<N>>[] = [];
+    const take = (bound: Bound, answer: unknown): void => {
+      for (const value of Array.isArray(answer) ? answer : [answer]) {
+        if (value === undefined || value === null) continue;
+        found.push({ plugin: bound.plugin.id, value: allowed(hook, bound.plugin.id, value) as AnswerOf<N> });
+      }
+    };
+    const done = this.inTurn(hook, here, () => sees, take);
+    return isThenable(done) ? done.then(() => found) : found;
+  }
+
+  /** Each handler sees what the one before it answered. */
+  transform<N extends HandledName, T>(hook: N, start: T, here: Surroundings, sees: (now: T) => SeesOf<N>, merge: (now: T, answer: AnswerOf<N>, owner: string) => T): Awaitable<T> {
+    let now = start;
+    const done = this.inTurn(hook, here, () => sees(now), (bound, answer) => {
+      if (answer === undefined || answer === null) return;
+      if (!isObject(answer)) throw refused(hook, bound.plugin.id, "it is no object");
+      now = merge(now, answer as AnswerOf<N>, bound.plugin.id);
+    });
+    return isThenable(done) ? done.then(() => now) : now;
+  }
+
+  /** The first answer that is not empty; the rest are not asked. */
+  async first<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Surroundings): Promise<Owned<AnswerOf<N>> | undefined> {
+    for (const bound of this.handlers(hook)) {
+      const answer: unknown = await this.call(hook, bound, sees, here);
+      if (answer === undefined || answer === null || (Array.isArray(answer) && answer.length === 0)) continue;
+      return { plugin: bound.plugin.id, value: answer as AnswerOf<N> };
+    }
+    return undefined;
+  }
+
+  /** The one owner's answer. */
+  single<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Surroundings): Awaitable<AnswerOf<N> | undefined> {
+    const bound = this.handlers(hook)[0];
+    return bound === undefined ? undefined : (this.call(hook, bound, sees, here) as Awaitable<AnswerOf<N>>);
+  }
+
+  /** Observers: concurrent (or one by one where the row says so), all awaited, each failure told and none passed on. */
+  observe<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Surroundings): Awaitable<readonly Issue[]> {
+    const handlers = this.handlers(hook);
+    if (handlers.length === 0) return NONE;
+    const row: RowData = HOOKS[hook];
+    const issues: (Issue & { readonly place: number })[] = [];
+    const note = (bound: Bound, place: number, error: unknown): void => {
+      issues.push({ place, plugin: bound.plugin.id, code: codeOf(error), message: describeThrown(error) });
+    };
+    const watch = (bound: Bound, place: number): Awaitable<void> => {
+      try {
+        const seen = this.call(hook, bound, sees, here);
+        return isThenable(seen) ? Promise.resolve(seen).then(() => {}, (error: unknown) => note(bound, place, error)) : undefined;
+      } catch (error) {
+        note(bound, place, error);
+      }
+    };
+    const told = (): readonly Issue[] => issues.sort((a, b) => a.place - b.place).map(({ place: _, ...issue }) => issue);
+    if (row.inOrder === true) {
+      return (async () => {
+        for (const [place, bound] of handlers.entries()) await watch(bound, place);
+        return told();
+      })();
+    }
+    const waits = handlers.map(watch).filter(isThenable);
+    return waits.length === 0 ? told() : Promise.all(waits).then(told);
+  }
+
+  /** Calls the handlers one after the other; `take` is given each answer. */
+  inTurn<N extends HandledName>(hook: N, here: Surroundings, sees: () => SeesOf<N>, take: (bound: Bound, answer: unknown) => void): Awaitable<void> {
+    const handlers = this.handlers(hook);
+    for (let index = 0; index < handlers.length; index++) {
+      const bound = handlers[index] as Bound;
+      const answer = this.call(hook, bound, sees(), here);
+      if (isThenable(answer)) return this.#inTurnLater(hook, here, sees, take, index, answer);
+      take(bound, answer);
+    }
+  }
+
+  async #inTurnLater<N extends HandledName>(hook: N, here: Surroundings, sees: () => SeesOf<N>, take: (bound: Bound, answer: unknown) => void, from: number, first: PromiseLike<unknown>): Promise<void> {
+    const handlers = this.handlers(hook);
+    take(handlers[from] as Bound, await first);
+    for (const bound of handlers.slice(from + 1)) take(bound, await this.call(hook, bound, sees(), here));
+  }
+
+  /** One call: probed, owned, with a deadline once it turns out to wait. */
+  call<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Surroundings): unknown {
+    const probe = this.#probe;
+    if (probe === undefined) return this.#callNow(hook, bound, sees, here);
+    const plugin = bound.plugin.id;
+    probe({ kind: "begin", hook, plugin });
+    let answer: unknown;
+    try {
+      answer = this.#callNow(hook, bound, sees, here);
+    } catch (error) {
+      probe({ kind: "end", hook, plugin });
+      throw error;
+    }
+    if (isThenable(answer)) return Promise.resolve(answer).finally(() => probe({ kind: "end", hook, plugin }));
+    probe({ kind: "end", hook, plugin });
+    return answer;
+  }
+
+  #callNow<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Surroundings): unknown {
+    const event = eventFor(hook, bound.plugin, sees, here);
+    let answer: unknown;
+    try {
+      answer = bound.run(event);
+    } catch (error) {
+      throw owned(hook, bound.plugin.id, error);
+    }
+    if (!isThenable(answer)) return answer;
+    if ((HOOKS[hook] as RowData).isSync === true) throw refused(hook, bound.plugin.id, "it is a promise, and this hook cannot wait");
+    return within(hook, bound, answer);
+  }
+}
+
+const NONE: readonly never[] = [];
+
+function eventFor<N extends HandledName>(hook: N, plugin: Installed, sees: SeesOf<N>, here: Surroundings): object {
+  const row: RowData = HOOKS[hook];
+  const event: { [field: string]: unknown } = { ...(sees as object), sessionId: here.sessionId };
+  if (here.turnId !== undefined) event["turnId"] = here.turnId;
+  for (const service of row.services) event[service] = here.services[service];
+  if (plugin.spec.state !== undefined) event["state"] = row.state === "write" ? here.states.cell(plugin.id, hook) : here.states.readOnly(plugin.id, hook);
+  return Object.defineProperty(event, "signal", { get: () => here.signal, enumerable: true });
+}
+
+/** Waits for an answer no longer than the deadline; what comes later is not heard. */
+function within(hook: HookName, bound: Bound, answer: PromiseLike<unknown>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new RuntimeError("hook.deadline", { plugin: bound.plugin.id, hook, ms: bound.deadlineMs })), bound.deadlineMs);
+    answer.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(owned(hook, bound.plugin.id, error));
+      },
+    );
+  });
+}
+
+/** A throw, with the name of the plugin it came from. */
+const owned = (hook: HookName, plugin: string, error: unknown): RuntimeError =>
+  error instanceof RuntimeError && "plugin" in error.details ? error : new RuntimeError("hook.failed", { plugin, hook, problem: describeThrown(error) }, { cause: error });
+
+const refused = (hook: HookName, plugin: string, problem: string): RuntimeError => new RuntimeError("hook.answer", { plugin, hook, problem });
+
+const codeOf = (error: unknown): string => (error instanceof RuntimeError ? error.code : "hook.failed");
+
+/** What the types refuse is refused again for callers that have none. */
+function allowed(hook: HookName, plugin: string, value: unknown): unknown {
+  const { directives }: RowData = HOOKS[hook];
+  if (!isObject(value)) throw refused(hook, plugin, `${typeof value} is no answer`);
+  if (directives !== undefined && !directives.includes((value as Partial<Directive>).kind as Directive["kind"])) {
+    throw new RuntimeError("hook.directive", { plugin, hook, directive: String(value["kind"]), allowed: directives });
+  }
+  return value;
+}

@@ -1,0 +1,167 @@
+import { RuntimeError } from "../model/errors.ts";
+import { describeThrown, toJson, type Json } from "../model/json.ts";
+import { check, type Schema } from "../model/schema.ts";
+import type { StateCell, StateView } from "../model/tool.ts";
+import type { Changes } from "../turn/event.ts";
+import type { Installed } from "./plugin.ts";
+
+/** A plugin's state as a session keeps it. */
+export interface Snapshot {
+  readonly version: string;
+  /** Counts its changes by itself. */
+  readonly revision: number;
+  readonly state: Json;
+}
+export type Snapshots = { readonly [plugin: string]: Snapshot };
+
+interface Slot {
+  readonly plugin: Installed;
+  value: Json;
+  revision: number;
+}
+
+/**
+ * The states of a session's plugins while turns run. A change belongs to the serial effect that makes it: it is held
+ * apart until that effect answers, then journaled with the answer, or forgotten when the effect fails.
+ */
+export class PluginStates {
+  readonly #slots = new Map<string, Slot>();
+  readonly #bytesMax: number;
+  /** What was stored, plugins that are no longer installed included: their state is kept. */
+  #base: Snapshots;
+  #pending = new Map<string, Json>();
+  /** Cells are good for the effect they were made in; a handler that comes back later finds its cell closed. */
+  #epoch = 0;
+
+  constructor(plugins: readonly Installed[], base: Snapshots, bytesMax: number) {
+    this.#base = base;
+    this.#bytesMax = bytesMax;
+    for (const plugin of plugins) {
+      if (plugin.spec.state === undefined) continue;
+      const stored = base[plugin.id];
+      const value = stored === undefined ? parse(plugin, {}) : migrated(plugin, stored);
+      this.#slots.set(plugin.id, { plugin, value, revision: stored?.revision ?? 0 });
+    }
+  }
+
+  view(plugin: string): StateView<Json> {
+    return { get: () => this.#get(plugin) };
+  }
+
+  cell(plugin: string, where: string): StateCell<Json> {
+    const epoch = this.#epoch;
+    return {
+      get: () => this.#get(plugin),
+      update: (change) => {
+        if (epoch !== this.#epoch) throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
+        this.#pending.set(plugin, this.#checked(plugin, change(this.#get(plugin))));
+      },
+    };
+  }
+
+  /** A view whose `update` says why it may not. */
+  readOnly(plugin: string, where: string): StateCell<Json> {
+    return {
+      get: () => this.#get(plugin),
+      update: () => {
+        throw new RuntimeError("state.parallel", { plugin, where });
+      },
+    };
+  }
+
+  has(plugin: string): boolean {
+    return this.#slots.has(plugin);
+  }
+
+  /** The effect answered: its changes, which now count. */
+  take(): Changes | undefined {
+    this.#epoch++;
+    if (this.#pending.size === 0) return undefined;
+    const changes = Object.fromEntries(this.#pending);
+    this.apply(changes);
+    this.#pending = new Map();
+    return changes;
+  }
+
+  forget(): void {
+    this.#epoch++;
+    if (this.#pending.size > 0) this.#pending = new Map();
+  }
+
+  /** Changes that a journal recorded. */
+  apply(changes: Changes): void {
+    for (const [plugin, value] of Object.entries(changes)) {
+      const slot = this.#slots.get(plugin);
+      if (slot === undefined) continue;
+      slot.value = value;
+      slot.revision++;
+    }
+  }
+
+  snapshots(changed: Changes): Snapshots {
+    const ids = Object.keys(changed);
+    if (ids.length === 0) return this.#base;
+    const next: { [plugin: string]: Snapshot } = { ...this.#base };
+    for (const id of ids) {
+      const slot = this.#slots.get(id);
+      if (slot !== undefined) next[id] = { version: slot.plugin.version, revision: slot.revision, state: slot.value };
+    }
+    return next;
+  }
+
+  committed(base: Snapshots): void {
+    this.#base = base;
+  }
+
+  #get(plugin: string): Json {
+    const pending = this.#pending.get(plugin);
+    if (pending !== undefined) return pending;
+    const slot = this.#slots.get(plugin);
+    if (slot === undefined) throw new RuntimeError("state.invalid", { plugin, problem: "the plugin declares no state" });
+    return slot.value;
+  }
+
+  #checked(id: string, value: unknown): Json {
+    const slot = this.#slots.get(id);
+    if (slot === undefined) throw new RuntimeError("state.invalid", { plugin: id, problem: "the plugin declares no state" });
+    const json = parse(slot.plugin, value);
+    const bytes = Buffer.byteLength(JSON.stringify(json));
+    if (bytes > this.#bytesMax) throw new RuntimeError("state.too-large", { plugin: id, bytes, max: this.#bytesMax });
+    return json;
+  }
+}
+
+function parse(plugin: Installed, value: unknown): Json {
+  const result = check(plugin.spec.state as Schema, value, `the state of plugin ${plugin.id}`);
+  if (!result.ok) throw new RuntimeError("state.invalid", { plugin: plugin.id, problem: result.problem });
+  const json = toJson(result.value);
+  if ("problem" in json) throw new RuntimeError("state.invalid", { plugin: plugin.id, problem: `${json.path}: ${json.problem}` });
+  return freeze(json.json);
+}
+
+function migrated(plugin: Installed, stored: Snapshot): Json {
+  const fail = (problem: string, cause?: unknown): never => {
+    throw new RuntimeError("plugin.migrate", { plugin: plugin.id, from: stored.version, to: plugin.version, problem }, { cause });
+  };
+  if (stored.version === plugin.version) return freeze(stored.state);
+  let next = stored.state;
+  try {
+    next = plugin.spec.migrate?.(stored.state, stored.version) ?? stored.state;
+  } catch (error) {
+    fail(describeThrown(error), error);
+  }
+  try {
+    return parse(plugin, next);
+  } catch (error) {
+    return fail(describeThrown(error), error);
+  }
+}
+
+/** State is handed out as it is kept, so it must not be changed in place. */
+function freeze(value: Json): Json {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const field of Object.values(value)) freeze(field as Json);
+  }
+  return value;
+}

@@ -1,0 +1,36 @@
+/** Ids that cannot be swapped. The casts live in this file and nowhere else. */
+declare const kind: unique symbol;
+type Id<Kind extends string> = string & { readonly [kind]: Kind };
+
+export type SessionId = Id<"session">;
+export type TurnId = Id<"turn">;
+export type InputId = Id<"input">;
+/** (commit, index): nodes are kept a segment per commit, so the id says where to look. */
+export type NodeId = Id<"node">;
+/** The provider's name for a call. It is data and may repeat; a call's identity is its position. */
+export type CallId = Id<"call">;
+/** A position in the turn, such as `r2.call.0`; unique in the turn. */
+export type EffectName = Id<"effect">;
+/** `sha256` of the content, in base64url. */
+export type BlobHash = Id<"blob">;
+/** 128 random bits that address a durable wait: whoever knows the key may answer. */
+export type WaitKey = Id<"wait">;
+export type Cursor = Id<"cursor">;
+
+export const asSessionId = (text: string): SessionId => text as SessionId;
+export const asTurnId = (text: string): TurnId => text as TurnId;
+export const asInputId = (text: string): InputId => text as InputId;
+export const asCallId = (text: string): CallId => text as CallId;
+export const asEffectName = (text: string): EffectName => text as EffectName;
+export const asBlobHash = (text: string): BlobHash => text as BlobHash;
+export const asWaitKey = (text: string): WaitKey => text as WaitKey;
+export const asCursor = (text: string): Cursor => text as Cursor;
+
+export const nodeId = (commit: string, index: number): NodeId => `${commit}.${index}` as NodeId;
+
+/** The commit and the index inside it; undefined when the text is no node id. */
+export function nodeAddress(id: string): { readonly commit: string; readonly index: number } | undefined {
+  const dot = id.lastIndexOf(".");
+  const index = Number(id.slice(dot + 1));
+  return dot > 0 && Number.isSafeInteger(index) && index >= 0 ? { commit: id.slice(0, dot), index } : undefined;
+}

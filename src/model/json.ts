@@ -1,0 +1,96 @@
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+export type Awaitable<T> = T | PromiseLike<T>;
+
+export const isThenable = <T>(value: Awaitable<T>): value is PromiseLike<T> =>
+  typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+
+export const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export type JsonProblem = { readonly path: string; readonly problem: string };
+
+/**
+ * A copy that is JSON and nothing else, or what stands in the way: a cycle, a function, a BigInt, a class with no
+ * JSON form. `undefined` fields are left out and `toJSON` is honoured, as `JSON.stringify` does; what that would
+ * silently turn into null or {} (NaN, a Map) is refused, because the loss would show only after a restart.
+ */
+export function toJson(value: unknown, max = 2_000_000): { readonly json: Json } | JsonProblem {
+  let left = max;
+  const seen = new Set<object>();
+  const fail = (path: string, problem: string): never => {
+    throw new NotJson(path, problem);
+  };
+  const copy = (item: unknown, path: string): Json => {
+    if (--left < 0) fail(path, `more than ${max} values`);
+    switch (typeof item) {
+      case "string":
+      case "boolean":
+        return item;
+      case "number":
+        return Number.isFinite(item) ? item : fail(path, `${item} is not a JSON number`);
+      case "object":
+        break;
+      default:
+        return fail(path, `a ${typeof item} is not JSON`);
+    }
+    if (item === null) return null;
+    if (seen.has(item)) fail(path, "it contains itself");
+    if (seen.size > 1_000) fail(path, "it is nested more than 1000 deep");
+    seen.add(item);
+    const json = copyObject(item, path);
+    seen.delete(item);
+    return json;
+  };
+  const copyObject = (item: object, path: string): Json => {
+    if (Array.isArray(item)) return item.map((each, index) => copy(each === undefined ? null : each, `${path}[${index}]`));
+    if (typeof (item as { toJSON?: unknown }).toJSON === "function") {
+      const said: unknown = (item as { toJSON(key: string): unknown }).toJSON("");
+      return said === item ? fail(path, "its toJSON returns itself") : copy(said, path);
+    }
+    const prototype: unknown = Object.getPrototypeOf(item);
+    if (prototype !== null && prototype !== Object.prototype && !isPlainElsewhere(prototype)) {
+      fail(path, `a ${(item.constructor as { name?: string } | undefined)?.name ?? "class instance"} is not JSON`);
+    }
+    const out: Record<string, Json> = {};
+    for (const key of Object.keys(item)) {
+      const field = (item as Record<string, unknown>)[key];
+      if (field === undefined) continue;
+      const json = copy(field, `${path}.${key}`);
+      if (key === "__proto__") Object.defineProperty(out, key, { value: json, enumerable: true });
+      else out[key] = json;
+    }
+    return out;
+  };
+  try {
+    return { json: copy(value === undefined ? null : value, "") };
+  } catch (error) {
+    if (error instanceof NotJson) return { path: error.path, problem: error.problem };
+    return { path: "", problem: error instanceof RangeError ? "it is nested too deep" : describeThrown(error) };
+  }
+}
+
+class NotJson extends Error {
+  readonly path: string;
+  readonly problem: string;
+  constructor(path: string, problem: string) {
+    super(problem);
+    this.path = path === "" ? "(the value)" : path.replace(/^\./, "");
+    this.problem = problem;
+  }
+}
+
+/** Plain objects of another realm (a vm context, a worker) have another `Object.prototype`. */
+const isPlainElsewhere = (prototype: unknown): boolean =>
+  Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
+
+/** What to say of anything that was thrown, an Error or not. Never throws itself. */
+export function describeThrown(thrown: unknown): string {
+  try {
+    if (thrown instanceof Error) return thrown.message === "" ? thrown.name : thrown.message;
+    if (typeof thrown === "string") return thrown;
+    return `${JSON.stringify(thrown) ?? String(thrown)} was thrown`.slice(0, 500);
+  } catch {
+    return "something that cannot be shown was thrown";
+  }
+}

@@ -1,0 +1,82 @@
+import type { BlobHash, CallId, NodeId } from "./ids.ts";
+import type { Json } from "./json.ts";
+
+/** Who made a part, and what only that route understands: replayed to it and to nobody else. */
+export interface Provenance {
+  /** `provider/model`. */
+  readonly route: string;
+  readonly data?: Json;
+}
+
+export interface TextPart {
+  readonly kind: "text";
+  readonly text: string;
+  readonly made?: Provenance;
+}
+export interface ReasoningPart {
+  readonly kind: "reasoning";
+  readonly text: string;
+  readonly made?: Provenance;
+}
+export interface ToolCallPart {
+  readonly kind: "toolCall";
+  readonly callId: CallId;
+  readonly name: string;
+  readonly input: Json;
+  /** What the model wrote, when it was not JSON; `input` is then {}. */
+  readonly malformed?: string;
+  readonly made?: Provenance;
+}
+export interface Attachment {
+  readonly kind: "attachment";
+  readonly hash: BlobHash;
+  readonly mediaType: string;
+  readonly bytes: number;
+  readonly name?: string;
+}
+export interface ToolResultPart {
+  readonly kind: "toolResult";
+  readonly callId: CallId;
+  readonly name: string;
+  readonly status: ToolStatus;
+  readonly parts: readonly (TextPart | Attachment)[];
+}
+/** What a code cell printed and how it ended, as the model is shown it. */
+export interface CodeOutputPart {
+  readonly kind: "codeOutput";
+  readonly status: "done" | "threw" | "stalled" | "stopped";
+  readonly parts: readonly (TextPart | Attachment)[];
+}
+export type Part = TextPart | ReasoningPart | ToolCallPart | ToolResultPart | CodeOutputPart | Attachment;
+
+export type ToolStatus = "ok" | "failed" | "denied" | "cancelled" | "unknown";
+
+export type Role = "system" | "user" | "assistant" | "tool";
+
+export type Origin =
+  | { readonly kind: "input"; readonly inputId: string }
+  | { readonly kind: "plugin"; readonly plugin: string }
+  /** The runtime's own words to the model: a repair, a limit. */
+  | { readonly kind: "runtime" }
+  /** The reply was cut short by a cancel or a failure; this much was said. */
+  | { readonly kind: "partial" };
+
+export interface Draft {
+  readonly role: Role;
+  readonly parts: readonly Part[];
+  readonly origin?: Origin;
+}
+export interface Message extends Draft {
+  readonly id: NodeId;
+}
+
+export const text = (words: string): TextPart => ({ kind: "text", text: words });
+
+export function textOf(parts: readonly Part[]): string {
+  let words = "";
+  for (const part of parts) if (part.kind === "text") words += part.text;
+  return words;
+}
+
+export const callsOf = (parts: readonly Part[]): readonly ToolCallPart[] =>
+  parts.filter((part) => part.kind === "toolCall");

@@ -1,0 +1,15 @@
+import type { NodeId } from "./ids.ts";
+import type { Json } from "./json.ts";
+import type { Message } from "./message.ts";
+
+/** What a node of the session graph holds. */
+export type NodeBody =
+  | { readonly kind: "message"; readonly message: Message }
+  | { readonly kind: "plugin"; readonly plugin: string; readonly type: string; readonly body: Json }
+  /** A fresh context window begins here; what came before stays readable. */
+  | { readonly kind: "frame"; readonly reason: string; readonly task?: string };
+
+/** A node that a turn adds: its id follows from its place in the commit, its parent from the one before it. */
+export type Entry = { readonly at: number } & NodeBody;
+
+export type Node = { readonly id: NodeId; readonly parent?: NodeId } & Entry;

@@ -1,0 +1,93 @@
+import type { CallId } from "./ids.ts";
+import type { Json, JsonObject } from "./json.ts";
+import type { Message, Part } from "./message.ts";
+import type { Usage } from "./usage.ts";
+
+/** A tool as a model is told of it. */
+export interface ToolDeclaration {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+}
+
+export interface ModelSettings {
+  readonly temperature?: number;
+  readonly maxOutputTokens?: number;
+  readonly topP?: number;
+  readonly stopSequences?: readonly string[];
+  readonly seed?: number;
+  readonly reasoning?: "none" | "low" | "medium" | "high";
+  /** Options only one provider knows, by its name. */
+  readonly providerOptions?: { readonly [provider: string]: JsonObject };
+}
+
+export interface ModelRequest {
+  readonly system: string;
+  /** Must not be changed, and does not change, while the call runs; copy it to keep it. */
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolDeclaration[];
+  readonly toolChoice?: "auto" | "none" | "required" | { readonly name: string };
+  readonly settings?: ModelSettings;
+}
+
+export type FinishReason = "stop" | "calls" | "length" | "refused" | "other";
+
+/** A stream is any number of these with one `finish` at the end. Deltas of one `id` belong together. */
+export type ModelPart =
+  | { readonly kind: "text"; readonly delta: string; readonly id?: string }
+  | { readonly kind: "reasoning"; readonly delta: string; readonly id?: string }
+  /** What only this route understands about the text or reasoning with this `id`. */
+  | { readonly kind: "made"; readonly of: "text" | "reasoning"; readonly id?: string; readonly data: Json }
+  | { readonly kind: "call"; readonly callId: CallId; readonly name: string; readonly input: string | Json; readonly data?: Json }
+  | { readonly kind: "finish"; readonly reason: FinishReason; readonly usage?: Usage };
+
+/** A whole reply: what the stream came to. */
+export interface Reply {
+  readonly parts: readonly Part[];
+  readonly finish: FinishReason | "aborted";
+  readonly usage: Usage;
+  readonly route: string;
+}
+
+export type ProviderFailureClass =
+  | "auth"
+  | "rate-limit"
+  | "overloaded"
+  | "network"
+  | "timeout"
+  | "stream"
+  | "context-overflow"
+  | "input"
+  | "unsupported"
+  | "cancelled"
+  | "unknown";
+
+/** What a provider throws. Anything else that it throws counts as `unknown`. */
+export class ProviderFailure extends Error {
+  readonly class: ProviderFailureClass;
+  readonly retryAfterMs?: number;
+  /** Whether the same request may succeed later; by default the class decides. */
+  readonly isRetryable: boolean;
+
+  constructor(
+    failure: { class: ProviderFailureClass; message: string; retryAfterMs?: number; isRetryable?: boolean },
+    options?: ErrorOptions,
+  ) {
+    super(failure.message, options);
+    this.name = "ProviderFailure";
+    this.class = failure.class;
+    this.isRetryable = failure.isRetryable ?? RETRYABLE.has(failure.class);
+    if (failure.retryAfterMs !== undefined) this.retryAfterMs = failure.retryAfterMs;
+  }
+}
+
+const RETRYABLE: ReadonlySet<ProviderFailureClass> = new Set(["rate-limit", "overloaded", "network", "timeout", "stream"]);
+
+/** One try at a model call, for the record. */
+export interface Attempt {
+  readonly startedAt: number;
+  readonly ms: number;
+  readonly error?: { readonly class: ProviderFailureClass; readonly message: string };
+  /** How long was waited before the next one. */
+  readonly waitedMs?: number;
+}

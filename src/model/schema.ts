@@ -1,0 +1,98 @@
+import { RuntimeError } from "./errors.ts";
+import { isObject, type JsonObject } from "./json.ts";
+
+/** Standard Schema v1 (standardschema.dev), by shape: zod, arktype, valibot and others fit without an import. */
+export interface StandardSchemaV1<In = unknown, Out = In> {
+  readonly "~standard": StandardSchemaV1.Props<In, Out>;
+}
+export declare namespace StandardSchemaV1 {
+  interface Props<In = unknown, Out = In> {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => Result<Out> | Promise<Result<Out>>;
+    readonly types?: { readonly input: In; readonly output: Out } | undefined;
+  }
+  type Result<Out> = { readonly value: Out; readonly issues?: undefined } | { readonly issues: readonly Issue[] };
+  interface Issue {
+    readonly message: string;
+    readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+  }
+}
+/** Standard JSON Schema v1: a schema that can describe itself to a model. */
+export interface JsonSchemaSource {
+  readonly input: (options: { readonly target: "draft-2020-12" }) => Record<string, unknown>;
+  readonly output: (options: { readonly target: "draft-2020-12" }) => Record<string, unknown>;
+}
+
+// `any` is what lets a schema of any type be passed where only its result matters.
+export type Schema<In = any, Out = any> = StandardSchemaV1<In, Out>;
+export interface DescribedSchema<In = any, Out = any> {
+  readonly "~standard": StandardSchemaV1.Props<In, Out> & { readonly jsonSchema: JsonSchemaSource };
+}
+export interface JsonSchema {
+  readonly type?: string | readonly string[];
+  readonly [keyword: string]: unknown;
+  /** Not a field: it makes the compiler say what to do with a schema that cannot describe itself. */
+  readonly "~standard"?: "This schema cannot describe itself to a model: wrap it in described(schema, json)";
+}
+export type ToolSchema = DescribedSchema | JsonSchema;
+
+export type InputOf<S> = S extends StandardSchemaV1<infer In, any> ? In : unknown;
+export type OutputOf<S> = S extends StandardSchemaV1<any, infer Out> ? Out : unknown;
+
+export type Checked<T = unknown> =
+  | { readonly ok: true; readonly value: T }
+  /** One line that a model or a person can act on, with the paths of what is wrong. */
+  | { readonly ok: false; readonly problem: string };
+
+/** Runs a synchronous schema. An asynchronous one is refused: state and options must be known at once. */
+export function check<Out>(schema: Schema<any, Out>, value: unknown, of: string): Checked<Out> {
+  const result = schema["~standard"].validate(value);
+  if (result instanceof Promise) {
+    result.catch(() => {});
+    throw new RuntimeError("schema.invalid", { of, problem: "it validates asynchronously" });
+  }
+  return checked(result);
+}
+
+export async function checkLater<Out>(schema: Schema<any, Out>, value: unknown): Promise<Checked<Out>> {
+  return checked(await schema["~standard"].validate(value));
+}
+
+const checked = <Out>(result: StandardSchemaV1.Result<Out>): Checked<Out> =>
+  result.issues === undefined ? { ok: true, value: result.value } : { ok: false, problem: explain(result.issues) };
+
+function explain(issues: readonly StandardSchemaV1.Issue[]): string {
+  const shown = issues.slice(0, 8).map(({ message, path }) => {
+    const at = (path ?? []).map((step) => String(typeof step === "object" ? step.key : step)).join(".");
+    return at === "" ? message : `${at}: ${message}`;
+  });
+  return shown.join("; ") + (issues.length > 8 ? `; and ${issues.length - 8} more` : "");
+}
+
+/** Gives a schema the JSON Schema that it cannot make itself; the two are promised to agree. */
+export function described<In, Out>(schema: Schema<In, Out>, document: JsonSchema): DescribedSchema<In, Out> {
+  const json = (): Record<string, unknown> => document as Record<string, unknown>;
+  return { "~standard": { ...schema["~standard"], jsonSchema: { input: json, output: json } } };
+}
+
+export const isStandard = (schema: unknown): schema is StandardSchemaV1 =>
+  (typeof schema === "object" || typeof schema === "function") &&
+  schema !== null &&
+  isObject((schema as { "~standard"?: unknown })["~standard"]) &&
+  typeof (schema as StandardSchemaV1)["~standard"].validate === "function";
+
+/** The JSON Schema a model is shown for this schema's input. */
+export function documentOf(schema: unknown, of: string): JsonObject {
+  if (!isStandard(schema)) {
+    if (!isObject(schema)) throw new RuntimeError("schema.invalid", { of, problem: "it is neither a Standard Schema nor a JSON Schema object" });
+    return schema as JsonObject;
+  }
+  const source = (schema["~standard"] as { jsonSchema?: JsonSchemaSource }).jsonSchema;
+  if (typeof source?.input !== "function") throw new RuntimeError("schema.undescribed", { of });
+  try {
+    return source.input({ target: "draft-2020-12" }) as JsonObject;
+  } catch (error) {
+    throw new RuntimeError("schema.invalid", { of, problem: error instanceof Error ? error.message : "it cannot be described" }, { cause: error });
+  }
+}

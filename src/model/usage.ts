@@ -1,0 +1,24 @@
+/** Tokens in disjoint buckets: their sum is what the provider billed. */
+export interface Usage {
+  /** Not read from a cache and not written to one. */
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  /** Not spent on reasoning. */
+  readonly output: number;
+  readonly reasoning: number;
+  /** Calls that may have been billed although no usage was ever reported: cut, killed or retried. */
+  readonly unknownCalls: number;
+}
+
+export const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0, unknownCalls: 0 };
+export const UNKNOWN_CALL: Usage = { ...NO_USAGE, unknownCalls: 1 };
+
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  input: a.input + b.input,
+  cacheRead: a.cacheRead + b.cacheRead,
+  cacheWrite: a.cacheWrite + b.cacheWrite,
+  output: a.output + b.output,
+  reasoning: a.reasoning + b.reasoning,
+  unknownCalls: a.unknownCalls + b.unknownCalls,
+});

@@ -1,0 +1,143 @@
+import { describeThrown } from "../../model/json.ts";
+import { ProviderFailure, type ProviderFailureClass } from "../../model/request.ts";
+import { type ErrorFacts, factsOf } from "./error-facts.ts";
+
+/**
+ * Whatever a model threw as the failure it is. The thrown error is kept as the cause only where nothing is known of it:
+ * the SDK's own errors hold the request, which belongs in no log.
+ */
+export function toFailure(
+  thrown: unknown,
+  signal?: AbortSignal,
+  otherwise: ProviderFailureClass = "unknown",
+): ProviderFailure {
+  if (signal?.aborted) return new ProviderFailure({ class: "cancelled", message: "The call was cancelled." });
+  if (thrown instanceof ProviderFailure) return thrown;
+  const facts = factsOf(thrown);
+  const kind = classOf(facts) ?? otherwise;
+  const retryAfterMs = retryAfter(facts);
+  return new ProviderFailure(
+    {
+      class: kind,
+      message: messageOf(facts, kind, thrown),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(isFinal(facts) ? { isRetryable: false } : {}),
+    },
+    kind === "unknown" && !facts.hasRequest ? { cause: thrown } : undefined,
+  );
+}
+
+function classOf(facts: ErrorFacts): ProviderFailureClass | undefined {
+  return (
+    BY_NAME[facts.name] ?? byStatus(facts) ?? find(SENT, facts.words) ?? byNetwork(facts) ?? UNREADABLE[facts.name]
+  );
+}
+
+const BY_NAME: { readonly [name: string]: ProviderFailureClass } = {
+  AI_LoadAPIKeyError: "auth",
+  AI_LoadSettingError: "input",
+  AI_UnsupportedFunctionalityError: "unsupported",
+  AI_NoSuchModelError: "input",
+  AI_InvalidPromptError: "input",
+  AI_InvalidArgumentError: "input",
+  AbortError: "cancelled",
+  ResponseAborted: "cancelled",
+  TimeoutError: "timeout",
+};
+
+/** The provider's package could not make sense of the answer. */
+const UNREADABLE: { readonly [name: string]: ProviderFailureClass } = {
+  AI_APICallError: "stream",
+  AI_JSONParseError: "stream",
+  AI_TypeValidationError: "stream",
+  AI_InvalidResponseDataError: "stream",
+  AI_EmptyResponseBodyError: "stream",
+};
+
+function byStatus({ status, words }: ErrorFacts): ProviderFailureClass | undefined {
+  if (status === undefined) return undefined;
+  if (status === 401 || status === 403) return "auth";
+  if (status === 402 || status === 429) return "rate-limit";
+  if (status === 408) return "timeout";
+  if (status === 413) return "context-overflow";
+  if (status === 501) return "unsupported";
+  if (status >= 500 || status === 409) return "overloaded";
+  return find(REFUSED, words) ?? "input";
+}
+
+type Words = readonly (readonly [RegExp, ProviderFailureClass])[];
+
+/** Why a request was refused, where the status alone does not tell. */
+const REFUSED: Words = [
+  [
+    /context[ _]length|context window|context limit|available context|prompt is too long|input is too long/,
+    "context-overflow",
+  ],
+  [
+    /input token count.*exceeds|too many (input )?tokens|reduce the length of the (messages|prompt)/,
+    "context-overflow",
+  ],
+  [/insufficient_quota|credit balance is too low|billing_error/, "rate-limit"],
+  [/authentication_error|permission_error|invalid_api_key|api_key_invalid|api key not valid/, "auth"],
+];
+/** Errors sent inside a stream come without a status. */
+const SENT: Words = [
+  ...REFUSED,
+  [/rate_limit|resource_exhausted|too many requests/, "rate-limit"],
+  [/overloaded|server_error|api_error|unavailable/, "overloaded"],
+  [/invalid_request|invalid_prompt|not_found_error/, "input"],
+];
+
+const find = (table: Words, words: string): ProviderFailureClass | undefined =>
+  table.find(([pattern]) => pattern.test(words))?.[1];
+
+const NETWORK = /fetch failed|failed to fetch|terminated|socket hang up|other side closed|network error|cannot connect/;
+
+function byNetwork({ systemCode, words }: ErrorFacts): ProviderFailureClass | undefined {
+  if (systemCode !== undefined)
+    return systemCode.includes("TIMEOUT") || systemCode === "ETIMEDOUT" ? "timeout" : "network";
+  return NETWORK.test(words) ? "network" : undefined;
+}
+
+/** The money is spent, so that waiting does not help. */
+function isFinal(facts: ErrorFacts): boolean {
+  return facts.status === 402 || /insufficient_quota|credit balance is too low|billing_error/.test(facts.words);
+}
+
+function retryAfter({ headers, retryDelay }: ErrorFacts): number | undefined {
+  const ms = Number.parseFloat(headers["retry-after-ms"] ?? "");
+  if (ms >= 0) return ms;
+  const after = headers["retry-after"]?.trim() ?? "";
+  if (/^\d+(\.\d+)?$/.test(after)) return Math.round(Number(after) * 1000);
+  const at = Date.parse(after);
+  if (!Number.isNaN(at)) return Math.max(0, at - Date.now());
+  const seconds = /^(\d+(?:\.\d+)?)s$/.exec(retryDelay ?? "")?.[1];
+  return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
+}
+
+function messageOf(facts: ErrorFacts, kind: ProviderFailureClass, thrown: unknown): string {
+  if (facts.name === "AI_LoadAPIKeyError") {
+    const variable = /\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b/.exec(facts.message)?.[0];
+    if (variable !== undefined) return `There is no API key: set ${variable}.`;
+  }
+  // These quote what could not be read, at any length.
+  if (facts.name === "AI_JSONParseError" || facts.name === "AI_TypeValidationError") {
+    return "The provider sent something that its package could not read.";
+  }
+  const said = oneLine(facts.message === "" && facts.status === undefined ? describeThrown(thrown) : facts.message);
+  if (facts.status === undefined) return said === "" ? `The call failed (${kind}).` : said;
+  return said === "" ? `The provider answered with status ${facts.status}.` : `${said} (status ${facts.status})`;
+}
+
+const MESSAGE_MAX = 400;
+
+function oneLine(words: string): string {
+  const line = words.replace(/\s+/g, " ").trim().replace(SECRET, "[hidden]").replace(LABELLED, "$1[hidden]");
+  return line.length > MESSAGE_MAX ? `${line.slice(0, MESSAGE_MAX)}…` : line;
+}
+
+/** Keys by their usual first letters, and whatever stands after the word key, token or authorization. */
+const SECRET =
+  /\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk)[-_][\w*.-]{6,}|\bAIza[\w*-]{6,}|\bBearer\s+\S+|\beyJ[\w-]+\.[\w.-]+/g;
+const LABELLED =
+  /((?:api[ _-]?key|token|authorization|secret|password)\b[^:=]{0,20}[:=]\s*["']?)(?!\[hidden\])[^\s"',]{8,}/gi;

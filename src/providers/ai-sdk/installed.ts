@@ -1,0 +1,90 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { RuntimeError } from "../../model/errors.ts";
+import { describeThrown, isObject } from "../../model/json.ts";
+import type { LanguageModel, ModelResolver, Provider } from "../provider.ts";
+import { aiSdk } from "./adapter.ts";
+
+/**
+ * Finds `anthropic/claude-…` in the package @ai-sdk/anthropic that the app has installed, and so on for every name.
+ * `openai-compatible/…` is any server at BOWLINE_BASE_URL, with the key BOWLINE_API_KEY if it wants one.
+ */
+export function installed(options: { readonly from?: string } = {}): ModelResolver {
+  return async (name) => {
+    const [, vendor, modelId] = NAME.exec(name) ?? [];
+    if (vendor === undefined || modelId === undefined) return undefined;
+    const exports = await load(name, `@ai-sdk/${vendor}`, options.from ?? process.cwd());
+    return vendor === "openai-compatible"
+      ? compatible(name, modelId, exports)
+      : modelIn(name, vendor, modelId, exports);
+  };
+}
+
+/** The first part becomes a package's name, so it must not reach out of the scope. */
+const NAME = /^([a-z0-9][a-z0-9-]*)\/(.+)$/s;
+
+type Exports = { readonly [name: string]: unknown };
+
+const unavailable = (name: string, problem: string, cause?: unknown): RuntimeError<"provider.unavailable"> =>
+  new RuntimeError("provider.unavailable", { name, problem }, cause === undefined ? undefined : { cause });
+
+async function load(name: string, packageName: string, from: string): Promise<Exports> {
+  const url = locate(packageName, from);
+  if (url === undefined) {
+    throw unavailable(name, `the package ${packageName} is not installed: npm install ${packageName}`);
+  }
+  try {
+    return (await import(url)) as Exports;
+  } catch (thrown) {
+    throw unavailable(name, `the package ${packageName} does not load: ${describeThrown(thrown)}`, thrown);
+  }
+}
+
+/** The app's own copy first; ours may live elsewhere, in a global install for one. */
+function locate(packageName: string, from: string): string | undefined {
+  for (const base of [pathToFileURL(join(from, "package.json")), import.meta.url]) {
+    try {
+      return pathToFileURL(createRequire(base).resolve(packageName)).href;
+    } catch {
+      // Not to be found from here.
+    }
+  }
+  return undefined;
+}
+
+interface Instance {
+  languageModel(modelId: string): LanguageModel;
+}
+
+/** Packages export a ready instance beside its factory: `anthropic`, or `bedrock` for amazon-bedrock. */
+function modelIn(name: string, vendor: string, modelId: string, exports: Exports): LanguageModel {
+  const camelCase = vendor.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+  const usual = [camelCase, vendor.slice(vendor.lastIndexOf("-") + 1)].map((key) => exports[key]);
+  const instance = [...usual, ...Object.values(exports)].find(isInstance);
+  if (instance === undefined) throw unavailable(name, `the package @ai-sdk/${vendor} exports no provider.`);
+  try {
+    return instance.languageModel(modelId);
+  } catch (thrown) {
+    throw unavailable(name, describeThrown(thrown), thrown);
+  }
+}
+
+const isInstance = (value: unknown): value is Instance =>
+  (typeof value === "function" || isObject(value)) && typeof (value as Partial<Instance>).languageModel === "function";
+
+type Compatible = (options: object) => Instance;
+
+/** Made anew for each call, so that the key is read when it is needed and kept nowhere. */
+function compatible(name: string, modelId: string, exports: Exports): Provider {
+  const make = (): Provider => {
+    const baseURL = process.env.BOWLINE_BASE_URL;
+    if (!baseURL) throw unavailable(name, "BOWLINE_BASE_URL is not set.");
+    const apiKey = process.env.BOWLINE_API_KEY;
+    const create = exports.createOpenAICompatible as Compatible;
+    const settings = { name: "openai-compatible", baseURL, includeUsage: true, ...(apiKey ? { apiKey } : {}) };
+    return aiSdk(create(settings).languageModel(modelId));
+  };
+  const { id } = make();
+  return { id, modelId, stream: (request, options) => make().stream(request, options) };
+}

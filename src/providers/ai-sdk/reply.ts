@@ -1,0 +1,144 @@
+import { asCallId } from "../../model/ids.ts";
+import { isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
+import { type FinishReason, type ModelPart, ProviderFailure } from "../../model/request.ts";
+import { toFailure } from "./failure.ts";
+import { usageOf } from "./usage.ts";
+
+type StreamPart = { readonly [key: string]: unknown };
+type Finish = Extract<ModelPart, { kind: "finish" }>;
+
+/** A text or a reasoning that is being streamed. */
+interface Block {
+  readonly of: "text" | "reasoning";
+  /** The stream's id, or a new one where the stream uses an id twice. */
+  readonly id: string;
+  data: JsonObject;
+  isEmpty: boolean;
+}
+
+/** Reads the stream parts of one reply, of any version; what it does not know it passes over. */
+export class ReplyReader {
+  /** The last finish: a stream may hold several messages, and some packages finish each. */
+  finish: Finish | undefined;
+  readonly #blocks = new Map<string, Block>();
+  readonly #ids = new Set<string>();
+
+  read(part: unknown): readonly ModelPart[] {
+    if (!isObject(part)) return [];
+    switch (part.type) {
+      case "text-start":
+      case "text-delta":
+        return this.#said("text", part);
+      case "reasoning-start":
+      case "reasoning-delta":
+        return this.#said("reasoning", part);
+      case "text-end":
+        return this.#ended("text", part);
+      case "reasoning-end":
+        return this.#ended("reasoning", part);
+      case "tool-call":
+        // A call the provider runs itself comes with its result: nothing is left to do here.
+        return part.providerExecuted === true ? [] : [call(part)];
+      case "finish":
+        return this.#finished(part);
+      case "error":
+        throw toFailure(part.error, undefined, "stream");
+      default:
+        return [];
+    }
+  }
+
+  #said(of: Block["of"], part: StreamPart): readonly ModelPart[] {
+    const block = this.#blocks.get(keyOf(of, part)) ?? this.#open(of, part);
+    block.data = merged(block.data, part.providerMetadata);
+    if (typeof part.delta !== "string" || part.delta === "") return [];
+    block.isEmpty = false;
+    return [{ kind: of, delta: part.delta, id: block.id }];
+  }
+
+  #open(of: Block["of"], part: StreamPart): Block {
+    const wanted = String(part.id ?? of);
+    let id = wanted;
+    for (let times = 2; this.#ids.has(`${of} ${id}`); times++) id = `${wanted}#${times}`;
+    this.#ids.add(`${of} ${id}`);
+    const block: Block = { of, id, data: {}, isEmpty: true };
+    this.#blocks.set(keyOf(of, part), block);
+    return block;
+  }
+
+  #ended(of: Block["of"], part: StreamPart): readonly ModelPart[] {
+    const key = keyOf(of, part);
+    const block = this.#blocks.get(key);
+    if (block === undefined) return [];
+    this.#blocks.delete(key);
+    block.data = merged(block.data, part.providerMetadata);
+    return madeOf(block);
+  }
+
+  #finished(part: StreamPart): readonly ModelPart[] {
+    this.finish = finishOf(part);
+    const made = [...this.#blocks.values()].flatMap(madeOf);
+    this.#blocks.clear();
+    return made;
+  }
+}
+
+const keyOf = (of: Block["of"], part: StreamPart): string => `${of} ${String(part.id)}`;
+
+function madeOf({ of, id, data, isEmpty }: Block): readonly ModelPart[] {
+  if (Object.keys(data).length === 0) return [];
+  const made: ModelPart = { kind: "made", of, id, data };
+  // Hidden reasoning has no words, but a place among the parts.
+  return isEmpty ? [{ kind: of, delta: "", id }, made] : [made];
+}
+
+function call(part: StreamPart): ModelPart {
+  const data = merged({}, part.providerMetadata);
+  return {
+    kind: "call",
+    callId: asCallId(String(part.toolCallId)),
+    name: String(part.toolName),
+    input: typeof part.input === "string" ? part.input : (jsonOf(part.input) ?? {}),
+    ...(Object.keys(data).length === 0 ? {} : { data }),
+  };
+}
+
+/** What the start, the deltas and the end of a block say, by provider; the last word counts. */
+function merged(data: JsonObject, metadata: unknown): JsonObject {
+  const more = metadata === undefined ? undefined : jsonOf(metadata);
+  if (!isObject(more)) return data;
+  const all: { [provider: string]: Json } = { ...data };
+  for (const [provider, fields] of Object.entries(more as JsonObject)) {
+    const known = all[provider];
+    all[provider] = isObject(known) && isObject(fields) ? { ...known, ...fields } : fields;
+  }
+  return all;
+}
+
+function jsonOf(value: unknown): Json | undefined {
+  const copy = toJson(value);
+  return "json" in copy ? copy.json : undefined;
+}
+
+const REASONS: { readonly [reason: string]: FinishReason } = {
+  stop: "stop",
+  "tool-calls": "calls",
+  length: "length",
+  "content-filter": "refused",
+};
+
+/** Undefined for the finish that a package makes up when its stream was cut. */
+function finishOf(part: StreamPart): Finish | undefined {
+  const said = part.finishReason;
+  const { unified, raw } = isObject(said) ? said : { unified: said, raw: undefined };
+  if (unified === "error") {
+    const why = typeof raw === "string" && raw !== "error" ? ` (${raw})` : "";
+    throw new ProviderFailure({ class: "stream", message: `The model ended its reply with an error${why}.` });
+  }
+  if (unified === "interrupted") return undefined;
+  const usage = usageOf(part);
+  const reason = (typeof unified === "string" ? REASONS[unified] : undefined) ?? "other";
+  // Older packages have no word for a cut, but then know neither a reason nor any tokens.
+  if (reason === "other" && raw === undefined && usage === undefined) return undefined;
+  return { kind: "finish", reason, ...(usage === undefined ? {} : { usage }) };
+}

@@ -1,0 +1,70 @@
+import { isObject } from "../../model/json.ts";
+import type { Usage } from "../../model/usage.ts";
+
+/** The usage of a `finish` part in our disjoint buckets; undefined when nothing was counted. */
+export function usageOf(finish: { readonly [key: string]: unknown }): Usage | undefined {
+  const usage = isObject(finish.usage) ? finish.usage : {};
+  const counted = isObject(usage.inputTokens) || isObject(usage.outputTokens) ? nested(usage) : flat(usage, finish);
+  if (Object.values(counted).every((tokens) => tokens === undefined)) return undefined;
+  const { total, cacheRead = 0, cacheWrite = 0, output, reasoning = 0 } = counted;
+  return {
+    input: without(total ?? cacheRead + cacheWrite, cacheRead + cacheWrite),
+    cacheRead,
+    cacheWrite,
+    output: without(output ?? reasoning, reasoning),
+    reasoning,
+    unknownCalls: 0,
+  };
+}
+
+/** `total` counts all input and `output` counts reasoning too, as the newer versions have it. */
+interface Counted {
+  readonly total: number | undefined;
+  readonly cacheRead: number | undefined;
+  readonly cacheWrite: number | undefined;
+  readonly output: number | undefined;
+  readonly reasoning: number | undefined;
+}
+
+/** v3 and v4. */
+function nested(usage: { readonly [key: string]: unknown }): Counted {
+  const input = isObject(usage.inputTokens) ? usage.inputTokens : {};
+  const output = isObject(usage.outputTokens) ? usage.outputTokens : {};
+  const [cacheRead, cacheWrite, reasoning] = [count(input.cacheRead), count(input.cacheWrite), count(output.reasoning)];
+  return {
+    total: count(input.total) ?? sum(count(input.noCache), cacheRead, cacheWrite),
+    cacheRead,
+    cacheWrite,
+    output: count(output.total) ?? sum(count(output.text), reasoning),
+    reasoning,
+  };
+}
+
+/** v2, whose packages disagree on what the totals contain. */
+function flat(usage: { readonly [key: string]: unknown }, finish: { readonly [key: string]: unknown }): Counted {
+  const input = count(usage.inputTokens);
+  const output = count(usage.outputTokens);
+  const reasoning = count(usage.reasoningTokens);
+  const cacheRead = count(usage.cachedInputTokens);
+  const anthropic = isObject(finish.providerMetadata) ? finish.providerMetadata.anthropic : undefined;
+  // Anthropic's input has no cached tokens in it, and the written ones are found here only.
+  const cacheWrite = isObject(anthropic) ? count(anthropic.cacheCreationInputTokens) : undefined;
+  // Google's output has no reasoning in it; its own total tells.
+  const isApart = reasoning !== undefined && count(usage.totalTokens) === sum(input, output, reasoning);
+  return {
+    total: isObject(anthropic) ? sum(input, cacheRead, cacheWrite) : input,
+    cacheRead,
+    cacheWrite,
+    output: isApart ? sum(output, reasoning) : output,
+    reasoning,
+  };
+}
+
+const count = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+
+const sum = (first: number | undefined, ...more: readonly (number | undefined)[]): number | undefined =>
+  first === undefined ? undefined : more.reduce<number>((total, each) => total + (each ?? 0), first);
+
+/** A part larger than its whole shows that this provider counts the two apart. */
+const without = (whole: number, part: number): number => (part > whole ? whole : whole - part);

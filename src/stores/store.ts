@@ -1,0 +1,246 @@
+import type { SessionConfig } from "../model/config.ts";
+import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
+import type { Awaitable, Json } from "../model/json.ts";
+import type { Draft } from "../model/message.ts";
+import type { Entry } from "../model/node.ts";
+import type { TurnOutcome } from "../model/outcome.ts";
+import type { Usage } from "../model/usage.ts";
+import type { Opened, TurnEvent, WaitAnswer } from "../turn/event.ts";
+
+/** A plugin's state as last committed. `revision` counts its changes. */
+export interface PluginSnapshot {
+  readonly version: string;
+  readonly revision: number;
+  readonly state: Json;
+}
+export type PluginSnapshots = { readonly [plugin: string]: PluginSnapshot };
+
+export interface NewSession {
+  readonly id: SessionId;
+  readonly parentId?: SessionId;
+  readonly config: SessionConfig;
+  readonly at: number;
+}
+
+export interface StoredSession {
+  readonly id: SessionId;
+  readonly parentId?: SessionId;
+  readonly createdAt: number;
+  readonly config: SessionConfig;
+  /** Counts commits: the head moves with it and with nothing else. */
+  readonly revision: number;
+  readonly head?: NodeId;
+  readonly plugins: PluginSnapshots;
+  readonly usage: Usage;
+  readonly turns: number;
+}
+
+/** One commit's nodes. A segment's parent is a node of another one; a head may point inside it. */
+export interface Segment {
+  readonly commit: string;
+  readonly parent?: NodeId;
+  readonly entries: readonly Entry[];
+}
+
+export interface NewInput {
+  readonly id: InputId;
+  readonly sessionId: SessionId;
+  /** The turn this input opens, unless a running turn takes it at a boundary. */
+  readonly turnId: TurnId;
+  readonly key?: string;
+  readonly message: Draft;
+  /** `boundary`: a running turn may take it; else it is the next turn. */
+  readonly place: "boundary" | "turn";
+  /** Of what the caller sent: the same key with another hash is a conflict. */
+  readonly hash: string;
+  readonly at: number;
+}
+export interface PendingInput extends NewInput {
+  /** In the order of acceptance, per session. */
+  readonly seq: number;
+}
+
+export interface Owner {
+  readonly id: string;
+  /** host, boot, pid and start time, so that on one machine a dead holder is proven dead. */
+  readonly process: string;
+}
+export interface Lease {
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  /** Every takeover adds 1; writes of an older generation change nothing. */
+  readonly generation: number;
+  readonly owner: Owner;
+  readonly until: number;
+}
+
+/** Makes the first event of a turn for an input; the store adds the generation. Pure: it may run inside a transaction. */
+export type Opening = (input: NewInput) => Omit<Opened, "generation">;
+
+/** An input is durable before anyone is told of this. */
+export type Receipt =
+  | { readonly kind: "opened"; readonly inputId: InputId; readonly turnId: TurnId; readonly lease: Lease; readonly opened: Opened }
+  | { readonly kind: "queued"; readonly inputId: InputId; readonly turnId: TurnId }
+  /** The same key and content came before; this is what became of it. */
+  | { readonly kind: "known"; readonly inputId: InputId; readonly turnId: TurnId };
+
+export type OpenAnswer =
+  /** A turn was open and nobody holds it any more: fold the journal and go on. */
+  | { readonly kind: "resumed"; readonly lease: Lease; readonly journal: readonly TurnEvent[] }
+  /** The oldest waiting input became a turn. */
+  | { readonly kind: "opened"; readonly lease: Lease; readonly opened: Opened }
+  | { readonly kind: "busy"; readonly holder: Owner; readonly until: number }
+  | { readonly kind: "idle" };
+
+export interface CancelRequest {
+  readonly requestId: string;
+  readonly reason: string;
+  readonly at: number;
+}
+export type CancelAnswer =
+  | { readonly kind: "requested"; readonly request: CancelRequest }
+  | { readonly kind: "already-requested"; readonly request: CancelRequest }
+  | { readonly kind: "already-completed"; readonly outcome: TurnOutcome }
+  | { readonly kind: "unknown" };
+
+/** What came for a turn since it last looked. */
+export interface Mail {
+  readonly until: number;
+  readonly cancel?: CancelRequest;
+  readonly resolved?: readonly { readonly key: WaitKey; readonly answer: WaitAnswer }[];
+  /** Inputs that a boundary could take. */
+  readonly pending: number;
+}
+
+export interface NewWait {
+  readonly key: WaitKey;
+  readonly until: number;
+}
+
+export interface EndedTurn {
+  readonly turnId: TurnId;
+  readonly at: number;
+  readonly outcome: TurnOutcome;
+  readonly entries: readonly Entry[];
+  readonly plugins: PluginSnapshots;
+  readonly usage: Usage;
+  /** The claims to settle: exactly these. What else was claimed goes back to the queue. */
+  readonly inputs: readonly InputId[];
+  /** The head the turn ran on. */
+  readonly base?: NodeId;
+  /** The cancel that the turn has folded; another one that is waiting reopens it. */
+  readonly cancel?: string;
+  /** A hash of what is kept: the same again is answered by the first receipt, another one is a conflict. */
+  readonly hash: string;
+}
+
+export type CommitAnswer =
+  | Committed
+  /** A cancel came that the turn has not folded. Fold it and commit again. */
+  | { readonly kind: "reopen"; readonly cancel: CancelRequest };
+
+export interface Committed {
+  readonly kind: "committed";
+  readonly revision: number;
+  readonly head?: NodeId;
+  readonly cursor: Cursor;
+  /** Set when the head had moved: the turn was kept beside it, and nothing moved. */
+  readonly branch?: NodeId;
+}
+
+export interface Terminal {
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  readonly at: number;
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+  readonly committed: Committed;
+}
+
+export type WithdrawAnswer = "withdrawn" | "taken" | "unknown";
+
+export interface Change {
+  readonly cursor: Cursor;
+  readonly sessionId: SessionId;
+  readonly kind: "accepted" | "committed";
+  readonly turnId: TurnId;
+}
+
+/**
+ * Where turns are kept. All writes under a lease check its generation in the same step and throw `lease.lost` when it
+ * moved; all are idempotent by the key named. A synchronous member may answer without a promise.
+ */
+export interface Store {
+  readonly kind: string;
+  /** Whether a killed process loses nothing. */
+  readonly isDurable: boolean;
+
+  /** Idempotent by id: an existing session is answered as it is. Throws `session.deleted` for a used id. */
+  create(session: NewSession): Awaitable<StoredSession>;
+  /** The session as last committed; undefined if there is none, also when it was deleted. */
+  load(id: SessionId): Awaitable<StoredSession | undefined>;
+  /** By id, ascending. */
+  list(page?: { readonly after?: SessionId; readonly max?: number }): Awaitable<readonly StoredSession[]>;
+  /**
+   * A second head over shared history, at a node of the active path or at the head. It takes the plugin states of the
+   * last commit at or before that node. Throws `fork.unknown`, `fork.unpaired`, `session.unknown`.
+   */
+  fork(from: SessionId, to: NewSession, at?: NodeId): Awaitable<StoredSession>;
+  /** Final. Waits are revoked, pending inputs dropped, the id is never used again; shared history of forks stays. */
+  delete(id: SessionId): Awaitable<void>;
+
+  /** Segments of the path that ends at `from` (default: the head), newest first; the first may be cut at `from`. */
+  view(session: SessionId, page?: { readonly from?: NodeId; readonly max?: number }): Awaitable<readonly Segment[]>;
+
+  /** On an idle session with nothing waiting the turn is opened in the same write. Throws `input.conflict`, `input.full`. */
+  accept(input: NewInput, owner: Owner, opening: Opening, pendingMax: number): Awaitable<Receipt>;
+  /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. */
+  open(session: SessionId, owner: Owner, now: number, opening: Opening): Awaitable<OpenAnswer>;
+  renew(lease: Lease, now: number): Awaitable<Mail>;
+  /** Lets another worker resume the turn at once. A stale release is harmless. */
+  release(lease: Lease): Awaitable<void>;
+  /** Key: (turn, seq of the first event). Waits are rows written with the event that made them. */
+  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Awaitable<Mail>;
+  journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
+  /** The whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, end of journal and lease. */
+  commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
+
+  /** First request wins. */
+  cancel(turn: TurnId, request: CancelRequest): Awaitable<CancelAnswer>;
+  terminal(turn: TurnId): Awaitable<Terminal | undefined>;
+
+  readonly inputs: {
+    /** Those that wait, oldest first. */
+    list(session: SessionId): Awaitable<readonly PendingInput[]>;
+    withdraw(session: SessionId, input: InputId): Awaitable<WithdrawAnswer>;
+    /** Those a running turn may take at this boundary, oldest first. The same boundary is given the same inputs again. */
+    claim(lease: Lease, boundary: EffectName, max: number): Awaitable<readonly PendingInput[]>;
+  };
+
+  readonly waits: {
+    /** First writer wins; an answer before anyone waits is kept. Unknown and revoked keys are told apart from nothing. */
+    resolve(key: WaitKey, answer: WaitAnswer): Awaitable<"accepted" | "already-resolved" | "unknown">;
+    peek(key: WaitKey): Awaitable<WaitAnswer | undefined>;
+    due(now: number, max: number): Awaitable<readonly { readonly key: WaitKey; readonly turnId: TurnId }[]>;
+    revoke(turn: TurnId): Awaitable<void>;
+  };
+
+  /** First write wins; without a value it only reads. Nested paid work is noted here, so that a rerun is given it back. */
+  note(turn: TurnId, effect: EffectName, key: string, value?: Json): Awaitable<Json | undefined>;
+  /** `again` when this effect was begun before: it may have run. */
+  attempt(turn: TurnId, effect: EffectName): Awaitable<"first" | "again">;
+  /** Sessions with work that nobody holds: a turn whose lease has lapsed, or inputs that wait. */
+  runnable(now: number, max: number): Awaitable<readonly SessionId[]>;
+
+  readonly blobs: {
+    put(hash: BlobHash, data: Uint8Array): Awaitable<void>;
+    get(hash: BlobHash): Awaitable<Uint8Array | undefined>;
+  };
+  /** Facts after a cursor, oldest first, over all sessions or one. */
+  changes(after: Cursor | undefined, options: { readonly session?: SessionId; readonly max: number }): Awaitable<readonly Change[]>;
+
+  close(): Awaitable<void>;
+}
+
+/** How long a lease holds without being renewed. */
+export const LEASE_MS = 30_000;

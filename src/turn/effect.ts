@@ -1,0 +1,65 @@
+import { asEffectName, type EffectName, type WaitKey } from "../model/ids.ts";
+import type { Ending, TurnOutcome } from "../model/outcome.ts";
+import type { Reply } from "../model/request.ts";
+import type { ToolCall, ToolOutput } from "../model/tool.ts";
+
+/** A call at its position among the calls of a round or cell: "0", or "0.3" inside a batch. */
+export interface PlacedCall {
+  readonly at: string;
+  readonly call: ToolCall;
+}
+
+/** One piece of code that a model wrote. */
+export interface Cell {
+  readonly language: string;
+  readonly code: string;
+  readonly acceptFinish: boolean;
+}
+
+/**
+ * What a turn wants done. An effect is named by its position, so a resumed turn asks for the same names.
+ * Serial effects run hooks, and `step` never has two open that may write plugin state. `call` and `exec` are outward:
+ * a host starts them only when the events that released them are durable.
+ */
+export type Effect = { readonly name: EffectName } & (
+  | { readonly kind: "prepare"; readonly round: number }
+  | { readonly kind: "ask"; readonly round: number }
+  | { readonly kind: "respond"; readonly round: number; readonly reply: Reply }
+  | { readonly kind: "gate"; readonly calls: readonly PlacedCall[] }
+  | { readonly kind: "settle"; readonly results: readonly (PlacedCall & { readonly output: ToolOutput })[] }
+  | { readonly kind: "boundary"; readonly at: "after-work" | "before-completion" }
+  | { readonly kind: "compact" }
+  | { readonly kind: "finalize"; readonly outcome: TurnOutcome }
+  | {
+      readonly kind: "call";
+      readonly at: string;
+      readonly call: ToolCall;
+      readonly attempt: number;
+      /** The position without the attempt: what the idempotency key is made of. */
+      readonly position: EffectName;
+      readonly onInterrupt?: "fail" | "ask";
+      readonly writes?: true;
+    }
+  | { readonly kind: "exec"; readonly cell: Cell }
+  | { readonly kind: "wait"; readonly key: WaitKey; readonly until: number }
+  | { readonly kind: "sleep"; readonly until: number }
+);
+
+export type EffectKind = Effect["kind"];
+export type EffectOf<K extends EffectKind> = Extract<Effect, { readonly kind: K }>;
+
+const OUTWARD: ReadonlySet<EffectKind> = new Set(["ask", "call", "exec"]);
+
+/** Held back until the events it depends on are durable; aborted by a cancel. */
+export const isOutward = (effect: Effect): boolean => OUTWARD.has(effect.kind);
+
+export const name = (position: string): EffectName => asEffectName(position);
+
+export const GRACE: EffectName = name("grace");
+export const FINALIZE: EffectName = name("finalize");
+
+/** Why a turn is being wound up before it came to its own end. */
+export interface Winding {
+  readonly ending: Ending;
+  readonly cancel?: { readonly requestId: string; readonly reason: string };
+}

@@ -1,0 +1,122 @@
+import type { BlobHash, EffectName, InputId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
+import type { Json, JsonObject } from "../model/json.ts";
+import type { Limits } from "../model/limits.ts";
+import type { Draft, Part } from "../model/message.ts";
+import type { Attempt, ProviderFailureClass, Reply } from "../model/request.ts";
+import type { SessionConfig } from "../model/config.ts";
+import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
+import type { Usage } from "../model/usage.ts";
+import type { PlacedCall } from "./effect.ts";
+
+/** By plugin id, the whole new state of those that changed. */
+export type Changes = { readonly [plugin: string]: Json };
+
+/** Everything a fold needs to know of the world in which the turn began; it never reads today's configuration. */
+export interface Opened {
+  readonly kind: "opened";
+  readonly at: number;
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  readonly inputId: InputId;
+  /** The input itself; a store may keep it once, with the input's row, and put it back here when it reads. */
+  readonly input: Draft;
+  readonly step: number;
+  readonly protocol: { readonly id: string; readonly version: number };
+  readonly host: string;
+  readonly plugins: readonly { readonly id: string; readonly version: string }[];
+  readonly limits: Limits;
+  readonly config: SessionConfig;
+  /** The JSON Schema of a typed result, when the caller asked for one. */
+  readonly output?: JsonObject;
+  readonly generation: number;
+}
+
+/** A plugin ended the turn. */
+export interface Abort {
+  readonly plugin: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What the gate said of one call. */
+export type Verdict =
+  | { readonly kind: "pass"; readonly input?: Json; readonly policy?: CallPolicy }
+  /** Denied, short-circuited, unknown or invalid: it will not run. */
+  | { readonly kind: "settled"; readonly output: ToolOutput }
+  | { readonly kind: "wait"; readonly key: WaitKey; readonly until: number; readonly input?: Json; readonly policy?: CallPolicy };
+
+/** What the after-hooks made of one result; nothing where they left it alone and its plain projection stands. */
+export type Settlement = { readonly output?: ToolOutput; readonly parts?: readonly ResultPart[] } | null;
+
+export type WaitAnswer =
+  | { readonly kind: "value"; readonly value: Json }
+  | { readonly kind: "timeout" }
+  | { readonly kind: "revoked" };
+
+export interface Failure {
+  readonly class: ProviderFailureClass | "plugin" | "runtime";
+  readonly code: string;
+  readonly message: string;
+  readonly plugin?: string;
+}
+
+export interface CellOutput {
+  readonly state: "done" | "threw" | "stalled" | "stopped";
+  readonly parts: readonly ResultPart[];
+  readonly finish?: Json;
+}
+
+/** An answer closes the effect it names. */
+type Answered = { readonly at: number; readonly effect: EffectName; readonly changes?: Changes };
+
+export type Answer = Answered &
+  (
+    | {
+        readonly kind: "prepared";
+        /** Left out when nothing changed since the round before. */
+        readonly prompt?: BlobHash;
+        readonly catalog?: BlobHash;
+        readonly messages?: readonly Draft[];
+        readonly abort?: Abort;
+        readonly frame?: { readonly task: string; readonly seed?: Json };
+        /** Response hooks and compactors are installed: without them the turn does not stop for them. */
+        readonly responds?: true;
+        readonly compacts?: true;
+      }
+    | { readonly kind: "replied"; readonly reply: Reply; readonly attempts?: readonly Attempt[] }
+    | { readonly kind: "responded"; readonly parts?: readonly Part[] }
+    | { readonly kind: "gated"; readonly verdicts: readonly Verdict[]; readonly abort?: Abort }
+    | { readonly kind: "returned"; readonly output: ToolOutput }
+    | { readonly kind: "deferred"; readonly key: WaitKey; readonly until: number }
+    | { readonly kind: "settled"; readonly results: readonly Settlement[]; readonly messages?: readonly Draft[]; readonly abort?: Abort }
+    | { readonly kind: "executed"; readonly output: CellOutput }
+    | {
+        readonly kind: "bounded";
+        readonly inputs?: readonly { readonly inputId: InputId; readonly message: Draft }[];
+        readonly messages?: readonly Draft[];
+        readonly abort?: Abort;
+      }
+    | { readonly kind: "compacted"; readonly seed?: readonly Draft[] }
+    | { readonly kind: "resolved"; readonly answer: WaitAnswer }
+    | { readonly kind: "slept" }
+    | { readonly kind: "interrupted"; readonly key?: WaitKey; readonly until?: number }
+    | { readonly kind: "finalized"; readonly messages?: readonly Draft[] }
+    | {
+        readonly kind: "failed";
+        readonly error: Failure;
+        readonly attempts?: readonly Attempt[];
+        readonly usage?: Usage;
+        /** What a model had said when the call broke off. */
+        readonly partial?: readonly Part[];
+      }
+  );
+
+export type TurnEvent =
+  | Opened
+  | Answer
+  | { readonly kind: "resumed"; readonly at: number; readonly step: number; readonly generation: number }
+  /** Calls made by a running code cell; it stays open. */
+  | { readonly kind: "called"; readonly at: number; readonly effect: EffectName; readonly calls: readonly PlacedCall[] }
+  /** A queued operation ran on a parked turn. */
+  | { readonly kind: "applied"; readonly at: number; readonly inputId: InputId; readonly changes: Changes }
+  | { readonly kind: "cancelled"; readonly at: number; readonly requestId: string; readonly reason: string };

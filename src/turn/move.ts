@@ -1,0 +1,136 @@
+import { describe } from "../model/errors.ts";
+import { nodeId, type EffectName } from "../model/ids.ts";
+import { type Draft, type Message, type ToolCallPart, callsOf, textOf } from "../model/message.ts";
+import type { Entry } from "../model/node.ts";
+import type { Ending, TurnOutcome } from "../model/outcome.ts";
+import { projectOutput, type ToolOutput } from "../model/tool.ts";
+import type { ProtocolDriver, RoundView } from "./driver.ts";
+import { FINALIZE, GRACE, type Effect, type Winding } from "./effect.ts";
+import { append, itemsOf } from "./log.ts";
+import type { Phase, Step, TurnState } from "./state.ts";
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** One step in the making: a copy of the state that the leaves below may write to, and what the step asks for. */
+export class Move {
+  readonly driver: ProtocolDriver;
+  readonly at: number;
+  readonly state: Mutable<TurnState>;
+  readonly effects: Effect[] = [];
+  readonly dropped: EffectName[] = [];
+
+  constructor(driver: ProtocolDriver, state: TurnState, at: number) {
+    this.driver = driver;
+    this.state = { ...state };
+    this.at = at;
+  }
+
+  done(): Step {
+    return { state: this.state, effects: this.effects, dropped: this.dropped };
+  }
+
+  view(): RoundView {
+    const { round, memo, log, limits, output } = this.state;
+    return { round, memo, log: itemsOf(log), limits, ...(output === undefined ? {} : { output }) };
+  }
+
+  become(phase: Phase): void {
+    this.state.phase = phase;
+  }
+
+  open(effect: Effect): void {
+    this.state.open = [...this.state.open, effect];
+    this.effects.push(effect);
+  }
+
+  /** Gives up open effects: whatever they still answer is not heard. */
+  drop(which: (effect: Effect) => boolean): void {
+    const kept: Effect[] = [];
+    for (const effect of this.state.open) {
+      if (which(effect)) this.dropped.push(effect.name);
+      else kept.push(effect);
+    }
+    this.state.open = kept;
+  }
+
+  add(...drafts: readonly Draft[]): void {
+    for (const draft of drafts) {
+      const message: Message = { id: nodeId(this.state.turnId, this.state.log.length), ...draft };
+      this.addEntry({ at: this.at, kind: "message", message });
+    }
+  }
+
+  addEntry(entry: Entry): void {
+    this.state.log = append(this.state.log, entry);
+  }
+
+  /** Releases `finalize` with this outcome; what wound the turn up, if anything did, comes first. */
+  conclude(outcome: TurnOutcome | Ending): void {
+    this.pairCalls();
+    const final = this.outcome(this.state.winding?.ending ?? outcome);
+    this.become({ kind: "finalizing", outcome: final });
+    this.open({ name: FINALIZE, kind: "finalize", outcome: final });
+  }
+
+  end(outcome: TurnOutcome | Ending): void {
+    this.drop(() => true);
+    this.pairCalls();
+    this.become({ kind: "ended", outcome: this.outcome(outcome) });
+  }
+
+  outcome(outcome: TurnOutcome | Ending): TurnOutcome {
+    return (outcome.kind === "stopped" || outcome.kind === "failed") && !("text" in outcome)
+      ? { ...outcome, text: said(itemsOf(this.state.log)) }
+      : (outcome as TurnOutcome);
+  }
+
+  /** I4: no ending leaves a call without its result. */
+  pairCalls(): void {
+    const last = this.state.log.items[this.state.log.length - 1];
+    if (last?.kind !== "message" || last.message.role !== "assistant") return;
+    const calls = callsOf(last.message.parts);
+    if (calls.length === 0) return;
+    const output: ToolOutput = { kind: "cancelled", reason: "The turn ended before this call was made." };
+    this.add({ role: "tool", parts: calls.map((call) => resultFor(call, output)) });
+  }
+
+  /** From here the turn only settles what is open. The first reason stands; a later cancel is noted beside it. */
+  wind(winding: Winding): void {
+    const { phase, winding: before } = this.state;
+    if (before !== undefined) {
+      if (winding.cancel !== undefined && before.cancel === undefined) this.state.winding = { ...before, cancel: winding.cancel };
+      return;
+    }
+    this.state.winding = winding;
+    if (phase.kind === "ended") this.become({ kind: "ended", outcome: this.outcome(winding.ending) });
+    else this.open({ name: GRACE, kind: "sleep", until: this.at + this.state.limits.cancelGraceMs });
+  }
+}
+
+export const resultFor = (call: ToolCallPart, output: ToolOutput) =>
+  ({ kind: "toolResult", callId: call.callId, name: call.name, status: "cancelled", parts: projectOutput(output) }) as const;
+
+/** Everything the model has said in this turn. */
+export function said(log: readonly Entry[]): string {
+  const words: string[] = [];
+  for (const entry of log) {
+    if (entry.kind !== "message" || entry.message.role !== "assistant") continue;
+    const text = textOf(entry.message.parts);
+    if (text !== "") words.push(text);
+  }
+  return words.join("\n\n");
+}
+
+export const failed = (by: "provider" | "tool" | "plugin" | "runtime", code: string, reason: string): Ending => ({
+  kind: "failed",
+  by,
+  code,
+  reason,
+});
+export const stopped = (by: "cancel" | "limit" | "plugin" | "incomplete" | "input", code: string, reason: string): Ending => ({
+  kind: "stopped",
+  by,
+  code,
+  reason,
+});
+export const cancelled = (reason: string): Ending => stopped("cancel", "turn.cancelled", describe("turn.cancelled", { reason }).message);

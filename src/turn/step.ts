@@ -1,0 +1,467 @@
+import { describe, RuntimeError } from "../model/errors.ts";
+import { describeThrown, type Json } from "../model/json.ts";
+import type { Draft, Message } from "../model/message.ts";
+import { textOf } from "../model/message.ts";
+import type { Ending, TurnOutcome } from "../model/outcome.ts";
+import type { Reply } from "../model/request.ts";
+import { NO_USAGE, addUsage } from "../model/usage.ts";
+import type { Decision, ProtocolDriver } from "./driver.ts";
+import { type Effect, GRACE, name } from "./effect.ts";
+import type { Abort, Answer, Failure, Opened, TurnEvent } from "./event.ts";
+import { emptyLog } from "./log.ts";
+import { cancelled, failed, Move, stopped } from "./move.ts";
+import { STEP_VERSION, type Step, type TurnState, type Work } from "./state.ts";
+import * as calls from "./work.ts";
+
+/** The first step: from the event that opened the turn. */
+export function begin(opened: Opened): Step {
+  const { sessionId, turnId, inputId, input, limits, output, at } = opened;
+  const move = new Move(NOBODY, {
+    version: STEP_VERSION,
+    sessionId,
+    turnId,
+    limits,
+    ...(output === undefined ? {} : { output }),
+    phase: { kind: "preparing" },
+    round: 1,
+    frames: 0,
+    idle: 0,
+    resumes: 0,
+    log: emptyLog(),
+    memo: null,
+    changes: {},
+    usage: NO_USAGE,
+    inputs: [inputId],
+    open: [],
+    responds: false,
+    compacts: false,
+  }, at);
+  move.add({ ...input, origin: { kind: "input", inputId } });
+  prepare(move);
+  return move.done();
+}
+const NOBODY = {} as ProtocolDriver; // `begin` asks it nothing.
+
+/**
+ * The turn: a pure function from a state and an event to the next state and what it wants done. No clock, no chance,
+ * no waiting: those come in as events, so a fold over the journal ends where the live turn did.
+ */
+export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent): Step {
+  const move = new Move(driver, state, event.at);
+  switch (event.kind) {
+    case "opened":
+      throw new RuntimeError("turn.diverged", { effect: "the beginning", kind: "opened" });
+    case "resumed":
+      resume(move);
+      break;
+    case "cancelled":
+      cancel(move, event.requestId, event.reason);
+      break;
+    case "applied":
+      move.state.changes = { ...move.state.changes, ...event.changes };
+      break;
+    case "called": {
+      const work = working(move, event);
+      if (!move.state.open.some((effect) => effect.name === event.effect && effect.kind === "exec")) diverged(event);
+      if (move.state.winding === undefined) {
+        const more = calls.planCalls(move, work.prefix, event.calls);
+        become(move, calls.pump(move, { ...work, calls: [...work.calls, ...more.calls] }));
+      }
+      break;
+    }
+    default:
+      answer(move, close(move, event), event);
+  }
+  return move.done();
+}
+
+/** Takes the answered effect out of the open ones; an answer to anything else means that the journal is not ours. */
+function close(move: Move, event: Answer): Effect {
+  const index = move.state.open.findIndex((effect) => effect.name === event.effect);
+  const effect = move.state.open[index];
+  if (effect === undefined) return diverged(event);
+  move.state.open = move.state.open.toSpliced(index, 1);
+  if (event.changes !== undefined) move.state.changes = { ...move.state.changes, ...event.changes };
+  return effect;
+}
+
+function diverged(event: { readonly kind: string; readonly effect: string }): never {
+  throw new RuntimeError("turn.diverged", { effect: event.effect, kind: event.kind });
+}
+
+function answer(move: Move, effect: Effect, event: Answer): void {
+  if (event.kind === "failed") return failedEffect(move, effect, event);
+  switch (effect.kind) {
+    case "prepare":
+      return event.kind === "prepared" ? prepared(move, event) : diverged(event);
+    case "ask":
+      return event.kind === "replied" ? replied(move, event.reply) : diverged(event);
+    case "respond":
+      if (event.kind !== "responded") return diverged(event);
+      return decideReply(move, event.parts === undefined ? effect.reply : { ...effect.reply, parts: event.parts });
+    case "gate":
+      if (event.kind !== "gated") return diverged(event);
+      return gated(move, calls.onGated(move, working(move, event), effect.calls, event.verdicts), event.abort);
+    case "call": {
+      const work = working(move, event);
+      if (event.kind === "returned") return go(move, calls.onReturned(move, work, effect, event.output));
+      if (event.kind === "interrupted") {
+        if (event.key !== undefined) move.open({ name: name(`${effect.name}.w`), kind: "wait", key: event.key, until: event.until ?? event.at });
+        return go(move, calls.onInterrupted(work, effect, event.key !== undefined));
+      }
+      if (event.kind !== "deferred") return diverged(event);
+      move.open({ name: name(`${effect.name}.w`), kind: "wait", key: event.key, until: event.until });
+      return go(move, calls.onDeferred(work, effect.at));
+    }
+    case "settle": {
+      if (event.kind !== "settled") return diverged(event);
+      const work = calls.onSettled(working(move, event), effect.results, event.results);
+      if (event.abort !== undefined) windBy(move, event.abort);
+      return settled(move, work, event.messages ?? []);
+    }
+    case "exec":
+      if (event.kind !== "executed") return diverged(event);
+      return executed(move, event.output);
+    case "boundary":
+      return event.kind === "bounded" ? bounded(move, event) : diverged(event);
+    case "compact":
+      if (event.kind !== "compacted") return diverged(event);
+      if (event.seed === undefined || event.seed.length === 0) return overflow(move);
+      return openFrame(move, "compaction", undefined, event.seed);
+    case "finalize": {
+      if (event.kind !== "finalized" || move.state.phase.kind !== "finalizing") return diverged(event);
+      if (event.messages !== undefined) move.add(...event.messages);
+      return move.end(move.state.winding?.ending ?? move.state.phase.outcome);
+    }
+    case "sleep":
+      if (event.kind !== "slept") return diverged(event);
+      return effect.name === GRACE ? graceOver(move) : go(move, calls.onWoken(working(move, event), effect));
+    case "wait":
+      if (event.kind !== "resolved") return diverged(event);
+      return go(move, calls.onWoken(working(move, event), effect, event.answer));
+  }
+}
+
+// ── Rounds ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function prepare(move: Move): void {
+  const { round } = move.state;
+  move.become({ kind: "preparing" });
+  move.open({ name: name(`r${round}.prepare`), kind: "prepare", round });
+}
+
+function prepared(move: Move, event: Extract<Answer, { kind: "prepared" }>): void {
+  const { state } = move;
+  if (state.responds !== (event.responds ?? false)) state.responds = event.responds ?? false;
+  if (state.compacts !== (event.compacts ?? false)) state.compacts = event.compacts ?? false;
+  if (event.messages !== undefined) move.add(...event.messages);
+  if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
+  if (state.winding !== undefined) return move.conclude(state.winding.ending);
+  if (event.frame !== undefined) return switchFrame(move, event.frame.task, event.frame.seed);
+  move.become({ kind: "asking" });
+  move.open({ name: name(`r${state.round}.ask`), kind: "ask", round: state.round });
+}
+
+function replied(move: Move, reply: Reply): void {
+  const { state } = move;
+  state.usage = addUsage(state.usage, reply.usage);
+  if (!state.responds) return decideReply(move, reply);
+  move.become({ kind: "responding", reply });
+  move.open({ name: name(`r${state.round}.respond`), kind: "respond", round: state.round, reply });
+}
+
+/** The whole message is in the log before anything else can happen to the turn. */
+function decideReply(move: Move, reply: Reply): void {
+  if (reply.parts.length > 0) move.add({ role: "assistant", parts: reply.parts });
+  if (move.state.winding !== undefined) return move.conclude(move.state.winding.ending);
+  decide(move, reply, () => move.driver.onReply(move.view(), reply));
+}
+
+function decide(move: Move, reply: Reply, ask: () => Decision): void {
+  let decision: Decision;
+  try {
+    decision = ask();
+  } catch (error) {
+    const { id: protocol } = move.driver;
+    return move.conclude(failed("runtime", "protocol.failed", describe("protocol.failed", { protocol, problem: describeThrown(error) }).message));
+  }
+  follow(move, reply, decision);
+}
+
+function follow(move: Move, reply: Reply, decision: Decision): void {
+  const { state } = move;
+  if (decision.memo !== undefined) state.memo = decision.memo;
+  if (decision.add !== undefined) move.add(...decision.add);
+  if (state.winding !== undefined) return move.conclude(state.winding.ending);
+  switch (decision.kind) {
+    case "calls":
+      if (decision.calls.length === 0) return goOn(move, false);
+      return begun(move, reply, calls.planCalls(move, `r${state.round}`, decision.calls));
+    case "cell": {
+      const prefix = `r${state.round}.exec`;
+      move.open({ name: name(prefix), kind: "exec", cell: decision.cell });
+      return move.become({ kind: "working", reply, work: { prefix, calls: [], cell: decision.cell, gates: 0 } });
+    }
+    case "answer": {
+      const message = lastReply(move);
+      if (message === undefined) return move.conclude(failed("runtime", "protocol.failed", "The protocol called nothing an answer."));
+      return boundary(move, "before-completion", { kind: "answered", message, text: textOf(message.parts) });
+    }
+    case "finish":
+      return move.conclude({ kind: "finished", by: decision.by ?? "model", value: decision.value });
+    case "ask":
+      return goOn(move, true);
+    case "retry":
+      return goOn(move, false);
+    case "switchFrame":
+      return switchFrame(move, decision.task, decision.seed);
+    case "end":
+      return move.conclude(decision.ending);
+  }
+}
+
+function lastReply(move: Move): Message | undefined {
+  const { log } = move.state;
+  for (let index = log.length - 1; index >= 0; index--) {
+    const entry = log.items[index];
+    if (entry?.kind === "message" && entry.message.role === "assistant") return entry.message;
+  }
+  return undefined;
+}
+
+/** To the next model call, by way of the boundary where inputs and plugins may put something in. */
+function goOn(move: Move, isProgress: boolean): void {
+  const { state } = move;
+  state.idle = isProgress ? 0 : state.idle + 1;
+  const { noProgressMax: max } = state.limits;
+  if (state.idle >= max) return move.conclude(stopped("limit", "limit.no-progress", describe("limit.no-progress", { max }).message));
+  boundary(move, "after-work");
+}
+
+function boundary(move: Move, at: "after-work" | "before-completion", outcome?: TurnOutcome): void {
+  move.become({ kind: "bounding", ...(outcome === undefined ? {} : { outcome }) });
+  move.open({ name: name(`r${move.state.round}.${at}`), kind: "boundary", at });
+}
+
+function bounded(move: Move, event: Extract<Answer, { kind: "bounded" }>): void {
+  const { state } = move;
+  if (state.phase.kind !== "bounding") return diverged(event);
+  const { outcome } = state.phase;
+  const inputs = event.inputs ?? [];
+  const messages = event.messages ?? [];
+  if (inputs.length > 0) state.inputs = [...state.inputs, ...inputs.map((input) => input.inputId)];
+  move.add(...inputs.map(({ inputId, message }): Draft => ({ ...message, origin: { kind: "input", inputId } })), ...messages);
+  if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
+  if (state.winding !== undefined) return move.conclude(state.winding.ending);
+  if (outcome !== undefined && inputs.length + messages.length === 0) return move.conclude(outcome);
+  nextRound(move);
+}
+
+function nextRound(move: Move): void {
+  const { state } = move;
+  const { roundsMax: max } = state.limits;
+  if (state.round >= max) return move.conclude(stopped("limit", "limit.rounds", describe("limit.rounds", { max }).message));
+  state.round++;
+  prepare(move);
+}
+
+function switchFrame(move: Move, task: string, seed: Json | undefined): void {
+  const words = seed === undefined ? task : `${task}\n\n${typeof seed === "string" ? seed : JSON.stringify(seed)}`;
+  openFrame(move, "task", task, [{ role: "user", parts: [{ kind: "text", text: words }], origin: { kind: "runtime" } }]);
+}
+
+function openFrame(move: Move, reason: string, task: string | undefined, seed: readonly Draft[]): void {
+  const { state } = move;
+  const { framesMax: max } = state.limits;
+  if (state.frames >= max) return move.conclude(stopped("limit", "limit.frames", describe("limit.frames", { max }).message));
+  state.frames++;
+  if (reason === "compaction") state.compactedIn = state.round;
+  move.pairCalls();
+  move.addEntry({ at: move.at, kind: "frame", reason, ...(task === undefined ? {} : { task }) });
+  move.add(...seed);
+  nextRound(move);
+}
+
+// ── Calls and cells ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+function working(move: Move, event: { readonly kind: string; readonly effect: string }): Work {
+  return move.state.phase.kind === "working" ? move.state.phase.work : diverged(event);
+}
+
+function become(move: Move, work: Work): void {
+  const { phase } = move.state;
+  if (phase.kind === "working") move.become({ ...phase, work });
+}
+
+function begun(move: Move, reply: Reply, work: Work): void {
+  move.become({ kind: "working", reply, work: calls.pump(move, work) });
+}
+
+function go(move: Move, work: Work): void {
+  become(move, calls.pump(move, move.state.winding === undefined ? work : calls.cancelCalls(work, windingReason(move))));
+}
+
+const windingReason = (move: Move): string => move.state.winding?.ending.reason ?? "The turn was stopped.";
+
+function gated(move: Move, work: Work, abort: Abort | undefined): void {
+  if (abort !== undefined) windBy(move, abort);
+  go(move, work);
+}
+
+/** What after-hooks want said comes after the results: in a cell at once, else when all of them are in. */
+function settled(move: Move, work: Work, messages: readonly Draft[]): void {
+  if (work.cell !== undefined) {
+    move.add(...messages);
+    return go(move, work);
+  }
+  const { phase } = move.state;
+  if (phase.kind !== "working") return;
+  become(move, work);
+  const results = calls.resultsOf(work);
+  decide(move, phase.reply, () => {
+    const decision = move.driver.onResults(move.view(), phase.reply, results);
+    return withControl(results, { ...decision, add: [...(decision.add ?? []), ...messages] }, results.some((result) => result.output.kind === "value"));
+  });
+}
+
+/** What a tool decides about the turn outranks the protocol; the first in call order counts. */
+function withControl(results: ReturnType<typeof calls.resultsOf>, decision: Decision, isProgress: boolean): Decision {
+  const keep = { ...(decision.memo === undefined ? {} : { memo: decision.memo }), ...(decision.add === undefined ? {} : { add: decision.add }) };
+  for (const { output, call } of results) {
+    const control = output.kind === "value" || output.kind === "failure" ? output.control : undefined;
+    if (control === undefined) continue;
+    if (control.kind === "fail") return { ...keep, kind: "end", ending: failed("tool", control.code, `${call.name}: ${control.message}`) };
+    if (control.kind === "switchFrame") return { ...keep, kind: "switchFrame", task: control.task, ...(control.seed === undefined ? {} : { seed: control.seed }) };
+    return { ...keep, kind: "finish", value: control.value, by: control.by };
+  }
+  return decision.kind === "ask" && !isProgress ? { ...keep, kind: "retry" } : decision;
+}
+
+function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["output"]): void {
+  const { phase } = move.state;
+  if (phase.kind !== "working") return;
+  move.drop((effect) => effect.name !== GRACE); // A bound may have ended the cell with calls still out.
+  const results = calls.resultsOf(calls.abandonCalls(phase.work, "The code ended before this call did."));
+  become(move, { ...phase.work, calls: [] });
+  decide(move, phase.reply, () => withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), true));
+}
+
+// ── Endings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Counted, and nothing else: what was open is performed again by the host. */
+function resume(move: Move): void {
+  const { resumesMax: max } = move.state.limits;
+  move.state.resumes++;
+  if (move.state.phase.kind === "ended" || move.state.resumes <= max) return;
+  settleUnheard(move, describe("turn.crash-loop", { max }).message);
+  move.end(failed("runtime", "turn.crash-loop", describe("turn.crash-loop", { max }).message));
+}
+
+function cancel(move: Move, requestId: string, reason: string): void {
+  move.wind({ ending: cancelled(reason), cancel: { requestId, reason } });
+  windCalls(move);
+}
+
+function windBy(move: Move, abort: Abort): void {
+  move.wind({ ending: stopped("plugin", abort.code, abort.message) });
+  windCalls(move);
+}
+
+/** Calls that wait for anything settle now; running ones have until the grace is over. */
+function windCalls(move: Move): void {
+  const { phase } = move.state;
+  if (phase.kind !== "working") return;
+  move.drop((effect) => (effect.kind === "sleep" && effect.name !== GRACE) || effect.kind === "wait");
+  const isGated = move.state.open.some((effect) => effect.kind === "gate");
+  if (!isGated && !move.state.open.some((effect) => effect.kind === "settle")) go(move, phase.work);
+}
+
+function graceOver(move: Move): void {
+  const { phase, winding } = move.state;
+  if (winding === undefined) return;
+  // A settling or finalizing hook has a deadline of its own, and what it is there to do must not be skipped.
+  const isExec = move.state.open.some((effect) => effect.kind === "exec");
+  move.drop((effect) => effect.kind !== "settle" && effect.kind !== "finalize");
+  if (phase.kind === "finalizing" || phase.kind === "ended") return;
+  if (phase.kind !== "working") {
+    if (phase.kind === "responding") move.add({ role: "assistant", parts: phase.reply.parts });
+    return move.conclude(winding.ending);
+  }
+  if (isExec) return executed(move, { state: "stopped", parts: [{ kind: "text", text: winding.ending.reason }] });
+  if (!move.state.open.some((effect) => effect.kind === "settle")) go(move, calls.abandonCalls(phase.work, "It did not return in time after the turn was stopped."));
+}
+
+/** Results that no hook will see any more: shown as unknown, never as they are. */
+function settleUnheard(move: Move, reason: string): void {
+  const { phase } = move.state;
+  move.drop(() => true);
+  if (phase.kind !== "working" || phase.work.cell !== undefined) return;
+  const results = calls.resultsOf(calls.withhold(phase.work, reason));
+  try {
+    move.add(...(move.driver.onResults(move.view(), phase.reply, results).add ?? []));
+  } catch {
+    move.pairCalls();
+  }
+}
+
+function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind: "failed" }>): void {
+  const { state } = move;
+  const { error } = event;
+  if (event.usage !== undefined) state.usage = addUsage(state.usage, event.usage);
+  switch (effect.kind) {
+    case "ask":
+      if (event.partial !== undefined && event.partial.length > 0) move.add({ role: "assistant", parts: event.partial, origin: { kind: "partial" } });
+      if (error.class !== "context-overflow") return move.conclude(endingOf(error));
+      if (!state.compacts || state.compactedIn === state.round - 1) return overflow(move);
+      move.become({ kind: "compacting" });
+      return move.open({ name: name(`r${state.round}.compact`), kind: "compact" });
+    case "respond":
+      move.add({ role: "assistant", parts: effect.reply.parts });
+      return move.conclude(endingOf(error));
+    case "gate":
+      move.wind({ ending: endingOf(error) });
+      return go(move, calls.cancelCalls(working(move, event), error.message));
+    case "settle":
+      settleUnheard(move, error.message);
+      return move.conclude(endingOf(error));
+    case "call":
+      return go(
+        move,
+        calls.onReturned(move, working(move, event), effect, {
+          kind: "failure",
+          failure: { class: "internal", code: error.code, message: error.message },
+        }),
+      );
+    case "exec":
+      return executed(move, { state: "stopped", parts: [{ kind: "text", text: error.message }] });
+    case "compact":
+      return overflow(move);
+    case "finalize":
+      return move.end(state.winding?.ending ?? endingOf(error));
+    case "sleep":
+      return effect.name === GRACE ? graceOver(move) : go(move, calls.onWoken(working(move, event), effect));
+    case "wait":
+      return go(move, calls.onWoken(working(move, event), effect, { kind: "revoked" }));
+    case "prepare":
+    case "boundary":
+      return move.conclude(endingOf(error));
+  }
+}
+
+const overflow = (move: Move): void => move.conclude(stopped("limit", "limit.context", describe("limit.context", {}).message));
+
+function endingOf(error: Failure): Ending {
+  switch (error.class) {
+    case "plugin":
+      return failed("plugin", error.code, error.message);
+    case "runtime":
+      return failed("runtime", error.code, error.message);
+    case "input":
+    case "unsupported":
+      return stopped("input", error.code, error.message);
+    case "cancelled":
+      return cancelled(error.message);
+    default:
+      return failed("provider", error.code, error.message);
+  }
+}

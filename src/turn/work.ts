@@ -1,0 +1,227 @@
+import { describe } from "../model/errors.ts";
+import type { EffectName } from "../model/ids.ts";
+import { type CallPolicy, projectOutput, type ToolFailure, type ToolOutput } from "../model/tool.ts";
+import type { PlacedResult } from "./driver.ts";
+import { type Effect, type EffectOf, name, type PlacedCall } from "./effect.ts";
+import type { Settlement, Verdict, WaitAnswer } from "./event.ts";
+import type { Move } from "./move.ts";
+import type { CallState, Work } from "./state.ts";
+
+/** The calls of a reply: gated together, run as the limit allows, settled together. */
+export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall[]): Work {
+  const max = move.state.limits.callsPerRoundMax;
+  return { prefix, gates: 0, calls: calls.map((placed, index) => (index < max ? fresh(placed) : refused(placed, max))) };
+}
+
+const fresh = (placed: PlacedCall): CallState => ({ ...placed, stage: "new", attempt: 1 });
+const refused = (placed: PlacedCall, max: number): CallState => ({
+  ...placed,
+  stage: "returned",
+  attempt: 1,
+  output: { kind: "failure", failure: { class: "limit", code: "tool.too-many", message: describe("tool.too-many", { max }).message } },
+});
+
+const positionOf = (work: Work, at: string): EffectName => name(`${work.prefix}.call.${at}`);
+
+/**
+ * Releases what may run now. Parallel calls first, up to the limit; then serial ones, alone. Whatever may write plugin
+ * state (a gate, a settling, a call that `writes`) never overlaps another of its kind.
+ */
+export function pump(move: Move, given: Work): Work {
+  let work = given;
+  if (work.cell !== undefined) work = pumpCell(move, work);
+  else if (work.calls.some((call) => call.stage === "new")) {
+    if (work.gates === 0) work = gate(move, work);
+    else return work;
+  } else if (work.calls.every((call) => call.stage === "returned")) return settle(move, work, work.calls, `${work.prefix}.settle`);
+  return release(move, work);
+}
+
+/** A cell's calls are settled in the order in which they returned, and gated in between. */
+function pumpCell(move: Move, work: Work): Work {
+  if (!isSerialFree(move)) return work;
+  const ready = work.calls.filter((call) => call.stage === "returned").sort((a, b) => (a.returnedAs ?? 0) - (b.returnedAs ?? 0))[0];
+  if (ready !== undefined) return settle(move, work, [ready], `${work.prefix}.settle.${ready.at}`);
+  return work.calls.some((call) => call.stage === "new") ? gate(move, work) : work;
+}
+
+const isSerialFree = (move: Move): boolean =>
+  !move.state.open.some((effect) => effect.kind === "gate" || effect.kind === "settle" || (effect.kind === "call" && effect.writes === true));
+
+function gate(move: Move, work: Work): Work {
+  const calls = work.calls.filter((call) => call.stage === "new").map(({ at, call }) => ({ at, call }));
+  const gateName = work.cell === undefined ? `${work.prefix}.gate` : `${work.prefix}.gate.${work.gates}`;
+  move.open({ name: name(gateName), kind: "gate", calls });
+  return { ...work, gates: work.gates + 1 };
+}
+
+function settle(move: Move, work: Work, calls: readonly CallState[], settleName: string): Work {
+  const results = calls.map(({ at, call, output }) => ({ at, call, output: output ?? NEVER_RAN }));
+  move.open({ name: name(settleName), kind: "settle", results });
+  return work;
+}
+
+const NEVER_RAN: ToolOutput = { kind: "cancelled", reason: "It was never made." };
+
+function release(move: Move, work: Work): Work {
+  if (move.state.winding !== undefined) return work;
+  let calls: CallState[] | undefined;
+  const running = work.calls.filter((call) => call.stage === "open");
+  if (running.some(isAlone)) return work;
+  let free = move.state.limits.parallelCallsMax - running.length;
+  const start = (index: number, call: CallState): void => {
+    calls ??= [...work.calls];
+    calls[index] = { ...call, stage: "open" };
+    move.open(attempt(work, call));
+  };
+  let waiting: number | undefined;
+  for (let index = 0; index < work.calls.length && free > 0; index++) {
+    const call = work.calls[index] as CallState;
+    if (call.stage !== "queued") continue;
+    if (isAlone(call)) waiting ??= index;
+    else {
+      start(index, call);
+      free--;
+    }
+  }
+  if (waiting !== undefined && calls === undefined && running.length === 0) {
+    const call = work.calls[waiting] as CallState;
+    if (call.policy?.writes !== true || isSerialFree(move)) start(waiting, call);
+  }
+  return calls === undefined ? work : { ...work, calls };
+}
+
+const isAlone = (call: CallState): boolean => call.policy?.isSerial === true || call.policy?.writes === true;
+
+function attempt(work: Work, state: CallState): EffectOf<"call"> {
+  const position = positionOf(work, state.at);
+  const { onInterrupt, writes } = state.policy ?? {};
+  return {
+    name: state.attempt === 1 ? position : name(`${position}.a${state.attempt}`),
+    kind: "call",
+    at: state.at,
+    call: state.call,
+    attempt: state.attempt,
+    position,
+    ...(onInterrupt === undefined ? {} : { onInterrupt }),
+    ...(writes === undefined ? {} : { writes }),
+  };
+}
+
+const change = (work: Work, at: string, patch: Partial<CallState>): Work => {
+  const index = work.calls.findIndex((call) => call.at === at);
+  const call = work.calls[index];
+  return call === undefined ? work : { ...work, calls: work.calls.with(index, { ...call, ...patch }) };
+};
+
+export function onGated(move: Move, given: Work, gated: readonly PlacedCall[], verdicts: readonly Verdict[]): Work {
+  const byPlace = new Map(gated.map(({ at }, index) => [at, verdicts[index]] as const));
+  return {
+    ...given,
+    calls: given.calls.map((state) => {
+      if (!byPlace.has(state.at) || state.stage !== "new") return state;
+      const verdict = byPlace.get(state.at) ?? { kind: "settled", output: NEVER_RAN };
+      if (verdict.kind === "settled") return { ...state, stage: "returned", output: verdict.output };
+      const call = verdict.input === undefined ? state.call : { ...state.call, input: verdict.input };
+      const policy = verdict.policy === undefined ? {} : { policy: verdict.policy };
+      if (verdict.kind === "pass") return { ...state, call, stage: "queued", ...policy };
+      move.open({ name: name(`${positionOf(given, state.at)}.w`), kind: "wait", key: verdict.key, until: verdict.until });
+      return { ...state, call, stage: "approval", ...policy };
+    }),
+  };
+}
+
+/** Every call of the round ends here without having run: a gate stopped the turn, or failed. */
+export const cancelCalls = (work: Work, reason: string): Work => ({
+  ...work,
+  calls: work.calls.map((state) =>
+    state.stage === "open" || state.stage === "returned" || state.stage === "settled"
+      ? state
+      : { ...state, stage: "returned", output: { kind: "cancelled", reason } },
+  ),
+});
+
+/** The grace is over: what still runs may have taken effect, and nobody will wait for it. */
+export const abandonCalls = (work: Work, reason: string): Work => ({
+  ...work,
+  calls: work.calls.map((state) => (state.stage === "open" ? { ...state, stage: "returned", output: { kind: "unknown", reason } } : state)),
+});
+
+export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, output: ToolOutput): Work {
+  const state = work.calls.find((call) => call.at === effect.at);
+  if (state === undefined) return work;
+  const wait = move.state.winding === undefined ? retryDelay(state, output) : undefined;
+  if (wait === undefined) return returned(work, effect.at, output);
+  move.open({ name: name(`${effect.position}.b${state.attempt}`), kind: "sleep", until: move.at + wait });
+  return change(work, effect.at, { stage: "backoff" });
+}
+
+function returned(work: Work, at: string, output: ToolOutput): Work {
+  const returnedAs = work.calls.reduce((most, call) => Math.max(most, call.returnedAs ?? 0), 0) + 1;
+  return change(work, at, { stage: "returned", output, ...(work.cell === undefined ? {} : { returnedAs }) });
+}
+
+/** How long to wait before the next attempt; undefined when there is none. */
+function retryDelay(state: CallState, output: ToolOutput): number | undefined {
+  const retry = state.policy?.retry;
+  if (retry === undefined || output.kind !== "failure" || state.attempt >= retry.attempts) return undefined;
+  if (!mayRetry(retry, output.failure)) return undefined;
+  return Math.min(output.failure.retryAfterMs ?? retry.baseMs * 2 ** (state.attempt - 1), retry.maxMs);
+}
+
+const mayRetry = (retry: NonNullable<CallPolicy["retry"]>, failure: ToolFailure): boolean =>
+  retry.policy === "idempotent" ? failure.class === "failed" || failure.class === "timeout" : retry.policy === "safe" && failure.isRetryable === true;
+
+/** A backoff is over, or an approval or a deferred result came. */
+export function onWoken(work: Work, effect: Effect, answer?: WaitAnswer): Work {
+  const state = work.calls.find((call) => effect.name.startsWith(`${positionOf(work, call.at)}.`) && isAsleep(call));
+  if (state === undefined) return work;
+  if (state.stage === "backoff") return change(work, state.at, { stage: "queued", attempt: state.attempt + 1 });
+  if (answer?.kind !== "value") {
+    const reason = answer?.kind === "revoked" ? "The wait was revoked." : "Nobody answered in time.";
+    return returned(work, state.at, state.stage === "approval" ? denied(reason) : { kind: "unknown", reason });
+  }
+  if (state.stage === "deferred") return returned(work, state.at, { kind: "value", value: answer.value });
+  const said = answer.value as { approved?: unknown; reason?: unknown; args?: unknown } | null;
+  if (said?.approved !== true) return returned(work, state.at, denied(typeof said?.reason === "string" ? said.reason : "It was not approved."));
+  return change(work, state.at, { stage: "queued" });
+}
+
+const isAsleep = (call: CallState): boolean => call.stage === "backoff" || call.stage === "approval" || call.stage === "deferred";
+
+const denied = (reason: string): ToolOutput => ({
+  kind: "failure",
+  failure: { class: "denied", code: "tool.denied", message: reason },
+});
+
+export const onDeferred = (work: Work, at: string): Work => change(work, at, { stage: "deferred" });
+
+/** It was open at a crash and must not run again by itself. */
+export function onInterrupted(work: Work, effect: EffectOf<"call">, isAsked: boolean): Work {
+  if (isAsked) return change(work, effect.at, { stage: "approval" });
+  return returned(work, effect.at, { kind: "unknown", reason: describe("tool.interrupted", { name: effect.call.name }).message });
+}
+
+export function onSettled(work: Work, settled: readonly PlacedCall[], settlements: readonly Settlement[]): Work {
+  return settled.reduce((now, { at }, index) => {
+    const settlement = settlements[index];
+    const output = settlement?.output ?? now.calls.find((call) => call.at === at)?.output ?? NEVER_RAN;
+    return change(now, at, { stage: "settled", output, parts: settlement?.parts ?? projectOutput(output) });
+  }, work);
+}
+
+/** What the after-hooks never got to see is not shown: a hook may be there to take something out. */
+export const withhold = (work: Work, reason: string): Work => ({
+  ...work,
+  calls: work.calls.map((call) => {
+    if (call.stage === "settled") return call;
+    const output: ToolOutput = { kind: "unknown", reason };
+    return { ...call, stage: "settled", output, parts: projectOutput(output) };
+  }),
+});
+
+export const resultsOf = (work: Work): readonly PlacedResult[] =>
+  work.calls.map(({ at, call, output, parts }) => {
+    const sure = output ?? NEVER_RAN;
+    return { at, call, output: sure, parts: parts ?? projectOutput(sure) };
+  });

@@ -1,0 +1,220 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync, lstatSync, readFileSync } from "node:fs";
+import { posix } from "node:path";
+import { expect, test } from "vitest";
+
+/** The singular file that outsiders of a plural folder import; every other file or folder in there is a member. */
+const CONTRACT_OF: Record<string, string> = {
+  hosts: "host",
+  stores: "store",
+  providers: "provider",
+  protocols: "protocol",
+  sandbox: "sandbox",
+  trace: "trace",
+};
+
+const pure = ["model", "turn", "graph"];
+const core = [...pure, "kernel", "tools", ...Object.values(CONTRACT_OF)];
+const shell = ["runtime", "jobs"];
+
+/** Who may import what, besides its own folder; a member and a plugin count as a folder each. Types count too. */
+const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
+  model: [],
+  turn: ["model"],
+  graph: ["model"],
+  trace: ["model"],
+  kernel: pure,
+  tools: ["model", "kernel"],
+  host: pure,
+  store: pure,
+  provider: pure,
+  protocol: [...pure, "kernel"],
+  sandbox: [...pure, "kernel"],
+  runtime: [...core, ...shell],
+  jobs: [...core, ...shell],
+  "a member of a family": [...core, "jobs"],
+  plugins: ["a public door"],
+  index: "all",
+  server: "all",
+  testing: "all",
+  cli: "all",
+};
+
+const CYCLES_COUNT_TYPES = true;
+const LINES_MAX = 500;
+const STRING_OR_COMMENT = /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)|\/\/.*|\/\*[\s\S]*?\*\//g;
+
+interface Import {
+  readonly from: string;
+  readonly to: string; // a file of src/, or a specifier as written
+  readonly typeOnly: boolean;
+}
+
+const texts = new Map(
+  globSync("src/**/*.ts")
+    .map((file) => file.replaceAll("\\", "/"))
+    .filter((file) => !file.endsWith(".test.ts"))
+    .sort()
+    .map((file) => [file, readFileSync(file, "utf8")]),
+);
+const sources = [...texts.keys()];
+const imports = sources.flatMap((file) => importsOf(file, texts.get(file)!));
+const inside = imports.filter(({ to }) => to.startsWith("src/"));
+const doors = publicDoors();
+
+test("every file imports only what the table allows its folder", () => {
+  expect(inside.filter((each) => !isAllowed(each)).map(explain)).toEqual([]);
+});
+
+test("no file imports itself, by however long a way", () => {
+  expect(cycles(inside.filter(({ typeOnly }) => CYCLES_COUNT_TYPES || !typeOnly))).toEqual([]);
+});
+
+test("sources import each other by path: by name they would load the built package", () => {
+  expect(imports.filter(({ to }) => isOfPackage(to, "bowline")).map(name)).toEqual([]);
+});
+
+test("sources need no schema library", () => {
+  expect(imports.filter(({ to }) => isOfPackage(to, "zod")).map(name)).toEqual([]);
+});
+
+test("the main door names each export", () => {
+  expect(withoutComments(texts.get("src/index.ts") ?? "")).not.toMatch(/export\s*\*/);
+});
+
+test("a long file says why, in a first line like: // long: one table", () => {
+  const tooLong = sources.filter((file) => linesOf(file).length > LINES_MAX && !saysWhyLong(file));
+  expect(tooLong.map((file) => `${file} has ${linesOf(file).length} lines`)).toEqual([]);
+});
+
+test("only the command line writes to the console", () => {
+  const loud = sources.filter((file) => !file.startsWith("src/cli/") && /\bconsole\./.test(codeOf(texts.get(file)!)));
+  expect(loud).toEqual([]);
+});
+
+test.skipIf(!existsSync(".git"))("no committed file knows the machine it was written on", () => {
+  const home = /(?<![\w.-])\/(?:work|root|home\/\w+|Users\/\w+)\/\w/;
+  const registry = /"resolved":\s*"http|https?:\/\/[^/\s"]*(?:registry|artifactory|verdaccio)/;
+  const found = committedFiles().flatMap((file) =>
+    linesOf(file)
+      .filter((line) => home.test(line) || registry.test(line))
+      .map((line) => `${file}: ${line.trim().slice(0, 120)}`),
+  );
+  expect(found).toEqual([]);
+});
+
+test.each([
+  ['import a, { type B } from "./x.ts";', "./x.ts", false],
+  ['import {\n  // why\n  a,\n  b as c,\n} from "./x.ts";', "./x.ts", false],
+  ['import type { A } from "./x.ts";', "./x.ts", true],
+  ['import "./x.ts";', "./x.ts", false],
+  ['export * as x from "./x.ts";', "./x.ts", false],
+  ['export type { A } from "./x.ts";', "./x.ts", true],
+  ['const x = await import("./x.ts");', "./x.ts", false],
+  ['import data from "./x.json" with { type: "json" };', "./x.json", false],
+])("the scan reads %s", (text, specifier, typeOnly) => {
+  expect(importsOf("src/a.ts", text)).toEqual([{ from: "src/a.ts", to: specifier.replace("./", "src/"), typeOnly }]);
+});
+
+test.each(['// import "./x.ts";', '/*\nimport "./x.ts";\n*/', "export const from = { a };", 'say("import");'])(
+  "the scan finds no import in %s",
+  (text) => expect(importsOf("src/a.ts", text)).toEqual([]),
+);
+
+function isAllowed({ from, to }: Import): boolean {
+  const [importer, imported] = [unitOf(from), unitOf(to)];
+  if (importer === imported) return true;
+  const allowed = MAY_IMPORT[rowOf(importer)] ?? [];
+  return allowed === "all" || allowed.includes(imported) || (allowed.includes("a public door") && doors.has(to));
+}
+
+/** What a file belongs to: a folder, a contract (`store`), or a member of a family (`stores/sqlite`). */
+function unitOf(file: string): string {
+  const [folder, name] = file
+    .replace(/^src\//, "")
+    .replace(/\.ts$/, "")
+    .split("/") as [string, string?];
+  if (folder === "plugins") return `${folder}/${name}`;
+  const contract = CONTRACT_OF[folder];
+  if (contract === undefined) return folder;
+  return name === contract ? contract : `${folder}/${name}`;
+}
+
+function rowOf(unit: string): string {
+  if (unit.startsWith("plugins/")) return "plugins";
+  return unit.includes("/") ? "a member of a family" : unit;
+}
+
+function explain(each: Import): string {
+  const row = rowOf(unitOf(each.from));
+  const allowed = MAY_IMPORT[row];
+  if (allowed === undefined) return `${name(each)}, but ${row} has no row in the table`;
+  return `${name(each)}, but ${row} may import only ${[...allowed].join(", ") || "itself"}`;
+}
+
+function name({ from, to }: Import): string {
+  return `${from} imports ${to}`;
+}
+
+function isOfPackage(specifier: string, name: string): boolean {
+  return specifier === name || specifier.startsWith(`${name}/`);
+}
+
+function publicDoors(): Set<string> {
+  const { exports } = JSON.parse(readFileSync("package.json", "utf8")) as { exports: Record<string, string> };
+  return new Set(Object.values(exports).map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts")));
+}
+
+function importsOf(file: string, text: string): Import[] {
+  const statement = /^[ \t]*(?:import|export)\s+(type\s+(?!from\b))?(?:[\w$*{},\s]+?\sfrom\s+)?["']([^"']+)["']/gm;
+  const call = /\bimport\(\s*["']([^"']+)["']\s*[,)]/g;
+  const code = withoutComments(text);
+  const found = (specifier: string, typeOnly: boolean) => ({ from: file, to: resolve(file, specifier), typeOnly });
+  return [
+    ...Array.from(code.matchAll(statement), ([, type, specifier]) => found(specifier!, type !== undefined)),
+    ...Array.from(code.matchAll(call), ([, specifier]) => found(specifier!, false)),
+  ];
+}
+
+function resolve(file: string, specifier: string): string {
+  return specifier.startsWith(".") ? posix.join(posix.dirname(file), specifier) : specifier;
+}
+
+function cycles(edges: readonly Import[]): string[] {
+  const next = Map.groupBy(edges, ({ from }) => from);
+  const done = new Set<string>();
+  const found: string[] = [];
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) found.push([...path.slice(path.indexOf(file)), file].join(" → "));
+    if (path.includes(file) || done.has(file)) return;
+    for (const { to } of next.get(file) ?? []) visit(to, [...path, file]);
+    done.add(file);
+  };
+  for (const file of next.keys()) visit(file, []);
+  return found;
+}
+
+function linesOf(file: string): string[] {
+  return readFileSync(file, "utf8").trimEnd().split("\n");
+}
+
+function saysWhyLong(file: string): boolean {
+  return linesOf(file)
+    .slice(0, 5)
+    .some((line) => /^\/\/ long: \S/.test(line));
+}
+
+// Strings are matched so that what looks like a comment in one is left alone.
+function withoutComments(text: string): string {
+  return text.replace(STRING_OR_COMMENT, (match, string?: string) => (string === undefined ? "" : match));
+}
+
+function codeOf(text: string): string {
+  return text.replace(STRING_OR_COMMENT, (_match, string?: string) => (string === undefined ? "" : '""'));
+}
+
+function committedFiles(): string[] {
+  const list = ["ls-files", "--cached", "--others", "--exclude-standard"];
+  const listed = execFileSync("git", ["-c", "safe.directory=*", ...list], { encoding: "utf8" });
+  return listed.split("\n").filter((file) => lstatSync(file, { throwIfNoEntry: false })?.isFile());
+}
