@@ -1,15 +1,10 @@
 import type { EffectName } from "../model/ids.ts";
 import type { Awaitable } from "../model/json.ts";
+import type { Scope } from "../model/scope.ts";
 import type { World } from "../model/world.ts";
 import type { Committed, EndedTurn, Lease, Store } from "../stores/store.ts";
 import type { Effect } from "../turn/effect.ts";
 import type { Answer, TurnEvent } from "../turn/event.ts";
-
-/** The light half of an AbortSignal: most effects never look, so the signal is made when somebody does. */
-export interface Scope {
-  readonly isAborted: boolean;
-  readonly signal: AbortSignal;
-}
 
 /**
  * Does one effect and gives its answer. It never throws for what the effect met (that is a `failed` answer); a

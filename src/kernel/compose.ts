@@ -1,6 +1,6 @@
 import { RuntimeError } from "../model/errors.ts";
 import type { Tool } from "../model/tool.ts";
-import { type HookName, HOOK_NAMES, HOOKS, type Order, type Owned, type RowData } from "./hooks.ts";
+import { type HookName, HOOK_NAMES, HOOKS, type Order, type Owned, type RowData, type SlotName } from "./hooks.ts";
 import { type Installed, setUp, type SetupContext } from "./plugin.ts";
 import { type Bound, HookRunner, ORDERS, type Probe } from "./run.ts";
 
@@ -11,20 +11,23 @@ export interface Composition {
   readonly tools: readonly Owned<Tool>[];
 }
 
-const SLOT_HOOKS: ReadonlySet<string> = new Set(["protocolSession", "protocolDriver", "codeExecutor", "proseProjector"]);
+const SLOT_HOOKS: ReadonlySet<string> = new Set<SlotName>(["protocolSession", "protocolDriver", "codeExecutor", "proseProjector"]);
+const REQUIRED: readonly HookName[] = HOOK_NAMES.filter((hook) => (HOOKS[hook] as RowData).isRequired === true);
 const KNOWN: readonly string[] = [...HOOK_NAMES, "tools"];
 
+/** `protocol` is set up too when no plugin fills any of the required slots. */
 export function compose(
   plugins: readonly Installed[],
+  protocol: Installed | undefined,
   session: SetupContext<unknown, unknown, unknown>["session"],
-  makeTool: (plugin: Installed) => SetupContext<unknown, unknown, unknown>["tool"],
+  makeTool: SetupContext<unknown, unknown, unknown>["tool"],
   probe: Probe | undefined,
 ): Composition {
   const placed = new Map<HookName, { readonly bound: Bound; readonly order: Order }[]>();
   const slots = new Map<HookName, Owned<unknown>>();
   const tools: Owned<Tool>[] = [];
-  for (const plugin of plugins) {
-    const parts = setUp(plugin, session, makeTool(plugin));
+  const add = (plugin: Installed): void => {
+    const parts = setUp(plugin, session, makeTool);
     for (const key of Object.keys(parts)) {
       const part = parts[key];
       if (part === undefined) continue;
@@ -33,10 +36,10 @@ export function compose(
       else if (SLOT_HOOKS.has(key)) fill(slots, key as HookName, plugin.id, part);
       else place(placed, key as HookName, plugin, part);
     }
-  }
-  for (const hook of HOOK_NAMES) {
-    if ((HOOKS[hook] as RowData).isRequired === true && !slots.has(hook)) throw new RuntimeError("hook.missing", { hook });
-  }
+  };
+  for (const plugin of plugins) add(plugin);
+  if (protocol !== undefined && !REQUIRED.some((hook) => slots.has(hook))) add(protocol);
+  for (const hook of REQUIRED) if (!slots.has(hook)) throw new RuntimeError("hook.missing", { hook });
   return { hooks: new HookRunner(sorted(placed), slots, probe), tools };
 }
 

@@ -5,7 +5,7 @@ import type { Directive } from "./directive.ts";
 import { type AnswerOf, type HandledName, type HookName, HOOKS, type Order, type Owned, type RowData, type SeesOf, type SlotName } from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
 import type { Services } from "./services.ts";
-import type { PluginStates } from "./states.ts";
+import type { StateAccess } from "./states.ts";
 
 export const ORDERS: readonly Order[] = ["early", "normal", "late"];
 
@@ -22,7 +22,7 @@ export interface Surroundings {
   readonly turnId?: TurnId;
   readonly signal: AbortSignal;
   readonly services: Services;
-  readonly states: PluginStates;
+  readonly states: StateAccess;
 }
 
 /** Something went wrong in an observer, which may not fail anything. */
@@ -65,13 +65,25 @@ export class HookRunner {
   collect<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Surroundings): Awaitable<readonly Owned<AnswerOf<N>>[]> {
     const found: Owned<AnswerOf<N>>[] = [];
     const take = (bound: Bound, answer: unknown): void => {
-      for (const value of Array.isArray(answer) ? answer : [answer]) {
-        if (value === undefined || value === null) continue;
-        found.push({ plugin: bound.plugin.id, value: allowed(hook, bound.plugin.id, value) as AnswerOf<N> });
-      }
+      for (const value of this.allowed(hook, bound.plugin.id, answer)) found.push({ plugin: bound.plugin.id, value: value as AnswerOf<N> });
     };
     const done = this.inTurn(hook, here, () => sees, take);
     return isThenable(done) ? done.then(() => found) : found;
+  }
+
+  /** The answers in what a handler returned. What the types refuse is refused again for callers that have none. */
+  allowed(hook: HookName, plugin: string, answer: unknown): readonly object[] {
+    if (answer === undefined || answer === null) return NONE;
+    const { directives }: RowData = HOOKS[hook];
+    const given: readonly unknown[] = Array.isArray(answer) ? answer.filter((value) => value !== undefined && value !== null) : [answer];
+    return given.map((value) => {
+      if (!isObject(value)) throw refused(hook, plugin, `a ${typeof value} is none`);
+      const { kind } = value as Partial<Directive>;
+      if (directives !== undefined && !directives.includes(kind as Directive["kind"])) {
+        throw new RuntimeError("hook.directive", { plugin, hook, directive: String(kind), allowed: directives });
+      }
+      return value;
+    });
   }
 
   /** Each handler sees what the one before it answered. */
@@ -208,18 +220,8 @@ function within(hook: HookName, bound: Bound, answer: PromiseLike<unknown>): Pro
 
 /** A throw, with the name of the plugin it came from. */
 const owned = (hook: HookName, plugin: string, error: unknown): RuntimeError =>
-  error instanceof RuntimeError && "plugin" in error.details ? error : new RuntimeError("hook.failed", { plugin, hook, problem: describeThrown(error) }, { cause: error });
+  error instanceof RuntimeError && "plugin" in (error.details as object) ? error : new RuntimeError("hook.failed", { plugin, hook, problem: describeThrown(error) }, { cause: error });
 
 const refused = (hook: HookName, plugin: string, problem: string): RuntimeError => new RuntimeError("hook.answer", { plugin, hook, problem });
 
 const codeOf = (error: unknown): string => (error instanceof RuntimeError ? error.code : "hook.failed");
-
-/** What the types refuse is refused again for callers that have none. */
-function allowed(hook: HookName, plugin: string, value: unknown): unknown {
-  const { directives }: RowData = HOOKS[hook];
-  if (!isObject(value)) throw refused(hook, plugin, `${typeof value} is no answer`);
-  if (directives !== undefined && !directives.includes((value as Partial<Directive>).kind as Directive["kind"])) {
-    throw new RuntimeError("hook.directive", { plugin, hook, directive: String(value["kind"]), allowed: directives });
-  }
-  return value;
-}

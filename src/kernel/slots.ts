@@ -16,15 +16,16 @@ export interface ProtocolSession {
   beforeAsk?(context: { readonly sessionId: SessionId; readonly round: number }): Awaitable<{ readonly task: string; readonly seed?: Json } | undefined | void>;
 }
 
-/** What a protocol tells the model, and the pure driver that reads its replies. Made once per catalog. */
+/** What a protocol tells the model. Made once per catalog. */
 export interface Preamble {
-  readonly driver: ProtocolDriver;
   readonly tools: readonly ToolDeclaration[];
   readonly prompt: readonly PromptPart[];
 }
 
 /** The other half: how a model acts. The value of the slot `protocolDriver`. */
 export interface ProtocolDriverSlot {
+  /** Reads replies; pure. */
+  readonly driver: ProtocolDriver;
   preamble(catalog: readonly ToolDeclaration[]): Preamble;
 }
 

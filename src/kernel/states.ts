@@ -1,7 +1,7 @@
 import { RuntimeError } from "../model/errors.ts";
 import { describeThrown, toJson, type Json } from "../model/json.ts";
 import { check, type Schema } from "../model/schema.ts";
-import type { StateCell, StateView } from "../model/tool.ts";
+import type { StateCell } from "../model/tool.ts";
 import type { Changes } from "../turn/event.ts";
 import type { Installed } from "./plugin.ts";
 
@@ -20,11 +20,18 @@ interface Slot {
   revision: number;
 }
 
+/** What a hook call needs of the states. */
+export interface StateAccess {
+  cell(plugin: string, where: string): StateCell<Json>;
+  readOnly(plugin: string, where: string): StateCell<Json>;
+  unheard(): StateAccess;
+}
+
 /**
  * The states of a session's plugins while turns run. A change belongs to the serial effect that makes it: it is held
  * apart until that effect answers, then journaled with the answer, or forgotten when the effect fails.
  */
-export class PluginStates {
+export class PluginStates implements StateAccess {
   readonly #slots = new Map<string, Slot>();
   readonly #bytesMax: number;
   /** What was stored, plugins that are no longer installed included: their state is kept. */
@@ -42,10 +49,6 @@ export class PluginStates {
       const value = stored === undefined ? parse(plugin, {}) : migrated(plugin, stored);
       this.#slots.set(plugin.id, { plugin, value, revision: stored?.revision ?? 0 });
     }
-  }
-
-  view(plugin: string): StateView<Json> {
-    return { get: () => this.#get(plugin) };
   }
 
   cell(plugin: string, where: string): StateCell<Json> {
@@ -69,8 +72,16 @@ export class PluginStates {
     };
   }
 
-  has(plugin: string): boolean {
-    return this.#slots.has(plugin);
+  /** For a second look at a call: changes made there are checked and not kept, so that nothing is counted twice. */
+  unheard(): StateAccess {
+    const readOnly = (plugin: string, where: string): StateCell<Json> => this.readOnly(plugin, where);
+    return {
+      cell: (plugin) => ({ get: () => this.#get(plugin), update: (change) => void this.#checked(plugin, change(this.#get(plugin))) }),
+      readOnly,
+      unheard() {
+        return this;
+      },
+    };
   }
 
   /** The effect answered: its changes, which now count. */

@@ -68,7 +68,7 @@ const ERRORS = {
 
   // Tools
   "tool.name": (d: { name: string }) =>
-    said(`${JSON.stringify(d.name)} cannot be a tool's name.`, "Use 1 to 64 of A-Z a-z 0-9 _ and -."),
+    said(`${JSON.stringify(d.name)} cannot be a tool's name.`, "Use 1 to 64 of A-Z a-z 0-9 _ and -; submit_output is taken."),
   "tool.invalid": (d: { name: string; problem: string }) => said(`The tool ${d.name} is not right: ${d.problem}.`, "Make tools with defineTool."),
   "tool.duplicate": (d: { name: string; sources: readonly string[] }) =>
     said(`The tool ${d.name} is given by ${d.sources.join(" and by ")}.`, "Rename one of them."),

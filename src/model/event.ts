@@ -37,7 +37,8 @@ export type Preview = Previewed &
     | { readonly kind: "plugin"; readonly plugin: string; readonly name: string; readonly payload: Json }
   );
 
-export type CommittedEvent = Fact & {
+/** What is kept. */
+export type FactEvent = Fact & {
   readonly kind: "committed";
   readonly by: "turn";
   readonly turnId: TurnId;
@@ -45,10 +46,6 @@ export type CommittedEvent = Fact & {
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
 };
-
-export type FactEvent =
-  | (Fact & { readonly kind: "accepted"; readonly turnId: TurnId; readonly key?: string })
-  | CommittedEvent;
 
 /** Closed; `fact` splits it in two. */
 export type SessionEvent = Preview | FactEvent;

@@ -55,11 +55,7 @@ export function check<Out>(schema: Schema<any, Out>, value: unknown, of: string)
   return checked(result);
 }
 
-export async function checkLater<Out>(schema: Schema<any, Out>, value: unknown): Promise<Checked<Out>> {
-  return checked(await schema["~standard"].validate(value));
-}
-
-const checked = <Out>(result: StandardSchemaV1.Result<Out>): Checked<Out> =>
+export const checked = <Out>(result: StandardSchemaV1.Result<Out>): Checked<Out> =>
   result.issues === undefined ? { ok: true, value: result.value } : { ok: false, problem: explain(result.issues) };
 
 function explain(issues: readonly StandardSchemaV1.Issue[]): string {

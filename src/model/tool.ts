@@ -37,6 +37,9 @@ export type Control =
   | { readonly kind: "fail"; readonly code: string; readonly message: string }
   | { readonly kind: "switchFrame"; readonly task: string; readonly seed?: Json };
 
+/** The name under which a model hands in the typed result of a turn; no other tool may have it. */
+export const OUTPUT_TOOL = "submit_output";
+
 export type ResultPart = TextPart | Attachment;
 
 export interface ToolResult {

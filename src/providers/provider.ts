@@ -43,7 +43,8 @@ export type Model = LanguageModel | Provider;
 /** A session's config keeps a model's name, never the object; this finds it again. */
 export type ModelResolver = (name: string) => Awaitable<Model | undefined>;
 
-export const isProvider = (model: Model): model is Provider => typeof (model as Partial<Provider>).stream === "function";
+export const isProvider = (model: Model): model is Provider =>
+  typeof (model as Partial<Provider>).stream === "function";
 
 /** `anthropic/claude-…`: what reasoning and other private parts of a reply are bound to. */
 export const routeOf = (provider: Provider): string => `${provider.id}/${provider.modelId}`;

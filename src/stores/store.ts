@@ -107,8 +107,9 @@ export type CancelAnswer =
 export interface Mail {
   readonly until: number;
   readonly cancel?: CancelRequest;
+  /** All of the turn's answered waits, in every mail: who has folded one drops it. */
   readonly resolved?: readonly { readonly key: WaitKey; readonly answer: WaitAnswer }[];
-  /** Inputs that a boundary could take. */
+  /** Inputs that a boundary could take, also those claimed that no `bounded` event shows yet. */
   readonly pending: number;
 }
 
@@ -130,8 +131,6 @@ export interface EndedTurn {
   readonly base?: NodeId;
   /** The cancel that the turn has folded; another one that is waiting reopens it. */
   readonly cancel?: string;
-  /** A hash of what is kept: the same again is answered by the first receipt, another one is a conflict. */
-  readonly hash: string;
 }
 
 export type CommitAnswer =
@@ -189,24 +188,35 @@ export interface Store {
   /** Final. Waits are revoked, pending inputs dropped, the id is never used again; shared history of forks stays. */
   delete(id: SessionId): Awaitable<void>;
 
-  /** Segments of the path that ends at `from` (default: the head), newest first; the first may be cut at `from`. */
+  /**
+   * Segments of the path that ends at `from` (default: the head), newest first; the first may be cut at `from`. `from`
+   * may lie on a branch. Throws `session.unknown`, and `fork.unknown` when there is no such node.
+   */
   view(session: SessionId, page?: { readonly from?: NodeId; readonly max?: number }): Awaitable<readonly Segment[]>;
 
-  /** On an idle session with nothing waiting the turn is opened in the same write. Throws `input.conflict`, `input.full`. */
+  /** On an idle session with nothing waiting the turn is opened in the same write. Throws `session.unknown`, `input.conflict`, `input.full`. */
   accept(input: NewInput, owner: Owner, opening: Opening, pendingMax: number): Awaitable<Receipt>;
-  /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. */
+  /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. Throws `session.unknown`. */
   open(session: SessionId, owner: Owner, now: number, opening: Opening): Awaitable<OpenAnswer>;
   renew(lease: Lease, now: number): Awaitable<Mail>;
   /** Lets another worker resume the turn at once. A stale release is harmless. */
   release(lease: Lease): Awaitable<void>;
-  /** Key: (turn, seq of the first event). Waits are rows written with the event that made them. */
+  /**
+   * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
+   * `append.conflict`. Waits are rows written with the event that made them.
+   */
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Awaitable<Mail>;
+  /** In order, without the first `after`; none once the turn has ended. */
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
-  /** The whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, end of journal and lease. */
+  /**
+   * The whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, end of journal and lease.
+   * The same content again is answered by the first receipt, whatever the generation; other content is `store.conflict`.
+   */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
 
   /** First request wins. */
   cancel(turn: TurnId, request: CancelRequest): Awaitable<CancelAnswer>;
+  /** Of a turn whose input another one took and settled: that one's, as `cancel` answers its outcome. */
   terminal(turn: TurnId): Awaitable<Terminal | undefined>;
 
   readonly inputs: {
@@ -225,9 +235,9 @@ export interface Store {
     revoke(turn: TurnId): Awaitable<void>;
   };
 
-  /** First write wins; without a value it only reads. Nested paid work is noted here, so that a rerun is given it back. */
+  /** First write wins; without a value it only reads. Nested paid work is noted here, so that a rerun is given it back until the turn ends. */
   note(turn: TurnId, effect: EffectName, key: string, value?: Json): Awaitable<Json | undefined>;
-  /** `again` when this effect was begun before: it may have run. */
+  /** `again` when this effect was begun before: it may have run. Also for a turn that is not open. */
   attempt(turn: TurnId, effect: EffectName): Awaitable<"first" | "again">;
   /** Sessions with work that nobody holds: a turn whose lease has lapsed, or inputs that wait. */
   runnable(now: number, max: number): Awaitable<readonly SessionId[]>;

@@ -47,8 +47,9 @@ export class Move {
   drop(which: (effect: Effect) => boolean): void {
     const kept: Effect[] = [];
     for (const effect of this.state.open) {
-      if (which(effect)) this.dropped.push(effect.name);
-      else kept.push(effect);
+      if (!which(effect)) kept.push(effect);
+      else if (this.effects.includes(effect)) this.effects.splice(this.effects.indexOf(effect), 1); // Nobody has heard of it yet.
+      else this.dropped.push(effect.name);
     }
     this.state.open = kept;
   }

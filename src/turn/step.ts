@@ -106,11 +106,11 @@ function answer(move: Move, effect: Effect, event: Answer): void {
       const work = working(move, event);
       if (event.kind === "returned") return go(move, calls.onReturned(move, work, effect, event.output));
       if (event.kind === "interrupted") {
-        if (event.key !== undefined) move.open({ name: name(`${effect.name}.w`), kind: "wait", key: event.key, until: event.until ?? event.at });
+        if (event.key !== undefined) move.open({ name: calls.waitName(effect), kind: "wait", key: event.key, until: event.until ?? event.at });
         return go(move, calls.onInterrupted(work, effect, event.key !== undefined));
       }
       if (event.kind !== "deferred") return diverged(event);
-      move.open({ name: name(`${effect.name}.w`), kind: "wait", key: event.key, until: event.until });
+      move.open({ name: calls.waitName(effect), kind: "wait", key: event.key, until: event.until });
       return go(move, calls.onDeferred(work, effect.at));
     }
     case "settle": {
@@ -126,7 +126,7 @@ function answer(move: Move, effect: Effect, event: Answer): void {
       return event.kind === "bounded" ? bounded(move, event) : diverged(event);
     case "compact":
       if (event.kind !== "compacted") return diverged(event);
-      if (event.seed === undefined || event.seed.length === 0) return overflow(move);
+      if (event.seed === undefined || event.seed.length === 0 || move.state.winding !== undefined) return overflow(move);
       return openFrame(move, "compaction", undefined, event.seed);
     case "finalize": {
       if (event.kind !== "finalized" || move.state.phase.kind !== "finalizing") return diverged(event);
@@ -172,9 +172,13 @@ function replied(move: Move, reply: Reply): void {
 
 /** The whole message is in the log before anything else can happen to the turn. */
 function decideReply(move: Move, reply: Reply): void {
-  if (reply.parts.length > 0) move.add({ role: "assistant", parts: reply.parts });
+  keepReply(move, reply);
   if (move.state.winding !== undefined) return move.conclude(move.state.winding.ending);
   decide(move, reply, () => move.driver.onReply(move.view(), reply));
+}
+
+function keepReply(move: Move, reply: Reply): void {
+  if (reply.parts.length > 0) move.add({ role: "assistant", parts: reply.parts });
 }
 
 function decide(move: Move, reply: Reply, ask: () => Decision): void {
@@ -193,6 +197,10 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   if (decision.memo !== undefined) state.memo = decision.memo;
   if (decision.add !== undefined) move.add(...decision.add);
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
+  if (state.phase.kind === "working" && (decision.kind === "calls" || decision.kind === "cell")) {
+    const problem = "It wants more work in a round that has had its work."; // The names of its effects would repeat.
+    return move.conclude(failed("runtime", "protocol.failed", describe("protocol.failed", { protocol: move.driver.id, problem }).message));
+  }
   switch (decision.kind) {
     case "calls":
       if (decision.calls.length === 0) return goOn(move, false);
@@ -205,7 +213,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
     case "answer": {
       const message = lastReply(move);
       if (message === undefined) return move.conclude(failed("runtime", "protocol.failed", "The protocol called nothing an answer."));
-      return boundary(move, "before-completion", { kind: "answered", message, text: textOf(message.parts) });
+      return boundary(move, "before-completion", { kind: "answered", message, text: textOf(reply.parts) });
     }
     case "finish":
       return move.conclude({ kind: "finished", by: decision.by ?? "model", value: decision.value });
@@ -239,6 +247,7 @@ function goOn(move: Move, isProgress: boolean): void {
 }
 
 function boundary(move: Move, at: "after-work" | "before-completion", outcome?: TurnOutcome): void {
+  move.pairCalls();
   move.become({ kind: "bounding", ...(outcome === undefined ? {} : { outcome }) });
   move.open({ name: name(`r${move.state.round}.${at}`), kind: "boundary", at });
 }
@@ -298,8 +307,12 @@ function begun(move: Move, reply: Reply, work: Work): void {
 }
 
 function go(move: Move, work: Work): void {
-  become(move, calls.pump(move, move.state.winding === undefined ? work : calls.cancelCalls(work, windingReason(move))));
+  if (move.state.winding === undefined) return become(move, calls.pump(move, work));
+  move.drop(isAsleep); // Also what this very event made wait.
+  become(move, calls.pump(move, calls.cancelCalls(work, windingReason(move))));
 }
+
+const isAsleep = (effect: Effect): boolean => effect.kind === "wait" || (effect.kind === "sleep" && effect.name !== GRACE);
 
 const windingReason = (move: Move): string => move.state.winding?.ending.reason ?? "The turn was stopped.";
 
@@ -341,7 +354,7 @@ function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["out
   const { phase } = move.state;
   if (phase.kind !== "working") return;
   move.drop((effect) => effect.name !== GRACE); // A bound may have ended the cell with calls still out.
-  const results = calls.resultsOf(calls.abandonCalls(phase.work, "The code ended before this call did."));
+  const results = calls.resultsOf(calls.withhold(phase.work, "The code ended before this call did."));
   become(move, { ...phase.work, calls: [] });
   decide(move, phase.reply, () => withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), true));
 }
@@ -364,14 +377,13 @@ function cancel(move: Move, requestId: string, reason: string): void {
 
 function windBy(move: Move, abort: Abort): void {
   move.wind({ ending: stopped("plugin", abort.code, abort.message) });
-  windCalls(move);
 }
 
 /** Calls that wait for anything settle now; running ones have until the grace is over. */
 function windCalls(move: Move): void {
   const { phase } = move.state;
   if (phase.kind !== "working") return;
-  move.drop((effect) => (effect.kind === "sleep" && effect.name !== GRACE) || effect.kind === "wait");
+  move.drop(isAsleep);
   const isGated = move.state.open.some((effect) => effect.kind === "gate");
   if (!isGated && !move.state.open.some((effect) => effect.kind === "settle")) go(move, phase.work);
 }
@@ -384,7 +396,7 @@ function graceOver(move: Move): void {
   move.drop((effect) => effect.kind !== "settle" && effect.kind !== "finalize");
   if (phase.kind === "finalizing" || phase.kind === "ended") return;
   if (phase.kind !== "working") {
-    if (phase.kind === "responding") move.add({ role: "assistant", parts: phase.reply.parts });
+    if (phase.kind === "responding") keepReply(move, phase.reply);
     return move.conclude(winding.ending);
   }
   if (isExec) return executed(move, { state: "stopped", parts: [{ kind: "text", text: winding.ending.reason }] });
@@ -395,6 +407,7 @@ function graceOver(move: Move): void {
 function settleUnheard(move: Move, reason: string): void {
   const { phase } = move.state;
   move.drop(() => true);
+  if (phase.kind === "responding") keepReply(move, phase.reply);
   if (phase.kind !== "working" || phase.work.cell !== undefined) return;
   const results = calls.resultsOf(calls.withhold(phase.work, reason));
   try {
@@ -411,12 +424,12 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
   switch (effect.kind) {
     case "ask":
       if (event.partial !== undefined && event.partial.length > 0) move.add({ role: "assistant", parts: event.partial, origin: { kind: "partial" } });
-      if (error.class !== "context-overflow") return move.conclude(endingOf(error));
+      if (error.class !== "context-overflow" || state.winding !== undefined) return move.conclude(endingOf(error));
       if (!state.compacts || state.compactedIn === state.round - 1) return overflow(move);
       move.become({ kind: "compacting" });
       return move.open({ name: name(`r${state.round}.compact`), kind: "compact" });
     case "respond":
-      move.add({ role: "assistant", parts: effect.reply.parts });
+      keepReply(move, effect.reply);
       return move.conclude(endingOf(error));
     case "gate":
       move.wind({ ending: endingOf(error) });

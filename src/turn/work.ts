@@ -108,6 +108,9 @@ function attempt(work: Work, state: CallState): EffectOf<"call"> {
   };
 }
 
+/** The wait of one attempt: deferred, or interrupted. The gate's own is `.w`. */
+export const waitName = ({ position, attempt }: EffectOf<"call">): EffectName => name(`${position}.w${attempt}`);
+
 const change = (work: Work, at: string, patch: Partial<CallState>): Work => {
   const index = work.calls.findIndex((call) => call.at === at);
   const call = work.calls[index];
@@ -137,7 +140,7 @@ export const cancelCalls = (work: Work, reason: string): Work => ({
   calls: work.calls.map((state) =>
     state.stage === "open" || state.stage === "returned" || state.stage === "settled"
       ? state
-      : { ...state, stage: "returned", output: { kind: "cancelled", reason } },
+      : { ...state, stage: "returned", output: state.output ?? { kind: "cancelled", reason } },
   ),
 });
 
@@ -174,19 +177,21 @@ const mayRetry = (retry: NonNullable<CallPolicy["retry"]>, failure: ToolFailure)
 
 /** A backoff is over, or an approval or a deferred result came. */
 export function onWoken(work: Work, effect: Effect, answer?: WaitAnswer): Work {
-  const state = work.calls.find((call) => effect.name.startsWith(`${positionOf(work, call.at)}.`) && isAsleep(call));
+  const state = work.calls.find((call) => isAsleep(call) && isOf(effect, positionOf(work, call.at)));
   if (state === undefined) return work;
   if (state.stage === "backoff") return change(work, state.at, { stage: "queued", attempt: state.attempt + 1 });
   if (answer?.kind !== "value") {
     const reason = answer?.kind === "revoked" ? "The wait was revoked." : "Nobody answered in time.";
-    return returned(work, state.at, state.stage === "approval" ? denied(reason) : { kind: "unknown", reason });
+    return returned(work, state.at, state.stage === "approval" ? (state.output ?? denied(reason)) : { kind: "unknown", reason });
   }
   if (state.stage === "deferred") return returned(work, state.at, { kind: "value", value: answer.value });
   const said = answer.value as { approved?: unknown; reason?: unknown; args?: unknown } | null;
-  if (said?.approved !== true) return returned(work, state.at, denied(typeof said?.reason === "string" ? said.reason : "It was not approved."));
+  if (said?.approved !== true) return returned(work, state.at, state.output ?? denied(typeof said?.reason === "string" ? said.reason : "It was not approved."));
   return change(work, state.at, { stage: "queued" });
 }
 
+/** `r1.call.0.w`, `.w1` and `.b1` are of `r1.call.0`; `r1.call.0.3.w` is of a call inside it. */
+const isOf = (effect: Effect, position: string): boolean => effect.name.startsWith(position) && /^\.[wb]\d*$/.test(effect.name.slice(position.length));
 const isAsleep = (call: CallState): boolean => call.stage === "backoff" || call.stage === "approval" || call.stage === "deferred";
 
 const denied = (reason: string): ToolOutput => ({
@@ -194,12 +199,15 @@ const denied = (reason: string): ToolOutput => ({
   failure: { class: "denied", code: "tool.denied", message: reason },
 });
 
-export const onDeferred = (work: Work, at: string): Work => change(work, at, { stage: "deferred" });
+export const onDeferred = (work: Work, at: string): Work =>
+  change(work, at, { stage: "deferred", output: { kind: "unknown", reason: "It began, and its result had not come." } });
 
 /** It was open at a crash and must not run again by itself. */
 export function onInterrupted(work: Work, effect: EffectOf<"call">, isAsked: boolean): Work {
-  if (isAsked) return change(work, effect.at, { stage: "approval" });
-  return returned(work, effect.at, { kind: "unknown", reason: describe("tool.interrupted", { name: effect.call.name }).message });
+  const output: ToolOutput = { kind: "unknown", reason: describe("tool.interrupted", { name: effect.call.name }).message };
+  // Approved, it is another attempt; not approved, it stays unknown.
+  if (isAsked) return change(work, effect.at, { stage: "approval", attempt: effect.attempt + 1, output });
+  return returned(work, effect.at, output);
 }
 
 export function onSettled(work: Work, settled: readonly PlacedCall[], settlements: readonly Settlement[]): Work {
@@ -214,11 +222,15 @@ export function onSettled(work: Work, settled: readonly PlacedCall[], settlement
 export const withhold = (work: Work, reason: string): Work => ({
   ...work,
   calls: work.calls.map((call) => {
-    if (call.stage === "settled") return call;
+    if (call.stage === "settled" || isUntried(call)) return call;
     const output: ToolOutput = { kind: "unknown", reason };
     return { ...call, stage: "settled", output, parts: projectOutput(output) };
   }),
 });
+
+/** Not even begun, so that nothing about it is unknown. */
+const isUntried = ({ stage, attempt, output }: CallState): boolean =>
+  output === undefined ? attempt === 1 && (stage === "new" || stage === "queued" || stage === "approval") : output.kind === "cancelled";
 
 export const resultsOf = (work: Work): readonly PlacedResult[] =>
   work.calls.map(({ at, call, output, parts }) => {

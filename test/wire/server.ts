@@ -41,8 +41,9 @@ export interface WireServer extends AsyncDisposable {
 /** A loopback server that answers the first request with the first response, and so on; more is a 500. */
 export async function serveWire(script: readonly WireResponse[]): Promise<WireServer> {
   const requests: WireRequest[] = [];
+  let asked = 0;
   const server = createServer(async (incoming, outgoing) => {
-    const response = script[requests.length] ?? { status: 500, body: '{"error":{"message":"The script is over."}}' };
+    const response = script[asked++] ?? { status: 500, body: '{"error":{"message":"The script is over."}}' };
     const hungUp = new Promise<void>((resolve) => {
       outgoing.on("close", () => outgoing.writableFinished || resolve());
     });
@@ -91,7 +92,8 @@ export function sse(event: WireEvent): string {
 }
 
 /** The length of the whole body, to choose cuts in it. */
-export const bytesOf = (response: WireResponse): number => piecesOf(response).reduce((sum, piece) => sum + piece.length, 0);
+export const bytesOf = (response: WireResponse): number =>
+  piecesOf(response).reduce((sum, piece) => sum + piece.length, 0);
 
 async function textOf(incoming: IncomingMessage): Promise<string> {
   let words = "";

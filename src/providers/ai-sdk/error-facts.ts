@@ -4,6 +4,8 @@ import { isObject } from "../../model/json.ts";
 export interface ErrorFacts {
   readonly name: string;
   readonly message: string;
+  /** The message of the last cause. */
+  readonly innermost: string;
   /** An HTTP status of 400 or more. */
   readonly status: number | undefined;
   /** In lower case. */
@@ -25,9 +27,11 @@ export function factsOf(thrown: unknown): ErrorFacts {
     keys.flatMap((key) => layers.map((layer) => layer[key]));
   const strings = (...keys: readonly string[]): readonly string[] =>
     all(...keys).filter((value) => typeof value === "string");
+  const messages = strings("message").filter((words) => words.trim() !== "");
   return {
     name: strings("name")[0] ?? "",
-    message: strings("message").find((words) => words.trim() !== "") ?? "",
+    message: messages[0] ?? "",
+    innermost: messages.at(-1) ?? "",
     status: all("statusCode", "status", "code")
       .map(httpStatus)
       .find((status) => status !== undefined),

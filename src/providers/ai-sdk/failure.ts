@@ -28,9 +28,7 @@ export function toFailure(
 }
 
 function classOf(facts: ErrorFacts): ProviderFailureClass | undefined {
-  return (
-    BY_NAME[facts.name] ?? byStatus(facts) ?? find(SENT, facts.words) ?? byNetwork(facts) ?? UNREADABLE[facts.name]
-  );
+  return BY_NAME[facts.name] ?? byStatus(facts) ?? find(SENT, facts.words) ?? byNetwork(facts) ?? UNCLEAR[facts.name];
 }
 
 const BY_NAME: { readonly [name: string]: ProviderFailureClass } = {
@@ -40,16 +38,17 @@ const BY_NAME: { readonly [name: string]: ProviderFailureClass } = {
   AI_NoSuchModelError: "input",
   AI_InvalidPromptError: "input",
   AI_InvalidArgumentError: "input",
+  // The messages of these two quote what was sent, so that no word in them tells anything.
+  AI_JSONParseError: "stream",
+  AI_TypeValidationError: "stream",
   AbortError: "cancelled",
   ResponseAborted: "cancelled",
   TimeoutError: "timeout",
 };
 
-/** The provider's package could not make sense of the answer. */
-const UNREADABLE: { readonly [name: string]: ProviderFailureClass } = {
+/** The provider answered, but its package could make no sense of the answer. */
+const UNCLEAR: { readonly [name: string]: ProviderFailureClass } = {
   AI_APICallError: "stream",
-  AI_JSONParseError: "stream",
-  AI_TypeValidationError: "stream",
   AI_InvalidResponseDataError: "stream",
   AI_EmptyResponseBodyError: "stream",
 };
@@ -120,10 +119,10 @@ function messageOf(facts: ErrorFacts, kind: ProviderFailureClass, thrown: unknow
     const variable = /\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b/.exec(facts.message)?.[0];
     if (variable !== undefined) return `There is no API key: set ${variable}.`;
   }
-  // These quote what could not be read, at any length.
   if (facts.name === "AI_JSONParseError" || facts.name === "AI_TypeValidationError") {
     return "The provider sent something that its package could not read.";
   }
+  if (kind === "network") return `The connection to the provider failed: ${oneLine(facts.innermost)}.`;
   const said = oneLine(facts.message === "" && facts.status === undefined ? describeThrown(thrown) : facts.message);
   if (facts.status === undefined) return said === "" ? `The call failed (${kind}).` : said;
   return said === "" ? `The provider answered with status ${facts.status}.` : `${said} (status ${facts.status})`;

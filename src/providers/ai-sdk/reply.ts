@@ -77,9 +77,9 @@ export class ReplyReader {
 
   #finished(part: StreamPart): readonly ModelPart[] {
     this.finish = finishOf(part);
-    const made = [...this.#blocks.values()].flatMap(madeOf);
+    const unended = [...this.#blocks.values()];
     this.#blocks.clear();
-    return made;
+    return this.finish === undefined ? [] : unended.flatMap(madeOf);
   }
 }
 

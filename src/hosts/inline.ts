@@ -1,0 +1,208 @@
+import { RuntimeError } from "../model/errors.ts";
+import type { EffectName, WaitKey } from "../model/ids.ts";
+import { type Awaitable, describeThrown, isThenable } from "../model/json.ts";
+import { LazyScope } from "../model/scope.ts";
+import type { Committed, EndedTurn, Mail } from "../stores/store.ts";
+import { type Effect, GRACE, isOutward } from "../turn/effect.ts";
+import type { Answer, TurnEvent } from "../turn/event.ts";
+import type { EffectHost, HostContext, Perform, TurnRef, TurnRun } from "./host.ts";
+
+/** Effects run here and now, and events live in memory only: for tests, and for stores that keep nothing anyway. */
+export function inline(): EffectHost {
+  const runs = new Set<InlineRun>();
+  let timer: NodeJS.Timeout | undefined;
+  const watch = (run: InlineRun): void => {
+    runs.add(run);
+    timer ??= setInterval(() => {
+      if (runs.size === 0) {
+        clearInterval(timer);
+        timer = undefined;
+      }
+      for (const each of runs) each.poke();
+    }, LOOK_MS).unref();
+  };
+  return {
+    kind: "inline",
+    open(turn, perform, context) {
+      const run = new InlineRun(turn, perform, context, () => runs.delete(run));
+      watch(run);
+      return run;
+    },
+  };
+}
+
+/** How often a turn looks for mail that nobody told it of: a cancel by another runtime on the same store. */
+const LOOK_MS = 500;
+
+class InlineRun implements TurnRun {
+  readonly #turn: TurnRef;
+  readonly #perform: Perform;
+  readonly #context: HostContext;
+  readonly #left: () => void;
+  readonly #open = new Map<EffectName, { readonly effect: Effect; readonly scope: LazyScope }>();
+  /** Arrived and not yet handed out; the recorded ones come first. */
+  readonly #queue: TurnEvent[];
+  readonly #waits = new Map<WaitKey, EffectName>();
+  #head = 0;
+  #waiter: { resolve(event: TurnEvent): void; reject(error: unknown): void } | undefined;
+  #lost: unknown;
+  #cancelSeen = false;
+  #isOver = false;
+
+  constructor(turn: TurnRef, perform: Perform, context: HostContext, left: () => void) {
+    this.#turn = turn;
+    this.#perform = perform;
+    this.#context = context;
+    this.#left = left;
+    this.#queue = turn.journal.slice(1);
+    if (this.#queue.length > 0) this.#cancelSeen = this.#queue.some((event) => event.kind === "cancelled");
+  }
+
+  start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
+    for (const name of dropped) {
+      this.#open.get(name)?.scope.abort();
+      this.#open.delete(name);
+    }
+    for (const effect of effects) this.#begin(effect);
+    for (const effect of effects) if (effect.name === GRACE) this.#abortOutward();
+  }
+
+  #begin(effect: Effect): void {
+    const scope = new LazyScope();
+    this.#open.set(effect.name, { effect, scope });
+    if (effect.kind === "sleep") return this.#sleep(effect.name, effect.until, scope);
+    if (effect.kind === "wait") return this.#wait(effect.name, effect.key, effect.until, scope);
+    let answer: Awaitable<Answer>;
+    try {
+      answer = this.#perform(effect, scope);
+    } catch (error) {
+      return this.#arrive(this.#failed(effect, error));
+    }
+    if (!isThenable(answer)) return this.#arrive(answer);
+    answer.then(
+      (event) => this.#arrive(event),
+      (error: unknown) => this.#arrive(this.#failed(effect, error)),
+    );
+  }
+
+  #failed(effect: Effect, error: unknown): Answer {
+    const code = error instanceof RuntimeError ? error.code : "protocol.failed";
+    return { kind: "failed", at: this.#context.world.now(), effect: effect.name, error: { class: "runtime", code, message: describeThrown(error) } };
+  }
+
+  /** The wait for the end of a grace or a backoff; a dropped one ends early and is not heard. */
+  #sleep(effect: EffectName, until: number, scope: LazyScope): void {
+    const { world } = this.#context;
+    void world.sleep(Math.max(0, until - world.now()), scope.signal).then(() => {
+      if (!scope.isAborted) this.#arrive({ kind: "slept", at: world.now(), effect });
+    });
+  }
+
+  #wait(effect: EffectName, key: WaitKey, until: number, scope: LazyScope): void {
+    const { world, store } = this.#context;
+    this.#waits.set(key, effect);
+    void world.sleep(Math.max(0, until - world.now()), scope.signal).then(async () => {
+      if (scope.isAborted || !this.#waits.has(key)) return;
+      await store.waits.resolve(key, { kind: "timeout" }); // First writer wins, also against the clock.
+      this.poke();
+    });
+    void Promise.resolve(store.append(this.#turn.lease, 0, [], world.now(), [{ key, until }])).then(
+      (mail) => this.#read(mail),
+      (error: unknown) => this.#lose(error),
+    );
+  }
+
+  #abortOutward(): void {
+    for (const { effect, scope } of this.#open.values()) if (isOutward(effect) || effect.kind === "prepare" || effect.kind === "boundary") scope.abort();
+  }
+
+  #arrive(event: TurnEvent): void {
+    if (this.#isOver) return this.#context.trace("host.late", { event: event.kind });
+    const waiter = this.#waiter;
+    if (waiter === undefined) {
+      this.#queue.push(event);
+      return;
+    }
+    if (!this.#hand(event)) return;
+    this.#waiter = undefined;
+    waiter.resolve(event);
+  }
+
+  /** Whether an answer is still wanted is asked now, not when it came: the event before it may have dropped its effect. */
+  #hand(event: TurnEvent): boolean {
+    if (!("effect" in event) || event.kind === "called") return true;
+    if (this.#open.delete(event.effect)) return true;
+    this.#context.trace("host.late", { event: event.kind, effect: event.effect });
+    return false;
+  }
+
+  next(): Awaitable<TurnEvent> {
+    while (this.#head < this.#queue.length) {
+      const event = this.#queue[this.#head++] as TurnEvent;
+      if (this.#head === this.#queue.length) {
+        this.#queue.length = 0;
+        this.#head = 0;
+      }
+      if (this.#hand(event)) return event;
+    }
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
+    return new Promise((resolve, reject) => {
+      this.#waiter = { resolve, reject };
+    });
+  }
+
+  async commit(ended: EndedTurn): Promise<Committed | { readonly reopen: readonly TurnEvent[] }> {
+    const answer = await this.#context.store.commit(this.#turn.lease, ended);
+    if (answer.kind === "reopen") {
+      this.#cancelSeen = true;
+      return { reopen: [{ kind: "cancelled", ...answer.cancel }] };
+    }
+    this.#end();
+    return answer;
+  }
+
+  poke(): void {
+    if (this.#isOver) return;
+    try {
+      const mail = this.#context.store.renew(this.#turn.lease, this.#context.world.now());
+      if (isThenable(mail)) mail.then((found) => this.#read(found), (error: unknown) => this.#lose(error));
+      else this.#read(mail);
+    } catch (error) {
+      this.#lose(error);
+    }
+  }
+
+  #read(mail: Mail): void {
+    if (mail.cancel !== undefined && !this.#cancelSeen) {
+      this.#cancelSeen = true;
+      this.#arrive({ kind: "cancelled", ...mail.cancel });
+    }
+    for (const { key, answer } of mail.resolved ?? []) {
+      const effect = this.#waits.get(key);
+      if (effect === undefined || !this.#waits.delete(key)) continue;
+      this.#arrive({ kind: "resolved", at: this.#context.world.now(), effect, answer });
+    }
+  }
+
+  /** Another worker holds the session: nothing more is written, and whoever waits is told. */
+  #lose(error: unknown): void {
+    this.#lost = error;
+    this.#end();
+    this.#waiter?.reject(error);
+    this.#waiter = undefined;
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#left();
+    for (const { scope } of this.#open.values()) scope.abort();
+    this.#open.clear();
+  }
+
+  async leave(): Promise<void> {
+    if (this.#isOver) return;
+    this.#end();
+    this.#waiter?.reject(new RuntimeError("runtime.closed", {}));
+    await this.#context.store.release(this.#turn.lease);
+  }
+}

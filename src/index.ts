@@ -1,0 +1,47 @@
+import { inline } from "./hosts/inline.ts";
+import { toolCalls } from "./protocols/tool-calls/index.ts";
+import { aiSdk } from "./providers/ai-sdk.ts";
+import { isProvider } from "./providers/provider.ts";
+import { openRuntime, type Runtime, type RuntimeOptions } from "./runtime/runtime.ts";
+
+/** Opens a runtime. The defaults are bound here: the inline host, the tool-calls protocol, the AI SDK adapter. */
+export function createRuntime(options: RuntimeOptions): Promise<Runtime> {
+  return openRuntime(options, {
+    host: () => inline(),
+    protocol: toolCalls,
+    adapt: (model) => (isProvider(model) ? model : aiSdk(model)),
+  });
+}
+
+// The handles
+export type { Runtime, RuntimeOptions, SessionSummary } from "./runtime/runtime.ts";
+export type { Session, SessionView, TurnOptions } from "./runtime/session.ts";
+export type { Turn, TurnResult } from "./runtime/turn.ts";
+export type { Input } from "./runtime/accept.ts";
+export type { SessionEvent } from "./model/event.ts";
+export type { Failed, Stopped, TurnOutcome } from "./model/outcome.ts";
+export type { Message, Part } from "./model/message.ts";
+export type { Usage } from "./model/usage.ts";
+export { DEFAULT_LIMITS, type Limits } from "./model/limits.ts";
+export type { SessionConfig } from "./model/config.ts";
+export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
+
+// Tools
+export { defineTool } from "./tools/define.ts";
+export { jsonSchema } from "./tools/validator.ts";
+export { described, type Schema, type ToolSchema } from "./model/schema.ts";
+export { attach, fail, finish, retryable, switchFrame, type Tool, type ToolCall, type ToolContext, type ToolOutput, type ToolSpec } from "./model/tool.ts";
+export type { Json } from "./model/json.ts";
+
+// Plugins
+export { definePlugin, type Plugin } from "./kernel/plugin.ts";
+export { abort, abortTurn, ask, deny, emitEvent, emitTrace, enqueueMessages, replaceArgs, replaceResult, shortCircuit } from "./kernel/directive.ts";
+export { HOOKS, type HookName } from "./kernel/hooks.ts";
+export type { PromptPart } from "./kernel/prompt.ts";
+
+// Contracts of what can be exchanged
+export type { Store } from "./stores/store.ts";
+export type { EffectHost } from "./hosts/host.ts";
+export type { LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
+export { type ModelPart, type ModelRequest, ProviderFailure } from "./model/request.ts";
+export type { TraceRecord, TraceSink } from "./trace/trace.ts";

@@ -1,0 +1,136 @@
+import type { Json } from "../model/json.ts";
+import { describeThrown } from "../model/json.ts";
+import type { Draft } from "../model/message.ts";
+import type { ToolCall, ToolOutput } from "../model/tool.ts";
+import type { DirectiveOf } from "./directive.ts";
+import type { AnswerOf, HookName, Owned } from "./hooks.ts";
+import type { Bound, HookRunner, Surroundings } from "./run.ts";
+
+/** What ends a call at a seam; the stronger one stands, and equal ones in order of installation. */
+export type Verdict = DirectiveOf<"abort" | "deny" | "ask" | "shortCircuit">;
+const STRENGTH: { readonly [K in Verdict["kind"]]: number } = { abort: 4, deny: 3, ask: 2, shortCircuit: 1 };
+
+/** Events and traces that the handlers asked for: they happen whatever becomes of the call. */
+export type Emit = Owned<DirectiveOf<"emitEvent" | "emitTrace">>;
+
+export interface Conflict {
+  readonly hook: HookName;
+  readonly winner: string;
+  readonly loser: string;
+}
+
+export interface Gated {
+  readonly call: ToolCall;
+  readonly verdict?: Owned<Verdict>;
+  readonly emits: readonly Emit[];
+  readonly conflicts: readonly Conflict[];
+}
+
+/**
+ * The gate before a call. It can only become stricter: whatever the order of plugins, nothing turns a denial into a
+ * permission. Replaced arguments count at once and the handlers before see them once more; in that second look only
+ * what is stricter counts, and another replacement there closes the gate. A handler that throws denies.
+ */
+export async function gateCall(hooks: HookRunner, call: ToolCall, here: Surroundings): Promise<Gated> {
+  const seam = new Seam("beforeToolCall");
+  const handlers = hooks.handlers("beforeToolCall");
+  const unheard = { ...here, states: here.states.unheard() };
+  let now = call;
+  const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
+    for (const answer of await answers(hooks, "beforeToolCall", bound, { call: now }, isAgain ? unheard : here)) {
+      if (answer.kind === "emitEvent" || answer.kind === "emitTrace") {
+        if (!isAgain) seam.emit(bound, answer);
+      } else if (answer.kind !== "replaceArgs") {
+        if (!isAgain || answer.kind !== "shortCircuit") seam.rule(bound, answer);
+      } else if (isAgain) {
+        seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's arguments." });
+      } else {
+        now = { ...now, input: answer.args };
+        for (const earlier of handlers.slice(0, handlers.indexOf(bound))) await look(earlier, true);
+      }
+    }
+  };
+  for (const bound of handlers) await look(bound, false);
+  return { call: now, ...seam.ruling() };
+}
+
+export interface Inspected {
+  readonly output: ToolOutput;
+  readonly verdict?: Owned<Verdict>;
+  readonly messages: readonly Draft[];
+  readonly emits: readonly Emit[];
+  readonly conflicts: readonly Conflict[];
+}
+
+/** The seam after a call, by the same rules: a replaced result is looked at once more by the handlers before. */
+export async function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutput, here: Surroundings): Promise<Inspected> {
+  const seam = new Seam("afterToolCall");
+  const handlers = hooks.handlers("afterToolCall");
+  const unheard = { ...here, states: here.states.unheard() };
+  const messages: Draft[] = [];
+  let output = given;
+  const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
+    for (const answer of await answers(hooks, "afterToolCall", bound, { call, output }, isAgain ? unheard : here)) {
+      if (answer.kind === "emitEvent" || answer.kind === "emitTrace") {
+        if (!isAgain) seam.emit(bound, answer);
+      } else if (answer.kind === "enqueueMessages") {
+        if (!isAgain) messages.push(...answer.messages);
+      } else if (answer.kind !== "replaceResult") {
+        seam.rule(bound, answer);
+      } else if (isAgain) {
+        seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's results." });
+      } else {
+        output = replaced(output, answer.value);
+        for (const earlier of handlers.slice(0, handlers.indexOf(bound))) await look(earlier, true);
+      }
+    }
+  };
+  for (const bound of handlers) await look(bound, false);
+  return { output, messages, ...seam.ruling() };
+}
+
+/** A result keeps what its tool decided about the turn, whatever is shown of it. */
+const replaced = (output: ToolOutput, value: Json): ToolOutput => ({
+  kind: "value",
+  value,
+  ...(output.kind === "value" && output.control !== undefined ? { control: output.control } : {}),
+});
+
+/** One handler's answers; a throw or a missed deadline is a denial, in its owner's name. */
+async function answers<N extends "beforeToolCall" | "afterToolCall">(hooks: HookRunner, hook: N, bound: Bound, sees: { call: ToolCall; output?: ToolOutput }, here: Surroundings): Promise<readonly AnswerOf<N>[]> {
+  try {
+    const answer: unknown = await hooks.call(hook, bound, sees as never, here);
+    return hooks.allowed(hook, bound.plugin.id, answer) as readonly AnswerOf<N>[];
+  } catch (error) {
+    return [{ kind: "deny", reason: describeThrown(error) } as AnswerOf<N>];
+  }
+}
+
+class Seam {
+  readonly #hook: HookName;
+  readonly #emits: Emit[] = [];
+  readonly #conflicts: Conflict[] = [];
+  #verdict: Owned<Verdict> | undefined;
+
+  constructor(hook: HookName) {
+    this.#hook = hook;
+  }
+
+  emit(bound: Bound, value: Emit["value"]): void {
+    this.#emits.push({ plugin: bound.plugin.id, value });
+  }
+
+  rule(bound: Bound, value: Verdict): void {
+    const before = this.#verdict;
+    const isStronger = before === undefined || STRENGTH[value.kind] > STRENGTH[before.value.kind];
+    if (before !== undefined && before.plugin !== bound.plugin.id) {
+      const [winner, loser] = isStronger ? [bound.plugin.id, before.plugin] : [before.plugin, bound.plugin.id];
+      this.#conflicts.push({ hook: this.#hook, winner, loser });
+    }
+    if (isStronger) this.#verdict = { plugin: bound.plugin.id, value };
+  }
+
+  ruling(): { verdict?: Owned<Verdict>; emits: readonly Emit[]; conflicts: readonly Conflict[] } {
+    return { ...(this.#verdict === undefined ? {} : { verdict: this.#verdict }), emits: this.#emits, conflicts: this.#conflicts };
+  }
+}

@@ -1,0 +1,71 @@
+import { RuntimeError } from "../model/errors.ts";
+import { asInputId, asTurnId, type SessionId } from "../model/ids.ts";
+import { isObject } from "../model/json.ts";
+import type { Attachment, Draft, TextPart } from "../model/message.ts";
+import { Attachable } from "../model/tool.ts";
+import type { NewInput } from "../stores/store.ts";
+import { hashOf } from "../tools/catalog.ts";
+import type { Core } from "./core.ts";
+
+/** What a user says: text, or parts. */
+export type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
+
+/** An input ready to be accepted. Bytes of attachments are kept first: an accepted input never names what is not there. */
+export async function newInput(core: Core, sessionId: SessionId, input: Input, options: { readonly key?: string; readonly place: NewInput["place"] }): Promise<NewInput> {
+  const { key, place } = options;
+  if (key !== undefined && (typeof key !== "string" || key === "" || key.length > 256)) throw new RuntimeError("input.invalid", { problem: "its key must be text of 1 to 256 characters" });
+  const message = typeof input === "string" ? ofText(core, input) : await ofParts(core, input);
+  return {
+    id: asInputId(core.world.id("inp")),
+    turnId: asTurnId(core.world.id("trn")),
+    sessionId,
+    message,
+    place,
+    at: core.world.now(),
+    ...(key === undefined ? { hash: "" } : { key, hash: hashOf(JSON.stringify(message)) }),
+  };
+}
+
+function ofText(core: Core, text: string): Draft {
+  sized(core, text.length > 1_000_000 ? Buffer.byteLength(text) : text.length);
+  return { role: "user", parts: [{ kind: "text", text }] };
+}
+
+function sized(core: Core, bytes: number): void {
+  const max = core.limits.inputBytesMax;
+  if (bytes > max) throw new RuntimeError("limit.bytes", { what: "The input", bytes, max });
+}
+
+async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
+  if (!Array.isArray(parts)) throw new RuntimeError("input.invalid", { problem: "it is neither text nor a list of parts" });
+  if (parts.length === 0) throw new RuntimeError("input.invalid", { problem: "it has no parts" });
+  let bytes = 0;
+  const found: (TextPart | Attachment)[] = [];
+  for (const part of parts as readonly unknown[]) {
+    if (typeof part === "string") found.push({ kind: "text", text: part });
+    else if (part instanceof Attachable) {
+      bytes += part.data.byteLength;
+      sized(core, bytes);
+      const hash = hashOf(part.data);
+      await core.store.blobs.put(hash, part.data);
+      found.push({ kind: "attachment", hash, mediaType: part.mediaType, bytes: part.data.byteLength, ...(part.name === undefined ? {} : { name: part.name }) });
+    } else if (isObject(part) && part["kind"] === "text" && typeof part["text"] === "string") found.push({ kind: "text", text: part["text"] });
+    else if (isObject(part) && part["kind"] === "attachment" && typeof part["hash"] === "string") found.push(part as unknown as Attachment);
+    else throw new RuntimeError("input.invalid", { problem: "a part is neither text nor an attachment" });
+  }
+  sized(core, bytes + found.reduce((sum, part) => sum + (part.kind === "text" ? Buffer.byteLength(part.text) : 0), 0));
+  return { role: "user", parts: found };
+}
+
+/** Ids of the caller's own: anything readable, up to 256 bytes. */
+export function checkedId(id: string): string {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("session.id", { id: String(id), problem });
+  };
+  if (typeof id !== "string" || id === "") wrong("it is empty");
+  if (id.length > 256 || Buffer.byteLength(id) > 256) wrong("it is longer than 256 bytes");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(id)) wrong("it has control characters");
+  if (!id.isWellFormed()) wrong("it is not well-formed Unicode");
+  return id;
+}

@@ -1,0 +1,273 @@
+import { describe } from "../model/errors.ts";
+import { asCallId } from "../model/ids.ts";
+import { describeThrown, isThenable, type Json } from "../model/json.ts";
+import type { Limits } from "../model/limits.ts";
+import type { Part } from "../model/message.ts";
+import { type Attempt, type ModelPart, type ModelRequest, ProviderFailure, type Reply } from "../model/request.ts";
+import type { Scope } from "../model/scope.ts";
+import { addUsage, NO_USAGE, UNKNOWN_CALL, type Usage } from "../model/usage.ts";
+import type { World } from "../model/world.ts";
+import type { ChunkAnswer, StreamEnd } from "../kernel/hooks.ts";
+import { type CallOptions, type Provider, routeOf } from "../providers/provider.ts";
+
+/** What a model call needs of its surroundings. */
+export interface Asking {
+  readonly provider: Provider;
+  readonly request: ModelRequest;
+  readonly limits: Limits;
+  readonly world: World;
+  readonly scope: Scope;
+  load: CallOptions["load"];
+  /** A delta to show, or that all shown under this key is void. */
+  show(attempt: number, kind: "text" | "reasoning" | "retracted", delta: string): void;
+  /** Absent when no plugin transforms the stream: then a delta costs no call and no promise. */
+  readonly transform?: (kind: "text" | "reasoning", delta: string) => ChunkAnswer | PromiseLike<ChunkAnswer>;
+  /** Told of each stream's end. */
+  readonly finished?: (reason: StreamEnd) => unknown;
+}
+
+export type Asked =
+  | { readonly kind: "replied"; readonly reply: Reply; readonly attempts?: readonly Attempt[] }
+  | {
+      readonly kind: "failed";
+      readonly failure: ProviderFailure | HookStop;
+      readonly attempts: readonly Attempt[];
+      readonly usage: Usage;
+      readonly partial: readonly Part[];
+    };
+
+/** A stream hook failed: the call is not tried again. */
+export class HookStop extends Error {}
+
+const BACKOFF_MS = 500;
+const BACKOFF_MAX_MS = 8_000;
+
+/**
+ * One model call, for every provider alike: streamed, retried with backoff, throttled within a budget, aborted by the
+ * scope. An attempt that had shown something and is tried again retracts it.
+ */
+export async function ask(asking: Asking): Promise<Asked> {
+  const { world, limits, scope } = asking;
+  const attempts: Attempt[] = [];
+  let unknown: Usage = NO_USAGE;
+  let tries = 0;
+  let throttledMs = 0;
+  for (let number = 1; ; number++) {
+    const startedAt = world.now();
+    const stream = new Streaming(asking, number);
+    try {
+      const reply = await stream.run();
+      const first = attempts.length === 0;
+      return { kind: "replied", reply: first ? reply : { ...reply, usage: addUsage(reply.usage, unknown) }, ...(first ? {} : { attempts: [...attempts, { startedAt, ms: world.now() - startedAt }] }) };
+    } catch (error) {
+      const failure = error instanceof ProviderFailure || error instanceof HookStop ? error : asFailure(error, scope);
+      const failureClass = failure instanceof HookStop ? "unknown" : failure.class;
+      if (stream.mayBeBilled(failureClass)) unknown = addUsage(unknown, UNKNOWN_CALL);
+      const record: Attempt = { startedAt, ms: world.now() - startedAt, error: { class: failureClass, message: failure.message } };
+      const isThrottle = failureClass === "rate-limit" || failureClass === "overloaded";
+      if (!isThrottle) tries++;
+      const waitMs = retryAfter(failure, isThrottle, tries, number, limits, limits.throttleMs - throttledMs);
+      if (waitMs === undefined || scope.isAborted) {
+        attempts.push(record);
+        await asking.finished?.(failureClass === "cancelled" || scope.isAborted ? "cancelled" : "provider-error");
+        return { kind: "failed", failure, attempts, usage: unknown, partial: stream.partial() };
+      }
+      attempts.push({ ...record, waitedMs: waitMs });
+      if (stream.hasShown) asking.show(number, "retracted", "");
+      await asking.finished?.("attempt-reset");
+      if (isThrottle) throttledMs += waitMs;
+      await world.sleep(waitMs, scope.signal);
+      if (scope.isAborted) {
+        const cancelled = new ProviderFailure({ class: "cancelled", message: "The turn was stopped." });
+        return { kind: "failed", failure: cancelled, attempts, usage: unknown, partial: [] };
+      }
+    }
+  }
+}
+
+/** How long to wait before the next attempt; undefined when there is none. */
+function retryAfter(failure: ProviderFailure | HookStop, isThrottle: boolean, tries: number, number: number, limits: Limits, throttleLeftMs: number): number | undefined {
+  if (failure instanceof HookStop || !failure.isRetryable) return undefined;
+  const backoff = Math.min(BACKOFF_MS * 2 ** (number - 1), BACKOFF_MAX_MS);
+  const waitMs = Math.max(failure.retryAfterMs ?? backoff, 0);
+  if (isThrottle) return waitMs <= throttleLeftMs && number < THROTTLES_MAX ? waitMs : undefined;
+  return tries < limits.modelAttemptsMax ? Math.min(waitMs, throttleLeftMs) : undefined;
+}
+const THROTTLES_MAX = 50;
+
+const asFailure = (error: unknown, scope: Scope): ProviderFailure =>
+  new ProviderFailure({ class: scope.isAborted ? "cancelled" : "unknown", message: describeThrown(error) }, { cause: error });
+
+interface Block {
+  kind: "text" | "reasoning";
+  id: string | undefined;
+  text: string;
+  data?: Json;
+}
+
+/** One attempt: the parts of the stream, put together. */
+class Streaming {
+  readonly #asking: Asking;
+  readonly #number: number;
+  readonly #route: string;
+  readonly #blocks: (Block | Part)[] = [];
+  #block: Block | undefined;
+  #bytes = 0;
+  #seen = 0;
+  #isOver = false;
+  #finish: Extract<ModelPart, { kind: "finish" }> | undefined;
+  #isAborted = false;
+  hasShown = false;
+
+  constructor(asking: Asking, number: number) {
+    this.#asking = asking;
+    this.#number = number;
+    this.#route = routeOf(asking.provider);
+  }
+
+  /** Ends with the stream, at a silence of `modelIdleMs`, or at once when the scope aborts: a provider may not listen. */
+  run(): Promise<Reply> {
+    const { scope, limits } = this.#asking;
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        this.#isOver = true;
+        clearInterval(timer);
+        unlisten();
+      };
+      const fail = (error: unknown): void => {
+        end();
+        reject(error);
+      };
+      let before = 0;
+      const timer = Number.isFinite(limits.modelIdleMs)
+        ? setInterval(() => {
+            if (this.#seen === before) fail(new ProviderFailure({ class: "timeout", message: `Nothing came for ${limits.modelIdleMs} ms.` }));
+            before = this.#seen;
+          }, Math.min(limits.modelIdleMs, 2_147_483_647))
+        : undefined;
+      const unlisten = scope.onAbort(() => fail(new ProviderFailure({ class: "cancelled", message: "The turn was stopped." })));
+      this.#pump().then((reply) => {
+        end();
+        resolve(reply);
+      }, fail);
+    });
+  }
+
+  async #pump(): Promise<Reply> {
+    const { provider, request, scope, load } = this.#asking;
+    const options: CallOptions = {
+      load,
+      get signal() {
+        return scope.signal;
+      },
+    };
+    for await (const part of provider.stream(request, options)) {
+      if (this.#isOver) break;
+      this.#seen++;
+      if (Array.isArray(part)) {
+        for (const each of part as readonly ModelPart[]) {
+          const waits = this.#take(each);
+          if (waits !== undefined) await waits;
+          if (this.#isAborted) break;
+        }
+      } else {
+        const waits = this.#take(part as ModelPart);
+        if (waits !== undefined) await waits;
+      }
+      if (this.#isAborted) break; // The iterator is told to stop by leaving the loop.
+    }
+    if (this.#isAborted) {
+      await this.#asking.finished?.("aborted");
+      return this.#reply("aborted", UNKNOWN_CALL);
+    }
+    if (this.#finish === undefined) throw new ProviderFailure({ class: "stream", message: `The stream of ${this.#route} ended before the reply did.` });
+    if (this.#asking.finished !== undefined) await this.#asking.finished("complete");
+    return this.#reply(this.#finish.reason, this.#finish.usage ?? UNKNOWN_CALL);
+  }
+
+  #take(part: ModelPart): PromiseLike<void> | undefined {
+    switch (part.kind) {
+      case "text":
+      case "reasoning": {
+        const { transform } = this.#asking;
+        if (transform === undefined) return void this.#add(part.kind, part.delta, part.id);
+        const answer = transform(part.kind, part.delta);
+        return isThenable(answer) ? answer.then((found) => this.#changed(part, found)) : this.#changed(part, answer);
+      }
+      case "made": {
+        const block = this.#blocks.findLast((each) => each.kind === part.of && "id" in each && each.id === part.id) as Block | undefined;
+        if (block !== undefined) block.data = part.data;
+        else this.#blocks.push({ kind: part.of, id: part.id, text: "", data: part.data });
+        return undefined;
+      }
+      case "call":
+        this.#block = undefined;
+        this.#blocks.push(this.#call(part));
+        return undefined;
+      case "finish":
+        this.#finish = part;
+        return undefined;
+    }
+  }
+
+  #changed(part: Extract<ModelPart, { delta: string }>, answer: ChunkAnswer): undefined {
+    if (answer.reasoning !== undefined && answer.reasoning !== "") this.#add("reasoning", answer.reasoning, "plugin");
+    const delta = answer.delta ?? part.delta;
+    if (delta !== "") this.#add(part.kind, delta, part.id);
+    if (answer.abort === true) this.#isAborted = true;
+  }
+
+  #add(kind: "text" | "reasoning", delta: string, id: string | undefined): void {
+    this.#bytes += delta.length;
+    const { replyBytesMax: max } = this.#asking.limits;
+    if (this.#bytes > max) throw new ProviderFailure({ class: "unknown", message: describe("limit.bytes", { what: "The reply", bytes: this.#bytes, max }).message });
+    const block = this.#block;
+    if (block !== undefined && block.kind === kind && block.id === id) block.text += delta;
+    else {
+      this.#block = { kind, id, text: delta };
+      this.#blocks.push(this.#block);
+    }
+    if (delta === "") return; // A hidden block: only what its route knows about it will be kept.
+    this.hasShown = true;
+    if (!this.#isOver) this.#asking.show(this.#number, kind, delta);
+  }
+
+  #call(part: Extract<ModelPart, { kind: "call" }>): Part {
+    const made = part.data === undefined ? {} : { made: { route: this.#route, data: part.data } };
+    const call = { kind: "toolCall", callId: asCallId(part.callId), name: part.name } as const;
+    if (typeof part.input !== "string") return { ...call, input: part.input, ...made };
+    this.#bytes += part.input.length;
+    const words = part.input.trim();
+    try {
+      return { ...call, input: words === "" ? {} : (JSON.parse(words) as Json), ...made };
+    } catch {
+      return { ...call, input: {}, malformed: part.input.slice(0, 2_000), ...made };
+    }
+  }
+
+  #reply(finish: Reply["finish"], usage: Usage): Reply {
+    return { parts: this.#parts(), finish, usage, route: this.#route };
+  }
+
+  #parts(): readonly Part[] {
+    const parts: Part[] = [];
+    for (const block of this.#blocks) {
+      if (!("id" in block)) parts.push(block);
+      else if (block.text !== "" || block.data !== undefined) {
+        const made = block.data === undefined ? (block.kind === "reasoning" ? { made: { route: this.#route } } : {}) : { made: { route: this.#route, data: block.data } };
+        parts.push({ kind: block.kind, text: block.text, ...made });
+      }
+    }
+    return parts;
+  }
+
+  /** What had been said when it broke off. Calls are left out: nobody will make them. */
+  partial(): readonly Part[] {
+    return this.#parts().filter((part) => part.kind === "text" && part.text !== "");
+  }
+
+  mayBeBilled(failure: ProviderFailure["class"]): boolean {
+    return this.#seen > 0 || failure === "network" || failure === "timeout" || failure === "stream" || failure === "cancelled" || failure === "unknown";
+  }
+}
+

@@ -1,0 +1,158 @@
+import { RuntimeError } from "../model/errors.ts";
+import type { BlobHash } from "../model/ids.ts";
+import { describeThrown, type Json } from "../model/json.ts";
+import type { Limits } from "../model/limits.ts";
+import type { ToolDeclaration } from "../model/request.ts";
+import type { Tool } from "../model/tool.ts";
+import type { World } from "../model/world.ts";
+import type { EffectHost } from "../hosts/host.ts";
+import type { Composition } from "../kernel/compose.ts";
+import type { Owned } from "../kernel/hooks.ts";
+import type { Installed } from "../kernel/plugin.ts";
+import { mergePrompt, type PromptPart, renderPrompt } from "../kernel/prompt.ts";
+import type { Probe, Surroundings } from "../kernel/run.ts";
+import type { ProtocolDriverSlot } from "../kernel/slots.ts";
+import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
+import type { Owner, Store } from "../stores/store.ts";
+import { type Catalog, composeCatalog, hashOf } from "../tools/catalog.ts";
+import type { TraceSink } from "../trace/trace.ts";
+
+/** What all sessions of a runtime share. */
+export interface Core {
+  readonly store: Store;
+  readonly host: EffectHost;
+  readonly world: World;
+  readonly owner: Owner;
+  readonly limits: Limits;
+  readonly plugins: readonly Installed[];
+  /** Fills the protocol slots when no plugin does. */
+  readonly protocol: Installed | undefined;
+  readonly tools: readonly Owned<Tool>[];
+  readonly models: Models;
+  readonly artifacts: Artifacts;
+  readonly probe: Probe | undefined;
+  readonly trace: (name: string, about: { readonly [key: string]: Json }, where?: { readonly sessionId?: string; readonly turnId?: string }) => void;
+}
+
+export const tracer = (sink: TraceSink | undefined, world: World): Core["trace"] =>
+  sink === undefined
+    ? () => {}
+    : (name, about, where) => {
+        try {
+          sink({ at: world.now(), name, ...where, about });
+        } catch {
+          // A sink that throws is nobody's problem but its own.
+        }
+      };
+
+/** Finds the provider for a model's name; the one given to the runtime is known from the start. */
+export class Models {
+  readonly #found = new Map<string, Provider>();
+  readonly #resolve: ModelResolver | undefined;
+  readonly #adapt: (model: Model) => Provider;
+
+  constructor(adapt: (model: Model) => Provider, resolve: ModelResolver | undefined) {
+    this.#adapt = adapt;
+    this.#resolve = resolve;
+  }
+
+  /** Gives the name under which sessions keep it. */
+  add(model: Model): string {
+    const provider = this.#adapt(model);
+    const name = `${provider.id}/${provider.modelId}`;
+    this.#found.set(name, provider);
+    return name;
+  }
+
+  known(name: string): Provider | undefined {
+    return this.#found.get(name);
+  }
+
+  async require(name: string): Promise<Provider> {
+    const known = this.#found.get(name);
+    if (known !== undefined) return known;
+    if (this.#resolve === undefined) throw new RuntimeError("provider.unconfigured", { name });
+    let model: Model | undefined;
+    try {
+      model = await this.#resolve(name);
+    } catch (error) {
+      throw error instanceof RuntimeError ? error : new RuntimeError("provider.unavailable", { name, problem: describeThrown(error) }, { cause: error });
+    }
+    if (model === undefined) throw new RuntimeError("provider.unconfigured", { name });
+    const provider = this.#adapt(model);
+    this.#found.set(name, provider);
+    return provider;
+  }
+}
+
+/** A catalog and what the protocol makes of it: built once, used by every turn and session with the same tools. */
+export interface Artifact {
+  readonly catalog: Catalog;
+  readonly declarations: readonly ToolDeclaration[];
+  readonly prompt: readonly PromptPart[];
+  /** Of the declarations, as JSON in a blob. */
+  readonly hash: BlobHash;
+}
+export interface Prompt {
+  readonly system: string;
+  readonly hash: BlobHash;
+}
+
+interface Cached {
+  readonly tools: readonly Tool[];
+  readonly slot: ProtocolDriverSlot;
+  readonly artifact: Artifact;
+}
+
+const KEPT = 32;
+const utf8 = new TextEncoder();
+
+export class Artifacts {
+  readonly #store: Store;
+  readonly #cached: Cached[] = [];
+  readonly #prompts = new Map<string, Prompt>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
+  async of(composition: Composition, appTools: readonly Owned<Tool>[], slot: ProtocolDriverSlot, here: Surroundings): Promise<Artifact> {
+    const owned = composition.tools.length === 0 ? appTools : [...appTools, ...composition.tools];
+    const isEdited = composition.hooks.has("toolCatalog");
+    if (!isEdited) {
+      const cached = this.#cached.find((each) => each.slot === slot && isSame(each.tools, owned));
+      if (cached !== undefined) return cached.artifact;
+    }
+    const manifests = owned.map(({ value: { name, description } }) => ({ name, description }));
+    const edits = isEdited ? await composition.hooks.collect("toolCatalog", { tools: manifests }, here) : [];
+    const catalog = composeCatalog(owned, edits);
+    const { tools: declarations, prompt } = slot.preamble(catalog.declarations);
+    const json = JSON.stringify(declarations);
+    const artifact: Artifact = { catalog, declarations, prompt, hash: hashOf(json) };
+    await this.#store.blobs.put(artifact.hash, utf8.encode(json));
+    if (!isEdited) {
+      this.#cached.unshift({ tools: owned.map(({ value }) => value), slot, artifact });
+      this.#cached.length = Math.min(this.#cached.length, KEPT);
+    }
+    return artifact;
+  }
+
+  /** Equal parts give the identical prompt, hashed and stored once. */
+  async prompt(parts: readonly PromptPart[]): Promise<Prompt> {
+    const system = renderPrompt(mergePrompt(parts));
+    const known = this.#prompts.get(system);
+    if (known !== undefined) return known;
+    const prompt: Prompt = { system, hash: hashOf(system) };
+    await this.#store.blobs.put(prompt.hash, utf8.encode(system));
+    if (this.#prompts.size >= KEPT) this.#prompts.delete(this.#prompts.keys().next().value as string);
+    this.#prompts.set(system, prompt);
+    return prompt;
+  }
+}
+
+const isSame = (tools: readonly Tool[], owned: readonly Owned<Tool>[]): boolean => {
+  if (tools.length !== owned.length) return false;
+  for (let index = 0; index < tools.length; index++) if (tools[index] !== owned[index]?.value) return false;
+  return true;
+};

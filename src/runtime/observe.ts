@@ -1,0 +1,110 @@
+import type { SessionEvent } from "../model/event.ts";
+
+/** One reader of a turn's events. What it has not read waits here, within a bound. */
+class Reader implements AsyncIterator<SessionEvent> {
+  readonly #max: number;
+  readonly #left: () => void;
+  #unread: SessionEvent[] = [];
+  #head = 0;
+  #waiter: ((result: IteratorResult<SessionEvent>) => void) | undefined;
+  #isDone = false;
+
+  constructor(max: number, left: () => void) {
+    this.#max = max;
+    this.#left = left;
+  }
+
+  push(event: SessionEvent): void {
+    const waiter = this.#waiter;
+    if (waiter !== undefined) {
+      this.#waiter = undefined;
+      return waiter({ value: event, done: false });
+    }
+    if (this.#unread.length - this.#head >= this.#max) this.#shrink();
+    this.#unread.push(event);
+  }
+
+  /** A reader that lags is given longer deltas; when that is not enough it loses the oldest previews, never a fact. */
+  #shrink(): void {
+    const kept: SessionEvent[] = [];
+    for (const event of this.#unread.slice(this.#head)) {
+      const last = kept[kept.length - 1];
+      if (last !== undefined && isDelta(last) && isDelta(event) && last.kind === event.kind && last.key === event.key) {
+        kept[kept.length - 1] = { ...last, delta: last.delta + event.delta };
+      } else kept.push(event);
+    }
+    const over = kept.length - this.#max / 2;
+    let dropped = 0;
+    this.#unread = over <= 0 ? kept : kept.filter((event) => event.fact || dropped >= over || !++dropped);
+    this.#head = 0;
+  }
+
+  end(): void {
+    this.#isDone = true;
+    this.#waiter?.(DONE);
+    this.#waiter = undefined;
+  }
+
+  next(): Promise<IteratorResult<SessionEvent>> {
+    if (this.#head < this.#unread.length) {
+      const value = this.#unread[this.#head++] as SessionEvent;
+      if (this.#head === this.#unread.length) {
+        this.#unread.length = 0;
+        this.#head = 0;
+      }
+      return Promise.resolve({ value, done: false });
+    }
+    if (this.#isDone) return Promise.resolve(DONE);
+    return new Promise((resolve) => {
+      this.#waiter = resolve;
+    });
+  }
+
+  /** Leaving is not cancelling: the turn goes on. */
+  return(): Promise<IteratorResult<SessionEvent>> {
+    this.#left();
+    this.end();
+    return Promise.resolve(DONE);
+  }
+}
+
+const DONE: IteratorResult<SessionEvent> = { value: undefined, done: true };
+
+type Delta = Extract<SessionEvent, { readonly delta: string }>;
+const isDelta = (event: SessionEvent): event is Delta => event.kind === "text" || event.kind === "reasoning";
+
+/** A turn's events, for any number of readers. The first one hears everything from the start. */
+export class Feed {
+  readonly #max: number;
+  readonly #readers = new Set<Reader>();
+  #first: Reader | undefined;
+  #isDone = false;
+
+  constructor(max: number) {
+    this.#max = max;
+    this.#first = this.#make();
+  }
+
+  #make(): Reader {
+    const reader = new Reader(this.#max, () => this.#readers.delete(reader));
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  push(event: SessionEvent): void {
+    for (const reader of this.#readers) reader.push(event);
+  }
+
+  end(): void {
+    this.#isDone = true;
+    for (const reader of this.#readers) reader.end();
+    this.#readers.clear();
+  }
+
+  read(): AsyncIterator<SessionEvent> {
+    const reader = this.#first ?? this.#make();
+    this.#first = undefined;
+    if (this.#isDone) reader.end();
+    return reader;
+  }
+}

@@ -1,0 +1,317 @@
+import { after } from "../model/awaitable.ts";
+import { describe, RuntimeError } from "../model/errors.ts";
+import type { EffectName } from "../model/ids.ts";
+import { type Awaitable, describeThrown, isThenable, type Json } from "../model/json.ts";
+import type { Draft, Message } from "../model/message.ts";
+import type { ModelRequest, Reply } from "../model/request.ts";
+import type { Scope } from "../model/scope.ts";
+import type { ToolOutput } from "../model/tool.ts";
+import type { Perform } from "../hosts/host.ts";
+import type { Directive } from "../kernel/directive.ts";
+import type { ChunkAnswer, Owned, ReplyAnswer, TurnContext, TurnReport } from "../kernel/hooks.ts";
+import type { PromptPart } from "../kernel/prompt.ts";
+import { attempt, gate, settle } from "../tools/dispatch.ts";
+import { hashOf } from "../tools/catalog.ts";
+import type { Effect, EffectKind, EffectOf } from "../turn/effect.ts";
+import type { Abort, Answer, Failure } from "../turn/event.ts";
+import { itemsOf } from "../turn/log.ts";
+import { ask, HookStop } from "./ask.ts";
+import type { LiveTurn } from "./live.ts";
+
+/** An answer before it is stamped. */
+type Body = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect" | "changes"> : never) : never;
+
+type Performers = { readonly [K in EffectKind]: (live: LiveTurn, effect: EffectOf<K>, scope: Scope) => Awaitable<Body> };
+
+const PERFORMERS: Performers = {
+  prepare,
+  ask: askModel,
+  respond,
+  gate: (live, effect, scope) => after(gate(live.dispatch(scope), effect.calls), (gated) => ({ kind: "gated", ...gated })),
+  call: (live, effect, scope) => after(attempt(live.dispatch(scope), effect, scope), (output) => returned(live, output)),
+  settle: (live, effect, scope) =>
+    after(settle(live.dispatch(scope), effect.results), ({ messages, ...settled }) => ({
+      kind: "settled",
+      ...settled,
+      ...(messages.length === 0 ? {} : { messages: checkedMessages("afterToolCall", messages) }),
+    })),
+  boundary,
+  compact,
+  exec,
+  finalize,
+  // A host keeps time and waits itself.
+  sleep: () => ({ kind: "slept" }),
+  wait: () => ({ kind: "resolved", answer: { kind: "revoked" } }),
+};
+
+/** Does effects for a turn. A serial one's changes of plugin state go with its answer, or nowhere if it fails. */
+export const performer =
+  (live: LiveTurn): Perform =>
+  (effect, scope) => {
+    let body: Awaitable<Body>;
+    try {
+      body = (PERFORMERS[effect.kind] as (live: LiveTurn, effect: Effect, scope: Scope) => Awaitable<Body>)(live, effect, scope);
+    } catch (error) {
+      return failed(live, effect, error);
+    }
+    if (!isThenable(body)) return stamped(live, effect, body);
+    return body.then(
+      (found) => stamped(live, effect, found),
+      (error: unknown) => failed(live, effect, error),
+    );
+  };
+
+/** Only calls run beside each other, and of those only one that `writes` runs alone and may change state. */
+const mayWrite = (effect: Effect): boolean => effect.kind !== "call" || effect.writes === true;
+
+function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
+  const changes = mayWrite(effect) ? live.states.take() : undefined;
+  const stamp = { at: live.core.world.now(), effect: effect.name };
+  return changes === undefined ? { ...body, ...stamp } : { ...body, ...stamp, changes };
+}
+
+function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
+  if (mayWrite(effect)) live.states.forget();
+  return { kind: "failed", at: live.core.world.now(), effect: effect.name, error: failureOf(error) };
+}
+
+function failureOf(error: unknown): Failure {
+  if (!(error instanceof RuntimeError)) return { class: "runtime", code: "protocol.failed", message: describeThrown(error) };
+  const plugin = (error.details as { plugin?: string }).plugin;
+  if (plugin !== undefined) return { class: "plugin", code: error.code, message: error.message, plugin };
+  return { class: "runtime", code: error.code, message: error.message };
+}
+
+// ── Prepare ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The first round sets the turn up; later ones only ask whether the protocol wants another frame. */
+function prepare(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Awaitable<Body> {
+  const flags = {
+    ...(live.hooks.has("response") ? ({ responds: true } as const) : {}),
+    ...(live.hooks.has("compact") ? ({ compacts: true } as const) : {}),
+  };
+  if (effect.round > 1 && live.prompt !== undefined) return beforeAsk(live, effect.round, (frame) => ({ kind: "prepared", ...flags, ...frame }));
+  return setUp(live, effect, scope, flags);
+}
+
+async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope, flags: { readonly responds?: true; readonly compacts?: true }): Promise<Body> {
+  const { core, session, hooks, opened } = live;
+  const here = live.here(scope);
+  live.artifact = await core.artifacts.of(session.composition, core.tools, session.slot, here);
+  const parts: PromptPart[] = [...live.artifact.prompt];
+  const { instructions } = opened.config;
+  if (instructions !== undefined) parts.unshift({ slot: "intro", text: instructions });
+  if (hooks.has("context")) parts.push(...(await transformContext(live, scope)));
+  const before = hooks.has("beforeTurn") ? obey(live, effect.name, "beforeTurn", await hooks.collect("beforeTurn", { input: inputOf(live) }, here)) : NOTHING;
+  if (hooks.has("prompt")) parts.push(...(await hooks.collect("prompt", {}, here)).map(promptPart));
+  live.prompt = await core.artifacts.prompt(parts);
+  await live.core.models.require(opened.config.model); // Found before anything is paid for.
+  const done = { prompt: live.prompt.hash, catalog: live.artifact.hash, ...flags, ...before };
+  return beforeAsk(live, effect.round, (frame) => ({ kind: "prepared", ...done, ...frame }));
+}
+
+function beforeAsk(live: LiveTurn, round: number, then: (frame: { frame?: { task: string; seed?: Json } }) => Body): Awaitable<Body> {
+  const asked = live.session.composition.hooks.slot("protocolSession")?.beforeAsk?.({ sessionId: live.sessionId, round });
+  return after(asked, (frame) => then(frame === undefined || frame === null ? {} : { frame }));
+}
+
+async function transformContext(live: LiveTurn, scope: Scope): Promise<readonly PromptPart[]> {
+  const start: TurnContext = { messages: live.messages(), prompt: [] };
+  const end = await live.hooks.transform("context", start, live.here(scope), (context) => ({ context }), (_, answer) => answer);
+  if (end.messages !== start.messages) {
+    live.shown = { messages: end.messages, upTo: live.state.log.length };
+    const json = JSON.stringify(end.messages);
+    await live.core.store.blobs.put(hashOf(json), new TextEncoder().encode(json));
+  }
+  return end.prompt;
+}
+
+function inputOf(live: LiveTurn): Message {
+  const first = live.state.log.items[0];
+  if (first?.kind !== "message") throw new RuntimeError("store.corrupt", { item: live.turnId, problem: "the turn has no input" });
+  return first.message;
+}
+
+function promptPart({ plugin, value }: Owned<PromptPart>): PromptPart {
+  if (typeof value.text !== "string" || typeof value.slot !== "string") throw new RuntimeError("hook.answer", { plugin, hook: "prompt", problem: "a part needs a slot and a text" });
+  return value;
+}
+
+// ── Directives ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const NOTHING: { readonly messages?: readonly Draft[]; readonly abort?: Abort } = {};
+
+/** Carries out what hooks asked for; what concerns the turn's log goes into the event. The last abort counts. */
+function obey(live: LiveTurn, effect: EffectName, hook: string, directives: readonly Owned<Directive>[]): typeof NOTHING {
+  const messages: Draft[] = [];
+  let abort: Abort | undefined;
+  for (const { plugin, value } of directives) {
+    if (value.kind === "emitEvent") live.emit(effect, plugin, value.name, value.payload);
+    else if (value.kind === "emitTrace") live.trace(`${plugin}.${value.name}`, { payload: value.payload });
+    else if (value.kind === "enqueueMessages") messages.push(...checkedMessages(hook, value.messages, plugin));
+    else if (value.kind === "abortTurn") abort = { plugin, code: value.code, message: value.message };
+  }
+  return { ...(messages.length === 0 ? {} : { messages }), ...(abort === undefined ? {} : { abort }) };
+}
+
+/** Plugins may speak as the user or the system, never as the model or a tool: those are paired and replayed. */
+function checkedMessages(hook: string, messages: readonly Draft[], plugin = "a plugin"): readonly Draft[] {
+  return messages.map(({ role, parts }) => {
+    if ((role !== "user" && role !== "system") || !Array.isArray(parts) || parts.some((part) => part.kind !== "text" && part.kind !== "attachment")) {
+      throw new RuntimeError("hook.answer", { plugin, hook, problem: "only user and system messages of text and attachments can be put in" });
+    }
+    return { role, parts, origin: { kind: "plugin", plugin } };
+  });
+}
+
+// ── Ask and respond ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): Promise<Body> {
+  const { core, opened, state, hooks } = live;
+  live.transcript().requirePaired();
+  const provider = core.models.known(opened.config.model) ?? (await core.models.require(opened.config.model));
+  const { settings } = opened.config;
+  let request: ModelRequest = live.driver.request({
+    round: state.round,
+    memo: state.memo,
+    log: itemsOf(state.log),
+    limits: state.limits,
+    ...(state.output === undefined ? {} : { output: state.output }),
+    system: live.prompt?.system ?? "",
+    messages: live.messages(),
+    tools: live.artifact?.declarations ?? [],
+    ...(settings === undefined ? {} : { settings }),
+  });
+  const here = live.here(scope);
+  if (hooks.has("request")) request = await hooks.transform("request", request, here, (now) => ({ request: now }), (_, answer) => answer);
+  const { sessionId, turnId } = live;
+  let key = live.key(effect.name, 1);
+  const asked = await ask({
+    provider,
+    request,
+    limits: opened.limits,
+    world: core.world,
+    scope,
+    load: async (hash) => (await core.store.blobs.get(hash)) ?? missing(hash),
+    show: (number, kind, delta) => {
+      if (key.attempt !== number) key = live.key(effect.name, number);
+      live.tell(kind === "retracted" ? { fact: false, sessionId, turnId, key, kind } : { fact: false, sessionId, turnId, key, kind, delta });
+    },
+    ...(hooks.has("stream") ? { transform: streamTransform(live, effect.name, scope) } : {}),
+    ...(hooks.has("streamFinished")
+      ? { finished: async (reason) => observed(live, await hooks.observe("streamFinished", { reason }, here)) }
+      : {}),
+  });
+  if (asked.kind === "replied") return asked;
+  const { failure, partial, ...rest } = asked;
+  if (failure instanceof HookStop) return { ...rest, error: failureOf(failure.cause), partial };
+  const code = failure.class === "cancelled" ? "turn.cancelled" : "provider.failed";
+  const message = failure.class === "cancelled" ? failure.message : describe("provider.failed", { route: opened.config.model, class: failure.class, problem: failure.message }).message;
+  return { ...rest, error: { class: failure.class, code, message }, partial };
+}
+
+const missing = (hash: string): never => {
+  throw new RuntimeError("store.corrupt", { item: `the attachment ${hash}`, problem: "its bytes are not there" });
+};
+
+/** Handlers of `stream` are called in line; only a promise is waited for. */
+function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (kind: "text" | "reasoning", delta: string) => Awaitable<ChunkAnswer> {
+  const { hooks } = live;
+  const here = live.here(scope);
+  const stop = (error: unknown): never => {
+    throw new HookStop("A stream hook failed.", { cause: error });
+  };
+  return (kind, delta) => {
+    const merge = (now: ChunkAnswer, answer: ChunkAnswer, plugin: string): ChunkAnswer => {
+      for (const { name, payload } of answer.events ?? []) live.emit(effect, plugin, name, payload ?? null);
+      const reasoning = (now.reasoning ?? "") + (answer.reasoning ?? "");
+      return { delta: answer.delta ?? now.delta ?? delta, ...(reasoning === "" ? {} : { reasoning }), ...(now.abort === true || answer.abort === true ? { abort: true } : {}) };
+    };
+    try {
+      const answer = hooks.transform("stream", { delta } as ChunkAnswer, here, (now) => ({ chunk: { kind, delta: now.delta ?? delta } }), merge);
+      return isThenable(answer) ? answer.then((found) => found, stop) : answer;
+    } catch (error) {
+      return stop(error);
+    }
+  };
+}
+
+const RESPOND_TRIES = 3;
+
+/** The paid reply is recorded already, so a hook that fails is simply tried again. */
+async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope): Promise<Body> {
+  const merge = (now: Reply, answer: ReplyAnswer, plugin: string): Reply => {
+    if (!Array.isArray(answer.parts)) throw new RuntimeError("hook.answer", { plugin, hook: "response", problem: "it has no parts" });
+    for (const { name, payload } of answer.events ?? []) live.emit(effect.name, plugin, name, payload ?? null);
+    return { ...now, parts: answer.parts };
+  };
+  for (let number = 1; ; number++) {
+    try {
+      const reply = await live.hooks.transform("response", effect.reply, live.here(scope), (now) => ({ reply: now }), merge);
+      return reply.parts === effect.reply.parts ? { kind: "responded" } : { kind: "responded", parts: reply.parts };
+    } catch (error) {
+      if (number === RESPOND_TRIES || scope.isAborted) throw error;
+      live.trace("hook.retried", { hook: "response", problem: describeThrown(error) });
+    }
+  }
+}
+
+// ── The rest ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Attachments are durable before the result that names them. */
+function returned(live: LiveTurn, output: ToolOutput): Awaitable<Body> {
+  const waits = live.keeping.splice(0).filter(isThenable);
+  return waits.length === 0 ? { kind: "returned", output } : Promise.all(waits).then(() => ({ kind: "returned", output }));
+}
+
+const CLAIM_MAX = 64;
+
+function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {
+  return after(live.core.store.inputs.claim(live.lease, effect.name, CLAIM_MAX), (claimed) => {
+    const inputs = claimed.map(({ id: inputId, message }) => ({ inputId, message }));
+    const body = { kind: "bounded", ...(inputs.length === 0 ? {} : { inputs }) } as const;
+    if (!live.hooks.has("checkpoint")) return body;
+    return after(live.hooks.collect("checkpoint", { at: effect.at }, live.here(scope)), (directives) => ({
+      ...body,
+      ...obey(live, effect.name, "checkpoint", directives),
+    }));
+  });
+}
+
+async function compact(live: LiveTurn, _effect: EffectOf<"compact">, scope: Scope): Promise<Body> {
+  const found = await live.hooks.first("compact", { messages: live.messages() }, live.here(scope));
+  return found === undefined ? { kind: "compacted" } : { kind: "compacted", seed: checkedMessages("compact", found.value, found.plugin) };
+}
+
+async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Promise<Body> {
+  const executor = live.hooks.slot("codeExecutor");
+  if (executor === undefined) throw new RuntimeError("code.unavailable", {});
+  return { kind: "executed", output: await executor.execute(effect.cell, { sessionId: live.sessionId, signal: scope.signal }) };
+}
+
+function finalize(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): Awaitable<Body> {
+  if (!live.hooks.has("afterTurn") && !live.hooks.has("lifecycle")) return { kind: "finalized" };
+  return finalizeWithHooks(live, effect, scope);
+}
+
+async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): Promise<Body> {
+  const here = live.here(scope);
+  const report = reportOf(live, effect.outcome);
+  const { messages } = obey(live, effect.name, "afterTurn", await live.hooks.collect("afterTurn", { report }, here));
+  observed(live, await live.hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, here));
+  return { kind: "finalized", ...(messages === undefined ? {} : { messages }) };
+}
+
+export function reportOf(live: LiveTurn, outcome: TurnReport["outcome"]): TurnReport {
+  const { state } = live;
+  const messages = itemsOf(state.log).flatMap((entry) => (entry.kind === "message" ? [entry.message] : []));
+  return { outcome, usage: state.usage, rounds: state.round, messages };
+}
+
+/** An observer's failure is told and changes nothing. */
+export function observed(live: LiveTurn, issues: readonly { readonly plugin?: string; readonly code: string; readonly message: string }[]): void {
+  for (const issue of issues) {
+    live.issues.push(issue);
+    live.trace("hook.issue", { plugin: issue.plugin ?? "", code: issue.code, message: issue.message });
+  }
+}

@@ -1,0 +1,195 @@
+import { hostname } from "node:os";
+import type { SessionConfig } from "../model/config.ts";
+import { RuntimeError } from "../model/errors.ts";
+import { asSessionId, asWaitKey, type SessionId } from "../model/ids.ts";
+import type { Json } from "../model/json.ts";
+import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
+import type { ModelSettings } from "../model/request.ts";
+import type { Tool } from "../model/tool.ts";
+import type { World } from "../model/world.ts";
+import type { EffectHost } from "../hosts/host.ts";
+import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
+import type { Probe } from "../kernel/run.ts";
+import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
+import type { Store } from "../stores/store.ts";
+import { APP, composeCatalog } from "../tools/catalog.ts";
+import type { TraceSink } from "../trace/trace.ts";
+import { checkedId } from "./accept.ts";
+import { Artifacts, type Core, Models, tracer } from "./core.ts";
+import { Resident } from "./resident.ts";
+import { type Session, SessionHandle } from "./session.ts";
+import { realWorld } from "./world.ts";
+
+export type RuntimeOptions = {
+  readonly store: Store;
+  readonly host?: EffectHost;
+  readonly trace?: TraceSink;
+  readonly tools?: readonly Tool[];
+  readonly plugins?: readonly Plugin[];
+  readonly instructions?: string;
+  readonly settings?: ModelSettings;
+  readonly limits?: Partial<Limits>;
+  /** Sees the beginning and the end of every hook call. */
+  readonly probe?: Probe;
+} & ({ readonly model: Model; readonly models?: ModelResolver } | { readonly model: string; readonly models: ModelResolver });
+
+export interface Runtime extends AsyncDisposable {
+  /** Opens a session, or creates it; without an id, a new one. */
+  session(id?: string, options?: { readonly config?: Partial<SessionConfig> }): Promise<Session>;
+  readonly sessions: {
+    list(page?: { readonly after?: string; readonly max?: number }): Promise<readonly SessionSummary[]>;
+  };
+  readonly waits: {
+    /** Answers a wait; the first answer counts. Throws `wait.unknown`. */
+    resolve(key: string, answer: Json): Promise<"accepted" | "already-resolved">;
+  };
+  /** Accepts nothing more, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
+  close(): Promise<void>;
+}
+
+export interface SessionSummary {
+  readonly id: SessionId;
+  readonly parentId?: SessionId;
+  readonly createdAt: number;
+  readonly turns: number;
+}
+
+/** What the door binds, because the runtime knows no member of a family. */
+export interface Defaults {
+  host(store: Store): EffectHost;
+  protocol(): Plugin;
+  adapt(model: Model): Provider;
+  readonly world?: World;
+}
+
+const CLOSE_MS = 5_000;
+
+export async function openRuntime(options: RuntimeOptions, defaults: Defaults): Promise<Runtime> {
+  const { store, model, models: resolve } = checkedOptions(options);
+  const world = defaults.world ?? realWorld();
+  const models = new Models(defaults.adapt, resolve);
+  const modelName = typeof model === "string" ? model : models.add(model);
+  const tools = (options.tools ?? []).map((value) => ({ plugin: APP, value }));
+  composeCatalog(tools, []); // Refuses doubles before anything is opened.
+  const closing = new AbortController();
+  const [protocol] = await installPlugins([defaults.protocol()], closing.signal);
+  const plugins = await installPlugins(options.plugins ?? [], closing.signal);
+  const core: Core = {
+    store,
+    host: options.host ?? defaults.host(store),
+    world,
+    owner: { id: world.id("own"), process: `${hostname()}/${process.pid}` },
+    limits: checkedLimits(options.limits ?? {}),
+    plugins,
+    protocol,
+    tools,
+    models,
+    artifacts: new Artifacts(store),
+    probe: options.probe,
+    trace: tracer(options.trace, world),
+  };
+  const config: SessionConfig = {
+    model: modelName,
+    ...(options.instructions === undefined ? {} : { instructions: options.instructions }),
+    ...(options.settings === undefined ? {} : { settings: options.settings }),
+  };
+  return new RuntimeHandle(core, config, closing);
+}
+
+class RuntimeHandle implements Runtime {
+  readonly #core: Core;
+  readonly #config: SessionConfig;
+  readonly #closing: AbortController;
+  readonly #residents = new Map<SessionId, { readonly resident: Promise<Resident>; handles: number }>();
+  #closed: Promise<void> | undefined;
+
+  constructor(core: Core, config: SessionConfig, closing: AbortController) {
+    this.#core = core;
+    this.#config = config;
+    this.#closing = closing;
+  }
+
+  async session(id?: string, options: { readonly config?: Partial<SessionConfig> } = {}): Promise<Session> {
+    this.#requireOpen();
+    const sessionId = asSessionId(id === undefined ? this.#core.world.id("ses") : checkedId(id));
+    let entry = this.#residents.get(sessionId);
+    if (entry === undefined) {
+      const config = options.config === undefined ? this.#config : { ...this.#config, ...options.config };
+      const resident = Resident.open(this.#core, sessionId, config);
+      entry = { resident, handles: 0 };
+      this.#residents.set(sessionId, entry);
+      resident.catch(() => this.#residents.delete(sessionId));
+    }
+    const open = entry;
+    open.handles++;
+    const resident = await open.resident;
+    return new SessionHandle(resident, () => {
+      if (--open.handles === 0 && !resident.isBusy) this.#residents.delete(sessionId);
+    });
+  }
+
+  readonly sessions = {
+    list: async (page: { readonly after?: string; readonly max?: number } = {}): Promise<readonly SessionSummary[]> => {
+      this.#requireOpen();
+      const { after, max } = page;
+      const found = await this.#core.store.list({ ...(after === undefined ? {} : { after: asSessionId(after) }), ...(max === undefined ? {} : { max }) });
+      return found.map(({ id, parentId, createdAt, turns }) => ({ id, ...(parentId === undefined ? {} : { parentId }), createdAt, turns }));
+    },
+  };
+
+  readonly waits = {
+    resolve: async (key: string, answer: Json): Promise<"accepted" | "already-resolved"> => {
+      this.#requireOpen();
+      const said = await this.#core.store.waits.resolve(asWaitKey(key), { kind: "value", value: answer });
+      if (said === "unknown") throw new RuntimeError("wait.unknown", {});
+      for (const { resident } of this.#residents.values()) (await resident).poke();
+      return said;
+    },
+  };
+
+  #requireOpen(): void {
+    if (this.#closed !== undefined) throw new RuntimeError("runtime.closed", {});
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    const core = this.#core;
+    await Promise.all([...this.#residents.values()].map(async ({ resident }) => (await resident).close(CLOSE_MS)));
+    this.#closing.abort();
+    await closePlugins(core.plugins, (plugin, error) => core.trace("plugin.close", { plugin, problem: String(error) }));
+    await core.store.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function checkedOptions(options: RuntimeOptions): RuntimeOptions {
+  const wrong = (option: string, problem: string): never => {
+    throw new RuntimeError("options.invalid", { option, problem });
+  };
+  if (typeof options !== "object" || options === null) return wrong("options", "createRuntime takes an object");
+  if (typeof options.store?.accept !== "function") wrong("store", "it is no store; for example memory() of bowline/stores/memory");
+  if (options.model === undefined || options.model === null) wrong("model", "it is missing");
+  if (typeof options.model === "string" && options.models === undefined) wrong("models", "a model's name needs a resolver, for example installed()");
+  for (const list of ["tools", "plugins"] as const) if (options[list] !== undefined && !Array.isArray(options[list])) wrong(list, "it is no list");
+  for (const tool of options.tools ?? []) if (typeof tool?.run !== "function") wrong("tools", "one was not made with defineTool");
+  return options;
+}
+
+/** Infinity is a choice, and journals are JSON: it is recorded as the largest whole number. */
+function checkedLimits(given: Partial<Limits>): Limits {
+  const limits: { [limit: string]: number } = { ...DEFAULT_LIMITS };
+  for (const [limit, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    if (!(limit in DEFAULT_LIMITS)) throw new RuntimeError("options.invalid", { option: `limits.${limit}`, problem: "there is no such limit" });
+    if (typeof value !== "number" || !(value > 0)) throw new RuntimeError("options.invalid", { option: `limits.${limit}`, problem: "it must be a number above 0" });
+    limits[limit] = Math.min(value, Number.MAX_SAFE_INTEGER);
+  }
+  return limits as unknown as Limits;
+}

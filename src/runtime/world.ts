@@ -1,0 +1,45 @@
+import { randomBytes } from "node:crypto";
+import type { World } from "../model/world.ts";
+
+const DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
+
+function base32(value: number, length: number): string {
+  let text = "";
+  for (let left = value; text.length < length; left = Math.floor(left / 32)) text = DIGITS[left % 32] + text;
+  return text;
+}
+
+/** The real one. Ids sort by time: 10 digits of it, 4 that count within the millisecond, 10 of this process. */
+export function realWorld(): World {
+  const tag = Array.from(randomBytes(10), (byte) => DIGITS[byte % 32]).join("");
+  let last = 0;
+  let stamp = "";
+  let count = 0;
+  return {
+    now: Date.now,
+    sleep,
+    id(prefix) {
+      const now = Math.max(Date.now(), last);
+      if (now !== last || count >= 32 ** 4) {
+        last = now === last ? now + 1 : now;
+        stamp = base32(last, 10);
+        count = 0;
+      }
+      return `${prefix}_${stamp}${base32(count++, 4)}${tag}`;
+    },
+    secret: () => randomBytes(16).toString("base64url"),
+  };
+}
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve();
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, Math.min(ms, 2_147_483_647));
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}

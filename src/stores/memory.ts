@@ -1,0 +1,350 @@
+import { RuntimeError } from "../model/errors.ts";
+import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
+import type { Json } from "../model/json.ts";
+import { addUsage } from "../model/usage.ts";
+import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
+import { cursorOf, Facts } from "./memory/facts.ts";
+import { forkPoint, Graph, grow, pathOf } from "./memory/graph.ts";
+import { enqueue, removeFromQueue, shown } from "./memory/queue.ts";
+import type { Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
+import { attempt, begin, claim, note, openedBy, record, renew, settle, takeOver } from "./memory/run.ts";
+import { newSession, Sessions, stored } from "./memory/sessions.ts";
+import { Turns } from "./memory/turns.ts";
+import { Waits } from "./memory/waits.ts";
+import type {
+  CancelAnswer,
+  CancelRequest,
+  Change,
+  CommitAnswer,
+  Committed,
+  EndedTurn,
+  Lease,
+  Mail,
+  NewInput,
+  NewSession,
+  NewWait,
+  OpenAnswer,
+  Opening,
+  Owner,
+  PendingInput,
+  Receipt,
+  Segment,
+  Store,
+  StoredSession,
+  Terminal,
+  WithdrawAnswer,
+} from "./store.ts";
+
+/** Keeps turns as long as the process lives. Every answer is given at once, without a promise. */
+export const memory = (): Store => new MemoryStore();
+
+/**
+ * What comes in is kept by reference: entries, events and messages are never changed by anyone. Lists are copied on
+ * the way in and out. Every method checks before it changes anything, so that a throw leaves all as it was.
+ */
+class MemoryStore implements Store {
+  readonly kind = "memory";
+  readonly isDurable = false;
+
+  readonly #sessions = new Sessions();
+  readonly #turns = new Turns();
+  readonly #graph = new Graph(this.#turns);
+  readonly #facts = new Facts();
+  readonly #waits = new Waits();
+  readonly #blobs = new Map<BlobHash, Uint8Array>();
+  /** Sessions with an open turn or with inputs that wait. */
+  readonly #active = new Set<SessionRow>();
+  #isClosed = false;
+
+  create(session: NewSession): StoredSession {
+    this.#requireOpen();
+    const known = this.#sessions.get(session.id);
+    if (known !== undefined) return stored(known);
+    return stored(this.#sessions.add(newSession(session)));
+  }
+
+  load(id: SessionId): StoredSession | undefined {
+    this.#requireOpen();
+    const session = this.#sessions.get(id);
+    return session === undefined ? undefined : stored(session);
+  }
+
+  list(page: { readonly after?: SessionId; readonly max?: number } = {}): readonly StoredSession[] {
+    this.#requireOpen();
+    return this.#sessions.after(page.after, page.max ?? Infinity).map(stored);
+  }
+
+  fork(from: SessionId, to: NewSession, at?: NodeId): StoredSession {
+    this.#requireOpen();
+    const known = this.#sessions.get(to.id);
+    if (known !== undefined) return stored(known);
+    const source = this.#sessions.require(from);
+    const { place, plugins } =
+      at === undefined ? { place: source.head, plugins: source.plugins } : forkPoint(source, this.#graph.require(at));
+    const fork = this.#sessions.add(newSession(to, place, plugins));
+    if (place !== undefined) place.segment.users += 1;
+    return stored(fork);
+  }
+
+  delete(id: SessionId): void {
+    this.#requireOpen();
+    const session = this.#sessions.get(id);
+    if (session === undefined) return;
+    if (session.run !== undefined) this.#waits.drop(session.run);
+    this.#graph.forget(session);
+    this.#turns.forget(session);
+    this.#facts.forget(session);
+    this.#active.delete(session);
+    this.#sessions.delete(id);
+  }
+
+  view(session: SessionId, page: { readonly from?: NodeId; readonly max?: number } = {}): readonly Segment[] {
+    this.#requireOpen();
+    const { head } = this.#sessions.require(session);
+    return pathOf(page.from === undefined ? head : this.#graph.require(page.from), page.max ?? Infinity);
+  }
+
+  accept(input: NewInput, owner: Owner, opening: Opening, pendingMax: number): Receipt {
+    this.#requireOpen();
+    const session = this.#sessions.require(input.sessionId);
+    const known = this.#turns.known(session, input);
+    if (known !== undefined) return { kind: "known", inputId: known.inputId, turnId: known.id };
+    const isIdle = session.run === undefined && session.waiting.length === 0;
+    if (!isIdle && session.waiting.length >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
+    const opened = isIdle ? openedBy(opening, session, input) : undefined;
+
+    const turn = this.#turns.add(session, input, this.#facts.next);
+    this.#facts.add(turn);
+    this.#active.add(session);
+    const { inputId, id: turnId } = turn;
+    if (opened !== undefined) {
+      return { kind: "opened", inputId, turnId, lease: begin(turn, owner, input.at, opened), opened };
+    }
+    enqueue(session, turn);
+    return { kind: "queued", inputId, turnId };
+  }
+
+  open(id: SessionId, owner: Owner, now: number, opening: Opening): OpenAnswer {
+    this.#requireOpen();
+    const session = this.#sessions.require(id);
+    const { run } = session;
+    if (run !== undefined) {
+      if (run.until > now) return { kind: "busy", holder: run.owner, until: run.until };
+      return { kind: "resumed", lease: takeOver(run, owner, now), journal: run.journal.slice() };
+    }
+    const next = session.waiting[0];
+    if (next === undefined) return { kind: "idle" };
+    const opened = openedBy(opening, session, next.input!);
+    removeFromQueue(session, next);
+    return { kind: "opened", lease: begin(next, owner, now, opened), opened };
+  }
+
+  renew(lease: Lease, now: number): Mail {
+    this.#requireOpen();
+    return renew(this.#requireHeld(lease), now);
+  }
+
+  release(lease: Lease): void {
+    this.#requireOpen();
+    const run = this.#held(lease);
+    if (run !== undefined) run.until = 0;
+  }
+
+  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Mail {
+    this.#requireOpen();
+    const run = this.#requireHeld(lease);
+    record(run, seq, events);
+    if (waits !== undefined) this.#waits.add(run, waits);
+    return renew(run, now);
+  }
+
+  journal(turn: TurnId, after: number): readonly TurnEvent[] {
+    this.#requireOpen();
+    return this.#turns.runOf(turn)?.journal.slice(after) ?? [];
+  }
+
+  commit(lease: Lease, ended: EndedTurn): CommitAnswer {
+    this.#requireOpen();
+    const end = this.#turns.get(ended.turnId)?.end;
+    if (end !== undefined && end.turn.id === ended.turnId) {
+      if (end.hash !== ended.hash) throw new RuntimeError("store.conflict", { turnId: ended.turnId });
+      return end.committed;
+    }
+    const run = this.#requireHeld(lease);
+    const { turn } = run;
+    if (turn.id !== ended.turnId) throw leaseLost(lease);
+    const { session, cancel } = turn;
+    if (cancel !== undefined && cancel.requestId !== ended.cancel) return { kind: "reopen", cancel };
+
+    const committed = session.head?.id === ended.base ? this.#advance(turn, ended) : this.#branch(turn, ended);
+    const { at, outcome, usage, hash } = ended;
+    turn.end = { turn, at, outcome, usage, committed, hash };
+    settle(run, ended.inputs);
+    this.#waits.drop(run);
+    session.run = undefined;
+    if (session.waiting.length === 0) this.#active.delete(session);
+    return committed;
+  }
+
+  cancel(turn: TurnId, request: CancelRequest): CancelAnswer {
+    this.#requireOpen();
+    const row = this.#turns.get(turn);
+    if (row === undefined || row.state === "withdrawn") return { kind: "unknown" };
+    if (row.end !== undefined) return { kind: "already-completed", outcome: row.end.outcome };
+    if (row.cancel !== undefined) return { kind: "already-requested", request: row.cancel };
+    row.cancel = request;
+    return { kind: "requested", request };
+  }
+
+  terminal(turn: TurnId): Terminal | undefined {
+    this.#requireOpen();
+    const end = this.#turns.get(turn)?.end;
+    if (end === undefined) return undefined;
+    const { at, outcome, usage, committed } = end;
+    return { sessionId: end.turn.session.id, turnId: end.turn.id, at, outcome, usage, committed };
+  }
+
+  readonly inputs = {
+    list: (id: SessionId): readonly PendingInput[] => {
+      this.#requireOpen();
+      return this.#sessions.get(id)?.waiting.map(shown) ?? [];
+    },
+    withdraw: (id: SessionId, input: InputId): WithdrawAnswer => {
+      this.#requireOpen();
+      const session = this.#sessions.get(id);
+      const row = session === undefined ? undefined : this.#turns.ofInput(session, input);
+      if (session === undefined || row === undefined) return "unknown";
+      if (row.state !== "waiting") return row.state;
+      removeFromQueue(session, row);
+      row.state = "withdrawn";
+      row.input = undefined;
+      if (session.run === undefined && session.waiting.length === 0) this.#active.delete(session);
+      return "withdrawn";
+    },
+    claim: (lease: Lease, boundary: EffectName, max: number): readonly PendingInput[] => {
+      this.#requireOpen();
+      return claim(this.#requireHeld(lease), boundary, max).map(shown);
+    },
+  };
+
+  readonly waits = {
+    resolve: (key: WaitKey, answer: WaitAnswer) => {
+      this.#requireOpen();
+      return this.#waits.resolve(key, answer);
+    },
+    peek: (key: WaitKey) => {
+      this.#requireOpen();
+      return this.#waits.peek(key);
+    },
+    due: (now: number, max: number) => {
+      this.#requireOpen();
+      return this.#waits.due(now, max);
+    },
+    revoke: (turn: TurnId) => {
+      this.#requireOpen();
+      const run = this.#turns.runOf(turn);
+      if (run !== undefined) this.#waits.revoke(run);
+    },
+  };
+
+  note(turn: TurnId, effect: EffectName, key: string, value?: Json): Json | undefined {
+    this.#requireOpen();
+    const run = this.#turns.runOf(turn);
+    return run === undefined ? value : note(run, effect, key, value);
+  }
+
+  attempt(turn: TurnId, effect: EffectName): "first" | "again" {
+    this.#requireOpen();
+    const run = this.#turns.runOf(turn);
+    return run === undefined ? "again" : attempt(run, effect);
+  }
+
+  runnable(now: number, max: number): readonly SessionId[] {
+    this.#requireOpen();
+    const found: SessionId[] = [];
+    for (const { id, run } of this.#active) {
+      if (found.length >= max) break;
+      if (run === undefined || run.until <= now) found.push(id);
+    }
+    return found;
+  }
+
+  readonly blobs = {
+    // Copied both ways: bytes are often a view of a buffer that is used again.
+    put: (hash: BlobHash, data: Uint8Array): void => {
+      this.#requireOpen();
+      if (!this.#blobs.has(hash)) this.#blobs.set(hash, new Uint8Array(data));
+    },
+    get: (hash: BlobHash): Uint8Array | undefined => {
+      this.#requireOpen();
+      const data = this.#blobs.get(hash);
+      return data === undefined ? undefined : new Uint8Array(data);
+    },
+  };
+
+  changes(
+    after: Cursor | undefined,
+    options: { readonly session?: SessionId; readonly max: number },
+  ): readonly Change[] {
+    this.#requireOpen();
+    const { session, max } = options;
+    if (session === undefined) return this.#facts.after(after, max);
+    return this.#facts.after(after, max, this.#sessions.get(session)?.facts ?? []);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #advance(turn: TurnRow, { entries, plugins, usage }: EndedTurn): Committed {
+    const { session } = turn;
+    if (entries.length > 0) session.head = grow(turn, session.head, entries);
+    session.plugins = plugins;
+    session.usage = addUsage(session.usage, usage);
+    session.revision += 1;
+    session.turns += 1;
+    return this.#committed(turn);
+  }
+
+  /** The session goes on without it; its nodes are kept beside the path. */
+  #branch(turn: TurnRow, { entries, base }: EndedTurn): Committed {
+    const { session } = turn;
+    const at = base === undefined ? undefined : this.#graph.require(base);
+    if (entries.length === 0) return this.#committed(turn, at);
+    const branch = grow(turn, at, entries);
+    if (at !== undefined) at.segment.users += 1;
+    session.branches ??= [];
+    session.branches.push(branch.segment);
+    return this.#committed(turn, branch);
+  }
+
+  #committed(turn: TurnRow, branch?: Place): Committed {
+    const cursor = cursorOf(this.#facts.add(turn));
+    const { revision, head } = turn.session;
+    if (branch === undefined && head !== undefined) return { kind: "committed", revision, head: head.id, cursor };
+    return {
+      kind: "committed",
+      revision,
+      ...(head === undefined ? {} : { head: head.id }),
+      cursor,
+      ...(branch === undefined ? {} : { branch: branch.id }),
+    };
+  }
+
+  #held(lease: Lease): Run | undefined {
+    const run = this.#sessions.get(lease.sessionId)?.run;
+    return run?.generation === lease.generation && run.turn.id === lease.turnId ? run : undefined;
+  }
+
+  #requireHeld(lease: Lease): Run {
+    const run = this.#held(lease);
+    if (run === undefined) throw leaseLost(lease);
+    return run;
+  }
+
+  #requireOpen(): void {
+    if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
+  }
+}
+
+const leaseLost = ({ sessionId, generation }: Lease) => new RuntimeError("lease.lost", { sessionId, generation });

@@ -1,0 +1,119 @@
+import { RuntimeError } from "../../model/errors.ts";
+import { asTurnId, type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
+import type { Entry } from "../../model/node.ts";
+import type { PluginSnapshots, Segment } from "../store.ts";
+import type { Place, SegmentRow, SessionRow, TurnRow } from "./rows.ts";
+import type { Turns } from "./turns.ts";
+
+/** The segments of all sessions. A turn keeps its own; forks share them, so they may outlive the session that made them. */
+export class Graph {
+  readonly #turns: Turns;
+  /** Of deleted sessions. */
+  readonly #inherited = new Map<string, SegmentRow>();
+
+  constructor(turns: Turns) {
+    this.#turns = turns;
+  }
+
+  /** Throws when there is no such node. */
+  require(id: NodeId): Place {
+    const address = nodeAddress(id);
+    const segment = address === undefined ? undefined : this.#segment(address.commit);
+    if (address === undefined || segment === undefined || address.index >= segment.entries.length) {
+      throw new RuntimeError("fork.unknown", { node: id });
+    }
+    return { id, segment, index: address.index };
+  }
+
+  #segment(commit: string): SegmentRow | undefined {
+    return this.#turns.get(asTurnId(commit))?.segment ?? this.#inherited.get(commit);
+  }
+
+  /** What the session alone used goes with it. */
+  forget(session: SessionRow): void {
+    if (session.head !== undefined) this.#release(session.head.segment);
+    for (const branch of session.branches ?? []) this.#release(branch);
+    for (let turn = session.latest; turn !== undefined; turn = turn.earlier) {
+      if (turn.segment !== undefined && turn.segment.users > 0) this.#inherited.set(turn.id, turn.segment);
+    }
+  }
+
+  /** One user less; a segment without any uses its parent no more. */
+  #release(segment: SegmentRow): void {
+    for (let each: SegmentRow | undefined = segment; each !== undefined; each = each.parent?.segment) {
+      each.users -= 1;
+      if (each.users > 0) return;
+      this.#inherited.delete(each.commit);
+    }
+  }
+}
+
+/** Keeps a commit's nodes and answers the last one. The segment's one user is whoever keeps that place. */
+export function grow(turn: TurnRow, base: Place | undefined, entries: readonly Entry[]): Place {
+  const commit = turn.id;
+  const own = entries.slice(); // The list may go on growing in the turn's log.
+  turn.segment = {
+    commit,
+    entries: own,
+    parent: base,
+    depth: base === undefined ? 0 : base.segment.depth + 1,
+    before: turn.session.plugins,
+    users: 1,
+  };
+  return { id: nodeId(commit, own.length - 1), segment: turn.segment, index: own.length - 1 };
+}
+
+export function pathOf(from: Place | undefined, max: number): readonly Segment[] {
+  const path: Segment[] = [];
+  for (let place = from; place !== undefined && path.length < max; place = place.segment.parent) path.push(upTo(place));
+  return path;
+}
+
+function upTo({ segment: { commit, parent, entries }, index }: Place): Segment {
+  const part = index === entries.length - 1 ? entries : entries.slice(0, index + 1);
+  return parent === undefined ? { commit, entries: part } : { commit, parent: parent.id, entries: part };
+}
+
+/** A place on the active path where a fork may begin, and the plugin states as of it. */
+export function forkPoint(
+  session: SessionRow,
+  at: Place,
+): { readonly place: Place; readonly plugins: PluginSnapshots } {
+  // What was committed at this very place, adding no node, is known to whatever was built on it.
+  let plugins = session.plugins;
+  for (let end = session.head; end !== undefined && end.segment.depth >= at.segment.depth; end = end.segment.parent) {
+    if (end.segment === at.segment && end.index >= at.index) {
+      if (end.index === at.index) return { place: end, plugins };
+      requirePaired(at, end.index);
+      return { place: at, plugins: at.segment.before };
+    }
+    plugins = end.segment.before;
+  }
+  throw new RuntimeError("fork.unknown", { node: at.id });
+}
+
+function requirePaired({ id, segment, index }: Place, last: number): void {
+  const { commit, entries } = segment;
+  const legal = legalEnds(entries);
+  if (legal[index]) return;
+  const before = legal.lastIndexOf(true, index);
+  const after = legal.indexOf(true, index);
+  const nearest: string[] = [];
+  if (before >= 0) nearest.push(nodeId(commit, before));
+  else if (segment.parent !== undefined) nearest.push(segment.parent.id);
+  if (after >= 0 && after <= last) nearest.push(nodeId(commit, after));
+  throw new RuntimeError("fork.unpaired", { node: id, legal: nearest });
+}
+
+/** For each entry, whether a path may end there: every call has its result. */
+function legalEnds(entries: readonly Entry[]): readonly boolean[] {
+  const open: string[] = []; // A list, since call ids may repeat.
+  return entries.map((entry) => {
+    for (const part of entry.kind === "message" ? entry.message.parts : []) {
+      if (part.kind === "toolCall") open.push(part.callId);
+      const answered = part.kind === "toolResult" ? open.indexOf(part.callId) : -1;
+      if (answered >= 0) open.splice(answered, 1);
+    }
+    return open.length === 0;
+  });
+}

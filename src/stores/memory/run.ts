@@ -1,0 +1,135 @@
+import { RuntimeError } from "../../model/errors.ts";
+import type { EffectName, InputId } from "../../model/ids.ts";
+import type { Json } from "../../model/json.ts";
+import type { Opened, TurnEvent } from "../../turn/event.ts";
+import { LEASE_MS, type Lease, type Mail, type NewInput, type Opening, type Owner } from "../store.ts";
+import { giveBack, takeForBoundary } from "./queue.ts";
+import type { Run, SessionRow, TurnRow } from "./rows.ts";
+
+/** An open turn: who holds it, what it recorded, what came for it. */
+
+/** Made before anything changes, since it may throw. */
+export const openedBy = (opening: Opening, session: SessionRow, input: NewInput): Opened => ({
+  ...opening(input),
+  generation: session.generation + 1,
+});
+
+export function begin(turn: TurnRow, owner: Owner, now: number, opened: Opened): Lease {
+  turn.state = "taken";
+  turn.session.generation = opened.generation;
+  turn.session.run = {
+    turn,
+    generation: opened.generation,
+    owner,
+    until: now + LEASE_MS,
+    journal: [opened],
+    claims: undefined,
+    unshown: 0,
+    waits: undefined,
+    resolved: undefined,
+    notes: undefined,
+    attempts: undefined,
+  };
+  return leaseOf(turn.session.run);
+}
+
+export function takeOver(run: Run, owner: Owner, now: number): Lease {
+  const { session } = run.turn;
+  session.generation += 1;
+  run.generation = session.generation;
+  run.owner = owner;
+  run.until = now + LEASE_MS;
+  return leaseOf(run);
+}
+
+const leaseOf = ({ turn, generation, owner, until }: Run): Lease => ({
+  sessionId: turn.session.id,
+  turnId: turn.id,
+  generation,
+  owner,
+  until,
+});
+
+export function renew(run: Run, now: number): Mail {
+  run.until = now + LEASE_MS;
+  const { until, turn, resolved, unshown } = run;
+  const pending = turn.session.boundaryInputs + unshown;
+  if (turn.cancel === undefined && resolved === undefined) return { until, pending };
+  return {
+    until,
+    ...(turn.cancel === undefined ? {} : { cancel: turn.cancel }),
+    ...(resolved === undefined ? {} : { resolved }),
+    pending,
+  };
+}
+
+export function record(run: Run, seq: number, events: readonly TurnEvent[]): void {
+  const { journal } = run;
+  if (seq === journal.length) {
+    for (const event of events) {
+      journal.push(event);
+      if (event.kind === "bounded" && run.unshown > 0) show(run, event.effect);
+    }
+  } else if (!isSame(journal.slice(seq, seq + events.length), events)) {
+    const problem = seq > journal.length ? `leaves a gap after ${journal.length}` : "differs from what is there";
+    throw new RuntimeError("append.conflict", { operation: `append ${seq} of turn ${run.turn.id}, which ${problem}` });
+  }
+}
+
+/** A retry sends what it sent before, in the same form. */
+function isSame(kept: readonly TurnEvent[], sent: readonly TurnEvent[]): boolean {
+  if (kept.length !== sent.length) return false;
+  return kept.every((event, index) => event === sent[index] || JSON.stringify(event) === JSON.stringify(sent[index]));
+}
+
+export function claim(run: Run, boundary: EffectName, max: number): readonly TurnRow[] {
+  const before = run.claims?.get(boundary);
+  if (before !== undefined) return before.inputs;
+  const { session } = run.turn;
+  if (session.boundaryInputs === 0) return [];
+  const inputs = takeForBoundary(session, max);
+  run.claims ??= new Map();
+  run.claims.set(boundary, { inputs, isShown: false });
+  run.unshown += inputs.length;
+  return inputs;
+}
+
+function show(run: Run, boundary: EffectName): void {
+  const claim = run.claims?.get(boundary);
+  if (claim === undefined || claim.isShown) return;
+  claim.isShown = true;
+  run.unshown -= claim.inputs.length;
+}
+
+/** Of what was claimed, these inputs end with the turn; the others wait again, where they waited before. */
+export function settle(run: Run, settled: readonly InputId[]): void {
+  run.turn.input = undefined;
+  if (run.claims === undefined) return;
+  const ids = new Set(settled);
+  const unsettled: TurnRow[] = [];
+  for (const { inputs } of run.claims.values()) {
+    for (const row of inputs) {
+      if (ids.has(row.inputId)) {
+        row.input = undefined;
+        row.end = run.turn.end;
+      } else unsettled.push(row);
+    }
+  }
+  giveBack(run.turn.session, unsettled);
+}
+
+export function note(run: Run, effect: EffectName, key: string, value: Json | undefined): Json | undefined {
+  const name = `${effect}\n${key}`;
+  const first = run.notes?.get(name);
+  if (first !== undefined || value === undefined) return first;
+  run.notes ??= new Map();
+  run.notes.set(name, value);
+  return value;
+}
+
+export function attempt(run: Run, effect: EffectName): "first" | "again" {
+  if (run.attempts?.has(effect)) return "again";
+  run.attempts ??= new Set();
+  run.attempts.add(effect);
+  return "first";
+}

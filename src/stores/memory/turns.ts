@@ -1,0 +1,68 @@
+import { RuntimeError } from "../../model/errors.ts";
+import type { InputId, TurnId } from "../../model/ids.ts";
+import type { NewInput } from "../store.ts";
+import type { Run, SessionRow, TurnRow } from "./rows.ts";
+
+/** Every accepted input, by the turn it opens, by its own id, and by the key its sender gave it. */
+export class Turns {
+  readonly #rows = new Map<TurnId, TurnRow>();
+
+  get(id: TurnId): TurnRow | undefined {
+    return this.#rows.get(id);
+  }
+
+  /** While the turn is open. */
+  runOf(id: TurnId): Run | undefined {
+    const turn = this.#rows.get(id);
+    const run = turn?.session.run;
+    return run?.turn === turn ? run : undefined;
+  }
+
+  ofInput(session: SessionRow, id: InputId): TurnRow | undefined {
+    session.byInput ??= new Map();
+    for (let turn = session.latest; turn !== session.indexed; turn = turn?.earlier) {
+      if (turn !== undefined) session.byInput.set(turn.inputId, turn);
+    }
+    session.indexed = session.latest;
+    return session.byInput.get(id);
+  }
+
+  /** The row of the same input sent before: by its key, or because the same write came again. */
+  known(session: SessionRow, { id, turnId, key, hash }: NewInput): TurnRow | undefined {
+    const byKey = key === undefined ? undefined : session.keys?.get(key);
+    const turn = byKey ?? this.#rows.get(turnId);
+    if (turn === undefined) return undefined;
+    if (turn.hash === hash && turn.session === session && (turn === byKey || turn.inputId === id)) return turn;
+    throw new RuntimeError("input.conflict", { key: key ?? id });
+  }
+
+  add(session: SessionRow, input: NewInput, acceptedAs: number): TurnRow {
+    const { turnId: id, id: inputId, key, hash } = input;
+    session.accepted += 1;
+    const turn: TurnRow = {
+      id,
+      inputId,
+      session,
+      seq: session.accepted,
+      acceptedAs,
+      hash,
+      state: "waiting",
+      input,
+      cancel: undefined,
+      end: undefined,
+      segment: undefined,
+      earlier: session.latest,
+    };
+    session.latest = turn;
+    this.#rows.set(id, turn);
+    if (key !== undefined) {
+      session.keys ??= new Map();
+      session.keys.set(key, turn);
+    }
+    return turn;
+  }
+
+  forget(session: SessionRow): void {
+    for (let turn = session.latest; turn !== undefined; turn = turn.earlier) this.#rows.delete(turn.id);
+  }
+}

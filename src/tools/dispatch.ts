@@ -1,0 +1,294 @@
+import { createHash } from "node:crypto";
+import { describe, RuntimeError } from "../model/errors.ts";
+import { after, inOrder } from "../model/awaitable.ts";
+import { asWaitKey, type CallId, type EffectName, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
+import { type Awaitable, describeThrown, isThenable, type Json } from "../model/json.ts";
+import type { Limits } from "../model/limits.ts";
+import type { Draft } from "../model/message.ts";
+import type { Checked } from "../model/schema.ts";
+import type { Scope } from "../model/scope.ts";
+import { type CallPolicy, OUTPUT_TOOL, type ResultPart, type Tool, type ToolCall, type ToolContext, type ToolOutput } from "../model/tool.ts";
+import type { World } from "../model/world.ts";
+import type { Owned } from "../kernel/hooks.ts";
+import type { HookRunner, Surroundings } from "../kernel/run.ts";
+import { type Conflict, type Emit, gateCall, inspectResult } from "../kernel/seams.ts";
+import type { PluginStates } from "../kernel/states.ts";
+import type { Abort, Settlement, Verdict } from "../turn/event.ts";
+import type { EffectOf, PlacedCall } from "../turn/effect.ts";
+import type { Catalog } from "./catalog.ts";
+import { denied, failure, failureOf, type Keep, resultOf, value } from "./result.ts";
+import type { Validate } from "./validator.ts";
+
+/** What one turn's calls need. Every call of every kind passes `gate`, `attempt` and `settle`, and nothing else runs a tool. */
+export interface Dispatch {
+  readonly hooks: HookRunner;
+  readonly here: Surroundings;
+  readonly states: PluginStates;
+  readonly catalog: Catalog;
+  readonly limits: Limits;
+  readonly world: World;
+  readonly turnId: TurnId;
+  readonly sessionId: SessionId;
+  readonly keep: Keep;
+  /** Checks the typed result that the caller of the turn asked for. */
+  readonly output?: Validate;
+  /** Arguments that passed, so that the attempt need not check them again; empty after a restart. */
+  readonly passed: Map<ToolCall, unknown>;
+  readonly report: {
+    started(call: PlacedCall): void;
+    ended(call: PlacedCall, output: ToolOutput): void;
+    waiting(call: PlacedCall, wait: WaitKey, reason: string): void;
+    emitted(emit: Emit, call: PlacedCall): void;
+    conflict(conflict: Conflict): void;
+  };
+}
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+
+// ── Gate ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** All calls of a round, in call order: what may run, with which arguments, and what is answered here. */
+export function gate(dispatch: Dispatch, calls: readonly PlacedCall[]): Awaitable<{ readonly verdicts: readonly Verdict[]; readonly abort?: Abort }> {
+  let abort: Abort | undefined;
+  const stop = (found: Abort): void => {
+    abort ??= found;
+  };
+  return after(
+    inOrder(calls, (placed) => (abort === undefined ? gateOne(dispatch, placed, stop) : NOT_REACHED)),
+    (verdicts) => ({ verdicts, ...(abort === undefined ? {} : { abort }) }),
+  );
+}
+const NOT_REACHED: Verdict = { kind: "settled", output: { kind: "cancelled", reason: "The turn was stopped." } };
+
+function gateOne(dispatch: Dispatch, placed: PlacedCall, stop: (abort: Abort) => void): Awaitable<Verdict> {
+  const { call } = placed;
+  dispatch.report.started(placed);
+  if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return gateOutput(dispatch.output, call);
+  const found = dispatch.catalog.find(call.name);
+  if (found === undefined) return settled(failure("unavailable", "tool.unknown", words("tool.unknown", { name: call.name, known: dispatch.catalog.names })));
+  if (call.malformed !== undefined) return settled(wrongArguments(call, "they are not JSON"));
+  if (!dispatch.hooks.has("beforeToolCall")) return after(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
+  return gateCall(dispatch.hooks, call, dispatch.here).then((gated) => {
+    for (const emit of gated.emits) dispatch.report.emitted(emit, placed);
+    for (const conflict of gated.conflicts) dispatch.report.conflict(conflict);
+    const { verdict } = gated;
+    if (verdict?.value.kind === "abort") {
+      stop({ plugin: verdict.plugin, code: verdict.value.code, message: verdict.value.message });
+      return settled({ kind: "cancelled", reason: verdict.value.message });
+    }
+    if (verdict?.value.kind === "deny") return settled(denied(call.name, verdict.value.reason));
+    if (verdict?.value.kind === "shortCircuit") return settled(value(verdict.value.value));
+    const asks = verdict?.value.kind === "ask" ? verdict.value : undefined;
+    return after(checked(found.value, gated.call), (result): Verdict => {
+      const passed = passOrRefuse(dispatch, found.value, gated.call, call, result);
+      if (asks === undefined || passed.kind !== "pass") return passed;
+      const key = asWaitKey(dispatch.world.secret());
+      dispatch.report.waiting(placed, key, asks.reason);
+      return { ...passed, kind: "wait", key, until: dispatch.world.now() + (asks.waitMs ?? WEEK_MS) };
+    });
+  });
+}
+
+const settled = (output: ToolOutput): Verdict => ({ kind: "settled", output });
+
+/** The typed result of the turn arrives as a call; it is checked here and ends the turn. */
+function gateOutput(check: Validate, call: ToolCall): Awaitable<Verdict> {
+  if (call.malformed !== undefined) return settled(wrongArguments(call, "they are not JSON"));
+  return after(check(call.input), (result) =>
+    result.ok
+      ? settled({ kind: "value", value: null, control: { kind: "finish", by: "model", value: result.value as Json } })
+      : settled(wrongArguments(call, result.problem)),
+  );
+}
+
+function checked(tool: Tool, call: ToolCall): Awaitable<Checked> {
+  try {
+    const result = tool.check(call.input);
+    return isThenable(result) ? result.then((found) => found, broken) : result;
+  } catch (error) {
+    return broken(error);
+  }
+}
+const broken = (error: unknown): Checked => ({ ok: false, problem: describeThrown(error) });
+
+function passOrRefuse(dispatch: Dispatch, tool: Tool, call: ToolCall, asked: ToolCall, result: Checked): Exclude<Verdict, { kind: "wait" }> {
+  if (!result.ok) return { kind: "settled", output: wrongArguments(call, result.problem) };
+  dispatch.passed.set(call, result.value);
+  return { kind: "pass", ...(call === asked ? {} : { input: call.input }), ...(isPlain(tool.policy) ? {} : { policy: tool.policy }) };
+}
+const isPlain = (policy: CallPolicy): boolean => {
+  for (const _ in policy) return false;
+  return true;
+};
+
+const wrongArguments = ({ name }: ToolCall, problem: string): ToolOutput => failure("arguments", "tool.arguments", words("tool.arguments", { name, problem }));
+
+const words = (...[code, details]: Parameters<typeof describe>): string => {
+  const { message, hint } = describe(code, details);
+  return `${message} ${hint}`;
+};
+
+// ── Attempt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** One bare try at a call. Whatever the tool does, this answers: a value, a failure, or a timeout. */
+export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Scope): Awaitable<ToolOutput> {
+  const found = dispatch.catalog.find(effect.call.name);
+  if (found === undefined) return { kind: "unknown", reason: `The tool ${effect.call.name} is gone.` };
+  if (dispatch.passed.has(effect.call)) return run(dispatch, found, effect, dispatch.passed.get(effect.call), scope);
+  return after(checked(found.value, effect.call), (result) =>
+    result.ok ? run(dispatch, found, effect, result.value, scope) : wrongArguments(effect.call, result.problem),
+  );
+}
+
+function run(dispatch: Dispatch, { value: tool, plugin }: Owned<Tool>, effect: EffectOf<"call">, input: unknown, scope: Scope): Awaitable<ToolOutput> {
+  const context = new CallContext(dispatch, effect, plugin, scope);
+  let returned: unknown;
+  try {
+    returned = tool.run(input, context as ToolContext);
+  } catch (error) {
+    return failureOf(tool.name, error);
+  }
+  if (!isThenable(returned)) return finished(dispatch, tool, returned);
+  return inTime(dispatch, tool, returned, context);
+}
+
+function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<ToolOutput> {
+  if (tool.checkOutput === undefined) return resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch.keep);
+  const output = resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch.keep);
+  if (output.kind !== "value" || output.control !== undefined) return output;
+  return after(tool.checkOutput(returned), (result) =>
+    result.ok
+      ? resultOf(tool.name, result.value, dispatch.limits.resultBytesMax, dispatch.keep)
+      : failure("internal", "tool.result", words("tool.result", { name: tool.name, problem: result.problem })),
+  );
+}
+
+function inTime(dispatch: Dispatch, tool: Tool, returned: PromiseLike<unknown>, context: CallContext): Promise<ToolOutput> {
+  const ms = tool.timeoutMs ?? dispatch.limits.toolMs;
+  return new Promise((resolve) => {
+    const timer = Number.isFinite(ms)
+      ? setTimeout(() => {
+          context.abort(new RuntimeError("tool.timeout", { name: tool.name, ms }));
+          resolve(failure("timeout", "tool.timeout", words("tool.timeout", { name: tool.name, ms })));
+        }, Math.min(ms, 2_147_483_647))
+      : undefined;
+    const end = (output: Awaitable<ToolOutput>): void => {
+      clearTimeout(timer);
+      context.close();
+      resolve(output);
+    };
+    const failed = (error: unknown): void => end(failureOf(tool.name, error));
+    returned.then((value) => {
+      try {
+        const output = finished(dispatch, tool, value);
+        end(isThenable(output) ? Promise.resolve(output).catch((error: unknown) => failureOf(tool.name, error)) : output);
+      } catch (error) {
+        failed(error);
+      }
+    }, failed);
+  });
+}
+
+/** What a tool is given. Most tools look at none of it, so it is made when they do. */
+class CallContext implements ToolContext {
+  readonly callId: CallId;
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  readonly attempt: number;
+  readonly #dispatch: Dispatch;
+  readonly #effect: EffectOf<"call">;
+  readonly #plugin: string;
+  readonly #scope: Scope;
+  #controller: AbortController | undefined;
+  #detach: (() => void) | undefined;
+
+  constructor(dispatch: Dispatch, effect: EffectOf<"call">, plugin: string, scope: Scope) {
+    this.callId = effect.call.id;
+    this.sessionId = dispatch.sessionId;
+    this.turnId = dispatch.turnId;
+    this.attempt = effect.attempt;
+    this.#dispatch = dispatch;
+    this.#effect = effect;
+    this.#plugin = plugin;
+    this.#scope = scope;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController();
+      this.#controller = controller;
+      this.#detach = this.#scope.onAbort(() => controller.abort(new RuntimeError("tool.cancelled", { name: this.#effect.call.name })));
+    }
+    return this.#controller.signal;
+  }
+
+  get idempotencyKey(): string {
+    return idempotencyKey(this.turnId, this.#effect.position);
+  }
+
+  get state(): unknown {
+    const { states } = this.#dispatch;
+    const where = `the tool ${this.#effect.call.name}`;
+    return this.#effect.writes === true ? states.cell(this.#plugin, where) : states.readOnly(this.#plugin, where);
+  }
+
+  abort(reason: unknown): void {
+    this.#controller?.abort(reason);
+    this.close();
+  }
+
+  close(): void {
+    this.#detach?.();
+  }
+}
+
+/** Of the turn and the call's position, without the attempt: the same in every retry and after every crash. */
+export const idempotencyKey = (turn: TurnId, position: EffectName): string => createHash("sha256").update(`${turn}/${position}`).digest("base64url");
+
+// ── Settle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Result = PlacedCall & { readonly output: ToolOutput };
+
+/** After-hooks and projection, in call order. Nothing is recorded where they change nothing. */
+export function settle(dispatch: Dispatch, results: readonly Result[]): Awaitable<{ readonly results: readonly Settlement[]; readonly messages: readonly Draft[]; readonly abort?: Abort }> {
+  let abort: Abort | undefined;
+  const messages: Draft[] = [];
+  const one = (result: Result): Awaitable<Settlement> => {
+    const seen = dispatch.hooks.has("afterToolCall") ? inspect(dispatch, result, messages, (found) => (abort ??= found)) : result.output;
+    return after(seen, (output) => {
+      dispatch.report.ended(result, output);
+      return after(project(dispatch, result, output), (parts): Settlement => {
+        if (output === result.output && parts === undefined) return null;
+        return { ...(output === result.output ? {} : { output }), ...(parts === undefined ? {} : { parts }) };
+      });
+    });
+  };
+  return after(inOrder(results, one), (settlements) => ({ results: settlements, messages, ...(abort === undefined ? {} : { abort }) }));
+}
+
+async function inspect(dispatch: Dispatch, placed: Result, messages: Draft[], stop: (abort: Abort) => void): Promise<ToolOutput> {
+  const { call, output } = placed;
+  const seen = await inspectResult(dispatch.hooks, call, output, dispatch.here);
+  for (const emit of seen.emits) dispatch.report.emitted(emit, placed);
+  for (const conflict of seen.conflicts) dispatch.report.conflict(conflict);
+  messages.push(...seen.messages);
+  const { verdict } = seen;
+  if (verdict?.value.kind === "abort") {
+    stop({ plugin: verdict.plugin, code: verdict.value.code, message: verdict.value.message });
+    return { kind: "cancelled", reason: verdict.value.message };
+  }
+  return verdict?.value.kind === "deny" ? denied(call.name, verdict.value.reason) : seen.output;
+}
+
+/** The one projector's parts, or nothing where the plain projection stands; its error is what the model is shown. */
+function project(dispatch: Dispatch, { call }: Result, output: ToolOutput): Awaitable<readonly ResultPart[] | undefined> {
+  if (!dispatch.hooks.has("projectResult")) return undefined;
+  const failed = (error: unknown): readonly ResultPart[] => [{ kind: "text", text: `Error: ${describeThrown(error)}` }];
+  try {
+    const parts = dispatch.hooks.single("projectResult", { call, output }, dispatch.here);
+    return isThenable(parts) ? parts.then((found) => found, failed) : parts;
+  } catch (error) {
+    return failed(error);
+  }
+}
+

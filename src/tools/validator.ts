@@ -1,0 +1,73 @@
+import { RuntimeError } from "../model/errors.ts";
+import { type Awaitable, describeThrown, isObject, isThenable } from "../model/json.ts";
+import { type Checked, checked, type DescribedSchema, described, isStandard, type JsonSchema, type Schema } from "../model/schema.ts";
+
+export type Validate = (value: unknown) => Awaitable<Checked>;
+
+/** Checks values against a schema of any kind. What is compiled is compiled once, on first use. */
+export function validatorOf(schema: unknown, of: string): Validate {
+  return isStandard(schema) ? (value) => standard(schema, value) : fromDocument(schema, of);
+}
+
+function standard(schema: Schema, value: unknown): Awaitable<Checked> {
+  const result = schema["~standard"].validate(value);
+  return isThenable(result) ? result.then(checked) : checked(result);
+}
+
+/** JSON Schema: refused at once when it could not be meant, compiled when the first value comes. */
+function fromDocument(document: unknown, of: string): Validate {
+  if (!isObject(document)) throw new RuntimeError("schema.invalid", { of, problem: "it is no JSON Schema object" });
+  refuseRemote(document, of, 0);
+  let compiled: ((value: unknown) => Checked) | undefined;
+  return (value) => {
+    if (compiled !== undefined) return compiled(value);
+    return compile(document, of).then((check) => {
+      compiled = check;
+      return check(value);
+    });
+  };
+}
+
+function refuseRemote(node: unknown, of: string, depth: number): void {
+  if (depth > 100) throw new RuntimeError("schema.invalid", { of, problem: "it is nested more than 100 deep" });
+  if (Array.isArray(node)) for (const item of node) refuseRemote(item, of, depth + 1);
+  else if (isObject(node)) {
+    for (const [key, value] of Object.entries(node)) {
+      if ((key === "$ref" || key === "$dynamicRef") && typeof value === "string" && !value.startsWith("#")) {
+        throw new RuntimeError("schema.invalid", { of, problem: `the reference ${value} points outside of it` });
+      }
+      refuseRemote(value, of, depth + 1);
+    }
+  }
+}
+
+async function compile(document: object, of: string): Promise<(value: unknown) => Checked> {
+  const { Ajv2020 } = await import("ajv/dist/2020.js"); // 100 ms that only users of plain JSON Schema pay, and once.
+  try {
+    const check = new Ajv2020({ strict: false, validateFormats: false, allErrors: true }).compile(document);
+    return (value) => {
+      if (check(value)) return { ok: true, value };
+      const problems = (check.errors ?? []).slice(0, 8).map(({ instancePath, message }) => `${instancePath === "" ? "the arguments" : instancePath} ${message ?? "is wrong"}`);
+      return { ok: false, problem: problems.join("; ") };
+    };
+  } catch (error) {
+    throw new RuntimeError("schema.invalid", { of, problem: describeThrown(error) }, { cause: error });
+  }
+}
+
+/** A JSON Schema whose type you promise: values are checked when they come. */
+export function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T> {
+  const validate = fromDocument(document, "jsonSchema()");
+  const schema: Schema<T, T> = {
+    "~standard": {
+      version: 1,
+      vendor: "bowline",
+      validate: async (value) => {
+        const result = await validate(value);
+        return result.ok ? { value: result.value as T } : { issues: [{ message: result.problem }] };
+      },
+    },
+  };
+  return described(schema, document);
+}
+

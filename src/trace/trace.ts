@@ -1,0 +1,13 @@
+import type { Json } from "../model/json.ts";
+
+/** Something worth knowing that is nobody's result: a late answer, a conflict of plugins, a skipped observer. */
+export interface TraceRecord {
+  readonly at: number;
+  readonly name: string;
+  readonly sessionId?: string;
+  readonly turnId?: string;
+  readonly about: { readonly [key: string]: Json };
+}
+
+/** The library never writes to the console; what a table calls "logged" comes here. It must not throw. */
+export type TraceSink = (record: TraceRecord) => void;
