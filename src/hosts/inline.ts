@@ -1,3 +1,4 @@
+import { after } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { EffectName, WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable } from "../model/json.ts";
@@ -42,7 +43,7 @@ class InlineRun implements TurnRun {
   readonly #open = new Map<EffectName, { readonly effect: Effect; readonly scope: LazyScope }>();
   /** Arrived and not yet handed out; the recorded ones come first. */
   readonly #queue: TurnEvent[];
-  readonly #waits = new Map<WaitKey, EffectName>();
+  #waits: Map<WaitKey, EffectName> | undefined;
   #head = 0;
   #waiter: { resolve(event: TurnEvent): void; reject(error: unknown): void } | undefined;
   #lost: unknown;
@@ -100,9 +101,9 @@ class InlineRun implements TurnRun {
 
   #wait(effect: EffectName, key: WaitKey, until: number, scope: LazyScope): void {
     const { world, store } = this.#context;
-    this.#waits.set(key, effect);
+    (this.#waits ??= new Map()).set(key, effect);
     void world.sleep(Math.max(0, until - world.now()), scope.signal).then(async () => {
-      if (scope.isAborted || !this.#waits.has(key)) return;
+      if (scope.isAborted || this.#waits?.has(key) !== true) return;
       await store.waits.resolve(key, { kind: "timeout" }); // First writer wins, also against the clock.
       this.poke();
     });
@@ -151,14 +152,15 @@ class InlineRun implements TurnRun {
     });
   }
 
-  async commit(ended: EndedTurn): Promise<Committed | { readonly reopen: readonly TurnEvent[] }> {
-    const answer = await this.#context.store.commit(this.#turn.lease, ended);
-    if (answer.kind === "reopen") {
-      this.#cancelSeen = true;
-      return { reopen: [{ kind: "cancelled", ...answer.cancel }] };
-    }
-    this.#end();
-    return answer;
+  commit(ended: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }> {
+    return after(this.#context.store.commit(this.#turn.lease, ended), (answer) => {
+      if (answer.kind === "reopen") {
+        this.#cancelSeen = true;
+        return { reopen: [{ kind: "cancelled", ...answer.cancel }] };
+      }
+      this.#end();
+      return answer;
+    });
   }
 
   poke(): void {
@@ -178,8 +180,8 @@ class InlineRun implements TurnRun {
       this.#arrive({ kind: "cancelled", ...mail.cancel });
     }
     for (const { key, answer } of mail.resolved ?? []) {
-      const effect = this.#waits.get(key);
-      if (effect === undefined || !this.#waits.delete(key)) continue;
+      const effect = this.#waits?.get(key);
+      if (effect === undefined || this.#waits?.delete(key) !== true) continue;
       this.#arrive({ kind: "resolved", at: this.#context.world.now(), effect, answer });
     }
   }

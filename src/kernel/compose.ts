@@ -13,7 +13,7 @@ export interface Composition {
 
 const SLOT_HOOKS: ReadonlySet<string> = new Set<SlotName>(["protocolSession", "protocolDriver", "codeExecutor", "proseProjector"]);
 const REQUIRED: readonly HookName[] = HOOK_NAMES.filter((hook) => (HOOKS[hook] as RowData).isRequired === true);
-const KNOWN: readonly string[] = [...HOOK_NAMES, "tools"];
+const KNOWN: ReadonlySet<string> = new Set([...HOOK_NAMES, "tools"]);
 
 /** `protocol` is set up too when no plugin fills any of the required slots. */
 export function compose(
@@ -31,7 +31,7 @@ export function compose(
     for (const key of Object.keys(parts)) {
       const part = parts[key];
       if (part === undefined) continue;
-      if (!KNOWN.includes(key)) throw new RuntimeError("hook.unknown", { plugin: plugin.id, hook: key, known: KNOWN });
+      if (!KNOWN.has(key)) throw new RuntimeError("hook.unknown", { plugin: plugin.id, hook: key, known: [...KNOWN] });
       if (key === "tools") for (const tool of part as readonly Tool[]) tools.push({ plugin: plugin.id, value: tool });
       else if (SLOT_HOOKS.has(key)) fill(slots, key as HookName, plugin.id, part);
       else place(placed, key as HookName, plugin, part);
@@ -67,5 +67,6 @@ function place(placed: Map<HookName, { bound: Bound; order: Order }[]>, hook: Ho
   placed.set(hook, list);
 }
 
+const EMPTY: ReadonlyMap<HookName, readonly Bound[]> = new Map();
 const sorted = (placed: ReadonlyMap<HookName, readonly { bound: Bound; order: Order }[]>): ReadonlyMap<HookName, readonly Bound[]> =>
-  new Map([...placed].map(([hook, list]) => [hook, ORDERS.flatMap((order) => list.filter((each) => each.order === order).map((each) => each.bound))]));
+  placed.size === 0 ? EMPTY : new Map([...placed].map(([hook, list]) => [hook, ORDERS.flatMap((order) => list.filter((each) => each.order === order).map((each) => each.bound))]));

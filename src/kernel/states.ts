@@ -32,11 +32,12 @@ export interface StateAccess {
  * apart until that effect answers, then journaled with the answer, or forgotten when the effect fails.
  */
 export class PluginStates implements StateAccess {
-  readonly #slots = new Map<string, Slot>();
+  /** Absent when no plugin keeps anything. */
+  #slots: Map<string, Slot> | undefined;
   readonly #bytesMax: number;
   /** What was stored, plugins that are no longer installed included: their state is kept. */
   #base: Snapshots;
-  #pending = new Map<string, Json>();
+  #pending: Map<string, Json> | undefined;
   /** Cells are good for the effect they were made in; a handler that comes back later finds its cell closed. */
   #epoch = 0;
 
@@ -47,7 +48,7 @@ export class PluginStates implements StateAccess {
       if (plugin.spec.state === undefined) continue;
       const stored = base[plugin.id];
       const value = stored === undefined ? parse(plugin, {}) : migrated(plugin, stored);
-      this.#slots.set(plugin.id, { plugin, value, revision: stored?.revision ?? 0 });
+      (this.#slots ??= new Map()).set(plugin.id, { plugin, value, revision: stored?.revision ?? 0 });
     }
   }
 
@@ -57,7 +58,7 @@ export class PluginStates implements StateAccess {
       get: () => this.#get(plugin),
       update: (change) => {
         if (epoch !== this.#epoch) throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
-        this.#pending.set(plugin, this.#checked(plugin, change(this.#get(plugin))));
+        (this.#pending ??= new Map()).set(plugin, this.#checked(plugin, change(this.#get(plugin))));
       },
     };
   }
@@ -87,22 +88,22 @@ export class PluginStates implements StateAccess {
   /** The effect answered: its changes, which now count. */
   take(): Changes | undefined {
     this.#epoch++;
-    if (this.#pending.size === 0) return undefined;
+    if (this.#pending === undefined) return undefined;
     const changes = Object.fromEntries(this.#pending);
+    this.#pending = undefined;
     this.apply(changes);
-    this.#pending = new Map();
     return changes;
   }
 
   forget(): void {
     this.#epoch++;
-    if (this.#pending.size > 0) this.#pending = new Map();
+    this.#pending = undefined;
   }
 
   /** Changes that a journal recorded. */
   apply(changes: Changes): void {
     for (const [plugin, value] of Object.entries(changes)) {
-      const slot = this.#slots.get(plugin);
+      const slot = this.#slots?.get(plugin);
       if (slot === undefined) continue;
       slot.value = value;
       slot.revision++;
@@ -114,7 +115,7 @@ export class PluginStates implements StateAccess {
     if (ids.length === 0) return this.#base;
     const next: { [plugin: string]: Snapshot } = { ...this.#base };
     for (const id of ids) {
-      const slot = this.#slots.get(id);
+      const slot = this.#slots?.get(id);
       if (slot !== undefined) next[id] = { version: slot.plugin.version, revision: slot.revision, state: slot.value };
     }
     return next;
@@ -125,15 +126,15 @@ export class PluginStates implements StateAccess {
   }
 
   #get(plugin: string): Json {
-    const pending = this.#pending.get(plugin);
+    const pending = this.#pending?.get(plugin);
     if (pending !== undefined) return pending;
-    const slot = this.#slots.get(plugin);
+    const slot = this.#slots?.get(plugin);
     if (slot === undefined) throw new RuntimeError("state.invalid", { plugin, problem: "the plugin declares no state" });
     return slot.value;
   }
 
   #checked(id: string, value: unknown): Json {
-    const slot = this.#slots.get(id);
+    const slot = this.#slots?.get(id);
     if (slot === undefined) throw new RuntimeError("state.invalid", { plugin: id, problem: "the plugin declares no state" });
     const json = parse(slot.plugin, value);
     const bytes = Buffer.byteLength(JSON.stringify(json));

@@ -1,6 +1,6 @@
 import { RuntimeError } from "../model/errors.ts";
 import { asInputId, asTurnId, type SessionId } from "../model/ids.ts";
-import { isObject } from "../model/json.ts";
+import { type Awaitable, isObject } from "../model/json.ts";
 import type { Attachment, Draft, TextPart } from "../model/message.ts";
 import { Attachable } from "../model/tool.ts";
 import type { NewInput } from "../stores/store.ts";
@@ -11,19 +11,13 @@ import type { Core } from "./core.ts";
 export type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
 
 /** An input ready to be accepted. Bytes of attachments are kept first: an accepted input never names what is not there. */
-export async function newInput(core: Core, sessionId: SessionId, input: Input, options: { readonly key?: string; readonly place: NewInput["place"] }): Promise<NewInput> {
-  const { key, place } = options;
+export function newInput(core: Core, sessionId: SessionId, input: Input, key: string | undefined, place: NewInput["place"]): Awaitable<NewInput> {
   if (key !== undefined && (typeof key !== "string" || key === "" || key.length > 256)) throw new RuntimeError("input.invalid", { problem: "its key must be text of 1 to 256 characters" });
-  const message = typeof input === "string" ? ofText(core, input) : await ofParts(core, input);
-  return {
-    id: asInputId(core.world.id("inp")),
-    turnId: asTurnId(core.world.id("trn")),
-    sessionId,
-    message,
-    place,
-    at: core.world.now(),
-    ...(key === undefined ? { hash: "" } : { key, hash: hashOf(JSON.stringify(message)) }),
+  const made = (message: Draft): NewInput => {
+    const base = { id: asInputId(core.world.id("inp")), turnId: asTurnId(core.world.id("trn")), sessionId, message, place, at: core.world.now(), hash: "" };
+    return key === undefined ? base : { ...base, key, hash: hashOf(JSON.stringify(message)) };
   };
+  return typeof input === "string" ? made(ofText(core, input)) : ofParts(core, input).then(made);
 }
 
 function ofText(core: Core, text: string): Draft {

@@ -8,6 +8,7 @@ import type { Scope } from "../model/scope.ts";
 import { addUsage, NO_USAGE, UNKNOWN_CALL, type Usage } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { ChunkAnswer, StreamEnd } from "../kernel/hooks.ts";
+import { type Deadline, within } from "../kernel/deadline.ts";
 import { type CallOptions, type Provider, routeOf } from "../providers/provider.ts";
 
 /** What a model call needs of its surroundings. */
@@ -98,6 +99,19 @@ const THROTTLES_MAX = 50;
 const asFailure = (error: unknown, scope: Scope): ProviderFailure =>
   new ProviderFailure({ class: scope.isAborted ? "cancelled" : "unknown", message: describeThrown(error) }, { cause: error });
 
+/** The signal is made when a provider looks at it. */
+class StreamOptions implements CallOptions {
+  readonly load: CallOptions["load"];
+  readonly #scope: Scope;
+  constructor(scope: Scope, load: CallOptions["load"]) {
+    this.#scope = scope;
+    this.load = load;
+  }
+  get signal(): AbortSignal {
+    return this.#scope.signal;
+  }
+}
+
 interface Block {
   kind: "text" | "reasoning";
   id: string | undefined;
@@ -113,7 +127,8 @@ class Streaming {
   readonly #blocks: (Block | Part)[] = [];
   #block: Block | undefined;
   #bytes = 0;
-  #seen = 0;
+  #hasBegun = false;
+  #silence: Deadline | undefined;
   #isOver = false;
   #finish: Extract<ModelPart, { kind: "finish" }> | undefined;
   #isAborted = false;
@@ -129,23 +144,18 @@ class Streaming {
   run(): Promise<Reply> {
     const { scope, limits } = this.#asking;
     return new Promise((resolve, reject) => {
-      const end = (): void => {
-        this.#isOver = true;
-        clearInterval(timer);
-        unlisten();
-      };
       const fail = (error: unknown): void => {
         end();
         reject(error);
       };
-      let before = 0;
-      const timer = Number.isFinite(limits.modelIdleMs)
-        ? setInterval(() => {
-            if (this.#seen === before) fail(new ProviderFailure({ class: "timeout", message: `Nothing came for ${limits.modelIdleMs} ms.` }));
-            before = this.#seen;
-          }, Math.min(limits.modelIdleMs, 2_147_483_647))
-        : undefined;
+      const silence = within(limits.modelIdleMs, () => fail(new ProviderFailure({ class: "timeout", message: `Nothing came for ${limits.modelIdleMs} ms.` })));
       const unlisten = scope.onAbort(() => fail(new ProviderFailure({ class: "cancelled", message: "The turn was stopped." })));
+      const end = (): void => {
+        this.#isOver = true;
+        silence.clear();
+        unlisten();
+      };
+      this.#silence = silence;
       this.#pump().then((reply) => {
         end();
         resolve(reply);
@@ -155,15 +165,10 @@ class Streaming {
 
   async #pump(): Promise<Reply> {
     const { provider, request, scope, load } = this.#asking;
-    const options: CallOptions = {
-      load,
-      get signal() {
-        return scope.signal;
-      },
-    };
-    for await (const part of provider.stream(request, options)) {
+    for await (const part of provider.stream(request, new StreamOptions(scope, load))) {
       if (this.#isOver) break;
-      this.#seen++;
+      this.#hasBegun = true;
+      this.#silence?.beat();
       if (Array.isArray(part)) {
         for (const each of part as readonly ModelPart[]) {
           const waits = this.#take(each);
@@ -267,7 +272,7 @@ class Streaming {
   }
 
   mayBeBilled(failure: ProviderFailure["class"]): boolean {
-    return this.#seen > 0 || failure === "network" || failure === "timeout" || failure === "stream" || failure === "cancelled" || failure === "unknown";
+    return this.#hasBegun || failure === "network" || failure === "timeout" || failure === "stream" || failure === "cancelled" || failure === "unknown";
   }
 }
 

@@ -27,10 +27,14 @@ export interface Core {
   readonly plugins: readonly Installed[];
   /** Fills the protocol slots when no plugin does. */
   readonly protocol: Installed | undefined;
+  /** Without plugins every session is composed alike: the protocol alone, set up once. */
+  readonly bare: Composition | undefined;
   readonly tools: readonly Owned<Tool>[];
   readonly models: Models;
   readonly artifacts: Artifacts;
   readonly probe: Probe | undefined;
+  /** As a turn records them. */
+  readonly pluginList: readonly { readonly id: string; readonly version: string }[];
   readonly trace: (name: string, about: { readonly [key: string]: Json }, where?: { readonly sessionId?: string; readonly turnId?: string }) => void;
 }
 
@@ -92,6 +96,8 @@ export interface Artifact {
   readonly prompt: readonly PromptPart[];
   /** Of the declarations, as JSON in a blob. */
   readonly hash: BlobHash;
+  /** Prompts that no plugin had a part in, by the instructions. */
+  readonly prompts: Map<string, Prompt>;
 }
 export interface Prompt {
   readonly system: string;
@@ -116,20 +122,25 @@ export class Artifacts {
     this.#store = store;
   }
 
+  /** What was built before for the same tools, if anything. */
+  known(composition: Composition, appTools: readonly Owned<Tool>[], slot: ProtocolDriverSlot): Artifact | undefined {
+    if (composition.hooks.has("toolCatalog")) return undefined;
+    const owned = composition.tools.length === 0 ? appTools : [...appTools, ...composition.tools];
+    return this.#cached.find((each) => each.slot === slot && isSame(each.tools, owned))?.artifact;
+  }
+
   /** Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
   async of(composition: Composition, appTools: readonly Owned<Tool>[], slot: ProtocolDriverSlot, here: Surroundings): Promise<Artifact> {
-    const owned = composition.tools.length === 0 ? appTools : [...appTools, ...composition.tools];
+    const known = this.known(composition, appTools, slot);
+    if (known !== undefined) return known;
+    const owned = [...appTools, ...composition.tools];
     const isEdited = composition.hooks.has("toolCatalog");
-    if (!isEdited) {
-      const cached = this.#cached.find((each) => each.slot === slot && isSame(each.tools, owned));
-      if (cached !== undefined) return cached.artifact;
-    }
     const manifests = owned.map(({ value: { name, description } }) => ({ name, description }));
     const edits = isEdited ? await composition.hooks.collect("toolCatalog", { tools: manifests }, here) : [];
     const catalog = composeCatalog(owned, edits);
     const { tools: declarations, prompt } = slot.preamble(catalog.declarations);
     const json = JSON.stringify(declarations);
-    const artifact: Artifact = { catalog, declarations, prompt, hash: hashOf(json) };
+    const artifact: Artifact = { catalog, declarations, prompt, hash: hashOf(json), prompts: new Map() };
     await this.#store.blobs.put(artifact.hash, utf8.encode(json));
     if (!isEdited) {
       this.#cached.unshift({ tools: owned.map(({ value }) => value), slot, artifact });

@@ -14,7 +14,8 @@ export async function drive(live: LiveTurn, run: TurnRun): Promise<Committed> {
       const next = run.next(); // The one place to wait; what is there already is taken at once.
       advance(step(live.driver, live.state, isThenable(next) ? await next : next));
     }
-    const done = await run.commit(endedTurn(live));
+    const commit = run.commit(endedTurn(live));
+    const done = isThenable(commit) ? await commit : commit;
     if (!("reopen" in done)) return done;
     for (const event of done.reopen) advance(step(live.driver, live.state, event)); // A cancel came before the commit.
   }

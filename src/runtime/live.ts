@@ -1,27 +1,30 @@
 import type { Preview, PreviewKey } from "../model/event.ts";
-import type { EffectName, SessionId, TurnId } from "../model/ids.ts";
+import type { CallId, EffectName, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
+import type { Limits } from "../model/limits.ts";
 import type { Attachment, Message } from "../model/message.ts";
-import { type Attachable, statusOf } from "../model/tool.ts";
 import type { Scope } from "../model/scope.ts";
+import { type Attachable, statusOf, type ToolCall, type ToolManifest, type ToolOutput } from "../model/tool.ts";
+import type { World } from "../model/world.ts";
 import type { Transcript } from "../graph/transcript.ts";
 import type { Composition } from "../kernel/compose.ts";
 import type { HookRunner, Issue, Surroundings } from "../kernel/run.ts";
+import type { Conflict, Emit } from "../kernel/seams.ts";
 import type { Services, SessionReading } from "../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import type { Lease, StoredSession } from "../stores/store.ts";
-import { hashOf } from "../tools/catalog.ts";
+import { type Catalog, hashOf } from "../tools/catalog.ts";
 import type { Dispatch } from "../tools/dispatch.ts";
 import type { Validate } from "../tools/validator.ts";
 import type { ProtocolDriver } from "../turn/driver.ts";
-import { name } from "../turn/effect.ts";
+import { name, type PlacedCall } from "../turn/effect.ts";
 import type { Opened } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
 import type { TurnState } from "../turn/state.ts";
 import type { Artifact, Core, Prompt } from "./core.ts";
 
-/** What previews and facts of a turn are told to. */
+/** Who is told of a turn's previews. */
 export type Tell = (event: Preview) => void;
 
 /** What a turn needs of the session it runs on. */
@@ -35,7 +38,7 @@ export interface TurnSession {
 }
 
 /** A turn that runs in this process: its state, and what its performers need. Nothing in it outlives the turn. */
-export class LiveTurn {
+export class LiveTurn implements Dispatch {
   readonly core: Core;
   readonly session: TurnSession;
   readonly lease: Lease;
@@ -43,34 +46,32 @@ export class LiveTurn {
   readonly driver: ProtocolDriver;
   readonly hooks: HookRunner;
   readonly states: PluginStates;
-  readonly issues: Issue[] = [];
+  readonly tell: Tell;
   readonly output: Validate | undefined;
-  readonly #tell: Tell;
-  readonly #startedAt = new Map<string, number>();
-  readonly #services: Services;
+  readonly passed: Dispatch["passed"] = new Map();
+  issues: readonly Issue[] = [];
   state!: TurnState;
   artifact: Artifact | undefined;
   prompt: Prompt | undefined;
   /** What `context` hooks show the model instead of the plain conversation; this turn's additions follow it. */
   shown: { readonly messages: readonly Message[]; readonly upTo: number } | undefined;
+  /** Bytes on their way to the store; a result that names them waits for them. */
+  keeping: PromiseLike<void>[] | undefined;
   #transcript: Transcript;
   #grown = 0;
+  #startedAt: Map<string, number> | undefined;
 
-  constructor(core: Core, session: TurnSession, lease: Lease, opened: Opened, driver: ProtocolDriver, tell: Tell, output: Validate | undefined) {
+  constructor(core: Core, session: TurnSession, lease: Lease, opened: Opened, tell: Tell, output: Validate | undefined) {
     this.core = core;
     this.session = session;
     this.lease = lease;
     this.opened = opened;
-    this.driver = driver;
+    this.driver = session.slot.driver;
     this.hooks = session.composition.hooks;
     this.states = session.states;
+    this.tell = tell;
     this.output = output;
-    this.#tell = tell;
     this.#transcript = session.transcript;
-    this.#services = {
-      session: { read: () => session.reading(this.messages()) },
-      catalog: { list: () => this.artifact?.catalog.declarations.map(({ name, description }) => ({ name, description })) ?? [] },
-    };
   }
 
   get sessionId(): SessionId {
@@ -78,6 +79,16 @@ export class LiveTurn {
   }
   get turnId(): TurnId {
     return this.opened.turnId;
+  }
+  get limits(): Limits {
+    return this.opened.limits;
+  }
+  get world(): World {
+    return this.core.world;
+  }
+  /** `prepare` comes before any call. */
+  get catalog(): Catalog {
+    return (this.artifact as Artifact).catalog;
   }
 
   /** History and this turn, as the model is shown it. */
@@ -99,87 +110,112 @@ export class LiveTurn {
   }
 
   here(scope: Scope): Surroundings {
-    return {
-      sessionId: this.sessionId,
-      turnId: this.turnId,
-      services: this.#services,
-      states: this.states,
-      get signal() {
-        return scope.signal;
-      },
-    };
+    return new TurnSurroundings(this, scope);
   }
 
   key(effect: EffectName, attempt: number): PreviewKey {
     return { effect, generation: this.lease.generation, attempt };
   }
 
-  tell(event: Preview): void {
-    this.#tell(event);
+  emit(effect: EffectName, plugin: string, eventName: string, payload: Json): void {
+    this.tell({ fact: false, sessionId: this.sessionId, turnId: this.turnId, key: this.key(effect, 1), kind: "plugin", plugin, name: eventName, payload });
   }
 
-  emit(effect: EffectName, plugin: string, name: string, payload: Json): void {
-    this.#tell({ fact: false, sessionId: this.sessionId, turnId: this.turnId, key: this.key(effect, 1), kind: "plugin", plugin, name, payload });
+  trace(event: string, about: { readonly [key: string]: Json }): void {
+    this.core.trace(event, about, { sessionId: this.sessionId, turnId: this.turnId });
   }
 
-  trace(name: string, about: { readonly [key: string]: Json }): void {
-    this.core.trace(name, about, { sessionId: this.sessionId, turnId: this.turnId });
+  /** An observer's failure is told and changes nothing. */
+  observed(issues: readonly Issue[]): void {
+    if (issues.length === 0) return;
+    this.issues = [...this.issues, ...issues];
+    for (const { plugin = "", code, message } of issues) this.trace("hook.issue", { plugin, code, message });
   }
 
-  dispatch(scope: Scope): Dispatch {
-    const { core, opened, turnId, sessionId } = this;
-    return {
-      hooks: this.hooks,
-      here: this.here(scope),
-      states: this.states,
-      catalog: (this.artifact as Artifact).catalog, // `prepare` comes before any call.
-      limits: opened.limits,
-      world: core.world,
-      turnId,
-      sessionId,
-      keep: this.#keep,
-      ...(this.output === undefined ? {} : { output: this.output }),
-      passed: this.#passed,
-      report: this.#report,
-    };
+  /** Bytes are kept before the event that names them. */
+  keep({ data, mediaType, name: title }: Attachable): Attachment {
+    const hash = hashOf(data);
+    const kept = this.core.store.blobs.put(hash, data);
+    if (kept !== undefined) (this.keeping ??= []).push(kept);
+    return { kind: "attachment", hash, mediaType, bytes: data.byteLength, ...(title === undefined ? {} : { name: title }) };
   }
 
-  readonly #passed: Dispatch["passed"] = new Map();
-
-  #preview(at: string): Pick<Preview, "fact" | "sessionId" | "turnId" | "key"> {
-    return { fact: false, sessionId: this.sessionId, turnId: this.turnId, key: this.key(this.#position(at), 1) };
-  }
+  // ── What is shown of calls: one start and one end each, on every path ───────────────────────────────────────────
 
   #position(at: string): EffectName {
     return name(`r${this.state.round}.call.${at}`);
   }
 
-  readonly #report: Dispatch["report"] = {
-    started: ({ at, call }) => {
-      const position = this.#position(at);
-      if (this.#startedAt.has(position)) return;
-      this.#startedAt.set(position, this.core.world.now());
-      this.#tell({ ...this.#preview(at), kind: "toolStarted", call });
-    },
-    ended: (placed, output) => {
-      this.#report.started(placed); // A call that never came to its gate still has both.
-      const { at, call } = placed;
-      const ms = this.core.world.now() - (this.#startedAt.get(this.#position(at)) ?? 0);
-      this.#tell({ ...this.#preview(at), kind: "toolEnded", callId: call.id, name: call.name, status: statusOf(output), ms, output });
-    },
-    waiting: ({ at, call }, wait, reason) => this.#tell({ ...this.#preview(at), kind: "waiting", callId: call.id, wait, reason }),
-    emitted: ({ plugin, value }, { at }) => {
-      if (value.kind === "emitEvent") this.emit(this.#position(at), plugin, value.name, value.payload);
-      else this.trace(`${plugin}.${value.name}`, { payload: value.payload });
-    },
-    conflict: ({ hook, winner, loser }) => this.trace("hook.conflict", { hook, winner, loser }),
-  };
+  started(placed: PlacedCall): void {
+    this.#start(this.#position(placed.at), placed.call);
+  }
 
-  /** Bytes are kept before the event that names them. A synchronous store keeps them now; another one before the commit. */
-  readonly #keep = ({ data, mediaType, name: title }: Attachable): Attachment => {
-    const hash = hashOf(data);
-    this.keeping.push(this.core.store.blobs.put(hash, data));
-    return { kind: "attachment", hash, mediaType, bytes: data.byteLength, ...(title === undefined ? {} : { name: title }) };
-  };
-  readonly keeping: (void | PromiseLike<void>)[] = [];
+  #start(effect: EffectName, call: ToolCall): number {
+    const starts = (this.#startedAt ??= new Map());
+    const before = starts.get(effect);
+    if (before !== undefined) return before;
+    const now = this.core.world.now();
+    starts.set(effect, now);
+    this.tell({ fact: false, sessionId: this.sessionId, turnId: this.turnId, key: this.key(effect, 1), kind: "toolStarted", call });
+    return now;
+  }
+
+  /** A call that never came to its gate still has a start. */
+  ended({ at, call }: PlacedCall, output: ToolOutput): void {
+    const effect = this.#position(at);
+    const ms = this.core.world.now() - this.#start(effect, call);
+    const { sessionId, turnId } = this.opened;
+    const callId: CallId = call.id;
+    this.tell({ fact: false, sessionId, turnId, key: this.key(effect, 1), kind: "toolEnded", callId, name: call.name, status: statusOf(output), ms, output });
+  }
+
+  waiting({ at, call }: PlacedCall, wait: WaitKey, reason: string): void {
+    const { sessionId, turnId } = this.opened;
+    this.tell({ fact: false, sessionId, turnId, key: this.key(this.#position(at), 1), kind: "waiting", callId: call.id, wait, reason });
+  }
+
+  emitted({ plugin, value }: Emit, { at }: PlacedCall): void {
+    if (value.kind === "emitEvent") this.emit(this.#position(at), plugin, value.name, value.payload);
+    else this.trace(`${plugin}.${value.name}`, { payload: value.payload });
+  }
+
+  conflict({ hook, winner, loser }: Conflict): void {
+    this.trace("hook.conflict", { hook, winner, loser });
+  }
 }
+
+/** What a hook is told of the turn it runs in. */
+class TurnSurroundings implements Surroundings, Services {
+  readonly #live: LiveTurn;
+  readonly #scope: Scope;
+
+  constructor(live: LiveTurn, scope: Scope) {
+    this.#live = live;
+    this.#scope = scope;
+  }
+
+  get sessionId(): SessionId {
+    return this.#live.sessionId;
+  }
+  get turnId(): TurnId {
+    return this.#live.turnId;
+  }
+  get signal(): AbortSignal {
+    return this.#scope.signal;
+  }
+  get states(): PluginStates {
+    return this.#live.states;
+  }
+  get services(): Services {
+    return this;
+  }
+  get session(): Services["session"] {
+    return { read: () => this.#live.session.reading(this.#live.messages()) };
+  }
+  get catalog(): Services["catalog"] {
+    return { list: () => manifests(this.#live.artifact) };
+  }
+}
+
+const manifests = (artifact: Artifact | undefined): readonly ToolManifest[] =>
+  artifact?.catalog.declarations.map(({ name: tool, description }) => ({ name: tool, description })) ?? [];

@@ -3,18 +3,18 @@ import type { SessionEvent } from "../model/event.ts";
 /** One reader of a turn's events. What it has not read waits here, within a bound. */
 class Reader implements AsyncIterator<SessionEvent> {
   readonly #max: number;
-  readonly #left: () => void;
   #unread: SessionEvent[] = [];
   #head = 0;
   #waiter: ((result: IteratorResult<SessionEvent>) => void) | undefined;
   #isDone = false;
+  hasLeft = false;
 
-  constructor(max: number, left: () => void) {
+  constructor(max: number) {
     this.#max = max;
-    this.#left = left;
   }
 
   push(event: SessionEvent): void {
+    if (this.hasLeft) return;
     const waiter = this.#waiter;
     if (waiter !== undefined) {
       this.#waiter = undefined;
@@ -62,7 +62,9 @@ class Reader implements AsyncIterator<SessionEvent> {
 
   /** Leaving is not cancelling: the turn goes on. */
   return(): Promise<IteratorResult<SessionEvent>> {
-    this.#left();
+    this.hasLeft = true;
+    this.#unread = [];
+    this.#head = 0;
     this.end();
     return Promise.resolve(DONE);
   }
@@ -76,35 +78,35 @@ const isDelta = (event: SessionEvent): event is Delta => event.kind === "text" |
 /** A turn's events, for any number of readers. The first one hears everything from the start. */
 export class Feed {
   readonly #max: number;
-  readonly #readers = new Set<Reader>();
-  #first: Reader | undefined;
+  readonly #first: Reader;
+  #others: readonly Reader[] | undefined;
+  #isTaken = false;
   #isDone = false;
 
   constructor(max: number) {
     this.#max = max;
-    this.#first = this.#make();
-  }
-
-  #make(): Reader {
-    const reader = new Reader(this.#max, () => this.#readers.delete(reader));
-    this.#readers.add(reader);
-    return reader;
+    this.#first = new Reader(max);
   }
 
   push(event: SessionEvent): void {
-    for (const reader of this.#readers) reader.push(event);
+    this.#first.push(event);
+    if (this.#others !== undefined) for (const reader of this.#others) reader.push(event);
   }
 
   end(): void {
     this.#isDone = true;
-    for (const reader of this.#readers) reader.end();
-    this.#readers.clear();
+    this.#first.end();
+    if (this.#others !== undefined) for (const reader of this.#others) reader.end();
   }
 
   read(): AsyncIterator<SessionEvent> {
-    const reader = this.#first ?? this.#make();
-    this.#first = undefined;
+    if (!this.#isTaken) {
+      this.#isTaken = true;
+      return this.#first;
+    }
+    const reader = new Reader(this.#max);
     if (this.#isDone) reader.end();
+    else this.#others = [...(this.#others ?? []).filter((each) => !each.hasLeft), reader];
     return reader;
   }
 }

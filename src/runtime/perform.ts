@@ -1,7 +1,7 @@
 import { after } from "../model/awaitable.ts";
 import { describe, RuntimeError } from "../model/errors.ts";
 import type { EffectName } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable, type Json } from "../model/json.ts";
+import { type Awaitable, describeThrown, isThenable } from "../model/json.ts";
 import type { Draft, Message } from "../model/message.ts";
 import type { ModelRequest, Reply } from "../model/request.ts";
 import type { Scope } from "../model/scope.ts";
@@ -27,13 +27,14 @@ const PERFORMERS: Performers = {
   prepare,
   ask: askModel,
   respond,
-  gate: (live, effect, scope) => after(gate(live.dispatch(scope), effect.calls), (gated) => ({ kind: "gated", ...gated })),
-  call: (live, effect, scope) => after(attempt(live.dispatch(scope), effect, scope), (output) => returned(live, output)),
+  gate: (live, effect, scope) => after(gate(live, effect.calls, scope), ({ verdicts, abort }) => (abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort })),
+  call: (live, effect, scope) => after(attempt(live, effect, scope), (output) => returned(live, output)),
   settle: (live, effect, scope) =>
-    after(settle(live.dispatch(scope), effect.results), ({ messages, ...settled }) => ({
+    after(settle(live, effect.results, scope), ({ results, messages, abort }) => ({
       kind: "settled",
-      ...settled,
+      results,
       ...(messages.length === 0 ? {} : { messages: checkedMessages("afterToolCall", messages) }),
+      ...(abort === undefined ? {} : { abort }),
     })),
   boundary,
   compact,
@@ -65,9 +66,12 @@ export const performer =
 const mayWrite = (effect: Effect): boolean => effect.kind !== "call" || effect.writes === true;
 
 function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
+  const answer = body as { -readonly [K in keyof Answer]: Answer[K] }; // Fresh from its performer, so it is ours to stamp.
+  answer.at = live.core.world.now();
+  answer.effect = effect.name;
   const changes = mayWrite(effect) ? live.states.take() : undefined;
-  const stamp = { at: live.core.world.now(), effect: effect.name };
-  return changes === undefined ? { ...body, ...stamp } : { ...body, ...stamp, changes };
+  if (changes !== undefined) answer.changes = changes;
+  return answer as Answer;
 }
 
 function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
@@ -86,33 +90,50 @@ function failureOf(error: unknown): Failure {
 
 /** The first round sets the turn up; later ones only ask whether the protocol wants another frame. */
 function prepare(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Awaitable<Body> {
-  const flags = {
-    ...(live.hooks.has("response") ? ({ responds: true } as const) : {}),
-    ...(live.hooks.has("compact") ? ({ compacts: true } as const) : {}),
-  };
-  if (effect.round > 1 && live.prompt !== undefined) return beforeAsk(live, effect.round, (frame) => ({ kind: "prepared", ...flags, ...frame }));
-  return setUp(live, effect, scope, flags);
+  if (effect.round === 1 || live.prompt === undefined) return after(setUp(live, effect, scope), (body) => beforeAsk(live, effect.round, body));
+  return beforeAsk(live, effect.round, { kind: "prepared", ...flags(live) });
 }
 
-async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope, flags: { readonly responds?: true; readonly compacts?: true }): Promise<Body> {
+type Prepared = Extract<Body, { readonly kind: "prepared" }>;
+
+const flags = ({ hooks }: LiveTurn): Pick<Prepared, "responds" | "compacts"> => ({
+  ...(hooks.has("response") ? { responds: true } : {}),
+  ...(hooks.has("compact") ? { compacts: true } : {}),
+});
+
+/** With no plugin to ask and everything known from the turn before, there is nothing to wait for. */
+function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Awaitable<Prepared> {
+  const { core, session, hooks, opened } = live;
+  if (hooks.has("context") || hooks.has("beforeTurn") || hooks.has("prompt") || core.models.known(opened.config.model) === undefined) return setUpWithHooks(live, effect, scope);
+  const artifact = core.artifacts.known(session.composition, core.tools, session.slot);
+  const prompt = artifact?.prompts.get(opened.config.instructions ?? "");
+  if (artifact === undefined || prompt === undefined) return setUpWithHooks(live, effect, scope);
+  live.artifact = artifact;
+  live.prompt = prompt;
+  return { kind: "prepared", prompt: prompt.hash, catalog: artifact.hash, ...flags(live) };
+}
+
+async function setUpWithHooks(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<Prepared> {
   const { core, session, hooks, opened } = live;
   const here = live.here(scope);
-  live.artifact = await core.artifacts.of(session.composition, core.tools, session.slot, here);
-  const parts: PromptPart[] = [...live.artifact.prompt];
+  const artifact = await core.artifacts.of(session.composition, core.tools, session.slot, here);
+  live.artifact = artifact;
   const { instructions } = opened.config;
-  if (instructions !== undefined) parts.unshift({ slot: "intro", text: instructions });
+  const parts: PromptPart[] = instructions === undefined ? [...artifact.prompt] : [{ slot: "intro", text: instructions }, ...artifact.prompt];
+  const plain = parts.length;
   if (hooks.has("context")) parts.push(...(await transformContext(live, scope)));
   const before = hooks.has("beforeTurn") ? obey(live, effect.name, "beforeTurn", await hooks.collect("beforeTurn", { input: inputOf(live) }, here)) : NOTHING;
   if (hooks.has("prompt")) parts.push(...(await hooks.collect("prompt", {}, here)).map(promptPart));
   live.prompt = await core.artifacts.prompt(parts);
-  await live.core.models.require(opened.config.model); // Found before anything is paid for.
-  const done = { prompt: live.prompt.hash, catalog: live.artifact.hash, ...flags, ...before };
-  return beforeAsk(live, effect.round, (frame) => ({ kind: "prepared", ...done, ...frame }));
+  if (parts.length === plain) artifact.prompts.set(instructions ?? "", live.prompt);
+  await core.models.require(opened.config.model); // Found before anything is paid for.
+  return { kind: "prepared", prompt: live.prompt.hash, catalog: artifact.hash, ...flags(live), ...before };
 }
 
-function beforeAsk(live: LiveTurn, round: number, then: (frame: { frame?: { task: string; seed?: Json } }) => Body): Awaitable<Body> {
-  const asked = live.session.composition.hooks.slot("protocolSession")?.beforeAsk?.({ sessionId: live.sessionId, round });
-  return after(asked, (frame) => then(frame === undefined || frame === null ? {} : { frame }));
+function beforeAsk(live: LiveTurn, round: number, body: Prepared): Awaitable<Body> {
+  const asked = live.hooks.slot("protocolSession")?.beforeAsk?.({ sessionId: live.sessionId, round });
+  if (asked === undefined) return body;
+  return after(asked, (frame) => (frame === undefined || frame === null ? body : { ...body, frame }));
 }
 
 async function transformContext(live: LiveTurn, scope: Scope): Promise<readonly PromptPart[]> {
@@ -199,7 +220,7 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
     },
     ...(hooks.has("stream") ? { transform: streamTransform(live, effect.name, scope) } : {}),
     ...(hooks.has("streamFinished")
-      ? { finished: async (reason) => observed(live, await hooks.observe("streamFinished", { reason }, here)) }
+      ? { finished: async (reason) => live.observed(await hooks.observe("streamFinished", { reason }, here)) }
       : {}),
   });
   if (asked.kind === "replied") return asked;
@@ -260,8 +281,10 @@ async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope
 
 /** Attachments are durable before the result that names them. */
 function returned(live: LiveTurn, output: ToolOutput): Awaitable<Body> {
-  const waits = live.keeping.splice(0).filter(isThenable);
-  return waits.length === 0 ? { kind: "returned", output } : Promise.all(waits).then(() => ({ kind: "returned", output }));
+  const waits = live.keeping;
+  if (waits === undefined) return { kind: "returned", output };
+  live.keeping = undefined;
+  return Promise.all(waits).then(() => ({ kind: "returned", output }));
 }
 
 const CLAIM_MAX = 64;
@@ -298,7 +321,7 @@ async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, s
   const here = live.here(scope);
   const report = reportOf(live, effect.outcome);
   const { messages } = obey(live, effect.name, "afterTurn", await live.hooks.collect("afterTurn", { report }, here));
-  observed(live, await live.hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, here));
+  live.observed(await live.hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, here));
   return { kind: "finalized", ...(messages === undefined ? {} : { messages }) };
 }
 
@@ -306,12 +329,4 @@ export function reportOf(live: LiveTurn, outcome: TurnReport["outcome"]): TurnRe
   const { state } = live;
   const messages = itemsOf(state.log).flatMap((entry) => (entry.kind === "message" ? [entry.message] : []));
   return { outcome, usage: state.usage, rounds: state.round, messages };
-}
-
-/** An observer's failure is told and changes nothing. */
-export function observed(live: LiveTurn, issues: readonly { readonly plugin?: string; readonly code: string; readonly message: string }[]): void {
-  for (const issue of issues) {
-    live.issues.push(issue);
-    live.trace("hook.issue", { plugin: issue.plugin ?? "", code: issue.code, message: issue.message });
-  }
 }

@@ -2,8 +2,10 @@ import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionEvent } from "../model/event.ts";
 import { type NodeId, nodeId, type SessionId, type TurnId } from "../model/ids.ts";
-import { isThenable, type JsonObject } from "../model/json.ts";
+import { after } from "../model/awaitable.ts";
+import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
+import type { TurnOutcome } from "../model/outcome.ts";
 import { LazyScope } from "../model/scope.ts";
 import { addUsage } from "../model/usage.ts";
 import { Transcript } from "../graph/transcript.ts";
@@ -21,7 +23,7 @@ import { STEP_VERSION } from "../turn/state.ts";
 import type { Core } from "./core.ts";
 import { drive } from "./drive.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
-import { observed, performer, reportOf } from "./perform.ts";
+import { performer, reportOf } from "./perform.ts";
 import type { TurnHandle, TurnResult } from "./turn.ts";
 
 /** The typed result a caller asked for: its schema as a document for the turn, and live for the gate. */
@@ -30,6 +32,13 @@ export interface TypedOutput {
   readonly check: Validate;
 }
 
+/** A turn that was opened for us. */
+interface Ready {
+  readonly lease: Lease;
+  readonly journal: readonly TurnEvent[];
+}
+/** Something changed: look once more. */
+type Again = { readonly journal?: never };
 interface Running {
   readonly live: LiveTurn;
   readonly run: TurnRun;
@@ -42,42 +51,51 @@ export class Resident implements TurnSession {
   readonly composition: Composition;
   readonly slot: ProtocolDriverSlot;
   readonly states: PluginStates;
-  readonly #handles = new Map<TurnId, Set<TurnHandle>>();
-  readonly #outputs = new Map<TurnId, TypedOutput>();
+  /** Who waits for which turn in this process. */
+  readonly #handles = new Map<TurnId, readonly TurnHandle[]>();
+  #outputs: Map<TurnId, TypedOutput> | undefined;
   stored: StoredSession;
   transcript: Transcript;
   #running: Running | undefined;
   #work: Promise<void> | undefined;
 
-  private constructor(core: Core, stored: StoredSession, transcript: Transcript, composition: Composition, slot: ProtocolDriverSlot) {
+  private constructor(core: Core, stored: StoredSession, transcript: Transcript, composition: Composition) {
     this.core = core;
     this.id = stored.id;
     this.stored = stored;
     this.transcript = transcript;
     this.composition = composition;
-    this.slot = slot;
+    this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
     this.states = new PluginStates(core.plugins, stored.plugins, core.limits.stateBytesMax);
   }
 
-  static async open(core: Core, id: SessionId, config: SessionConfig): Promise<Resident> {
-    const stored = await core.store.create({ id, config, at: core.world.now() });
-    const isNew = stored.revision === 0 && stored.head === undefined;
-    const transcript = isNew ? Transcript.empty : Transcript.from(await core.store.view(id));
-    const session = { id, ...(stored.parentId === undefined ? {} : { parentId: stored.parentId }), isRoot: stored.parentId === undefined };
-    const composition = compose(core.plugins, core.protocol, session, makeTool, core.probe);
+  static open(core: Core, id: SessionId, config: SessionConfig): Awaitable<Resident> {
+    return after(core.store.create({ id, config, at: core.world.now() }), (stored) =>
+      stored.head === undefined
+        ? Resident.#ready(core, stored, Transcript.empty)
+        : after(core.store.view(id), (segments) => Resident.#ready(core, stored, Transcript.from(segments))),
+    );
+  }
+
+  static #ready(core: Core, stored: StoredSession, transcript: Transcript): Awaitable<Resident> {
+    const { id, parentId } = stored;
+    const isRoot = parentId === undefined;
+    const composition = core.bare ?? compose(core.plugins, core.protocol, isRoot ? { id, isRoot } : { id, parentId, isRoot }, makeTool, core.probe);
+    const resident = new Resident(core, stored, transcript, composition);
     const { hooks } = composition;
-    const slot = hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
-    const resident = new Resident(core, stored, transcript, composition, slot);
     const protocol = hooks.slot("protocolSession");
-    const context = { sessionId: id, isRoot: session.isRoot };
-    const ready = isNew ? protocol?.initialize?.(context) : protocol?.restore?.(context);
-    if (isThenable(ready)) await ready;
-    if (hooks.has("lifecycle")) {
-      for (const issue of await hooks.observe("lifecycle", { event: { kind: "sessionRestored", isNew } }, resident.here())) {
-        core.trace("hook.issue", { plugin: issue.plugin ?? "", code: issue.code, message: issue.message }, { sessionId: id });
-      }
-    }
-    return resident;
+    const isNew = stored.revision === 0;
+    const tell = isNew ? protocol?.initialize : protocol?.restore;
+    if (tell === undefined && !hooks.has("lifecycle")) return resident;
+    return after(tell?.call(protocol, { sessionId: id, isRoot }), () => resident.#restored(isNew));
+  }
+
+  #restored(isNew: boolean): Awaitable<Resident> {
+    const { core, id } = this;
+    return after(this.composition.hooks.observe("lifecycle", { event: { kind: "sessionRestored", isNew } }, this.here()), (issues) => {
+      for (const { plugin = "", code, message } of issues) core.trace("hook.issue", { plugin, code, message }, { sessionId: id });
+      return this;
+    });
   }
 
   get isBusy(): boolean {
@@ -86,14 +104,14 @@ export class Resident implements TurnSession {
 
   /** Outside of a turn. */
   here(): Surroundings {
-    const scope = new LazyScope();
     return {
       sessionId: this.id,
-      services: { session: { read: () => this.reading(this.transcript.messages) }, catalog: { list: () => this.composition.tools.map(({ value: { name, description } }) => ({ name, description })) } },
-      states: this.states,
-      get signal() {
-        return scope.signal;
+      services: {
+        session: { read: () => this.reading(this.transcript.messages) },
+        catalog: { list: () => this.composition.tools.map(({ value: { name, description } }) => ({ name, description })) },
       },
+      states: this.states,
+      signal: new LazyScope().signal,
     };
   }
 
@@ -106,7 +124,7 @@ export class Resident implements TurnSession {
 
   readonly #opening: Opening = (input) => {
     const { core, slot, stored } = this;
-    const output = this.#outputs.get(input.turnId)?.document;
+    const output = this.#outputs?.get(input.turnId)?.document;
     return {
       kind: "opened",
       at: input.at,
@@ -117,7 +135,7 @@ export class Resident implements TurnSession {
       step: STEP_VERSION,
       protocol: { id: slot.driver.id, version: slot.driver.version },
       host: core.host.kind,
-      plugins: core.plugins.map(({ id, version }) => ({ id, version })),
+      plugins: core.pluginList,
       limits: core.limits,
       config: stored.config,
       ...(output === undefined ? {} : { output }),
@@ -125,64 +143,69 @@ export class Resident implements TurnSession {
   };
 
   /** Accepts an input and runs the turn it opens, or queues behind the one that runs. */
-  async begin(input: NewInput, handle: TurnHandle | undefined, output: TypedOutput | undefined): Promise<TurnId> {
+  begin(input: NewInput, handle: TurnHandle | undefined, output: TypedOutput | undefined): Awaitable<TurnId> {
     const { core } = this;
-    if (output !== undefined) this.#outputs.set(input.turnId, output);
-    const receipt = await core.store.accept(input, core.owner, this.#opening, core.limits.pendingInputsMax);
-    const { turnId } = receipt;
-    if (receipt.kind === "known" && turnId !== input.turnId) this.#outputs.delete(input.turnId);
-    if (handle !== undefined) this.#join(turnId, handle);
-    if (receipt.kind === "opened") this.#start(this.#run(receipt.lease, [receipt.opened]));
-    else if (receipt.kind === "queued") this.#start(undefined);
-    else await this.#rejoin(turnId);
-    return turnId;
+    if (output !== undefined) (this.#outputs ??= new Map()).set(input.turnId, output);
+    return after(core.store.accept(input, core.owner, this.#opening, core.limits.pendingInputsMax), (receipt) => {
+      const { turnId } = receipt;
+      if (turnId !== input.turnId) this.#outputs?.delete(input.turnId);
+      if (handle !== undefined) this.#join(turnId, handle);
+      if (receipt.kind === "known") return after(this.#rejoin(turnId), () => turnId);
+      this.#start(receipt.kind === "opened" ? { lease: receipt.lease, journal: [receipt.opened] } : undefined);
+      return turnId;
+    });
   }
 
   #join(turnId: TurnId, handle: TurnHandle): void {
-    const set = this.#handles.get(turnId);
-    if (set === undefined) this.#handles.set(turnId, new Set([handle]));
-    else set.add(handle);
+    const others = this.#handles.get(turnId);
+    this.#handles.set(turnId, others === undefined ? [handle] : [...others, handle]);
     handle.accepted(turnId);
   }
 
   /** The same key came before: its turn has ended, or runs, or waits. */
-  async #rejoin(turnId: TurnId): Promise<void> {
-    const terminal = await this.core.store.terminal(turnId);
-    if (terminal === undefined) return this.#start(undefined);
-    const { outcome, usage, committed } = terminal;
-    this.#finish(turnId, { turnId, outcome, usage, issues: [], ...(committed.branch === undefined ? {} : { branch: committed.branch }) });
-  }
-
-  /** Work goes on as long as the store has some for this session; one at a time, whoever asked for it. */
-  #start(first: Promise<void> | undefined): void {
-    if (this.#work !== undefined) return;
-    this.#work = this.#drain(first).finally(() => {
-      this.#work = undefined;
+  #rejoin(turnId: TurnId): Awaitable<boolean> {
+    return after(this.core.store.terminal(turnId), (terminal) => {
+      if (terminal === undefined) {
+        this.#start(undefined);
+        return false;
+      }
+      const { outcome, usage, committed } = terminal;
+      this.#finish(turnId, { turnId, outcome, usage, issues: [], ...(committed.branch === undefined ? {} : { branch: committed.branch }) });
+      return true;
     });
   }
 
-  async #drain(first: Promise<void> | undefined): Promise<void> {
-    await first;
-    while (this.#handles.size > 0) {
-      const answer = await this.core.store.open(this.id, this.core.owner, this.core.world.now(), this.#opening);
-      if (answer.kind === "opened") await this.#run(answer.lease, [answer.opened]);
-      else if (answer.kind === "resumed") await this.#run(answer.lease, answer.journal);
-      else if (answer.kind === "busy") await this.#watch();
-      else if (!(await this.#settleElsewhere())) return;
-    }
+  /** Work goes on as long as somebody here waits for a turn; one at a time, whoever asked for it. */
+  #start(first: Ready | undefined): void {
+    if (this.#work === undefined) this.#work = this.#drain(first);
+    else if (first !== undefined) this.#work = this.#work.then(() => this.#drain(first)); // It opened between two of ours.
   }
 
-  /** Another runtime holds the session; its turns end there. */
-  async #watch(): Promise<void> {
-    if (!(await this.#settleElsewhere())) await this.core.world.sleep(WATCH_MS);
+  async #drain(first: Ready | undefined): Promise<void> {
+    for (let next: Ready | Again | undefined = first; next !== undefined || this.#handles.size > 0; next = undefined) {
+      next ??= await this.#next();
+      if (next === undefined) break;
+      if ("lease" in next) await this.#run(next.lease, next.journal);
+    }
+    this.#work = undefined;
+  }
+
+  /** What to do now: a turn to run, nothing more, or (without a lease) to look again. */
+  async #next(): Promise<Ready | Again | undefined> {
+    const { store, owner, world } = this.core;
+    const answer = await store.open(this.id, owner, world.now(), this.#opening);
+    if (answer.kind === "opened") return { lease: answer.lease, journal: [answer.opened] };
+    if (answer.kind === "resumed") return answer;
+    const isSettled = await this.#settleElsewhere();
+    if (answer.kind === "busy" && !isSettled) await world.sleep(WATCH_MS); // Another runtime holds the session; its turns end there.
+    return answer.kind === "busy" || isSettled ? {} : undefined;
   }
 
   /** Turns that ended without us. False when there was none. */
   async #settleElsewhere(): Promise<boolean> {
     let found = false;
     for (const turnId of [...this.#handles.keys()]) {
-      const terminal = await this.core.store.terminal(turnId);
-      if (terminal === undefined) continue;
+      if ((await this.core.store.terminal(turnId)) === undefined) continue;
       found = true;
       await this.#rejoin(turnId);
     }
@@ -194,13 +217,14 @@ export class Resident implements TurnSession {
     const { turnId } = opened;
     const { core } = this;
     try {
-      const output = this.#outputs.get(turnId);
-      const live = new LiveTurn(core, this, lease, opened, this.slot.driver, (event) => this.#tell(turnId, event), output?.check);
-      const run = core.host.open({ lease, journal }, performer(live), { store: core.store, world: core.world, trace: (name, about) => live.trace(name, about) });
+      const live = new LiveTurn(core, this, lease, opened, (event) => this.#tell(turnId, event), this.#outputs?.get(turnId)?.check);
+      const context = { store: core.store, world: core.world, trace: (name: string, about: JsonObject) => live.trace(name, about) };
+      const run = core.host.open({ lease, journal }, performer(live), context);
       this.#running = { live, run: isThenable(run) ? await run : run };
       const committed = await drive(live, this.#running.run);
       this.#running = undefined;
-      await this.#committed(live, committed);
+      const waits = this.#committed(live, committed);
+      if (waits !== undefined) await waits;
     } catch (error) {
       this.#running = undefined;
       this.#fail(turnId, error);
@@ -212,56 +236,46 @@ export class Resident implements TurnSession {
     if (handles !== undefined) for (const handle of handles) handle.feed.push(event);
   }
 
-  async #committed(live: LiveTurn, committed: Committed): Promise<void> {
-    const { turnId, state } = live;
+  #committed(live: LiveTurn, committed: Committed): Promise<void> | undefined {
+    const { state, states } = live;
     if (state.phase.kind !== "ended") return;
     const { outcome } = state.phase;
-    const isBranch = committed.branch !== undefined;
-    if (!isBranch) {
-      this.transcript = live.transcript();
-      const plugins = live.states.snapshots(state.changes);
-      live.states.committed(plugins);
+    if (committed.branch === undefined) {
       const { stored } = this;
-      this.stored = {
-        ...stored,
-        revision: committed.revision,
-        ...(committed.head === undefined ? {} : { head: committed.head }),
-        plugins,
-        usage: addUsage(stored.usage, state.usage),
-        turns: stored.turns + 1,
-      };
+      const plugins = states.snapshots(state.changes);
+      states.committed(plugins);
+      this.transcript = live.transcript();
+      this.stored = { ...stored, revision: committed.revision, ...(committed.head === undefined ? {} : { head: committed.head }), plugins, usage: addUsage(stored.usage, state.usage), turns: stored.turns + 1 };
     }
-    if (live.hooks.has("lifecycle")) {
-      const event = { kind: "turnPersisted", report: reportOf(live, outcome), revision: committed.revision } as const;
-      observed(live, await live.hooks.observe("lifecycle", { event }, this.here()));
-    }
-    this.#tell(turnId, {
-      fact: true,
-      sessionId: this.id,
-      cursor: committed.cursor,
-      kind: "committed",
-      by: "turn",
-      turnId,
-      nodes: nodeIds(live),
-      outcome,
-      usage: state.usage,
+    if (!live.hooks.has("lifecycle")) return void this.#announce(live, committed, outcome);
+    const event = { kind: "turnPersisted", report: reportOf(live, outcome), revision: committed.revision } as const;
+    return Promise.resolve(live.hooks.observe("lifecycle", { event }, this.here())).then((issues) => {
+      live.observed(issues);
+      this.#announce(live, committed, outcome);
     });
-    this.#finish(turnId, { turnId, outcome, usage: state.usage, issues: live.issues, ...(committed.branch === undefined ? {} : { branch: committed.branch }) });
+  }
+
+  #announce(live: LiveTurn, { branch, cursor }: Committed, outcome: TurnOutcome): void {
+    const { turnId, state, issues } = live;
+    const { usage } = state;
+    this.#tell(turnId, { fact: true, sessionId: this.id, cursor, kind: "committed", by: "turn", turnId, nodes: nodeIds(live), outcome, usage });
+    this.#finish(turnId, branch === undefined ? { turnId, outcome, usage, issues } : { turnId, outcome, usage, issues, branch });
   }
 
   #finish(turnId: TurnId, result: TurnResult): void {
-    this.#outputs.delete(turnId);
-    const handles = this.#handles.get(turnId);
-    this.#handles.delete(turnId);
-    if (handles !== undefined) for (const handle of handles) handle.done(result);
+    for (const handle of this.#forget(turnId)) handle.done(result);
   }
 
   #fail(turnId: TurnId, error: unknown): void {
-    this.#outputs.delete(turnId);
-    const handles = this.#handles.get(turnId);
+    this.core.trace("turn.lost", { problem: describeThrown(error) }, { sessionId: this.id, turnId });
+    for (const handle of this.#forget(turnId)) handle.failed(error);
+  }
+
+  #forget(turnId: TurnId): readonly TurnHandle[] {
+    const handles = this.#handles.get(turnId) ?? [];
     this.#handles.delete(turnId);
-    this.core.trace("turn.lost", { turnId, problem: error instanceof Error ? error.message : String(error) }, { sessionId: this.id, turnId });
-    if (handles !== undefined) for (const handle of handles) handle.failed(error);
+    this.#outputs?.delete(turnId);
+    return handles;
   }
 
   async cancel(turnId: TurnId, reason: string, requestId?: string): Promise<CancelAnswer> {
@@ -295,6 +309,6 @@ export class Resident implements TurnSession {
 
 const WATCH_MS = 250;
 
-function nodeIds(live: LiveTurn): readonly NodeId[] {
-  return live.state.log.items.map((_, index) => nodeId(live.turnId, index));
+function nodeIds({ state: { log }, turnId }: LiveTurn): readonly NodeId[] {
+  return log.items.map((entry, index) => (entry.kind === "message" ? entry.message.id : nodeId(turnId, index)));
 }

@@ -2,17 +2,19 @@ import { hostname } from "node:os";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, asWaitKey, type SessionId } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import { type Awaitable, isThenable, type Json } from "../model/json.ts";
 import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
 import type { ModelSettings } from "../model/request.ts";
 import type { Tool } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
 import type { EffectHost } from "../hosts/host.ts";
+import { compose } from "../kernel/compose.ts";
 import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
 import type { Probe } from "../kernel/run.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Store } from "../stores/store.ts";
 import { APP, composeCatalog } from "../tools/catalog.ts";
+import { makeTool } from "../tools/define.ts";
 import type { TraceSink } from "../trace/trace.ts";
 import { checkedId } from "./accept.ts";
 import { Artifacts, type Core, Models, tracer } from "./core.ts";
@@ -82,10 +84,12 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     limits: checkedLimits(options.limits ?? {}),
     plugins,
     protocol,
+    bare: plugins.length > 0 ? undefined : compose([], protocol, { id: asSessionId("every"), isRoot: true }, makeTool, options.probe),
     tools,
     models,
     artifacts: new Artifacts(store),
     probe: options.probe,
+    pluginList: plugins.map(({ id, version }) => ({ id, version })),
     trace: tracer(options.trace, world),
   };
   const config: SessionConfig = {
@@ -100,7 +104,7 @@ class RuntimeHandle implements Runtime {
   readonly #core: Core;
   readonly #config: SessionConfig;
   readonly #closing: AbortController;
-  readonly #residents = new Map<SessionId, { readonly resident: Promise<Resident>; handles: number }>();
+  readonly #residents = new Map<SessionId, { readonly resident: Awaitable<Resident>; handles: number }>();
   #closed: Promise<void> | undefined;
 
   constructor(core: Core, config: SessionConfig, closing: AbortController) {
@@ -118,11 +122,11 @@ class RuntimeHandle implements Runtime {
       const resident = Resident.open(this.#core, sessionId, config);
       entry = { resident, handles: 0 };
       this.#residents.set(sessionId, entry);
-      resident.catch(() => this.#residents.delete(sessionId));
+      if (isThenable(resident)) resident.then(undefined, () => this.#residents.delete(sessionId));
     }
     const open = entry;
     open.handles++;
-    const resident = await open.resident;
+    const resident = isThenable(open.resident) ? await open.resident : open.resident;
     return new SessionHandle(resident, () => {
       if (--open.handles === 0 && !resident.isBusy) this.#residents.delete(sessionId);
     });

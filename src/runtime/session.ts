@@ -1,6 +1,8 @@
 import type { SessionConfig } from "../model/config.ts";
+import { after } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asTurnId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
+import { isObject, isThenable } from "../model/json.ts";
 import { documentOf, type OutputOf, type ToolSchema } from "../model/schema.ts";
 import type { Message } from "../model/message.ts";
 import type { Usage } from "../model/usage.ts";
@@ -59,26 +61,25 @@ export class SessionHandle implements Session {
 
   turn(input: Input, options?: TurnOptions): Turn;
   turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
-  turn(input: Input, options: TurnOptions & { readonly output?: ToolSchema } = {}): Turn {
+  turn(said: Input, options: TurnOptions & { readonly output?: ToolSchema } = {}): Turn {
     const resident = this.#open();
-    const { core } = resident;
-    const handle = new TurnHandle(core.limits.unreadEventsMax, (id, reason) => resident.cancel(id, reason));
-    void this.#begin(handle, input, options).catch((error: unknown) => handle.failed(error));
-    return handle; // Of a typed one the gate checks the value against the schema.
-  }
-
-  async #begin(handle: TurnHandle, input: Input, options: TurnOptions & { readonly output?: ToolSchema }): Promise<void> {
-    const resident = this.#resident;
+    const handle = new TurnHandle(resident.core.limits.unreadEventsMax, (id, reason) => resident.cancel(id, reason));
     const { key, output, signal } = options;
-    const made = await newInput(resident.core, resident.id, input, { place: "turn", ...(key === undefined ? {} : { key }) });
-    await resident.begin(made, handle, output === undefined ? undefined : typed(output));
-    if (signal !== undefined) follow(signal, handle);
+    try {
+      const input = newInput(resident.core, resident.id, said, key, "turn");
+      const begun = after(input, (made) => resident.begin(made, handle, output === undefined ? undefined : typed(output)));
+      if (isThenable(begun)) begun.then(undefined, (error: unknown) => handle.failed(error));
+      if (signal !== undefined) follow(signal, handle);
+    } catch (error) {
+      handle.failed(error);
+    }
+    return handle; // Of a typed one the gate checks the value against the schema.
   }
 
   async send(input: Input, options: { readonly key?: string; readonly at?: "boundary" | "next-turn" } = {}): Promise<{ readonly turnId: TurnId }> {
     const resident = this.#open();
     const { key, at = "boundary" } = options;
-    const made = await newInput(resident.core, resident.id, input, { place: at === "boundary" ? "boundary" : "turn", ...(key === undefined ? {} : { key }) });
+    const made = await newInput(resident.core, resident.id, input, key, at === "boundary" ? "boundary" : "turn");
     return { turnId: await resident.begin(made, undefined, undefined) };
   }
 
@@ -108,7 +109,19 @@ export class SessionHandle implements Session {
   }
 }
 
-const typed = (schema: ToolSchema): TypedOutput => ({ document: documentOf(schema, "the output of the turn"), check: validatorOf(schema, "the output of the turn") });
+const OF_TURN = "the output of the turn";
+
+/** Models hand results in as a tool's arguments, which are objects: anything else travels as the field `value` of one. */
+function typed(schema: ToolSchema): TypedOutput {
+  const { $schema: _, ...document } = documentOf(schema, OF_TURN);
+  const check = validatorOf(schema, OF_TURN);
+  if (document["type"] === "object") return { document, check };
+  const { $defs, ...value } = document;
+  return {
+    document: { type: "object", properties: { value }, required: ["value"], ...($defs === undefined ? {} : { $defs }) },
+    check: (input) => (isObject(input) && "value" in input ? check(input["value"]) : { ok: false, problem: "value: it is missing" }),
+  };
+}
 
 /** Cancels with the signal, and stops listening when the turn is over. */
 function follow(signal: AbortSignal, handle: TurnHandle): void {

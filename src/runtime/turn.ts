@@ -29,28 +29,29 @@ export interface Turn<Value = Json> extends AsyncIterable<SessionEvent> {
 export class TurnHandle implements Turn {
   readonly feed: Feed;
   readonly #cancel: (id: TurnId, reason: string) => Promise<CancelAnswer>;
-  readonly #result = Promise.withResolvers<TurnResult>();
-  #id: PromiseWithResolvers<TurnId> | undefined;
   #turnId: TurnId | undefined;
-  #failure: { readonly error: unknown } | undefined;
+  #ended: { readonly result: TurnResult } | { readonly error: unknown } | undefined;
+  // Made when somebody asks: a failure that nobody asks about is no unhandled rejection.
+  #id: PromiseWithResolvers<TurnId> | undefined;
+  #result: PromiseWithResolvers<TurnResult> | undefined;
 
   constructor(unreadMax: number, cancel: (id: TurnId, reason: string) => Promise<CancelAnswer>) {
     this.feed = new Feed(unreadMax);
     this.#cancel = cancel;
-    this.#result.promise.catch(() => {}); // Whoever asks for the result is told; nobody need ask.
   }
 
   get id(): Promise<TurnId> {
     if (this.#turnId !== undefined) return Promise.resolve(this.#turnId);
-    if (this.#failure !== undefined) return Promise.reject(this.#failure.error);
-    if (this.#id === undefined) {
-      this.#id = Promise.withResolvers<TurnId>();
-      this.#id.promise.catch(() => {});
-    }
+    if (this.#ended !== undefined && "error" in this.#ended) return Promise.reject(this.#ended.error);
+    this.#id ??= Promise.withResolvers<TurnId>();
     return this.#id.promise;
   }
 
   result(): Promise<TurnResult> {
+    if (this.#result === undefined) {
+      this.#result = Promise.withResolvers<TurnResult>();
+      this.#settle();
+    }
     return this.#result.promise;
   }
 
@@ -68,14 +69,21 @@ export class TurnHandle implements Turn {
   }
 
   done(result: TurnResult): void {
+    this.#ended = { result };
     this.feed.end();
-    this.#result.resolve(result);
+    this.#settle();
   }
 
   failed(error: unknown): void {
-    this.#failure = { error };
-    this.#id?.reject(error);
+    this.#ended = { error };
+    if (this.#turnId === undefined) this.#id?.reject(error);
     this.feed.end();
-    this.#result.reject(error);
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (this.#ended === undefined) return;
+    if ("error" in this.#ended) this.#result?.reject(this.#ended.error);
+    else this.#result?.resolve(this.#ended.result);
   }
 }

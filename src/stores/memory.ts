@@ -6,7 +6,7 @@ import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { cursorOf, Facts } from "./memory/facts.ts";
 import { forkPoint, Graph, grow, pathOf } from "./memory/graph.ts";
 import { enqueue, removeFromQueue, shown } from "./memory/queue.ts";
-import type { Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
+import type { End, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
 import { attempt, begin, claim, note, openedBy, record, renew, settle, takeOver } from "./memory/run.ts";
 import { newSession, Sessions, stored } from "./memory/sessions.ts";
 import { Turns } from "./memory/turns.ts";
@@ -167,7 +167,7 @@ class MemoryStore implements Store {
     this.#requireOpen();
     const end = this.#turns.get(ended.turnId)?.end;
     if (end !== undefined && end.turn.id === ended.turnId) {
-      if (end.hash !== ended.hash) throw new RuntimeError("store.conflict", { turnId: ended.turnId });
+      if (!isSame(end, ended)) throw new RuntimeError("store.conflict", { turnId: ended.turnId });
       return end.committed;
     }
     const run = this.#requireHeld(lease);
@@ -177,9 +177,9 @@ class MemoryStore implements Store {
     if (cancel !== undefined && cancel.requestId !== ended.cancel) return { kind: "reopen", cancel };
 
     const committed = session.head?.id === ended.base ? this.#advance(turn, ended) : this.#branch(turn, ended);
-    const { at, outcome, usage, hash } = ended;
-    turn.end = { turn, at, outcome, usage, committed, hash };
-    settle(run, ended.inputs);
+    const { at, outcome, usage, plugins, inputs } = ended;
+    turn.end = { turn, at, outcome, usage, plugins, inputs, committed };
+    settle(run, inputs);
     this.#waits.drop(run);
     session.run = undefined;
     if (session.waiting.length === 0) this.#active.delete(session);
@@ -346,5 +346,11 @@ class MemoryStore implements Store {
     if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
   }
 }
+
+/** Nobody says twice when it ended: `at` is the clock's, not the turn's. */
+const isSame = ({ turn, ...kept }: End, sent: EndedTurn): boolean =>
+  contentOf({ ...kept, entries: turn.segment?.entries ?? [] }) === contentOf(sent);
+const contentOf = ({ outcome, entries, plugins, usage, inputs }: Omit<EndedTurn, "turnId" | "at">): string =>
+  JSON.stringify([outcome, entries, plugins, usage, inputs]);
 
 const leaseLost = ({ sessionId, generation }: Lease) => new RuntimeError("lease.lost", { sessionId, generation });

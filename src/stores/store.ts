@@ -210,7 +210,8 @@ export interface Store {
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
    * The whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, end of journal and lease.
-   * The same content again is answered by the first receipt, whatever the generation; other content is `store.conflict`.
+   * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
+   * generation; other content is `store.conflict`.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
 

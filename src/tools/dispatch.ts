@@ -4,11 +4,12 @@ import { after, inOrder } from "../model/awaitable.ts";
 import { asWaitKey, type CallId, type EffectName, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type Json } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
-import type { Draft } from "../model/message.ts";
+import type { Attachment, Draft } from "../model/message.ts";
 import type { Checked } from "../model/schema.ts";
 import type { Scope } from "../model/scope.ts";
-import { type CallPolicy, OUTPUT_TOOL, type ResultPart, type Tool, type ToolCall, type ToolContext, type ToolOutput } from "../model/tool.ts";
+import { type Attachable, type CallPolicy, OUTPUT_TOOL, type ResultPart, type Tool, type ToolCall, type ToolContext, type ToolOutput } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
+import { within } from "../kernel/deadline.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { HookRunner, Surroundings } from "../kernel/run.ts";
 import { type Conflict, type Emit, gateCall, inspectResult } from "../kernel/seams.ts";
@@ -16,31 +17,29 @@ import type { PluginStates } from "../kernel/states.ts";
 import type { Abort, Settlement, Verdict } from "../turn/event.ts";
 import type { EffectOf, PlacedCall } from "../turn/effect.ts";
 import type { Catalog } from "./catalog.ts";
-import { denied, failure, failureOf, type Keep, resultOf, value } from "./result.ts";
+import { denied, failure, failureOf, resultOf, value } from "./result.ts";
 import type { Validate } from "./validator.ts";
 
 /** What one turn's calls need. Every call of every kind passes `gate`, `attempt` and `settle`, and nothing else runs a tool. */
 export interface Dispatch {
   readonly hooks: HookRunner;
-  readonly here: Surroundings;
   readonly states: PluginStates;
   readonly catalog: Catalog;
   readonly limits: Limits;
   readonly world: World;
   readonly turnId: TurnId;
   readonly sessionId: SessionId;
-  readonly keep: Keep;
   /** Checks the typed result that the caller of the turn asked for. */
-  readonly output?: Validate;
+  readonly output: Validate | undefined;
   /** Arguments that passed, so that the attempt need not check them again; empty after a restart. */
   readonly passed: Map<ToolCall, unknown>;
-  readonly report: {
-    started(call: PlacedCall): void;
-    ended(call: PlacedCall, output: ToolOutput): void;
-    waiting(call: PlacedCall, wait: WaitKey, reason: string): void;
-    emitted(emit: Emit, call: PlacedCall): void;
-    conflict(conflict: Conflict): void;
-  };
+  here(scope: Scope): Surroundings;
+  keep(attachable: Attachable): Attachment;
+  started(call: PlacedCall): void;
+  ended(call: PlacedCall, output: ToolOutput): void;
+  waiting(call: PlacedCall, wait: WaitKey, reason: string): void;
+  emitted(emit: Emit, call: PlacedCall): void;
+  conflict(conflict: Conflict): void;
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -48,29 +47,29 @@ const WEEK_MS = 7 * 24 * 3_600_000;
 // ── Gate ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** All calls of a round, in call order: what may run, with which arguments, and what is answered here. */
-export function gate(dispatch: Dispatch, calls: readonly PlacedCall[]): Awaitable<{ readonly verdicts: readonly Verdict[]; readonly abort?: Abort }> {
+export function gate(dispatch: Dispatch, calls: readonly PlacedCall[], scope: Scope): Awaitable<{ readonly verdicts: readonly Verdict[]; readonly abort?: Abort }> {
   let abort: Abort | undefined;
   const stop = (found: Abort): void => {
     abort ??= found;
   };
   return after(
-    inOrder(calls, (placed) => (abort === undefined ? gateOne(dispatch, placed, stop) : NOT_REACHED)),
+    inOrder(calls, (placed) => (abort === undefined ? gateOne(dispatch, placed, scope, stop) : NOT_REACHED)),
     (verdicts) => ({ verdicts, ...(abort === undefined ? {} : { abort }) }),
   );
 }
 const NOT_REACHED: Verdict = { kind: "settled", output: { kind: "cancelled", reason: "The turn was stopped." } };
 
-function gateOne(dispatch: Dispatch, placed: PlacedCall, stop: (abort: Abort) => void): Awaitable<Verdict> {
+function gateOne(dispatch: Dispatch, placed: PlacedCall, scope: Scope, stop: (abort: Abort) => void): Awaitable<Verdict> {
   const { call } = placed;
-  dispatch.report.started(placed);
+  dispatch.started(placed);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return gateOutput(dispatch.output, call);
   const found = dispatch.catalog.find(call.name);
   if (found === undefined) return settled(failure("unavailable", "tool.unknown", words("tool.unknown", { name: call.name, known: dispatch.catalog.names })));
   if (call.malformed !== undefined) return settled(wrongArguments(call, "they are not JSON"));
   if (!dispatch.hooks.has("beforeToolCall")) return after(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
-  return gateCall(dispatch.hooks, call, dispatch.here).then((gated) => {
-    for (const emit of gated.emits) dispatch.report.emitted(emit, placed);
-    for (const conflict of gated.conflicts) dispatch.report.conflict(conflict);
+  return gateCall(dispatch.hooks, call, dispatch.here(scope)).then((gated) => {
+    for (const emit of gated.emits) dispatch.emitted(emit, placed);
+    for (const conflict of gated.conflicts) dispatch.conflict(conflict);
     const { verdict } = gated;
     if (verdict?.value.kind === "abort") {
       stop({ plugin: verdict.plugin, code: verdict.value.code, message: verdict.value.message });
@@ -83,7 +82,7 @@ function gateOne(dispatch: Dispatch, placed: PlacedCall, stop: (abort: Abort) =>
       const passed = passOrRefuse(dispatch, found.value, gated.call, call, result);
       if (asks === undefined || passed.kind !== "pass") return passed;
       const key = asWaitKey(dispatch.world.secret());
-      dispatch.report.waiting(placed, key, asks.reason);
+      dispatch.waiting(placed, key, asks.reason);
       return { ...passed, kind: "wait", key, until: dispatch.world.now() + (asks.waitMs ?? WEEK_MS) };
     });
   });
@@ -153,12 +152,12 @@ function run(dispatch: Dispatch, { value: tool, plugin }: Owned<Tool>, effect: E
 }
 
 function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<ToolOutput> {
-  if (tool.checkOutput === undefined) return resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch.keep);
-  const output = resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch.keep);
+  if (tool.checkOutput === undefined) return resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
+  const output = resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
   if (output.kind !== "value" || output.control !== undefined) return output;
   return after(tool.checkOutput(returned), (result) =>
     result.ok
-      ? resultOf(tool.name, result.value, dispatch.limits.resultBytesMax, dispatch.keep)
+      ? resultOf(tool.name, result.value, dispatch.limits.resultBytesMax, dispatch)
       : failure("internal", "tool.result", words("tool.result", { name: tool.name, problem: result.problem })),
   );
 }
@@ -166,14 +165,12 @@ function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<
 function inTime(dispatch: Dispatch, tool: Tool, returned: PromiseLike<unknown>, context: CallContext): Promise<ToolOutput> {
   const ms = tool.timeoutMs ?? dispatch.limits.toolMs;
   return new Promise((resolve) => {
-    const timer = Number.isFinite(ms)
-      ? setTimeout(() => {
-          context.abort(new RuntimeError("tool.timeout", { name: tool.name, ms }));
-          resolve(failure("timeout", "tool.timeout", words("tool.timeout", { name: tool.name, ms })));
-        }, Math.min(ms, 2_147_483_647))
-      : undefined;
+    const deadline = within(ms, () => {
+      context.abort(new RuntimeError("tool.timeout", { name: tool.name, ms }));
+      resolve(failure("timeout", "tool.timeout", words("tool.timeout", { name: tool.name, ms })));
+    });
     const end = (output: Awaitable<ToolOutput>): void => {
-      clearTimeout(timer);
+      deadline.clear();
       context.close();
       resolve(output);
     };
@@ -250,14 +247,18 @@ export const idempotencyKey = (turn: TurnId, position: EffectName): string => cr
 type Result = PlacedCall & { readonly output: ToolOutput };
 
 /** After-hooks and projection, in call order. Nothing is recorded where they change nothing. */
-export function settle(dispatch: Dispatch, results: readonly Result[]): Awaitable<{ readonly results: readonly Settlement[]; readonly messages: readonly Draft[]; readonly abort?: Abort }> {
+export function settle(dispatch: Dispatch, results: readonly Result[], scope: Scope): Awaitable<{ readonly results: readonly Settlement[]; readonly messages: readonly Draft[]; readonly abort?: Abort }> {
+  if (!dispatch.hooks.has("afterToolCall") && !dispatch.hooks.has("projectResult")) {
+    for (const result of results) dispatch.ended(result, result.output);
+    return { results: results.map(() => null), messages: [] };
+  }
   let abort: Abort | undefined;
   const messages: Draft[] = [];
   const one = (result: Result): Awaitable<Settlement> => {
-    const seen = dispatch.hooks.has("afterToolCall") ? inspect(dispatch, result, messages, (found) => (abort ??= found)) : result.output;
+    const seen = dispatch.hooks.has("afterToolCall") ? inspect(dispatch, result, scope, messages, (found) => (abort ??= found)) : result.output;
     return after(seen, (output) => {
-      dispatch.report.ended(result, output);
-      return after(project(dispatch, result, output), (parts): Settlement => {
+      dispatch.ended(result, output);
+      return after(project(dispatch, result, output, scope), (parts): Settlement => {
         if (output === result.output && parts === undefined) return null;
         return { ...(output === result.output ? {} : { output }), ...(parts === undefined ? {} : { parts }) };
       });
@@ -266,11 +267,11 @@ export function settle(dispatch: Dispatch, results: readonly Result[]): Awaitabl
   return after(inOrder(results, one), (settlements) => ({ results: settlements, messages, ...(abort === undefined ? {} : { abort }) }));
 }
 
-async function inspect(dispatch: Dispatch, placed: Result, messages: Draft[], stop: (abort: Abort) => void): Promise<ToolOutput> {
+async function inspect(dispatch: Dispatch, placed: Result, scope: Scope, messages: Draft[], stop: (abort: Abort) => void): Promise<ToolOutput> {
   const { call, output } = placed;
-  const seen = await inspectResult(dispatch.hooks, call, output, dispatch.here);
-  for (const emit of seen.emits) dispatch.report.emitted(emit, placed);
-  for (const conflict of seen.conflicts) dispatch.report.conflict(conflict);
+  const seen = await inspectResult(dispatch.hooks, call, output, dispatch.here(scope));
+  for (const emit of seen.emits) dispatch.emitted(emit, placed);
+  for (const conflict of seen.conflicts) dispatch.conflict(conflict);
   messages.push(...seen.messages);
   const { verdict } = seen;
   if (verdict?.value.kind === "abort") {
@@ -281,11 +282,11 @@ async function inspect(dispatch: Dispatch, placed: Result, messages: Draft[], st
 }
 
 /** The one projector's parts, or nothing where the plain projection stands; its error is what the model is shown. */
-function project(dispatch: Dispatch, { call }: Result, output: ToolOutput): Awaitable<readonly ResultPart[] | undefined> {
+function project(dispatch: Dispatch, { call }: Result, output: ToolOutput, scope: Scope): Awaitable<readonly ResultPart[] | undefined> {
   if (!dispatch.hooks.has("projectResult")) return undefined;
   const failed = (error: unknown): readonly ResultPart[] => [{ kind: "text", text: `Error: ${describeThrown(error)}` }];
   try {
-    const parts = dispatch.hooks.single("projectResult", { call, output }, dispatch.here);
+    const parts = dispatch.hooks.single("projectResult", { call, output }, dispatch.here(scope));
     return isThenable(parts) ? parts.then((found) => found, failed) : parts;
   } catch (error) {
     return failed(error);

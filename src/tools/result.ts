@@ -4,10 +4,12 @@ import type { Attachment } from "../model/message.ts";
 import { Attachable, ControlResult, type FailureClass, RetryableError, type ToolFailure, type ToolOutput } from "../model/tool.ts";
 
 /** Keeps the bytes of an attachment and says where. */
-export type Keep = (attachable: Attachable) => Attachment;
+interface Keeper {
+  keep(attachable: Attachable): Attachment;
+}
 
 /** What a tool returned, as a result: JSON, attachments, control, or why it cannot be used. */
-export function resultOf(name: string, returned: unknown, bytesMax: number, keep: Keep): ToolOutput {
+export function resultOf(name: string, returned: unknown, bytesMax: number, keeper: Keeper): ToolOutput {
   if (typeof returned === "string") return within(name, { kind: "value", value: returned }, returned.length, bytesMax);
   if (returned instanceof ControlResult) {
     const { control } = returned;
@@ -15,7 +17,7 @@ export function resultOf(name: string, returned: unknown, bytesMax: number, keep
     return { kind: "value", value: control.kind === "finish" ? control.value : null, control };
   }
   const attachments: Attachment[] = [];
-  const found = toJson(withAttachments(returned, attachments, keep));
+  const found = toJson(withAttachments(returned, attachments, keeper));
   if ("problem" in found) return unusable(name, `${found.path}: ${found.problem}`);
   const value = found.json;
   const output: ToolOutput = attachments.length === 0 ? { kind: "value", value } : { kind: "value", value, attachments };
@@ -23,16 +25,16 @@ export function resultOf(name: string, returned: unknown, bytesMax: number, keep
 }
 
 /** An attachment anywhere near the top (itself, or in a list or object of results) is stored and leaves a reference. */
-function withAttachments(value: unknown, found: Attachment[], keep: Keep, depth = 0): unknown {
+function withAttachments(value: unknown, found: Attachment[], keeper: Keeper, depth = 0): unknown {
   if (value instanceof Attachable) {
-    const kept = keep(value);
+    const kept = keeper.keep(value);
     found.push(kept);
     return { attachment: kept.hash, mediaType: kept.mediaType, bytes: kept.bytes, ...(kept.name === undefined ? {} : { name: kept.name }) };
   }
   if (depth > 3 || typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.some(holds) ? value.map((item) => withAttachments(item, found, keep, depth + 1)) : value;
+  if (Array.isArray(value)) return value.some(holds) ? value.map((item) => withAttachments(item, found, keeper, depth + 1)) : value;
   if (Object.getPrototypeOf(value) !== Object.prototype || !Object.values(value).some(holds)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withAttachments(item, found, keep, depth + 1)]));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withAttachments(item, found, keeper, depth + 1)]));
 }
 const holds = (item: unknown): boolean => typeof item === "object" && item !== null;
 
@@ -43,7 +45,7 @@ const unusable = (name: string, problem: string): ToolOutput => failure("interna
 
 /** What a tool threw, as a result that the model sees. */
 export function failureOf(name: string, thrown: unknown): ToolOutput {
-  if (thrown instanceof ControlResult) return resultOf(name, thrown, Number.POSITIVE_INFINITY, () => noAttachments(name));
+  if (thrown instanceof ControlResult) return resultOf(name, thrown, Number.POSITIVE_INFINITY, { keep: () => noAttachments(name) });
   if (thrown instanceof RuntimeError) return failure("failed", thrown.code, thrown.message);
   const retry: Partial<ToolFailure> =
     thrown instanceof RetryableError ? { isRetryable: true, ...(thrown.retryAfterMs === undefined ? {} : { retryAfterMs: thrown.retryAfterMs }) } : {};

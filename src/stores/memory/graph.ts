@@ -1,5 +1,7 @@
+import { hasOpenCalls } from "../../graph/pairing.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asTurnId, type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
+import type { Message } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { PluginSnapshots, Segment } from "../store.ts";
 import type { Place, SegmentRow, SessionRow, TurnRow } from "./rows.ts";
@@ -105,15 +107,11 @@ function requirePaired({ id, segment, index }: Place, last: number): void {
   throw new RuntimeError("fork.unpaired", { node: id, legal: nearest });
 }
 
-/** For each entry, whether a path may end there: every call has its result. */
+/** For each entry, whether a path may end there. */
 function legalEnds(entries: readonly Entry[]): readonly boolean[] {
-  const open: string[] = []; // A list, since call ids may repeat.
+  let last: Message | undefined;
   return entries.map((entry) => {
-    for (const part of entry.kind === "message" ? entry.message.parts : []) {
-      if (part.kind === "toolCall") open.push(part.callId);
-      const answered = part.kind === "toolResult" ? open.indexOf(part.callId) : -1;
-      if (answered >= 0) open.splice(answered, 1);
-    }
-    return open.length === 0;
+    if (entry.kind === "message") last = entry.message;
+    return !hasOpenCalls(last);
   });
 }

@@ -81,8 +81,9 @@ export interface End {
   readonly at: number;
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
+  readonly plugins: PluginSnapshots;
+  readonly inputs: readonly InputId[];
   readonly committed: Committed;
-  readonly hash: string;
 }
 
 /** What lives only while its turn is open. */

@@ -1,0 +1,21 @@
+import type * as script from "./script.ts";
+
+/** One side of the comparison. The peers' harness drives the same shape, so an adapter fits both. */
+export interface Agent {
+  /** Gives the final text. */
+  turn(sessionId: string, input: string): Promise<string>;
+  stream(sessionId: string, input: string, onDelta: (delta: string) => void): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Opening {
+  readonly script: Script;
+  readonly durable: boolean;
+  /** Where a durable side keeps its files. */
+  readonly dir?: string;
+  /** What checks the arguments of the tool, when it is not the side's own plain choice. */
+  readonly input?: unknown;
+}
+
+export type Script = typeof script;
+export type Open = (opening: Opening) => Promise<Agent>;

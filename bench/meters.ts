@@ -1,0 +1,59 @@
+import { createHook } from "node:async_hooks";
+import { GCProfiler } from "node:v8";
+
+/** Runs `run(0)`, `run(1)`, … first to warm up and then to measure; gives the figure for one run. */
+export type Meter = (warmUps: number, runs: number, run: (index: number) => Promise<void>) => Promise<number>;
+
+const SLICES = 5;
+
+export const METERS = {
+  /** Microseconds of all threads, so garbage collection counts; the median of slices, so a disturbed one does not. */
+  async cpu(warmUps, runs, run) {
+    for (let index = 0; index < warmUps; index++) await run(index);
+    const perSlice = Math.max(1, Math.floor(runs / SLICES));
+    const slices: number[] = [];
+    for (let index = warmUps; slices.length < SLICES; ) {
+      const before = process.cpuUsage();
+      for (let count = 0; count < perSlice; count++) await run(index++);
+      const { user, system } = process.cpuUsage(before);
+      slices.push((user + system) / perSlice);
+    }
+    return median(slices);
+  },
+
+  async promises(warmUps, runs, run) {
+    for (let index = 0; index < warmUps; index++) await run(index);
+    let promises = 0;
+    const hook = createHook({ init: (_id, type) => void (type === "PROMISE" && promises++) }).enable();
+    for (let index = 0; index < runs; index++) await run(warmUps + index);
+    hook.disable();
+    return promises / runs;
+  },
+
+  /** Kilobytes allocated: what the heap grew by, and what was collected meanwhile. */
+  async kb(warmUps, runs, run) {
+    for (let index = 0; index < warmUps; index++) await run(index);
+    globalThis.gc?.();
+    const profiler = new GCProfiler();
+    profiler.start();
+    const before = process.memoryUsage().heapUsed;
+    for (let index = 0; index < runs; index++) await run(warmUps + index);
+    const grown = process.memoryUsage().heapUsed - before;
+    const collected = profiler
+      .stop()
+      .statistics.reduce(
+        (sum, { beforeGC, afterGC }) =>
+          sum + beforeGC.heapStatistics.usedHeapSize - afterGC.heapStatistics.usedHeapSize,
+        0,
+      );
+    return (grown + collected) / 1024 / runs;
+  },
+} as const satisfies { readonly [name: string]: Meter };
+
+export type MeterName = keyof typeof METERS;
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}

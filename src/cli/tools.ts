@@ -1,0 +1,126 @@
+import { definePlugin, defineTool, jsonSchema, type Schema } from "../index.ts";
+import { calculate } from "./calculate.ts";
+
+const object = (properties: { readonly [name: string]: object }, ...required: readonly string[]) => ({
+  type: "object",
+  properties,
+  required,
+  additionalProperties: false,
+});
+
+const calculator = defineTool({
+  name: "calculator",
+  description: "Works out an expression of numbers, + - * / % (remainder), ^ (power) and parentheses.",
+  input: jsonSchema<{ readonly expression: string }>(
+    object({ expression: { type: "string", description: "Such as (3 + 4)^2 / 7" } }, "expression"),
+  ),
+  execute: ({ expression }) => calculate(expression),
+});
+
+const clock = defineTool({
+  name: "clock",
+  description: "The date and time now, in the user's time zone or in another one.",
+  input: jsonSchema<{ readonly timeZone?: string }>(
+    object({ timeZone: { type: "string", description: "An IANA name such as Europe/Paris; leave out for the user's" } }),
+  ),
+  execute: ({ timeZone }) => timeIn(timeZone, new Date()),
+});
+
+export function timeIn(timeZone: string | undefined, now: Date) {
+  const format = formatFor(timeZone);
+  const parts = Object.fromEntries(format.formatToParts(now).map(({ type, value }) => [type, value]));
+  const { year, month, day, weekday, hour, minute, second, timeZoneName } = parts;
+  return {
+    time: `${hour}:${minute}:${second}`,
+    weekday,
+    date: `${day} ${month} ${year}`,
+    timeZone: format.resolvedOptions().timeZone,
+    offset: timeZoneName,
+  };
+}
+
+function formatFor(timeZone: string | undefined): Intl.DateTimeFormat {
+  try {
+    return new Intl.DateTimeFormat("en-GB", {
+      weekday: "long",
+      day: "numeric",
+      month: "long",
+      year: "numeric",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
+      hourCycle: "h23",
+      timeZoneName: "longOffset",
+      ...(timeZone === undefined ? {} : { timeZone }),
+    });
+  } catch {
+    throw new Error(`There is no time zone “${timeZone}”. Use an IANA name, such as Europe/Paris.`);
+  }
+}
+
+interface Note {
+  readonly number: number;
+  readonly text: string;
+}
+interface Notes {
+  /** Numbers are not used twice. */
+  readonly last: number;
+  readonly notes: readonly Note[];
+}
+
+const notesState: Schema<unknown, Notes> = {
+  "~standard": {
+    version: 1,
+    vendor: "bowline",
+    validate: (value) => {
+      const { last = 0, notes = [] } = value as Partial<Notes>;
+      const isRight = Number.isInteger(last) && Array.isArray(notes);
+      return isRight ? { value: { last, notes } } : { issues: [{ message: "it holds no notes" }] };
+    },
+  },
+};
+
+const NOTES = {
+  add: { name: "notes_add", description: "Keeps a note in this session and gives its number." },
+  list: { name: "notes_list", description: "All notes of this session, with their numbers." },
+  remove: { name: "notes_remove", description: "Deletes the note with this number and gives its text." },
+};
+
+/** Notes are state of the session: committed with the turn that changed them. */
+const notes = definePlugin({
+  id: "bowline/notes",
+  state: notesState,
+  setup: ({ tool }) => ({
+    tools: [
+      tool({
+        ...NOTES.add,
+        writes: true,
+        input: jsonSchema<{ readonly text: string }>(object({ text: { type: "string", minLength: 1 } }, "text")),
+        execute: ({ text }, { state }) => {
+          const note: Note = { number: state.get().last + 1, text };
+          state.update(({ notes }) => ({ last: note.number, notes: [...notes, note] }));
+          return note;
+        },
+      }),
+      tool({ ...NOTES.list, input: object({}), execute: (_, { state }) => state.get().notes }),
+      tool({
+        ...NOTES.remove,
+        writes: true,
+        input: jsonSchema<{ readonly number: number }>(object({ number: { type: "integer" } }, "number")),
+        execute: ({ number }, { state }) => {
+          const note = state.get().notes.find((each) => each.number === number);
+          if (note === undefined) throw new Error(`There is no note ${number}.`);
+          state.update(({ last, notes }) => ({ last, notes: notes.filter((each) => each !== note) }));
+          return note;
+        },
+      }),
+    ],
+  }),
+});
+
+export const tools = [calculator, clock];
+export const plugins = [notes];
+export const toolList: readonly { readonly name: string; readonly description: string }[] = [
+  ...tools,
+  ...Object.values(NOTES),
+];

@@ -1,0 +1,302 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { hasCode } from "../model/errors.ts";
+import { asEffectName, asInputId, asSessionId, asTurnId, type EffectName, type InputId } from "../model/ids.ts";
+import { DEFAULT_LIMITS } from "../model/limits.ts";
+import { NO_USAGE } from "../model/usage.ts";
+import { storeLaws } from "../testing/store-laws.ts";
+import { memory } from "./memory.ts";
+import { LEASE_MS, type Lease, type Opening, type Owner, type PendingInput, type Store } from "./store.ts";
+
+for (const { law, check } of storeLaws) test(`D5 memory: ${law}`, () => check(memory()));
+
+test("D5 memory: no law is written twice", () => {
+  const titles = storeLaws.map(({ law }) => law);
+  expect(titles.filter((title, index) => titles.indexOf(title) !== index)).toEqual([]);
+});
+
+test("D5 memory: every method answers without a promise", () => {
+  const store = memory();
+  const created = store.create({ id: asSessionId("s"), config: { model: "house/model" }, at: 0 });
+  expect(created).toMatchObject({ id: "s", revision: 0 });
+  expect([store.kind, store.isDurable]).toEqual(["memory", false]);
+});
+
+// Two workers that come and go, senders, and time: whatever they do in whatever order, no input is lost or run twice.
+
+const session = asSessionId("s");
+const owners: readonly Owner[] = ["ann", "ben"].map((id) => ({ id, process: "elsewhere" }));
+
+/** Where an input is, as far as anyone outside was told. */
+type Whereabouts = "waiting" | "held" | "settled" | "withdrawn";
+
+class World {
+  now = 0;
+  revision = 0;
+  /** In the order of acceptance. */
+  readonly inputs = new Map<InputId, Whereabouts>();
+  readonly places = new Map<InputId, "boundary" | "turn">();
+  /** By key, those that were accepted. */
+  readonly keys = new Map<string, InputId>();
+  /** The open turn: its opening input, what its boundaries were given, and how long its journal is. */
+  turn: { readonly own: InputId; readonly claims: Map<EffectName, readonly InputId[]>; length: number } | undefined;
+  /** Whoever was last given a lease holds it as far as the store is concerned; the other one is stale. */
+  lease: Lease | undefined;
+  until = 0;
+  cancel: string | undefined;
+  /** What each worker believes to hold. */
+  readonly believed = new Map<Owner, Lease>();
+
+  of(where: Whereabouts): InputId[] {
+    return [...this.inputs].filter(([, at]) => at === where).map(([id]) => id);
+  }
+
+  took(own: InputId, lease: Lease): void {
+    this.inputs.set(own, "held");
+    this.turn = { own, claims: new Map(), length: 1 };
+    this.holds(lease);
+  }
+
+  holds(lease: Lease): void {
+    this.lease = lease;
+    this.until = lease.until;
+    this.believed.set(lease.owner, lease);
+  }
+}
+
+const opening: Opening = ({ at, sessionId, turnId, id, message }) => ({
+  kind: "opened",
+  at,
+  sessionId,
+  turnId,
+  inputId: id,
+  input: message,
+  step: 1,
+  protocol: { id: "tool-calls", version: 1 },
+  host: "journal",
+  plugins: [],
+  limits: DEFAULT_LIMITS,
+  config: { model: "house/model" },
+});
+
+type Step = (world: World, store: Store) => Promise<void>;
+
+/** Runs what a worker does under the lease it believes in; a stale one must be refused. */
+async function underLease(world: World, owner: Owner, act: (lease: Lease) => unknown): Promise<boolean> {
+  const lease = world.believed.get(owner);
+  if (lease === undefined) return false;
+  if (lease === world.lease) {
+    await act(lease);
+    return true;
+  }
+  await assert.rejects(
+    async () => act(lease),
+    (error) => hasCode(error, "lease.lost"),
+  );
+  return false;
+}
+
+const accept =
+  (name: number, place: "boundary" | "turn", owner: Owner): Step =>
+  async (world, store) => {
+    const key = `k${name}`;
+    const input = {
+      id: asInputId(`i${world.inputs.size}`),
+      turnId: asTurnId(`t${world.inputs.size}`),
+      sessionId: session,
+      key,
+      message: { role: "user", parts: [] } as const,
+      place,
+      hash: "h",
+      at: world.now,
+    };
+    const isIdle = world.turn === undefined && world.of("waiting").length === 0;
+    const receipt = await store.accept(input, owner, opening, Infinity);
+    const known = world.keys.get(key);
+    assert.equal(receipt.kind, known !== undefined ? "known" : isIdle ? "opened" : "queued");
+    assert.equal(receipt.inputId, known ?? input.id);
+    if (known !== undefined) return;
+    world.keys.set(key, input.id);
+    world.places.set(input.id, place);
+    world.inputs.set(input.id, "waiting");
+    if (receipt.kind === "opened") world.took(input.id, receipt.lease);
+  };
+
+const open =
+  (owner: Owner): Step =>
+  async (world, store) => {
+    const before = world.lease;
+    const answer = await store.open(session, owner, world.now, opening);
+    const oldest = world.of("waiting")[0];
+    if (world.turn !== undefined) {
+      assert.equal(answer.kind, world.until > world.now ? "busy" : "resumed");
+    } else assert.equal(answer.kind, oldest === undefined ? "idle" : "opened");
+    if (answer.kind === "opened") {
+      assert.equal(answer.opened.inputId, oldest);
+      world.took(answer.opened.inputId, answer.lease);
+    }
+    if (answer.kind === "resumed") {
+      assert.equal(answer.journal.length, world.turn?.length);
+      assert.equal(answer.lease.generation, before!.generation + 1);
+      world.holds(answer.lease);
+    }
+  };
+
+const append =
+  (owner: Owner): Step =>
+  async (world, store) => {
+    await underLease(world, owner, async (lease) => {
+      const length = world.turn?.length ?? 1;
+      const event = { kind: "slept", at: world.now, effect: asEffectName(`e${length}`) } as const;
+      const mail = await store.append(lease, length, [event], world.now);
+      world.turn!.length += 1;
+      world.until = mail.until;
+      assert.equal(mail.cancel?.requestId, world.cancel);
+    });
+  };
+
+const claim =
+  (owner: Owner, boundary: EffectName, max: number): Step =>
+  async (world, store) => {
+    let given: readonly PendingInput[] = [];
+    if (!(await underLease(world, owner, async (lease) => (given = await store.inputs.claim(lease, boundary, max)))))
+      return;
+    const ids = given.map((input) => input.id);
+    const before = world.turn!.claims.get(boundary);
+    const free = world.of("waiting").filter((id) => world.places.get(id) === "boundary");
+    assert.deepEqual(ids, before ?? free.slice(0, max));
+    for (const id of ids) world.inputs.set(id, "held");
+    if (ids.length > 0) world.turn!.claims.set(boundary, ids);
+  };
+
+const cancel =
+  (requestId: string): Step =>
+  async (world, store) => {
+    if (world.turn === undefined) return;
+    const turnId = world.lease!.turnId;
+    const answer = await store.cancel(turnId, { requestId, reason: "", at: world.now });
+    assert.equal(answer.kind, world.cancel === undefined ? "requested" : "already-requested");
+    world.cancel ??= requestId;
+  };
+
+const commit =
+  (owner: Owner, hasSeenCancel: boolean, settlesAll: boolean): Step =>
+  async (world, store) => {
+    const head = (await store.load(session))?.head;
+    const hasEnded = (await store.terminal(world.believed.get(owner)?.turnId ?? asTurnId(""))) !== undefined;
+    if (hasEnded) return; // Ended by who took it over: the receipt or a conflict, as a law says.
+    await underLease(world, owner, async (lease) => {
+      const { claims, own } = world.turn ?? { claims: new Map<EffectName, readonly InputId[]>(), own: asInputId("") };
+      const claimed = [...claims.values()].flat();
+      const settled = settlesAll ? claimed : claimed.slice(1);
+      const answer = await store.commit(lease, {
+        turnId: lease.turnId,
+        at: world.now,
+        outcome: { kind: "finished", by: "model", value: null },
+        entries: [{ at: world.now, kind: "frame", reason: "committed" }],
+        plugins: {},
+        usage: NO_USAGE,
+        inputs: settled,
+        ...(head === undefined ? {} : { base: head }),
+        ...(hasSeenCancel && world.cancel !== undefined ? { cancel: world.cancel } : {}),
+      });
+      assert.equal(answer.kind, world.cancel === undefined || hasSeenCancel ? "committed" : "reopen");
+      if (answer.kind === "reopen") return;
+      world.revision += 1;
+      assert.equal(answer.revision, world.revision);
+      for (const id of claimed) world.inputs.set(id, "waiting");
+      for (const id of [own, ...settled]) world.inputs.set(id, "settled");
+      for (const [worker, believed] of world.believed) if (believed === lease) world.believed.delete(worker);
+      world.turn = world.lease = world.cancel = undefined;
+    });
+  };
+
+const withdraw =
+  (nth: number): Step =>
+  async (world, store) => {
+    const id = [...world.inputs.keys()][nth];
+    if (id === undefined) return;
+    const where = world.inputs.get(id);
+    const answer = await store.inputs.withdraw(session, id);
+    assert.equal(answer, where === "waiting" || where === "withdrawn" ? "withdrawn" : "taken");
+    if (where === "waiting") world.inputs.set(id, "withdrawn");
+  };
+
+const pass =
+  (ms: number): Step =>
+  async (world) => {
+    world.now += ms;
+  };
+
+const release =
+  (owner: Owner): Step =>
+  async (world, store) => {
+    const lease = world.believed.get(owner);
+    if (lease === undefined) return;
+    await store.release(lease);
+    if (lease === world.lease) world.until = 0;
+  };
+
+/** What must be true after every step. */
+async function check(world: World, store: Store): Promise<void> {
+  const waiting = await store.inputs.list(session);
+  assert.deepEqual(
+    waiting.map((input) => input.id),
+    world.of("waiting"),
+  );
+  const held = world.turn === undefined ? [] : [world.turn.own, ...[...world.turn.claims.values()].flat()];
+  assert.deepEqual(world.of("held"), [...new Set(held)].sort(byAge));
+  assert.equal(held.length, new Set(held).size);
+  assert.equal((await store.load(session))?.revision, world.revision);
+  const isRunnable = world.turn === undefined ? waiting.length > 0 : world.until <= world.now;
+  assert.deepEqual(await store.runnable(world.now, 10), isRunnable ? [session] : []);
+}
+const byAge = (a: InputId, b: InputId): number => Number(a.slice(1)) - Number(b.slice(1));
+
+const owner = fc.constantFrom(...owners);
+const place = fc.constantFrom("boundary" as const, "turn" as const);
+const boundary = fc.constantFrom("b1", "b2").map(asEffectName);
+const step: fc.Arbitrary<readonly [string, Step]> = fc.oneof(
+  fc.tuple(fc.nat(30), place, owner).map(([n, p, o]) => [`accept ${n} ${p} ${o.id}`, accept(n, p, o)] as const),
+  owner.map((o) => [`open ${o.id}`, open(o)] as const),
+  owner.map((o) => [`append ${o.id}`, append(o)] as const),
+  fc
+    .tuple(owner, boundary, fc.integer({ min: 1, max: 3 }))
+    .map(([o, b, n]) => [`claim ${o.id} ${b} ${n}`, claim(o, b, n)] as const),
+  fc.constantFrom("r1", "r2").map((r) => [`cancel ${r}`, cancel(r)] as const),
+  fc
+    .tuple(owner, fc.boolean(), fc.boolean())
+    .map(
+      ([o, seen, all]) => [`commit ${o.id} ${seen ? "seen" : ""} ${all ? "all" : ""}`, commit(o, seen, all)] as const,
+    ),
+  fc.nat(20).map((n) => [`withdraw ${n}`, withdraw(n)] as const),
+  fc.constantFrom(1, LEASE_MS - 1, LEASE_MS).map((ms) => [`pass ${ms}`, pass(ms)] as const),
+  owner.map((o) => [`release ${o.id}`, release(o)] as const),
+);
+const steps = fc.array(
+  step.map(([name, run]) => Object.assign(run, { [fc.toStringMethod]: () => name })),
+  { maxLength: 80, size: "max" },
+);
+
+test("D5 memory: whatever two workers do, no input is lost or run twice and one lease lives", async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, async (story) => {
+      const [world, store] = [new World(), memory()];
+      await store.create({ id: session, config: { model: "house/model" }, at: 0 });
+      for (const run of story) {
+        await run(world, store);
+        await check(world, store);
+      }
+      // In the end everything that was accepted and not withdrawn is run, once.
+      for (let left = world.inputs.size; left >= 0; left -= 1) {
+        world.now += LEASE_MS;
+        await open(owners[0]!)(world, store);
+        await commit(owners[0]!, true, true)(world, store);
+        await check(world, store);
+      }
+      assert.deepEqual([...world.of("waiting"), ...world.of("held")], []);
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,1646 @@
+// long: one list of laws
+import assert from "node:assert/strict";
+import type { Code } from "../model/errors.ts";
+import {
+  asBlobHash,
+  asCallId,
+  asCursor,
+  asEffectName,
+  asInputId,
+  asSessionId,
+  asTurnId,
+  asWaitKey,
+  type EffectName,
+  type InputId,
+  type NodeId,
+  nodeId,
+  type SessionId,
+  type TurnId,
+} from "../model/ids.ts";
+import type { Awaitable, Json } from "../model/json.ts";
+import { DEFAULT_LIMITS } from "../model/limits.ts";
+import { type Draft, type Part, text, textOf } from "../model/message.ts";
+import type { Entry } from "../model/node.ts";
+import type { TurnOutcome } from "../model/outcome.ts";
+import { addUsage, NO_USAGE, type Usage } from "../model/usage.ts";
+import {
+  type CancelRequest,
+  type CommitAnswer,
+  type Committed,
+  type EndedTurn,
+  LEASE_MS,
+  type Lease,
+  type NewInput,
+  type NewSession,
+  type OpenAnswer,
+  type Opening,
+  type Owner,
+  type PluginSnapshots,
+  type Receipt,
+  type Segment,
+  type Store,
+} from "../stores/store.ts";
+import type { TurnEvent } from "../turn/event.ts";
+
+/** What every store promises. `check` is given an empty store and throws when the promise is broken. */
+export interface StoreLaw {
+  readonly law: string;
+  check(store: Store): Awaitable<void>;
+}
+
+const law = (law: string, check: StoreLaw["check"]): StoreLaw => ({ law, check });
+
+// The cast. An input is called by its words: "hello" has the id `input-hello` and opens `turn-hello`.
+
+const alice = asSessionId("alice");
+const bob = asSessionId("bob");
+// Of no machine that a store could look at, so that nobody is proven dead.
+const ann: Owner = { id: "ann", process: "elsewhere" };
+const ben: Owner = { id: "ben", process: "elsewhere" };
+
+const NOW = 1_000_000;
+const LAPSED = NOW + LEASE_MS;
+const BOUNDARY = asEffectName("r1.boundary");
+const CALL = asEffectName("r1.call.0");
+const WAIT = asWaitKey("wait-key");
+const NEVER = asTurnId("turn-never-begun");
+
+interface Sending {
+  readonly to?: SessionId;
+  readonly by?: Owner;
+  readonly key?: string;
+  readonly place?: "boundary" | "turn";
+  readonly at?: number;
+  readonly pendingMax?: number;
+}
+
+const inputId = (words: string): InputId => asInputId(`input-${words}`);
+const turnId = (words: string): TurnId => asTurnId(`turn-${words}`);
+
+const newSession = (id: SessionId): NewSession => ({ id, config: { model: "house/model" }, at: NOW });
+
+const newInput = (words: string, { to = alice, key, place = "turn", at = NOW }: Sending = {}): NewInput => ({
+  id: inputId(words),
+  sessionId: to,
+  turnId: turnId(words),
+  ...(key === undefined ? {} : { key }),
+  message: { role: "user", parts: [text(words)] },
+  place,
+  hash: `hash of ${words}`,
+  at,
+});
+
+const opening: Opening = (input) => ({
+  kind: "opened",
+  at: input.at,
+  sessionId: input.sessionId,
+  turnId: input.turnId,
+  inputId: input.id,
+  input: input.message,
+  step: 1,
+  protocol: { id: "tool-calls", version: 1 },
+  host: "journal",
+  plugins: [],
+  limits: DEFAULT_LIMITS,
+  config: { model: "house/model" },
+});
+
+const failsToOpen: Opening = () => {
+  throw new Error("This opening fails.");
+};
+
+const send = async (store: Store, words: string, sending: Sending = {}): Promise<Receipt> =>
+  store.accept(newInput(words, sending), sending.by ?? ann, opening, sending.pendingMax ?? 100);
+
+/** Sends to an idle session. */
+async function begin(store: Store, words: string, sending: Sending = {}): Promise<Lease> {
+  const receipt = await send(store, words, sending);
+  if (receipt.kind !== "opened") return assert.fail(`${words} was not opened but ${receipt.kind}`);
+  return receipt.lease;
+}
+
+async function queue(store: Store, words: string, sending: Sending = {}): Promise<void> {
+  assert.equal((await send(store, words, sending)).kind, "queued");
+}
+
+/** Makes the session and sends to it. */
+async function first(store: Store, words = "hello", sending: Sending = {}): Promise<Lease> {
+  await store.create(newSession(sending.to ?? alice));
+  return begin(store, words, sending);
+}
+
+const open = async (store: Store, by = ben, now = LAPSED, session = alice): Promise<OpenAnswer> =>
+  store.open(session, by, now, opening);
+
+/** Opens what must be there to be opened: a turn that nobody holds, or an input that waits. */
+async function take(store: Store, by = ben, now = LAPSED, session = alice): Promise<Lease> {
+  const answer = await open(store, by, now, session);
+  if (answer.kind !== "resumed" && answer.kind !== "opened") return assert.fail(`the session is ${answer.kind}`);
+  return answer.lease;
+}
+
+const usage = (input: number): Usage => ({ ...NO_USAGE, input });
+const state = (value: Json): PluginSnapshots => ({ notes: { version: "1", revision: 1, state: value } });
+const answered = (words: string): TurnOutcome => ({
+  kind: "stopped",
+  by: "plugin",
+  code: "law",
+  reason: "The law says so.",
+  text: words,
+});
+
+interface Ending extends Partial<Omit<EndedTurn, "turnId" | "entries">> {
+  /** One node each. */
+  readonly says?: readonly (string | Draft)[];
+}
+
+function ended({ turnId }: Lease, { says = ["well"], base, ...rest }: Ending = {}): EndedTurn {
+  const drafts = says.map((each): Draft => (typeof each === "string" ? assistant(text(each)) : each));
+  const entries = drafts.map(
+    (draft, index): Entry => ({ at: NOW, kind: "message", message: { id: nodeId(turnId, index), ...draft } }),
+  );
+  return {
+    turnId,
+    at: NOW + 5,
+    outcome: answered("well"),
+    entries,
+    plugins: {},
+    usage: NO_USAGE,
+    inputs: [],
+    ...(base === undefined ? {} : { base }),
+    ...rest,
+  };
+}
+
+const assistant = (...parts: readonly Part[]): Draft => ({ role: "assistant", parts });
+const calls = (name: string): Draft =>
+  assistant({ kind: "toolCall", callId: asCallId(name), name: "search", input: {} });
+const returns = (name: string): Draft => ({
+  role: "tool",
+  parts: [{ kind: "toolResult", callId: asCallId(name), name: "search", status: "ok", parts: [text("found")] }],
+});
+
+async function committed(answer: Awaitable<CommitAnswer>): Promise<Committed> {
+  const commit = await answer;
+  return commit.kind === "committed" ? commit : assert.fail("the turn was reopened");
+}
+
+/** Ends the turn on the head as it is. */
+async function commit(store: Store, lease: Lease, ending: Ending = {}): Promise<Committed> {
+  const head = (await store.load(lease.sessionId))?.head;
+  return committed(store.commit(lease, ended(lease, { ...(head === undefined ? {} : { base: head }), ...ending })));
+}
+
+/** A whole turn on an idle session. Without other words it says what it was told. */
+async function turn(store: Store, words: string, ending: Ending = {}, sending: Sending = {}): Promise<Committed> {
+  return commit(store, await begin(store, words, sending), { says: [words], ...ending });
+}
+
+/** Takes up whatever waits and ends it; the words of the inputs in the order they were run. */
+async function drain(store: Store, session = alice): Promise<readonly string[]> {
+  const run: string[] = [];
+  for (;;) {
+    const answer = await open(store, ben, LAPSED, session);
+    if (answer.kind !== "opened") return run;
+    run.push(textOf(answer.opened.input.parts));
+    await commit(store, answer.lease);
+  }
+}
+
+const waiting = async (store: Store, session = alice): Promise<readonly string[]> =>
+  (await store.inputs.list(session)).map((input) => textOf(input.message.parts));
+
+const claim = async (store: Store, lease: Lease, boundary = BOUNDARY, max = 10): Promise<readonly string[]> =>
+  (await store.inputs.claim(lease, boundary, max)).map((input) => textOf(input.message.parts));
+
+const wordsOf = (segments: readonly Segment[]): readonly string[] =>
+  [...segments].reverse().flatMap(({ entries }) => entries.map(wordsOfEntry));
+const wordsOfEntry = (entry: Entry): string => (entry.kind === "message" ? textOf(entry.message.parts) : entry.kind);
+
+/** Everything said on the path, oldest first. */
+const said = async (store: Store, session = alice, from?: NodeId): Promise<readonly string[]> =>
+  wordsOf(await store.view(session, from === undefined ? {} : { from }));
+
+const slept = (name: string): TurnEvent => ({ kind: "slept", at: NOW, effect: asEffectName(name) });
+const deferred = (key = WAIT): TurnEvent => ({ kind: "deferred", at: NOW, effect: CALL, key, until: NOW + 10 });
+const bounded = (words: readonly string[], effect: EffectName = BOUNDARY): TurnEvent => ({
+  kind: "bounded",
+  at: NOW,
+  effect,
+  inputs: words.map((each) => ({ inputId: inputId(each), message: newInput(each).message })),
+});
+
+/** A turn that waits for one answer until `NOW + 10`. */
+async function waits(store: Store, words = "hello", sending: Sending = {}, key = WAIT): Promise<Lease> {
+  const lease = await first(store, words, sending);
+  await store.append(lease, 1, [deferred(key)], NOW, [{ key, until: NOW + 10 }]);
+  return lease;
+}
+const yes = { kind: "value", value: "yes" } as const;
+const no = { kind: "value", value: "no" } as const;
+
+const stop = (requestId: string): CancelRequest => ({ requestId, reason: "Enough.", at: NOW + 1 });
+
+async function refused(code: Code, act: () => unknown): Promise<void> {
+  await assert.rejects(
+    async () => act(),
+    (error: { readonly code?: unknown }) => {
+      assert.equal(error.code, code);
+      return true;
+    },
+  );
+}
+
+const sessionLaws = [
+  law("a new session is empty", async (store) => {
+    await store.create(newSession(alice));
+    assert.deepEqual(await store.load(alice), {
+      id: alice,
+      createdAt: NOW,
+      config: { model: "house/model" },
+      revision: 0,
+      plugins: {},
+      usage: NO_USAGE,
+      turns: 0,
+    });
+    assert.deepEqual(await store.view(alice), []);
+    assert.deepEqual(await waiting(store), []);
+  }),
+  law("a session keeps its parent and its configuration", async (store) => {
+    const config = { model: "other/model", instructions: "Be brief.", settings: { temperature: 0.5 } };
+    const made = await store.create({ id: bob, parentId: alice, config, at: NOW });
+    assert.equal(made.parentId, alice);
+    assert.deepEqual((await store.load(bob))?.config, config);
+  }),
+  law("creating a session again answers it as it is", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "hello");
+    const again = await store.create({ id: alice, config: { model: "another/model" }, at: NOW + 9 });
+    assert.deepEqual(again, await store.load(alice));
+    assert.equal(again.revision, 1);
+    assert.equal(again.config.model, "house/model");
+  }),
+  law("a session that was never created is not there", async (store) => {
+    assert.equal(await store.load(alice), undefined);
+    assert.deepEqual(await store.list(), []);
+  }),
+  law("sessions are listed by id, a page at a time", async (store) => {
+    for (const id of ["d", "a", "c", "b"]) await store.create(newSession(asSessionId(id)));
+    const ids = async (page?: { readonly after?: SessionId; readonly max?: number }) =>
+      (await store.list(page)).map((session) => session.id);
+    assert.deepEqual(await ids(), ["a", "b", "c", "d"]);
+    assert.deepEqual(await ids({ max: 2 }), ["a", "b"]);
+    assert.deepEqual(await ids({ after: asSessionId("b"), max: 1 }), ["c"]);
+    assert.deepEqual(await ids({ after: asSessionId("bb") }), ["c", "d"]);
+    assert.deepEqual(await ids({ after: asSessionId("d") }), []);
+  }),
+];
+
+const acceptanceLaws = [
+  law("an input to an idle session opens its turn in the same write", async (store) => {
+    await store.create(newSession(alice));
+    const receipt = await send(store, "hello");
+    assert.ok(receipt.kind === "opened");
+    const { lease, opened } = receipt;
+    assert.deepEqual([receipt.inputId, receipt.turnId], [inputId("hello"), turnId("hello")]);
+    assert.deepEqual([lease.sessionId, lease.turnId, lease.owner], [alice, turnId("hello"), ann]);
+    assert.deepEqual(opened, { ...opening(newInput("hello")), generation: lease.generation });
+    assert.deepEqual(await store.journal(turnId("hello"), 0), [opened]);
+    assert.deepEqual(await waiting(store), []);
+  }),
+  law("a lease holds from the time its input was accepted", async (store) => {
+    const lease = await first(store, "hello", { at: NOW + 7 });
+    assert.equal(lease.until, NOW + 7 + LEASE_MS);
+  }),
+  law("an input for a boundary opens a turn too when the session is idle", async (store) => {
+    const lease = await first(store, "hello", { place: "boundary" });
+    assert.equal(lease.turnId, turnId("hello"));
+  }),
+  law("an input to a session with an open turn waits", async (store) => {
+    await first(store);
+    const receipt = await send(store, "more");
+    assert.deepEqual(receipt, { kind: "queued", inputId: inputId("more"), turnId: turnId("more") });
+    assert.deepEqual(await waiting(store), ["more"]);
+    assert.deepEqual(await store.journal(turnId("more"), 0), []);
+  }),
+  law("an input waits behind those that wait, though no turn is open", async (store) => {
+    const lease = await first(store);
+    await queue(store, "second");
+    await commit(store, lease);
+    await queue(store, "third");
+    assert.deepEqual(await drain(store), ["second", "third"]);
+  }),
+  law("the same key and content is the same input", async (store) => {
+    await first(store);
+    await queue(store, "more", { key: "k" });
+    const again = await store.accept(
+      { ...newInput("more", { key: "k" }), id: inputId("copy"), turnId: turnId("copy") },
+      ben,
+      opening,
+      100,
+    );
+    assert.deepEqual(again, { kind: "known", inputId: inputId("more"), turnId: turnId("more") });
+    assert.deepEqual(await waiting(store), ["more"]);
+  }),
+  law("the same input sent again without a key is the same input", async (store) => {
+    await first(store);
+    await queue(store, "more");
+    assert.equal((await send(store, "more")).kind, "known");
+    assert.equal((await send(store, "hello")).kind, "known");
+    assert.deepEqual(await waiting(store), ["more"]);
+  }),
+  law("a key with other content is refused, and nothing is kept of it", async (store) => {
+    await first(store, "hello", { key: "k" });
+    await refused("input.conflict", () => send(store, "other", { key: "k" }));
+    assert.deepEqual(await waiting(store), []);
+    assert.equal((await send(store, "hello", { key: "k" })).kind, "known");
+    assert.equal(await store.inputs.withdraw(alice, inputId("other")), "unknown");
+  }),
+  law("a key stays known after its turn has ended", async (store) => {
+    await commit(store, await first(store, "hello", { key: "k" }));
+    assert.equal((await send(store, "hello", { key: "k" })).kind, "known");
+    await refused("input.conflict", () => send(store, "other", { key: "k" }));
+    assert.equal((await open(store)).kind, "idle");
+  }),
+  law("a key is known in its session only", async (store) => {
+    await first(store, "hello", { key: "k" });
+    const lease = await first(store, "other", { key: "k", to: bob });
+    assert.equal(lease.sessionId, bob);
+  }),
+  law("a full queue refuses an input and keeps nothing of it", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { pendingMax: 1 });
+    await refused("input.full", () => send(store, "two", { pendingMax: 1, key: "k" }));
+    assert.deepEqual(await waiting(store), ["one"]);
+    await commit(store, lease);
+    assert.deepEqual(await drain(store), ["one"]);
+    assert.equal((await send(store, "two", { pendingMax: 1, key: "k" })).kind, "opened");
+  }),
+  law("a full queue still knows what it holds", async (store) => {
+    await first(store);
+    await queue(store, "one", { key: "k", pendingMax: 1 });
+    assert.equal((await send(store, "one", { key: "k", pendingMax: 1 })).kind, "known");
+  }),
+  law("a session that may hold no waiting inputs still opens turns", async (store) => {
+    await store.create(newSession(alice));
+    assert.equal((await send(store, "hello", { pendingMax: 0 })).kind, "opened");
+    await refused("input.full", () => send(store, "more", { pendingMax: 0 }));
+  }),
+  law("an input to no session is refused", async (store) => {
+    await refused("session.unknown", () => send(store, "hello"));
+  }),
+  law("an opening that fails leaves nothing behind", async (store) => {
+    await store.create(newSession(alice));
+    await assert.rejects(async () => store.accept(newInput("hello", { key: "k" }), ann, failsToOpen, 100), /fails/);
+    assert.equal((await open(store)).kind, "idle");
+    assert.deepEqual(await store.changes(undefined, { max: 10 }), []);
+    assert.equal((await send(store, "hello", { key: "k" })).kind, "opened");
+  }),
+];
+
+const queueLaws = [
+  law("waiting inputs are listed whole, oldest first", async (store) => {
+    await first(store);
+    await queue(store, "one", { place: "boundary", key: "k" });
+    await queue(store, "two");
+    const [one, two] = await store.inputs.list(alice);
+    assert.ok(one && two && one.seq < two.seq);
+    assert.deepEqual(one, { ...newInput("one", { place: "boundary", key: "k" }), seq: one.seq });
+    assert.deepEqual(two, { ...newInput("two"), seq: two.seq });
+  }),
+  law("the oldest waiting input becomes the next turn, whatever its place", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    await queue(store, "two");
+    await commit(store, lease);
+    const answer = await open(store);
+    assert.ok(answer.kind === "opened");
+    assert.equal(answer.lease.turnId, turnId("one"));
+    assert.equal(answer.lease.until, LAPSED + LEASE_MS);
+    const { generation } = answer.lease;
+    assert.deepEqual(answer.opened, { ...opening(newInput("one", { place: "boundary" })), generation });
+    assert.deepEqual(await store.journal(turnId("one"), 0), [answer.opened]);
+    assert.deepEqual(await waiting(store), ["two"]);
+  }),
+  law("an input stays in the queue when its opening fails", async (store) => {
+    const lease = await first(store);
+    await queue(store, "more");
+    await commit(store, lease);
+    await assert.rejects(async () => store.open(alice, ben, NOW, failsToOpen), /fails/);
+    assert.deepEqual(await drain(store), ["more"]);
+  }),
+  law("a session with nothing to do is idle", async (store) => {
+    await store.create(newSession(alice));
+    assert.deepEqual(await open(store), { kind: "idle" });
+    await turn(store, "hello");
+    assert.deepEqual(await open(store), { kind: "idle" });
+  }),
+  law("a session that is not there cannot be opened", async (store) => {
+    await refused("session.unknown", () => open(store));
+  }),
+  law("the queues of sessions are their own", async (store) => {
+    await first(store, "hello");
+    await first(store, "hi", { to: bob });
+    await queue(store, "for alice");
+    await queue(store, "for bob", { to: bob });
+    assert.deepEqual(await waiting(store, alice), ["for alice"]);
+    assert.deepEqual(await waiting(store, bob), ["for bob"]);
+  }),
+  law("a withdrawn input is never run", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one");
+    await queue(store, "two");
+    assert.equal(await store.inputs.withdraw(alice, inputId("one")), "withdrawn");
+    assert.deepEqual(await waiting(store), ["two"]);
+    await commit(store, lease);
+    assert.deepEqual(await drain(store), ["two"]);
+  }),
+  law("withdrawing again answers the same", async (store) => {
+    await first(store);
+    await queue(store, "more");
+    assert.equal(await store.inputs.withdraw(alice, inputId("more")), "withdrawn");
+    assert.equal(await store.inputs.withdraw(alice, inputId("more")), "withdrawn");
+  }),
+  law("an input that a turn has taken cannot be withdrawn", async (store) => {
+    const lease = await first(store);
+    assert.equal(await store.inputs.withdraw(alice, inputId("hello")), "taken");
+    await queue(store, "more", { place: "boundary" });
+    await claim(store, lease);
+    assert.equal(await store.inputs.withdraw(alice, inputId("more")), "taken");
+    await commit(store, lease, { inputs: [inputId("more")] });
+    assert.equal(await store.inputs.withdraw(alice, inputId("hello")), "taken");
+    assert.equal(await store.inputs.withdraw(alice, inputId("more")), "taken");
+  }),
+  law("only the session's own inputs can be withdrawn", async (store) => {
+    await first(store);
+    await queue(store, "more");
+    await store.create(newSession(bob));
+    assert.equal(await store.inputs.withdraw(bob, inputId("more")), "unknown");
+    assert.equal(await store.inputs.withdraw(alice, inputId("none")), "unknown");
+    assert.deepEqual(await waiting(store), ["more"]);
+  }),
+  law("a withdrawn key stays known and does not run", async (store) => {
+    const lease = await first(store);
+    await queue(store, "more", { key: "k" });
+    await store.inputs.withdraw(alice, inputId("more"));
+    assert.equal((await send(store, "more", { key: "k" })).kind, "known");
+    await refused("input.conflict", () => send(store, "other", { key: "k" }));
+    await commit(store, lease);
+    assert.deepEqual(await drain(store), []);
+  }),
+  law("withdrawing makes room in a full queue", async (store) => {
+    await first(store);
+    await queue(store, "one", { pendingMax: 1 });
+    await store.inputs.withdraw(alice, inputId("one"));
+    await queue(store, "two", { pendingMax: 1 });
+  }),
+];
+
+const leaseLaws = [
+  law("a live lease keeps everyone out, its owner too", async (store) => {
+    const { until } = await first(store);
+    assert.deepEqual(await open(store, ben, until - 1), { kind: "busy", holder: ann, until });
+    assert.deepEqual(await open(store, ann, until - 1), { kind: "busy", holder: ann, until });
+  }),
+  law("a lapsed lease is taken over with the next generation and the whole journal", async (store) => {
+    const lease = await first(store);
+    await store.append(lease, 1, [slept("a"), slept("b")], NOW);
+    const journal = await store.journal(lease.turnId, 0);
+    const answer = await open(store, ben, LAPSED);
+    assert.ok(answer.kind === "resumed");
+    const { sessionId, turnId } = lease;
+    const generation = lease.generation + 1;
+    assert.deepEqual(answer.lease, { sessionId, turnId, generation, owner: ben, until: LAPSED + LEASE_MS });
+    assert.deepEqual(answer.journal, journal);
+    assert.equal(journal.length, 3);
+  }),
+  law("a takeover leaves waiting inputs where they are", async (store) => {
+    await first(store);
+    await queue(store, "more");
+    assert.equal((await take(store)).turnId, turnId("hello"));
+    assert.deepEqual(await waiting(store), ["more"]);
+  }),
+  law("a released turn is resumed at once", async (store) => {
+    const lease = await first(store);
+    await store.release(lease);
+    const answer = await open(store, ben, NOW + 1);
+    assert.ok(answer.kind === "resumed");
+    assert.equal(answer.lease.generation, lease.generation + 1);
+  }),
+  law("releasing what another has taken over does nothing", async (store) => {
+    const lease = await first(store);
+    const taken = await take(store);
+    await store.release(lease);
+    assert.deepEqual(await open(store, ann, LAPSED + 1), { kind: "busy", holder: ben, until: taken.until });
+  }),
+  law("releasing a lease of a turn that has ended does nothing", async (store) => {
+    const lease = await first(store);
+    await commit(store, lease);
+    const next = await begin(store, "more");
+    await store.release(lease);
+    assert.equal((await open(store, ben, next.until - 1)).kind, "busy");
+  }),
+  law("renewing holds the session for longer", async (store) => {
+    const lease = await first(store);
+    const mail = await store.renew(lease, NOW + 10);
+    assert.equal(mail.until, NOW + 10 + LEASE_MS);
+    assert.equal((await open(store, ben, LAPSED)).kind, "busy");
+    assert.equal((await open(store, ben, LAPSED + 10)).kind, "resumed");
+  }),
+  law("any append renews", async (store) => {
+    const lease = await first(store);
+    const mail = await store.append(lease, 1, [slept("a")], NOW + 10);
+    assert.equal(mail.until, NOW + 10 + LEASE_MS);
+    assert.equal((await open(store, ben, LAPSED)).kind, "busy");
+  }),
+  law("a lease that lapsed unnoticed still writes until someone takes it over", async (store) => {
+    const lease = await first(store);
+    await store.append(lease, 1, [slept("a")], LAPSED + 5);
+    assert.equal((await open(store, ben, LAPSED + 6)).kind, "busy");
+    assert.equal((await commit(store, lease)).revision, 1);
+  }),
+  law("after a takeover the old holder cannot append", async (store) => {
+    const lease = await first(store);
+    await take(store);
+    await refused("lease.lost", () => store.append(lease, 1, [slept("a")], LAPSED, [{ key: WAIT, until: NOW }]));
+    assert.equal((await store.journal(lease.turnId, 0)).length, 1);
+    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
+  }),
+  law("after a takeover the old holder cannot repeat an append either", async (store) => {
+    const lease = await first(store);
+    await store.append(lease, 1, [slept("a")], NOW);
+    await take(store);
+    await refused("lease.lost", () => store.append(lease, 1, [slept("a")], LAPSED));
+  }),
+  law("after a takeover the old holder cannot renew", async (store) => {
+    const lease = await first(store);
+    const taken = await take(store);
+    await refused("lease.lost", () => store.renew(lease, LAPSED + 9));
+    assert.deepEqual(await open(store, ann, LAPSED + 9), { kind: "busy", holder: ben, until: taken.until });
+  }),
+  law("after a takeover the old holder cannot claim", async (store) => {
+    const lease = await first(store);
+    await queue(store, "more", { place: "boundary" });
+    await take(store);
+    await refused("lease.lost", () => claim(store, lease));
+    assert.deepEqual(await waiting(store), ["more"]);
+  }),
+  law("after a takeover the old holder cannot commit", async (store) => {
+    const lease = await first(store);
+    const before = await store.load(alice);
+    const taken = await take(store);
+    await refused("lease.lost", () => store.commit(lease, ended(lease)));
+    assert.deepEqual(await store.load(alice), before);
+    assert.equal(await store.terminal(lease.turnId), undefined);
+    assert.equal((await commit(store, taken)).revision, 1);
+  }),
+  law("every lease on a session has a higher generation than those before", async (store) => {
+    const one = await first(store, "one");
+    const two = await take(store);
+    await commit(store, two);
+    const three = await begin(store, "three");
+    assert.equal(two.generation, one.generation + 1);
+    assert.ok(three.generation > two.generation);
+  }),
+  law("the lease ends with its turn", async (store) => {
+    const lease = await first(store);
+    await commit(store, lease);
+    await refused("lease.lost", () => store.append(lease, 1, [slept("a")], NOW));
+    await refused("lease.lost", () => store.renew(lease, NOW));
+    await refused("lease.lost", () => claim(store, lease));
+  }),
+];
+
+const journalLaws = [
+  law("events are read in the order they were appended", async (store) => {
+    const lease = await first(store);
+    const opened = (await store.journal(lease.turnId, 0))[0];
+    await store.append(lease, 1, [slept("a"), slept("b")], NOW);
+    await store.append(lease, 3, [slept("c")], NOW);
+    assert.deepEqual(await store.journal(lease.turnId, 0), [opened, slept("a"), slept("b"), slept("c")]);
+    assert.deepEqual(await store.journal(lease.turnId, 2), [slept("b"), slept("c")]);
+    assert.deepEqual(await store.journal(lease.turnId, 4), []);
+  }),
+  law("the same append again changes nothing", async (store) => {
+    const lease = await first(store);
+    await store.append(lease, 1, [slept("a"), slept("b")], NOW);
+    await store.append(lease, 3, [slept("c")], NOW);
+    const mail = await store.append(lease, 1, [slept("a"), slept("b")], NOW + 10);
+    assert.equal(mail.until, NOW + 10 + LEASE_MS);
+    assert.deepEqual(await store.journal(lease.turnId, 1), [slept("a"), slept("b"), slept("c")]);
+  }),
+  law("an append of no events writes its waits and renews", async (store) => {
+    const lease = await first(store);
+    const mail = await store.append(lease, 0, [], NOW + 10, [{ key: WAIT, until: NOW + 20 }]);
+    assert.equal(mail.until, NOW + 10 + LEASE_MS);
+    assert.equal((await store.journal(lease.turnId, 0)).length, 1);
+    assert.equal(await store.waits.resolve(WAIT, yes), "accepted");
+  }),
+  law("an append that would leave a gap is refused", async (store) => {
+    const lease = await first(store);
+    await refused("append.conflict", () => store.append(lease, 2, [slept("b")], NOW, [{ key: WAIT, until: NOW }]));
+    assert.deepEqual(await store.journal(lease.turnId, 1), []);
+    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
+  }),
+  law("other content at the same place is refused", async (store) => {
+    const lease = await first(store);
+    await store.append(lease, 1, [slept("a"), slept("b")], NOW);
+    await refused("append.conflict", () => store.append(lease, 1, [slept("x"), slept("b")], NOW));
+    await refused("append.conflict", () => store.append(lease, 2, [slept("b"), slept("c")], NOW));
+    await refused("append.conflict", () => store.append(lease, 0, [slept("opened")], NOW));
+    assert.deepEqual(await store.journal(lease.turnId, 1), [slept("a"), slept("b")]);
+  }),
+  law("a list that its caller goes on using is kept as it was given", async (store) => {
+    const lease = await first(store);
+    const events = [slept("a")];
+    await store.append(lease, 1, events, NOW);
+    events.push(slept("b"));
+    await store.append(lease, 2, [slept("c")], NOW);
+    assert.deepEqual(await store.journal(lease.turnId, 1), [slept("a"), slept("c")]);
+  }),
+  law("a journal that was read does not grow", async (store) => {
+    const lease = await first(store);
+    const answer = await open(store);
+    assert.ok(answer.kind === "resumed");
+    await store.append(answer.lease, 1, [slept("a")], NOW);
+    assert.equal(answer.journal.length, 1);
+    assert.equal((await store.journal(lease.turnId, 0)).length, 2);
+  }),
+  law("the journal ends with its turn", async (store) => {
+    const lease = await first(store);
+    await store.append(lease, 1, [slept("a")], NOW);
+    await commit(store, lease);
+    assert.deepEqual(await store.journal(lease.turnId, 0), []);
+    assert.deepEqual(await store.journal(NEVER, 0), []);
+  }),
+];
+
+const commitLaws = [
+  law("a commit moves everything at once", async (store) => {
+    const lease = await first(store);
+    const plugins = state({ count: 1 });
+    const done = await commit(store, lease, { says: ["one", "two"], plugins, usage: usage(3) });
+    assert.equal(done.head, nodeId(lease.turnId, 1));
+    assert.equal(done.revision, 1);
+    assert.equal(done.branch, undefined);
+    const session = await store.load(alice);
+    assert.deepEqual(
+      [session?.head, session?.revision, session?.turns, session?.plugins, session?.usage],
+      [done.head, 1, 1, plugins, usage(3)],
+    );
+    assert.deepEqual(await said(store), ["one", "two"]);
+    assert.equal((await open(store)).kind, "idle");
+  }),
+  law("nothing moves before the commit", async (store) => {
+    await store.create(newSession(alice));
+    const before = await store.load(alice);
+    const lease = await begin(store, "hello");
+    await store.append(lease, 1, [slept("a")], NOW);
+    assert.deepEqual(await store.load(alice), before);
+    assert.equal(await store.terminal(lease.turnId), undefined);
+  }),
+  law("how a turn ended is kept", async (store) => {
+    const lease = await first(store);
+    const done = await commit(store, lease, { at: NOW + 8, outcome: answered("bye"), usage: usage(2) });
+    assert.deepEqual(await store.terminal(lease.turnId), {
+      sessionId: alice,
+      turnId: lease.turnId,
+      at: NOW + 8,
+      outcome: answered("bye"),
+      usage: usage(2),
+      committed: done,
+    });
+    assert.equal(await store.terminal(NEVER), undefined);
+  }),
+  law("the same commit again is answered by the first receipt and counts once", async (store) => {
+    const lease = await first(store);
+    const turn = ended(lease, { usage: usage(3) });
+    const done = await committed(store.commit(lease, turn));
+    assert.deepEqual(await store.commit(lease, turn), done);
+    const session = await store.load(alice);
+    assert.deepEqual([session?.revision, session?.turns, session?.usage], [1, 1, usage(3)]);
+  }),
+  law("the same commit again is answered by the first receipt after later turns too", async (store) => {
+    const lease = await first(store);
+    const turn1 = ended(lease);
+    const done = await committed(store.commit(lease, turn1));
+    await turn(store, "more");
+    assert.deepEqual(await store.commit(lease, turn1), done);
+  }),
+  law("when a turn ended is not what it came to: the clock makes no conflict", async (store) => {
+    const lease = await first(store);
+    const done = await committed(store.commit(lease, ended(lease)));
+    assert.deepEqual(await store.commit(lease, ended(lease, { at: NOW + 99 })), done);
+    assert.equal((await store.terminal(lease.turnId))?.at, NOW + 5);
+  }),
+  law("an old holder that commits what was committed is given the receipt", async (store) => {
+    const lease = await first(store);
+    const taken = await take(store);
+    const done = await committed(store.commit(taken, ended(taken)));
+    assert.deepEqual(await store.commit(lease, ended(lease)), done);
+  }),
+  law("another commit of an ended turn is a conflict, and the first stands", async (store) => {
+    const lease = await first(store);
+    const done = await commit(store, lease, { says: ["first"] });
+    for (const other of [
+      { says: ["second"] },
+      { outcome: answered("bye") },
+      { usage: usage(1) },
+      { plugins: state(1) },
+    ]) {
+      await refused("store.conflict", () => store.commit(lease, ended(lease, { says: ["first"], ...other })));
+    }
+    assert.deepEqual(await said(store), ["first"]);
+    assert.deepEqual((await store.terminal(lease.turnId))?.committed, done);
+  }),
+  law("a commit without nodes counts and leaves the head", async (store) => {
+    await store.create(newSession(alice));
+    const bare = await turn(store, "zero", { says: [] });
+    assert.deepEqual([bare.revision, bare.head], [1, undefined]);
+    const { head } = await turn(store, "one");
+    const done = await turn(store, "two", { says: [], plugins: state(2) });
+    assert.deepEqual([done.head, done.revision, done.branch], [head, 3, undefined]);
+    const session = await store.load(alice);
+    assert.deepEqual([session?.head, session?.revision, session?.plugins], [head, 3, state(2)]);
+    assert.deepEqual(await said(store), ["one"]);
+  }),
+  law("the usage of a session is the sum of its turns", async (store) => {
+    await store.create(newSession(alice));
+    const spent = { input: 1, cacheRead: 2, cacheWrite: 3, output: 4, reasoning: 5, unknownCalls: 6 };
+    await turn(store, "one", { usage: spent });
+    await turn(store, "two", { usage: usage(7) });
+    const session = await store.load(alice);
+    assert.deepEqual(session?.usage, addUsage(spent, usage(7)));
+    assert.deepEqual([session?.turns, session?.revision], [2, 2]);
+  }),
+  law("plugin states are replaced as a whole", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one", { plugins: { ...state(1), other: { version: "2", revision: 4, state: null } } });
+    await turn(store, "two", { plugins: state(2) });
+    assert.deepEqual((await store.load(alice))?.plugins, state(2));
+  }),
+  law("the next input is opened only after the commit, on the new head", async (store) => {
+    const lease = await first(store);
+    await queue(store, "more");
+    assert.equal((await open(store, ben, NOW)).kind, "busy");
+    await commit(store, lease, { says: ["one"] });
+    assert.equal((await commit(store, await take(store), { says: ["two"] })).branch, undefined);
+    assert.deepEqual(await said(store), ["one", "two"]);
+  }),
+  law("nodes whose list goes on growing are kept as they were given", async (store) => {
+    const lease = await first(store);
+    const turn = ended(lease, { says: ["one"] });
+    await store.commit(lease, turn);
+    (turn.entries as Entry[]).push(...turn.entries);
+    assert.deepEqual(await said(store), ["one"]);
+  }),
+  law("what was loaded does not change with the next commit", async (store) => {
+    await store.create(newSession(alice));
+    const before = await store.load(alice);
+    await turn(store, "hello", { usage: usage(1) });
+    assert.deepEqual([before?.revision, before?.head, before?.usage], [0, undefined, NO_USAGE]);
+  }),
+  law("a commit against a moved head becomes a branch and moves nothing", async (store) => {
+    await store.create(newSession(alice));
+    const { head } = await turn(store, "one", { plugins: state(1), usage: usage(1) });
+    const before = await store.load(alice);
+    const lease = await begin(store, "late");
+    const turn2 = ended(lease, { says: ["late", "later"], plugins: state(9), usage: usage(9) }); // It ran on no head.
+    const kept = await committed(store.commit(lease, turn2));
+    assert.deepEqual([kept.branch, kept.head, kept.revision], [nodeId(lease.turnId, 1), head, 1]);
+    assert.deepEqual(await store.load(alice), before);
+    assert.deepEqual(await said(store), ["one"]);
+  }),
+  law("a branch can be read, off the head it ran on", async (store) => {
+    await store.create(newSession(alice));
+    const one = await turn(store, "one");
+    await turn(store, "two");
+    const lease = await begin(store, "late");
+    const { branch } = await commit(store, lease, { says: ["late"], base: one.head! });
+    assert.deepEqual(await said(store, alice, branch), ["one", "late"]);
+    assert.deepEqual(await said(store), ["one", "two"]);
+  }),
+  law("a turn kept as a branch has ended", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one");
+    const lease = await begin(store, "late");
+    await queue(store, "more", { place: "boundary" });
+    await claim(store, lease);
+    const late = ended(lease, { inputs: [inputId("more")], usage: usage(9) });
+    const kept = await committed(store.commit(lease, late));
+    assert.deepEqual(await store.commit(lease, late), kept);
+    const terminal = await store.terminal(lease.turnId);
+    assert.deepEqual([terminal?.committed, terminal?.usage], [kept, usage(9)]);
+    assert.equal((await open(store)).kind, "idle");
+  }),
+];
+
+const cancelLaws = [
+  law("a cancel reaches the running turn by every mail", async (store) => {
+    const lease = await first(store);
+    const request = stop("r1");
+    assert.deepEqual(await store.cancel(lease.turnId, request), { kind: "requested", request });
+    assert.deepEqual((await store.append(lease, 1, [slept("a")], NOW)).cancel, request);
+    assert.deepEqual((await store.renew(lease, NOW)).cancel, request);
+  }),
+  law("a turn that nobody cancelled has no cancel in its mail", async (store) => {
+    const lease = await first(store);
+    await queue(store, "more");
+    await store.cancel(turnId("more"), stop("r1"));
+    assert.equal((await store.renew(lease, NOW)).cancel, undefined);
+  }),
+  law("the first cancel wins", async (store) => {
+    const lease = await first(store);
+    await store.cancel(lease.turnId, stop("r1"));
+    const again = await store.cancel(lease.turnId, stop("r2"));
+    assert.deepEqual(again, { kind: "already-requested", request: stop("r1") });
+    assert.deepEqual((await store.renew(lease, NOW)).cancel, stop("r1"));
+  }),
+  law("a commit that has not seen the cancel is reopened, and nothing moves", async (store) => {
+    const lease = await first(store);
+    const before = await store.load(alice);
+    await queue(store, "more", { place: "boundary" });
+    await claim(store, lease);
+    await store.cancel(lease.turnId, stop("r1"));
+    const turn = ended(lease, { inputs: [inputId("more")] });
+    assert.deepEqual(await store.commit(lease, turn), { kind: "reopen", cancel: stop("r1") });
+    assert.deepEqual(await store.load(alice), before);
+    assert.equal(await store.terminal(lease.turnId), undefined);
+    assert.deepEqual(await claim(store, lease), ["more"]);
+    assert.equal((await open(store, ben, NOW)).kind, "busy");
+  }),
+  law("a commit that has folded another cancel is reopened", async (store) => {
+    const lease = await first(store);
+    await store.cancel(lease.turnId, stop("r1"));
+    assert.equal((await store.commit(lease, ended(lease, { cancel: "r0" }))).kind, "reopen");
+  }),
+  law("a reopened turn goes on and commits with the cancel it has folded", async (store) => {
+    const lease = await first(store);
+    await store.cancel(lease.turnId, stop("r1"));
+    await store.commit(lease, ended(lease));
+    await store.append(lease, 1, [{ kind: "cancelled", at: NOW, requestId: "r1", reason: "Enough." }], NOW);
+    const done = await committed(store.commit(lease, ended(lease, { cancel: "r1" })));
+    assert.equal(done.revision, 1);
+  }),
+  law("a cancel after the commit is told the outcome", async (store) => {
+    const lease = await first(store);
+    await commit(store, lease, { outcome: answered("bye") });
+    const late = await store.cancel(lease.turnId, stop("r1"));
+    assert.deepEqual(late, { kind: "already-completed", outcome: answered("bye") });
+  }),
+  law("a cancel before the commit is told the outcome after it", async (store) => {
+    const lease = await first(store);
+    await store.cancel(lease.turnId, stop("r1"));
+    await commit(store, lease, { cancel: "r1", outcome: answered("bye") });
+    assert.equal((await store.cancel(lease.turnId, stop("r1"))).kind, "already-completed");
+  }),
+  law("a turn that is not there cannot be cancelled", async (store) => {
+    assert.deepEqual(await store.cancel(NEVER, stop("r1")), { kind: "unknown" });
+  }),
+  law("a cancel of a waiting input is there when its turn opens", async (store) => {
+    const lease = await first(store);
+    await queue(store, "more");
+    assert.equal((await store.cancel(turnId("more"), stop("r1"))).kind, "requested");
+    await commit(store, lease);
+    const next = await take(store);
+    assert.deepEqual((await store.renew(next, NOW)).cancel, stop("r1"));
+    assert.equal((await store.commit(next, ended(next))).kind, "reopen");
+  }),
+  law("a withdrawn input cannot be cancelled", async (store) => {
+    await first(store);
+    await queue(store, "more");
+    await store.inputs.withdraw(alice, inputId("more"));
+    assert.deepEqual(await store.cancel(turnId("more"), stop("r1")), { kind: "unknown" });
+  }),
+  law("a cancel survives a takeover", async (store) => {
+    const lease = await first(store);
+    await store.cancel(lease.turnId, stop("r1"));
+    assert.deepEqual((await store.renew(await take(store), LAPSED)).cancel, stop("r1"));
+  }),
+];
+
+const claimLaws = [
+  law("a boundary is given the inputs meant for one, whole and oldest first", async (store) => {
+    const lease = await first(store);
+    for (const words of ["one", "two", "three"]) await queue(store, words, { place: "boundary" });
+    const [one, two, ...rest] = await store.inputs.claim(lease, BOUNDARY, 2);
+    assert.ok(one && two && one.seq < two.seq);
+    assert.deepEqual(one, { ...newInput("one", { place: "boundary" }), seq: one.seq });
+    assert.equal(two.id, inputId("two"));
+    assert.deepEqual(rest, []);
+    assert.deepEqual(await waiting(store), ["three"]);
+  }),
+  law("a boundary is never given an input that asked for its own turn", async (store) => {
+    const lease = await first(store);
+    await queue(store, "own turn");
+    assert.deepEqual(await claim(store, lease), []);
+    await queue(store, "aside", { place: "boundary" });
+    assert.deepEqual(await claim(store, lease), ["aside"]);
+    assert.deepEqual(await waiting(store), ["own turn"]);
+  }),
+  law("the same boundary is given the same inputs again", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    assert.deepEqual(await claim(store, lease), ["one"]);
+    await queue(store, "two", { place: "boundary" });
+    assert.deepEqual(await claim(store, lease), ["one"]);
+    assert.deepEqual(await claim(store, lease, asEffectName("r2.boundary")), ["two"]);
+  }),
+  law("the same boundary is given the same inputs after a takeover", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    await claim(store, lease);
+    await queue(store, "two", { place: "boundary" });
+    assert.deepEqual(await claim(store, await take(store)), ["one"]);
+  }),
+  law("a settled claim is never run again", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    await claim(store, lease);
+    await commit(store, lease, { inputs: [inputId("hello"), inputId("one")] });
+    assert.deepEqual(await waiting(store), []);
+    assert.equal((await open(store)).kind, "idle");
+  }),
+  law("the turn of a settled claim ended as the turn that took it", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    await claim(store, lease);
+    await commit(store, lease, { inputs: [inputId("one")], outcome: answered("bye") });
+    assert.deepEqual(await store.terminal(turnId("one")), await store.terminal(lease.turnId));
+    const late = await store.cancel(turnId("one"), stop("r1"));
+    assert.deepEqual(late, { kind: "already-completed", outcome: answered("bye") });
+  }),
+  law("claims that the commit does not settle wait again, in their old order", async (store) => {
+    const lease = await first(store);
+    for (const words of ["one", "two", "three"]) await queue(store, words, { place: "boundary" });
+    await queue(store, "four");
+    await claim(store, lease, BOUNDARY, 2);
+    await claim(store, lease, asEffectName("r2.boundary"), 1);
+    await queue(store, "five", { place: "boundary" });
+    await commit(store, lease, { inputs: [inputId("two")] });
+    assert.deepEqual(await waiting(store), ["one", "three", "four", "five"]);
+    assert.deepEqual(await drain(store), ["one", "three", "four", "five"]);
+  }),
+  law("a claim that was given back can be claimed, withdrawn and cancelled like any other", async (store) => {
+    const lease = await first(store);
+    for (const words of ["one", "two", "three"]) await queue(store, words, { place: "boundary" });
+    await claim(store, lease);
+    await commit(store, lease);
+    const next = await take(store);
+    assert.equal(next.turnId, turnId("one"));
+    assert.equal(await store.inputs.withdraw(alice, inputId("two")), "withdrawn");
+    assert.equal((await store.cancel(turnId("three"), stop("r1"))).kind, "requested");
+    assert.deepEqual(await claim(store, next), ["three"]);
+  }),
+  law("a commit settles only what its own turn has claimed", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    await commit(store, lease, { inputs: [inputId("one")] });
+    assert.deepEqual(await drain(store), ["one"]);
+  }),
+  law("a withdrawn input is not claimed", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    await queue(store, "two", { place: "boundary" });
+    await store.inputs.withdraw(alice, inputId("one"));
+    assert.deepEqual(await claim(store, lease), ["two"]);
+  }),
+  law("mail counts the inputs that a boundary could take", async (store) => {
+    const lease = await first(store);
+    assert.equal((await store.renew(lease, NOW)).pending, 0);
+    await queue(store, "own turn");
+    assert.equal((await store.renew(lease, NOW)).pending, 0);
+    await queue(store, "one", { place: "boundary" });
+    await queue(store, "two", { place: "boundary" });
+    assert.equal((await store.append(lease, 1, [slept("a")], NOW)).pending, 2);
+    await store.inputs.withdraw(alice, inputId("two"));
+    assert.equal((await store.renew(lease, NOW)).pending, 1);
+  }),
+  law("mail counts a claim until an event shows it", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    await queue(store, "two", { place: "boundary" });
+    await claim(store, lease, BOUNDARY, 1);
+    assert.equal((await store.renew(lease, NOW)).pending, 2);
+    assert.equal((await store.append(lease, 1, [bounded(["one"])], NOW)).pending, 1);
+  }),
+];
+
+const waitLaws = [
+  law("a wait is answered once, and the first answer stands", async (store) => {
+    await waits(store);
+    assert.equal(await store.waits.peek(WAIT), undefined);
+    assert.equal(await store.waits.resolve(WAIT, yes), "accepted");
+    assert.equal(await store.waits.resolve(WAIT, no), "already-resolved");
+    assert.deepEqual(await store.waits.peek(WAIT), yes);
+  }),
+  law("a key that nobody waits for is unknown, and its answer is not kept", async (store) => {
+    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
+    const lease = await waits(store);
+    assert.equal(await store.waits.peek(WAIT), undefined);
+    assert.equal((await store.renew(lease, NOW)).resolved, undefined);
+  }),
+  law("an answer is in every mail until the turn ends", async (store) => {
+    const lease = await waits(store);
+    assert.equal((await store.renew(lease, NOW)).resolved, undefined);
+    await store.waits.resolve(WAIT, yes);
+    const resolved = [{ key: WAIT, answer: yes }];
+    assert.deepEqual((await store.renew(lease, NOW)).resolved, resolved);
+    assert.deepEqual((await store.append(lease, 2, [slept("a")], NOW)).resolved, resolved);
+  }),
+  law("an answer that came while nobody held the turn is in the next holder's mail", async (store) => {
+    await store.release(await waits(store));
+    await store.waits.resolve(WAIT, yes);
+    const mail = await store.renew(await take(store, ben, NOW), NOW);
+    assert.deepEqual(mail.resolved, [{ key: WAIT, answer: yes }]);
+  }),
+  law("an answer is in the mail of its own turn only", async (store) => {
+    await waits(store);
+    const other = await first(store, "hi", { to: bob });
+    await store.waits.resolve(WAIT, yes);
+    assert.equal((await store.renew(other, NOW)).resolved, undefined);
+  }),
+  law("the same append again leaves an answered wait answered", async (store) => {
+    const lease = await waits(store);
+    await store.waits.resolve(WAIT, yes);
+    await store.append(lease, 1, [deferred()], NOW, [{ key: WAIT, until: NOW + 10 }]);
+    assert.deepEqual(await store.waits.peek(WAIT), yes);
+    assert.deepEqual((await store.renew(lease, NOW)).resolved, [{ key: WAIT, answer: yes }]);
+  }),
+  law("waits that nobody answered in time are due", async (store) => {
+    await waits(store);
+    assert.deepEqual(await store.waits.due(NOW + 9, 10), []);
+    assert.deepEqual(await store.waits.due(NOW + 10, 10), [{ key: WAIT, turnId: turnId("hello") }]);
+    await store.waits.resolve(WAIT, { kind: "timeout" });
+    assert.deepEqual(await store.waits.due(NOW + 10, 10), []);
+  }),
+  law("due waits are given no more than asked for", async (store) => {
+    await waits(store);
+    await waits(store, "hi", { to: bob }, asWaitKey("another key"));
+    assert.equal((await store.waits.due(NOW + 10, 10)).length, 2);
+    assert.equal((await store.waits.due(NOW + 10, 1)).length, 1);
+  }),
+  law("a commit revokes the waits of its turn", async (store) => {
+    await commit(store, await waits(store));
+    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
+    assert.equal(await store.waits.peek(WAIT), undefined);
+    assert.deepEqual(await store.waits.due(NOW + 10, 10), []);
+  }),
+  law("a commit that is reopened revokes nothing", async (store) => {
+    const lease = await waits(store);
+    await store.cancel(lease.turnId, stop("r1"));
+    await store.commit(lease, ended(lease));
+    assert.equal(await store.waits.resolve(WAIT, yes), "accepted");
+  }),
+  law("a revoked wait cannot be answered, and its turn is told", async (store) => {
+    const lease = await waits(store);
+    await store.waits.revoke(lease.turnId);
+    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
+    assert.deepEqual(await store.waits.due(NOW + 10, 10), []);
+    assert.deepEqual((await store.renew(lease, NOW)).resolved, [{ key: WAIT, answer: { kind: "revoked" } }]);
+  }),
+  law("revoking keeps what was answered before", async (store) => {
+    const lease = await waits(store);
+    await store.waits.resolve(WAIT, yes);
+    await store.waits.revoke(lease.turnId);
+    assert.deepEqual(await store.waits.peek(WAIT), yes);
+    assert.deepEqual((await store.renew(lease, NOW)).resolved, [{ key: WAIT, answer: yes }]);
+  }),
+  law("revoking the waits of no turn does nothing", async (store) => {
+    await waits(store);
+    await store.waits.revoke(NEVER);
+    assert.equal(await store.waits.resolve(WAIT, yes), "accepted");
+  }),
+];
+
+const noteLaws = [
+  law("the first note stands", async (store) => {
+    const { turnId } = await first(store);
+    assert.equal(await store.note(turnId, CALL, "title"), undefined);
+    assert.deepEqual(await store.note(turnId, CALL, "title", { text: "first" }), { text: "first" });
+    assert.deepEqual(await store.note(turnId, CALL, "title", { text: "second" }), { text: "first" });
+    assert.deepEqual(await store.note(turnId, CALL, "title"), { text: "first" });
+  }),
+  law("null, false, 0 and nothing said are notes like any other", async (store) => {
+    const { turnId } = await first(store);
+    for (const value of [null, false, 0, ""]) {
+      const key = JSON.stringify(value);
+      assert.equal(await store.note(turnId, CALL, key, value), value);
+      assert.equal(await store.note(turnId, CALL, key, "second"), value);
+    }
+  }),
+  law("a note belongs to its turn, effect and key", async (store) => {
+    const one = await first(store);
+    const two = await first(store, "hi", { to: bob });
+    await store.note(one.turnId, CALL, "title", 1);
+    assert.equal(await store.note(one.turnId, CALL, "other"), undefined);
+    assert.equal(await store.note(one.turnId, asEffectName("r1.call.1"), "title"), undefined);
+    assert.equal(await store.note(two.turnId, CALL, "title"), undefined);
+  }),
+  law("notes survive a takeover and end with the turn", async (store) => {
+    const lease = await first(store);
+    await store.note(lease.turnId, CALL, "title", 1);
+    const taken = await take(store);
+    assert.equal(await store.note(lease.turnId, CALL, "title"), 1);
+    await commit(store, taken);
+    assert.equal(await store.note(lease.turnId, CALL, "title"), undefined);
+  }),
+  law("an effect is begun for the first time once", async (store) => {
+    const one = await first(store);
+    const two = await first(store, "hi", { to: bob });
+    assert.equal(await store.attempt(one.turnId, CALL), "first");
+    assert.equal(await store.attempt(one.turnId, CALL), "again");
+    assert.equal(await store.attempt(one.turnId, asEffectName("r1.call.1")), "first");
+    assert.equal(await store.attempt(two.turnId, CALL), "first");
+  }),
+  law("what was begun before a takeover may have run", async (store) => {
+    const lease = await first(store);
+    await store.attempt(lease.turnId, CALL);
+    await take(store);
+    assert.equal(await store.attempt(lease.turnId, CALL), "again");
+  }),
+  law("nothing of an ended turn is begun for the first time", async (store) => {
+    const lease = await first(store);
+    await commit(store, lease);
+    assert.equal(await store.attempt(lease.turnId, CALL), "again");
+  }),
+];
+
+const runnableLaws = [
+  law("an idle session and one that is held have no work to take", async (store) => {
+    await store.create(newSession(bob));
+    const lease = await first(store);
+    await queue(store, "more");
+    assert.deepEqual(await store.runnable(lease.until - 1, 10), []);
+  }),
+  law("a turn whose lease has lapsed is work to take", async (store) => {
+    const { until } = await first(store);
+    assert.deepEqual(await store.runnable(until, 10), [alice]);
+    await take(store, ben, until);
+    assert.deepEqual(await store.runnable(until, 10), []);
+  }),
+  law("a released turn is work to take", async (store) => {
+    await store.release(await first(store));
+    assert.deepEqual(await store.runnable(NOW, 10), [alice]);
+  }),
+  law("an input that waits where no turn is open is work to take", async (store) => {
+    const lease = await first(store);
+    await queue(store, "more");
+    await commit(store, lease);
+    assert.deepEqual(await store.runnable(NOW, 10), [alice]);
+    await drain(store);
+    assert.deepEqual(await store.runnable(NOW, 10), []);
+  }),
+  law("a session whose last waiting input was withdrawn has no work to take", async (store) => {
+    const lease = await first(store);
+    await queue(store, "more");
+    await commit(store, lease);
+    await store.inputs.withdraw(alice, inputId("more"));
+    assert.deepEqual(await store.runnable(NOW, 10), []);
+  }),
+  law("work is given no more than asked for, each session once", async (store) => {
+    await first(store);
+    await queue(store, "more");
+    await first(store, "hi", { to: bob });
+    assert.deepEqual([...(await store.runnable(LAPSED, 10))].sort(), [alice, bob]);
+    assert.equal((await store.runnable(LAPSED, 1)).length, 1);
+  }),
+];
+
+const HASH = asBlobHash("LPJNul-wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ"); // of "hello"
+const hello = () => new TextEncoder().encode("hello");
+
+const blobLaws = [
+  law("a blob is given back as it was put", async (store) => {
+    assert.equal(await store.blobs.get(HASH), undefined);
+    await store.blobs.put(HASH, hello());
+    const data = await store.blobs.get(HASH);
+    assert.deepEqual([...(data ?? [])], [...hello()]);
+  }),
+  law("putting a blob again is harmless", async (store) => {
+    await store.blobs.put(HASH, hello());
+    await store.blobs.put(HASH, hello());
+    assert.deepEqual([...((await store.blobs.get(HASH)) ?? [])], [...hello()]);
+  }),
+  law("a blob does not change with the bytes it was made of, or that were read", async (store) => {
+    const data = hello();
+    await store.blobs.put(HASH, data);
+    data.fill(0);
+    (await store.blobs.get(HASH))?.fill(0);
+    assert.deepEqual([...((await store.blobs.get(HASH)) ?? [])], [...hello()]);
+  }),
+  law("a blob may be empty", async (store) => {
+    await store.blobs.put(HASH, new Uint8Array());
+    assert.equal((await store.blobs.get(HASH))?.length, 0);
+  }),
+];
+
+/** Three turns of two nodes each; the last commit. */
+async function threeTurns(store: Store): Promise<Committed> {
+  await store.create(newSession(alice));
+  await turn(store, "one", { says: ["1a", "1b"], plugins: state(1), usage: usage(1) });
+  await turn(store, "two", { says: ["2a", "2b"], plugins: state(2), usage: usage(1) });
+  return turn(store, "three", { says: ["3a", "3b"], plugins: state(3), usage: usage(1) });
+}
+const node = (words: string, index: number): NodeId => nodeId(turnId(words), index);
+
+const viewLaws = [
+  law("a path is read by segments, newest first, each naming the node it follows", async (store) => {
+    await threeTurns(store);
+    const path = await store.view(alice);
+    assert.deepEqual(
+      path.map(({ commit, parent }) => [commit, parent]),
+      [
+        [turnId("three"), node("two", 1)],
+        [turnId("two"), node("one", 1)],
+        [turnId("one"), undefined],
+      ],
+    );
+    assert.deepEqual(wordsOf(path), ["1a", "1b", "2a", "2b", "3a", "3b"]);
+  }),
+  law("nodes are kept whole", async (store) => {
+    const lease = await first(store);
+    const { entries } = ended(lease, { says: [calls("c1"), returns("c1"), "done"] });
+    const kept: readonly Entry[] = [
+      ...entries,
+      { at: NOW, kind: "plugin", plugin: "acme/notes", type: "note", body: { list: [1, null, "é\u0000\ud83d\ude00"] } },
+      { at: NOW, kind: "frame", reason: "compacted", task: "Go on." },
+    ];
+    await store.commit(lease, { ...ended(lease), entries: kept });
+    assert.deepEqual((await store.view(alice))[0]?.entries, kept);
+  }),
+  law("pages that follow the last parent read the whole path once", async (store) => {
+    await threeTurns(store);
+    const pages: Segment[] = [];
+    let page = await store.view(alice, { max: 2 });
+    while (page.length > 0) {
+      pages.push(...page);
+      const parent = page.at(-1)?.parent;
+      page = parent === undefined ? [] : await store.view(alice, { from: parent, max: 2 });
+    }
+    assert.deepEqual(pages, await store.view(alice));
+  }),
+  law("a path that ends inside a segment is cut there", async (store) => {
+    await threeTurns(store);
+    assert.deepEqual(await said(store, alice, node("two", 0)), ["1a", "1b", "2a"]);
+    assert.deepEqual(await said(store, alice, node("two", 1)), ["1a", "1b", "2a", "2b"]);
+    const cut = await store.view(alice, { from: node("three", 0), max: 1 });
+    assert.deepEqual(wordsOf(cut), ["3a"]);
+  }),
+  law("a path that ends nowhere is refused", async (store) => {
+    await threeTurns(store);
+    for (const nowhere of [node("two", 2), nodeId(NEVER, 0)]) {
+      await refused("fork.unknown", () => store.view(alice, { from: nowhere }));
+    }
+    await refused("session.unknown", () => store.view(bob));
+  }),
+];
+
+const forkLaws = [
+  law("a fork shares the history and counts from nothing", async (store) => {
+    const { head } = await threeTurns(store);
+    const fork = await store.fork(alice, { ...newSession(bob), parentId: alice, at: NOW + 1 });
+    assert.deepEqual(fork, {
+      id: bob,
+      parentId: alice,
+      createdAt: NOW + 1,
+      config: { model: "house/model" },
+      revision: 0,
+      head,
+      plugins: state(3),
+      usage: NO_USAGE,
+      turns: 0,
+    });
+    assert.deepEqual(await store.load(bob), fork);
+    assert.deepEqual(await store.view(bob), await store.view(alice));
+  }),
+  law("a fork of an empty session is empty", async (store) => {
+    await store.create(newSession(alice));
+    assert.equal((await store.fork(alice, newSession(bob))).head, undefined);
+    assert.deepEqual(await store.view(bob), []);
+  }),
+  law("a fork at a node ends there", async (store) => {
+    await threeTurns(store);
+    const fork = await store.fork(alice, newSession(bob), node("two", 0));
+    assert.equal(fork.head, node("two", 0));
+    assert.deepEqual(await said(store, bob), ["1a", "1b", "2a"]);
+  }),
+  law("a fork and its source go on without each other", async (store) => {
+    await threeTurns(store);
+    await store.fork(alice, newSession(bob), node("two", 0));
+    await turn(store, "in bob", { plugins: state("bob"), usage: usage(5) }, { to: bob });
+    await turn(store, "in alice", { plugins: state("alice"), usage: usage(7) });
+    assert.deepEqual(await said(store, bob), ["1a", "1b", "2a", "in bob"]);
+    assert.deepEqual(await said(store, alice), ["1a", "1b", "2a", "2b", "3a", "3b", "in alice"]);
+    const [a, b] = [await store.load(alice), await store.load(bob)];
+    assert.deepEqual([a?.revision, a?.turns, a?.usage, a?.plugins], [4, 4, usage(10), state("alice")]);
+    assert.deepEqual([b?.revision, b?.turns, b?.usage, b?.plugins], [1, 1, usage(5), state("bob")]);
+  }),
+  law("a fork at the end of a commit has its plugin states, inside of one those before it", async (store) => {
+    await threeTurns(store);
+    const at = async (name: string, node: NodeId) =>
+      (await store.fork(alice, newSession(asSessionId(name)), node)).plugins;
+    assert.deepEqual(await at("f1", node("three", 1)), state(3));
+    assert.deepEqual(await at("f2", node("three", 0)), state(2));
+    assert.deepEqual(await at("f3", node("two", 1)), state(2));
+    assert.deepEqual(await at("f4", node("two", 0)), state(1));
+    assert.deepEqual(await at("f5", node("one", 0)), {});
+  }),
+  law("a commit without nodes counts for forks at the node it was made on", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one", { plugins: state(1) });
+    await turn(store, "bare", { says: [], plugins: state("bare") });
+    const early = await store.fork(alice, newSession(asSessionId("early")), node("one", 0));
+    assert.deepEqual(early.plugins, state("bare"));
+    await turn(store, "two", { plugins: state(2) });
+    const late = await store.fork(alice, newSession(asSessionId("late")), node("one", 0));
+    assert.deepEqual(late.plugins, state("bare"));
+  }),
+  law("a commit without nodes in a fork is nothing to its source", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one", { plugins: state(1) });
+    await store.fork(alice, newSession(bob));
+    await turn(store, "bare", { says: [], plugins: state("bare") }, { to: bob });
+    const fork = await store.fork(alice, newSession(asSessionId("carol")), node("one", 0));
+    assert.deepEqual(fork.plugins, state(1));
+  }),
+  law("a fork does not share inputs, keys or leases", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one", {}, { key: "k" });
+    const lease = await begin(store, "two");
+    await queue(store, "more");
+    await store.fork(alice, newSession(bob));
+    assert.deepEqual(await waiting(store, bob), []);
+    assert.equal((await open(store, ben, LAPSED, bob)).kind, "idle");
+    const own = await begin(store, "own", { to: bob, key: "k" });
+    await commit(store, own);
+    await commit(store, lease, { says: ["two"] });
+    assert.deepEqual(await said(store), ["one", "two"]);
+  }),
+  law("a fork of a fork may end inside what they share", async (store) => {
+    await threeTurns(store);
+    await store.fork(alice, newSession(bob), node("two", 0));
+    await turn(store, "in bob", {}, { to: bob });
+    const carol = asSessionId("carol");
+    await store.fork(bob, newSession(carol), node("one", 0));
+    assert.deepEqual(await said(store, carol), ["1a"]);
+    const dave = asSessionId("dave");
+    assert.equal((await store.fork(bob, newSession(dave), node("two", 0))).head, node("two", 0));
+    await refused("fork.unknown", () => store.fork(bob, newSession(asSessionId("erin")), node("two", 1)));
+  }),
+  law("a fork may not part a call from its result", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one");
+    await turn(store, "two", { says: ["so", calls("c1"), returns("c1"), "done"] });
+    await assert.rejects(
+      async () => store.fork(alice, newSession(bob), node("two", 1)),
+      ({ code, details }: { readonly code?: unknown; readonly details?: unknown }) => {
+        assert.equal(code, "fork.unpaired");
+        assert.deepEqual(details, { node: node("two", 1), legal: [node("two", 0), node("two", 2)] });
+        return true;
+      },
+    );
+    assert.equal(await store.load(bob), undefined);
+    assert.equal((await store.fork(alice, newSession(bob), node("two", 2))).head, node("two", 2));
+  }),
+  law("where a commit begins with a call, a fork is sent to the commit before", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one");
+    await turn(store, "two", { says: [calls("c1"), returns("c1"), "done"] });
+    await assert.rejects(
+      async () => store.fork(alice, newSession(bob), node("two", 0)),
+      ({ details }: { readonly details?: unknown }) => {
+        assert.deepEqual(details, { node: node("two", 0), legal: [node("one", 0), node("two", 1)] });
+        return true;
+      },
+    );
+  }),
+  law("a fork at no node of the active path is refused", async (store) => {
+    const { head } = await threeTurns(store);
+    await store.create(newSession(bob));
+    await turn(store, "elsewhere", {}, { to: bob });
+    const lease = await begin(store, "late");
+    const { branch } = await commit(store, lease, { base: node("two", 1) });
+    const carol = newSession(asSessionId("carol"));
+    for (const at of [nodeId(NEVER, 0), node("two", 2), node("elsewhere", 0), branch!]) {
+      await refused("fork.unknown", () => store.fork(alice, carol, at));
+    }
+    assert.equal(await store.load(carol.id), undefined);
+    assert.equal((await store.fork(alice, carol)).head, head);
+  }),
+  law("a session that is not there cannot be forked", async (store) => {
+    await refused("session.unknown", () => store.fork(alice, newSession(bob)));
+  }),
+  law("forking to the same id again answers the fork as it is", async (store) => {
+    await threeTurns(store);
+    await store.fork(alice, newSession(bob), node("one", 1));
+    await turn(store, "in bob", {}, { to: bob });
+    assert.deepEqual(await store.fork(alice, newSession(bob)), await store.load(bob));
+    assert.deepEqual(await said(store, bob), ["1a", "1b", "in bob"]);
+  }),
+];
+
+const deleteLaws = [
+  law("a deleted session is gone, and its id is used up", async (store) => {
+    await threeTurns(store);
+    await store.delete(alice);
+    assert.equal(await store.load(alice), undefined);
+    assert.deepEqual(await store.list(), []);
+    await refused("session.deleted", () => store.create(newSession(alice)));
+    await store.create(newSession(bob));
+    await refused("session.deleted", () => store.fork(bob, newSession(alice)));
+    await refused("session.unknown", () => send(store, "more"));
+    await refused("session.unknown", () => open(store));
+    await refused("session.unknown", () => store.view(alice));
+    await refused("session.unknown", () => store.fork(alice, newSession(asSessionId("carol"))));
+  }),
+  law("deleting again is harmless", async (store) => {
+    await store.create(newSession(alice));
+    await store.delete(alice);
+    await store.delete(alice);
+    await refused("session.deleted", () => store.create(newSession(alice)));
+  }),
+  law("a deleted session's work is dropped", async (store) => {
+    const lease = await waits(store);
+    await queue(store, "more");
+    await store.delete(alice);
+    assert.deepEqual(await waiting(store), []);
+    assert.deepEqual(await store.runnable(LAPSED, 10), []);
+    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
+    assert.deepEqual(await store.waits.due(NOW + 10, 10), []);
+    assert.deepEqual(await store.journal(lease.turnId, 0), []);
+    assert.equal(await store.inputs.withdraw(alice, inputId("more")), "unknown");
+    assert.deepEqual(await store.cancel(lease.turnId, stop("r1")), { kind: "unknown" });
+  }),
+  law("a turn that runs in a deleted session has lost its lease", async (store) => {
+    const lease = await first(store);
+    await store.delete(alice);
+    await refused("lease.lost", () => store.append(lease, 1, [slept("a")], NOW));
+    await refused("lease.lost", () => store.renew(lease, NOW));
+    await refused("lease.lost", () => claim(store, lease));
+    await refused("lease.lost", () => store.commit(lease, ended(lease)));
+    await store.release(lease);
+    assert.equal(await store.load(alice), undefined);
+  }),
+  law("the terminals of a deleted session are gone", async (store) => {
+    await threeTurns(store);
+    await store.delete(alice);
+    assert.equal(await store.terminal(turnId("one")), undefined);
+  }),
+  law("deleting a session leaves its forks unharmed", async (store) => {
+    await threeTurns(store);
+    await store.fork(alice, newSession(bob), node("two", 0));
+    const before = await store.view(bob);
+    await store.delete(alice);
+    assert.deepEqual(await store.view(bob), before);
+    assert.deepEqual(await said(store, bob, node("one", 0)), ["1a"]);
+    await turn(store, "in bob", {}, { to: bob });
+    assert.deepEqual(await said(store, bob), ["1a", "1b", "2a", "in bob"]);
+    const carol = asSessionId("carol");
+    await store.fork(bob, newSession(carol), node("one", 1));
+    await store.delete(bob);
+    assert.deepEqual(await said(store, carol), ["1a", "1b"]);
+  }),
+  law("deleting a fork leaves its source unharmed", async (store) => {
+    await threeTurns(store);
+    await store.fork(alice, newSession(bob), node("two", 0));
+    await turn(store, "in bob", {}, { to: bob });
+    await store.delete(bob);
+    assert.deepEqual(await said(store), ["1a", "1b", "2a", "2b", "3a", "3b"]);
+    await turn(store, "more");
+  }),
+  law("deleting a session with branches leaves its forks unharmed", async (store) => {
+    await threeTurns(store);
+    await commit(store, await begin(store, "late"), { base: node("one", 0) });
+    await store.fork(alice, newSession(bob));
+    await store.delete(alice);
+    assert.deepEqual(await said(store, bob), ["1a", "1b", "2a", "2b", "3a", "3b"]);
+  }),
+];
+
+const changeLaws = [
+  law("what was accepted and committed is told in order", async (store) => {
+    const lease = await first(store);
+    await queue(store, "more");
+    const done = await commit(store, lease);
+    const changes = await store.changes(undefined, { max: 10 });
+    assert.deepEqual(
+      changes.map(({ sessionId, kind, turnId }) => [sessionId, kind, turnId]),
+      [
+        [alice, "accepted", turnId("hello")],
+        [alice, "accepted", turnId("more")],
+        [alice, "committed", turnId("hello")],
+      ],
+    );
+    assert.equal(changes[2]?.cursor, done.cursor);
+    assert.equal(new Set(changes.map((change) => change.cursor)).size, 3);
+  }),
+  law("changes are told after a cursor, a page at a time", async (store) => {
+    await threeTurns(store);
+    const all = await store.changes(undefined, { max: 100 });
+    const read = [...(await store.changes(undefined, { max: 4 }))];
+    for (;;) {
+      const more = await store.changes(read.at(-1)?.cursor, { max: 4 });
+      if (more.length === 0) break;
+      read.push(...more);
+    }
+    assert.equal(all.length, 6);
+    assert.deepEqual(read, all);
+  }),
+  law("changes can be told of one session", async (store) => {
+    const lease = await first(store);
+    const other = await first(store, "hi", { to: bob });
+    const { cursor } = await commit(store, lease);
+    await commit(store, other);
+    const about = async (session: SessionId, after = asCursor("")) =>
+      (await store.changes(after === "" ? undefined : after, { session, max: 10 })).map((change) => change.kind);
+    assert.deepEqual(await about(alice), ["accepted", "committed"]);
+    assert.deepEqual(await about(bob), ["accepted", "committed"]);
+    assert.deepEqual(await about(bob, cursor), ["committed"]);
+    assert.deepEqual(await about(alice, cursor), []);
+  }),
+  law("what changes nothing is not told", async (store) => {
+    const lease = await first(store, "hello", { key: "k" });
+    await send(store, "hello", { key: "k" });
+    await store.cancel(lease.turnId, stop("r1"));
+    await store.commit(lease, ended(lease));
+    await commit(store, lease, { cancel: "r1" });
+    await commit(store, lease, { cancel: "r1" });
+    assert.equal((await store.changes(undefined, { max: 10 })).length, 2);
+  }),
+  law("a turn kept as a branch is told as committed", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one");
+    const lease = await begin(store, "late");
+    const { cursor } = await committed(store.commit(lease, ended(lease)));
+    assert.equal((await store.changes(undefined, { max: 10 })).at(-1)?.cursor, cursor);
+  }),
+  law("a text that is no cursor is refused", async (store) => {
+    await first(store);
+    await refused("cursor.unknown", () => store.changes(asCursor("nonsense"), { max: 10 }));
+    await refused("cursor.unknown", () => store.changes(asCursor(""), { session: alice, max: 10 }));
+  }),
+];
+
+const closeLaws = [
+  law("a closed store answers nothing more", async (store) => {
+    const lease = await first(store);
+    await store.close();
+    for (const call of [
+      () => store.create(newSession(bob)),
+      () => store.load(alice),
+      () => store.list(),
+      () => store.fork(alice, newSession(bob)),
+      () => store.delete(alice),
+      () => store.view(alice),
+      () => send(store, "more"),
+      () => open(store),
+      () => store.renew(lease, NOW),
+      () => store.release(lease),
+      () => store.append(lease, 1, [slept("a")], NOW),
+      () => store.journal(lease.turnId, 0),
+      () => store.commit(lease, ended(lease)),
+      () => store.cancel(lease.turnId, stop("r1")),
+      () => store.terminal(lease.turnId),
+      () => store.inputs.list(alice),
+      () => store.inputs.withdraw(alice, inputId("hello")),
+      () => store.inputs.claim(lease, BOUNDARY, 1),
+      () => store.waits.resolve(WAIT, yes),
+      () => store.waits.peek(WAIT),
+      () => store.waits.due(NOW, 1),
+      () => store.waits.revoke(lease.turnId),
+      () => store.note(lease.turnId, CALL, "title", 1),
+      () => store.attempt(lease.turnId, CALL),
+      () => store.runnable(NOW, 1),
+      () => store.blobs.put(HASH, hello()),
+      () => store.blobs.get(HASH),
+      () => store.changes(undefined, { max: 1 }),
+    ]) {
+      await refused("runtime.closed", call);
+    }
+  }),
+  law("closing again is harmless", async (store) => {
+    await store.close();
+    await store.close();
+  }),
+];
+
+export const storeLaws: readonly StoreLaw[] = [
+  ...sessionLaws,
+  ...acceptanceLaws,
+  ...queueLaws,
+  ...leaseLaws,
+  ...journalLaws,
+  ...commitLaws,
+  ...cancelLaws,
+  ...claimLaws,
+  ...waitLaws,
+  ...noteLaws,
+  ...runnableLaws,
+  ...blobLaws,
+  ...viewLaws,
+  ...forkLaws,
+  ...deleteLaws,
+  ...changeLaws,
+  ...closeLaws,
+];
