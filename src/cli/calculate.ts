@@ -45,7 +45,8 @@ export function calculate(expression: string): number {
   function operand(): number {
     const token = tokens[at++];
     if (typeof token === "number") return token;
-    if (token !== "(") throw new Error(`A number was expected ${token === undefined ? "at the end" : `before “${token}”`}.`);
+    if (token !== "(")
+      throw new Error(`A number was expected ${token === undefined ? "at the end" : `before “${token}”`}.`);
     const inner = sum();
     if (accept(")") === undefined) throw new Error("A closing parenthesis is missing.");
     return inner;

@@ -21,7 +21,9 @@ const clock = defineTool({
   name: "clock",
   description: "The date and time now, in the user's time zone or in another one.",
   input: jsonSchema<{ readonly timeZone?: string }>(
-    object({ timeZone: { type: "string", description: "An IANA name such as Europe/Paris; leave out for the user's" } }),
+    object({
+      timeZone: { type: "string", description: "An IANA name such as Europe/Paris; leave out for the user's" },
+    }),
   ),
   execute: ({ timeZone }) => timeIn(timeZone, new Date()),
 });
@@ -34,7 +36,7 @@ export function timeIn(timeZone: string | undefined, now: Date) {
     time: `${hour}:${minute}:${second}`,
     weekday,
     date: `${day} ${month} ${year}`,
-    timeZone: format.resolvedOptions().timeZone,
+    timeZone: timeZone ?? format.resolvedOptions().timeZone,
     offset: timeZoneName,
   };
 }
@@ -110,7 +112,7 @@ const notes = definePlugin({
         execute: ({ number }, { state }) => {
           const note = state.get().notes.find((each) => each.number === number);
           if (note === undefined) throw new Error(`There is no note ${number}.`);
-          state.update(({ last, notes }) => ({ last, notes: notes.filter((each) => each !== note) }));
+          state.update(({ last, notes }) => ({ last, notes: notes.filter((each) => each.number !== number) }));
           return note;
         },
       }),

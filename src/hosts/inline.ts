@@ -60,6 +60,7 @@ class InlineRun implements TurnRun {
   }
 
   start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
+    if (this.#isOver) return; // An event was on its way to whoever starts these when the turn was let go.
     for (const name of dropped) {
       this.#open.get(name)?.scope.abort();
       this.#open.delete(name);
@@ -72,7 +73,7 @@ class InlineRun implements TurnRun {
     const scope = new LazyScope();
     this.#open.set(effect.name, { effect, scope });
     if (effect.kind === "sleep") return this.#sleep(effect.name, effect.until, scope);
-    if (effect.kind === "wait") return this.#wait(effect.name, effect.key, effect.until, scope);
+    if (effect.kind === "wait") return void this.#wait(effect.name, effect.key, effect.until, scope);
     let answer: Awaitable<Answer>;
     try {
       answer = this.#perform(effect, scope);
@@ -99,18 +100,19 @@ class InlineRun implements TurnRun {
     });
   }
 
-  #wait(effect: EffectName, key: WaitKey, until: number, scope: LazyScope): void {
+  async #wait(effect: EffectName, key: WaitKey, until: number, scope: LazyScope): Promise<void> {
     const { world, store } = this.#context;
-    (this.#waits ??= new Map()).set(key, effect);
-    void world.sleep(Math.max(0, until - world.now()), scope.signal).then(async () => {
-      if (scope.isAborted || this.#waits?.has(key) !== true) return;
+    this.#waits ??= new Map();
+    this.#waits.set(key, effect);
+    try {
+      this.#read(await store.append(this.#turn.lease, 0, [], world.now(), [{ key, until }]));
+      await world.sleep(Math.max(0, until - world.now()), scope.signal);
+      if (scope.isAborted || !this.#waits.has(key)) return;
       await store.waits.resolve(key, { kind: "timeout" }); // First writer wins, also against the clock.
       this.poke();
-    });
-    void Promise.resolve(store.append(this.#turn.lease, 0, [], world.now(), [{ key, until }])).then(
-      (mail) => this.#read(mail),
-      (error: unknown) => this.#lose(error),
-    );
+    } catch (error) {
+      this.#lose(error);
+    }
   }
 
   #abortOutward(): void {
@@ -132,12 +134,14 @@ class InlineRun implements TurnRun {
   /** Whether an answer is still wanted is asked now, not when it came: the event before it may have dropped its effect. */
   #hand(event: TurnEvent): boolean {
     if (!("effect" in event) || event.kind === "called") return true;
+    if (event.kind === "resolved") this.#open.get(event.effect)?.scope.abort(); // Nobody needs its clock any more.
     if (this.#open.delete(event.effect)) return true;
     this.#context.trace("host.late", { event: event.kind, effect: event.effect });
     return false;
   }
 
   next(): Awaitable<TurnEvent> {
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
     while (this.#head < this.#queue.length) {
       const event = this.#queue[this.#head++] as TurnEvent;
       if (this.#head === this.#queue.length) {
@@ -146,16 +150,18 @@ class InlineRun implements TurnRun {
       }
       if (this.#hand(event)) return event;
     }
-    if (this.#lost !== undefined) return Promise.reject(this.#lost);
     return new Promise((resolve, reject) => {
       this.#waiter = { resolve, reject };
     });
   }
 
   commit(ended: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }> {
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
     return after(this.#context.store.commit(this.#turn.lease, ended), (answer) => {
       if (answer.kind === "reopen") {
         this.#cancelSeen = true;
+        const inLine = this.#queue.findIndex((event, index) => index >= this.#head && event.kind === "cancelled");
+        if (inLine >= 0) this.#queue.splice(inLine, 1); // Mail had brought it too.
         return { reopen: [{ kind: "cancelled", ...answer.cancel }] };
       }
       this.#end();
@@ -188,6 +194,12 @@ class InlineRun implements TurnRun {
 
   /** Another worker holds the session: nothing more is written, and whoever waits is told. */
   #lose(error: unknown): void {
+    if (this.#isOver) return;
+    this.#context.trace("host.lost", { problem: describeThrown(error) });
+    this.#letGo(error);
+  }
+
+  #letGo(error: unknown): void {
     this.#lost = error;
     this.#end();
     this.#waiter?.reject(error);
@@ -203,8 +215,7 @@ class InlineRun implements TurnRun {
 
   async leave(): Promise<void> {
     if (this.#isOver) return;
-    this.#end();
-    this.#waiter?.reject(new RuntimeError("runtime.closed", {}));
+    this.#letGo(new RuntimeError("runtime.closed", {}));
     await this.#context.store.release(this.#turn.lease);
   }
 }

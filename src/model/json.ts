@@ -94,3 +94,10 @@ export function describeThrown(thrown: unknown): string {
     return "something that cannot be shown was thrown";
   }
 }
+
+/** Its UTF-8 bytes when they are more than `max`; undefined when not. Counts only where the length leaves a doubt. */
+export function bytesOver(text: string, max: number): number | undefined {
+  if (text.length * 3 <= max) return undefined;
+  const bytes = Buffer.byteLength(text);
+  return bytes > max ? bytes : undefined;
+}

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asCallId } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
-import { callsOf, type Message, textOf, type ToolResultPart } from "../model/message.ts";
+import { callsOf, type Message, type ToolResultPart, textOf } from "../model/message.ts";
 import { type ModelPart, type ModelRequest, ProviderFailure } from "../model/request.ts";
 import { NO_USAGE, type Usage } from "../model/usage.ts";
 import type { Provider } from "./provider.ts";
@@ -32,7 +32,10 @@ interface Call {
   readonly input: JsonObject;
 }
 /** What one clause of the user's words asks for. */
-type Wish = Call | { readonly kind: "say"; readonly text: string } | { readonly kind: "unknown"; readonly text: string };
+type Wish =
+  | Call
+  | { readonly kind: "say"; readonly text: string }
+  | { readonly kind: "unknown"; readonly text: string };
 
 type Reply = { readonly calls: readonly Call[] } | { readonly text: string };
 
@@ -272,16 +275,19 @@ const UNITS =
     " ",
   );
 const TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split(" ");
-const IN_WORDS = new RegExp(`\\b(?:(${TENS.join("|")})(?:[- ](${UNITS.slice(1, 10).join("|")}))?|(${UNITS.join("|")}))\\b`, "gi");
+const IN_WORDS = new RegExp(
+  `\\b(?:(${TENS.join("|")})(?:[- ](${UNITS.slice(1, 10).join("|")}))?|(${UNITS.join("|")}))\\b`,
+  "gi",
+);
 
 /** “twenty-one” as 21; and 1,000 as 1000. */
 function numbersIn(words: string): string {
-  const valueOf = (_: string, tens?: string, unit?: string, small?: string): string => {
+  const digits = (_: string, tens?: string, unit?: string, small?: string): string => {
     const at = (list: readonly string[], word: string | undefined): number => list.indexOf(word?.toLowerCase() ?? "");
     if (small !== undefined) return String(at(UNITS, small));
     return String((at(TENS, tens) + 2) * 10 + Math.max(0, at(UNITS, unit)));
   };
-  return words.replace(IN_WORDS, valueOf).replace(/(?<=\d),(?=\d{3}\b)/g, "");
+  return words.replace(IN_WORDS, digits).replace(/(?<=\d),(?=\d{3}\b)/g, "");
 }
 
 const N = String.raw`(-?\d+(?:\.\d+)?)`;

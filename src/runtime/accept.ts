@@ -1,6 +1,6 @@
 import { RuntimeError } from "../model/errors.ts";
 import { asInputId, asTurnId, type SessionId } from "../model/ids.ts";
-import { type Awaitable, isObject } from "../model/json.ts";
+import { type Awaitable, bytesOver, isObject } from "../model/json.ts";
 import type { Attachment, Draft, TextPart } from "../model/message.ts";
 import { Attachable } from "../model/tool.ts";
 import type { NewInput } from "../stores/store.ts";
@@ -21,7 +21,8 @@ export function newInput(core: Core, sessionId: SessionId, input: Input, key: st
 }
 
 function ofText(core: Core, text: string): Draft {
-  sized(core, text.length > 1_000_000 ? Buffer.byteLength(text) : text.length);
+  const bytes = bytesOver(text, core.limits.inputBytesMax);
+  if (bytes !== undefined) sized(core, bytes);
   return { role: "user", parts: [{ kind: "text", text }] };
 }
 

@@ -4,7 +4,7 @@ import { describeThrown, isThenable, type Json } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Part } from "../model/message.ts";
 import { type Attempt, type ModelPart, type ModelRequest, ProviderFailure, type Reply } from "../model/request.ts";
-import type { Scope } from "../model/scope.ts";
+import { LazyScope, type Scope } from "../model/scope.ts";
 import { addUsage, NO_USAGE, UNKNOWN_CALL, type Usage } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { ChunkAnswer, StreamEnd } from "../kernel/hooks.ts";
@@ -124,6 +124,7 @@ class Streaming {
   readonly #asking: Asking;
   readonly #number: number;
   readonly #route: string;
+  readonly #scope = new LazyScope();
   readonly #blocks: (Block | Part)[] = [];
   #block: Block | undefined;
   #bytes = 0;
@@ -146,6 +147,7 @@ class Streaming {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown): void => {
         end();
+        this.#scope.abort(); // Whoever still speaks is not listened to any more, and should know.
         reject(error);
       };
       const silence = within(limits.modelIdleMs, () => fail(new ProviderFailure({ class: "timeout", message: `Nothing came for ${limits.modelIdleMs} ms.` })));
@@ -164,8 +166,8 @@ class Streaming {
   }
 
   async #pump(): Promise<Reply> {
-    const { provider, request, scope, load } = this.#asking;
-    for await (const part of provider.stream(request, new StreamOptions(scope, load))) {
+    const { provider, request, load } = this.#asking;
+    for await (const part of provider.stream(request, new StreamOptions(this.#scope, load))) {
       if (this.#isOver) break;
       this.#hasBegun = true;
       this.#silence?.beat();
@@ -223,9 +225,7 @@ class Streaming {
   }
 
   #add(kind: "text" | "reasoning", delta: string, id: string | undefined): void {
-    this.#bytes += delta.length;
-    const { replyBytesMax: max } = this.#asking.limits;
-    if (this.#bytes > max) throw new ProviderFailure({ class: "unknown", message: describe("limit.bytes", { what: "The reply", bytes: this.#bytes, max }).message });
+    this.#count(delta);
     const block = this.#block;
     if (block !== undefined && block.kind === kind && block.id === id) block.text += delta;
     else {
@@ -237,11 +237,21 @@ class Streaming {
     if (!this.#isOver) this.#asking.show(this.#number, kind, delta);
   }
 
+  /** In characters until they could be too many bytes, then in bytes. */
+  #count(text: string): void {
+    const { replyBytesMax: max } = this.#asking.limits;
+    this.#bytes += text.length * 3 + this.#bytes <= max ? text.length : Buffer.byteLength(text);
+    if (this.#bytes > max) throw new ProviderFailure({ class: "unknown", message: describe("limit.bytes", { what: "The reply", bytes: this.#bytes, max }).message });
+  }
+
   #call(part: Extract<ModelPart, { kind: "call" }>): Part {
     const made = part.data === undefined ? {} : { made: { route: this.#route, data: part.data } };
     const call = { kind: "toolCall", callId: asCallId(part.callId), name: part.name } as const;
-    if (typeof part.input !== "string") return { ...call, input: part.input, ...made };
-    this.#bytes += part.input.length;
+    if (typeof part.input !== "string") {
+      this.#count(JSON.stringify(part.input));
+      return { ...call, input: part.input, ...made };
+    }
+    this.#count(part.input);
     const words = part.input.trim();
     try {
       return { ...call, input: words === "" ? {} : (JSON.parse(words) as Json), ...made };

@@ -19,6 +19,8 @@ import type { TraceSink } from "../trace/trace.ts";
 
 /** What all sessions of a runtime share. */
 export interface Core {
+  /** Closed first, before what runs is let go. */
+  readonly door: { isClosed: boolean };
   readonly store: Store;
   readonly host: EffectHost;
   readonly world: World;
@@ -76,16 +78,15 @@ export class Models {
     const known = this.#found.get(name);
     if (known !== undefined) return known;
     if (this.#resolve === undefined) throw new RuntimeError("provider.unconfigured", { name });
-    let model: Model | undefined;
     try {
-      model = await this.#resolve(name);
+      const model = (await this.#resolve(name)) ?? undefined;
+      if (model === undefined) throw new RuntimeError("provider.unconfigured", { name });
+      const provider = this.#adapt(model);
+      this.#found.set(name, provider);
+      return provider;
     } catch (error) {
       throw error instanceof RuntimeError ? error : new RuntimeError("provider.unavailable", { name, problem: describeThrown(error) }, { cause: error });
     }
-    if (model === undefined) throw new RuntimeError("provider.unconfigured", { name });
-    const provider = this.#adapt(model);
-    this.#found.set(name, provider);
-    return provider;
   }
 }
 

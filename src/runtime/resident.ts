@@ -36,9 +36,9 @@ export interface TypedOutput {
 interface Ready {
   readonly lease: Lease;
   readonly journal: readonly TurnEvent[];
+  /** It was accepted some time ago. */
+  readonly hasWaited?: true;
 }
-/** Something changed: look once more. */
-type Again = { readonly journal?: never };
 interface Running {
   readonly live: LiveTurn;
   readonly run: TurnRun;
@@ -58,6 +58,9 @@ export class Resident implements TurnSession {
   transcript: Transcript;
   #running: Running | undefined;
   #work: Promise<void> | undefined;
+  readonly #ready: Ready[] = [];
+  /** Inputs were queued here that may not have had their turn. */
+  #mayHaveMore = false;
 
   private constructor(core: Core, stored: StoredSession, transcript: Transcript, composition: Composition) {
     this.core = core;
@@ -72,12 +75,12 @@ export class Resident implements TurnSession {
   static open(core: Core, id: SessionId, config: SessionConfig): Awaitable<Resident> {
     return after(core.store.create({ id, config, at: core.world.now() }), (stored) =>
       stored.head === undefined
-        ? Resident.#ready(core, stored, Transcript.empty)
-        : after(core.store.view(id), (segments) => Resident.#ready(core, stored, Transcript.from(segments))),
+        ? Resident.#made(core, stored, Transcript.empty)
+        : after(core.store.view(id), (segments) => Resident.#made(core, stored, Transcript.from(segments))),
     );
   }
 
-  static #ready(core: Core, stored: StoredSession, transcript: Transcript): Awaitable<Resident> {
+  static #made(core: Core, stored: StoredSession, transcript: Transcript): Awaitable<Resident> {
     const { id, parentId } = stored;
     const isRoot = parentId === undefined;
     const composition = core.bare ?? compose(core.plugins, core.protocol, isRoot ? { id, isRoot } : { id, parentId, isRoot }, makeTool, core.probe);
@@ -175,30 +178,35 @@ export class Resident implements TurnSession {
     });
   }
 
-  /** Work goes on as long as somebody here waits for a turn; one at a time, whoever asked for it. */
+  /** Turns run one at a time, whoever asked for them, as long as the store has work that came through here. */
   #start(first: Ready | undefined): void {
-    if (this.#work === undefined) this.#work = this.#drain(first);
-    else if (first !== undefined) this.#work = this.#work.then(() => this.#drain(first)); // It opened between two of ours.
+    if (first === undefined) this.#mayHaveMore = true;
+    else this.#ready.push(first);
+    this.#work ??= this.#drain();
   }
 
-  async #drain(first: Ready | undefined): Promise<void> {
-    for (let next: Ready | Again | undefined = first; next !== undefined || this.#handles.size > 0; next = undefined) {
-      next ??= await this.#next();
-      if (next === undefined) break;
-      if ("lease" in next) await this.#run(next.lease, next.journal);
+  async #drain(): Promise<void> {
+    for (;;) {
+      const ready = this.#ready.shift();
+      if (ready !== undefined) await this.#run(ready);
+      else if (!this.#mayHaveMore && this.#handles.size === 0) break;
+      else await this.#look();
     }
     this.#work = undefined;
   }
 
-  /** What to do now: a turn to run, nothing more, or (without a lease) to look again. */
-  async #next(): Promise<Ready | Again | undefined> {
+  /** Asks the store for the next turn. Another runtime may hold the session; its turns end there. */
+  async #look(): Promise<void> {
     const { store, owner, world } = this.core;
     const answer = await store.open(this.id, owner, world.now(), this.#opening);
-    if (answer.kind === "opened") return { lease: answer.lease, journal: [answer.opened] };
-    if (answer.kind === "resumed") return answer;
-    const isSettled = await this.#settleElsewhere();
-    if (answer.kind === "busy" && !isSettled) await world.sleep(WATCH_MS); // Another runtime holds the session; its turns end there.
-    return answer.kind === "busy" || isSettled ? {} : undefined;
+    if (answer.kind === "opened") this.#ready.push({ lease: answer.lease, journal: [answer.opened], hasWaited: true });
+    else if (answer.kind === "resumed") this.#ready.push({ ...answer, hasWaited: true });
+    else if (await this.#settleElsewhere()) return;
+    else if (answer.kind === "busy") await world.sleep(WATCH_MS);
+    else {
+      this.#mayHaveMore = false;
+      for (const turnId of [...this.#handles.keys()]) if (this.#ready.length === 0) this.#fail(turnId, new RuntimeError("turn.unknown", { turnId }));
+    }
   }
 
   /** Turns that ended without us. False when there was none. */
@@ -212,7 +220,7 @@ export class Resident implements TurnSession {
     return found;
   }
 
-  async #run(lease: Lease, journal: readonly TurnEvent[]): Promise<void> {
+  async #run({ lease, journal, hasWaited }: Ready): Promise<void> {
     const opened = journal[0] as Opened;
     const { turnId } = opened;
     const { core } = this;
@@ -221,6 +229,7 @@ export class Resident implements TurnSession {
       const context = { store: core.store, world: core.world, trace: (name: string, about: JsonObject) => live.trace(name, about) };
       const run = core.host.open({ lease, journal }, performer(live), context);
       this.#running = { live, run: isThenable(run) ? await run : run };
+      if (hasWaited === true) this.#running.run.poke(); // It may have been cancelled while it waited.
       const committed = await drive(live, this.#running.run);
       this.#running = undefined;
       const waits = this.#committed(live, committed);
@@ -299,6 +308,7 @@ export class Resident implements TurnSession {
     const isLate = await Promise.race([work.then(() => false), world.sleep(graceMs, timer.signal).then(() => true)]);
     timer.abort();
     if (!isLate) return;
+    this.#mayHaveMore = false;
     for (const turnId of [...this.#handles.keys()]) if (turnId !== this.#running?.live.turnId) this.#fail(turnId, new RuntimeError("runtime.closed", {}));
     if (this.#running === undefined) return;
     if (store.isDurable) await this.#running.run.leave();

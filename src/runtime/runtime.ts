@@ -77,6 +77,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const [protocol] = await installPlugins([defaults.protocol()], closing.signal);
   const plugins = await installPlugins(options.plugins ?? [], closing.signal);
   const core: Core = {
+    door: { isClosed: false },
     store,
     host: options.host ?? defaults.host(store),
     world,
@@ -152,7 +153,7 @@ class RuntimeHandle implements Runtime {
   };
 
   #requireOpen(): void {
-    if (this.#closed !== undefined) throw new RuntimeError("runtime.closed", {});
+    if (this.#core.door.isClosed) throw new RuntimeError("runtime.closed", {});
   }
 
   close(): Promise<void> {
@@ -162,6 +163,7 @@ class RuntimeHandle implements Runtime {
 
   async #close(): Promise<void> {
     const core = this.#core;
+    core.door.isClosed = true;
     await Promise.all([...this.#residents.values()].map(async ({ resident }) => (await resident).close(CLOSE_MS)));
     this.#closing.abort();
     await closePlugins(core.plugins, (plugin, error) => core.trace("plugin.close", { plugin, problem: String(error) }));

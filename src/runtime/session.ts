@@ -62,10 +62,11 @@ export class SessionHandle implements Session {
   turn(input: Input, options?: TurnOptions): Turn;
   turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
   turn(said: Input, options: TurnOptions & { readonly output?: ToolSchema } = {}): Turn {
-    const resident = this.#open();
+    const resident = this.#resident;
     const handle = new TurnHandle(resident.core.limits.unreadEventsMax, (id, reason) => resident.cancel(id, reason));
     const { key, output, signal } = options;
     try {
+      this.#open();
       const input = newInput(resident.core, resident.id, said, key, "turn");
       const begun = after(input, (made) => resident.begin(made, handle, output === undefined ? undefined : typed(output)));
       if (isThenable(begun)) begun.then(undefined, (error: unknown) => handle.failed(error));
@@ -104,6 +105,7 @@ export class SessionHandle implements Session {
   }
 
   #open(): Resident {
+    if (this.#resident.core.door.isClosed) throw new RuntimeError("runtime.closed", {});
     if (this.#isClosed) throw new RuntimeError("session.closed", { id: this.#resident.id });
     return this.#resident;
   }

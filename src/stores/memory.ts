@@ -166,7 +166,7 @@ class MemoryStore implements Store {
   commit(lease: Lease, ended: EndedTurn): CommitAnswer {
     this.#requireOpen();
     const end = this.#turns.get(ended.turnId)?.end;
-    if (end !== undefined && end.turn.id === ended.turnId) {
+    if (end !== undefined) {
       if (!isSame(end, ended)) throw new RuntimeError("store.conflict", { turnId: ended.turnId });
       return end.committed;
     }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import type { EffectHost, Perform, TurnRun } from "../hosts/host.ts";
+import { after } from "../model/awaitable.ts";
 import { type Code, hasCode, RuntimeError } from "../model/errors.ts";
 import { asCallId, asInputId, asSessionId, asTurnId, asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
 import type { Awaitable } from "../model/json.ts";
@@ -19,7 +20,7 @@ import { simulatedWorld } from "./world.ts";
 export interface HostFixture {
   /** Asked more than once by laws in which another worker goes on with a turn. */
   host(): Awaitable<EffectHost>;
-  /** An empty store. */
+  /** An empty store; the law closes it. */
   store(): Awaitable<Store>;
   /** For a host that keeps its own time, such as an engine; without it time is simulated. No law moves it by more than 5 s. */
   world?(): LawWorld;
@@ -129,7 +130,10 @@ class Stage {
     this.store = store;
     const world = fixture.world?.() ?? simulatedWorld();
     this.world = {
-      ...world,
+      now: () => world.now(),
+      id: (prefix) => world.id(prefix),
+      secret: () => world.secret(),
+      advance: (ms) => world.advance(ms),
       sleep: (ms, signal) => {
         this.asleep++;
         return world.sleep(ms, signal).finally(() => this.asleep--);
@@ -137,13 +141,13 @@ class Stage {
     };
   }
 
-  /** A turn of a session of its own. */
-  async begin(session = "alice"): Promise<Played> {
+  /** A turn of a session of its own; on the host of another one, if that is given. */
+  async begin(session = "alice", beside?: Played): Promise<Played> {
     const at = this.world.now();
     await this.store.create({ id: asSessionId(session), config: { model: "law/model" }, at });
     const receipt = await this.store.accept(this.input(session, "turn"), ann, opening, 100);
     if (receipt.kind !== "opened") return assert.fail(`The store did not open the turn: ${receipt.kind}.`);
-    return this.play(receipt.lease, [receipt.opened], await this.#fixture.host());
+    return this.play(receipt.lease, [receipt.opened], beside?.host ?? (await this.#fixture.host()));
   }
 
   input(session: string, place: NewInput["place"]): NewInput {
@@ -161,8 +165,8 @@ class Stage {
 
   async play(lease: Lease, journal: readonly TurnEvent[], host: EffectHost): Promise<Played> {
     const turn = new Played(this, lease, journal[0] as Opened, host);
-    this.#turns.push(turn);
     await turn.open(journal);
+    this.#turns.push(turn);
     return turn;
   }
 
@@ -211,15 +215,13 @@ class Played {
   readonly stage: Stage;
   readonly lease: Lease;
   readonly opened: Opened;
+  readonly host: EffectHost;
   run!: TurnRun;
   /** In order. */
   readonly performed: EffectName[] = [];
   readonly traced: string[] = [];
   /** What the host did to the store, by the method's name. */
   readonly writes: string[] = [];
-  /** Events that the store has confirmed. */
-  written = 0;
-  readonly #host: EffectHost;
   readonly #scopes = new Map<EffectName, Scope>();
   readonly #answers = new Map<EffectName, PromiseWithResolvers<Answer>>();
   readonly #plays = new Map<EffectName, (effect: Effect) => Awaitable<Answer>>();
@@ -230,24 +232,17 @@ class Played {
     this.stage = stage;
     this.lease = lease;
     this.opened = opened;
-    this.#host = host;
+    this.host = host;
   }
 
   async open(journal: readonly TurnEvent[]): Promise<void> {
-    const store = watched(this.stage.store, (method, args, go) => this.#watch(method, args, go));
-    const trace = (event: string): number => this.traced.push(event);
-    this.run = await this.#host.open({ lease: this.lease, journal }, this.#perform, {
-      store,
-      world: this.stage.world,
-      trace,
+    const { lease, stage } = this;
+    const store = watched(stage.store, (method, go) => {
+      if (!READS.has(method)) this.writes.push(method);
+      return after(this.#held.get(method), go);
     });
-  }
-
-  async #watch(method: string, args: readonly unknown[], go: () => unknown): Promise<unknown> {
-    await this.#held.get(method);
-    const answer = await go();
-    if (method === "append") this.written += (args[2] as readonly TurnEvent[]).length;
-    return answer;
+    const trace = (event: string): number => this.traced.push(event);
+    this.run = await this.host.open({ lease, journal }, this.#perform, { store, world: stage.world, trace });
   }
 
   readonly #perform: Perform = (effect, scope) => {
@@ -263,15 +258,16 @@ class Played {
     return known;
   }
 
-  start(...effects: readonly Effect[]): void {
+  /** Starts effects, and gives whatever follows from that the time to happen. */
+  async start(...effects: readonly Effect[]): Promise<void> {
     this.run.start(effects, []);
+    await pause(SETTLE_MS);
   }
 
-  drop(...effects: readonly Effect[]): void {
-    this.run.start(
-      [],
-      effects.map((effect) => effect.name),
-    );
+  async drop(...effects: readonly Effect[]): Promise<void> {
+    const names = effects.map((effect) => effect.name);
+    this.run.start([], names);
+    await pause(SETTLE_MS);
   }
 
   /** How this effect is performed; without it, it waits for `answer`. */
@@ -371,7 +367,7 @@ class Played {
     assert.equal(answer.kind, "requested");
   }
 
-  async commit(ended: Partial<EndedTurn> = {}): ReturnType<TurnRun["commit"]> {
+  async commit(ended: Partial<EndedTurn> = {}): Promise<Awaited<ReturnType<TurnRun["commit"]>>> {
     return this.run.commit({ ...this.ended(), ...ended });
   }
 
@@ -401,4 +397,518 @@ class Played {
       resolve();
     };
   }
+}
+
+const READS: ReadonlySet<string> = new Set([
+  "load",
+  "list",
+  "view",
+  "journal",
+  "terminal",
+  "inputs.list",
+  "waits.peek",
+]);
+
+/** The same store, with somebody who sees each call before it is made and may make it later. */
+function watched<T extends object>(target: T, seen: (method: string, go: () => unknown) => unknown, path = ""): T {
+  return new Proxy(target, {
+    get(_, key) {
+      const value: unknown = Reflect.get(target, key); // Of the target, whose private fields a proxy does not have.
+      const at = `${path}${String(key)}`;
+      if (typeof value === "function") return (...args: unknown[]) => seen(at, () => value.apply(target, args));
+      return typeof value === "object" && value !== null ? watched(value, seen, `${at}.`) : value;
+    },
+  });
+}
+
+const failsWith = (code: Code) => (error: unknown) => hasCode(error, code);
+
+export const hostLaws: readonly HostLaw[] = [
+  // ── What is handed out ────────────────────────────────────────────────────────────────────────────────────────────
+
+  law("H1 a commit answers when the store has the whole turn, and not before", async (turn) => {
+    const letGo = turn.hold("commit");
+    let isAnswered = false;
+    const committing = turn.commit().finally(() => {
+      isAnswered = true;
+    });
+    await pause(SETTLE_MS);
+    assert.deepEqual([isAnswered, await turn.isCommitted()], [false, false]);
+    letGo();
+    const done = await committing;
+    assert.ok("kind" in done && done.kind === "committed");
+    assert.deepEqual((await turn.stage.store.terminal(turn.opened.turnId))?.outcome, turn.ended().outcome);
+  }),
+
+  law("H2 events are handed out in the order in which they came", async (turn) => {
+    await turn.start(FIRST, SECOND, THIRD);
+    const answers = [await turn.answer(THIRD), await turn.answer(FIRST), await turn.answer(SECOND)];
+    for (const answer of answers) await turn.hears(answer);
+  }),
+
+  law("H2 events are handed out in the order in which they came, also to one who waits already", async (turn) => {
+    await turn.start(FIRST, SECOND);
+    const heard = turn.next();
+    const answers = [await turn.answer(SECOND), await turn.answer(FIRST)];
+    assert.deepEqual(await heard, answers[0]);
+    await turn.hears(answers[1]!);
+  }),
+
+  law("H2 an answer in line is dropped and traced when the event before it drops its effect", async (turn) => {
+    await turn.start(FIRST, SECOND);
+    const answer = await turn.answer(FIRST);
+    await turn.answer(SECOND);
+    await turn.hears(answer);
+    await turn.drop(SECOND);
+    await turn.hearsNothing();
+    assert.equal(turn.traced.length, 1);
+    await turn.start(THIRD);
+    const later = await turn.answer(THIRD);
+    await turn.hears(later);
+  }),
+
+  law("H2 the answer of a dropped effect is dropped and traced, and its signal aborts", async (turn) => {
+    await turn.start(ASK, FIRST);
+    assert.deepEqual([turn.isAborted(ASK), turn.isAborted(FIRST)], [false, false]);
+    await turn.drop(FIRST);
+    assert.deepEqual([turn.isAborted(ASK), turn.isAborted(FIRST)], [false, true]);
+    await turn.answer(FIRST);
+    await turn.hearsNothing();
+    assert.equal(turn.traced.length, 1);
+  }),
+
+  law("H2 the turns of one host do not disturb each other", async (turn, stage) => {
+    const other = await stage.begin("bob", turn);
+    for (const each of [turn, other]) await each.start(ASK);
+    await other.cancels();
+    const answer = await turn.answer(ASK, "For alice.");
+    await turn.hears(answer);
+    await turn.start(FIRST);
+    await other.run.leave();
+    assert.deepEqual([turn.isAborted(FIRST), other.isAborted(ASK)], [false, true]);
+    await turn.hearsNothing();
+  }),
+
+  journalLaw("H2 what is recorded comes first, and is not performed again", async (turn, stage) => {
+    await turn.start(PREPARE);
+    const prepared = await turn.answer(PREPARE);
+    await turn.hears(prepared);
+    await turn.start(ASK);
+    const replied = await turn.answer(ASK);
+    await turn.hears(replied);
+    await turn.start(FIRST, SECOND);
+    const returned = await turn.answer(SECOND);
+    await turn.hears(returned);
+    await turn.start(THIRD); // So that what was handed out is durable.
+
+    const resumed = await stage.resume(turn);
+    resumed.plays(FIRST, () => resumed.says(FIRST)); // At once, and yet after what is recorded.
+    await resumed.start(PREPARE);
+    await resumed.hears(prepared);
+    await resumed.start(ASK);
+    await resumed.hears(replied);
+    await resumed.start(FIRST, SECOND);
+    await resumed.hears(returned);
+    const next = await resumed.next();
+    assert.deepEqual([next.kind, resumed.performed], ["returned", [FIRST.name]]);
+  }),
+
+  journalLaw("H2 what a recorded event drops later on is not performed at all", async (turn, stage) => {
+    await turn.start(FIRST, SECOND);
+    const returned = await turn.answer(FIRST);
+    await turn.hears(returned);
+    turn.run.start([THIRD], [SECOND.name]);
+    await pause(SETTLE_MS);
+
+    const resumed = await stage.resume(turn);
+    await resumed.start(FIRST, SECOND);
+    await resumed.hears(returned);
+    resumed.run.start([THIRD], [SECOND.name]);
+    const answer = resumed.answer(THIRD);
+    await resumed.hears(await answer);
+    assert.deepEqual(resumed.performed, [THIRD.name]);
+  }),
+
+  law("H3 an effect is performed when `start` asks for it, and once", async (turn) => {
+    await turn.hearsNothing();
+    assert.deepEqual(turn.performed, []);
+    await turn.start(PREPARE);
+    const prepared = await turn.answer(PREPARE);
+    await turn.hears(prepared);
+    turn.run.poke();
+    await pause(SETTLE_MS);
+    assert.deepEqual(turn.performed, [PREPARE.name]);
+    await turn.start(FIRST, SECOND);
+    turn.run.poke();
+    await pause(SETTLE_MS);
+    assert.deepEqual(turn.performed, [PREPARE.name, FIRST.name, SECOND.name]);
+  }),
+
+  journalLaw("H3 what goes outward is held until the event that released it is written", async (turn, stage) => {
+    await turn.start(PREPARE);
+    const prepared = await turn.answer(PREPARE);
+    await turn.hears(prepared);
+    const letGo = turn.hold("append");
+    await turn.start(ASK, FIRST, EXEC);
+    assert.deepEqual(turn.performed, [PREPARE.name]);
+    letGo();
+    await pause(SETTLE_MS);
+    assert.deepEqual(turn.performed, [PREPARE.name, ASK.name, FIRST.name, EXEC.name]);
+    assert.deepEqual(await stage.store.journal(turn.opened.turnId, 1), [prepared]);
+  }),
+
+  law("H4 an effect has one answer: a second is dropped and traced", async (turn) => {
+    turn.plays(SECOND, () => turn.says(FIRST, "Again."));
+    await turn.start(FIRST);
+    const answer = await turn.answer(FIRST);
+    await turn.start(SECOND);
+    await turn.hears(answer);
+    await turn.hearsNothing();
+    assert.equal(turn.traced.length, 1);
+  }),
+
+  // ── What comes from outside ───────────────────────────────────────────────────────────────────────────────────────
+
+  law("H6 a cancel is heard within a second, though nothing finishes and nobody pokes", async (turn) => {
+    await turn.start(ASK);
+    await turn.cancels();
+    const { kind, requestId, reason } = (await turn.hearsWithinASecond()) as Extract<TurnEvent, { kind: "cancelled" }>;
+    assert.deepEqual([kind, requestId, reason], ["cancelled", CANCEL.requestId, CANCEL.reason]);
+  }),
+
+  law("H6 a cancel is heard at once after a poke, and once", async (turn) => {
+    await turn.start(ASK);
+    await turn.cancels();
+    for (let times = 0; times < 3; times++) turn.run.poke();
+    await pause(SETTLE_MS);
+    assert.equal((await turn.next()).kind, "cancelled");
+    turn.run.poke();
+    await turn.hearsNothing(SECOND_MS + 2 * TICK_MS);
+  }),
+
+  law("H6 a commit that finds a cancel nobody has seen answers with it, and keeps nothing", async (turn) => {
+    await turn.cancels();
+    const reopened = await turn.commit();
+    if (!("reopen" in reopened)) return assert.fail("It was committed.");
+    const [event, ...more] = reopened.reopen;
+    assert.ok(event?.kind === "cancelled" && event.requestId === CANCEL.requestId && more.length === 0);
+    assert.equal(await turn.isCommitted(), false);
+    const done = await turn.commit({ cancel: CANCEL.requestId });
+    assert.ok("kind" in done && (await turn.isCommitted()));
+  }),
+
+  law("H6 a cancel that a commit has answered with is not handed out as well", async (turn) => {
+    await turn.cancels();
+    turn.run.poke();
+    await pause(SETTLE_MS); // It is in line now.
+    assert.ok("reopen" in (await turn.commit()));
+    turn.run.poke();
+    await turn.hearsNothing();
+    await turn.start(FIRST);
+    const answer = await turn.answer(FIRST);
+    await turn.hears(answer);
+  }),
+
+  journalLaw("H6 a recorded cancel is not handed out again", async (turn, stage) => {
+    await turn.start(FIRST);
+    await turn.cancels();
+    turn.run.poke();
+    const cancelled = await turn.next();
+    await turn.start(SECOND);
+    const resumed = await stage.resume(turn);
+    await resumed.start(FIRST);
+    await resumed.hears(cancelled);
+    resumed.run.poke();
+    await resumed.hearsNothing();
+  }),
+
+  law("H7 inputs are not pushed: they wait for the turn to ask", async (turn, stage) => {
+    const { sessionId } = turn.lease;
+    await turn.start(ASK);
+    const receipt = await stage.store.accept(stage.input(sessionId, "boundary"), ann, opening, 100);
+    assert.equal(receipt.kind, "queued");
+    turn.run.poke();
+    await turn.hearsNothing(SECOND_MS);
+    assert.equal((await stage.store.inputs.list(sessionId)).length, 1);
+  }),
+
+  law(
+    "H8 a lost lease makes `next` reject, though nothing finishes; signals abort and it is traced",
+    async (turn, stage) => {
+      await turn.start(ASK, GATE);
+      await stage.takeOver(turn);
+      await assert.rejects(turn.hearsWithinASecond(), failsWith("lease.lost"));
+      assert.deepEqual([turn.isAborted(ASK), turn.isAborted(GATE)], [true, true]);
+      assert.equal(turn.traced.length, 1);
+      await assert.rejects(turn.next(), failsWith("lease.lost"));
+    },
+  ),
+
+  law("H8 a lost lease makes `next` reject, whatever is in line", async (turn, stage) => {
+    await turn.start(FIRST);
+    await turn.answer(FIRST);
+    await turn.cancels();
+    turn.run.poke();
+    await pause(SETTLE_MS);
+    await stage.takeOver(turn);
+    turn.run.poke();
+    await pause(SETTLE_MS);
+    await assert.rejects(turn.next(), failsWith("lease.lost"));
+  }),
+
+  law("H8 a wait that begins on a lost lease makes `next` reject", async (turn, stage) => {
+    await stage.takeOver(turn);
+    await turn.start(wait(stage.world.now() + 200));
+    await assert.rejects(turn.next(), failsWith("lease.lost"));
+  }),
+
+  law("H8 once a lease is lost nothing starts and nothing is written", async (turn, stage) => {
+    await turn.start(FIRST, wait(stage.world.now() + 200), sleep(stage.world.now() + 200));
+    const lease = await stage.takeOver(turn);
+    turn.run.poke();
+    await assert.rejects(turn.next(), failsWith("lease.lost"));
+    turn.writes.length = 0;
+    await turn.answer(FIRST);
+    await turn.start(SECOND, wait(stage.world.now() + 100, OTHER_KEY));
+    turn.run.poke();
+    await stage.world.advance(500);
+    await assert.rejects(turn.commit(), failsWith("lease.lost"));
+    await turn.run.leave();
+    assert.deepEqual(turn.writes, []);
+    assert.deepEqual(turn.performed, [FIRST.name]);
+    assert.equal(await turn.isCommitted(), false);
+    await stage.store.renew(lease, stage.world.now());
+  }),
+
+  law("H8 a commit on a lost lease rejects, and keeps nothing", async (turn, stage) => {
+    await turn.start(ASK);
+    await stage.takeOver(turn);
+    await assert.rejects(turn.commit(), failsWith("lease.lost"));
+    assert.equal(await turn.isCommitted(), false);
+    await assert.rejects(turn.hearsWithinASecond(), failsWith("lease.lost"));
+    assert.equal(turn.isAborted(ASK), true);
+  }),
+
+  // ── What effects do ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  law("H9 an effect that throws or rejects is a failed event, and the turn goes on", async (turn) => {
+    const boom = async (): Promise<never> => {
+      throw new Error("boom");
+    };
+    const failures: readonly (readonly [Effect, () => Awaitable<Answer>, string])[] = [
+      [PREPARE, thrower(new Error("boom")), "boom"],
+      [FIRST, thrower("only words"), "only words"],
+      [SECOND, boom, "boom"],
+      [ASK, () => Promise.reject(undefined), ""],
+    ];
+    for (const [effect, play, words] of failures) {
+      turn.plays(effect, play);
+      await turn.start(effect);
+      const event = await turn.next();
+      assert.ok(event.kind === "failed" && event.effect === effect.name, `${event.kind} came.`);
+      assert.equal(event.error.class, "runtime");
+      assert.ok(event.error.message.includes(words));
+    }
+    await turn.start(THIRD);
+    const answer = await turn.answer(THIRD);
+    await turn.hears(answer);
+  }),
+
+  law("H9 a failed event keeps the code of the error that was thrown", async (turn) => {
+    turn.plays(ASK, thrower(new RuntimeError("service.unavailable", { service: "jobs", plugin: "a/b" })));
+    await turn.start(ASK);
+    const event = await turn.next();
+    assert.ok(event.kind === "failed" && event.error.code === "service.unavailable");
+  }),
+
+  law("H10 answers given at once come in the order of their effects, before any that is waited for", async (turn) => {
+    const later = turn.says(GATE);
+    turn.plays(GATE, async () => later);
+    for (const effect of [PREPARE, SETTLE]) turn.plays(effect, () => turn.says(effect));
+    await turn.start(GATE, PREPARE, SETTLE);
+    const kinds = [await turn.next(), await turn.next(), await turn.next()].map((event) => event.kind);
+    assert.deepEqual(kinds, ["prepared", "settled", "gated"]);
+  }),
+
+  // ── Sleeps and waits ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  law("sleep: it answers when its time has come, and not before", async (turn, stage) => {
+    const until = stage.world.now() + 2_000;
+    await turn.start(sleep(until));
+    await stage.world.advance(1_000);
+    await turn.hearsNothing();
+    await stage.world.advance(1_000);
+    const event = await turn.next();
+    assert.ok(event.kind === "slept" && event.at >= until);
+    await stage.world.advance(1_000);
+    await turn.hearsNothing();
+  }),
+
+  law("sleep: one whose time has passed answers at once", async (turn, stage) => {
+    await turn.start(sleep(stage.world.now() - 1_000));
+    assert.equal((await turn.next()).kind, "slept");
+  }),
+
+  law("sleep: a dropped one is never heard", async (turn, stage) => {
+    const dropped = sleep(stage.world.now() + 200);
+    await turn.start(dropped, FIRST);
+    await turn.drop(dropped);
+    await stage.world.advance(500);
+    await turn.hearsNothing();
+  }),
+
+  law("wait: it is answered with the value, after a poke", async (turn, stage) => {
+    const first = wait(stage.world.now() + 5_000);
+    const second = wait(stage.world.now() + 5_000, OTHER_KEY);
+    await turn.start(first, second);
+    await turn.hearsNothing();
+    assert.equal(await stage.store.waits.resolve(OTHER_KEY, { kind: "value", value: 2 }), "accepted");
+    turn.run.poke();
+    await turn.hearsOf(second, { kind: "value", value: 2 });
+    assert.equal(await stage.store.waits.resolve(KEY, { kind: "value", value: { approved: true } }), "accepted");
+    turn.run.poke();
+    await turn.hearsOf(first, { kind: "value", value: { approved: true } });
+    turn.run.poke();
+    await turn.hearsNothing();
+  }),
+
+  law("wait: it is answered within a second, though nobody pokes", async (turn, stage) => {
+    await turn.start(wait(stage.world.now() + 5_000));
+    await stage.store.waits.resolve(KEY, { kind: "value", value: "yes" });
+    const event = await turn.hearsWithinASecond();
+    assert.ok(event.kind === "resolved" && event.answer.kind === "value");
+  }),
+
+  law("wait: it is answered by the clock when nobody does, and not before", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 2_000);
+    await turn.start(waiting);
+    await stage.world.advance(1_000);
+    await turn.hearsNothing();
+    await stage.world.advance(1_000);
+    await turn.hearsOf(waiting, { kind: "timeout" });
+    assert.equal(await stage.store.waits.resolve(KEY, { kind: "value", value: "late" }), "already-resolved");
+    turn.run.poke();
+    await turn.hearsNothing();
+  }),
+
+  law("wait: one whose time has passed is answered at once", async (turn, stage) => {
+    const waiting = wait(stage.world.now() - 1_000);
+    await turn.start(waiting);
+    await turn.hearsOf(waiting, { kind: "timeout" });
+  }),
+
+  law("wait: a value that came before the clock counts, though nobody has looked", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 200);
+    await turn.start(waiting);
+    await stage.store.waits.resolve(KEY, { kind: "value", value: "in time" });
+    await stage.world.advance(200);
+    await turn.hearsOf(waiting, { kind: "value", value: "in time" });
+    await stage.world.advance(500);
+    await turn.hearsNothing();
+  }),
+
+  law("wait: a revoked one is told so", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 5_000);
+    await turn.start(waiting);
+    await stage.store.waits.revoke(turn.opened.turnId);
+    turn.run.poke();
+    await turn.hearsOf(waiting, { kind: "revoked" });
+  }),
+
+  law("wait: a dropped one is never heard", async (turn, stage) => {
+    const [answered, unanswered] = [wait(stage.world.now() + 200), wait(stage.world.now() + 200, OTHER_KEY)];
+    await turn.start(answered, unanswered, FIRST);
+    await turn.drop(answered, unanswered);
+    await stage.store.waits.resolve(KEY, { kind: "value", value: "late" });
+    turn.run.poke();
+    await stage.world.advance(500);
+    await turn.hearsNothing();
+  }),
+
+  law("wait: the next worker hears an answer that came in between", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 5_000);
+    await turn.start(waiting);
+    await turn.run.leave();
+    await stage.store.waits.resolve(KEY, { kind: "value", value: "meanwhile" });
+    const resumed = await stage.resume(turn);
+    await resumed.start(waiting);
+    await resumed.hearsOf(waiting, { kind: "value", value: "meanwhile" });
+  }),
+
+  // ── Endings ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  law(
+    "grace: its start aborts what is open outward; what still answers is heard, until it is over",
+    async (turn, stage) => {
+      await turn.start(ASK, EXEC, FIRST, SECOND, SETTLE);
+      await turn.start(grace(stage.world.now() + 200));
+      assert.deepEqual(
+        [ASK, EXEC, FIRST, SECOND, SETTLE].map((effect) => turn.isAborted(effect)),
+        [true, true, true, true, false],
+      );
+      const answer = await turn.answer(FIRST, "Just in time.");
+      await turn.hears(answer);
+      await stage.world.advance(200);
+      const event = await turn.next();
+      assert.ok(event.kind === "slept" && event.effect === GRACE);
+    },
+  ),
+
+  law("leave: whoever waits is told, signals abort, and another worker may resume at once", async (turn, stage) => {
+    await turn.start(ASK);
+    const waiting = turn.next();
+    await pause(SETTLE_MS);
+    await Promise.all([assert.rejects(waiting), turn.run.leave()]);
+    assert.equal(turn.isAborted(ASK), true);
+    const { lease, journal } = await stage.find(turn);
+    assert.ok(lease.generation > turn.lease.generation);
+    assert.deepEqual(journal[0], turn.opened);
+    await turn.run.leave(); // Again is harmless.
+    await stage.store.renew(lease, stage.world.now());
+  }),
+
+  law(
+    "leave: after it nothing starts, nothing is written, and what still answers is dropped and traced",
+    async (turn, stage) => {
+      await turn.start(FIRST, SECOND, wait(stage.world.now() + 200));
+      await turn.answer(FIRST);
+      await turn.cancels();
+      turn.run.poke();
+      await pause(SETTLE_MS); // An answer and a cancel are in line now.
+      await turn.run.leave();
+      turn.writes.length = 0;
+      await assert.rejects(turn.next());
+      await turn.answer(SECOND);
+      assert.ok(turn.traced.length > 0);
+      await turn.start(THIRD, wait(stage.world.now() + 100, OTHER_KEY));
+      turn.run.poke();
+      await stage.world.advance(500);
+      await assert.rejects(turn.commit({ cancel: CANCEL.requestId }));
+      await assert.rejects(turn.next());
+      assert.deepEqual(turn.writes, []);
+      assert.deepEqual(turn.performed, [FIRST.name, SECOND.name]);
+      assert.equal(await turn.isCommitted(), false);
+    },
+  ),
+
+  law("end: a turn that is over leaves nobody asleep", async (turn, stage) => {
+    const other = await stage.begin("bob");
+    for (const [each, key] of [[turn, KEY] as const, [other, OTHER_KEY] as const]) {
+      const waiting = wait(stage.world.now() + 5_000, key);
+      await each.start(waiting, sleep(stage.world.now() + 5_000));
+      await stage.store.waits.resolve(key, { kind: "value", value: "yes" });
+      each.run.poke();
+      await each.hearsOf(waiting, { kind: "value", value: "yes" });
+    }
+    await turn.commit();
+    await other.run.leave();
+    await pause(SETTLE_MS);
+    assert.equal(stage.asleep, 0);
+  }),
+];
+
+function thrower(thrown: unknown): () => never {
+  return () => {
+    throw thrown;
+  };
 }

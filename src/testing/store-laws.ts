@@ -793,6 +793,7 @@ const commitLaws = [
     await store.commit(lease, turn);
     (turn.entries as Entry[]).push(...turn.entries);
     assert.deepEqual(await said(store), ["one"]);
+    await refused("fork.unknown", () => store.view(alice, { from: nodeId(lease.turnId, 1) }));
   }),
   law("what was loaded does not change with the next commit", async (store) => {
     await store.create(newSession(alice));
@@ -972,14 +973,15 @@ const claimLaws = [
   }),
   law("claims that the commit does not settle wait again, in their old order", async (store) => {
     const lease = await first(store);
+    await queue(store, "zero");
     for (const words of ["one", "two", "three"]) await queue(store, words, { place: "boundary" });
     await queue(store, "four");
     await claim(store, lease, BOUNDARY, 2);
     await claim(store, lease, asEffectName("r2.boundary"), 1);
     await queue(store, "five", { place: "boundary" });
     await commit(store, lease, { inputs: [inputId("two")] });
-    assert.deepEqual(await waiting(store), ["one", "three", "four", "five"]);
-    assert.deepEqual(await drain(store), ["one", "three", "four", "five"]);
+    assert.deepEqual(await waiting(store), ["zero", "one", "three", "four", "five"]);
+    assert.deepEqual(await drain(store), ["zero", "one", "three", "four", "five"]);
   }),
   law("a claim that was given back can be claimed, withdrawn and cancelled like any other", async (store) => {
     const lease = await first(store);
@@ -988,6 +990,7 @@ const claimLaws = [
     await commit(store, lease);
     const next = await take(store);
     assert.equal(next.turnId, turnId("one"));
+    assert.equal((await store.renew(next, NOW)).pending, 2);
     assert.equal(await store.inputs.withdraw(alice, inputId("two")), "withdrawn");
     assert.equal((await store.cancel(turnId("three"), stop("r1"))).kind, "requested");
     assert.deepEqual(await claim(store, next), ["three"]);
@@ -1143,6 +1146,8 @@ const noteLaws = [
     const taken = await take(store);
     assert.equal(await store.note(lease.turnId, CALL, "title"), 1);
     await commit(store, taken);
+    assert.equal(await store.note(lease.turnId, CALL, "title"), undefined);
+    assert.equal(await store.note(lease.turnId, CALL, "title", 2), 2);
     assert.equal(await store.note(lease.turnId, CALL, "title"), undefined);
   }),
   law("an effect is begun for the first time once", async (store) => {
@@ -1515,6 +1520,7 @@ const deleteLaws = [
     await store.fork(alice, newSession(bob));
     await store.delete(alice);
     assert.deepEqual(await said(store, bob), ["1a", "1b", "2a", "2b", "3a", "3b"]);
+    assert.deepEqual(await said(store, bob, node("one", 0)), ["1a"]);
   }),
 ];
 

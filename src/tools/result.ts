@@ -1,5 +1,5 @@
 import { describe, RuntimeError } from "../model/errors.ts";
-import { describeThrown, type Json, toJson } from "../model/json.ts";
+import { bytesOver, describeThrown, type Json, toJson } from "../model/json.ts";
 import type { Attachment } from "../model/message.ts";
 import { Attachable, ControlResult, type FailureClass, RetryableError, type ToolFailure, type ToolOutput } from "../model/tool.ts";
 
@@ -10,7 +10,7 @@ interface Keeper {
 
 /** What a tool returned, as a result: JSON, attachments, control, or why it cannot be used. */
 export function resultOf(name: string, returned: unknown, bytesMax: number, keeper: Keeper): ToolOutput {
-  if (typeof returned === "string") return within(name, { kind: "value", value: returned }, returned.length, bytesMax);
+  if (typeof returned === "string") return within(name, { kind: "value", value: returned }, returned, bytesMax);
   if (returned instanceof ControlResult) {
     const { control } = returned;
     if (control.kind === "fail") return { kind: "failure", failure: { class: "failed", code: control.code, message: control.message }, control };
@@ -21,7 +21,7 @@ export function resultOf(name: string, returned: unknown, bytesMax: number, keep
   if ("problem" in found) return unusable(name, `${found.path}: ${found.problem}`);
   const value = found.json;
   const output: ToolOutput = attachments.length === 0 ? { kind: "value", value } : { kind: "value", value, attachments };
-  return within(name, output, JSON.stringify(value).length, bytesMax);
+  return within(name, output, JSON.stringify(value), bytesMax);
 }
 
 /** An attachment anywhere near the top (itself, or in a list or object of results) is stored and leaves a reference. */
@@ -38,8 +38,10 @@ function withAttachments(value: unknown, found: Attachment[], keeper: Keeper, de
 }
 const holds = (item: unknown): boolean => typeof item === "object" && item !== null;
 
-const within = (name: string, output: ToolOutput, bytes: number, max: number): ToolOutput =>
-  bytes <= max ? output : failure("limit", "limit.bytes", describe("limit.bytes", { what: `The result of ${name}`, bytes, max }).message);
+function within(name: string, output: ToolOutput, json: string, max: number): ToolOutput {
+  const bytes = bytesOver(json, max);
+  return bytes === undefined ? output : failure("limit", "limit.bytes", describe("limit.bytes", { what: `The result of ${name}`, bytes, max }).message);
+}
 
 const unusable = (name: string, problem: string): ToolOutput => failure("internal", "tool.result", describe("tool.result", { name, problem }).message);
 

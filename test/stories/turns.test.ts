@@ -331,12 +331,6 @@ test("S3 a cancel after the answer changes nothing", async () => {
 });
 
 test("S3 a cancel at any instant either stops the turn or comes too late, and never both", async () => {
-  await using world = await open(
-    scripted(...Array.from({ length: 200 }, () => [both(says("A"), calls("search")), says("B")]).flat()),
-    {
-      tools: [search],
-    },
-  );
   const kinds = new Set<string>();
   for (let instant = 0; instant < 90; instant++) {
     await using world = await open(scripted(both(says("A"), calls("search")), says("B")), { tools: [search] });
@@ -354,7 +348,6 @@ test("S3 a cancel at any instant either stops the turn or comes too late, and ne
     );
   }
   expect([...kinds].sort()).toEqual(["already-completed, answered", "requested, stopped"]);
-  expect(world.session.id).toBeDefined();
 });
 
 test("S3 a turn whose signal has already aborted is cancelled", async () => {
@@ -658,7 +651,7 @@ test("S4 what was sent too late for a cancelled turn is the next turn", async ()
   expect((await world.session.read()).messages.map(wordsOf)).toEqual(["First.", "So ", "Second.", "Two."]);
 });
 
-test("S4 whenever inputs are sent, each is in the conversation once and in order, and none is left", async () => {
+test("S4 whenever inputs are sent, each is in the conversation once, in the order of its kind, and none is left", async () => {
   const plan = fc.array(fc.tuple(fc.nat(60), fc.boolean()), { minLength: 1, maxLength: 5 });
   const kept = fc.asyncProperty(plan, async (sends) => {
     await using world = await open(echo());
@@ -674,6 +667,10 @@ test("S4 whenever inputs are sent, each is in the conversation once and in order
     expect(said).toHaveLength(sends.length + 2);
     expect([...said].sort()).toEqual([...["0", ...sends.map((_, index) => `${index + 1}`), "last"]].sort());
     expect(said.at(-1)).toBe("last");
+    for (const kind of [true, false]) {
+      const sent = sends.flatMap(([, isNext], index) => (isNext === kind ? [`${index + 1}`] : []));
+      expect(said.filter((words) => sent.includes(words))).toEqual(sent);
+    }
   });
   await fc.assert(kept, { numRuns: 60 });
 });

@@ -16,6 +16,7 @@ import { begin, step } from "../../src/turn/step.ts";
 import { answerTo, Dice, opening, type Said } from "./play.ts";
 
 const PLAIN = new Dice(new Uint8Array());
+const STORY_ENDS = 2_000;
 
 /** One turn, told event by event. What a story does not care about is answered plainly by `until` and `end`. */
 export class Telling {
@@ -96,6 +97,7 @@ export class Telling {
   private answerOldest(): void {
     const [effect] = this.state.open;
     if (effect === undefined) throw new Error(`Nothing is open in ${this.state.phase.kind}.`);
+    if (this.at > STORY_ENDS) throw new Error(`The turn does not end: ${this.open.join(", ")}`);
     this.answer(effect.name, answerTo(effect, PLAIN, this.driver, this.at));
   }
 }

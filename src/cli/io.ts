@@ -1,0 +1,37 @@
+import type { EventEmitter } from "node:events";
+import type { Readable, Writable } from "node:stream";
+
+export type Input = Readable & { readonly isTTY?: boolean };
+export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+/** What the program touches of its process. */
+export interface Io {
+  readonly stdin: Input;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: { readonly [name: string]: string | undefined };
+  readonly version: string;
+  /** `interrupt`: Ctrl-C, as a signal or as a key. Whoever listens answers for it; without a listener the program ends. */
+  readonly interrupts: EventEmitter<{ interrupt: [] }>;
+}
+
+export interface Settings {
+  readonly model?: string | undefined;
+  readonly session?: string | undefined;
+  readonly verbose: boolean;
+  readonly json: boolean;
+}
+
+export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+
+export const isInteractive = ({ stdin, stdout }: Io): boolean => stdin.isTTY === true && stdout.isTTY === true;
+
+/** The command was not meant like this: exit code 2. */
+export class UsageError extends Error {
+  readonly hint: string;
+  constructor(message: string, hint: string) {
+    super(message);
+    this.name = "UsageError";
+    this.hint = hint;
+  }
+}

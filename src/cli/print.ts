@@ -1,0 +1,175 @@
+import { inspect, styleText } from "node:util";
+import { RuntimeError, type SessionEvent, type TurnOutcome, type TurnResult, type Usage } from "../index.ts";
+import { type Io, type Output, UsageError } from "./io.ts";
+
+/** Shows one turn. */
+export interface Printer {
+  event(event: SessionEvent): void;
+  ended(result: TurnResult): void;
+  /** The turn has no result: its input was refused, or the turn was lost. */
+  refused(error: unknown): void;
+  note(words: string): void;
+}
+
+type Style = "dim" | "bold" | "red" | "yellow" | "cyan";
+export type Paint = (style: Style, words: string) => string;
+
+export function painter({ stdout, env }: Pick<Io, "stdout" | "env">): Paint {
+  const isColoured = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
+  return (style, words) => (isColoured ? styleText(style, words, { validateStream: false }) : words);
+}
+
+/** For a terminal: everything as it comes. */
+export function livePrinter(io: Io): Printer {
+  const { stdout } = io;
+  const paint = painter(io);
+  const startedAt = performance.now();
+  let isLineStart = true;
+  let isAnswering = false;
+  /** The call whose line still waits for its end. */
+  let openCall: string | undefined;
+  let calls = 0;
+
+  const write = (words: string, style?: Style): void => {
+    if (words === "") return;
+    stdout.write(style === undefined ? words : paint(style, words));
+    isLineStart = words.endsWith("\n");
+  };
+  const newLine = (): void => {
+    if (!isLineStart) write("\n");
+    openCall = undefined;
+    isAnswering = false;
+  };
+  const line = (words: string, style?: Style): void => {
+    newLine();
+    write(words, style);
+    write("\n");
+  };
+  const stream = (delta: string, style?: Style): void => {
+    if (!isAnswering) newLine();
+    isAnswering = true;
+    write(printable(delta), style);
+  };
+
+  return {
+    event(event) {
+      switch (event.kind) {
+        case "text":
+          stream(event.delta);
+          break;
+        case "reasoning":
+          stream(event.delta, "dim");
+          break;
+        case "retracted":
+          line("… broken off: what was just said does not count, the model is asked again.", "yellow");
+          break;
+        case "toolStarted":
+          newLine();
+          write(`  ${event.call.name} ${short(event.call.input)}`, "cyan");
+          openCall = event.call.id;
+          calls++;
+          break;
+        case "toolEnded": {
+          const end = `${event.status}, ${event.ms} ms`;
+          if (openCall === event.callId) write(` → ${end}\n`, "cyan");
+          else line(`  ${event.name} → ${end}`, "cyan");
+          openCall = undefined;
+          break;
+        }
+        case "waiting":
+          line(`  waiting: ${printable(event.reason)}`, "yellow");
+          break;
+        case "plugin":
+        case "committed":
+          break;
+      }
+    },
+    ended({ outcome, usage }) {
+      const problem = problemOf(outcome);
+      if (problem !== undefined) line(printable(problem), outcome.kind === "failed" ? "red" : "yellow");
+      if (outcome.kind === "finished") line(printable(wordsOf(outcome)));
+      const facts = [outcome.kind, tokens(usage), counted(calls, "tool call"), ms(performance.now() - startedAt)];
+      line(facts.join(" · "), "dim");
+    },
+    refused: (error) => line(printable(explain(error, io.env)), "red"),
+    note: (words) => line(words, "dim"),
+  };
+}
+
+/** For pipes: the answer when it is final, and on stderr what went wrong; with `verbose` also how it came about. */
+export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose: boolean): Printer {
+  const tell = (output: Output, words: string): void => void output.write(`${words}\n`);
+  const aside = (words: string): void => (verbose ? tell(io.stderr, words) : undefined);
+  return {
+    event(event) {
+      if (event.kind === "toolStarted") aside(`${event.call.name} ${short(event.call.input)}`);
+      if (event.kind === "toolEnded") aside(`${event.name} → ${event.status}, ${event.ms} ms`);
+      if (event.kind === "retracted") aside("The reply broke off; the model is asked again.");
+      if (event.kind === "waiting") aside(`waiting: ${event.reason}`);
+    },
+    ended({ outcome, usage }) {
+      const problem = problemOf(outcome);
+      if (problem === undefined) tell(io.stdout, wordsOf(outcome));
+      else tell(io.stderr, `bowline: ${oneLine(problem)}`);
+      aside(`${outcome.kind} · ${tokens(usage)}`);
+    },
+    refused: (error) => tell(io.stderr, explain(error, io.env)),
+    note: aside,
+  };
+}
+
+/** For programs: every event is a line of JSON, and so is the result. */
+export function jsonPrinter(io: Pick<Io, "stdout" | "stderr" | "env">): Printer {
+  const print = (value: object): void => void io.stdout.write(`${JSON.stringify(value)}\n`);
+  return {
+    event: print,
+    ended: (result) => print({ kind: "result", ...result }),
+    refused(error) {
+      const { code, hint } = error instanceof RuntimeError ? error : { code: undefined, hint: undefined };
+      print({ kind: "error", code, message: messageOf(error), hint });
+      io.stderr.write(`${explain(error, io.env)}\n`);
+    },
+    note: () => {},
+  };
+}
+
+export const isGood = ({ outcome }: TurnResult): boolean => problemOf(outcome) === undefined;
+
+function problemOf(outcome: TurnOutcome): string | undefined {
+  if (outcome.kind === "stopped") return `The turn was stopped (${outcome.code}): ${outcome.reason}`;
+  if (outcome.kind === "failed") return `The turn failed (${outcome.code}): ${outcome.reason}`;
+  return undefined;
+}
+
+function wordsOf(outcome: TurnOutcome): string {
+  if (outcome.kind !== "finished") return outcome.text;
+  return typeof outcome.value === "string" ? outcome.value : JSON.stringify(outcome.value);
+}
+
+/** An error as one line that can be acted on; with BOWLINE_DEBUG its stack follows. */
+export function explain(error: unknown, env: Io["env"]): string {
+  const hint = error instanceof RuntimeError || error instanceof UsageError ? ` ${error.hint}` : "";
+  const line = `bowline: ${oneLine(messageOf(error) + hint)}`;
+  return env.BOWLINE_DEBUG === "1" ? `${line}\n${inspect(error)}` : line;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message || error.name : String(error));
+const oneLine = (words: string): string => words.replace(/\s+/g, " ").trim();
+
+export function tokens({ input, cacheRead, cacheWrite, output, reasoning, unknownCalls }: Usage): string {
+  const uncounted = unknownCalls === 0 ? "" : ` (and ${counted(unknownCalls, "call")} not counted)`;
+  return `${input + cacheRead + cacheWrite} tokens in, ${output + reasoning} out${uncounted}`;
+}
+
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+const ms = (duration: number): string =>
+  duration < 1_000 ? `${Math.round(duration)} ms` : `${(duration / 1_000).toFixed(1)} s`;
+
+const SHOWN_MAX = 80;
+function short(input: unknown): string {
+  const json = printable(JSON.stringify(input));
+  return json.length > SHOWN_MAX ? `${json.slice(0, SHOWN_MAX)}…` : json;
+}
+
+/** Nothing a model or a tool says may move the cursor or colour the screen. */
+const printable = (words: string): string => words.replace(/(?![\n\t])\p{Cc}/gu, "");

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "vitest";
+import { hasCode } from "../model/errors.ts";
+import { isThenable } from "../model/json.ts";
+import { memory } from "../stores/memory.ts";
+import type { Store } from "../stores/store.ts";
+import { hostLaws } from "../testing/host-laws.ts";
+import type { Effect } from "../turn/effect.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import type { EffectHost, TurnRun } from "./host.ts";
+import { inline } from "./inline.ts";
+
+describe.concurrent("inline", () => {
+  for (const { law, needs, check } of hostLaws) {
+    if (needs !== undefined) continue; // It keeps no journal.
+    test(`D5 inline: ${law}`, () => check({ host: inline, store: memory }));
+    test(`D5 inline, on a store that takes its time: ${law}`, () =>
+      check({ host: inline, store: () => later(memory()) }));
+  }
+});
+
+/** Every answer of the store is a promise, kept in the order of the calls. */
+function later<T extends object>(target: T): T {
+  return new Proxy(target, {
+    get(_, key) {
+      const value: unknown = Reflect.get(target, key);
+      if (typeof value === "object" && value !== null) return later(value);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) =>
+        new Promise((resolve) => setImmediate(resolve)).then(() => value.apply(target, args));
+    },
+  });
+}
+
+describe.concurrent("the laws", () => {
+  for (const { law, check } of hostLaws) {
+    test(`D5 a host that keeps a journal: ${law}`, () => check({ host: recording, store: () => later(memory()) }));
+  }
+});
+
+/** No real one: the least that makes the journal's own laws hold, so that they are known to be laws one can keep. */
+function recording(): EffectHost {
+  const host = inline();
+  return {
+    kind: "recording",
+    async open(turn, perform, context) {
+      const opened = turn.journal.slice(0, 1);
+      const run = await host.open({ ...turn, journal: opened }, perform, context);
+      return new RecordingRun(run, turn.journal, (seq, events) =>
+        context.store.append(turn.lease, seq, events, context.world.now()),
+      );
+    },
+  };
+}
+
+class RecordingRun implements TurnRun {
+  readonly #run: TurnRun;
+  readonly #append: (seq: number, events: readonly TurnEvent[]) => unknown;
+  readonly #recorded: TurnEvent[];
+  #seq: number;
+  #unwritten: TurnEvent[] = [];
+  #held: readonly Effect[] = [];
+  #writing: Promise<unknown> = Promise.resolve();
+  #isCancelled: boolean;
+
+  constructor(
+    run: TurnRun,
+    journal: readonly TurnEvent[],
+    append: (seq: number, events: readonly TurnEvent[]) => unknown,
+  ) {
+    this.#run = run;
+    this.#append = append;
+    this.#recorded = journal.slice(1);
+    this.#seq = journal.length;
+    this.#isCancelled = journal.some((event) => event.kind === "cancelled");
+    if (journal.length > 1) this.#recorded.push(this.#keep({ kind: "resumed", at: 0, step: 1, generation: 2 }));
+  }
+
+  #keep(event: TurnEvent): TurnEvent {
+    this.#unwritten.push(event);
+    return event;
+  }
+
+  /** While the past is told, effects are only remembered: a later event of it may answer or drop them. */
+  start(effects: readonly Effect[], dropped: readonly string[]): void {
+    this.#held = [...this.#held, ...effects].filter(({ name }) => !dropped.includes(name));
+    this.#run.start([], dropped as Parameters<TurnRun["start"]>[1]);
+    if (this.#recorded.length === 0) this.#release();
+  }
+
+  #release(): void {
+    const [effects, events, seq] = [this.#held, this.#unwritten, this.#seq];
+    [this.#held, this.#unwritten, this.#seq] = [[], [], seq + events.length];
+    this.#writing = this.#writing.then(() => events.length > 0 && this.#append(seq, events));
+    this.#writing.then(
+      () => this.#run.start(effects, []),
+      () => this.#run.poke(), // It will find that the lease is lost.
+    );
+  }
+
+  async next(): Promise<TurnEvent> {
+    const recorded = this.#recorded.shift();
+    if (recorded !== undefined) {
+      this.#held = this.#held.filter(({ name }) => !("effect" in recorded) || recorded.effect !== name);
+      return recorded;
+    }
+    if (this.#held.length > 0) this.#release();
+    const event = await this.#run.next();
+    if (event.kind !== "cancelled") return this.#keep(event);
+    if (this.#isCancelled) return this.next();
+    this.#isCancelled = true;
+    return this.#keep(event);
+  }
+
+  commit(...args: Parameters<TurnRun["commit"]>): ReturnType<TurnRun["commit"]> {
+    return this.#run.commit(...args);
+  }
+
+  poke(): void {
+    this.#run.poke();
+  }
+
+  leave(): ReturnType<TurnRun["leave"]> {
+    return this.#run.leave();
+  }
+}
+
+test("D5 no host law is written twice", () => {
+  const titles = hostLaws.map(({ law }) => law);
+  expect(titles.filter((title, index) => titles.indexOf(title) !== index)).toEqual([]);
+});

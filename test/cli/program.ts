@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { onTestFinished } from "vitest";
+
+const MAIN = ["--disable-warning=ExperimentalWarning", "src/cli/main.ts"];
+
+export interface Program {
+  readonly child: ChildProcess;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** Resolves when what was written so far matches. */
+  until(pattern: RegExp): Promise<void>;
+  send(keys: string): void;
+  /** The exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>;
+}
+
+export interface Start {
+  readonly env?: { readonly [name: string]: string };
+  /** All of stdin; without it stdin stays open. */
+  readonly input?: string;
+  /** In a pseudo-terminal. */
+  readonly terminal?: boolean;
+}
+
+export const hasTerminal = spawnSync("script", ["--version"]).status === 0;
+
+/** The real program in a process of its own, with no model or key of the machine it runs on. */
+export function start(args: readonly string[], { env = {}, input, terminal = false }: Start = {}): Program {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^BOWLINE_|_API_KEY$|_AUTH_TOKEN$|^NO_COLOR$/.test(name),
+  );
+  const words = [...MAIN, ...args];
+  const [file, parts] = terminal
+    ? ["script", ["-qec", [process.execPath, ...words].map((word) => `'${word}'`).join(" "), "/dev/null"]]
+    : [process.execPath, words];
+  const child = spawn(file as string, parts as string[], {
+    env: { ...Object.fromEntries(kept), TERM: "xterm", ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const written = { stdout: "", stderr: "" };
+  const checks = new Set<() => void>();
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name]?.setEncoding("utf8").on("data", (words: string) => {
+      written[name] += words;
+      for (const check of checks) check();
+    });
+  }
+  child.stdin?.on("error", () => {}); // It may leave before it has read all.
+  if (input !== undefined) child.stdin?.end(input);
+  const ended = new Promise<number | string>((resolve) => {
+    child.on("close", (code, signal) => resolve(code ?? signal ?? "nothing"));
+  });
+  return {
+    child,
+    stdout: () => written.stdout,
+    stderr: () => written.stderr,
+    ended,
+    send: (keys) => void child.stdin?.write(keys),
+    until: (pattern) =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          if (!pattern.test(written.stdout) && !pattern.test(written.stderr)) return;
+          checks.delete(check);
+          resolve();
+        };
+        checks.add(check);
+        check();
+        ended.then(() => reject(new Error(`It ended without ${pattern}:\n${written.stdout}\n${written.stderr}`)));
+      }),
+  };
+}
+
+/** Runs it to its end. */
+export async function bowline(args: readonly string[], how: Start = {}) {
+  const program = start(args, { input: "", ...how });
+  const code = await program.ended;
+  return { code, stdout: program.stdout(), stderr: program.stderr() };
+}

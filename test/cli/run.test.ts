@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import type { SessionEvent, TurnResult } from "../../src/index.ts";
+import { bowline } from "./program.ts";
+
+test("E6 run answers once", async () => {
+  expect(await bowline(["run", "What is 21*2?"])).toEqual({ code: 0, stdout: "21*2 = 42.\n", stderr: "" });
+});
+
+test("E6 run reads its text from stdin when it is -", async () => {
+  const input = "What is 2+2\nand what is 3*3?\n";
+  expect(await bowline(["run", "-"], { input })).toEqual({ code: 0, stdout: "2+2 = 4. 3*3 = 9.\n", stderr: "" });
+});
+
+test("E6 run --json gives every event as a line, and the result last", async () => {
+  const { code, stdout } = await bowline(["run", "--json", "--session", "sums", "What is 21*2?"]);
+  expect(code).toBe(0);
+  const lines = stdout.trimEnd().split("\n");
+  const events = lines.slice(0, -1).map((line) => JSON.parse(line) as SessionEvent);
+  const result = JSON.parse(lines.at(-1)!) as { kind: "result" } & TurnResult;
+  expect(result).toMatchObject({ kind: "result", outcome: { kind: "answered", text: "21*2 = 42." } });
+  expect(new Set(events.map(({ sessionId }) => sessionId))).toEqual(new Set(["sums"]));
+  const ended = events.find((event) => event.kind === "toolEnded");
+  expect(ended).toMatchObject({ name: "calculator", status: "ok", output: { kind: "value", value: 42 } });
+  const streamed = events.flatMap((event) => (event.kind === "text" ? [event.delta] : []));
+  expect(streamed.length).toBeGreaterThan(1);
+  expect(streamed.join("")).toBe("21*2 = 42.");
+  expect(events.at(-1)?.kind).toBe("committed");
+});
+
+test("E6 --version and --help tell and end well", async () => {
+  expect(await bowline(["--version"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+  expect(await bowline(["--help"])).toMatchObject({ code: 0, stdout: expect.stringContaining("bowline run") });
+});
+
+test.each([
+  [["--colour"], "There is no option --colour."],
+  [["run", "-5 + 3"], "Text that begins with - goes after --."],
+  [["--model"], "argument missing"],
+  [["--verbose=yes"], "--verbose"],
+  [["dance"], 'There is no command "dance".'],
+  [["chat", "hello"], "chat takes no text."],
+  [["chat", "--json"], "--json belongs to run."],
+  [["run"], "There is nothing to run."],
+  [["run", "-"], "There is nothing to run."],
+  [["run", "--model", "nonsense", "hello"], '"nonsense" is not the name of a model.'],
+])("E6 wrong usage is one line and exit 2: %j", async (args, says) => {
+  const { code, stdout, stderr } = await bowline(args);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toMatch(/^bowline: .+\n$/);
+  expect(stderr).toContain(says);
+});
+
+test.each([
+  ["nobody-has-this/model", "npm install @ai-sdk/nobody-has-this"],
+  ["anthropic/claude-sonnet-4-5", "set ANTHROPIC_API_KEY"],
+  ["openai-compatible/any", "BOWLINE_BASE_URL is not set"],
+])("E1 what %s lacks is one line that says what to do", async (BOWLINE_MODEL, says) => {
+  const { code, stdout, stderr } = await bowline([], { env: { BOWLINE_MODEL }, input: "hello\n" });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toMatch(/^bowline: .+\n$/);
+  expect(stderr).toContain(says);
+});
+
+test("E6 a refused input is a line on stderr, and of JSON", async () => {
+  const huge = "a".repeat(20_000_000);
+  const { code, stdout, stderr } = await bowline(["run", "--json", "-"], { input: huge });
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({ kind: "error", code: "limit.bytes" });
+  expect(stderr).toMatch(/^bowline: The input has .+\n$/);
+});
+
+test("E6 a stack is shown only to whoever debugs", async () => {
+  const { stderr } = await bowline(["run", "hello"], {
+    env: { BOWLINE_MODEL: "nobody-has-this/m", BOWLINE_DEBUG: "1" },
+  });
+  expect(stderr).toMatch(/\n\s+at /);
+});
