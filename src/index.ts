@@ -13,35 +13,54 @@ export function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
 }
 
+export type { EffectHost } from "./hosts/host.ts";
+export {
+  abort,
+  abortTurn,
+  ask,
+  deny,
+  emitEvent,
+  emitTrace,
+  enqueueMessages,
+  replaceArgs,
+  replaceResult,
+  shortCircuit,
+} from "./kernel/directive.ts";
+export { HOOKS, type HookName } from "./kernel/hooks.ts";
+// Plugins
+export { definePlugin, type Plugin } from "./kernel/plugin.ts";
+export type { PromptPart } from "./kernel/prompt.ts";
+export type { SessionConfig } from "./model/config.ts";
+export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
+export type { SessionEvent } from "./model/event.ts";
+export type { Json } from "./model/json.ts";
+export { DEFAULT_LIMITS, type Limits } from "./model/limits.ts";
+export type { Message, Part } from "./model/message.ts";
+export type { Failed, Stopped, TurnOutcome } from "./model/outcome.ts";
+export { type ModelPart, type ModelRequest, ProviderFailure } from "./model/request.ts";
+export { described, type Schema, type ToolSchema } from "./model/schema.ts";
+export {
+  attach,
+  fail,
+  finish,
+  retryable,
+  switchFrame,
+  type Tool,
+  type ToolCall,
+  type ToolContext,
+  type ToolOutput,
+  type ToolSpec,
+} from "./model/tool.ts";
+export type { Usage } from "./model/usage.ts";
+export type { LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
+export type { Input } from "./runtime/accept.ts";
 // The handles
 export type { Runtime, RuntimeOptions, SessionSummary } from "./runtime/runtime.ts";
 export type { Session, SessionView, TurnOptions } from "./runtime/session.ts";
 export type { Turn, TurnResult } from "./runtime/turn.ts";
-export type { Input } from "./runtime/accept.ts";
-export type { SessionEvent } from "./model/event.ts";
-export type { Failed, Stopped, TurnOutcome } from "./model/outcome.ts";
-export type { Message, Part } from "./model/message.ts";
-export type { Usage } from "./model/usage.ts";
-export { DEFAULT_LIMITS, type Limits } from "./model/limits.ts";
-export type { SessionConfig } from "./model/config.ts";
-export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
-
+// Contracts of what can be exchanged
+export type { Store } from "./stores/store.ts";
 // Tools
 export { defineTool } from "./tools/define.ts";
 export { jsonSchema } from "./tools/validator.ts";
-export { described, type Schema, type ToolSchema } from "./model/schema.ts";
-export { attach, fail, finish, retryable, switchFrame, type Tool, type ToolCall, type ToolContext, type ToolOutput, type ToolSpec } from "./model/tool.ts";
-export type { Json } from "./model/json.ts";
-
-// Plugins
-export { definePlugin, type Plugin } from "./kernel/plugin.ts";
-export { abort, abortTurn, ask, deny, emitEvent, emitTrace, enqueueMessages, replaceArgs, replaceResult, shortCircuit } from "./kernel/directive.ts";
-export { HOOKS, type HookName } from "./kernel/hooks.ts";
-export type { PromptPart } from "./kernel/prompt.ts";
-
-// Contracts of what can be exchanged
-export type { Store } from "./stores/store.ts";
-export type { EffectHost } from "./hosts/host.ts";
-export type { LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
-export { type ModelPart, type ModelRequest, ProviderFailure } from "./model/request.ts";
 export type { TraceRecord, TraceSink } from "./trace/trace.ts";

@@ -1,4 +1,4 @@
-import { type Message, callsOf } from "../model/message.ts";
+import { callsOf, type Message } from "../model/message.ts";
 
 /**
  * I4: every tool call has exactly one result, in the tool message right after it and in call order. Provider ids are
@@ -6,11 +6,13 @@ import { type Message, callsOf } from "../model/message.ts";
  */
 export function pairingProblem(before: Message | undefined, message: Message): string | undefined {
   const calls = before?.role === "assistant" ? callsOf(before.parts) : [];
-  if (message.role !== "tool") return calls.length === 0 ? undefined : `${calls[0]?.name} has no result before ${message.id}`;
+  if (message.role !== "tool")
+    return calls.length === 0 ? undefined : `${calls[0]?.name} has no result before ${message.id}`;
   const results = message.parts.filter((part) => part.kind === "toolResult");
   if (results.length !== calls.length) return `${calls.length} calls have ${results.length} results in ${message.id}`;
   const odd = results.findIndex((result, index) => result.callId !== calls[index]?.callId);
   return odd < 0 ? undefined : `result ${odd} in ${message.id} belongs to another call`;
 }
 
-export const hasOpenCalls = (last: Message | undefined): boolean => last?.role === "assistant" && callsOf(last.parts).length > 0;
+export const hasOpenCalls = (last: Message | undefined): boolean =>
+  last?.role === "assistant" && callsOf(last.parts).length > 0;

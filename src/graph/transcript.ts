@@ -1,5 +1,5 @@
 import { RuntimeError } from "../model/errors.ts";
-import { nodeId, type NodeId } from "../model/ids.ts";
+import { type NodeId, nodeId } from "../model/ids.ts";
 import type { Message } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import { hasOpenCalls, pairingProblem } from "./pairing.ts";
@@ -44,7 +44,10 @@ export class Transcript {
   /** With these entries after it; a frame among them starts afresh. */
   grow(entries: readonly Entry[], from: number): Transcript {
     if (from >= entries.length) return this;
-    let items = this.#items.length === this.#length && this !== Transcript.empty ? this.#items : this.#items.slice(0, this.#length);
+    let items =
+      this.#items.length === this.#length && this !== Transcript.empty
+        ? this.#items
+        : this.#items.slice(0, this.#length);
     for (let index = from; index < entries.length; index++) {
       const entry = entries[index] as Entry;
       if (entry.kind === "frame") items = [];
@@ -63,7 +66,8 @@ export class Transcript {
   }
 }
 
-const unpaired = (problem: string): RuntimeError => new RuntimeError("store.corrupt", { item: "the conversation", problem });
+const unpaired = (problem: string): RuntimeError =>
+  new RuntimeError("store.corrupt", { item: "the conversation", problem });
 
 function checked(messages: Message[]): Message[] {
   for (let index = 0; index < messages.length; index++) {

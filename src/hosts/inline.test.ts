@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { hasCode } from "../model/errors.ts";
-import { isThenable } from "../model/json.ts";
+import { asInputId, asSessionId, asTurnId } from "../model/ids.ts";
+import { DEFAULT_LIMITS } from "../model/limits.ts";
+import { NO_USAGE } from "../model/usage.ts";
 import { memory } from "../stores/memory.ts";
-import type { Store } from "../stores/store.ts";
+import type { Lease, Receipt, Store } from "../stores/store.ts";
 import { hostLaws } from "../testing/host-laws.ts";
-import type { Effect } from "../turn/effect.ts";
+import { simulatedWorld } from "../testing/world.ts";
+import { type Effect, name } from "../turn/effect.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { EffectHost, TurnRun } from "./host.ts";
 import { inline } from "./inline.ts";
@@ -128,3 +130,36 @@ test("D5 no host law is written twice", () => {
   const titles = hostLaws.map(({ law }) => law);
   expect(titles.filter((title, index) => titles.indexOf(title) !== index)).toEqual([]);
 });
+
+test("D5 inline: what is answered at once is handed out without a promise, on a store that answers at once", () => {
+  const [world, store] = [simulatedWorld(), memory()];
+  const lease = openTurn(store, world.now());
+  const effect: Effect = { name: name("r1.prepare"), kind: "prepare", round: 1 };
+  const run = inline().open(
+    { lease, journal: store.journal(lease.turnId, 0) as readonly TurnEvent[] },
+    ({ name }) => ({ kind: "prepared", at: world.now(), effect: name }),
+    { store, world, trace: () => {} },
+  ) as TurnRun;
+  run.start([effect], []);
+  expect(run.next()).toEqual({ kind: "prepared", at: world.now(), effect: "r1.prepare" });
+  const { turnId } = lease;
+  const outcome = { kind: "finished", by: "model", value: 1 } as const;
+  const ended = { turnId, at: world.now(), outcome, entries: [], plugins: {}, usage: NO_USAGE, inputs: [] };
+  expect(run.commit(ended)).toMatchObject({ kind: "committed", revision: 1 });
+});
+
+function openTurn(store: Store, at: number): Lease {
+  const sessionId = asSessionId("alice");
+  const [id, turnId] = [asInputId("inp_1"), asTurnId("trn_1")];
+  const message = { role: "user", parts: [] } as const;
+  const config = { model: "house/model" };
+  const about = { step: 1, protocol: { id: "p", version: 1 }, host: "inline", plugins: [], limits: DEFAULT_LIMITS };
+  store.create({ id: sessionId, config, at });
+  const receipt = store.accept(
+    { id, sessionId, turnId, message, place: "turn", hash: "", at },
+    { id: "ann", process: "here" },
+    () => ({ kind: "opened", at, sessionId, turnId, inputId: id, input: message, config, ...about }),
+    1,
+  );
+  return (receipt as Extract<Receipt, { kind: "opened" }>).lease;
+}

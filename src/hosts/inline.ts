@@ -89,7 +89,12 @@ class InlineRun implements TurnRun {
 
   #failed(effect: Effect, error: unknown): Answer {
     const code = error instanceof RuntimeError ? error.code : "protocol.failed";
-    return { kind: "failed", at: this.#context.world.now(), effect: effect.name, error: { class: "runtime", code, message: describeThrown(error) } };
+    return {
+      kind: "failed",
+      at: this.#context.world.now(),
+      effect: effect.name,
+      error: { class: "runtime", code, message: describeThrown(error) },
+    };
   }
 
   /** The wait for the end of a grace or a backoff; a dropped one ends early and is not heard. */
@@ -116,7 +121,8 @@ class InlineRun implements TurnRun {
   }
 
   #abortOutward(): void {
-    for (const { effect, scope } of this.#open.values()) if (isOutward(effect) || effect.kind === "prepare" || effect.kind === "boundary") scope.abort();
+    for (const { effect, scope } of this.#open.values())
+      if (isOutward(effect) || effect.kind === "prepare" || effect.kind === "boundary") scope.abort();
   }
 
   #arrive(event: TurnEvent): void {
@@ -173,7 +179,11 @@ class InlineRun implements TurnRun {
     if (this.#isOver) return;
     try {
       const mail = this.#context.store.renew(this.#turn.lease, this.#context.world.now());
-      if (isThenable(mail)) mail.then((found) => this.#read(found), (error: unknown) => this.#lose(error));
+      if (isThenable(mail))
+        mail.then(
+          (found) => this.#read(found),
+          (error: unknown) => this.#lose(error),
+        );
       else this.#read(mail);
     } catch (error) {
       this.#lose(error);

@@ -1,7 +1,7 @@
 import { RuntimeError } from "../model/errors.ts";
 import type { Tool } from "../model/tool.ts";
-import { type HookName, HOOK_NAMES, HOOKS, type Order, type Owned, type RowData, type SlotName } from "./hooks.ts";
-import { type Installed, setUp, type SetupContext } from "./plugin.ts";
+import { HOOK_NAMES, HOOKS, type HookName, type Order, type Owned, type RowData, type SlotName } from "./hooks.ts";
+import { type Installed, type SetupContext, setUp } from "./plugin.ts";
 import { type Bound, HookRunner, ORDERS, type Probe } from "./run.ts";
 
 /** A session's plugins, composed: what runs, in which order, and what it adds. */
@@ -11,7 +11,12 @@ export interface Composition {
   readonly tools: readonly Owned<Tool>[];
 }
 
-const SLOT_HOOKS: ReadonlySet<string> = new Set<SlotName>(["protocolSession", "protocolDriver", "codeExecutor", "proseProjector"]);
+const SLOT_HOOKS: ReadonlySet<string> = new Set<SlotName>([
+  "protocolSession",
+  "protocolDriver",
+  "codeExecutor",
+  "proseProjector",
+]);
 const REQUIRED: readonly HookName[] = HOOK_NAMES.filter((hook) => (HOOKS[hook] as RowData).isRequired === true);
 const KNOWN: ReadonlySet<string> = new Set([...HOOK_NAMES, "tools"]);
 
@@ -49,13 +54,27 @@ function fill(slots: Map<HookName, Owned<unknown>>, hook: HookName, plugin: stri
   slots.set(hook, { plugin, value });
 }
 
-function place(placed: Map<HookName, { bound: Bound; order: Order }[]>, hook: HookName, plugin: Installed, part: unknown): void {
+function place(
+  placed: Map<HookName, { bound: Bound; order: Order }[]>,
+  hook: HookName,
+  plugin: Installed,
+  part: unknown,
+): void {
   const row: RowData = HOOKS[hook];
   const list = placed.get(hook) ?? [];
   for (const given of Array.isArray(part) ? part : [part]) {
-    const handler = (typeof given === "function" ? { run: given } : given) as { run?: unknown; order?: Order; deadlineMs?: number } | null;
-    if (typeof handler?.run !== "function") throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} is no function` });
-    if (handler.order !== undefined && !ORDERS.includes(handler.order)) throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `the order of ${hook} is not early, normal or late` });
+    const handler = (typeof given === "function" ? { run: given } : given) as {
+      run?: unknown;
+      order?: Order;
+      deadlineMs?: number;
+    } | null;
+    if (typeof handler?.run !== "function")
+      throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} is no function` });
+    if (handler.order !== undefined && !ORDERS.includes(handler.order))
+      throw new RuntimeError("plugin.invalid", {
+        plugin: plugin.id,
+        problem: `the order of ${hook} is not early, normal or late`,
+      });
     list.push({
       bound: { plugin, deadlineMs: handler.deadlineMs ?? row.deadlineMs, run: handler.run as Bound["run"] },
       order: handler.order ?? plugin.order,
@@ -68,5 +87,14 @@ function place(placed: Map<HookName, { bound: Bound; order: Order }[]>, hook: Ho
 }
 
 const EMPTY: ReadonlyMap<HookName, readonly Bound[]> = new Map();
-const sorted = (placed: ReadonlyMap<HookName, readonly { bound: Bound; order: Order }[]>): ReadonlyMap<HookName, readonly Bound[]> =>
-  placed.size === 0 ? EMPTY : new Map([...placed].map(([hook, list]) => [hook, ORDERS.flatMap((order) => list.filter((each) => each.order === order).map((each) => each.bound))]));
+const sorted = (
+  placed: ReadonlyMap<HookName, readonly { bound: Bound; order: Order }[]>,
+): ReadonlyMap<HookName, readonly Bound[]> =>
+  placed.size === 0
+    ? EMPTY
+    : new Map(
+        [...placed].map(([hook, list]) => [
+          hook,
+          ORDERS.flatMap((order) => list.filter((each) => each.order === order).map((each) => each.bound)),
+        ]),
+      );

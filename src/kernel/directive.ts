@@ -18,17 +18,31 @@ export type DirectiveKind = Directive["kind"];
 export type DirectiveOf<K extends DirectiveKind> = Extract<Directive, { readonly kind: K }>;
 
 /** Ends the turn: `stopped` by `plugin`, with this code and message. */
-export const abortTurn = (code: string, message: string): DirectiveOf<"abortTurn"> => ({ kind: "abortTurn", code, message });
+export const abortTurn = (code: string, message: string): DirectiveOf<"abortTurn"> => ({
+  kind: "abortTurn",
+  code,
+  message,
+});
 
 /** Puts messages into the conversation; a string is a user message. Only user and system messages may be put in. */
 export const enqueueMessages = (...messages: readonly (string | Draft)[]): DirectiveOf<"enqueueMessages"> => ({
   kind: "enqueueMessages",
-  messages: messages.map((message) => (typeof message === "string" ? { role: "user", parts: [{ kind: "text", text: message }] } : message)),
+  messages: messages.map((message) =>
+    typeof message === "string" ? { role: "user", parts: [{ kind: "text", text: message }] } : message,
+  ),
 });
 
 /** Shows readers of the session a `plugin` event. */
-export const emitEvent = (name: string, payload: Json = null): DirectiveOf<"emitEvent"> => ({ kind: "emitEvent", name, payload });
-export const emitTrace = (name: string, payload: Json = null): DirectiveOf<"emitTrace"> => ({ kind: "emitTrace", name, payload });
+export const emitEvent = (name: string, payload: Json = null): DirectiveOf<"emitEvent"> => ({
+  kind: "emitEvent",
+  name,
+  payload,
+});
+export const emitTrace = (name: string, payload: Json = null): DirectiveOf<"emitTrace"> => ({
+  kind: "emitTrace",
+  name,
+  payload,
+});
 
 /** At a tool seam: the round is settled and the turn stops. */
 export const abort = (code: string, message: string): DirectiveOf<"abort"> => ({ kind: "abort", code, message });
@@ -37,7 +51,11 @@ export const abort = (code: string, message: string): DirectiveOf<"abort"> => ({
 export const deny = (reason: string): DirectiveOf<"deny"> => ({ kind: "deny", reason });
 
 /** The call waits until somebody answers the wait with `{ approved, reason? }`; by default for seven days. */
-export const ask = (reason: string, options: { readonly waitMs?: number } = {}): DirectiveOf<"ask"> => ({ kind: "ask", reason, ...options });
+export const ask = (reason: string, options: { readonly waitMs?: number } = {}): DirectiveOf<"ask"> => ({
+  kind: "ask",
+  reason,
+  ...options,
+});
 
 /** The call is answered with this value and does not run. */
 export const shortCircuit = (value: Json): DirectiveOf<"shortCircuit"> => ({ kind: "shortCircuit", value });

@@ -1,12 +1,11 @@
-import type { Json } from "../model/json.ts";
-import type { Draft, Message, Part } from "../model/message.ts";
-import type { ModelRequest, Reply } from "../model/request.ts";
 import type { SessionConfig } from "../model/config.ts";
+import type { SessionId, TurnId } from "../model/ids.ts";
+import type { Awaitable, Json } from "../model/json.ts";
+import type { Draft, Message, Part } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
+import type { ModelRequest, Reply } from "../model/request.ts";
 import type { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
-import type { Awaitable } from "../model/json.ts";
-import type { SessionId, TurnId } from "../model/ids.ts";
 import type { DirectiveKind, DirectiveOf } from "./directive.ts";
 import type { PromptPart } from "./prompt.ts";
 import type { ServiceName, Services } from "./services.ts";
@@ -108,69 +107,173 @@ const READS = ["session", "catalog"] as const;
 /** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
 export const HOOKS = {
   context: hook<{ readonly context: TurnContext }, TurnContext>()({
-    family: "transform", fires: "at the start of a turn", onThrow: "fail-turn", deadlineMs: 30_000, state: "write", services: READS,
+    family: "transform",
+    fires: "at the start of a turn",
+    onThrow: "fail-turn",
+    deadlineMs: 30_000,
+    state: "write",
+    services: READS,
   }),
   compact: hook<{ readonly messages: readonly Message[] }, readonly Draft[]>()({
-    family: "first", fires: "when the conversation must be compacted", onThrow: "fail-compaction", deadlineMs: 300_000, state: "write", services: READS,
+    family: "first",
+    fires: "when the conversation must be compacted",
+    onThrow: "fail-compaction",
+    deadlineMs: 300_000,
+    state: "write",
+    services: READS,
   }),
   prompt: hook<object, PromptPart>()({
-    family: "collect", fires: "when the prompt is built", onThrow: "fail-turn", deadlineMs: 30_000, state: "read", services: READS,
+    family: "collect",
+    fires: "when the prompt is built",
+    onThrow: "fail-turn",
+    deadlineMs: 30_000,
+    state: "read",
+    services: READS,
   }),
   toolCatalog: hook<{ readonly tools: readonly ToolManifest[] }, CatalogEdit>()({
-    family: "collect", fires: "when the catalog is built", onThrow: "fail-build", deadlineMs: 1_000, state: "read", services: [], isSync: true,
+    family: "collect",
+    fires: "when the catalog is built",
+    onThrow: "fail-build",
+    deadlineMs: 1_000,
+    state: "read",
+    services: [],
+    isSync: true,
   }),
   beforeTurn: hook<{ readonly input: Message }>()({
-    family: "collect", fires: "after `context`, before the first model call", onThrow: "fail-turn", deadlineMs: 30_000, state: "write", services: READS,
+    family: "collect",
+    fires: "after `context`, before the first model call",
+    onThrow: "fail-turn",
+    deadlineMs: 30_000,
+    state: "write",
+    services: READS,
     directives: ["abortTurn", "enqueueMessages", ...EMIT],
   }),
   checkpoint: hook<{ readonly at: "after-work" | "before-completion" }>()({
-    family: "collect", fires: "when work is done, and before the turn completes", onThrow: "fail-turn", deadlineMs: 30_000, state: "write", services: READS,
+    family: "collect",
+    fires: "when work is done, and before the turn completes",
+    onThrow: "fail-turn",
+    deadlineMs: 30_000,
+    state: "write",
+    services: READS,
     directives: ["abortTurn", "enqueueMessages", ...EMIT],
   }),
   afterTurn: hook<{ readonly report: TurnReport }>()({
-    family: "collect", fires: "when the turn is assembled, before its commit", onThrow: "fail-turn", deadlineMs: 30_000, state: "write", services: READS,
+    family: "collect",
+    fires: "when the turn is assembled, before its commit",
+    onThrow: "fail-turn",
+    deadlineMs: 30_000,
+    state: "write",
+    services: READS,
     directives: ["enqueueMessages", ...EMIT],
   }),
   request: hook<{ readonly request: ModelRequest }, ModelRequest>()({
-    family: "transform", fires: "before each model call; the change is for this call only", onThrow: "fail-call", deadlineMs: 30_000, state: "read", services: READS,
+    family: "transform",
+    fires: "before each model call; the change is for this call only",
+    onThrow: "fail-call",
+    deadlineMs: 30_000,
+    state: "read",
+    services: READS,
   }),
   stream: hook<{ readonly chunk: Chunk }, ChunkAnswer>()({
-    family: "transform", fires: "for each delta of a reply", onThrow: "fail-call", deadlineMs: 5_000, state: "read", services: [],
+    family: "transform",
+    fires: "for each delta of a reply",
+    onThrow: "fail-call",
+    deadlineMs: 5_000,
+    state: "read",
+    services: [],
   }),
   response: hook<{ readonly reply: Reply }, ReplyAnswer>()({
-    family: "transform", fires: "for each whole reply, after it is recorded; at least once, so derive and do not count", onThrow: "retry", deadlineMs: 30_000, state: "read", services: READS,
+    family: "transform",
+    fires: "for each whole reply, after it is recorded; at least once, so derive and do not count",
+    onThrow: "retry",
+    deadlineMs: 30_000,
+    state: "read",
+    services: READS,
   }),
   streamFinished: hook<{ readonly reason: StreamEnd }>()({
-    family: "observe", fires: "when a stream ends, however it does", onThrow: "trace", deadlineMs: 5_000, state: "read", services: [], inOrder: true,
+    family: "observe",
+    fires: "when a stream ends, however it does",
+    onThrow: "trace",
+    deadlineMs: 5_000,
+    state: "read",
+    services: [],
+    inOrder: true,
   }),
   beforeToolCall: hook<{ readonly call: ToolCall }>()({
-    family: "gate", fires: "for each resolved call, before its final arguments are validated", onThrow: "deny", deadlineMs: 30_000, state: "write", services: READS,
+    family: "gate",
+    fires: "for each resolved call, before its final arguments are validated",
+    onThrow: "deny",
+    deadlineMs: 30_000,
+    state: "write",
+    services: READS,
     directives: ["abort", "deny", "ask", "shortCircuit", "replaceArgs", ...EMIT],
   }),
   afterToolCall: hook<{ readonly call: ToolCall; readonly output: ToolOutput }>()({
-    family: "gate", fires: "for each final result, in call order", onThrow: "withhold", deadlineMs: 30_000, state: "write", services: READS,
+    family: "gate",
+    fires: "for each final result, in call order",
+    onThrow: "withhold",
+    deadlineMs: 30_000,
+    state: "write",
+    services: READS,
     directives: ["abort", "deny", "replaceResult", "enqueueMessages", ...EMIT],
   }),
   projectResult: hook<{ readonly call: ToolCall; readonly output: ToolOutput }, readonly ResultPart[]>()({
-    family: "single", fires: "when a result is shown to the model", onThrow: "show", deadlineMs: 30_000, state: "read", services: READS,
+    family: "single",
+    fires: "when a result is shown to the model",
+    onThrow: "show",
+    deadlineMs: 30_000,
+    state: "read",
+    services: READS,
   }),
   config: hook<{ readonly config: SessionConfig }, SessionConfig>()({
-    family: "transform", fires: "when the session's config really changed", onThrow: "skip", deadlineMs: 5_000, state: "read", services: READS,
+    family: "transform",
+    fires: "when the session's config really changed",
+    onThrow: "skip",
+    deadlineMs: 5_000,
+    state: "read",
+    services: READS,
   }),
   lifecycle: hook<{ readonly event: LifecycleEvent }>()({
-    family: "observe", fires: "when a turn is finalized or persisted, a session restored or reconfigured", onThrow: "issue", deadlineMs: 30_000, state: "read", services: READS,
+    family: "observe",
+    fires: "when a turn is finalized or persisted, a session restored or reconfigured",
+    onThrow: "issue",
+    deadlineMs: 30_000,
+    state: "read",
+    services: READS,
   }),
   protocolSession: hook<never, ProtocolSession>()({
-    family: "single", fires: "see protocols", onThrow: "fail-build", deadlineMs: 5_000, state: "read", services: [], isRequired: true,
+    family: "single",
+    fires: "see protocols",
+    onThrow: "fail-build",
+    deadlineMs: 5_000,
+    state: "read",
+    services: [],
+    isRequired: true,
   }),
   protocolDriver: hook<never, ProtocolDriverSlot>()({
-    family: "single", fires: "see protocols", onThrow: "fail-build", deadlineMs: 5_000, state: "read", services: [], isRequired: true,
+    family: "single",
+    fires: "see protocols",
+    onThrow: "fail-build",
+    deadlineMs: 5_000,
+    state: "read",
+    services: [],
+    isRequired: true,
   }),
   codeExecutor: hook<never, CodeExecutor>()({
-    family: "single", fires: "see protocols", onThrow: "fail-build", deadlineMs: 5_000, state: "read", services: [],
+    family: "single",
+    fires: "see protocols",
+    onThrow: "fail-build",
+    deadlineMs: 5_000,
+    state: "read",
+    services: [],
   }),
   proseProjector: hook<never, ProseProjector>()({
-    family: "single", fires: "see protocols", onThrow: "fail-build", deadlineMs: 5_000, state: "read", services: [],
+    family: "single",
+    fires: "see protocols",
+    onThrow: "fail-build",
+    deadlineMs: 5_000,
+    state: "read",
+    services: [],
   }),
 } as const satisfies { readonly [name: string]: RowData };
 
@@ -178,10 +281,12 @@ type Rows = typeof HOOKS;
 export type HookName = keyof Rows;
 export const HOOK_NAMES: readonly HookName[] = Object.keys(HOOKS) as HookName[];
 
-export type SeesOf<N extends HookName> = Rows[N] extends HookTypes<infer Sees, any> ? Sees : never;
-export type AnswerOf<N extends HookName> = Rows[N] extends { readonly directives: readonly (infer K extends DirectiveKind)[] }
+export type SeesOf<N extends HookName> = Rows[N] extends HookTypes<infer Sees, unknown> ? Sees : never;
+export type AnswerOf<N extends HookName> = Rows[N] extends {
+  readonly directives: readonly (infer K extends DirectiveKind)[];
+}
   ? DirectiveOf<K>
-  : Rows[N] extends HookTypes<any, infer Answer>
+  : Rows[N] extends HookTypes<unknown, infer Answer>
     ? Answer
     : never;
 
@@ -202,7 +307,10 @@ type StateFor<N extends HookName, S> = [S] extends [undefined]
   ? object
   : { readonly state: Rows[N]["state"] extends "write" ? StateCell<S> : StateView<S> };
 
-export type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Here & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
+export type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> &
+  Here &
+  Pick<Services, Rows[N]["services"][number]> &
+  StateFor<N, S>;
 
 type Many<A> = A | readonly A[];
 type Maybe<A, Sync> = Sync extends true ? A | void : Awaitable<A | void | undefined>;
@@ -228,7 +336,9 @@ export interface Placed<H> {
 export type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
 
 export type Hooks<S = undefined> = {
-  readonly [N in HandledName]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> : Handlers<Handler<N, S>>;
+  readonly [N in HandledName]?: Rows[N]["family"] extends "single"
+    ? Handler<N, S> | Placed<Handler<N, S>>
+    : Handlers<Handler<N, S>>;
 } & { readonly [N in SlotName]?: AnswerOf<N> };
 
 /** An answer knows whose it is. */

@@ -1,7 +1,7 @@
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
-import { describeThrown, isObject, type Awaitable, type Json } from "../model/json.ts";
-import { check, type InputOf, type OutputOf, type Schema, type ToolSchema } from "../model/schema.ts";
+import { type Awaitable, describeThrown, isObject, type Json } from "../model/json.ts";
+import { type Any, check, type InputOf, type OutputOf, type Schema, type ToolSchema } from "../model/schema.ts";
 import type { Tool, ToolSpec } from "../model/tool.ts";
 import type { Hooks, Order } from "./hooks.ts";
 
@@ -52,8 +52,9 @@ export interface PluginFactory<In> extends Plugin {
 }
 
 // Inside the kernel a plugin's types are gone: what it was given was checked when it was made.
+type AnySpec = PluginSpec<Any, Any, Any, Any>;
 interface Definition {
-  readonly spec: PluginSpec<any, any, any, any>;
+  readonly spec: AnySpec;
   /** Undefined until given; then parsed. */
   readonly options: unknown;
 }
@@ -65,11 +66,19 @@ export function definePlugin<
   Shared = undefined,
 >(spec: PluginSpec<Parts, O, S, Shared>): PluginFactory<O extends Schema ? InputOf<O> : void> {
   if (typeof spec.id !== "string" || !/^[\w.@/-]{1,128}$/.test(spec.id)) {
-    throw new RuntimeError("plugin.invalid", { plugin: String(spec.id), problem: "its id must be 1 to 128 of letters, digits and . _ - / @" });
+    throw new RuntimeError("plugin.invalid", {
+      plugin: String(spec.id),
+      problem: "its id must be 1 to 128 of letters, digits and . _ - / @",
+    });
   }
-  if (typeof spec.setup !== "function") throw new RuntimeError("plugin.invalid", { plugin: spec.id, problem: "it has no setup function" });
+  if (typeof spec.setup !== "function")
+    throw new RuntimeError("plugin.invalid", { plugin: spec.id, problem: "it has no setup function" });
   const version = spec.version ?? "1";
-  const install = (given: unknown): Plugin => ({ id: spec.id, version, [definition]: { spec, options: parseOptions(spec, given) } });
+  const install = (given: unknown): Plugin => ({
+    id: spec.id,
+    version,
+    [definition]: { spec, options: parseOptions(spec, given) },
+  });
   const bare: Definition = { spec, options: undefined };
   Object.defineProperties(install, {
     id: { value: spec.id, enumerable: true },
@@ -79,7 +88,7 @@ export function definePlugin<
   return install as PluginFactory<O extends Schema ? InputOf<O> : void>;
 }
 
-function parseOptions(spec: PluginSpec<unknown, any, any, any>, given: unknown): unknown {
+function parseOptions(spec: AnySpec, given: unknown): unknown {
   if (spec.options === undefined) {
     if (given !== undefined) throw new RuntimeError("plugin.options", { plugin: spec.id, problem: "it takes none" });
     return undefined;
@@ -94,7 +103,7 @@ export interface Installed {
   readonly id: string;
   readonly version: string;
   readonly order: Order;
-  readonly spec: PluginSpec<any, any, any, any>;
+  readonly spec: AnySpec;
   readonly options: unknown;
   readonly shared: unknown;
 }
@@ -105,7 +114,11 @@ export async function installPlugins(plugins: readonly Plugin[], signal: AbortSi
   const ids = new Set<string>();
   for (const plugin of plugins) {
     const made = (plugin as Partial<Plugin> | undefined)?.[definition];
-    if (made === undefined) throw new RuntimeError("plugin.invalid", { plugin: String((plugin as { id?: unknown } | undefined)?.id ?? plugin), problem: "it was not made with definePlugin" });
+    if (made === undefined)
+      throw new RuntimeError("plugin.invalid", {
+        plugin: String((plugin as { id?: unknown } | undefined)?.id ?? plugin),
+        problem: "it was not made with definePlugin",
+      });
     if (ids.has(plugin.id)) throw new RuntimeError("plugin.duplicate", { plugin: plugin.id });
     ids.add(plugin.id);
     if (made.options === undefined && made.spec.options !== undefined) parseOptions(made.spec, undefined);
@@ -125,7 +138,10 @@ export async function installPlugins(plugins: readonly Plugin[], signal: AbortSi
 }
 
 /** In reverse order; one that fails keeps no other from closing. */
-export async function closePlugins(installed: readonly Installed[], failed: (plugin: string, error: unknown) => void): Promise<void> {
+export async function closePlugins(
+  installed: readonly Installed[],
+  failed: (plugin: string, error: unknown) => void,
+): Promise<void> {
   for (const plugin of installed.toReversed()) {
     try {
       await plugin.spec.close?.(plugin.shared);
@@ -136,14 +152,20 @@ export async function closePlugins(installed: readonly Installed[], failed: (plu
 }
 
 /** What `setup` returned for one session; its types are checked by `compose`. */
-export function setUp(plugin: Installed, session: SetupContext<unknown, unknown, unknown>["session"], tool: SetupContext<unknown, unknown, unknown>["tool"]): { readonly [key: string]: unknown } {
+export function setUp(
+  plugin: Installed,
+  session: SetupContext<unknown, unknown, unknown>["session"],
+  tool: SetupContext<unknown, unknown, unknown>["tool"],
+): { readonly [key: string]: unknown } {
   let parts: unknown;
   try {
     parts = plugin.spec.setup({ options: plugin.options, shared: plugin.shared, session, tool });
   } catch (error) {
     throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: describeThrown(error) }, { cause: error });
   }
-  if (!isObject(parts)) throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: "it returned no object of hooks" });
-  if (typeof parts["then"] === "function") throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: "it returned a promise; do I/O in `open`" });
+  if (!isObject(parts))
+    throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: "it returned no object of hooks" });
+  if (typeof parts.then === "function")
+    throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: "it returned a promise; do I/O in `open`" });
   return parts;
 }

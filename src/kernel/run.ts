@@ -2,7 +2,17 @@ import { RuntimeError } from "../model/errors.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isObject, isThenable } from "../model/json.ts";
 import type { Directive } from "./directive.ts";
-import { type AnswerOf, type HandledName, type HookName, HOOKS, type Order, type Owned, type RowData, type SeesOf, type SlotName } from "./hooks.ts";
+import {
+  type AnswerOf,
+  type HandledName,
+  HOOKS,
+  type HookName,
+  type Order,
+  type Owned,
+  type RowData,
+  type SeesOf,
+  type SlotName,
+} from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
 import type { Services } from "./services.ts";
 import type { StateAccess } from "./states.ts";
@@ -32,7 +42,11 @@ export interface Issue {
   readonly message: string;
 }
 
-export type Probe = (phase: { readonly kind: "begin" | "end"; readonly hook: HookName; readonly plugin: string }) => void;
+export type Probe = (phase: {
+  readonly kind: "begin" | "end";
+  readonly hook: HookName;
+  readonly plugin: string;
+}) => void;
 
 /**
  * The one runner: it reads a hook's row and calls its handlers in order. Families, owners, deadlines and probes are
@@ -43,7 +57,11 @@ export class HookRunner {
   readonly #slots: ReadonlyMap<HookName, Owned<unknown>>;
   readonly #probe: Probe | undefined;
 
-  constructor(bound: ReadonlyMap<HookName, readonly Bound[]>, slots: ReadonlyMap<HookName, Owned<unknown>>, probe: Probe | undefined) {
+  constructor(
+    bound: ReadonlyMap<HookName, readonly Bound[]>,
+    slots: ReadonlyMap<HookName, Owned<unknown>>,
+    probe: Probe | undefined,
+  ) {
     this.#bound = bound;
     this.#slots = slots;
     this.#probe = probe;
@@ -62,10 +80,15 @@ export class HookRunner {
   }
 
   /** All answers, in order, each with its owner. The first throw ends it. */
-  collect<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Surroundings): Awaitable<readonly Owned<AnswerOf<N>>[]> {
+  collect<N extends HandledName>(
+    hook: N,
+    sees: SeesOf<N>,
+    here: Surroundings,
+  ): Awaitable<readonly Owned<AnswerOf<N>>[]> {
     const found: Owned<AnswerOf<N>>[] = [];
     const take = (bound: Bound, answer: unknown): void => {
-      for (const value of this.allowed(hook, bound.plugin.id, answer)) found.push({ plugin: bound.plugin.id, value: value as AnswerOf<N> });
+      for (const value of this.allowed(hook, bound.plugin.id, answer))
+        found.push({ plugin: bound.plugin.id, value: value as AnswerOf<N> });
     };
     const done = this.inTurn(hook, here, () => sees, take);
     return isThenable(done) ? done.then(() => found) : found;
@@ -75,7 +98,9 @@ export class HookRunner {
   allowed(hook: HookName, plugin: string, answer: unknown): readonly object[] {
     if (answer === undefined || answer === null) return NONE;
     const { directives }: RowData = HOOKS[hook];
-    const given: readonly unknown[] = Array.isArray(answer) ? answer.filter((value) => value !== undefined && value !== null) : [answer];
+    const given: readonly unknown[] = Array.isArray(answer)
+      ? answer.filter((value) => value !== undefined && value !== null)
+      : [answer];
     return given.map((value) => {
       if (!isObject(value)) throw refused(hook, plugin, `a ${typeof value} is none`);
       const { kind } = value as Partial<Directive>;
@@ -87,18 +112,33 @@ export class HookRunner {
   }
 
   /** Each handler sees what the one before it answered. */
-  transform<N extends HandledName, T>(hook: N, start: T, here: Surroundings, sees: (now: T) => SeesOf<N>, merge: (now: T, answer: AnswerOf<N>, owner: string) => T): Awaitable<T> {
+  transform<N extends HandledName, T>(
+    hook: N,
+    start: T,
+    here: Surroundings,
+    sees: (now: T) => SeesOf<N>,
+    merge: (now: T, answer: AnswerOf<N>, owner: string) => T,
+  ): Awaitable<T> {
     let now = start;
-    const done = this.inTurn(hook, here, () => sees(now), (bound, answer) => {
-      if (answer === undefined || answer === null) return;
-      if (!isObject(answer)) throw refused(hook, bound.plugin.id, "it is no object");
-      now = merge(now, answer as AnswerOf<N>, bound.plugin.id);
-    });
+    const done = this.inTurn(
+      hook,
+      here,
+      () => sees(now),
+      (bound, answer) => {
+        if (answer === undefined || answer === null) return;
+        if (!isObject(answer)) throw refused(hook, bound.plugin.id, "it is no object");
+        now = merge(now, answer as AnswerOf<N>, bound.plugin.id);
+      },
+    );
     return isThenable(done) ? done.then(() => now) : now;
   }
 
   /** The first answer that is not empty; the rest are not asked. */
-  async first<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Surroundings): Promise<Owned<AnswerOf<N>> | undefined> {
+  async first<N extends HandledName>(
+    hook: N,
+    sees: SeesOf<N>,
+    here: Surroundings,
+  ): Promise<Owned<AnswerOf<N>> | undefined> {
     for (const bound of this.handlers(hook)) {
       const answer: unknown = await this.call(hook, bound, sees, here);
       if (answer === undefined || answer === null || (Array.isArray(answer) && answer.length === 0)) continue;
@@ -125,12 +165,18 @@ export class HookRunner {
     const watch = (bound: Bound, place: number): Awaitable<void> => {
       try {
         const seen = this.call(hook, bound, sees, here);
-        return isThenable(seen) ? Promise.resolve(seen).then(() => {}, (error: unknown) => note(bound, place, error)) : undefined;
+        return isThenable(seen)
+          ? Promise.resolve(seen).then(
+              () => {},
+              (error: unknown) => note(bound, place, error),
+            )
+          : undefined;
       } catch (error) {
         note(bound, place, error);
       }
     };
-    const told = (): readonly Issue[] => issues.sort((a, b) => a.place - b.place).map(({ place: _, ...issue }) => issue);
+    const told = (): readonly Issue[] =>
+      issues.sort((a, b) => a.place - b.place).map(({ place: _, ...issue }) => issue);
     if (row.inOrder === true) {
       return (async () => {
         for (const [place, bound] of handlers.entries()) await watch(bound, place);
@@ -142,7 +188,12 @@ export class HookRunner {
   }
 
   /** Calls the handlers one after the other; `take` is given each answer. */
-  inTurn<N extends HandledName>(hook: N, here: Surroundings, sees: () => SeesOf<N>, take: (bound: Bound, answer: unknown) => void): Awaitable<void> {
+  inTurn<N extends HandledName>(
+    hook: N,
+    here: Surroundings,
+    sees: () => SeesOf<N>,
+    take: (bound: Bound, answer: unknown) => void,
+  ): Awaitable<void> {
     const handlers = this.handlers(hook);
     for (let index = 0; index < handlers.length; index++) {
       const bound = handlers[index] as Bound;
@@ -152,7 +203,14 @@ export class HookRunner {
     }
   }
 
-  async #inTurnLater<N extends HandledName>(hook: N, here: Surroundings, sees: () => SeesOf<N>, take: (bound: Bound, answer: unknown) => void, from: number, first: PromiseLike<unknown>): Promise<void> {
+  async #inTurnLater<N extends HandledName>(
+    hook: N,
+    here: Surroundings,
+    sees: () => SeesOf<N>,
+    take: (bound: Bound, answer: unknown) => void,
+    from: number,
+    first: PromiseLike<unknown>,
+  ): Promise<void> {
     const handlers = this.handlers(hook);
     take(handlers[from] as Bound, await first);
     for (const bound of handlers.slice(from + 1)) take(bound, await this.call(hook, bound, sees(), here));
@@ -185,7 +243,8 @@ export class HookRunner {
       throw owned(hook, bound.plugin.id, error);
     }
     if (!isThenable(answer)) return answer;
-    if ((HOOKS[hook] as RowData).isSync === true) throw refused(hook, bound.plugin.id, "it is a promise, and this hook cannot wait");
+    if ((HOOKS[hook] as RowData).isSync === true)
+      throw refused(hook, bound.plugin.id, "it is a promise, and this hook cannot wait");
     return within(hook, bound, answer);
   }
 }
@@ -195,16 +254,20 @@ const NONE: readonly never[] = [];
 function eventFor<N extends HandledName>(hook: N, plugin: Installed, sees: SeesOf<N>, here: Surroundings): object {
   const row: RowData = HOOKS[hook];
   const event: { [field: string]: unknown } = { ...(sees as object), sessionId: here.sessionId };
-  if (here.turnId !== undefined) event["turnId"] = here.turnId;
+  if (here.turnId !== undefined) event.turnId = here.turnId;
   for (const service of row.services) event[service] = here.services[service];
-  if (plugin.spec.state !== undefined) event["state"] = row.state === "write" ? here.states.cell(plugin.id, hook) : here.states.readOnly(plugin.id, hook);
+  if (plugin.spec.state !== undefined)
+    event.state = row.state === "write" ? here.states.cell(plugin.id, hook) : here.states.readOnly(plugin.id, hook);
   return Object.defineProperty(event, "signal", { get: () => here.signal, enumerable: true });
 }
 
 /** Waits for an answer no longer than the deadline; what comes later is not heard. */
 function within(hook: HookName, bound: Bound, answer: PromiseLike<unknown>): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new RuntimeError("hook.deadline", { plugin: bound.plugin.id, hook, ms: bound.deadlineMs })), bound.deadlineMs);
+    const timer = setTimeout(
+      () => reject(new RuntimeError("hook.deadline", { plugin: bound.plugin.id, hook, ms: bound.deadlineMs })),
+      bound.deadlineMs,
+    );
     answer.then(
       (value) => {
         clearTimeout(timer);
@@ -220,8 +283,11 @@ function within(hook: HookName, bound: Bound, answer: PromiseLike<unknown>): Pro
 
 /** A throw, with the name of the plugin it came from. */
 const owned = (hook: HookName, plugin: string, error: unknown): RuntimeError =>
-  error instanceof RuntimeError && "plugin" in (error.details as object) ? error : new RuntimeError("hook.failed", { plugin, hook, problem: describeThrown(error) }, { cause: error });
+  error instanceof RuntimeError && "plugin" in (error.details as object)
+    ? error
+    : new RuntimeError("hook.failed", { plugin, hook, problem: describeThrown(error) }, { cause: error });
 
-const refused = (hook: HookName, plugin: string, problem: string): RuntimeError => new RuntimeError("hook.answer", { plugin, hook, problem });
+const refused = (hook: HookName, plugin: string, problem: string): RuntimeError =>
+  new RuntimeError("hook.answer", { plugin, hook, problem });
 
 const codeOf = (error: unknown): string => (error instanceof RuntimeError ? error.code : "hook.failed");

@@ -63,7 +63,12 @@ export interface Inspected {
 }
 
 /** The seam after a call, by the same rules: a replaced result is looked at once more by the handlers before. */
-export async function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutput, here: Surroundings): Promise<Inspected> {
+export async function inspectResult(
+  hooks: HookRunner,
+  call: ToolCall,
+  given: ToolOutput,
+  here: Surroundings,
+): Promise<Inspected> {
   const seam = new Seam("afterToolCall");
   const handlers = hooks.handlers("afterToolCall");
   const unheard = { ...here, states: here.states.unheard() };
@@ -97,7 +102,13 @@ const replaced = (output: ToolOutput, value: Json): ToolOutput => ({
 });
 
 /** One handler's answers; a throw or a missed deadline is a denial, in its owner's name. */
-async function answers<N extends "beforeToolCall" | "afterToolCall">(hooks: HookRunner, hook: N, bound: Bound, sees: { call: ToolCall; output?: ToolOutput }, here: Surroundings): Promise<readonly AnswerOf<N>[]> {
+async function answers<N extends "beforeToolCall" | "afterToolCall">(
+  hooks: HookRunner,
+  hook: N,
+  bound: Bound,
+  sees: { call: ToolCall; output?: ToolOutput },
+  here: Surroundings,
+): Promise<readonly AnswerOf<N>[]> {
   try {
     const answer: unknown = await hooks.call(hook, bound, sees as never, here);
     return hooks.allowed(hook, bound.plugin.id, answer) as readonly AnswerOf<N>[];
@@ -131,6 +142,10 @@ class Seam {
   }
 
   ruling(): { verdict?: Owned<Verdict>; emits: readonly Emit[]; conflicts: readonly Conflict[] } {
-    return { ...(this.#verdict === undefined ? {} : { verdict: this.#verdict }), emits: this.#emits, conflicts: this.#conflicts };
+    return {
+      ...(this.#verdict === undefined ? {} : { verdict: this.#verdict }),
+      emits: this.#emits,
+      conflicts: this.#conflicts,
+    };
   }
 }

@@ -1,9 +1,9 @@
-import type { Awaitable, Json } from "../model/json.ts";
 import type { SessionId } from "../model/ids.ts";
+import type { Awaitable, Json } from "../model/json.ts";
 import type { ToolDeclaration } from "../model/request.ts";
 import type { ProtocolDriver } from "../turn/driver.ts";
-import type { CellOutput } from "../turn/event.ts";
 import type { Cell } from "../turn/effect.ts";
+import type { CellOutput } from "../turn/event.ts";
 import type { PromptPart } from "./prompt.ts";
 
 /** The session half of a protocol. Everything is optional. */
@@ -13,7 +13,10 @@ export interface ProtocolSession {
   /** A session was opened again. */
   restore?(context: { readonly sessionId: SessionId; readonly isRoot: boolean }): Awaitable<void>;
   /** Before each model call: may go on in a fresh frame instead. */
-  beforeAsk?(context: { readonly sessionId: SessionId; readonly round: number }): Awaitable<{ readonly task: string; readonly seed?: Json } | undefined | void>;
+  beforeAsk?(context: {
+    readonly sessionId: SessionId;
+    readonly round: number;
+  }): Awaitable<{ readonly task: string; readonly seed?: Json } | undefined | void>;
 }
 
 /** What a protocol tells the model. Made once per catalog. */

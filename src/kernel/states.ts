@@ -1,5 +1,5 @@
 import { RuntimeError } from "../model/errors.ts";
-import { describeThrown, toJson, type Json } from "../model/json.ts";
+import { describeThrown, type Json, toJson } from "../model/json.ts";
 import { check, type Schema } from "../model/schema.ts";
 import type { StateCell } from "../model/tool.ts";
 import type { Changes } from "../turn/event.ts";
@@ -57,7 +57,8 @@ export class PluginStates implements StateAccess {
     return {
       get: () => this.#get(plugin),
       update: (change) => {
-        if (epoch !== this.#epoch) throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
+        if (epoch !== this.#epoch)
+          throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
         (this.#pending ??= new Map()).set(plugin, this.#checked(plugin, change(this.#get(plugin))));
       },
     };
@@ -77,7 +78,10 @@ export class PluginStates implements StateAccess {
   unheard(): StateAccess {
     const readOnly = (plugin: string, where: string): StateCell<Json> => this.readOnly(plugin, where);
     return {
-      cell: (plugin) => ({ get: () => this.#get(plugin), update: (change) => void this.#checked(plugin, change(this.#get(plugin))) }),
+      cell: (plugin) => ({
+        get: () => this.#get(plugin),
+        update: (change) => void this.#checked(plugin, change(this.#get(plugin))),
+      }),
       readOnly,
       unheard() {
         return this;
@@ -129,13 +133,15 @@ export class PluginStates implements StateAccess {
     const pending = this.#pending?.get(plugin);
     if (pending !== undefined) return pending;
     const slot = this.#slots?.get(plugin);
-    if (slot === undefined) throw new RuntimeError("state.invalid", { plugin, problem: "the plugin declares no state" });
+    if (slot === undefined)
+      throw new RuntimeError("state.invalid", { plugin, problem: "the plugin declares no state" });
     return slot.value;
   }
 
   #checked(id: string, value: unknown): Json {
     const slot = this.#slots?.get(id);
-    if (slot === undefined) throw new RuntimeError("state.invalid", { plugin: id, problem: "the plugin declares no state" });
+    if (slot === undefined)
+      throw new RuntimeError("state.invalid", { plugin: id, problem: "the plugin declares no state" });
     const json = parse(slot.plugin, value);
     const bytes = Buffer.byteLength(JSON.stringify(json));
     if (bytes > this.#bytesMax) throw new RuntimeError("state.too-large", { plugin: id, bytes, max: this.#bytesMax });
@@ -147,13 +153,18 @@ function parse(plugin: Installed, value: unknown): Json {
   const result = check(plugin.spec.state as Schema, value, `the state of plugin ${plugin.id}`);
   if (!result.ok) throw new RuntimeError("state.invalid", { plugin: plugin.id, problem: result.problem });
   const json = toJson(result.value);
-  if ("problem" in json) throw new RuntimeError("state.invalid", { plugin: plugin.id, problem: `${json.path}: ${json.problem}` });
+  if ("problem" in json)
+    throw new RuntimeError("state.invalid", { plugin: plugin.id, problem: `${json.path}: ${json.problem}` });
   return freeze(json.json);
 }
 
 function migrated(plugin: Installed, stored: Snapshot): Json {
   const fail = (problem: string, cause?: unknown): never => {
-    throw new RuntimeError("plugin.migrate", { plugin: plugin.id, from: stored.version, to: plugin.version, problem }, { cause });
+    throw new RuntimeError(
+      "plugin.migrate",
+      { plugin: plugin.id, from: stored.version, to: plugin.version, problem },
+      { cause },
+    );
   };
   if (stored.version === plugin.version) return freeze(stored.state);
   let next = stored.state;

@@ -11,7 +11,13 @@ export function inOrder<T, R>(items: readonly T[], run: (item: T, index: number)
   return results;
 }
 
-async function rest<T, R>(items: readonly T[], run: (item: T, index: number) => Awaitable<R>, results: R[], first: PromiseLike<R>, from: number): Promise<R[]> {
+async function rest<T, R>(
+  items: readonly T[],
+  run: (item: T, index: number) => Awaitable<R>,
+  results: R[],
+  first: PromiseLike<R>,
+  from: number,
+): Promise<R[]> {
   results.push(await first);
   for (let index = from + 1; index < items.length; index++) results.push(await run(items[index] as T, index));
   return results;

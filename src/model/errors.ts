@@ -17,19 +17,31 @@ const ERRORS = {
   // The door
   "options.invalid": (d: { option: string; problem: string }) =>
     said(`The option \`${d.option}\` is not right: ${d.problem}.`, "Check it against the type of RuntimeOptions."),
-  "runtime.closed": (_: object) => said("The runtime is closed.", "Create a new one; accepted work is kept by the store.", "reopen"),
+  "runtime.closed": (_: object) =>
+    said("The runtime is closed.", "Create a new one; accepted work is kept by the store.", "reopen"),
   "session.id": (d: { id: string; problem: string }) =>
-    said(`${JSON.stringify(d.id.slice(0, 80))} cannot be a session id: ${d.problem}.`, "Use up to 256 bytes without control characters."),
-  "session.unknown": (d: { id: string }) => said(`There is no session ${d.id}.`, "List them with runtime.sessions.list()."),
-  "session.deleted": (d: { id: string }) => said(`The session ${d.id} was deleted, and ids are used once.`, "Use another id."),
-  "session.closed": (d: { id: string }) => said(`This handle of session ${d.id} is closed.`, "Open the session again.", "reopen"),
+    said(
+      `${JSON.stringify(d.id.slice(0, 80))} cannot be a session id: ${d.problem}.`,
+      "Use up to 256 bytes without control characters.",
+    ),
+  "session.unknown": (d: { id: string }) =>
+    said(`There is no session ${d.id}.`, "List them with runtime.sessions.list()."),
+  "session.deleted": (d: { id: string }) =>
+    said(`The session ${d.id} was deleted, and ids are used once.`, "Use another id."),
+  "session.closed": (d: { id: string }) =>
+    said(`This handle of session ${d.id} is closed.`, "Open the session again.", "reopen"),
   "session.busy": (d: { id: string; holder: string }) =>
     said(`Session ${d.id} is held by ${d.holder}.`, "Wait for it, or for its lease to lapse.", "unchanged"),
-  "input.invalid": (d: { problem: string }) => said(`The input is not right: ${d.problem}.`, "Give text, or a list of parts."),
+  "input.invalid": (d: { problem: string }) =>
+    said(`The input is not right: ${d.problem}.`, "Give text, or a list of parts."),
   "input.conflict": (d: { key: string }) =>
     said(`The key ${JSON.stringify(d.key)} was used before with other content.`, "Use a new key for a new input."),
   "input.full": (d: { max: number }) =>
-    said(`${d.max} inputs already wait in this session.`, "Wait for turns to end, or raise limits.pendingInputsMax.", "unchanged"),
+    said(
+      `${d.max} inputs already wait in this session.`,
+      "Wait for turns to end, or raise limits.pendingInputsMax.",
+      "unchanged",
+    ),
   "turn.unknown": (d: { turnId: string }) => said(`There is no turn ${d.turnId}.`, "Take the id from `await turn.id`."),
 
   // Plugins and hooks
@@ -43,48 +55,81 @@ const ERRORS = {
   "plugin.setup": (d: { plugin: string; problem: string }) =>
     said(`The setup of plugin ${d.plugin} failed: ${d.problem}`, "`setup` must return its hooks and do no I/O."),
   "plugin.migrate": (d: { plugin: string; from: string; to: string; problem: string }) =>
-    said(`Plugin ${d.plugin} could not bring its state from version ${d.from} to ${d.to}: ${d.problem}`, "Give it a `migrate` that can."),
+    said(
+      `Plugin ${d.plugin} could not bring its state from version ${d.from} to ${d.to}: ${d.problem}`,
+      "Give it a `migrate` that can.",
+    ),
   "hook.unknown": (d: { plugin: string; hook: string; known: readonly string[] }) =>
     said(`\`${d.hook}\` of plugin ${d.plugin} is not a hook.`, `The hooks are ${list(d.known)}.`),
   "hook.directive": (d: { plugin: string; hook: string; directive: string; allowed: readonly string[] }) =>
-    said(`Plugin ${d.plugin} answered ${d.directive} to ${d.hook}, which may not.`, `It may answer ${list(d.allowed)}.`),
+    said(
+      `Plugin ${d.plugin} answered ${d.directive} to ${d.hook}, which may not.`,
+      `It may answer ${list(d.allowed)}.`,
+    ),
   "hook.answer": (d: { plugin: string; hook: string; problem: string }) =>
-    said(`Plugin ${d.plugin} gave ${d.hook} an answer it cannot use: ${d.problem}.`, "Return what the hook's type says, or nothing."),
+    said(
+      `Plugin ${d.plugin} gave ${d.hook} an answer it cannot use: ${d.problem}.`,
+      "Return what the hook's type says, or nothing.",
+    ),
   "hook.exclusive": (d: { hook: string; plugins: readonly string[] }) =>
     said(`Only one plugin may fill ${d.hook}, but ${d.plugins.join(" and ")} do.`, "Install one of them."),
-  "hook.missing": (d: { hook: string }) => said(`No plugin fills ${d.hook}.`, "Install a protocol, such as toolCalls()."),
+  "hook.missing": (d: { hook: string }) =>
+    said(`No plugin fills ${d.hook}.`, "Install a protocol, such as toolCalls()."),
   "hook.deadline": (d: { plugin: string; hook: string; ms: number }) =>
-    said(`Plugin ${d.plugin} did not answer ${d.hook} within ${d.ms} ms.`, "Make it quicker, or give the handler its own deadlineMs."),
+    said(
+      `Plugin ${d.plugin} did not answer ${d.hook} within ${d.ms} ms.`,
+      "Make it quicker, or give the handler its own deadlineMs.",
+    ),
   "hook.failed": (d: { plugin: string; hook: string; problem: string }) =>
     said(`Plugin ${d.plugin} failed in ${d.hook}: ${d.problem}`, "Fix the plugin, or leave it out."),
   "state.invalid": (d: { plugin: string; problem: string }) =>
-    said(`The state of plugin ${d.plugin} is not right: ${d.problem}.`, "State must be JSON and fit the plugin's state schema."),
+    said(
+      `The state of plugin ${d.plugin} is not right: ${d.problem}.`,
+      "State must be JSON and fit the plugin's state schema.",
+    ),
   "state.parallel": (d: { plugin: string; where: string }) =>
-    said(`Plugin ${d.plugin} changed its state in ${d.where}, where it is read only.`, "Declare `writes: true` on the tool, or change it in a hook that may."),
+    said(
+      `Plugin ${d.plugin} changed its state in ${d.where}, where it is read only.`,
+      "Declare `writes: true` on the tool, or change it in a hook that may.",
+    ),
   "state.too-large": (d: { plugin: string; bytes: number; max: number }) =>
-    said(`The state of plugin ${d.plugin} has ${d.bytes} bytes; ${d.max} are allowed.`, "Keep big things in blobs and their hashes in the state."),
+    said(
+      `The state of plugin ${d.plugin} has ${d.bytes} bytes; ${d.max} are allowed.`,
+      "Keep big things in blobs and their hashes in the state.",
+    ),
   "service.unavailable": (d: { service: string; plugin: string }) =>
-    said(`The service ${d.service}, asked for by ${d.plugin}, is not available here.`, "See the hook table for what each hook is given."),
+    said(
+      `The service ${d.service}, asked for by ${d.plugin}, is not available here.`,
+      "See the hook table for what each hook is given.",
+    ),
 
   // Tools
   "tool.name": (d: { name: string }) =>
-    said(`${JSON.stringify(d.name)} cannot be a tool's name.`, "Use 1 to 64 of A-Z a-z 0-9 _ and -; submit_output is taken."),
-  "tool.invalid": (d: { name: string; problem: string }) => said(`The tool ${d.name} is not right: ${d.problem}.`, "Make tools with defineTool."),
+    said(
+      `${JSON.stringify(d.name)} cannot be a tool's name.`,
+      "Use 1 to 64 of A-Z a-z 0-9 _ and -; submit_output is taken.",
+    ),
+  "tool.invalid": (d: { name: string; problem: string }) =>
+    said(`The tool ${d.name} is not right: ${d.problem}.`, "Make tools with defineTool."),
   "tool.duplicate": (d: { name: string; sources: readonly string[] }) =>
     said(`The tool ${d.name} is given by ${d.sources.join(" and by ")}.`, "Rename one of them."),
   "tool.unknown": (d: { name: string; known: readonly string[] }) =>
     said(`There is no tool ${d.name}.`, `The tools are ${list(d.known)}.`),
   "tool.arguments": (d: { name: string; problem: string }) =>
     said(`The arguments of ${d.name} are not right: ${d.problem}`, "Call it again with arguments that fit its schema."),
-  "tool.failed": (d: { name: string; problem: string }) => said(`${d.name} failed: ${d.problem}`, "Try something else, or say that it failed."),
-  "tool.timeout": (d: { name: string; ms: number }) => said(`${d.name} did not finish within ${d.ms} ms.`, "Ask for less, or give the tool a larger timeoutMs."),
+  "tool.failed": (d: { name: string; problem: string }) =>
+    said(`${d.name} failed: ${d.problem}`, "Try something else, or say that it failed."),
+  "tool.timeout": (d: { name: string; ms: number }) =>
+    said(`${d.name} did not finish within ${d.ms} ms.`, "Ask for less, or give the tool a larger timeoutMs."),
   "tool.cancelled": (d: { name: string }) => said(`${d.name} was cancelled.`, "It was not finished."),
-  "tool.denied": (d: { name: string; reason: string }) => said(`${d.name} was not allowed: ${d.reason}`, "Do without it, or ask the user."),
+  "tool.denied": (d: { name: string; reason: string }) =>
+    said(`${d.name} was not allowed: ${d.reason}`, "Do without it, or ask the user."),
   "tool.interrupted": (d: { name: string }) =>
     said(`${d.name} was interrupted; whether it took effect is not known.`, "Check before you call it again."),
   "tool.result": (d: { name: string; problem: string }) =>
     said(`${d.name} gave a result that cannot be used: ${d.problem}.`, "Return JSON, text or attachments."),
-  "tool.too-many": (d: { max: number }) => said(`More than ${d.max} calls in one reply.`, "Make fewer calls at a time."),
+  "tool.too-many": (d: { max: number }) =>
+    said(`More than ${d.max} calls in one reply.`, "Make fewer calls at a time."),
   "schema.invalid": (d: { of: string; problem: string }) =>
     said(`The schema of ${d.of} is not right: ${d.problem}.`, "Give JSON Schema draft 2020-12 without remote $ref."),
   "schema.undescribed": (d: { of: string }) =>
@@ -92,51 +137,96 @@ const ERRORS = {
 
   // Model calls
   "provider.mismatch": (d: { expected: string; actual: string }) =>
-    said(`The session was made with ${d.expected}, but the model is ${d.actual}.`, "Configure the session for the new model."),
+    said(
+      `The session was made with ${d.expected}, but the model is ${d.actual}.`,
+      "Configure the session for the new model.",
+    ),
   "provider.unconfigured": (d: { name: string }) =>
-    said(`Nothing resolves the model name ${JSON.stringify(d.name)}.`, "Pass `models` to createRuntime, for example installed()."),
+    said(
+      `Nothing resolves the model name ${JSON.stringify(d.name)}.`,
+      "Pass `models` to createRuntime, for example installed().",
+    ),
   "provider.unavailable": (d: { name: string; problem: string }) =>
     said(`The model ${d.name} cannot be used: ${d.problem}`, "Install its package and set its key."),
   "provider.failed": (d: { route: string; class: string; problem: string }) =>
-    said(`${d.route} failed (${d.class}): ${d.problem}`, "See the class: credentials, limits and network are the caller's.", "unchanged"),
-  "provider.empty": (d: { route: string }) => said(`${d.route} replied with nothing.`, "Ask again, or use another model.", "unchanged"),
+    said(
+      `${d.route} failed (${d.class}): ${d.problem}`,
+      "See the class: credentials, limits and network are the caller's.",
+      "unchanged",
+    ),
+  "provider.empty": (d: { route: string }) =>
+    said(`${d.route} replied with nothing.`, "Ask again, or use another model.", "unchanged"),
 
   // Where turns are kept
   "store.stale": (d: { expected: string; actual: string }) =>
-    said(`The session moved from ${d.expected} to ${d.actual} during this turn.`, "The turn was kept as a branch; open that, or send the input again.", "reload"),
+    said(
+      `The session moved from ${d.expected} to ${d.actual} during this turn.`,
+      "The turn was kept as a branch; open that, or send the input again.",
+      "reload",
+    ),
   "store.conflict": (d: { turnId: string }) =>
-    said(`Turn ${d.turnId} was committed before with other content.`, "This is a defect of the host; the first commit stands."),
-  "store.corrupt": (d: { item: string; problem: string }) => said(`${d.item} is damaged: ${d.problem}.`, "Restore it from a backup; nothing was changed."),
+    said(
+      `Turn ${d.turnId} was committed before with other content.`,
+      "This is a defect of the host; the first commit stands.",
+    ),
+  "store.corrupt": (d: { item: string; problem: string }) =>
+    said(`${d.item} is damaged: ${d.problem}.`, "Restore it from a backup; nothing was changed."),
   "lease.lost": (d: { sessionId: string; generation: number }) =>
-    said(`Another worker has taken session ${d.sessionId} over from generation ${d.generation}.`, "Open the session again.", "reopen"),
+    said(
+      `Another worker has taken session ${d.sessionId} over from generation ${d.generation}.`,
+      "Open the session again.",
+      "reopen",
+    ),
   "append.conflict": (d: { operation: string }) =>
-    said(`The operation ${d.operation} was done before with other content.`, "Use a new operation id for a new append."),
-  "fork.unknown": (d: { node: string }) => said(`There is no node ${d.node} in this session.`, "Take a node id from read()."),
+    said(
+      `The operation ${d.operation} was done before with other content.`,
+      "Use a new operation id for a new append.",
+    ),
+  "fork.unknown": (d: { node: string }) =>
+    said(`There is no node ${d.node} in this session.`, "Take a node id from read()."),
   "fork.unpaired": (d: { node: string; legal: readonly string[] }) =>
     said(`A fork at ${d.node} would part a tool call from its result.`, `Fork at ${d.legal.join(" or ")}.`),
-  "cursor.foreign": (d: { session: string }) => said(`The cursor belongs to another session than ${d.session}.`, "Use a cursor of this session."),
-  "cursor.unknown": (d: { cursor: string }) => said(`${JSON.stringify(d.cursor)} is not a cursor.`, "Use one that an event carried."),
-  "wait.unknown": (_: object) => said("No wait has this key, or it was revoked.", "Take the key from the `waiting` event."),
+  "cursor.foreign": (d: { session: string }) =>
+    said(`The cursor belongs to another session than ${d.session}.`, "Use a cursor of this session."),
+  "cursor.unknown": (d: { cursor: string }) =>
+    said(`${JSON.stringify(d.cursor)} is not a cursor.`, "Use one that an event carried."),
+  "wait.unknown": (_: object) =>
+    said("No wait has this key, or it was revoked.", "Take the key from the `waiting` event."),
 
   // How a turn can end
-  "limit.rounds": (d: { max: number }) => said(`The turn reached its ${d.max} rounds.`, "Raise limits.roundsMax, or ask for less."),
-  "limit.no-progress": (d: { max: number }) => said(`${d.max} rounds in a row achieved nothing.`, "Look at the failing calls."),
-  "limit.frames": (d: { max: number }) => said(`The turn opened ${d.max} frames.`, "Raise limits.framesMax, or split the task."),
-  "limit.context": (_: object) => said("The conversation no longer fits the model's context window.", "Compact the session, or start a new one."),
+  "limit.rounds": (d: { max: number }) =>
+    said(`The turn reached its ${d.max} rounds.`, "Raise limits.roundsMax, or ask for less."),
+  "limit.no-progress": (d: { max: number }) =>
+    said(`${d.max} rounds in a row achieved nothing.`, "Look at the failing calls."),
+  "limit.frames": (d: { max: number }) =>
+    said(`The turn opened ${d.max} frames.`, "Raise limits.framesMax, or split the task."),
+  "limit.context": (_: object) =>
+    said("The conversation no longer fits the model's context window.", "Compact the session, or start a new one."),
   "limit.bytes": (d: { what: string; bytes: number; max: number }) =>
     said(`${d.what} has ${d.bytes} bytes; ${d.max} are allowed.`, "Send less, or raise the limit."),
-  "reply.truncated": (_: object) => said("The reply reached the model's output limit.", "Ask for a shorter answer, or raise maxOutputTokens."),
+  "reply.truncated": (_: object) =>
+    said("The reply reached the model's output limit.", "Ask for a shorter answer, or raise maxOutputTokens."),
   "reply.refused": (_: object) => said("The model refused to answer.", "Ask in another way."),
   "output.invalid": (d: { problem: string }) =>
-    said(`The model did not give the output that was asked for: ${d.problem}`, "Loosen the output schema, or use a stronger model."),
-  "turn.cancelled": (d: { reason: string }) => said(`The turn was cancelled: ${d.reason}`, "Send the input again to start over."),
+    said(
+      `The model did not give the output that was asked for: ${d.problem}`,
+      "Loosen the output schema, or use a stronger model.",
+    ),
+  "turn.cancelled": (d: { reason: string }) =>
+    said(`The turn was cancelled: ${d.reason}`, "Send the input again to start over."),
   "turn.diverged": (d: { effect: string; kind: string }) =>
-    said(`The event ${d.kind} answers ${d.effect}, which is not open.`, "The journal was written by another version; the turn is salvaged."),
-  "turn.crash-loop": (d: { max: number }) => said(`The turn was resumed ${d.max} times and did not get through.`, "Look at what its tools do to the process."),
+    said(
+      `The event ${d.kind} answers ${d.effect}, which is not open.`,
+      "The journal was written by another version; the turn is salvaged.",
+    ),
+  "turn.crash-loop": (d: { max: number }) =>
+    said(`The turn was resumed ${d.max} times and did not get through.`, "Look at what its tools do to the process."),
   "turn.host": (d: { expected: string; actual: string }) =>
     said(`The turn was begun on the host ${d.expected}, not on ${d.actual}.`, "Finish it on the host that began it."),
-  "protocol.failed": (d: { protocol: string; problem: string }) => said(`The protocol ${d.protocol} failed: ${d.problem}`, "This is a defect of the protocol."),
-  "code.unavailable": (_: object) => said("Code cannot be run in this session.", "Install a protocol with a code executor."),
+  "protocol.failed": (d: { protocol: string; problem: string }) =>
+    said(`The protocol ${d.protocol} failed: ${d.problem}`, "This is a defect of the protocol."),
+  "code.unavailable": (_: object) =>
+    said("Code cannot be run in this session.", "Install a protocol with a code executor."),
   "code.stopped": (d: { problem: string }) => said(`The code was stopped: ${d.problem}`, "Do less in one cell."),
 } as const satisfies { readonly [code: string]: (details: never) => Said };
 

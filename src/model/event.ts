@@ -32,7 +32,14 @@ export type Preview = Previewed &
     /** Everything shown under this key is void: the attempt is tried again. */
     | { readonly kind: "retracted" }
     | { readonly kind: "toolStarted"; readonly call: ToolCall }
-    | { readonly kind: "toolEnded"; readonly callId: CallId; readonly name: string; readonly status: ToolStatus; readonly ms: number; readonly output: ToolOutput }
+    | {
+        readonly kind: "toolEnded";
+        readonly callId: CallId;
+        readonly name: string;
+        readonly status: ToolStatus;
+        readonly ms: number;
+        readonly output: ToolOutput;
+      }
     | { readonly kind: "waiting"; readonly callId: CallId; readonly wait: WaitKey; readonly reason: string }
     | { readonly kind: "plugin"; readonly plugin: string; readonly name: string; readonly payload: Json }
   );

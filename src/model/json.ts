@@ -43,7 +43,8 @@ export function toJson(value: unknown, max = 2_000_000): { readonly json: Json }
     return json;
   };
   const copyObject = (item: object, path: string): Json => {
-    if (Array.isArray(item)) return item.map((each, index) => copy(each === undefined ? null : each, `${path}[${index}]`));
+    if (Array.isArray(item))
+      return item.map((each, index) => copy(each === undefined ? null : each, `${path}[${index}]`));
     if (typeof (item as { toJSON?: unknown }).toJSON === "function") {
       const said: unknown = (item as { toJSON(key: string): unknown }).toJSON("");
       return said === item ? fail(path, "its toJSON returns itself") : copy(said, path);

@@ -38,7 +38,13 @@ export type ModelPart =
   | { readonly kind: "reasoning"; readonly delta: string; readonly id?: string }
   /** What only this route understands about the text or reasoning with this `id`. */
   | { readonly kind: "made"; readonly of: "text" | "reasoning"; readonly id?: string; readonly data: Json }
-  | { readonly kind: "call"; readonly callId: CallId; readonly name: string; readonly input: string | Json; readonly data?: Json }
+  | {
+      readonly kind: "call";
+      readonly callId: CallId;
+      readonly name: string;
+      readonly input: string | Json;
+      readonly data?: Json;
+    }
   | { readonly kind: "finish"; readonly reason: FinishReason; readonly usage?: Usage };
 
 /** A whole reply: what the stream came to. */
@@ -81,7 +87,13 @@ export class ProviderFailure extends Error {
   }
 }
 
-const RETRYABLE: ReadonlySet<ProviderFailureClass> = new Set(["rate-limit", "overloaded", "network", "timeout", "stream"]);
+const RETRYABLE: ReadonlySet<ProviderFailureClass> = new Set([
+  "rate-limit",
+  "overloaded",
+  "network",
+  "timeout",
+  "stream",
+]);
 
 /** One try at a model call, for the record. */
 export interface Attempt {

@@ -24,9 +24,11 @@ export interface JsonSchemaSource {
   readonly output: (options: { readonly target: "draft-2020-12" }) => Record<string, unknown>;
 }
 
-// `any` is what lets a schema of any type be passed where only its result matters.
-export type Schema<In = any, Out = any> = StandardSchemaV1<In, Out>;
-export interface DescribedSchema<In = any, Out = any> {
+// biome-ignore lint/suspicious/noExplicitAny: a value of any type fits where only what is inferred from it matters
+export type Any = any;
+
+export type Schema<In = Any, Out = Any> = StandardSchemaV1<In, Out>;
+export interface DescribedSchema<In = Any, Out = Any> {
   readonly "~standard": StandardSchemaV1.Props<In, Out> & { readonly jsonSchema: JsonSchemaSource };
 }
 export interface JsonSchema {
@@ -37,8 +39,8 @@ export interface JsonSchema {
 }
 export type ToolSchema = DescribedSchema | JsonSchema;
 
-export type InputOf<S> = S extends StandardSchemaV1<infer In, any> ? In : unknown;
-export type OutputOf<S> = S extends StandardSchemaV1<any, infer Out> ? Out : unknown;
+export type InputOf<S> = S extends StandardSchemaV1<infer In, Any> ? In : unknown;
+export type OutputOf<S> = S extends StandardSchemaV1<Any, infer Out> ? Out : unknown;
 
 export type Checked<T = unknown> =
   | { readonly ok: true; readonly value: T }
@@ -46,7 +48,7 @@ export type Checked<T = unknown> =
   | { readonly ok: false; readonly problem: string };
 
 /** Runs a synchronous schema. An asynchronous one is refused: state and options must be known at once. */
-export function check<Out>(schema: Schema<any, Out>, value: unknown, of: string): Checked<Out> {
+export function check<Out>(schema: Schema<Any, Out>, value: unknown, of: string): Checked<Out> {
   const result = schema["~standard"].validate(value);
   if (result instanceof Promise) {
     result.catch(() => {});
@@ -81,7 +83,11 @@ export const isStandard = (schema: unknown): schema is StandardSchemaV1 =>
 /** The JSON Schema a model is shown for this schema's input. */
 export function documentOf(schema: unknown, of: string): JsonObject {
   if (!isStandard(schema)) {
-    if (!isObject(schema)) throw new RuntimeError("schema.invalid", { of, problem: "it is neither a Standard Schema nor a JSON Schema object" });
+    if (!isObject(schema))
+      throw new RuntimeError("schema.invalid", {
+        of,
+        problem: "it is neither a Standard Schema nor a JSON Schema object",
+      });
     return schema as JsonObject;
   }
   const source = (schema["~standard"] as { jsonSchema?: JsonSchemaSource }).jsonSchema;
@@ -89,6 +95,10 @@ export function documentOf(schema: unknown, of: string): JsonObject {
   try {
     return source.input({ target: "draft-2020-12" }) as JsonObject;
   } catch (error) {
-    throw new RuntimeError("schema.invalid", { of, problem: error instanceof Error ? error.message : "it cannot be described" }, { cause: error });
+    throw new RuntimeError(
+      "schema.invalid",
+      { of, problem: error instanceof Error ? error.message : "it cannot be described" },
+      { cause: error },
+    );
   }
 }

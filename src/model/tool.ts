@@ -1,7 +1,7 @@
 import type { CallId, SessionId, TurnId } from "./ids.ts";
 import type { Awaitable, Json } from "./json.ts";
 import type { Attachment, TextPart, ToolStatus } from "./message.ts";
-import type { OutputOf, Schema, ToolSchema } from "./schema.ts";
+import type { Any, OutputOf, Schema, ToolSchema } from "./schema.ts";
 
 /** A call as it is carried out: what the model asked for, at its position in the turn. */
 export interface ToolCall {
@@ -25,7 +25,12 @@ export interface ToolFailure {
 
 /** What became of a call. */
 export type ToolOutput =
-  | { readonly kind: "value"; readonly value: Json; readonly attachments?: readonly Attachment[]; readonly control?: Control }
+  | {
+      readonly kind: "value";
+      readonly value: Json;
+      readonly attachments?: readonly Attachment[];
+      readonly control?: Control;
+    }
   | { readonly kind: "failure"; readonly failure: ToolFailure; readonly control?: Control }
   | { readonly kind: "cancelled"; readonly reason: string }
   /** It may have taken effect: it was interrupted, or did not return within the grace. */
@@ -66,7 +71,10 @@ export function statusOf(output: ToolOutput): ToolStatus {
 export function projectOutput(output: ToolOutput): readonly ResultPart[] {
   switch (output.kind) {
     case "value": {
-      const shown: TextPart = { kind: "text", text: typeof output.value === "string" ? output.value : JSON.stringify(output.value) };
+      const shown: TextPart = {
+        kind: "text",
+        text: typeof output.value === "string" ? output.value : JSON.stringify(output.value),
+      };
       return output.attachments === undefined ? [shown] : [shown, ...output.attachments];
     }
     case "failure":
@@ -85,7 +93,12 @@ export interface CallPolicy {
   readonly isSerial?: true;
   readonly writes?: true;
   readonly onInterrupt?: "fail" | "ask";
-  readonly retry?: { readonly policy: RetryPolicy; readonly attempts: number; readonly baseMs: number; readonly maxMs: number };
+  readonly retry?: {
+    readonly policy: RetryPolicy;
+    readonly attempts: number;
+    readonly baseMs: number;
+    readonly maxMs: number;
+  };
 }
 
 export interface ToolManifest {
@@ -112,17 +125,22 @@ export interface StateCell<S> extends StateView<S> {
   /** Runs once; its value is journaled with the event of the effect it ran in. */
   update(change: (state: S) => S): void;
 }
-type StateOf<S, Writes> = S extends undefined ? object : { readonly state: Writes extends true ? StateCell<S> : StateView<S> };
+type StateOf<S, Writes> = S extends undefined
+  ? object
+  : { readonly state: Writes extends true ? StateCell<S> : StateView<S> };
 
-export interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true | undefined = undefined> extends ToolManifest {
+export interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true | undefined = undefined>
+  extends ToolManifest {
   readonly input: I;
-  readonly output?: Schema<any, O>;
+  readonly output?: Schema<Any, O>;
   readonly timeoutMs?: number;
   /** Never beside another call of the same reply. */
   readonly isSerial?: boolean;
   /** May change the plugin's state; such calls are released one at a time. */
   readonly writes?: Writes;
-  readonly retry?: RetryPolicy | { readonly policy: RetryPolicy; readonly attempts?: number; readonly baseMs?: number; readonly maxMs?: number };
+  readonly retry?:
+    | RetryPolicy
+    | { readonly policy: RetryPolicy; readonly attempts?: number; readonly baseMs?: number; readonly maxMs?: number };
   /** What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), or tell the model. */
   readonly onInterrupt?: "rerun" | "fail";
   execute(input: OutputOf<I>, context: ToolContext & StateOf<S, Writes>): Awaitable<O | ControlResult>;
@@ -135,9 +153,13 @@ export interface Tool<S = undefined> extends ToolManifest {
   readonly policy: CallPolicy;
   readonly timeoutMs?: number;
   /** Checks the arguments as the tool's author wrote them; the value may differ from the input (defaults, transforms). */
-  check(input: Json): Awaitable<{ readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string }>;
+  check(
+    input: Json,
+  ): Awaitable<{ readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string }>;
   run(input: unknown, context: ToolContext & { readonly state?: unknown }): Awaitable<unknown>;
-  checkOutput?(output: unknown): Awaitable<{ readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string }>;
+  checkOutput?(
+    output: unknown,
+  ): Awaitable<{ readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string }>;
   readonly [toolState]?: S;
 }
 
@@ -151,7 +173,8 @@ export class ControlResult {
 /** Ends the turn with this value. */
 export const finish = (value: Json): ControlResult => new ControlResult({ kind: "finish", by: "tool", value });
 /** Ends the turn as failed. */
-export const fail = (code: string, message: string): ControlResult => new ControlResult({ kind: "fail", code, message });
+export const fail = (code: string, message: string): ControlResult =>
+  new ControlResult({ kind: "fail", code, message });
 /** Goes on with this task in a fresh context window. */
 export const switchFrame = (task: string, seed?: Json): ControlResult =>
   new ControlResult({ kind: "switchFrame", task, ...(seed === undefined ? {} : { seed }) });
@@ -181,4 +204,3 @@ export class Attachable {
 }
 export const attach = (data: Uint8Array, about: { readonly mediaType: string; readonly name?: string }): Attachable =>
   new Attachable(data, about);
-

@@ -11,10 +11,25 @@ import type { Core } from "./core.ts";
 export type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
 
 /** An input ready to be accepted. Bytes of attachments are kept first: an accepted input never names what is not there. */
-export function newInput(core: Core, sessionId: SessionId, input: Input, key: string | undefined, place: NewInput["place"]): Awaitable<NewInput> {
-  if (key !== undefined && (typeof key !== "string" || key === "" || key.length > 256)) throw new RuntimeError("input.invalid", { problem: "its key must be text of 1 to 256 characters" });
+export function newInput(
+  core: Core,
+  sessionId: SessionId,
+  input: Input,
+  key: string | undefined,
+  place: NewInput["place"],
+): Awaitable<NewInput> {
+  if (key !== undefined && (typeof key !== "string" || key === "" || key.length > 256))
+    throw new RuntimeError("input.invalid", { problem: "its key must be text of 1 to 256 characters" });
   const made = (message: Draft): NewInput => {
-    const base = { id: asInputId(core.world.id("inp")), turnId: asTurnId(core.world.id("trn")), sessionId, message, place, at: core.world.now(), hash: "" };
+    const base = {
+      id: asInputId(core.world.id("inp")),
+      turnId: asTurnId(core.world.id("trn")),
+      sessionId,
+      message,
+      place,
+      at: core.world.now(),
+      hash: "",
+    };
     return key === undefined ? base : { ...base, key, hash: hashOf(JSON.stringify(message)) };
   };
   return typeof input === "string" ? made(ofText(core, input)) : ofParts(core, input).then(made);
@@ -32,7 +47,8 @@ function sized(core: Core, bytes: number): void {
 }
 
 async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
-  if (!Array.isArray(parts)) throw new RuntimeError("input.invalid", { problem: "it is neither text nor a list of parts" });
+  if (!Array.isArray(parts))
+    throw new RuntimeError("input.invalid", { problem: "it is neither text nor a list of parts" });
   if (parts.length === 0) throw new RuntimeError("input.invalid", { problem: "it has no parts" });
   let bytes = 0;
   const found: (TextPart | Attachment)[] = [];
@@ -43,9 +59,17 @@ async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
       sized(core, bytes);
       const hash = hashOf(part.data);
       await core.store.blobs.put(hash, part.data);
-      found.push({ kind: "attachment", hash, mediaType: part.mediaType, bytes: part.data.byteLength, ...(part.name === undefined ? {} : { name: part.name }) });
-    } else if (isObject(part) && part["kind"] === "text" && typeof part["text"] === "string") found.push({ kind: "text", text: part["text"] });
-    else if (isObject(part) && part["kind"] === "attachment" && typeof part["hash"] === "string") found.push(part as unknown as Attachment);
+      found.push({
+        kind: "attachment",
+        hash,
+        mediaType: part.mediaType,
+        bytes: part.data.byteLength,
+        ...(part.name === undefined ? {} : { name: part.name }),
+      });
+    } else if (isObject(part) && part.kind === "text" && typeof part.text === "string")
+      found.push({ kind: "text", text: part.text });
+    else if (isObject(part) && part.kind === "attachment" && typeof part.hash === "string")
+      found.push(part as unknown as Attachment);
     else throw new RuntimeError("input.invalid", { problem: "a part is neither text nor an attachment" });
   }
   sized(core, bytes + found.reduce((sum, part) => sum + (part.kind === "text" ? Buffer.byteLength(part.text) : 0), 0));

@@ -1,3 +1,5 @@
+import { type Deadline, within } from "../kernel/deadline.ts";
+import type { ChunkAnswer, StreamEnd } from "../kernel/hooks.ts";
 import { describe } from "../model/errors.ts";
 import { asCallId } from "../model/ids.ts";
 import { describeThrown, isThenable, type Json } from "../model/json.ts";
@@ -7,8 +9,6 @@ import { type Attempt, type ModelPart, type ModelRequest, ProviderFailure, type 
 import { LazyScope, type Scope } from "../model/scope.ts";
 import { addUsage, NO_USAGE, UNKNOWN_CALL, type Usage } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
-import type { ChunkAnswer, StreamEnd } from "../kernel/hooks.ts";
-import { type Deadline, within } from "../kernel/deadline.ts";
 import { type CallOptions, type Provider, routeOf } from "../providers/provider.ts";
 
 /** What a model call needs of its surroundings. */
@@ -59,12 +59,20 @@ export async function ask(asking: Asking): Promise<Asked> {
     try {
       const reply = await stream.run();
       const first = attempts.length === 0;
-      return { kind: "replied", reply: first ? reply : { ...reply, usage: addUsage(reply.usage, unknown) }, ...(first ? {} : { attempts: [...attempts, { startedAt, ms: world.now() - startedAt }] }) };
+      return {
+        kind: "replied",
+        reply: first ? reply : { ...reply, usage: addUsage(reply.usage, unknown) },
+        ...(first ? {} : { attempts: [...attempts, { startedAt, ms: world.now() - startedAt }] }),
+      };
     } catch (error) {
       const failure = error instanceof ProviderFailure || error instanceof HookStop ? error : asFailure(error, scope);
       const failureClass = failure instanceof HookStop ? "unknown" : failure.class;
       if (stream.mayBeBilled(failureClass)) unknown = addUsage(unknown, UNKNOWN_CALL);
-      const record: Attempt = { startedAt, ms: world.now() - startedAt, error: { class: failureClass, message: failure.message } };
+      const record: Attempt = {
+        startedAt,
+        ms: world.now() - startedAt,
+        error: { class: failureClass, message: failure.message },
+      };
       const isThrottle = failureClass === "rate-limit" || failureClass === "overloaded";
       if (!isThrottle) tries++;
       const waitMs = retryAfter(failure, isThrottle, tries, number, limits, limits.throttleMs - throttledMs);
@@ -87,7 +95,14 @@ export async function ask(asking: Asking): Promise<Asked> {
 }
 
 /** How long to wait before the next attempt; undefined when there is none. */
-function retryAfter(failure: ProviderFailure | HookStop, isThrottle: boolean, tries: number, number: number, limits: Limits, throttleLeftMs: number): number | undefined {
+function retryAfter(
+  failure: ProviderFailure | HookStop,
+  isThrottle: boolean,
+  tries: number,
+  number: number,
+  limits: Limits,
+  throttleLeftMs: number,
+): number | undefined {
   if (failure instanceof HookStop || !failure.isRetryable) return undefined;
   const backoff = Math.min(BACKOFF_MS * 2 ** (number - 1), BACKOFF_MAX_MS);
   const waitMs = Math.max(failure.retryAfterMs ?? backoff, 0);
@@ -97,7 +112,10 @@ function retryAfter(failure: ProviderFailure | HookStop, isThrottle: boolean, tr
 const THROTTLES_MAX = 50;
 
 const asFailure = (error: unknown, scope: Scope): ProviderFailure =>
-  new ProviderFailure({ class: scope.isAborted ? "cancelled" : "unknown", message: describeThrown(error) }, { cause: error });
+  new ProviderFailure(
+    { class: scope.isAborted ? "cancelled" : "unknown", message: describeThrown(error) },
+    { cause: error },
+  );
 
 /** The signal is made when a provider looks at it. */
 class StreamOptions implements CallOptions {
@@ -150,8 +168,12 @@ class Streaming {
         this.#scope.abort(); // Whoever still speaks is not listened to any more, and should know.
         reject(error);
       };
-      const silence = within(limits.modelIdleMs, () => fail(new ProviderFailure({ class: "timeout", message: `Nothing came for ${limits.modelIdleMs} ms.` })));
-      const unlisten = scope.onAbort(() => fail(new ProviderFailure({ class: "cancelled", message: "The turn was stopped." })));
+      const silence = within(limits.modelIdleMs, () =>
+        fail(new ProviderFailure({ class: "timeout", message: `Nothing came for ${limits.modelIdleMs} ms.` })),
+      );
+      const unlisten = scope.onAbort(() =>
+        fail(new ProviderFailure({ class: "cancelled", message: "The turn was stopped." })),
+      );
       const end = (): void => {
         this.#isOver = true;
         silence.clear();
@@ -187,7 +209,11 @@ class Streaming {
       await this.#asking.finished?.("aborted");
       return this.#reply("aborted", UNKNOWN_CALL);
     }
-    if (this.#finish === undefined) throw new ProviderFailure({ class: "stream", message: `The stream of ${this.#route} ended before the reply did.` });
+    if (this.#finish === undefined)
+      throw new ProviderFailure({
+        class: "stream",
+        message: `The stream of ${this.#route} ended before the reply did.`,
+      });
     if (this.#asking.finished !== undefined) await this.#asking.finished("complete");
     return this.#reply(this.#finish.reason, this.#finish.usage ?? UNKNOWN_CALL);
   }
@@ -202,7 +228,9 @@ class Streaming {
         return isThenable(answer) ? answer.then((found) => this.#changed(part, found)) : this.#changed(part, answer);
       }
       case "made": {
-        const block = this.#blocks.findLast((each) => each.kind === part.of && "id" in each && each.id === part.id) as Block | undefined;
+        const block = this.#blocks.findLast((each) => each.kind === part.of && "id" in each && each.id === part.id) as
+          | Block
+          | undefined;
         if (block !== undefined) block.data = part.data;
         else this.#blocks.push({ kind: part.of, id: part.id, text: "", data: part.data });
         return undefined;
@@ -241,7 +269,11 @@ class Streaming {
   #count(text: string): void {
     const { replyBytesMax: max } = this.#asking.limits;
     this.#bytes += text.length * 3 + this.#bytes <= max ? text.length : Buffer.byteLength(text);
-    if (this.#bytes > max) throw new ProviderFailure({ class: "unknown", message: describe("limit.bytes", { what: "The reply", bytes: this.#bytes, max }).message });
+    if (this.#bytes > max)
+      throw new ProviderFailure({
+        class: "unknown",
+        message: describe("limit.bytes", { what: "The reply", bytes: this.#bytes, max }).message,
+      });
   }
 
   #call(part: Extract<ModelPart, { kind: "call" }>): Part {
@@ -269,7 +301,12 @@ class Streaming {
     for (const block of this.#blocks) {
       if (!("id" in block)) parts.push(block);
       else if (block.text !== "" || block.data !== undefined) {
-        const made = block.data === undefined ? (block.kind === "reasoning" ? { made: { route: this.#route } } : {}) : { made: { route: this.#route, data: block.data } };
+        const made =
+          block.data === undefined
+            ? block.kind === "reasoning"
+              ? { made: { route: this.#route } }
+              : {}
+            : { made: { route: this.#route, data: block.data } };
         parts.push({ kind: block.kind, text: block.text, ...made });
       }
     }
@@ -282,7 +319,13 @@ class Streaming {
   }
 
   mayBeBilled(failure: ProviderFailure["class"]): boolean {
-    return this.#hasBegun || failure === "network" || failure === "timeout" || failure === "stream" || failure === "cancelled" || failure === "unknown";
+    return (
+      this.#hasBegun ||
+      failure === "network" ||
+      failure === "timeout" ||
+      failure === "stream" ||
+      failure === "cancelled" ||
+      failure === "unknown"
+    );
   }
 }
-

@@ -1,10 +1,3 @@
-import { RuntimeError } from "../model/errors.ts";
-import type { BlobHash } from "../model/ids.ts";
-import { describeThrown, type Json } from "../model/json.ts";
-import type { Limits } from "../model/limits.ts";
-import type { ToolDeclaration } from "../model/request.ts";
-import type { Tool } from "../model/tool.ts";
-import type { World } from "../model/world.ts";
 import type { EffectHost } from "../hosts/host.ts";
 import type { Composition } from "../kernel/compose.ts";
 import type { Owned } from "../kernel/hooks.ts";
@@ -12,6 +5,13 @@ import type { Installed } from "../kernel/plugin.ts";
 import { mergePrompt, type PromptPart, renderPrompt } from "../kernel/prompt.ts";
 import type { Probe, Surroundings } from "../kernel/run.ts";
 import type { ProtocolDriverSlot } from "../kernel/slots.ts";
+import { RuntimeError } from "../model/errors.ts";
+import type { BlobHash } from "../model/ids.ts";
+import { describeThrown, type Json } from "../model/json.ts";
+import type { Limits } from "../model/limits.ts";
+import type { ToolDeclaration } from "../model/request.ts";
+import type { Tool } from "../model/tool.ts";
+import type { World } from "../model/world.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Owner, Store } from "../stores/store.ts";
 import { type Catalog, composeCatalog, hashOf } from "../tools/catalog.ts";
@@ -37,7 +37,11 @@ export interface Core {
   readonly probe: Probe | undefined;
   /** As a turn records them. */
   readonly pluginList: readonly { readonly id: string; readonly version: string }[];
-  readonly trace: (name: string, about: { readonly [key: string]: Json }, where?: { readonly sessionId?: string; readonly turnId?: string }) => void;
+  readonly trace: (
+    name: string,
+    about: { readonly [key: string]: Json },
+    where?: { readonly sessionId?: string; readonly turnId?: string },
+  ) => void;
 }
 
 export const tracer = (sink: TraceSink | undefined, world: World): Core["trace"] =>
@@ -85,7 +89,9 @@ export class Models {
       this.#found.set(name, provider);
       return provider;
     } catch (error) {
-      throw error instanceof RuntimeError ? error : new RuntimeError("provider.unavailable", { name, problem: describeThrown(error) }, { cause: error });
+      throw error instanceof RuntimeError
+        ? error
+        : new RuntimeError("provider.unavailable", { name, problem: describeThrown(error) }, { cause: error });
     }
   }
 }
@@ -131,7 +137,12 @@ export class Artifacts {
   }
 
   /** Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
-  async of(composition: Composition, appTools: readonly Owned<Tool>[], slot: ProtocolDriverSlot, here: Surroundings): Promise<Artifact> {
+  async of(
+    composition: Composition,
+    appTools: readonly Owned<Tool>[],
+    slot: ProtocolDriverSlot,
+    here: Surroundings,
+  ): Promise<Artifact> {
     const known = this.known(composition, appTools, slot);
     if (known !== undefined) return known;
     const owned = [...appTools, ...composition.tools];

@@ -1,5 +1,5 @@
-import { isThenable } from "../model/json.ts";
 import type { TurnRun } from "../hosts/host.ts";
+import { isThenable } from "../model/json.ts";
 import type { Committed } from "../stores/store.ts";
 import { isEnded, type Step } from "../turn/state.ts";
 import { begin, step } from "../turn/step.ts";

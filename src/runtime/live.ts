@@ -1,3 +1,10 @@
+import type { Transcript } from "../graph/transcript.ts";
+import type { Composition } from "../kernel/compose.ts";
+import type { HookRunner, Issue, Surroundings } from "../kernel/run.ts";
+import type { Conflict, Emit } from "../kernel/seams.ts";
+import type { Services, SessionReading } from "../kernel/services.ts";
+import type { ProtocolDriverSlot } from "../kernel/slots.ts";
+import type { PluginStates } from "../kernel/states.ts";
 import type { Preview, PreviewKey } from "../model/event.ts";
 import type { CallId, EffectName, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
@@ -6,13 +13,6 @@ import type { Attachment, Message } from "../model/message.ts";
 import type { Scope } from "../model/scope.ts";
 import { type Attachable, statusOf, type ToolCall, type ToolManifest, type ToolOutput } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
-import type { Transcript } from "../graph/transcript.ts";
-import type { Composition } from "../kernel/compose.ts";
-import type { HookRunner, Issue, Surroundings } from "../kernel/run.ts";
-import type { Conflict, Emit } from "../kernel/seams.ts";
-import type { Services, SessionReading } from "../kernel/services.ts";
-import type { ProtocolDriverSlot } from "../kernel/slots.ts";
-import type { PluginStates } from "../kernel/states.ts";
 import type { Lease, StoredSession } from "../stores/store.ts";
 import { type Catalog, hashOf } from "../tools/catalog.ts";
 import type { Dispatch } from "../tools/dispatch.ts";
@@ -61,7 +61,14 @@ export class LiveTurn implements Dispatch {
   #grown = 0;
   #startedAt: Map<string, number> | undefined;
 
-  constructor(core: Core, session: TurnSession, lease: Lease, opened: Opened, tell: Tell, output: Validate | undefined) {
+  constructor(
+    core: Core,
+    session: TurnSession,
+    lease: Lease,
+    opened: Opened,
+    tell: Tell,
+    output: Validate | undefined,
+  ) {
     this.core = core;
     this.session = session;
     this.lease = lease;
@@ -118,7 +125,16 @@ export class LiveTurn implements Dispatch {
   }
 
   emit(effect: EffectName, plugin: string, eventName: string, payload: Json): void {
-    this.tell({ fact: false, sessionId: this.sessionId, turnId: this.turnId, key: this.key(effect, 1), kind: "plugin", plugin, name: eventName, payload });
+    this.tell({
+      fact: false,
+      sessionId: this.sessionId,
+      turnId: this.turnId,
+      key: this.key(effect, 1),
+      kind: "plugin",
+      plugin,
+      name: eventName,
+      payload,
+    });
   }
 
   trace(event: string, about: { readonly [key: string]: Json }): void {
@@ -137,7 +153,13 @@ export class LiveTurn implements Dispatch {
     const hash = hashOf(data);
     const kept = this.core.store.blobs.put(hash, data);
     if (kept !== undefined) (this.keeping ??= []).push(kept);
-    return { kind: "attachment", hash, mediaType, bytes: data.byteLength, ...(title === undefined ? {} : { name: title }) };
+    return {
+      kind: "attachment",
+      hash,
+      mediaType,
+      bytes: data.byteLength,
+      ...(title === undefined ? {} : { name: title }),
+    };
   }
 
   // ── What is shown of calls: one start and one end each, on every path ───────────────────────────────────────────
@@ -156,7 +178,14 @@ export class LiveTurn implements Dispatch {
     if (before !== undefined) return before;
     const now = this.core.world.now();
     starts.set(effect, now);
-    this.tell({ fact: false, sessionId: this.sessionId, turnId: this.turnId, key: this.key(effect, 1), kind: "toolStarted", call });
+    this.tell({
+      fact: false,
+      sessionId: this.sessionId,
+      turnId: this.turnId,
+      key: this.key(effect, 1),
+      kind: "toolStarted",
+      call,
+    });
     return now;
   }
 
@@ -166,12 +195,32 @@ export class LiveTurn implements Dispatch {
     const ms = this.core.world.now() - this.#start(effect, call);
     const { sessionId, turnId } = this.opened;
     const callId: CallId = call.id;
-    this.tell({ fact: false, sessionId, turnId, key: this.key(effect, 1), kind: "toolEnded", callId, name: call.name, status: statusOf(output), ms, output });
+    this.tell({
+      fact: false,
+      sessionId,
+      turnId,
+      key: this.key(effect, 1),
+      kind: "toolEnded",
+      callId,
+      name: call.name,
+      status: statusOf(output),
+      ms,
+      output,
+    });
   }
 
   waiting({ at, call }: PlacedCall, wait: WaitKey, reason: string): void {
     const { sessionId, turnId } = this.opened;
-    this.tell({ fact: false, sessionId, turnId, key: this.key(this.#position(at), 1), kind: "waiting", callId: call.id, wait, reason });
+    this.tell({
+      fact: false,
+      sessionId,
+      turnId,
+      key: this.key(this.#position(at), 1),
+      kind: "waiting",
+      callId: call.id,
+      wait,
+      reason,
+    });
   }
 
   emitted({ plugin, value }: Emit, { at }: PlacedCall): void {

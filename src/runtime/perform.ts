@@ -1,3 +1,7 @@
+import type { Perform } from "../hosts/host.ts";
+import type { Directive } from "../kernel/directive.ts";
+import type { ChunkAnswer, Owned, ReplyAnswer, TurnContext, TurnReport } from "../kernel/hooks.ts";
+import type { PromptPart } from "../kernel/prompt.ts";
 import { after } from "../model/awaitable.ts";
 import { describe, RuntimeError } from "../model/errors.ts";
 import type { EffectName } from "../model/ids.ts";
@@ -6,12 +10,8 @@ import type { Draft, Message } from "../model/message.ts";
 import type { ModelRequest, Reply } from "../model/request.ts";
 import type { Scope } from "../model/scope.ts";
 import type { ToolOutput } from "../model/tool.ts";
-import type { Perform } from "../hosts/host.ts";
-import type { Directive } from "../kernel/directive.ts";
-import type { ChunkAnswer, Owned, ReplyAnswer, TurnContext, TurnReport } from "../kernel/hooks.ts";
-import type { PromptPart } from "../kernel/prompt.ts";
-import { attempt, gate, settle } from "../tools/dispatch.ts";
 import { hashOf } from "../tools/catalog.ts";
+import { attempt, gate, settle } from "../tools/dispatch.ts";
 import type { Effect, EffectKind, EffectOf } from "../turn/effect.ts";
 import type { Abort, Answer, Failure } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
@@ -21,13 +21,18 @@ import type { LiveTurn } from "./live.ts";
 /** An answer before it is stamped. */
 type Body = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect" | "changes"> : never) : never;
 
-type Performers = { readonly [K in EffectKind]: (live: LiveTurn, effect: EffectOf<K>, scope: Scope) => Awaitable<Body> };
+type Performers = {
+  readonly [K in EffectKind]: (live: LiveTurn, effect: EffectOf<K>, scope: Scope) => Awaitable<Body>;
+};
 
 const PERFORMERS: Performers = {
   prepare,
   ask: askModel,
   respond,
-  gate: (live, effect, scope) => after(gate(live, effect.calls, scope), ({ verdicts, abort }) => (abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort })),
+  gate: (live, effect, scope) =>
+    after(gate(live, effect.calls, scope), ({ verdicts, abort }) =>
+      abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort },
+    ),
   call: (live, effect, scope) => after(attempt(live, effect, scope), (output) => returned(live, output)),
   settle: (live, effect, scope) =>
     after(settle(live, effect.results, scope), ({ results, messages, abort }) => ({
@@ -51,7 +56,11 @@ export const performer =
   (effect, scope) => {
     let body: Awaitable<Body>;
     try {
-      body = (PERFORMERS[effect.kind] as (live: LiveTurn, effect: Effect, scope: Scope) => Awaitable<Body>)(live, effect, scope);
+      body = (PERFORMERS[effect.kind] as (live: LiveTurn, effect: Effect, scope: Scope) => Awaitable<Body>)(
+        live,
+        effect,
+        scope,
+      );
     } catch (error) {
       return failed(live, effect, error);
     }
@@ -80,7 +89,8 @@ function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
 }
 
 function failureOf(error: unknown): Failure {
-  if (!(error instanceof RuntimeError)) return { class: "runtime", code: "protocol.failed", message: describeThrown(error) };
+  if (!(error instanceof RuntimeError))
+    return { class: "runtime", code: "protocol.failed", message: describeThrown(error) };
   const plugin = (error.details as { plugin?: string }).plugin;
   if (plugin !== undefined) return { class: "plugin", code: error.code, message: error.message, plugin };
   return { class: "runtime", code: error.code, message: error.message };
@@ -90,7 +100,8 @@ function failureOf(error: unknown): Failure {
 
 /** The first round sets the turn up; later ones only ask whether the protocol wants another frame. */
 function prepare(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Awaitable<Body> {
-  if (effect.round === 1 || live.prompt === undefined) return after(setUp(live, effect, scope), (body) => beforeAsk(live, effect.round, body));
+  if (effect.round === 1 || live.prompt === undefined)
+    return after(setUp(live, effect, scope), (body) => beforeAsk(live, effect.round, body));
   return beforeAsk(live, effect.round, { kind: "prepared", ...flags(live) });
 }
 
@@ -104,7 +115,13 @@ const flags = ({ hooks }: LiveTurn): Pick<Prepared, "responds" | "compacts"> => 
 /** With no plugin to ask and everything known from the turn before, there is nothing to wait for. */
 function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Awaitable<Prepared> {
   const { core, session, hooks, opened } = live;
-  if (hooks.has("context") || hooks.has("beforeTurn") || hooks.has("prompt") || core.models.known(opened.config.model) === undefined) return setUpWithHooks(live, effect, scope);
+  if (
+    hooks.has("context") ||
+    hooks.has("beforeTurn") ||
+    hooks.has("prompt") ||
+    core.models.known(opened.config.model) === undefined
+  )
+    return setUpWithHooks(live, effect, scope);
   const artifact = core.artifacts.known(session.composition, core.tools, session.slot);
   const prompt = artifact?.prompts.get(opened.config.instructions ?? "");
   if (artifact === undefined || prompt === undefined) return setUpWithHooks(live, effect, scope);
@@ -119,10 +136,13 @@ async function setUpWithHooks(live: LiveTurn, effect: EffectOf<"prepare">, scope
   const artifact = await core.artifacts.of(session.composition, core.tools, session.slot, here);
   live.artifact = artifact;
   const { instructions } = opened.config;
-  const parts: PromptPart[] = instructions === undefined ? [...artifact.prompt] : [{ slot: "intro", text: instructions }, ...artifact.prompt];
+  const parts: PromptPart[] =
+    instructions === undefined ? [...artifact.prompt] : [{ slot: "intro", text: instructions }, ...artifact.prompt];
   const plain = parts.length;
   if (hooks.has("context")) parts.push(...(await transformContext(live, scope)));
-  const before = hooks.has("beforeTurn") ? obey(live, effect.name, "beforeTurn", await hooks.collect("beforeTurn", { input: inputOf(live) }, here)) : NOTHING;
+  const before = hooks.has("beforeTurn")
+    ? obey(live, effect.name, "beforeTurn", await hooks.collect("beforeTurn", { input: inputOf(live) }, here))
+    : NOTHING;
   if (hooks.has("prompt")) parts.push(...(await hooks.collect("prompt", {}, here)).map(promptPart));
   live.prompt = await core.artifacts.prompt(parts);
   if (parts.length === plain) artifact.prompts.set(instructions ?? "", live.prompt);
@@ -138,7 +158,13 @@ function beforeAsk(live: LiveTurn, round: number, body: Prepared): Awaitable<Bod
 
 async function transformContext(live: LiveTurn, scope: Scope): Promise<readonly PromptPart[]> {
   const start: TurnContext = { messages: live.messages(), prompt: [] };
-  const end = await live.hooks.transform("context", start, live.here(scope), (context) => ({ context }), (_, answer) => answer);
+  const end = await live.hooks.transform(
+    "context",
+    start,
+    live.here(scope),
+    (context) => ({ context }),
+    (_, answer) => answer,
+  );
   if (end.messages !== start.messages) {
     live.shown = { messages: end.messages, upTo: live.state.log.length };
     const json = JSON.stringify(end.messages);
@@ -149,12 +175,14 @@ async function transformContext(live: LiveTurn, scope: Scope): Promise<readonly 
 
 function inputOf(live: LiveTurn): Message {
   const first = live.state.log.items[0];
-  if (first?.kind !== "message") throw new RuntimeError("store.corrupt", { item: live.turnId, problem: "the turn has no input" });
+  if (first?.kind !== "message")
+    throw new RuntimeError("store.corrupt", { item: live.turnId, problem: "the turn has no input" });
   return first.message;
 }
 
 function promptPart({ plugin, value }: Owned<PromptPart>): PromptPart {
-  if (typeof value.text !== "string" || typeof value.slot !== "string") throw new RuntimeError("hook.answer", { plugin, hook: "prompt", problem: "a part needs a slot and a text" });
+  if (typeof value.text !== "string" || typeof value.slot !== "string")
+    throw new RuntimeError("hook.answer", { plugin, hook: "prompt", problem: "a part needs a slot and a text" });
   return value;
 }
 
@@ -163,7 +191,12 @@ function promptPart({ plugin, value }: Owned<PromptPart>): PromptPart {
 const NOTHING: { readonly messages?: readonly Draft[]; readonly abort?: Abort } = {};
 
 /** Carries out what hooks asked for; what concerns the turn's log goes into the event. The last abort counts. */
-function obey(live: LiveTurn, effect: EffectName, hook: string, directives: readonly Owned<Directive>[]): typeof NOTHING {
+function obey(
+  live: LiveTurn,
+  effect: EffectName,
+  hook: string,
+  directives: readonly Owned<Directive>[],
+): typeof NOTHING {
   const messages: Draft[] = [];
   let abort: Abort | undefined;
   for (const { plugin, value } of directives) {
@@ -178,8 +211,16 @@ function obey(live: LiveTurn, effect: EffectName, hook: string, directives: read
 /** Plugins may speak as the user or the system, never as the model or a tool: those are paired and replayed. */
 function checkedMessages(hook: string, messages: readonly Draft[], plugin = "a plugin"): readonly Draft[] {
   return messages.map(({ role, parts }) => {
-    if ((role !== "user" && role !== "system") || !Array.isArray(parts) || parts.some((part) => part.kind !== "text" && part.kind !== "attachment")) {
-      throw new RuntimeError("hook.answer", { plugin, hook, problem: "only user and system messages of text and attachments can be put in" });
+    if (
+      (role !== "user" && role !== "system") ||
+      !Array.isArray(parts) ||
+      parts.some((part) => part.kind !== "text" && part.kind !== "attachment")
+    ) {
+      throw new RuntimeError("hook.answer", {
+        plugin,
+        hook,
+        problem: "only user and system messages of text and attachments can be put in",
+      });
     }
     return { role, parts, origin: { kind: "plugin", plugin } };
   });
@@ -204,7 +245,14 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
     ...(settings === undefined ? {} : { settings }),
   });
   const here = live.here(scope);
-  if (hooks.has("request")) request = await hooks.transform("request", request, here, (now) => ({ request: now }), (_, answer) => answer);
+  if (hooks.has("request"))
+    request = await hooks.transform(
+      "request",
+      request,
+      here,
+      (now) => ({ request: now }),
+      (_, answer) => answer,
+    );
   const { sessionId, turnId } = live;
   let key = live.key(effect.name, 1);
   const asked = await ask({
@@ -216,7 +264,11 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
     load: async (hash) => (await core.store.blobs.get(hash)) ?? missing(hash),
     show: (number, kind, delta) => {
       if (key.attempt !== number) key = live.key(effect.name, number);
-      live.tell(kind === "retracted" ? { fact: false, sessionId, turnId, key, kind } : { fact: false, sessionId, turnId, key, kind, delta });
+      live.tell(
+        kind === "retracted"
+          ? { fact: false, sessionId, turnId, key, kind }
+          : { fact: false, sessionId, turnId, key, kind, delta },
+      );
     },
     ...(hooks.has("stream") ? { transform: streamTransform(live, effect.name, scope) } : {}),
     ...(hooks.has("streamFinished")
@@ -227,7 +279,11 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
   const { failure, partial, ...rest } = asked;
   if (failure instanceof HookStop) return { ...rest, error: failureOf(failure.cause), partial };
   const code = failure.class === "cancelled" ? "turn.cancelled" : "provider.failed";
-  const message = failure.class === "cancelled" ? failure.message : describe("provider.failed", { route: opened.config.model, class: failure.class, problem: failure.message }).message;
+  const message =
+    failure.class === "cancelled"
+      ? failure.message
+      : describe("provider.failed", { route: opened.config.model, class: failure.class, problem: failure.message })
+          .message;
   return { ...rest, error: { class: failure.class, code, message }, partial };
 }
 
@@ -236,7 +292,11 @@ const missing = (hash: string): never => {
 };
 
 /** Handlers of `stream` are called in line; only a promise is waited for. */
-function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (kind: "text" | "reasoning", delta: string) => Awaitable<ChunkAnswer> {
+function streamTransform(
+  live: LiveTurn,
+  effect: EffectName,
+  scope: Scope,
+): (kind: "text" | "reasoning", delta: string) => Awaitable<ChunkAnswer> {
   const { hooks } = live;
   const here = live.here(scope);
   const stop = (error: unknown): never => {
@@ -246,10 +306,20 @@ function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (kin
     const merge = (now: ChunkAnswer, answer: ChunkAnswer, plugin: string): ChunkAnswer => {
       for (const { name, payload } of answer.events ?? []) live.emit(effect, plugin, name, payload ?? null);
       const reasoning = (now.reasoning ?? "") + (answer.reasoning ?? "");
-      return { delta: answer.delta ?? now.delta ?? delta, ...(reasoning === "" ? {} : { reasoning }), ...(now.abort === true || answer.abort === true ? { abort: true } : {}) };
+      return {
+        delta: answer.delta ?? now.delta ?? delta,
+        ...(reasoning === "" ? {} : { reasoning }),
+        ...(now.abort === true || answer.abort === true ? { abort: true } : {}),
+      };
     };
     try {
-      const answer = hooks.transform("stream", { delta } as ChunkAnswer, here, (now) => ({ chunk: { kind, delta: now.delta ?? delta } }), merge);
+      const answer = hooks.transform(
+        "stream",
+        { delta } as ChunkAnswer,
+        here,
+        (now) => ({ chunk: { kind, delta: now.delta ?? delta } }),
+        merge,
+      );
       return isThenable(answer) ? answer.then((found) => found, stop) : answer;
     } catch (error) {
       return stop(error);
@@ -262,13 +332,20 @@ const RESPOND_TRIES = 3;
 /** The paid reply is recorded already, so a hook that fails is simply tried again. */
 async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope): Promise<Body> {
   const merge = (now: Reply, answer: ReplyAnswer, plugin: string): Reply => {
-    if (!Array.isArray(answer.parts)) throw new RuntimeError("hook.answer", { plugin, hook: "response", problem: "it has no parts" });
+    if (!Array.isArray(answer.parts))
+      throw new RuntimeError("hook.answer", { plugin, hook: "response", problem: "it has no parts" });
     for (const { name, payload } of answer.events ?? []) live.emit(effect.name, plugin, name, payload ?? null);
     return { ...now, parts: answer.parts };
   };
   for (let number = 1; ; number++) {
     try {
-      const reply = await live.hooks.transform("response", effect.reply, live.here(scope), (now) => ({ reply: now }), merge);
+      const reply = await live.hooks.transform(
+        "response",
+        effect.reply,
+        live.here(scope),
+        (now) => ({ reply: now }),
+        merge,
+      );
       return reply.parts === effect.reply.parts ? { kind: "responded" } : { kind: "responded", parts: reply.parts };
     } catch (error) {
       if (number === RESPOND_TRIES || scope.isAborted) throw error;
@@ -303,13 +380,18 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
 
 async function compact(live: LiveTurn, _effect: EffectOf<"compact">, scope: Scope): Promise<Body> {
   const found = await live.hooks.first("compact", { messages: live.messages() }, live.here(scope));
-  return found === undefined ? { kind: "compacted" } : { kind: "compacted", seed: checkedMessages("compact", found.value, found.plugin) };
+  return found === undefined
+    ? { kind: "compacted" }
+    : { kind: "compacted", seed: checkedMessages("compact", found.value, found.plugin) };
 }
 
 async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Promise<Body> {
   const executor = live.hooks.slot("codeExecutor");
   if (executor === undefined) throw new RuntimeError("code.unavailable", {});
-  return { kind: "executed", output: await executor.execute(effect.cell, { sessionId: live.sessionId, signal: scope.signal }) };
+  return {
+    kind: "executed",
+    output: await executor.execute(effect.cell, { sessionId: live.sessionId, signal: scope.signal }),
+  };
 }
 
 function finalize(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): Awaitable<Body> {

@@ -1,13 +1,3 @@
-import type { SessionConfig } from "../model/config.ts";
-import { RuntimeError } from "../model/errors.ts";
-import type { SessionEvent } from "../model/event.ts";
-import { type NodeId, nodeId, type SessionId, type TurnId } from "../model/ids.ts";
-import { after } from "../model/awaitable.ts";
-import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
-import type { Message } from "../model/message.ts";
-import type { TurnOutcome } from "../model/outcome.ts";
-import { LazyScope } from "../model/scope.ts";
-import { addUsage } from "../model/usage.ts";
 import { Transcript } from "../graph/transcript.ts";
 import type { TurnRun } from "../hosts/host.ts";
 import { type Composition, compose } from "../kernel/compose.ts";
@@ -15,6 +5,16 @@ import type { Surroundings } from "../kernel/run.ts";
 import type { SessionReading } from "../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import { PluginStates } from "../kernel/states.ts";
+import { after } from "../model/awaitable.ts";
+import type { SessionConfig } from "../model/config.ts";
+import { RuntimeError } from "../model/errors.ts";
+import type { SessionEvent } from "../model/event.ts";
+import { type NodeId, nodeId, type SessionId, type TurnId } from "../model/ids.ts";
+import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
+import type { Message } from "../model/message.ts";
+import type { TurnOutcome } from "../model/outcome.ts";
+import { LazyScope } from "../model/scope.ts";
+import { addUsage } from "../model/usage.ts";
 import type { CancelAnswer, Committed, Lease, NewInput, Opening, StoredSession } from "../stores/store.ts";
 import { makeTool } from "../tools/define.ts";
 import type { Validate } from "../tools/validator.ts";
@@ -83,7 +83,9 @@ export class Resident implements TurnSession {
   static #made(core: Core, stored: StoredSession, transcript: Transcript): Awaitable<Resident> {
     const { id, parentId } = stored;
     const isRoot = parentId === undefined;
-    const composition = core.bare ?? compose(core.plugins, core.protocol, isRoot ? { id, isRoot } : { id, parentId, isRoot }, makeTool, core.probe);
+    const composition =
+      core.bare ??
+      compose(core.plugins, core.protocol, isRoot ? { id, isRoot } : { id, parentId, isRoot }, makeTool, core.probe);
     const resident = new Resident(core, stored, transcript, composition);
     const { hooks } = composition;
     const protocol = hooks.slot("protocolSession");
@@ -95,10 +97,14 @@ export class Resident implements TurnSession {
 
   #restored(isNew: boolean): Awaitable<Resident> {
     const { core, id } = this;
-    return after(this.composition.hooks.observe("lifecycle", { event: { kind: "sessionRestored", isNew } }, this.here()), (issues) => {
-      for (const { plugin = "", code, message } of issues) core.trace("hook.issue", { plugin, code, message }, { sessionId: id });
-      return this;
-    });
+    return after(
+      this.composition.hooks.observe("lifecycle", { event: { kind: "sessionRestored", isNew } }, this.here()),
+      (issues) => {
+        for (const { plugin = "", code, message } of issues)
+          core.trace("hook.issue", { plugin, code, message }, { sessionId: id });
+        return this;
+      },
+    );
   }
 
   get isBusy(): boolean {
@@ -111,7 +117,9 @@ export class Resident implements TurnSession {
       sessionId: this.id,
       services: {
         session: { read: () => this.reading(this.transcript.messages) },
-        catalog: { list: () => this.composition.tools.map(({ value: { name, description } }) => ({ name, description })) },
+        catalog: {
+          list: () => this.composition.tools.map(({ value: { name, description } }) => ({ name, description })),
+        },
       },
       states: this.states,
       signal: new LazyScope().signal,
@@ -173,7 +181,13 @@ export class Resident implements TurnSession {
         return false;
       }
       const { outcome, usage, committed } = terminal;
-      this.#finish(turnId, { turnId, outcome, usage, issues: [], ...(committed.branch === undefined ? {} : { branch: committed.branch }) });
+      this.#finish(turnId, {
+        turnId,
+        outcome,
+        usage,
+        issues: [],
+        ...(committed.branch === undefined ? {} : { branch: committed.branch }),
+      });
       return true;
     });
   }
@@ -205,7 +219,8 @@ export class Resident implements TurnSession {
     else if (answer.kind === "busy") await world.sleep(WATCH_MS);
     else {
       this.#mayHaveMore = false;
-      for (const turnId of [...this.#handles.keys()]) if (this.#ready.length === 0) this.#fail(turnId, new RuntimeError("turn.unknown", { turnId }));
+      for (const turnId of [...this.#handles.keys()])
+        if (this.#ready.length === 0) this.#fail(turnId, new RuntimeError("turn.unknown", { turnId }));
     }
   }
 
@@ -225,8 +240,19 @@ export class Resident implements TurnSession {
     const { turnId } = opened;
     const { core } = this;
     try {
-      const live = new LiveTurn(core, this, lease, opened, (event) => this.#tell(turnId, event), this.#outputs?.get(turnId)?.check);
-      const context = { store: core.store, world: core.world, trace: (name: string, about: JsonObject) => live.trace(name, about) };
+      const live = new LiveTurn(
+        core,
+        this,
+        lease,
+        opened,
+        (event) => this.#tell(turnId, event),
+        this.#outputs?.get(turnId)?.check,
+      );
+      const context = {
+        store: core.store,
+        world: core.world,
+        trace: (name: string, about: JsonObject) => live.trace(name, about),
+      };
       const run = core.host.open({ lease, journal }, performer(live), context);
       this.#running = { live, run: isThenable(run) ? await run : run };
       if (hasWaited === true) this.#running.run.poke(); // It may have been cancelled while it waited.
@@ -254,7 +280,14 @@ export class Resident implements TurnSession {
       const plugins = states.snapshots(state.changes);
       states.committed(plugins);
       this.transcript = live.transcript();
-      this.stored = { ...stored, revision: committed.revision, ...(committed.head === undefined ? {} : { head: committed.head }), plugins, usage: addUsage(stored.usage, state.usage), turns: stored.turns + 1 };
+      this.stored = {
+        ...stored,
+        revision: committed.revision,
+        ...(committed.head === undefined ? {} : { head: committed.head }),
+        plugins,
+        usage: addUsage(stored.usage, state.usage),
+        turns: stored.turns + 1,
+      };
     }
     if (!live.hooks.has("lifecycle")) return void this.#announce(live, committed, outcome);
     const event = { kind: "turnPersisted", report: reportOf(live, outcome), revision: committed.revision } as const;
@@ -267,8 +300,21 @@ export class Resident implements TurnSession {
   #announce(live: LiveTurn, { branch, cursor }: Committed, outcome: TurnOutcome): void {
     const { turnId, state, issues } = live;
     const { usage } = state;
-    this.#tell(turnId, { fact: true, sessionId: this.id, cursor, kind: "committed", by: "turn", turnId, nodes: nodeIds(live), outcome, usage });
-    this.#finish(turnId, branch === undefined ? { turnId, outcome, usage, issues } : { turnId, outcome, usage, issues, branch });
+    this.#tell(turnId, {
+      fact: true,
+      sessionId: this.id,
+      cursor,
+      kind: "committed",
+      by: "turn",
+      turnId,
+      nodes: nodeIds(live),
+      outcome,
+      usage,
+    });
+    this.#finish(
+      turnId,
+      branch === undefined ? { turnId, outcome, usage, issues } : { turnId, outcome, usage, issues, branch },
+    );
   }
 
   #finish(turnId: TurnId, result: TurnResult): void {
@@ -289,7 +335,11 @@ export class Resident implements TurnSession {
 
   async cancel(turnId: TurnId, reason: string, requestId?: string): Promise<CancelAnswer> {
     const { core } = this;
-    const answer = await core.store.cancel(turnId, { requestId: requestId ?? core.world.id("can"), reason, at: core.world.now() });
+    const answer = await core.store.cancel(turnId, {
+      requestId: requestId ?? core.world.id("can"),
+      reason,
+      at: core.world.now(),
+    });
     if (answer.kind === "requested" && this.#running?.live.turnId === turnId) this.#running.run.poke();
     return answer;
   }
@@ -309,7 +359,8 @@ export class Resident implements TurnSession {
     timer.abort();
     if (!isLate) return;
     this.#mayHaveMore = false;
-    for (const turnId of [...this.#handles.keys()]) if (turnId !== this.#running?.live.turnId) this.#fail(turnId, new RuntimeError("runtime.closed", {}));
+    for (const turnId of [...this.#handles.keys()])
+      if (turnId !== this.#running?.live.turnId) this.#fail(turnId, new RuntimeError("runtime.closed", {}));
     if (this.#running === undefined) return;
     if (store.isDurable) await this.#running.run.leave();
     else await this.cancel(this.#running.live.turnId, "The runtime was closed.");

@@ -1,4 +1,8 @@
 import { hostname } from "node:os";
+import type { EffectHost } from "../hosts/host.ts";
+import { compose } from "../kernel/compose.ts";
+import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
+import type { Probe } from "../kernel/run.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, asWaitKey, type SessionId } from "../model/ids.ts";
@@ -7,10 +11,6 @@ import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
 import type { ModelSettings } from "../model/request.ts";
 import type { Tool } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
-import type { EffectHost } from "../hosts/host.ts";
-import { compose } from "../kernel/compose.ts";
-import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
-import type { Probe } from "../kernel/run.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Store } from "../stores/store.ts";
 import { APP, composeCatalog } from "../tools/catalog.ts";
@@ -33,7 +33,10 @@ export type RuntimeOptions = {
   readonly limits?: Partial<Limits>;
   /** Sees the beginning and the end of every hook call. */
   readonly probe?: Probe;
-} & ({ readonly model: Model; readonly models?: ModelResolver } | { readonly model: string; readonly models: ModelResolver });
+} & (
+  | { readonly model: Model; readonly models?: ModelResolver }
+  | { readonly model: string; readonly models: ModelResolver }
+);
 
 export interface Runtime extends AsyncDisposable {
   /** Opens a session, or creates it; without an id, a new one. */
@@ -85,7 +88,10 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     limits: checkedLimits(options.limits ?? {}),
     plugins,
     protocol,
-    bare: plugins.length > 0 ? undefined : compose([], protocol, { id: asSessionId("every"), isRoot: true }, makeTool, options.probe),
+    bare:
+      plugins.length > 0
+        ? undefined
+        : compose([], protocol, { id: asSessionId("every"), isRoot: true }, makeTool, options.probe),
     tools,
     models,
     artifacts: new Artifacts(store),
@@ -137,8 +143,16 @@ class RuntimeHandle implements Runtime {
     list: async (page: { readonly after?: string; readonly max?: number } = {}): Promise<readonly SessionSummary[]> => {
       this.#requireOpen();
       const { after, max } = page;
-      const found = await this.#core.store.list({ ...(after === undefined ? {} : { after: asSessionId(after) }), ...(max === undefined ? {} : { max }) });
-      return found.map(({ id, parentId, createdAt, turns }) => ({ id, ...(parentId === undefined ? {} : { parentId }), createdAt, turns }));
+      const found = await this.#core.store.list({
+        ...(after === undefined ? {} : { after: asSessionId(after) }),
+        ...(max === undefined ? {} : { max }),
+      });
+      return found.map(({ id, parentId, createdAt, turns }) => ({
+        id,
+        ...(parentId === undefined ? {} : { parentId }),
+        createdAt,
+        turns,
+      }));
     },
   };
 
@@ -180,11 +194,15 @@ function checkedOptions(options: RuntimeOptions): RuntimeOptions {
     throw new RuntimeError("options.invalid", { option, problem });
   };
   if (typeof options !== "object" || options === null) return wrong("options", "createRuntime takes an object");
-  if (typeof options.store?.accept !== "function") wrong("store", "it is no store; for example memory() of bowline/stores/memory");
+  if (typeof options.store?.accept !== "function")
+    wrong("store", "it is no store; for example memory() of bowline/stores/memory");
   if (options.model === undefined || options.model === null) wrong("model", "it is missing");
-  if (typeof options.model === "string" && options.models === undefined) wrong("models", "a model's name needs a resolver, for example installed()");
-  for (const list of ["tools", "plugins"] as const) if (options[list] !== undefined && !Array.isArray(options[list])) wrong(list, "it is no list");
-  for (const tool of options.tools ?? []) if (typeof tool?.run !== "function") wrong("tools", "one was not made with defineTool");
+  if (typeof options.model === "string" && options.models === undefined)
+    wrong("models", "a model's name needs a resolver, for example installed()");
+  for (const list of ["tools", "plugins"] as const)
+    if (options[list] !== undefined && !Array.isArray(options[list])) wrong(list, "it is no list");
+  for (const tool of options.tools ?? [])
+    if (typeof tool?.run !== "function") wrong("tools", "one was not made with defineTool");
   return options;
 }
 
@@ -193,8 +211,10 @@ function checkedLimits(given: Partial<Limits>): Limits {
   const limits: { [limit: string]: number } = { ...DEFAULT_LIMITS };
   for (const [limit, value] of Object.entries(given)) {
     if (value === undefined) continue;
-    if (!(limit in DEFAULT_LIMITS)) throw new RuntimeError("options.invalid", { option: `limits.${limit}`, problem: "there is no such limit" });
-    if (typeof value !== "number" || !(value > 0)) throw new RuntimeError("options.invalid", { option: `limits.${limit}`, problem: "it must be a number above 0" });
+    if (!(limit in DEFAULT_LIMITS))
+      throw new RuntimeError("options.invalid", { option: `limits.${limit}`, problem: "there is no such limit" });
+    if (typeof value !== "number" || !(value > 0))
+      throw new RuntimeError("options.invalid", { option: `limits.${limit}`, problem: "it must be a number above 0" });
     limits[limit] = Math.min(value, Number.MAX_SAFE_INTEGER);
   }
   return limits as unknown as Limits;

@@ -1,10 +1,10 @@
-import type { SessionConfig } from "../model/config.ts";
 import { after } from "../model/awaitable.ts";
+import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asTurnId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
 import { isObject, isThenable } from "../model/json.ts";
-import { documentOf, type OutputOf, type ToolSchema } from "../model/schema.ts";
 import type { Message } from "../model/message.ts";
+import { documentOf, type OutputOf, type ToolSchema } from "../model/schema.ts";
 import type { Usage } from "../model/usage.ts";
 import type { CancelAnswer } from "../stores/store.ts";
 import { validatorOf } from "../tools/validator.ts";
@@ -39,7 +39,10 @@ export interface Session extends AsyncDisposable {
   /** The turn ends with a value of this schema: `finished`, by `model`. */
   turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
   /** Says something to the session: a running turn takes it at its next boundary, else it is the next turn. */
-  send(input: Input, options?: { readonly key?: string; readonly at?: "boundary" | "next-turn" }): Promise<{ readonly turnId: TurnId }>;
+  send(
+    input: Input,
+    options?: { readonly key?: string; readonly at?: "boundary" | "next-turn" },
+  ): Promise<{ readonly turnId: TurnId }>;
   cancel(turnId: string, options?: { readonly reason?: string; readonly requestId?: string }): Promise<CancelAnswer>;
   read(): Promise<SessionView>;
   close(): Promise<void>;
@@ -68,7 +71,9 @@ export class SessionHandle implements Session {
     try {
       this.#open();
       const input = newInput(resident.core, resident.id, said, key, "turn");
-      const begun = after(input, (made) => resident.begin(made, handle, output === undefined ? undefined : typed(output)));
+      const begun = after(input, (made) =>
+        resident.begin(made, handle, output === undefined ? undefined : typed(output)),
+      );
       if (isThenable(begun)) begun.then(undefined, (error: unknown) => handle.failed(error));
       if (signal !== undefined) follow(signal, handle);
     } catch (error) {
@@ -77,21 +82,35 @@ export class SessionHandle implements Session {
     return handle; // Of a typed one the gate checks the value against the schema.
   }
 
-  async send(input: Input, options: { readonly key?: string; readonly at?: "boundary" | "next-turn" } = {}): Promise<{ readonly turnId: TurnId }> {
+  async send(
+    input: Input,
+    options: { readonly key?: string; readonly at?: "boundary" | "next-turn" } = {},
+  ): Promise<{ readonly turnId: TurnId }> {
     const resident = this.#open();
     const { key, at = "boundary" } = options;
     const made = await newInput(resident.core, resident.id, input, key, at === "boundary" ? "boundary" : "turn");
     return { turnId: await resident.begin(made, undefined, undefined) };
   }
 
-  async cancel(turnId: string, { reason = "It was cancelled.", requestId }: { readonly reason?: string; readonly requestId?: string } = {}): Promise<CancelAnswer> {
+  async cancel(
+    turnId: string,
+    { reason = "It was cancelled.", requestId }: { readonly reason?: string; readonly requestId?: string } = {},
+  ): Promise<CancelAnswer> {
     return this.#open().cancel(asTurnId(turnId), reason, requestId);
   }
 
   async read(): Promise<SessionView> {
     const { stored, transcript } = this.#open();
     const { id, parentId, head, turns, config, usage } = stored;
-    return { id, ...(parentId === undefined ? {} : { parentId }), ...(head === undefined ? {} : { head }), messages: [...transcript.messages], turns, config, usage };
+    return {
+      id,
+      ...(parentId === undefined ? {} : { parentId }),
+      ...(head === undefined ? {} : { head }),
+      messages: [...transcript.messages],
+      turns,
+      config,
+      usage,
+    };
   }
 
   async close(): Promise<void> {
@@ -117,11 +136,12 @@ const OF_TURN = "the output of the turn";
 function typed(schema: ToolSchema): TypedOutput {
   const { $schema: _, ...document } = documentOf(schema, OF_TURN);
   const check = validatorOf(schema, OF_TURN);
-  if (document["type"] === "object") return { document, check };
+  if (document.type === "object") return { document, check };
   const { $defs, ...value } = document;
   return {
     document: { type: "object", properties: { value }, required: ["value"], ...($defs === undefined ? {} : { $defs }) },
-    check: (input) => (isObject(input) && "value" in input ? check(input["value"]) : { ok: false, problem: "value: it is missing" }),
+    check: (input) =>
+      isObject(input) && "value" in input ? check(input.value) : { ok: false, problem: "value: it is missing" },
   };
 }
 

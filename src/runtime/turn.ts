@@ -1,9 +1,9 @@
+import type { Issue } from "../kernel/run.ts";
 import type { SessionEvent } from "../model/event.ts";
 import type { NodeId, TurnId } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { Usage } from "../model/usage.ts";
-import type { Issue } from "../kernel/run.ts";
 import type { CancelAnswer } from "../stores/store.ts";
 import { Feed } from "./observe.ts";
 

@@ -58,9 +58,14 @@ class World {
     this.holds(lease);
   }
 
+  renewed(until: number): void {
+    this.until = this.now + LEASE_MS;
+    assert.equal(until, this.until);
+  }
+
   holds(lease: Lease): void {
     this.lease = lease;
-    this.until = lease.until;
+    this.renewed(lease.until);
     this.believed.set(lease.owner, lease);
   }
 }
@@ -151,7 +156,7 @@ const append =
       const event = { kind: "slept", at: world.now, effect: asEffectName(`e${length}`) } as const;
       const mail = await store.append(lease, length, [event], world.now);
       world.turn!.length += 1;
-      world.until = mail.until;
+      world.renewed(mail.until);
       assert.equal(mail.cancel?.requestId, world.cancel);
     });
   };

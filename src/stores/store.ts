@@ -79,7 +79,13 @@ export type Opening = (input: NewInput) => Omit<Opened, "generation">;
 
 /** An input is durable before anyone is told of this. */
 export type Receipt =
-  | { readonly kind: "opened"; readonly inputId: InputId; readonly turnId: TurnId; readonly lease: Lease; readonly opened: Opened }
+  | {
+      readonly kind: "opened";
+      readonly inputId: InputId;
+      readonly turnId: TurnId;
+      readonly lease: Lease;
+      readonly opened: Opened;
+    }
   | { readonly kind: "queued"; readonly inputId: InputId; readonly turnId: TurnId }
   /** The same key and content came before; this is what became of it. */
   | { readonly kind: "known"; readonly inputId: InputId; readonly turnId: TurnId };
@@ -205,7 +211,13 @@ export interface Store {
    * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
    * `append.conflict`. Waits are rows written with the event that made them.
    */
-  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Awaitable<Mail>;
+  append(
+    lease: Lease,
+    seq: number,
+    events: readonly TurnEvent[],
+    now: number,
+    waits?: readonly NewWait[],
+  ): Awaitable<Mail>;
   /** In order, without the first `after`; none once the turn has ended. */
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
@@ -248,7 +260,10 @@ export interface Store {
     get(hash: BlobHash): Awaitable<Uint8Array | undefined>;
   };
   /** Facts after a cursor, oldest first, over all sessions or one. */
-  changes(after: Cursor | undefined, options: { readonly session?: SessionId; readonly max: number }): Awaitable<readonly Change[]>;
+  changes(
+    after: Cursor | undefined,
+    options: { readonly session?: SessionId; readonly max: number },
+  ): Awaitable<readonly Change[]>;
 
   close(): Awaitable<void>;
 }

@@ -1,2 +1,2 @@
-export { both, calls, cut, ends, says, type Scripted, scripted, thinks } from "../providers/scripted.ts";
+export { both, calls, cut, ends, type Scripted, says, scripted, thinks } from "../providers/scripted.ts";
 export { type StoreLaw, storeLaws } from "./store-laws.ts";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
+import type { CatalogEdit, Owned } from "../kernel/hooks.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asBlobHash, type BlobHash } from "../model/ids.ts";
 import type { ToolDeclaration } from "../model/request.ts";
 import type { Tool } from "../model/tool.ts";
-import type { CatalogEdit, Owned } from "../kernel/hooks.ts";
 
 /** The tools of a session, and what the model is told of them. */
 export interface Catalog {
@@ -19,7 +19,8 @@ export function composeCatalog(tools: readonly Owned<Tool>[], edits: readonly Ow
   const byName = new Map<string, Owned<Tool>>();
   for (const tool of tools) {
     const before = byName.get(tool.value.name);
-    if (before !== undefined) throw new RuntimeError("tool.duplicate", { name: tool.value.name, sources: [before.plugin, tool.plugin] });
+    if (before !== undefined)
+      throw new RuntimeError("tool.duplicate", { name: tool.value.name, sources: [before.plugin, tool.plugin] });
     byName.set(tool.value.name, tool);
   }
   const descriptions = new Map<string, string>();
@@ -35,4 +36,5 @@ export function composeCatalog(tools: readonly Owned<Tool>[], edits: readonly Ow
   return { declarations, names: [...byName.keys()], find: (name) => byName.get(name) };
 }
 
-export const hashOf = (content: string | Uint8Array): BlobHash => asBlobHash(createHash("sha256").update(content).digest("base64url"));
+export const hashOf = (content: string | Uint8Array): BlobHash =>
+  asBlobHash(createHash("sha256").update(content).digest("base64url"));

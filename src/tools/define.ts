@@ -1,5 +1,5 @@
 import { RuntimeError } from "../model/errors.ts";
-import { toJson, type JsonObject } from "../model/json.ts";
+import { type JsonObject, toJson } from "../model/json.ts";
 import { documentOf, type ToolSchema } from "../model/schema.ts";
 import { type CallPolicy, OUTPUT_TOOL, type RetryPolicy, type Tool, type ToolSpec } from "../model/tool.ts";
 import { validatorOf } from "./validator.ts";
@@ -14,7 +14,8 @@ export function defineTool<I extends ToolSchema, O = unknown>(spec: ToolSpec<I, 
 /** What `defineTool` and a plugin's `tool` both do. */
 export function makeTool<I extends ToolSchema, O, S, W extends true | undefined>(spec: ToolSpec<I, O, S, W>): Tool<S> {
   const { name, description, output } = spec;
-  if (typeof name !== "string" || !NAME.test(name) || name === OUTPUT_TOOL) throw new RuntimeError("tool.name", { name: String(name) });
+  if (typeof name !== "string" || !NAME.test(name) || name === OUTPUT_TOOL)
+    throw new RuntimeError("tool.name", { name: String(name) });
   const wrong = (problem: string): never => {
     throw new RuntimeError("tool.invalid", { name, problem });
   };
@@ -40,11 +41,16 @@ function document(schema: ToolSchema, of: string): JsonObject {
   const json = toJson(found);
   if ("problem" in json) throw new RuntimeError("schema.invalid", { of, problem: `${json.path}: ${json.problem}` });
   const whole = json.json as JsonObject;
-  if (whole["type"] !== undefined && whole["type"] !== "object") throw new RuntimeError("schema.invalid", { of, problem: "the arguments of a tool must be an object" });
-  return whole["type"] === undefined ? { type: "object", ...whole } : whole;
+  if (whole.type !== undefined && whole.type !== "object")
+    throw new RuntimeError("schema.invalid", { of, problem: "the arguments of a tool must be an object" });
+  return whole.type === undefined ? { type: "object", ...whole } : whole;
 }
 
-function policyOf(spec: Pick<ToolSpec<ToolSchema, unknown>, "isSerial" | "retry" | "onInterrupt"> & { readonly writes?: true | undefined }): CallPolicy {
+function policyOf(
+  spec: Pick<ToolSpec<ToolSchema, unknown>, "isSerial" | "retry" | "onInterrupt"> & {
+    readonly writes?: true | undefined;
+  },
+): CallPolicy {
   const retry = retryOf(spec.retry);
   return {
     ...(spec.isSerial === true ? { isSerial: true } : {}),

@@ -1,21 +1,30 @@
 import { createHash } from "node:crypto";
-import { describe, RuntimeError } from "../model/errors.ts";
+import { within } from "../kernel/deadline.ts";
+import type { Owned } from "../kernel/hooks.ts";
+import type { HookRunner, Surroundings } from "../kernel/run.ts";
+import { type Conflict, type Emit, gateCall, inspectResult } from "../kernel/seams.ts";
+import type { PluginStates } from "../kernel/states.ts";
 import { after, inOrder } from "../model/awaitable.ts";
+import { describe, RuntimeError } from "../model/errors.ts";
 import { asWaitKey, type CallId, type EffectName, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type Json } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Draft } from "../model/message.ts";
 import type { Checked } from "../model/schema.ts";
 import type { Scope } from "../model/scope.ts";
-import { type Attachable, type CallPolicy, OUTPUT_TOOL, type ResultPart, type Tool, type ToolCall, type ToolContext, type ToolOutput } from "../model/tool.ts";
+import {
+  type Attachable,
+  type CallPolicy,
+  OUTPUT_TOOL,
+  type ResultPart,
+  type Tool,
+  type ToolCall,
+  type ToolContext,
+  type ToolOutput,
+} from "../model/tool.ts";
 import type { World } from "../model/world.ts";
-import { within } from "../kernel/deadline.ts";
-import type { Owned } from "../kernel/hooks.ts";
-import type { HookRunner, Surroundings } from "../kernel/run.ts";
-import { type Conflict, type Emit, gateCall, inspectResult } from "../kernel/seams.ts";
-import type { PluginStates } from "../kernel/states.ts";
-import type { Abort, Settlement, Verdict } from "../turn/event.ts";
 import type { EffectOf, PlacedCall } from "../turn/effect.ts";
+import type { Abort, Settlement, Verdict } from "../turn/event.ts";
 import type { Catalog } from "./catalog.ts";
 import { denied, failure, failureOf, resultOf, value } from "./result.ts";
 import type { Validate } from "./validator.ts";
@@ -47,7 +56,11 @@ const WEEK_MS = 7 * 24 * 3_600_000;
 // ── Gate ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** All calls of a round, in call order: what may run, with which arguments, and what is answered here. */
-export function gate(dispatch: Dispatch, calls: readonly PlacedCall[], scope: Scope): Awaitable<{ readonly verdicts: readonly Verdict[]; readonly abort?: Abort }> {
+export function gate(
+  dispatch: Dispatch,
+  calls: readonly PlacedCall[],
+  scope: Scope,
+): Awaitable<{ readonly verdicts: readonly Verdict[]; readonly abort?: Abort }> {
   let abort: Abort | undefined;
   const stop = (found: Abort): void => {
     abort ??= found;
@@ -59,14 +72,23 @@ export function gate(dispatch: Dispatch, calls: readonly PlacedCall[], scope: Sc
 }
 const NOT_REACHED: Verdict = { kind: "settled", output: { kind: "cancelled", reason: "The turn was stopped." } };
 
-function gateOne(dispatch: Dispatch, placed: PlacedCall, scope: Scope, stop: (abort: Abort) => void): Awaitable<Verdict> {
+function gateOne(
+  dispatch: Dispatch,
+  placed: PlacedCall,
+  scope: Scope,
+  stop: (abort: Abort) => void,
+): Awaitable<Verdict> {
   const { call } = placed;
   dispatch.started(placed);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return gateOutput(dispatch.output, call);
   const found = dispatch.catalog.find(call.name);
-  if (found === undefined) return settled(failure("unavailable", "tool.unknown", words("tool.unknown", { name: call.name, known: dispatch.catalog.names })));
+  if (found === undefined)
+    return settled(
+      failure("unavailable", "tool.unknown", words("tool.unknown", { name: call.name, known: dispatch.catalog.names })),
+    );
   if (call.malformed !== undefined) return settled(wrongArguments(call, "they are not JSON"));
-  if (!dispatch.hooks.has("beforeToolCall")) return after(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
+  if (!dispatch.hooks.has("beforeToolCall"))
+    return after(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
   return gateCall(dispatch.hooks, call, dispatch.here(scope)).then((gated) => {
     for (const emit of gated.emits) dispatch.emitted(emit, placed);
     for (const conflict of gated.conflicts) dispatch.conflict(conflict);
@@ -110,17 +132,28 @@ function checked(tool: Tool, call: ToolCall): Awaitable<Checked> {
 }
 const broken = (error: unknown): Checked => ({ ok: false, problem: describeThrown(error) });
 
-function passOrRefuse(dispatch: Dispatch, tool: Tool, call: ToolCall, asked: ToolCall, result: Checked): Exclude<Verdict, { kind: "wait" }> {
+function passOrRefuse(
+  dispatch: Dispatch,
+  tool: Tool,
+  call: ToolCall,
+  asked: ToolCall,
+  result: Checked,
+): Exclude<Verdict, { kind: "wait" }> {
   if (!result.ok) return { kind: "settled", output: wrongArguments(call, result.problem) };
   dispatch.passed.set(call, result.value);
-  return { kind: "pass", ...(call === asked ? {} : { input: call.input }), ...(isPlain(tool.policy) ? {} : { policy: tool.policy }) };
+  return {
+    kind: "pass",
+    ...(call === asked ? {} : { input: call.input }),
+    ...(isPlain(tool.policy) ? {} : { policy: tool.policy }),
+  };
 }
 const isPlain = (policy: CallPolicy): boolean => {
   for (const _ in policy) return false;
   return true;
 };
 
-const wrongArguments = ({ name }: ToolCall, problem: string): ToolOutput => failure("arguments", "tool.arguments", words("tool.arguments", { name, problem }));
+const wrongArguments = ({ name }: ToolCall, problem: string): ToolOutput =>
+  failure("arguments", "tool.arguments", words("tool.arguments", { name, problem }));
 
 const words = (...[code, details]: Parameters<typeof describe>): string => {
   const { message, hint } = describe(code, details);
@@ -139,7 +172,13 @@ export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Sco
   );
 }
 
-function run(dispatch: Dispatch, { value: tool, plugin }: Owned<Tool>, effect: EffectOf<"call">, input: unknown, scope: Scope): Awaitable<ToolOutput> {
+function run(
+  dispatch: Dispatch,
+  { value: tool, plugin }: Owned<Tool>,
+  effect: EffectOf<"call">,
+  input: unknown,
+  scope: Scope,
+): Awaitable<ToolOutput> {
   const context = new CallContext(dispatch, effect, plugin, scope);
   let returned: unknown;
   try {
@@ -162,7 +201,12 @@ function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<
   );
 }
 
-function inTime(dispatch: Dispatch, tool: Tool, returned: PromiseLike<unknown>, context: CallContext): Promise<ToolOutput> {
+function inTime(
+  dispatch: Dispatch,
+  tool: Tool,
+  returned: PromiseLike<unknown>,
+  context: CallContext,
+): Promise<ToolOutput> {
   const ms = tool.timeoutMs ?? dispatch.limits.toolMs;
   return new Promise((resolve) => {
     const deadline = within(ms, () => {
@@ -178,7 +222,9 @@ function inTime(dispatch: Dispatch, tool: Tool, returned: PromiseLike<unknown>, 
     returned.then((value) => {
       try {
         const output = finished(dispatch, tool, value);
-        end(isThenable(output) ? Promise.resolve(output).catch((error: unknown) => failureOf(tool.name, error)) : output);
+        end(
+          isThenable(output) ? Promise.resolve(output).catch((error: unknown) => failureOf(tool.name, error)) : output,
+        );
       } catch (error) {
         failed(error);
       }
@@ -214,7 +260,9 @@ class CallContext implements ToolContext {
     if (this.#controller === undefined) {
       const controller = new AbortController();
       this.#controller = controller;
-      this.#detach = this.#scope.onAbort(() => controller.abort(new RuntimeError("tool.cancelled", { name: this.#effect.call.name })));
+      this.#detach = this.#scope.onAbort(() =>
+        controller.abort(new RuntimeError("tool.cancelled", { name: this.#effect.call.name })),
+      );
     }
     return this.#controller.signal;
   }
@@ -240,14 +288,19 @@ class CallContext implements ToolContext {
 }
 
 /** Of the turn and the call's position, without the attempt: the same in every retry and after every crash. */
-export const idempotencyKey = (turn: TurnId, position: EffectName): string => createHash("sha256").update(`${turn}/${position}`).digest("base64url");
+export const idempotencyKey = (turn: TurnId, position: EffectName): string =>
+  createHash("sha256").update(`${turn}/${position}`).digest("base64url");
 
 // ── Settle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Result = PlacedCall & { readonly output: ToolOutput };
 
 /** After-hooks and projection, in call order. Nothing is recorded where they change nothing. */
-export function settle(dispatch: Dispatch, results: readonly Result[], scope: Scope): Awaitable<{ readonly results: readonly Settlement[]; readonly messages: readonly Draft[]; readonly abort?: Abort }> {
+export function settle(
+  dispatch: Dispatch,
+  results: readonly Result[],
+  scope: Scope,
+): Awaitable<{ readonly results: readonly Settlement[]; readonly messages: readonly Draft[]; readonly abort?: Abort }> {
   if (!dispatch.hooks.has("afterToolCall") && !dispatch.hooks.has("projectResult")) {
     for (const result of results) dispatch.ended(result, result.output);
     return { results: results.map(() => null), messages: [] };
@@ -255,7 +308,9 @@ export function settle(dispatch: Dispatch, results: readonly Result[], scope: Sc
   let abort: Abort | undefined;
   const messages: Draft[] = [];
   const one = (result: Result): Awaitable<Settlement> => {
-    const seen = dispatch.hooks.has("afterToolCall") ? inspect(dispatch, result, scope, messages, (found) => (abort ??= found)) : result.output;
+    const seen = dispatch.hooks.has("afterToolCall")
+      ? inspect(dispatch, result, scope, messages, (found) => (abort ??= found))
+      : result.output;
     return after(seen, (output) => {
       dispatch.ended(result, output);
       return after(project(dispatch, result, output, scope), (parts): Settlement => {
@@ -264,10 +319,20 @@ export function settle(dispatch: Dispatch, results: readonly Result[], scope: Sc
       });
     });
   };
-  return after(inOrder(results, one), (settlements) => ({ results: settlements, messages, ...(abort === undefined ? {} : { abort }) }));
+  return after(inOrder(results, one), (settlements) => ({
+    results: settlements,
+    messages,
+    ...(abort === undefined ? {} : { abort }),
+  }));
 }
 
-async function inspect(dispatch: Dispatch, placed: Result, scope: Scope, messages: Draft[], stop: (abort: Abort) => void): Promise<ToolOutput> {
+async function inspect(
+  dispatch: Dispatch,
+  placed: Result,
+  scope: Scope,
+  messages: Draft[],
+  stop: (abort: Abort) => void,
+): Promise<ToolOutput> {
   const { call, output } = placed;
   const seen = await inspectResult(dispatch.hooks, call, output, dispatch.here(scope));
   for (const emit of seen.emits) dispatch.emitted(emit, placed);
@@ -282,7 +347,12 @@ async function inspect(dispatch: Dispatch, placed: Result, scope: Scope, message
 }
 
 /** The one projector's parts, or nothing where the plain projection stands; its error is what the model is shown. */
-function project(dispatch: Dispatch, { call }: Result, output: ToolOutput, scope: Scope): Awaitable<readonly ResultPart[] | undefined> {
+function project(
+  dispatch: Dispatch,
+  { call }: Result,
+  output: ToolOutput,
+  scope: Scope,
+): Awaitable<readonly ResultPart[] | undefined> {
   if (!dispatch.hooks.has("projectResult")) return undefined;
   const failed = (error: unknown): readonly ResultPart[] => [{ kind: "text", text: `Error: ${describeThrown(error)}` }];
   try {
@@ -292,4 +362,3 @@ function project(dispatch: Dispatch, { call }: Result, output: ToolOutput, scope
     return failed(error);
   }
 }
-

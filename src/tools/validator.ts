@@ -1,6 +1,14 @@
 import { RuntimeError } from "../model/errors.ts";
 import { type Awaitable, describeThrown, isObject, isThenable } from "../model/json.ts";
-import { type Checked, checked, type DescribedSchema, described, isStandard, type JsonSchema, type Schema } from "../model/schema.ts";
+import {
+  type Checked,
+  checked,
+  type DescribedSchema,
+  described,
+  isStandard,
+  type JsonSchema,
+  type Schema,
+} from "../model/schema.ts";
 
 export type Validate = (value: unknown) => Awaitable<Checked>;
 
@@ -47,7 +55,12 @@ async function compile(document: object, of: string): Promise<(value: unknown) =
     const check = new Ajv2020({ strict: false, validateFormats: false, allErrors: true }).compile(document);
     return (value) => {
       if (check(value)) return { ok: true, value };
-      const problems = (check.errors ?? []).slice(0, 8).map(({ instancePath, message }) => `${instancePath === "" ? "the arguments" : instancePath} ${message ?? "is wrong"}`);
+      const problems = (check.errors ?? [])
+        .slice(0, 8)
+        .map(
+          ({ instancePath, message }) =>
+            `${instancePath === "" ? "the arguments" : instancePath} ${message ?? "is wrong"}`,
+        );
       return { ok: false, problem: problems.join("; ") };
     };
   } catch (error) {
@@ -70,4 +83,3 @@ export function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T> {
   };
   return described(schema, document);
 }
-

@@ -28,8 +28,20 @@ const aside = { role: "user", parts: [text("Mind the date.")] } as const;
 
 /** Where a cancel can find a turn: how it got there, what is open then, and an answer that comes in the grace. */
 const PHASES: readonly { phase: string; reach: () => Telling; open: string; answer: Said; text: string }[] = [
-  { phase: "preparing", reach: () => tell(toolLoop), open: "r1.prepare", answer: { kind: "prepared", frame: { task: "Another" } }, text: "" },
-  { phase: "asking", reach: () => tell(toolLoop).until("r1.ask"), open: "r1.ask", answer: replied("Nine.", call("search")), text: "Nine." },
+  {
+    phase: "preparing",
+    reach: () => tell(toolLoop),
+    open: "r1.prepare",
+    answer: { kind: "prepared", frame: { task: "Another" } },
+    text: "",
+  },
+  {
+    phase: "asking",
+    reach: () => tell(toolLoop).until("r1.ask"),
+    open: "r1.ask",
+    answer: replied("Nine.", call("search")),
+    text: "Nine.",
+  },
   {
     phase: "asking, with hooks on the reply",
     reach: () => tell(toolLoop).answer("r1.prepare", prepared),
@@ -39,14 +51,29 @@ const PHASES: readonly { phase: string; reach: () => Telling; open: string; answ
   },
   {
     phase: "responding",
-    reach: () => tell(toolLoop).answer("r1.prepare", prepared).answer("r1.ask", replied("Let me look.", call("search"))),
+    reach: () =>
+      tell(toolLoop)
+        .answer("r1.prepare", prepared)
+        .answer("r1.ask", replied("Let me look.", call("search"))),
     open: "r1.respond",
     answer: { kind: "responded" },
     text: "Let me look.",
   },
   { phase: "gating", reach: () => said(tell(toolLoop)), open: "r1.gate", answer: gated(waits()), text: "Let me look." },
-  { phase: "calling", reach: () => said(tell(toolLoop)).until("r1.call.0"), open: "r1.call.0", answer: deferred, text: "Let me look." },
-  { phase: "settling", reach: () => said(tell(toolLoop)).until("r1.settle"), open: "r1.settle", answer: settled(1), text: "Let me look." },
+  {
+    phase: "calling",
+    reach: () => said(tell(toolLoop)).until("r1.call.0"),
+    open: "r1.call.0",
+    answer: deferred,
+    text: "Let me look.",
+  },
+  {
+    phase: "settling",
+    reach: () => said(tell(toolLoop)).until("r1.settle"),
+    open: "r1.settle",
+    answer: settled(1),
+    text: "Let me look.",
+  },
   {
     phase: "bounding after work",
     reach: () => said(tell(toolLoop)).until("r1.after-work"),
@@ -70,12 +97,21 @@ const PHASES: readonly { phase: string; reach: () => Telling; open: string; answ
   },
   {
     phase: "compacting",
-    reach: () => tell(toolLoop).answer("r1.prepare", { kind: "prepared", compacts: true }).answer("r1.ask", failed("context-overflow")),
+    reach: () =>
+      tell(toolLoop)
+        .answer("r1.prepare", { kind: "prepared", compacts: true })
+        .answer("r1.ask", failed("context-overflow")),
     open: "r1.compact",
     answer: { kind: "compacted", seed: [aside] },
     text: "",
   },
-  { phase: "finalizing", reach: () => tell(toolLoop).until("finalize"), open: "finalize", answer: { kind: "finalized" }, text: "Nine kinds." },
+  {
+    phase: "finalizing",
+    reach: () => tell(toolLoop).until("finalize"),
+    open: "finalize",
+    answer: { kind: "finalized" },
+    text: "Nine kinds.",
+  },
   {
     phase: "executing",
     reach: () => tell(cellLoop).until("r1.ask").answer("r1.ask", replied("run count()")),
@@ -128,7 +164,8 @@ describe("T7 a cancel while calls are made", () => {
     expect(turn.open.toSorted()).toEqual(["r1.call.0", "r1.call.1", "r1.call.2.b1", "r1.call.3.w", "r1.call.4.w1"]);
     return turn;
   }
-  const statuses = (turn: Telling): readonly string[] => turn.log.find((line) => line.startsWith("tool:"))?.match(/(?<=\[)[\w-]+ \w+/g) ?? [];
+  const statuses = (turn: Telling): readonly string[] =>
+    turn.log.find((line) => line.startsWith("tool:"))?.match(/(?<=\[)[\w-]+ \w+/g) ?? [];
 
   test("gives up what waits, lets what runs finish, and starts nothing", () => {
     const turn = busy().cancel();
@@ -163,7 +200,10 @@ describe("T7 a cancel while calls are made", () => {
   });
 
   test("does not try again what fails in the grace, nor wait for what is deferred in it", () => {
-    const turn = tell(toolLoop).until("r1.ask").answer("r1.ask", replied(call("a"), call("b"), call("c"))).answer("r1.gate", gated(pass(retry), pass(retry), pass()));
+    const turn = tell(toolLoop)
+      .until("r1.ask")
+      .answer("r1.ask", replied(call("a"), call("b"), call("c")))
+      .answer("r1.gate", gated(pass(retry), pass(retry), pass()));
     turn.cancel().answer("r1.call.0", broke()).answer("r1.call.1", deferred);
     expect(turn.open).toEqual(["r1.call.2", "grace"]);
     turn.answer("r1.call.2", returned(1));
@@ -173,14 +213,22 @@ describe("T7 a cancel while calls are made", () => {
   });
 
   test("asks nobody any more: approvals that the gate wants in the grace are not waited for", () => {
-    const turn = tell(toolLoop).until("r1.ask").answer("r1.ask", replied(call("pay"), call("pay"))).cancel().answer("r1.gate", gated(waits(), pass()));
+    const turn = tell(toolLoop)
+      .until("r1.ask")
+      .answer("r1.ask", replied(call("pay"), call("pay")))
+      .cancel()
+      .answer("r1.gate", gated(waits(), pass()));
     expect(turn.last).toMatchObject({ dropped: [], effects: [{ name: "r1.settle" }] });
     turn.end();
     expect(statuses(turn)).toEqual(["pay cancelled", "pay cancelled"]);
   });
 
   test("an approval that comes too late changes nothing", () => {
-    const turn = tell(toolLoop).until("r1.ask").answer("r1.ask", replied(call("pay"))).answer("r1.gate", gated(waits())).cancel();
+    const turn = tell(toolLoop)
+      .until("r1.ask")
+      .answer("r1.ask", replied(call("pay")))
+      .answer("r1.gate", gated(waits()))
+      .cancel();
     expect(() => turn.answer("r1.call.0.w", approved)).toThrow(expect.objectContaining({ code: "turn.diverged" }));
   });
 });
@@ -188,7 +236,11 @@ describe("T7 a cancel while calls are made", () => {
 describe("a cancel", () => {
   test("keeps what a model had said when its call broke off", () => {
     const turn = tell(toolLoop).until("r1.ask").cancel();
-    turn.answer("r1.ask", { kind: "failed", error: { class: "cancelled", code: "cancelled", message: "Stopped." }, partial: [text("Nine k"), call("search")] });
+    turn.answer("r1.ask", {
+      kind: "failed",
+      error: { class: "cancelled", code: "cancelled", message: "Stopped." },
+      partial: [text("Nine k"), call("search")],
+    });
     expect(turn.end()).toMatchObject({ kind: "stopped", by: "cancel", text: "Nine k" });
     expect(turn.log.slice(1)).toEqual(["partial: Nine k [search]", expect.stringMatching("tool: \\[search cancelled")]);
   });
@@ -209,7 +261,9 @@ describe("a cancel", () => {
 
   test("after a plugin stopped the turn is noted, and the first reason stands", () => {
     const abort = { plugin: "acme/guard", code: "guard.no", message: "Not today." };
-    const turn = said(tell(toolLoop)).answer("r1.gate", { ...gated(pass()), abort } as Said).cancel();
+    const turn = said(tell(toolLoop))
+      .answer("r1.gate", { ...gated(pass()), abort } as Said)
+      .cancel();
     expect(turn.end()).toMatchObject({ kind: "stopped", by: "plugin", code: "guard.no" });
     expect(turn.state.winding?.cancel).toEqual({ requestId: "req_1", reason: "enough" });
   });

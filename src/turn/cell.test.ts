@@ -1,10 +1,24 @@
 import { describe, expect, test } from "vitest";
 import { cellLoop } from "../../test/turn/drivers.ts";
 import type { Said } from "../../test/turn/play.ts";
-import { call, executed, failed, gated, pass, replied, returned, settled, slept, type Telling, tell, waits } from "../../test/turn/tell.ts";
+import {
+  call,
+  executed,
+  failed,
+  gated,
+  pass,
+  replied,
+  returned,
+  settled,
+  slept,
+  type Telling,
+  tell,
+  waits,
+} from "../../test/turn/tell.ts";
 import { text } from "../model/message.ts";
 
-const running = (limits = {}): Telling => tell(cellLoop, limits).until("r1.ask").answer("r1.ask", replied("run count()"));
+const running = (limits = {}): Telling =>
+  tell(cellLoop, limits).until("r1.ask").answer("r1.ask", replied("run count()"));
 
 describe("a code cell", () => {
   test("runs, and the model is shown what it printed", () => {
@@ -25,7 +39,9 @@ describe("a code cell", () => {
   });
 
   test("is given results one by one, in the order in which they returned", () => {
-    const turn = running().called("r1.exec", 0, "a", "b", "c").answer("r1.exec.gate.0", gated(pass(), pass(), pass()));
+    const turn = running()
+      .called("r1.exec", 0, "a", "b", "c")
+      .answer("r1.exec.gate.0", gated(pass(), pass(), pass()));
     turn.answer("r1.exec.call.2", returned("c"));
     expect(turn.open).toContain("r1.exec.settle.2");
     turn.answer("r1.exec.call.1", returned("b")).answer("r1.exec.call.0", returned("a"));
@@ -40,7 +56,9 @@ describe("a code cell", () => {
   });
 
   test("settles before it gates, and a call that writes waits for both", () => {
-    const turn = running().called("r1.exec", 0, "a", "b").answer("r1.exec.gate.0", gated(pass(), pass({ writes: true })));
+    const turn = running()
+      .called("r1.exec", 0, "a", "b")
+      .answer("r1.exec.gate.0", gated(pass(), pass({ writes: true })));
     expect(turn.open).toEqual(["r1.exec", "r1.exec.call.0"]);
     turn.called("r1.exec", 2, "c").answer("r1.exec.call.0", returned("a"));
     expect(turn.open).toEqual(["r1.exec", "r1.exec.gate.1"]);
@@ -56,8 +74,12 @@ describe("a code cell", () => {
   });
 
   test("that ends with calls still out gives them up, and knows nothing of what hooks have not seen", () => {
-    const turn = running({ parallelCallsMax: 2 }).called("r1.exec", 0, "seen", "unseen", "out", "pay").answer("r1.exec.gate.0", gated(pass(), pass(), pass(), waits()));
-    turn.answer("r1.exec.call.0", returned("clean")).answer("r1.exec.settle.0", { kind: "settled", results: [{ parts: [text("filtered")] }] });
+    const turn = running({ parallelCallsMax: 2 })
+      .called("r1.exec", 0, "seen", "unseen", "out", "pay")
+      .answer("r1.exec.gate.0", gated(pass(), pass(), pass(), waits()));
+    turn
+      .answer("r1.exec.call.0", returned("clean"))
+      .answer("r1.exec.settle.0", { kind: "settled", results: [{ parts: [text("filtered")] }] });
     turn.answer("r1.exec.call.1", returned("secret"));
     expect(turn.open).toEqual(["r1.exec", "r1.exec.call.3.w", "r1.exec.call.2", "r1.exec.settle.1"]);
     turn.answer("r1.exec", { kind: "executed", output: { state: "stopped", parts: [text("Too long.")] } });
@@ -72,14 +94,20 @@ describe("a code cell", () => {
 
   test("cannot be finished by a result that hooks have not seen", () => {
     const turn = running().called("r1.exec", 0, "stop").answer("r1.exec.gate.0", gated(pass()));
-    turn.answer("r1.exec.call.0", { kind: "returned", output: { kind: "value", value: 1, control: { kind: "finish", by: "tool", value: 1 } } });
+    turn.answer("r1.exec.call.0", {
+      kind: "returned",
+      output: { kind: "value", value: 1, control: { kind: "finish", by: "tool", value: 1 } },
+    });
     turn.answer("r1.exec", executed("over"));
     expect(turn.open).toEqual(["r1.after-work"]);
   });
 
   test("can be finished by a tool it called", () => {
     const turn = running().called("r1.exec", 0, "stop").answer("r1.exec.gate.0", gated(pass()));
-    turn.answer("r1.exec.call.0", { kind: "returned", output: { kind: "value", value: 1, control: { kind: "finish", by: "tool", value: 1 } } });
+    turn.answer("r1.exec.call.0", {
+      kind: "returned",
+      output: { kind: "value", value: 1, control: { kind: "finish", by: "tool", value: 1 } },
+    });
     turn.answer("r1.exec.settle.0", settled(1)).answer("r1.exec", executed("over"));
     expect(turn.end()).toEqual({ kind: "finished", by: "tool", value: 1 });
   });
@@ -89,19 +117,23 @@ describe("a code cell", () => {
     expect(turn.log.at(-1)).toBe("user: [code stopped: No sandbox.]");
   });
 
-  test.each(["gate", "settle"])("in which a hook stops the turn at a %s makes no more calls, and ends when the code has stopped", (seam) => {
-    const abort = { plugin: "acme/guard", code: "guard.no", message: "Not today." };
-    const turn = running().called("r1.exec", 0, "a", "b");
-    if (seam === "settle") turn.answer("r1.exec.gate.0", gated(pass(), waits())).answer("r1.exec.call.0", returned("a"));
-    const hooked: Said = seam === "gate" ? gated(pass(), waits()) : settled(1);
-    turn.answer(seam === "gate" ? "r1.exec.gate.0" : "r1.exec.settle.0", { ...hooked, abort } as Said);
-    expect(turn.open).toEqual(["r1.exec", "grace", `r1.exec.settle.${seam === "gate" ? 0 : 1}`]);
-    turn.called("r1.exec", 2, "c");
-    expect(turn.open).toHaveLength(3);
-    turn.answer("r1.exec", { kind: "executed", output: { state: "stopped", parts: [text("Not today.")] } });
-    expect(turn.end()).toMatchObject({ kind: "stopped", by: "plugin", code: "guard.no" });
-    expect(turn.log.at(-1)).toBe("user: [code stopped: Not today.]");
-  });
+  test.each(["gate", "settle"])(
+    "in which a hook stops the turn at a %s makes no more calls, and ends when the code has stopped",
+    (seam) => {
+      const abort = { plugin: "acme/guard", code: "guard.no", message: "Not today." };
+      const turn = running().called("r1.exec", 0, "a", "b");
+      if (seam === "settle")
+        turn.answer("r1.exec.gate.0", gated(pass(), waits())).answer("r1.exec.call.0", returned("a"));
+      const hooked: Said = seam === "gate" ? gated(pass(), waits()) : settled(1);
+      turn.answer(seam === "gate" ? "r1.exec.gate.0" : "r1.exec.settle.0", { ...hooked, abort } as Said);
+      expect(turn.open).toEqual(["r1.exec", "grace", `r1.exec.settle.${seam === "gate" ? 0 : 1}`]);
+      turn.called("r1.exec", 2, "c");
+      expect(turn.open).toHaveLength(3);
+      turn.answer("r1.exec", { kind: "executed", output: { state: "stopped", parts: [text("Not today.")] } });
+      expect(turn.end()).toMatchObject({ kind: "stopped", by: "plugin", code: "guard.no" });
+      expect(turn.log.at(-1)).toBe("user: [code stopped: Not today.]");
+    },
+  );
 
   test.each(["gate.0", "settle.0"])("ends the turn when a hook fails at %s", (seam) => {
     const turn = running().called("r1.exec", 0, "a");
@@ -111,10 +143,16 @@ describe("a code cell", () => {
   });
 
   test("that is cancelled keeps what its calls return in the grace, and is stopped when it is over", () => {
-    const turn = running().called("r1.exec", 0, "quick", "slow", "pay").answer("r1.exec.gate.0", gated(pass(), pass(), waits())).cancel("enough");
+    const turn = running()
+      .called("r1.exec", 0, "quick", "slow", "pay")
+      .answer("r1.exec.gate.0", gated(pass(), pass(), waits()))
+      .cancel("enough");
     expect(turn.last.dropped).toEqual(["r1.exec.call.2.w"]);
     expect(turn.open).toEqual(["r1.exec", "r1.exec.call.0", "r1.exec.call.1", "grace", "r1.exec.settle.2"]);
-    turn.answer("r1.exec.settle.2", settled(1)).answer("r1.exec.call.0", returned("in time")).answer("r1.exec.settle.0", settled(1));
+    turn
+      .answer("r1.exec.settle.2", settled(1))
+      .answer("r1.exec.call.0", returned("in time"))
+      .answer("r1.exec.settle.0", settled(1));
     turn.answer("grace", slept);
     expect(turn.last.dropped).toEqual(["r1.exec", "r1.exec.call.1"]);
     expect(turn.state.memo).toEqual([
@@ -133,7 +171,9 @@ describe("a code cell", () => {
   });
 
   test("and a call part that its protocol does not understand stay apart: the part is paired all the same", () => {
-    const turn = tell(cellLoop).until("r1.ask").answer("r1.ask", replied("Nine.", call("search")));
+    const turn = tell(cellLoop)
+      .until("r1.ask")
+      .answer("r1.ask", replied("Nine.", call("search")));
     turn.end();
     expect(turn.log.at(-1)).toMatch("tool: [search cancelled");
   });

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../model/json.ts";
-import type { Draft, Message } from "../model/message.ts";
 import type { Limits } from "../model/limits.ts";
+import type { Draft, Message } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { Ending } from "../model/outcome.ts";
 import type { ModelRequest, ModelSettings, Reply, ToolDeclaration } from "../model/request.ts";

@@ -1,9 +1,9 @@
+import type { SessionConfig } from "../model/config.ts";
 import type { BlobHash, EffectName, InputId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Draft, Part } from "../model/message.ts";
 import type { Attempt, ProviderFailureClass, Reply } from "../model/request.ts";
-import type { SessionConfig } from "../model/config.ts";
 import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 import type { PlacedCall } from "./effect.ts";
@@ -43,7 +43,13 @@ export type Verdict =
   | { readonly kind: "pass"; readonly input?: Json; readonly policy?: CallPolicy }
   /** Denied, short-circuited, unknown or invalid: it will not run. */
   | { readonly kind: "settled"; readonly output: ToolOutput }
-  | { readonly kind: "wait"; readonly key: WaitKey; readonly until: number; readonly input?: Json; readonly policy?: CallPolicy };
+  | {
+      readonly kind: "wait";
+      readonly key: WaitKey;
+      readonly until: number;
+      readonly input?: Json;
+      readonly policy?: CallPolicy;
+    };
 
 /** What the after-hooks made of one result; nothing where they left it alone and its plain projection stands. */
 export type Settlement = { readonly output?: ToolOutput; readonly parts?: readonly ResultPart[] } | null;
@@ -88,7 +94,12 @@ export type Answer = Answered &
     | { readonly kind: "gated"; readonly verdicts: readonly Verdict[]; readonly abort?: Abort }
     | { readonly kind: "returned"; readonly output: ToolOutput }
     | { readonly kind: "deferred"; readonly key: WaitKey; readonly until: number }
-    | { readonly kind: "settled"; readonly results: readonly Settlement[]; readonly messages?: readonly Draft[]; readonly abort?: Abort }
+    | {
+        readonly kind: "settled";
+        readonly results: readonly Settlement[];
+        readonly messages?: readonly Draft[];
+        readonly abort?: Abort;
+      }
     | { readonly kind: "executed"; readonly output: CellOutput }
     | {
         readonly kind: "bounded";

@@ -1,7 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { cellLoop, toolLoop } from "../../test/turn/drivers.ts";
-import { asked, droppedIn, type Game, isAnswer, type Moment, opening, type Played, play, tightLimits } from "../../test/turn/play.ts";
+import {
+  asked,
+  droppedIn,
+  type Game,
+  isAnswer,
+  type Moment,
+  opening,
+  type Played,
+  play,
+  tightLimits,
+} from "../../test/turn/play.ts";
 import { hasCode } from "../model/errors.ts";
 import { asEffectName } from "../model/ids.ts";
 import { callsOf, type Part } from "../model/message.ts";
@@ -38,7 +48,8 @@ describe.each([
 ])("with $protocol", ({ driver }) => {
   test("no turn is ever stuck: until it has ended something is open, and answering what is open ends it", () => {
     everyTurn(driver, ({ first, moments, state }) => {
-      for (const { state } of [first, ...moments.map(({ after }) => after)]) expect(isEnded(state)).toBe(state.open.length === 0);
+      for (const { state } of [first, ...moments.map(({ after }) => after)])
+        expect(isEnded(state)).toBe(state.open.length === 0);
       expect(isEnded(state)).toBe(true);
     });
   });
@@ -88,7 +99,9 @@ describe.each([
     everyTurn(driver, (played) => {
       for (const { after } of played.moments) {
         if (after.state.winding === undefined) continue;
-        const begun = after.effects.filter(({ kind, name }) => name !== GRACE && !["respond", "settle", "finalize"].includes(kind));
+        const begun = after.effects.filter(
+          ({ kind, name }) => name !== GRACE && !["respond", "settle", "finalize"].includes(kind),
+        );
         expect(listed(begun)).toBe("");
       }
     });
@@ -98,61 +111,84 @@ describe.each([
     everyTurn(driver, ({ moments, state }) => {
       const wound = moments.find(({ after }) => after.state.winding !== undefined);
       if (wound === undefined || codeOf(state) === "turn.crash-loop") return;
-      expect(outcomeOf(state)).toMatchObject(wound.event.kind === "cancelled" ? { kind: "stopped", by: "cancel" } : { code: wound.after.state.winding?.ending.code });
+      expect(outcomeOf(state)).toMatchObject(
+        wound.event.kind === "cancelled"
+          ? { kind: "stopped", by: "cancel" }
+          : { code: wound.after.state.winding?.ending.code },
+      );
     });
   });
 
   test("step changes nothing it is given, and says the same when it is asked again", () => {
-    everyTurn(driver, ({ moments }) => {
-      for (const { before, event, after } of moments) {
-        const frozen = deepFreeze(copyOf(before));
-        const again = [step(driver, frozen, deepFreeze(event)), step(driver, frozen, event)];
-        for (const each of again) expect(jsonOf(each)).toBe(jsonOf(after));
-      }
-    }, 150);
+    everyTurn(
+      driver,
+      ({ moments }) => {
+        for (const { before, event, after } of moments) {
+          const frozen = deepFreeze(copyOf(before));
+          const again = [step(driver, frozen, deepFreeze(event)), step(driver, frozen, event)];
+          for (const each of again) expect(jsonOf(each)).toBe(jsonOf(after));
+        }
+      },
+      150,
+    );
   });
 
   test("a fold over the recorded events ends in the same state, by way of the same effects", () => {
-    everyTurn(driver, ({ opened, first, moments }) => {
-      let state = asStored(opened, begin).state;
-      expect(jsonOf(begin(opened))).toBe(jsonOf({ ...first, state }));
-      for (const { event, after } of moments) {
-        const again = asStored(event, (event) => step(driver, state, event));
-        expect(jsonOf(again)).toBe(jsonOf(after));
-        state = again.state;
-      }
-    }, 300);
+    everyTurn(
+      driver,
+      ({ opened, first, moments }) => {
+        let state = asStored(opened, begin).state;
+        expect(jsonOf(begin(opened))).toBe(jsonOf({ ...first, state }));
+        for (const { event, after } of moments) {
+          const again = asStored(event, (event) => step(driver, state, event));
+          expect(jsonOf(again)).toBe(jsonOf(after));
+          state = again.state;
+        }
+      },
+      300,
+    );
   });
 
   test("a state that was stored and read back goes on as if it had not been", () => {
-    everyTurn(driver, ({ first, moments }) => {
-      let state = JSON.parse(jsonOf(first.state)) as TurnState;
-      for (const { event, after } of moments) {
-        const again = step(driver, state, event);
-        expect(jsonOf(again)).toBe(jsonOf(after));
-        state = JSON.parse(jsonOf(again.state)) as TurnState;
-      }
-    }, 300);
+    everyTurn(
+      driver,
+      ({ first, moments }) => {
+        let state = JSON.parse(jsonOf(first.state)) as TurnState;
+        for (const { event, after } of moments) {
+          const again = step(driver, state, event);
+          expect(jsonOf(again)).toBe(jsonOf(after));
+          state = JSON.parse(jsonOf(again.state)) as TurnState;
+        }
+      },
+      300,
+    );
   });
 
   test("an answer to nothing open, a second answer and an answer of the wrong kind diverge", () => {
-    everyTurn(driver, ({ moments }) => {
-      for (const { before, event, after } of moments) {
-        const unchanged = jsonOf(before);
-        diverges(driver, before, { kind: "slept", at: event.at, effect: asEffectName("r9.call.9") });
-        diverges(driver, before, { kind: "called", at: event.at, effect: asEffectName("r9.exec"), calls: [] });
-        for (const effect of before.open) for (const wrong of wrongAnswers(effect)) diverges(driver, before, wrong);
-        expect(jsonOf(before)).toBe(unchanged);
-        if (isAnswer(event)) diverges(driver, after.state, event);
-        for (const effect of after.dropped) diverges(driver, after.state, { kind: "failed", at: event.at, effect, error: LATE });
-      }
-    }, 50);
+    everyTurn(
+      driver,
+      ({ moments }) => {
+        for (const { before, event, after } of moments) {
+          const unchanged = jsonOf(before);
+          diverges(driver, before, { kind: "slept", at: event.at, effect: asEffectName("r9.call.9") });
+          diverges(driver, before, { kind: "called", at: event.at, effect: asEffectName("r9.exec"), calls: [] });
+          for (const effect of before.open) for (const wrong of wrongAnswers(effect)) diverges(driver, before, wrong);
+          expect(jsonOf(before)).toBe(unchanged);
+          if (isAnswer(event)) diverges(driver, after.state, event);
+          for (const effect of after.dropped)
+            diverges(driver, after.state, { kind: "failed", at: event.at, effect, error: LATE });
+        }
+      },
+      50,
+    );
   });
 });
 
 test("S1 games reach every outcome that a turn can have", () => {
   const games = fc.sample(stormy, { numRuns: 1_500, seed: 7 });
-  const reached = [toolLoop, cellLoop].flatMap((driver) => games.map((game) => kindOf(outcomeOf(playGame(driver, game).state))));
+  const reached = [toolLoop, cellLoop].flatMap((driver) =>
+    games.map((game) => kindOf(outcomeOf(playGame(driver, game).state))),
+  );
   expect([...new Set(reached)].toSorted()).toEqual(ALL_ENDINGS);
 });
 
@@ -160,7 +196,10 @@ test("T6 whatever order results come in, the log and the outcome are the same", 
   const games = fc.tuple(calm, bytes);
   fc.assert(
     fc.property(games, ([game, otherOrder]) => {
-      const [one, other] = [game, { ...game, order: otherOrder }].map((each) => playGame(toolLoop, each).state) as [TurnState, TurnState];
+      const [one, other] = [game, { ...game, order: otherOrder }].map((each) => playGame(toolLoop, each).state) as [
+        TurnState,
+        TurnState,
+      ];
       expect(untimed(other)).toEqual(untimed(one));
     }),
     { numRuns },
@@ -177,9 +216,15 @@ test("a cancel that arrives when the turn has ended, before its commit, makes it
   fc.assert(
     fc.property(calm, (game) => {
       const { state } = playGame(toolLoop, game);
-      const cancelled = step(toolLoop, state, { kind: "cancelled", at: 9_999, requestId: "req_1", reason: "too late, almost" });
+      const cancelled = step(toolLoop, state, {
+        kind: "cancelled",
+        at: 9_999,
+        requestId: "req_1",
+        reason: "too late, almost",
+      });
       expect(cancelled).toMatchObject({ effects: [], dropped: [] });
-      if (state.winding === undefined) expect(outcomeOf(cancelled.state)).toMatchObject({ kind: "stopped", by: "cancel" });
+      if (state.winding === undefined)
+        expect(outcomeOf(cancelled.state)).toMatchObject({ kind: "stopped", by: "cancel" });
       expect(itemsOf(cancelled.state.log)).toEqual(itemsOf(state.log));
     }),
     { numRuns: 300 },
@@ -202,7 +247,8 @@ const ALL_ENDINGS = [
   "stopped by limit",
   "stopped by plugin",
 ];
-const kindOf = (outcome: TurnOutcome): string => (outcome.kind === "answered" ? outcome.kind : `${outcome.kind} by ${outcome.by}`);
+const kindOf = (outcome: TurnOutcome): string =>
+  outcome.kind === "answered" ? outcome.kind : `${outcome.kind} by ${outcome.by}`;
 
 function outcomeOf(state: TurnState): TurnOutcome {
   if (!isEnded(state)) throw new Error("The turn has not ended.");
@@ -213,16 +259,22 @@ const codeOf = (state: TurnState): string | undefined => {
   return "code" in outcome ? outcome.code : undefined;
 };
 
-const openSets = ({ first, moments }: Played): readonly (readonly Effect[])[] => [first.state.open, ...moments.map(({ after }) => after.state.open)];
+const openSets = ({ first, moments }: Played): readonly (readonly Effect[])[] => [
+  first.state.open,
+  ...moments.map(({ after }) => after.state.open),
+];
 const listed = (effects: readonly Effect[]): string => effects.map(({ name }) => name).join(", ");
 
 const WRITERS: readonly EffectKind[] = ["prepare", "respond", "gate", "settle", "boundary", "compact", "finalize"];
-const mayWrite = (effect: Effect): boolean => WRITERS.includes(effect.kind) || (effect.kind === "call" && effect.writes === true);
+const mayWrite = (effect: Effect): boolean =>
+  WRITERS.includes(effect.kind) || (effect.kind === "call" && effect.writes === true);
 
 /** The open calls that must not run beside another. */
 function alone({ phase, open }: TurnState): readonly string[] {
   if (phase.kind !== "working") return [];
-  const serial = phase.work.calls.filter(({ policy }) => policy?.isSerial === true || policy?.writes === true).map(({ at }) => at);
+  const serial = phase.work.calls
+    .filter(({ policy }) => policy?.isSerial === true || policy?.writes === true)
+    .map(({ at }) => at);
   return open.flatMap((effect) => (effect.kind === "call" && serial.includes(effect.at) ? [effect.name] : []));
 }
 
@@ -248,11 +300,16 @@ const untimed = (state: TurnState): unknown => ({
 });
 
 /** Of every cell that came to its end: the calls it made, and those the protocol was told of. */
-function cellsOf({ moments }: Played): readonly { readonly made: readonly string[]; readonly told: readonly string[] }[] {
-  const isOver = ({ event, after }: Moment): boolean => event.kind === "executed" && after.state.memo !== null && Array.isArray(after.state.memo);
+function cellsOf({
+  moments,
+}: Played): readonly { readonly made: readonly string[]; readonly told: readonly string[] }[] {
+  const isOver = ({ event, after }: Moment): boolean =>
+    event.kind === "executed" && after.state.memo !== null && Array.isArray(after.state.memo);
   return moments.filter(isOver).map(({ event, after }) => {
     const effect = (event as Answer).effect;
-    const heard = moments.filter(({ before, event }) => event.kind === "called" && event.effect === effect && before.winding === undefined);
+    const heard = moments.filter(
+      ({ before, event }) => event.kind === "called" && event.effect === effect && before.winding === undefined,
+    );
     return {
       made: heard.flatMap(({ event }) => (event.kind === "called" ? event.calls.map(({ at }) => at) : [])),
       told: (after.state.memo as readonly string[]).map((line) => line.split(" ")[0] ?? ""),
@@ -301,7 +358,9 @@ const RIGHT: { readonly [K in EffectKind]: readonly Answer["kind"][] } = {
 const KINDS = [...new Set(Object.values(RIGHT).flat())];
 
 const wrongAnswers = (effect: Effect): readonly TurnEvent[] => [
-  ...KINDS.filter((kind) => !RIGHT[effect.kind].includes(kind)).map((kind) => ({ kind, at: 1, effect: effect.name }) as Answer),
+  ...KINDS.filter((kind) => !RIGHT[effect.kind].includes(kind)).map(
+    (kind) => ({ kind, at: 1, effect: effect.name }) as Answer,
+  ),
   ...(effect.kind === "exec" ? [] : [{ kind: "called", at: 1, effect: effect.name, calls: [] } as const]),
 ];
 

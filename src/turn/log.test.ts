@@ -11,10 +11,15 @@ import { begin, step } from "./step.ts";
 
 describe("a log", () => {
   test("keeps what it holds, whatever is appended to it and to its heirs", () => {
-    const growths = fc.array(fc.record({ from: fc.nat(), added: fc.array(fc.nat(), { maxLength: 3 }), isFrozen: fc.boolean() }), { maxLength: 20 });
+    const growths = fc.array(
+      fc.record({ from: fc.nat(), added: fc.array(fc.nat(), { maxLength: 3 }), isFrozen: fc.boolean() }),
+      { maxLength: 20 },
+    );
     fc.assert(
       fc.property(growths, (growths) => {
-        const logs: { readonly log: Log<number>; readonly holds: readonly number[] }[] = [{ log: emptyLog(), holds: [] }];
+        const logs: { readonly log: Log<number>; readonly holds: readonly number[] }[] = [
+          { log: emptyLog(), holds: [] },
+        ];
         for (const { from, added, isFrozen } of growths) {
           const { log, holds } = logs[from % logs.length]!;
           if (isFrozen) Object.freeze(log.items);
@@ -40,7 +45,14 @@ describe("a log", () => {
 });
 
 describe("a long turn", () => {
-  const ROUND: readonly Said[] = [{ kind: "prepared" }, replied("Let me look.", call("search")), gated(pass()), returned("nine"), settled(1), { kind: "bounded" }];
+  const ROUND: readonly Said[] = [
+    { kind: "prepared" },
+    replied("Let me look.", call("search")),
+    gated(pass()),
+    returned("nine"),
+    settled(1),
+    { kind: "bounded" },
+  ];
 
   /** Folds a turn of so many rounds, and counts how often an item of its log was looked at, and what else it held. */
   function fold(rounds: number): { readonly reads: number; readonly restBytesMax: number; readonly state: TurnState } {

@@ -1,11 +1,11 @@
 import { describe } from "../model/errors.ts";
-import { nodeId, type EffectName } from "../model/ids.ts";
-import { type Draft, type Message, type ToolCallPart, callsOf, textOf } from "../model/message.ts";
+import { type EffectName, nodeId } from "../model/ids.ts";
+import { callsOf, type Draft, type Message, type ToolCallPart, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
 import { projectOutput, type ToolOutput } from "../model/tool.ts";
 import type { ProtocolDriver, RoundView } from "./driver.ts";
-import { FINALIZE, GRACE, type Effect, type Winding } from "./effect.ts";
+import { type Effect, FINALIZE, GRACE, type Winding } from "./effect.ts";
 import { append, itemsOf } from "./log.ts";
 import type { Phase, Step, TurnState } from "./state.ts";
 
@@ -48,7 +48,8 @@ export class Move {
     const kept: Effect[] = [];
     for (const effect of this.state.open) {
       if (!which(effect)) kept.push(effect);
-      else if (this.effects.includes(effect)) this.effects.splice(this.effects.indexOf(effect), 1); // Nobody has heard of it yet.
+      else if (this.effects.includes(effect))
+        this.effects.splice(this.effects.indexOf(effect), 1); // Nobody has heard of it yet.
       else this.dropped.push(effect.name);
     }
     this.state.open = kept;
@@ -99,7 +100,8 @@ export class Move {
   wind(winding: Winding): void {
     const { phase, winding: before } = this.state;
     if (before !== undefined) {
-      if (winding.cancel !== undefined && before.cancel === undefined) this.state.winding = { ...before, cancel: winding.cancel };
+      if (winding.cancel !== undefined && before.cancel === undefined)
+        this.state.winding = { ...before, cancel: winding.cancel };
       return;
     }
     this.state.winding = winding;
@@ -109,7 +111,13 @@ export class Move {
 }
 
 export const resultFor = (call: ToolCallPart, output: ToolOutput) =>
-  ({ kind: "toolResult", callId: call.callId, name: call.name, status: "cancelled", parts: projectOutput(output) }) as const;
+  ({
+    kind: "toolResult",
+    callId: call.callId,
+    name: call.name,
+    status: "cancelled",
+    parts: projectOutput(output),
+  }) as const;
 
 /** Everything the model has said in this turn. */
 export function said(log: readonly Entry[]): string {
@@ -128,10 +136,15 @@ export const failed = (by: "provider" | "tool" | "plugin" | "runtime", code: str
   code,
   reason,
 });
-export const stopped = (by: "cancel" | "limit" | "plugin" | "incomplete" | "input", code: string, reason: string): Ending => ({
+export const stopped = (
+  by: "cancel" | "limit" | "plugin" | "incomplete" | "input",
+  code: string,
+  reason: string,
+): Ending => ({
   kind: "stopped",
   by,
   code,
   reason,
 });
-export const cancelled = (reason: string): Ending => stopped("cancel", "turn.cancelled", describe("turn.cancelled", { reason }).message);
+export const cancelled = (reason: string): Ending =>
+  stopped("cancel", "turn.cancelled", describe("turn.cancelled", { reason }).message);

@@ -84,5 +84,7 @@ export interface Step {
   readonly dropped: readonly Effect["name"][];
 }
 
-export const isEnded = (state: TurnState): state is TurnState & { readonly phase: { readonly kind: "ended"; readonly outcome: TurnOutcome } } =>
+export const isEnded = (
+  state: TurnState,
+): state is TurnState & { readonly phase: { readonly kind: "ended"; readonly outcome: TurnOutcome } } =>
   state.phase.kind === "ended";

@@ -1,33 +1,74 @@
 import { describe, expect, test } from "vitest";
 import { BOOM, cellLoop, toolLoop } from "../../test/turn/drivers.ts";
 import { opening, type Said } from "../../test/turn/play.ts";
-import { call, executed, failed, gated, names, pass, replied, replyOf, returned, settled, type Telling, tell } from "../../test/turn/tell.ts";
+import {
+  call,
+  executed,
+  failed,
+  gated,
+  names,
+  pass,
+  replied,
+  replyOf,
+  returned,
+  settled,
+  type Telling,
+  tell,
+} from "../../test/turn/tell.ts";
 import { asBlobHash, asInputId } from "../model/ids.ts";
 import { text } from "../model/message.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { begin, step } from "./step.ts";
 
 const ABORT = { plugin: "acme/guard", code: "guard.no", message: "Not today." };
-const userSays = (words: string) => ({ inputId: asInputId(`inp ${words}`), message: { role: "user", parts: [text(words)] } }) as const;
-const pluginSays = (words: string) => ({ role: "user", parts: [text(words)], origin: { kind: "plugin", plugin: "acme/notes" } }) as const;
-const toolSays = (control: object): Said => ({ kind: "returned", output: { kind: "value", value: "ok", control } as never });
+const userSays = (words: string) =>
+  ({ inputId: asInputId(`inp ${words}`), message: { role: "user", parts: [text(words)] } }) as const;
+const pluginSays = (words: string) =>
+  ({ role: "user", parts: [text(words)], origin: { kind: "plugin", plugin: "acme/notes" } }) as const;
+const toolSays = (control: object): Said => ({
+  kind: "returned",
+  output: { kind: "value", value: "ok", control } as never,
+});
 
 /** Up to the end of one call of `search`. */
-const searching = (turn: Telling): Telling => turn.until("r1.ask").answer("r1.ask", replied("Let me look.", call("search"))).until("r1.call.0");
+const searching = (turn: Telling): Telling =>
+  turn
+    .until("r1.ask")
+    .answer("r1.ask", replied("Let me look.", call("search")))
+    .until("r1.call.0");
 
 describe("S1 a turn ends", () => {
   test("answered, with the last thing the model said", () => {
-    const turn = searching(tell(toolLoop)).answer("r1.call.0", returned("nine")).until("r2.ask").answer("r2.ask", replied("Nine kinds."));
-    expect(turn.end()).toMatchObject({ kind: "answered", text: "Nine kinds.", message: { role: "assistant", id: "trn_1.3" } });
-    expect(turn.log).toEqual(["user: How many kinds of tiger?", "assistant: Let me look. [search]", "tool: [search ok: nine]", "assistant: Nine kinds."]);
+    const turn = searching(tell(toolLoop))
+      .answer("r1.call.0", returned("nine"))
+      .until("r2.ask")
+      .answer("r2.ask", replied("Nine kinds."));
+    expect(turn.end()).toMatchObject({
+      kind: "answered",
+      text: "Nine kinds.",
+      message: { role: "assistant", id: "trn_1.3" },
+    });
+    expect(turn.log).toEqual([
+      "user: How many kinds of tiger?",
+      "assistant: Let me look. [search]",
+      "tool: [search ok: nine]",
+      "assistant: Nine kinds.",
+    ]);
   });
 
   test("finished by the model, with a value", () => {
-    expect(tell(toolLoop).until("r1.ask").answer("r1.ask", replied("finish nine")).end()).toEqual({ kind: "finished", by: "model", value: "nine" });
+    expect(tell(toolLoop).until("r1.ask").answer("r1.ask", replied("finish nine")).end()).toEqual({
+      kind: "finished",
+      by: "model",
+      value: "nine",
+    });
   });
 
   test("finished by the code that a model wrote", () => {
-    const turn = tell(cellLoop).until("r1.ask").answer("r1.ask", replied("run count()")).answer("r1.exec", executed("counted", { kinds: 9 }));
+    const turn = tell(cellLoop)
+      .until("r1.ask")
+      .answer("r1.ask", replied("run count()"))
+      .answer("r1.exec", executed("counted", { kinds: 9 }));
     expect(turn.end()).toEqual({ kind: "finished", by: "model", value: { kinds: 9 } });
   });
 
@@ -49,7 +90,11 @@ describe("S1 a turn ends", () => {
   });
 
   test("stopped by a plugin, before any model was asked", () => {
-    const turn = tell(toolLoop).answer("r1.prepare", { kind: "prepared", abort: ABORT, messages: [pluginSays("Wait.")] });
+    const turn = tell(toolLoop).answer("r1.prepare", {
+      kind: "prepared",
+      abort: ABORT,
+      messages: [pluginSays("Wait.")],
+    });
     expect(turn.open).toEqual(["finalize"]);
     expect(turn.end()).toEqual({ kind: "stopped", by: "plugin", code: "guard.no", reason: "Not today.", text: "" });
     expect(turn.log.at(-1)).toBe("user: Wait.");
@@ -63,17 +108,29 @@ describe("S1 a turn ends", () => {
   });
 
   test.each(["input", "unsupported"] as const)("stopped by the input, which the model refuses as %s", (kind) => {
-    expect(tell(toolLoop).until("r1.ask").answer("r1.ask", failed(kind)).end()).toMatchObject({ kind: "stopped", by: "input", reason: "It failed." });
+    expect(tell(toolLoop).until("r1.ask").answer("r1.ask", failed(kind)).end()).toMatchObject({
+      kind: "stopped",
+      by: "input",
+      reason: "It failed.",
+    });
   });
 
-  test.each(["auth", "rate-limit", "overloaded", "network", "timeout", "stream", "unknown"] as const)("failed by the provider: %s", (kind) => {
-    const turn = tell(toolLoop).until("r1.ask").answer("r1.ask", { ...failed(kind), partial: [text("Nine k")] } as Said);
-    expect(turn.end()).toMatchObject({ kind: "failed", by: "provider", code: `${kind}.failed`, text: "Nine k" });
-    expect(turn.log.at(-1)).toBe("partial: Nine k");
-  });
+  test.each(["auth", "rate-limit", "overloaded", "network", "timeout", "stream", "unknown"] as const)(
+    "failed by the provider: %s",
+    (kind) => {
+      const turn = tell(toolLoop)
+        .until("r1.ask")
+        .answer("r1.ask", { ...failed(kind), partial: [text("Nine k")] } as Said);
+      expect(turn.end()).toMatchObject({ kind: "failed", by: "provider", code: `${kind}.failed`, text: "Nine k" });
+      expect(turn.log.at(-1)).toBe("partial: Nine k");
+    },
+  );
 
   test("failed by a tool, which names itself", () => {
-    const turn = searching(tell(toolLoop)).answer("r1.call.0", toolSays({ kind: "fail", code: "search.down", message: "No index." }));
+    const turn = searching(tell(toolLoop)).answer(
+      "r1.call.0",
+      toolSays({ kind: "fail", code: "search.down", message: "No index." }),
+    );
     expect(turn.end()).toMatchObject({ kind: "failed", by: "tool", code: "search.down", reason: "search: No index." });
   });
 
@@ -91,7 +148,9 @@ describe("S1 a turn ends", () => {
   });
 
   test("failed by the runtime, when its protocol throws at a reply", () => {
-    const turn = tell(toolLoop).until("r1.ask").answer("r1.ask", replied(BOOM, call("search")));
+    const turn = tell(toolLoop)
+      .until("r1.ask")
+      .answer("r1.ask", replied(BOOM, call("search")));
     expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", code: "protocol.failed", text: BOOM });
     expect(turn.log.at(-1)).toMatch("tool: [search cancelled");
   });
@@ -116,16 +175,32 @@ describe("rounds", () => {
     const turn = tell(toolLoop);
     const seen = [...turn.open];
     turn.answer("r1.prepare", { kind: "prepared", prompt: asBlobHash("p"), catalog: asBlobHash("c") });
-    for (const said of [replied(call("search")), gated(pass()), returned("nine"), settled(1), { kind: "bounded" } as const]) {
+    for (const said of [
+      replied(call("search")),
+      gated(pass()),
+      returned("nine"),
+      settled(1),
+      { kind: "bounded" } as const,
+    ]) {
       const [effect] = turn.open;
       seen.push(effect as string);
       turn.answer(effect as string, said);
     }
-    expect([...seen, ...turn.open]).toEqual(["r1.prepare", "r1.ask", "r1.gate", "r1.call.0", "r1.settle", "r1.after-work", "r2.prepare"]);
+    expect([...seen, ...turn.open]).toEqual([
+      "r1.prepare",
+      "r1.ask",
+      "r1.gate",
+      "r1.call.0",
+      "r1.settle",
+      "r1.after-work",
+      "r2.prepare",
+    ]);
   });
 
   test("response hooks see a reply before it is kept, where there are any", () => {
-    const turn = tell(toolLoop).answer("r1.prepare", { kind: "prepared", responds: true }).answer("r1.ask", replied("My key is 1234.", call("pay")));
+    const turn = tell(toolLoop)
+      .answer("r1.prepare", { kind: "prepared", responds: true })
+      .answer("r1.ask", replied("My key is 1234.", call("pay")));
     expect(turn.effect("r1.respond")).toMatchObject({ reply: replyOf("My key is 1234.", call("pay")) });
     expect(turn.log).toHaveLength(1);
     turn.answer("r1.respond", { kind: "responded", parts: [text("My key is ****.")] });
@@ -134,8 +209,14 @@ describe("rounds", () => {
   });
 
   test("a response hook that fails ends the turn, and what the model said is kept", () => {
-    const turn = tell(toolLoop).answer("r1.prepare", { kind: "prepared", responds: true }).answer("r1.ask", replied("Let me look.", call("search")));
-    expect(turn.answer("r1.respond", failed("plugin")).end()).toMatchObject({ kind: "failed", by: "plugin", text: "Let me look." });
+    const turn = tell(toolLoop)
+      .answer("r1.prepare", { kind: "prepared", responds: true })
+      .answer("r1.ask", replied("Let me look.", call("search")));
+    expect(turn.answer("r1.respond", failed("plugin")).end()).toMatchObject({
+      kind: "failed",
+      by: "plugin",
+      text: "Let me look.",
+    });
     expect(turn.log.at(-1)).toMatch("tool: [search cancelled");
   });
 
@@ -143,7 +224,10 @@ describe("rounds", () => {
     const turn = tell(toolLoop, { resumesMax: 0 }).answer("r1.prepare", { kind: "prepared", responds: true });
     turn.answer("r1.ask", replied("Let me look.", call("search"))).resume();
     expect(turn.end()).toMatchObject({ code: "turn.crash-loop", text: "Let me look." });
-    expect(turn.log.slice(1)).toEqual(["assistant: Let me look. [search]", expect.stringMatching("tool: \\[search cancelled")]);
+    expect(turn.log.slice(1)).toEqual([
+      "assistant: Let me look. [search]",
+      expect.stringMatching("tool: \\[search cancelled"),
+    ]);
   });
 
   test.each(["failing hook", "grace"])("an empty reply leaves no empty message (%s)", (how) => {
@@ -169,7 +253,9 @@ describe("rounds", () => {
   });
 
   test("what after-turn hooks want said is kept with the turn", () => {
-    const turn = tell(toolLoop).until("finalize").answer("finalize", { kind: "finalized", messages: [pluginSays("Until next time.")] });
+    const turn = tell(toolLoop)
+      .until("finalize")
+      .answer("finalize", { kind: "finalized", messages: [pluginSays("Until next time.")] });
     expect(turn.end()).toMatchObject({ kind: "answered" });
     expect(turn.log.at(-1)).toBe("user: Until next time.");
   });
@@ -187,13 +273,18 @@ describe("boundaries", () => {
     ["an input", { kind: "bounded", inputs: [userSays("And lions?")] }, "user: And lions?"],
     ["a message of a checkpoint hook", { kind: "bounded", messages: [pluginSays("Name them.")] }, "user: Name them."],
   ] as const)("%s before completion makes the turn go on, after the whole answer", (_what, said, line) => {
-    const turn = tell(toolLoop).until("r1.ask").answer("r1.ask", replied({ kind: "reasoning", text: "Hm." }, "Nine kinds."));
+    const turn = tell(toolLoop)
+      .until("r1.ask")
+      .answer("r1.ask", replied({ kind: "reasoning", text: "Hm." }, "Nine kinds."));
     expect(turn.open).toEqual(["r1.before-completion"]);
     expect(turn.log.at(-1)).toBe("assistant: (Hm.) Nine kinds.");
     turn.answer("r1.before-completion", said);
     expect(turn.open).toEqual(["r2.prepare"]);
     expect(turn.log.slice(-2)).toEqual(["assistant: (Hm.) Nine kinds.", line]);
-    expect(turn.until("r2.ask").answer("r2.ask", replied("One kind.")).end()).toMatchObject({ kind: "answered", text: "One kind." });
+    expect(turn.until("r2.ask").answer("r2.ask", replied("One kind.")).end()).toMatchObject({
+      kind: "answered",
+      text: "One kind.",
+    });
   });
 
   test("inputs taken at boundaries are settled by this turn's commit, and no others", () => {
@@ -213,9 +304,15 @@ describe("boundaries", () => {
 
   test("calls that a protocol takes no notice of have results before anybody else speaks", () => {
     const deaf: ProtocolDriver = { ...toolLoop, onReply: () => ({ kind: "answer" }) };
-    const turn = tell(deaf).until("r1.ask").answer("r1.ask", replied("Nine.", call("search")));
+    const turn = tell(deaf)
+      .until("r1.ask")
+      .answer("r1.ask", replied("Nine.", call("search")));
     turn.answer("r1.before-completion", { kind: "bounded", inputs: [userSays("And lions?")] });
-    expect(turn.log.slice(1)).toEqual(["assistant: Nine. [search]", expect.stringMatching("tool: \\[search cancelled"), "user: And lions?"]);
+    expect(turn.log.slice(1)).toEqual([
+      "assistant: Nine. [search]",
+      expect.stringMatching("tool: \\[search cancelled"),
+      "user: And lions?",
+    ]);
   });
 });
 
@@ -237,8 +334,15 @@ describe("limits", () => {
   test("rounds in which nothing succeeds are counted in a row, and one success starts the count again", () => {
     const turn = tell(toolLoop, { noProgressMax: 2 });
     const round = (number: number, outcome: Said): Telling =>
-      turn.until(`r${number}.ask`).answer(`r${number}.ask`, replied(call("search"))).until(`r${number}.call.0`).answer(`r${number}.call.0`, outcome);
-    const broken: Said = { kind: "returned", output: { kind: "failure", failure: { class: "failed", code: "tool.failed", message: "No." } } };
+      turn
+        .until(`r${number}.ask`)
+        .answer(`r${number}.ask`, replied(call("search")))
+        .until(`r${number}.call.0`)
+        .answer(`r${number}.call.0`, outcome);
+    const broken: Said = {
+      kind: "returned",
+      output: { kind: "failure", failure: { class: "failed", code: "tool.failed", message: "No." } },
+    };
     round(1, broken);
     round(2, returned("nine"));
     round(3, broken);
@@ -256,25 +360,44 @@ describe("limits", () => {
 
   test.each([
     ["the model", (turn: Telling) => turn.until("r1.ask").answer("r1.ask", replied("task Count stripes"))],
-    ["a tool", (turn: Telling) => searching(turn).answer("r1.call.0", toolSays({ kind: "switchFrame", task: "Count stripes" })).until("r2.prepare")],
-    ["the protocol's session", (turn: Telling) => turn.answer("r1.prepare", { kind: "prepared", frame: { task: "Count stripes" } })],
+    [
+      "a tool",
+      (turn: Telling) =>
+        searching(turn)
+          .answer("r1.call.0", toolSays({ kind: "switchFrame", task: "Count stripes" }))
+          .until("r2.prepare"),
+    ],
+    [
+      "the protocol's session",
+      (turn: Telling) => turn.answer("r1.prepare", { kind: "prepared", frame: { task: "Count stripes" } }),
+    ],
   ])("%s can switch to a new frame, as often as the limit allows", (_who, switchIn) => {
     const turn = switchIn(tell(toolLoop, { framesMax: 1 }));
     expect(turn.open).toEqual(["r2.prepare"]);
     expect(turn.log.slice(-2)).toEqual(["— task: Count stripes —", "user: Count stripes"]);
     turn.until("r2.ask").answer("r2.ask", replied("task Count again"));
-    expect(turn.end()).toMatchObject({ kind: "stopped", by: "limit", code: "limit.frames", text: expect.stringContaining("task Count again") });
+    expect(turn.end()).toMatchObject({
+      kind: "stopped",
+      by: "limit",
+      code: "limit.frames",
+      text: expect.stringContaining("task Count again"),
+    });
   });
 
   test("a seed is shown to the model in the new frame", () => {
-    const turn = tell(toolLoop).answer("r1.prepare", { kind: "prepared", frame: { task: "Count stripes", seed: { of: "tigers" } } });
+    const turn = tell(toolLoop).answer("r1.prepare", {
+      kind: "prepared",
+      frame: { task: "Count stripes", seed: { of: "tigers" } },
+    });
     expect(turn.log.at(-1)).toBe('user: Count stripes\n\n{"of":"tigers"}');
   });
 });
 
 describe("a context that overflows", () => {
   const overflowing = (compacts?: true): Telling =>
-    tell(toolLoop).answer("r1.prepare", { kind: "prepared", ...(compacts === undefined ? {} : { compacts }) }).answer("r1.ask", failed("context-overflow"));
+    tell(toolLoop)
+      .answer("r1.prepare", { kind: "prepared", ...(compacts === undefined ? {} : { compacts }) })
+      .answer("r1.ask", failed("context-overflow"));
   const seed: Said = { kind: "compacted", seed: [pluginSays("So far: nine kinds.")] };
   const full = { kind: "stopped", by: "limit", code: "limit.context" };
 
@@ -291,59 +414,96 @@ describe("a context that overflows", () => {
     ["gives nothing", { kind: "compacted" }],
     ["gives an empty seed", { kind: "compacted", seed: [] }],
     ["fails", failed("plugin")],
-  ] as const)("ends the turn when the compactor %s", (_how, said) => expect(overflowing(true).answer("r1.compact", said).end()).toMatchObject(full));
+  ] as const)("ends the turn when the compactor %s", (_how, said) =>
+    expect(overflowing(true).answer("r1.compact", said).end()).toMatchObject(full),
+  );
 
   test("ends the turn when it overflows again at once, but not when it does so later", () => {
-    const again = overflowing(true).answer("r1.compact", seed).answer("r2.prepare", { kind: "prepared", compacts: true });
+    const again = overflowing(true)
+      .answer("r1.compact", seed)
+      .answer("r2.prepare", { kind: "prepared", compacts: true });
     expect(again.answer("r2.ask", failed("context-overflow")).end()).toMatchObject(full);
 
-    const later = overflowing(true).answer("r1.compact", seed).until("r2.ask").answer("r2.ask", replied(call("search"))).until("r3.prepare");
+    const later = overflowing(true)
+      .answer("r1.compact", seed)
+      .until("r2.ask")
+      .answer("r2.ask", replied(call("search")))
+      .until("r3.prepare");
     later.answer("r3.prepare", { kind: "prepared", compacts: true }).answer("r3.ask", failed("context-overflow"));
     expect(later.open).toEqual(["r3.compact"]);
   });
 
   test("keeps calls of a cut-off reply paired on its own side of the frame", () => {
     const turn = tell(toolLoop).answer("r1.prepare", { kind: "prepared", compacts: true });
-    turn.answer("r1.ask", { ...failed("context-overflow"), partial: [text("Let me"), call("search")] } as Said).answer("r1.compact", seed);
-    expect(turn.log.slice(1, 4)).toEqual(["partial: Let me [search]", expect.stringMatching("tool: \\[search cancelled"), "— compaction —"]);
+    turn
+      .answer("r1.ask", { ...failed("context-overflow"), partial: [text("Let me"), call("search")] } as Said)
+      .answer("r1.compact", seed);
+    expect(turn.log.slice(1, 4)).toEqual([
+      "partial: Let me [search]",
+      expect.stringMatching("tool: \\[search cancelled"),
+      "— compaction —",
+    ]);
   });
 });
 
 describe("a protocol", () => {
-  const deciding = (...decisions: readonly Decision[]): ProtocolDriver => ({ ...toolLoop, onReply: ({ round }) => decisions[round - 1] as Decision });
+  const deciding = (...decisions: readonly Decision[]): ProtocolDriver => ({
+    ...toolLoop,
+    onReply: ({ round }) => decisions[round - 1] as Decision,
+  });
 
   test("keeps notes from one decision to the next", () => {
-    const turn = tell(toolLoop).until("r1.ask").answer("r1.ask", replied(call("search"), call("fetch")));
+    const turn = tell(toolLoop)
+      .until("r1.ask")
+      .answer("r1.ask", replied(call("search"), call("fetch")));
     turn.until("r2.ask").answer("r2.ask", replied(call("search")));
     expect(turn.state.memo).toBe(3);
   });
 
   test("sees only this turn's log, its limits and its notes", () => {
     const views: object[] = [];
-    const curious: ProtocolDriver = { ...toolLoop, onReply: (view, reply) => toolLoop.onReply((views.push(structuredClone(view)), view), reply) };
+    const curious: ProtocolDriver = {
+      ...toolLoop,
+      onReply: (view, reply) => toolLoop.onReply((views.push(structuredClone(view)), view), reply),
+    };
     tell(curious).until("r1.ask").answer("r1.ask", replied("Nine."));
-    expect(views).toEqual([{ round: 1, memo: null, log: [expect.anything(), expect.anything()], limits: opening().limits }]);
+    expect(views).toEqual([
+      { round: 1, memo: null, log: [expect.anything(), expect.anything()], limits: opening().limits },
+    ]);
   });
 
   test("that asks for no calls at all makes no progress", () => {
-    const turn = tell(deciding({ kind: "calls", calls: [] }, { kind: "answer" })).until("r1.ask").answer("r1.ask", replied("Hm."));
+    const turn = tell(deciding({ kind: "calls", calls: [] }, { kind: "answer" }))
+      .until("r1.ask")
+      .answer("r1.ask", replied("Hm."));
     expect(turn.state.idle).toBe(1);
     expect(turn.open).toEqual(["r1.after-work"]);
   });
 
   test("that calls nothing an answer fails", () => {
-    const turn = tell(deciding({ kind: "answer" })).until("r1.ask").answer("r1.ask", replied());
+    const turn = tell(deciding({ kind: "answer" }))
+      .until("r1.ask")
+      .answer("r1.ask", replied());
     expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", code: "protocol.failed" });
   });
 
   test.each([
-    ["calls after calls", { ...toolLoop, onResults: (view, reply, results) => ({ ...toolLoop.onResults(view, reply, results), ...again }) }],
-    ["a cell after calls", { ...toolLoop, onResults: (view, reply, results) => ({ ...toolLoop.onResults(view, reply, results), ...cell }) }],
-  ] as [string, ProtocolDriver][])("that wants more work in a round that has had its work fails: %s", (_what, driver) => {
-    const turn = searching(tell(driver)).answer("r1.call.0", returned("nine"));
-    expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", code: "protocol.failed" });
-    expect(turn.log.at(-1)).toBe("tool: [search ok: nine]");
-  });
+    [
+      "calls after calls",
+      { ...toolLoop, onResults: (view, reply, results) => ({ ...toolLoop.onResults(view, reply, results), ...again }) },
+    ],
+    [
+      "a cell after calls",
+      { ...toolLoop, onResults: (view, reply, results) => ({ ...toolLoop.onResults(view, reply, results), ...cell }) },
+    ],
+  ] as [string, ProtocolDriver][])(
+    "that wants more work in a round that has had its work fails: %s",
+    (_what, driver) => {
+      const turn = searching(tell(driver)).answer("r1.call.0", returned("nine"));
+      expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", code: "protocol.failed" });
+      expect(turn.log.at(-1)).toBe("tool: [search ok: nine]");
+    },
+  );
   const again = { kind: "calls", calls: [{ at: "0", call: { id: "c" as never, name: "search", input: {} } }] } as const;
   const cell = { kind: "cell", cell: { language: "ts", code: "1", acceptFinish: false } } as const;
 });

@@ -4,7 +4,7 @@ import type { Draft, Message } from "../model/message.ts";
 import { textOf } from "../model/message.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
-import { NO_USAGE, addUsage } from "../model/usage.ts";
+import { addUsage, NO_USAGE } from "../model/usage.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { type Effect, GRACE, name } from "./effect.ts";
 import type { Abort, Answer, Failure, Opened, TurnEvent } from "./event.ts";
@@ -16,26 +16,30 @@ import * as calls from "./work.ts";
 /** The first step: from the event that opened the turn. */
 export function begin(opened: Opened): Step {
   const { sessionId, turnId, inputId, input, limits, output, at } = opened;
-  const move = new Move(NOBODY, {
-    version: STEP_VERSION,
-    sessionId,
-    turnId,
-    limits,
-    ...(output === undefined ? {} : { output }),
-    phase: { kind: "preparing" },
-    round: 1,
-    frames: 0,
-    idle: 0,
-    resumes: 0,
-    log: emptyLog(),
-    memo: null,
-    changes: {},
-    usage: NO_USAGE,
-    inputs: [inputId],
-    open: [],
-    responds: false,
-    compacts: false,
-  }, at);
+  const move = new Move(
+    NOBODY,
+    {
+      version: STEP_VERSION,
+      sessionId,
+      turnId,
+      limits,
+      ...(output === undefined ? {} : { output }),
+      phase: { kind: "preparing" },
+      round: 1,
+      frames: 0,
+      idle: 0,
+      resumes: 0,
+      log: emptyLog(),
+      memo: null,
+      changes: {},
+      usage: NO_USAGE,
+      inputs: [inputId],
+      open: [],
+      responds: false,
+      compacts: false,
+    },
+    at,
+  );
   move.add({ ...input, origin: { kind: "input", inputId } });
   prepare(move);
   return move.done();
@@ -106,7 +110,8 @@ function answer(move: Move, effect: Effect, event: Answer): void {
       const work = working(move, event);
       if (event.kind === "returned") return go(move, calls.onReturned(move, work, effect, event.output));
       if (event.kind === "interrupted") {
-        if (event.key !== undefined) move.open({ name: calls.waitName(effect), kind: "wait", key: event.key, until: event.until ?? event.at });
+        if (event.key !== undefined)
+          move.open({ name: calls.waitName(effect), kind: "wait", key: event.key, until: event.until ?? event.at });
         return go(move, calls.onInterrupted(work, effect, event.key !== undefined));
       }
       if (event.kind !== "deferred") return diverged(event);
@@ -126,7 +131,8 @@ function answer(move: Move, effect: Effect, event: Answer): void {
       return event.kind === "bounded" ? bounded(move, event) : diverged(event);
     case "compact":
       if (event.kind !== "compacted") return diverged(event);
-      if (event.seed === undefined || event.seed.length === 0 || move.state.winding !== undefined) return overflow(move);
+      if (event.seed === undefined || event.seed.length === 0 || move.state.winding !== undefined)
+        return overflow(move);
       return openFrame(move, "compaction", undefined, event.seed);
     case "finalize": {
       if (event.kind !== "finalized" || move.state.phase.kind !== "finalizing") return diverged(event);
@@ -187,7 +193,13 @@ function decide(move: Move, reply: Reply, ask: () => Decision): void {
     decision = ask();
   } catch (error) {
     const { id: protocol } = move.driver;
-    return move.conclude(failed("runtime", "protocol.failed", describe("protocol.failed", { protocol, problem: describeThrown(error) }).message));
+    return move.conclude(
+      failed(
+        "runtime",
+        "protocol.failed",
+        describe("protocol.failed", { protocol, problem: describeThrown(error) }).message,
+      ),
+    );
   }
   follow(move, reply, decision);
 }
@@ -199,7 +211,9 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (state.phase.kind === "working" && (decision.kind === "calls" || decision.kind === "cell")) {
     const problem = "It wants more work in a round that has had its work."; // The names of its effects would repeat.
-    return move.conclude(failed("runtime", "protocol.failed", describe("protocol.failed", { protocol: move.driver.id, problem }).message));
+    return move.conclude(
+      failed("runtime", "protocol.failed", describe("protocol.failed", { protocol: move.driver.id, problem }).message),
+    );
   }
   switch (decision.kind) {
     case "calls":
@@ -212,7 +226,8 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
     }
     case "answer": {
       const message = lastReply(move);
-      if (message === undefined) return move.conclude(failed("runtime", "protocol.failed", "The protocol called nothing an answer."));
+      if (message === undefined)
+        return move.conclude(failed("runtime", "protocol.failed", "The protocol called nothing an answer."));
       return boundary(move, "before-completion", { kind: "answered", message, text: textOf(reply.parts) });
     }
     case "finish":
@@ -242,7 +257,8 @@ function goOn(move: Move, isProgress: boolean): void {
   const { state } = move;
   state.idle = isProgress ? 0 : state.idle + 1;
   const { noProgressMax: max } = state.limits;
-  if (state.idle >= max) return move.conclude(stopped("limit", "limit.no-progress", describe("limit.no-progress", { max }).message));
+  if (state.idle >= max)
+    return move.conclude(stopped("limit", "limit.no-progress", describe("limit.no-progress", { max }).message));
   boundary(move, "after-work");
 }
 
@@ -259,7 +275,10 @@ function bounded(move: Move, event: Extract<Answer, { kind: "bounded" }>): void 
   const inputs = event.inputs ?? [];
   const messages = event.messages ?? [];
   if (inputs.length > 0) state.inputs = [...state.inputs, ...inputs.map((input) => input.inputId)];
-  move.add(...inputs.map(({ inputId, message }): Draft => ({ ...message, origin: { kind: "input", inputId } })), ...messages);
+  move.add(
+    ...inputs.map(({ inputId, message }): Draft => ({ ...message, origin: { kind: "input", inputId } })),
+    ...messages,
+  );
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (outcome !== undefined && inputs.length + messages.length === 0) return move.conclude(outcome);
@@ -269,20 +288,24 @@ function bounded(move: Move, event: Extract<Answer, { kind: "bounded" }>): void 
 function nextRound(move: Move): void {
   const { state } = move;
   const { roundsMax: max } = state.limits;
-  if (state.round >= max) return move.conclude(stopped("limit", "limit.rounds", describe("limit.rounds", { max }).message));
+  if (state.round >= max)
+    return move.conclude(stopped("limit", "limit.rounds", describe("limit.rounds", { max }).message));
   state.round++;
   prepare(move);
 }
 
 function switchFrame(move: Move, task: string, seed: Json | undefined): void {
   const words = seed === undefined ? task : `${task}\n\n${typeof seed === "string" ? seed : JSON.stringify(seed)}`;
-  openFrame(move, "task", task, [{ role: "user", parts: [{ kind: "text", text: words }], origin: { kind: "runtime" } }]);
+  openFrame(move, "task", task, [
+    { role: "user", parts: [{ kind: "text", text: words }], origin: { kind: "runtime" } },
+  ]);
 }
 
 function openFrame(move: Move, reason: string, task: string | undefined, seed: readonly Draft[]): void {
   const { state } = move;
   const { framesMax: max } = state.limits;
-  if (state.frames >= max) return move.conclude(stopped("limit", "limit.frames", describe("limit.frames", { max }).message));
+  if (state.frames >= max)
+    return move.conclude(stopped("limit", "limit.frames", describe("limit.frames", { max }).message));
   state.frames++;
   if (reason === "compaction") state.compactedIn = state.round;
   move.pairCalls();
@@ -312,7 +335,8 @@ function go(move: Move, work: Work): void {
   become(move, calls.pump(move, calls.cancelCalls(work, windingReason(move))));
 }
 
-const isAsleep = (effect: Effect): boolean => effect.kind === "wait" || (effect.kind === "sleep" && effect.name !== GRACE);
+const isAsleep = (effect: Effect): boolean =>
+  effect.kind === "wait" || (effect.kind === "sleep" && effect.name !== GRACE);
 
 const windingReason = (move: Move): string => move.state.winding?.ending.reason ?? "The turn was stopped.";
 
@@ -333,18 +357,32 @@ function settled(move: Move, work: Work, messages: readonly Draft[]): void {
   const results = calls.resultsOf(work);
   decide(move, phase.reply, () => {
     const decision = move.driver.onResults(move.view(), phase.reply, results);
-    return withControl(results, { ...decision, add: [...(decision.add ?? []), ...messages] }, results.some((result) => result.output.kind === "value"));
+    return withControl(
+      results,
+      { ...decision, add: [...(decision.add ?? []), ...messages] },
+      results.some((result) => result.output.kind === "value"),
+    );
   });
 }
 
 /** What a tool decides about the turn outranks the protocol; the first in call order counts. */
 function withControl(results: ReturnType<typeof calls.resultsOf>, decision: Decision, isProgress: boolean): Decision {
-  const keep = { ...(decision.memo === undefined ? {} : { memo: decision.memo }), ...(decision.add === undefined ? {} : { add: decision.add }) };
+  const keep = {
+    ...(decision.memo === undefined ? {} : { memo: decision.memo }),
+    ...(decision.add === undefined ? {} : { add: decision.add }),
+  };
   for (const { output, call } of results) {
     const control = output.kind === "value" || output.kind === "failure" ? output.control : undefined;
     if (control === undefined) continue;
-    if (control.kind === "fail") return { ...keep, kind: "end", ending: failed("tool", control.code, `${call.name}: ${control.message}`) };
-    if (control.kind === "switchFrame") return { ...keep, kind: "switchFrame", task: control.task, ...(control.seed === undefined ? {} : { seed: control.seed }) };
+    if (control.kind === "fail")
+      return { ...keep, kind: "end", ending: failed("tool", control.code, `${call.name}: ${control.message}`) };
+    if (control.kind === "switchFrame")
+      return {
+        ...keep,
+        kind: "switchFrame",
+        task: control.task,
+        ...(control.seed === undefined ? {} : { seed: control.seed }),
+      };
     return { ...keep, kind: "finish", value: control.value, by: control.by };
   }
   return decision.kind === "ask" && !isProgress ? { ...keep, kind: "retry" } : decision;
@@ -356,7 +394,9 @@ function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["out
   move.drop((effect) => effect.name !== GRACE); // A bound may have ended the cell with calls still out.
   const results = calls.resultsOf(calls.withhold(phase.work, "The code ended before this call did."));
   become(move, { ...phase.work, calls: [] });
-  decide(move, phase.reply, () => withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), true));
+  decide(move, phase.reply, () =>
+    withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), true),
+  );
 }
 
 // ── Endings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -400,7 +440,8 @@ function graceOver(move: Move): void {
     return move.conclude(winding.ending);
   }
   if (isExec) return executed(move, { state: "stopped", parts: [{ kind: "text", text: winding.ending.reason }] });
-  if (!move.state.open.some((effect) => effect.kind === "settle")) go(move, calls.abandonCalls(phase.work, "It did not return in time after the turn was stopped."));
+  if (!move.state.open.some((effect) => effect.kind === "settle"))
+    go(move, calls.abandonCalls(phase.work, "It did not return in time after the turn was stopped."));
 }
 
 /** Results that no hook will see any more: shown as unknown, never as they are. */
@@ -423,7 +464,8 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
   if (event.usage !== undefined) state.usage = addUsage(state.usage, event.usage);
   switch (effect.kind) {
     case "ask":
-      if (event.partial !== undefined && event.partial.length > 0) move.add({ role: "assistant", parts: event.partial, origin: { kind: "partial" } });
+      if (event.partial !== undefined && event.partial.length > 0)
+        move.add({ role: "assistant", parts: event.partial, origin: { kind: "partial" } });
       if (error.class !== "context-overflow" || state.winding !== undefined) return move.conclude(endingOf(error));
       if (!state.compacts || state.compactedIn === state.round - 1) return overflow(move);
       move.become({ kind: "compacting" });
@@ -461,7 +503,8 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
   }
 }
 
-const overflow = (move: Move): void => move.conclude(stopped("limit", "limit.context", describe("limit.context", {}).message));
+const overflow = (move: Move): void =>
+  move.conclude(stopped("limit", "limit.context", describe("limit.context", {}).message));
 
 function endingOf(error: Failure): Ending {
   switch (error.class) {

@@ -29,7 +29,9 @@ const ABORT = { plugin: "acme/guard", code: "guard.no", message: "Not today." };
 
 /** A turn whose model has just asked for these tools, and whose gate is open. */
 function asking(tools: readonly string[], limits = {}): Telling {
-  return tell(toolLoop, limits).until("r1.ask").answer("r1.ask", replied("Let me look.", ...tools.map((tool) => call(tool))));
+  return tell(toolLoop, limits)
+    .until("r1.ask")
+    .answer("r1.ask", replied("Let me look.", ...tools.map((tool) => call(tool))));
 }
 /** The results as the model was shown them. */
 const results = (turn: Telling): string => turn.log.find((line) => line.startsWith("tool:")) ?? "none";
@@ -38,16 +40,33 @@ describe("the gate", () => {
   test("is asked once for all calls of a reply, in their order, and nothing runs before it has answered", () => {
     const turn = asking(["search", "fetch"]);
     expect(turn.open).toEqual(["r1.gate"]);
-    expect(turn.effect("r1.gate")).toMatchObject({ calls: [{ at: "0", call: { name: "search" } }, { at: "1", call: { name: "fetch" } }] });
+    expect(turn.effect("r1.gate")).toMatchObject({
+      calls: [
+        { at: "0", call: { name: "search" } },
+        { at: "1", call: { name: "fetch" } },
+      ],
+    });
   });
 
   test("lets pass, denies, answers in the tool's place or has somebody asked, call by call", () => {
-    const denied: ToolOutput = { kind: "failure", failure: { class: "denied", code: "tool.denied", message: "Not this one." } };
+    const denied: ToolOutput = {
+      kind: "failure",
+      failure: { class: "denied", code: "tool.denied", message: "Not this one." },
+    };
     const turn = asking(["search", "rm", "cached", "pay"]);
-    turn.answer("r1.gate", gated(pass(), settledAs(denied), settledAs({ kind: "value", value: "from cache" }), waits()));
+    turn.answer(
+      "r1.gate",
+      gated(pass(), settledAs(denied), settledAs({ kind: "value", value: "from cache" }), waits()),
+    );
     expect(turn.open).toEqual(["r1.call.3.w", "r1.call.0"]);
-    turn.answer("r1.call.3.w", approved).answer("r1.call.3", returned("paid")).answer("r1.call.0", returned("nine")).until("r1.after-work");
-    expect(results(turn)).toBe("tool: [search ok: nine] [rm denied: Error (tool.denied): Not this one.] [cached ok: from cache] [pay ok: paid]");
+    turn
+      .answer("r1.call.3.w", approved)
+      .answer("r1.call.3", returned("paid"))
+      .answer("r1.call.0", returned("nine"))
+      .until("r1.after-work");
+    expect(results(turn)).toBe(
+      "tool: [search ok: nine] [rm denied: Error (tool.denied): Not this one.] [cached ok: from cache] [pay ok: paid]",
+    );
   });
 
   test("may replace the input of a call", () => {
@@ -57,17 +76,30 @@ describe("the gate", () => {
 
   test("that stops the turn lets no call run, asks nobody, and shows every call a result", () => {
     const turn = asking(["search", "pay", "cached"]);
-    turn.answer("r1.gate", { ...gated(pass(), waits(), settledAs({ kind: "value", value: "from cache" })), abort: ABORT } as Said);
+    turn.answer("r1.gate", {
+      ...gated(pass(), waits(), settledAs({ kind: "value", value: "from cache" })),
+      abort: ABORT,
+    } as Said);
     expect(turn.open).toEqual(["grace", "r1.settle"]);
     expect(names(turn.last.effects)).toEqual(["grace", "r1.settle"]);
-    expect(turn.end()).toEqual({ kind: "stopped", by: "plugin", code: "guard.no", reason: "Not today.", text: "Let me look." });
-    expect(results(turn)).toBe("tool: [search cancelled: Cancelled: Not today.] [pay cancelled: Cancelled: Not today.] [cached ok: from cache]");
+    expect(turn.end()).toEqual({
+      kind: "stopped",
+      by: "plugin",
+      code: "guard.no",
+      reason: "Not today.",
+      text: "Let me look.",
+    });
+    expect(results(turn)).toBe(
+      "tool: [search cancelled: Cancelled: Not today.] [pay cancelled: Cancelled: Not today.] [cached ok: from cache]",
+    );
   });
 
   test("that fails lets no call run either", () => {
     const turn = asking(["search", "pay"]).answer("r1.gate", failed("plugin", "The guard is asleep."));
     expect(turn.end()).toMatchObject({ kind: "failed", by: "plugin", code: "plugin.failed" });
-    expect(results(turn)).toBe("tool: [search cancelled: Cancelled: The guard is asleep.] [pay cancelled: Cancelled: The guard is asleep.]");
+    expect(results(turn)).toBe(
+      "tool: [search cancelled: Cancelled: The guard is asleep.] [pay cancelled: Cancelled: The guard is asleep.]",
+    );
   });
 
   test("does not see the calls beyond the limit for one reply; the model is told", () => {
@@ -80,7 +112,10 @@ describe("the gate", () => {
 
 describe("T6 calls", () => {
   test("run side by side up to the limit, and the next starts when one returns", () => {
-    const turn = asking(["a", "b", "c", "d"], { parallelCallsMax: 2 }).answer("r1.gate", gated(pass(), pass(), pass(), pass()));
+    const turn = asking(["a", "b", "c", "d"], { parallelCallsMax: 2 }).answer(
+      "r1.gate",
+      gated(pass(), pass(), pass(), pass()),
+    );
     expect(turn.open).toEqual(["r1.call.0", "r1.call.1"]);
     turn.answer("r1.call.1", returned(1));
     expect(turn.open).toEqual(["r1.call.0", "r1.call.2"]);
@@ -93,18 +128,27 @@ describe("T6 calls", () => {
     expect(results(turn)).toBe("tool: [a ok: 0] [b ok: 1] [c ok: 2]");
   });
 
-  test.each([{ isSerial: true }, { writes: true }] as CallPolicy[])("run alone, after the others, where the tool says %j", (policy) => {
-    const turn = asking(["a", "one", "b", "two"]).answer("r1.gate", gated(pass(), pass(policy), pass(), pass(policy)));
-    const ran: (readonly string[])[] = [];
-    while (!turn.open.includes("r1.settle")) {
-      ran.push(turn.open);
-      turn.answer(turn.open[0] as string, returned("ok"));
-    }
-    expect(ran).toEqual([["r1.call.0", "r1.call.2"], ["r1.call.2"], ["r1.call.1"], ["r1.call.3"]]);
-  });
+  test.each([{ isSerial: true }, { writes: true }] as CallPolicy[])(
+    "run alone, after the others, where the tool says %j",
+    (policy) => {
+      const turn = asking(["a", "one", "b", "two"]).answer(
+        "r1.gate",
+        gated(pass(), pass(policy), pass(), pass(policy)),
+      );
+      const ran: (readonly string[])[] = [];
+      while (!turn.open.includes("r1.settle")) {
+        ran.push(turn.open);
+        turn.answer(turn.open[0] as string, returned("ok"));
+      }
+      expect(ran).toEqual([["r1.call.0", "r1.call.2"], ["r1.call.2"], ["r1.call.1"], ["r1.call.3"]]);
+    },
+  );
 
   test("of a batch are calls like any other, named inside it", () => {
-    const turn = asking([]).answer("r1.before-completion", { kind: "bounded", messages: [{ role: "user", parts: [text("Go on.")] }] });
+    const turn = asking([]).answer("r1.before-completion", {
+      kind: "bounded",
+      messages: [{ role: "user", parts: [text("Go on.")] }],
+    });
     turn.until("r2.ask").answer("r2.ask", replied(call("search"), call("batch", { tools: ["a", "b"] })));
     turn.answer("r2.gate", gated(pass(), pass(), waits()));
     expect(turn.open).toEqual(["r2.call.1.1.w", "r2.call.0", "r2.call.1.0"]);
@@ -113,21 +157,36 @@ describe("T6 calls", () => {
   test("that wait are told apart by their whole position", () => {
     const nested: ProtocolDriver = {
       ...toolLoop,
-      onReply: () => ({ kind: "calls", calls: ["0", "0.0"].map((at) => ({ at, call: { id: asCallId("c"), name: "pay", input: {} } })) }),
+      onReply: () => ({
+        kind: "calls",
+        calls: ["0", "0.0"].map((at) => ({ at, call: { id: asCallId("c"), name: "pay", input: {} } })),
+      }),
     };
-    const turn = tell(nested).until("r1.ask").answer("r1.ask", replied(call("pay"))).answer("r1.gate", gated(waits(), waits()));
+    const turn = tell(nested)
+      .until("r1.ask")
+      .answer("r1.ask", replied(call("pay")))
+      .answer("r1.gate", gated(waits(), waits()));
     expect(turn.answer("r1.call.0.0.w", approved).open).toEqual(["r1.call.0.w", "r1.call.0.0"]);
   });
 
   test("the first that decides about the turn counts, in the order asked", () => {
     const turn = asking(["a", "b", "c"]).answer("r1.gate", gated(pass(), pass(), pass()));
-    turn.answer("r1.call.2", { kind: "returned", output: { kind: "value", value: 1, control: { kind: "finish", by: "tool", value: "late" } } });
-    turn.answer("r1.call.1", { kind: "returned", output: { kind: "failure", failure: FAILURE, control: { kind: "fail", code: "b.no", message: "No." } } });
+    turn.answer("r1.call.2", {
+      kind: "returned",
+      output: { kind: "value", value: 1, control: { kind: "finish", by: "tool", value: "late" } },
+    });
+    turn.answer("r1.call.1", {
+      kind: "returned",
+      output: { kind: "failure", failure: FAILURE, control: { kind: "fail", code: "b.no", message: "No." } },
+    });
     expect(turn.answer("r1.call.0", returned(1)).end()).toMatchObject({ kind: "failed", by: "tool", code: "b.no" });
   });
 
   test("whose performer broke are a result like any other failure", () => {
-    const turn = asking(["search"]).until("r1.call.0").answer("r1.call.0", failed("runtime", "No memory.")).until("r1.after-work");
+    const turn = asking(["search"])
+      .until("r1.call.0")
+      .answer("r1.call.0", failed("runtime", "No memory."))
+      .until("r1.after-work");
     expect(results(turn)).toBe("tool: [search failed: Error (runtime.failed): No memory.]");
   });
 });
@@ -135,13 +194,19 @@ describe("T6 calls", () => {
 const FAILURE: ToolFailure = { class: "failed", code: "tool.failed", message: "It broke." };
 
 describe("T7 a call that fails", () => {
-  const retry = (policy: RetryPolicy, attempts = 3): CallPolicy => ({ retry: { policy, attempts, baseMs: 100, maxMs: 250 } });
+  const retry = (policy: RetryPolicy, attempts = 3): CallPolicy => ({
+    retry: { policy, attempts, baseMs: 100, maxMs: 250 },
+  });
   const calling = (policy: CallPolicy): Telling => asking(["fetch"]).answer("r1.gate", gated(pass(policy)));
 
   test("is tried again after a pause that doubles up to its longest, as often as its policy says", () => {
     const turn = calling(retry("idempotent", 4));
     const pauses: number[] = [];
-    for (const [attempt, position] of [["r1.call.0", 1], ["r1.call.0.a2", 2], ["r1.call.0.a3", 3]] as const) {
+    for (const [attempt, position] of [
+      ["r1.call.0", 1],
+      ["r1.call.0.a2", 2],
+      ["r1.call.0.a3", 3],
+    ] as const) {
       expect(turn.effect(attempt)).toMatchObject({ attempt: position, position: "r1.call.0", call: { name: "fetch" } });
       turn.answer(attempt, broke());
       pauses.push(turn.sleepMs(`r1.call.0.b${position}`));
@@ -155,8 +220,16 @@ describe("T7 a call that fails", () => {
   });
 
   test("waits as long as the tool asked for, but not longer than the policy allows", () => {
-    expect(calling(retry("safe")).answer("r1.call.0", broke({ isRetryable: true, retryAfterMs: 7 })).sleepMs("r1.call.0.b1")).toBe(7);
-    expect(calling(retry("safe")).answer("r1.call.0", broke({ isRetryable: true, retryAfterMs: 60_000 })).sleepMs("r1.call.0.b1")).toBe(250);
+    expect(
+      calling(retry("safe"))
+        .answer("r1.call.0", broke({ isRetryable: true, retryAfterMs: 7 }))
+        .sleepMs("r1.call.0.b1"),
+    ).toBe(7);
+    expect(
+      calling(retry("safe"))
+        .answer("r1.call.0", broke({ isRetryable: true, retryAfterMs: 60_000 }))
+        .sleepMs("r1.call.0.b1"),
+    ).toBe(250);
   });
 
   test.each([
@@ -169,18 +242,28 @@ describe("T7 a call that fails", () => {
     ["idempotent", { class: "arguments" }, false],
     ["idempotent", { class: "denied" }, false],
     ["idempotent", { class: "limit" }, false],
-  ] as [RetryPolicy, Partial<ToolFailure>, boolean][])("under the policy %s, after %j, is tried again: %s", (policy, failure, isTried) => {
-    expect(calling(retry(policy)).answer("r1.call.0", broke(failure)).open).toEqual([isTried ? "r1.call.0.b1" : "r1.settle"]);
-  });
+  ] as [RetryPolicy, Partial<ToolFailure>, boolean][])(
+    "under the policy %s, after %j, is tried again: %s",
+    (policy, failure, isTried) => {
+      expect(calling(retry(policy)).answer("r1.call.0", broke(failure)).open).toEqual([
+        isTried ? "r1.call.0.b1" : "r1.settle",
+      ]);
+    },
+  );
 
   test("is not tried again without a policy, nor when it was cancelled or is unknown", () => {
     expect(calling({}).answer("r1.call.0", broke({ isRetryable: true })).open).toEqual(["r1.settle"]);
     for (const kind of ["cancelled", "unknown"] as const)
-      expect(calling(retry("idempotent")).answer("r1.call.0", { kind: "returned", output: { kind, reason: "gone" } }).open).toEqual(["r1.settle"]);
+      expect(
+        calling(retry("idempotent")).answer("r1.call.0", { kind: "returned", output: { kind, reason: "gone" } }).open,
+      ).toEqual(["r1.settle"]);
   });
 
   test("leaves its place to others while it pauses, and waits for one when it wakes", () => {
-    const turn = asking(["a", "b"], { parallelCallsMax: 1 }).answer("r1.gate", gated(pass(retry("idempotent")), pass()));
+    const turn = asking(["a", "b"], { parallelCallsMax: 1 }).answer(
+      "r1.gate",
+      gated(pass(retry("idempotent")), pass()),
+    );
     turn.answer("r1.call.0", broke());
     expect(turn.open).toEqual(["r1.call.0.b1", "r1.call.1"]);
     expect(turn.answer("r1.call.0.b1", slept).open).toEqual(["r1.call.1"]);
@@ -205,7 +288,11 @@ describe("T7 a call that fails", () => {
           turn.answer(`r1.call.0.b${attempt}`, slept);
         }
         const mayRetry = policy.policy === "idempotent" || (policy.policy === "safe" && isRetryable);
-        expect(pauses).toEqual(Array.from({ length: mayRetry ? policy.attempts - 1 : 0 }, (_, n) => Math.min(policy.baseMs * 2 ** n, policy.maxMs)));
+        expect(pauses).toEqual(
+          Array.from({ length: mayRetry ? policy.attempts - 1 : 0 }, (_, n) =>
+            Math.min(policy.baseMs * 2 ** n, policy.maxMs),
+          ),
+        );
       }),
       { numRuns: 200 },
     );
@@ -229,43 +316,78 @@ describe("a call that waits", () => {
   });
 
   test("for approval keeps its policy and its replaced input", () => {
-    const verdict = { kind: "wait", key: asWaitKey("k"), until: 5, input: { eur: 1 }, policy: { writes: true, onInterrupt: "fail" } } as const;
+    const verdict = {
+      kind: "wait",
+      key: asWaitKey("k"),
+      until: 5,
+      input: { eur: 1 },
+      policy: { writes: true, onInterrupt: "fail" },
+    } as const;
     const turn = asking(["pay"]).answer("r1.gate", gated(verdict));
     expect(turn.effect("r1.call.0.w")).toMatchObject({ kind: "wait", key: "k", until: 5 });
-    expect(turn.answer("r1.call.0.w", approved).effect("r1.call.0")).toMatchObject({ call: { input: { eur: 1 } }, writes: true, onInterrupt: "fail" });
+    expect(turn.answer("r1.call.0.w", approved).effect("r1.call.0")).toMatchObject({
+      call: { input: { eur: 1 } },
+      writes: true,
+      onInterrupt: "fail",
+    });
   });
 
   test("for a deferred result is settled with it, while others go on", () => {
     const turn = asking(["ask-bob", "search"]).answer("r1.gate", gated(pass(), pass())).answer("r1.call.0", deferred);
     expect(turn.open).toEqual(["r1.call.1", "r1.call.0.w1"]);
-    turn.answer("r1.call.1", returned("nine")).answer("r1.call.0.w1", { kind: "resolved", answer: { kind: "value", value: "Bob says ten." } });
-    expect(turn.effect("r1.settle")).toMatchObject({ results: [{ output: { value: "Bob says ten." } }, { output: { value: "nine" } }] });
+    turn
+      .answer("r1.call.1", returned("nine"))
+      .answer("r1.call.0.w1", { kind: "resolved", answer: { kind: "value", value: "Bob says ten." } });
+    expect(turn.effect("r1.settle")).toMatchObject({
+      results: [{ output: { value: "Bob says ten." } }, { output: { value: "nine" } }],
+    });
   });
 
-  test.each([{ kind: "timeout" }, { kind: "revoked" }] as const)("for a deferred result that never comes is unknown: %j", (answer) => {
-    const turn = asking(["ask-bob"]).until("r1.call.0").answer("r1.call.0", deferred).answer("r1.call.0.w1", { kind: "resolved", answer }).until("r1.after-work");
-    expect(results(turn)).toMatch("tool: [ask-bob unknown: Unknown: ");
-  });
+  test.each([{ kind: "timeout" }, { kind: "revoked" }] as const)(
+    "for a deferred result that never comes is unknown: %j",
+    (answer) => {
+      const turn = asking(["ask-bob"])
+        .until("r1.call.0")
+        .answer("r1.call.0", deferred)
+        .answer("r1.call.0.w1", { kind: "resolved", answer })
+        .until("r1.after-work");
+      expect(results(turn)).toMatch("tool: [ask-bob unknown: Unknown: ");
+    },
+  );
 
   test("first for approval and then for its result waits under two names", () => {
-    const turn = asking(["pay"]).answer("r1.gate", gated(waits())).answer("r1.call.0.w", approved).answer("r1.call.0", deferred);
+    const turn = asking(["pay"])
+      .answer("r1.gate", gated(waits()))
+      .answer("r1.call.0.w", approved)
+      .answer("r1.call.0", deferred);
     expect(turn.open).toEqual(["r1.call.0.w1"]);
   });
 
   test("on a performer that breaks counts as not approved", () => {
-    const turn = asking(["pay"]).answer("r1.gate", gated(waits())).answer("r1.call.0.w", failed("runtime")).until("r1.after-work");
+    const turn = asking(["pay"])
+      .answer("r1.gate", gated(waits()))
+      .answer("r1.call.0.w", failed("runtime"))
+      .until("r1.after-work");
     expect(results(turn)).toBe(`${denied}The wait was revoked.]`);
   });
 });
 
 describe("a call that a crash interrupted", () => {
-  const interrupted = (key?: string): Said => ({ kind: "interrupted", ...(key === undefined ? {} : { key: asWaitKey(key), until: 9_999 }) });
+  const interrupted = (key?: string): Said => ({
+    kind: "interrupted",
+    ...(key === undefined ? {} : { key: asWaitKey(key), until: 9_999 }),
+  });
   const unknown = "tool: [pay unknown: Unknown: pay was interrupted; whether it took effect is not known.]";
   const asks = (): Telling =>
-    asking(["pay"]).answer("r1.gate", gated(pass({ onInterrupt: "ask" }))).resume().answer("r1.call.0", interrupted("again?"));
+    asking(["pay"])
+      .answer("r1.gate", gated(pass({ onInterrupt: "ask" })))
+      .resume()
+      .answer("r1.call.0", interrupted("again?"));
 
   test("is not made again where the tool says so, and the model is told", () => {
-    const turn = asking(["pay"]).answer("r1.gate", gated(pass({ onInterrupt: "fail" }))).resume();
+    const turn = asking(["pay"])
+      .answer("r1.gate", gated(pass({ onInterrupt: "fail" })))
+      .resume();
     expect(turn.effect("r1.call.0")).toMatchObject({ onInterrupt: "fail" });
     turn.answer("r1.call.0", interrupted()).until("r1.after-work");
     expect(results(turn)).toBe(unknown);
@@ -281,8 +403,15 @@ describe("a call that a crash interrupted", () => {
   });
 
   test.each([
-    ["somebody says no", (turn: Telling) => turn.answer("r1.call.0.w1", { kind: "resolved", answer: { kind: "value", value: { approved: false } } })],
-    ["nobody says anything", (turn: Telling) => turn.answer("r1.call.0.w1", { kind: "resolved", answer: { kind: "timeout" } })],
+    [
+      "somebody says no",
+      (turn: Telling) =>
+        turn.answer("r1.call.0.w1", { kind: "resolved", answer: { kind: "value", value: { approved: false } } }),
+    ],
+    [
+      "nobody says anything",
+      (turn: Telling) => turn.answer("r1.call.0.w1", { kind: "resolved", answer: { kind: "timeout" } }),
+    ],
     ["the turn is cancelled", (turn: Telling) => turn.cancel()],
   ])("stays unknown, because it may have taken effect, when %s", (_what, then) => {
     const turn = then(asks());
@@ -296,25 +425,41 @@ describe("settling", () => {
   test("is done once for all results, in call order, and what hooks make of one is what the model is shown", () => {
     const turn = asking(["search", "fetch"]).answer("r1.gate", gated(pass(), pass()));
     turn.answer("r1.call.1", returned("raw")).answer("r1.call.0", returned("nine"));
-    expect(turn.effect("r1.settle")).toMatchObject({ results: [{ at: "0", output: { value: "nine" } }, { at: "1", output: { value: "raw" } }] });
+    expect(turn.effect("r1.settle")).toMatchObject({
+      results: [
+        { at: "0", output: { value: "nine" } },
+        { at: "1", output: { value: "raw" } },
+      ],
+    });
     turn.answer("r1.settle", { kind: "settled", results: [null, { parts: [text("clean")] }] });
     expect(results(turn)).toBe("tool: [search ok: nine] [fetch ok: clean]");
   });
 
   test("may replace a result, also by a denial", () => {
-    const output: ToolOutput = { kind: "failure", failure: { class: "denied", code: "tool.denied", message: "Secret." } };
-    const turn = asking(["search"]).until("r1.settle").answer("r1.settle", { kind: "settled", results: [{ output }] });
+    const output: ToolOutput = {
+      kind: "failure",
+      failure: { class: "denied", code: "tool.denied", message: "Secret." },
+    };
+    const turn = asking(["search"])
+      .until("r1.settle")
+      .answer("r1.settle", { kind: "settled", results: [{ output }] });
     expect(results(turn)).toBe("tool: [search denied: Error (tool.denied): Secret.]");
   });
 
   test("may add messages, which come after the results", () => {
     const turn = asking(["search"]).until("r1.settle");
-    turn.answer("r1.settle", { kind: "settled", results: [null], messages: [{ role: "user", parts: [text("Mind the date.")] }] });
+    turn.answer("r1.settle", {
+      kind: "settled",
+      results: [null],
+      messages: [{ role: "user", parts: [text("Mind the date.")] }],
+    });
     expect(turn.log.slice(-2)).toEqual([expect.stringMatching("tool: "), "user: Mind the date."]);
   });
 
   test("may stop the turn, and is not done again for it", () => {
-    const turn = asking(["search"]).until("r1.settle").answer("r1.settle", { ...settled(1), abort: ABORT } as Said);
+    const turn = asking(["search"])
+      .until("r1.settle")
+      .answer("r1.settle", { ...settled(1), abort: ABORT } as Said);
     expect(turn.open).toEqual(["grace", "finalize"]);
     expect(turn.end()).toMatchObject({ kind: "stopped", by: "plugin", code: "guard.no" });
     expect(results(turn)).toMatch("tool: [search ok: ");
@@ -322,15 +467,28 @@ describe("settling", () => {
 
   test("that fails shows no result as it was: a hook may be there to take something out", () => {
     const turn = asking(["search", "fetch"]).answer("r1.gate", gated(pass(), pass()));
-    turn.answer("r1.call.0", returned("secret")).answer("r1.call.1", returned("secret")).answer("r1.settle", failed("plugin", "The filter broke."));
+    turn
+      .answer("r1.call.0", returned("secret"))
+      .answer("r1.call.1", returned("secret"))
+      .answer("r1.settle", failed("plugin", "The filter broke."));
     expect(turn.end()).toMatchObject({ kind: "failed", by: "plugin" });
-    expect(results(turn)).toBe("tool: [search unknown: Unknown: The filter broke.] [fetch unknown: Unknown: The filter broke.]");
+    expect(results(turn)).toBe(
+      "tool: [search unknown: Unknown: The filter broke.] [fetch unknown: Unknown: The filter broke.]",
+    );
   });
 
   test("that a crash loop prevents shows what ran as unknown, and what never ran as cancelled", () => {
-    const turn = asking(["a", "b", "c", "d"], { resumesMax: 0, parallelCallsMax: 2 }).answer("r1.gate", gated(pass(), pass(), pass(), waits()));
+    const turn = asking(["a", "b", "c", "d"], { resumesMax: 0, parallelCallsMax: 2 }).answer(
+      "r1.gate",
+      gated(pass(), pass(), pass(), waits()),
+    );
     turn.answer("r1.call.0", returned("secret")).resume();
     expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", code: "turn.crash-loop" });
-    expect(results(turn).match(/\w+ (unknown|cancelled)/g)).toEqual(["a unknown", "b unknown", "c unknown", "d cancelled"]);
+    expect(results(turn).match(/\w+ (unknown|cancelled)/g)).toEqual([
+      "a unknown",
+      "b unknown",
+      "c unknown",
+      "d cancelled",
+    ]);
   });
 });

@@ -10,7 +10,11 @@ import type { CallState, Work } from "./state.ts";
 /** The calls of a reply: gated together, run as the limit allows, settled together. */
 export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall[]): Work {
   const max = move.state.limits.callsPerRoundMax;
-  return { prefix, gates: 0, calls: calls.map((placed, index) => (index < max ? fresh(placed) : refused(placed, max))) };
+  return {
+    prefix,
+    gates: 0,
+    calls: calls.map((placed, index) => (index < max ? fresh(placed) : refused(placed, max))),
+  };
 }
 
 const fresh = (placed: PlacedCall): CallState => ({ ...placed, stage: "new", attempt: 1 });
@@ -18,7 +22,10 @@ const refused = (placed: PlacedCall, max: number): CallState => ({
   ...placed,
   stage: "returned",
   attempt: 1,
-  output: { kind: "failure", failure: { class: "limit", code: "tool.too-many", message: describe("tool.too-many", { max }).message } },
+  output: {
+    kind: "failure",
+    failure: { class: "limit", code: "tool.too-many", message: describe("tool.too-many", { max }).message },
+  },
 });
 
 const positionOf = (work: Work, at: string): EffectName => name(`${work.prefix}.call.${at}`);
@@ -33,20 +40,26 @@ export function pump(move: Move, given: Work): Work {
   else if (work.calls.some((call) => call.stage === "new")) {
     if (work.gates === 0) work = gate(move, work);
     else return work;
-  } else if (work.calls.every((call) => call.stage === "returned")) return settle(move, work, work.calls, `${work.prefix}.settle`);
+  } else if (work.calls.every((call) => call.stage === "returned"))
+    return settle(move, work, work.calls, `${work.prefix}.settle`);
   return release(move, work);
 }
 
 /** A cell's calls are settled in the order in which they returned, and gated in between. */
 function pumpCell(move: Move, work: Work): Work {
   if (!isSerialFree(move)) return work;
-  const ready = work.calls.filter((call) => call.stage === "returned").sort((a, b) => (a.returnedAs ?? 0) - (b.returnedAs ?? 0))[0];
+  const ready = work.calls
+    .filter((call) => call.stage === "returned")
+    .sort((a, b) => (a.returnedAs ?? 0) - (b.returnedAs ?? 0))[0];
   if (ready !== undefined) return settle(move, work, [ready], `${work.prefix}.settle.${ready.at}`);
   return work.calls.some((call) => call.stage === "new") ? gate(move, work) : work;
 }
 
 const isSerialFree = (move: Move): boolean =>
-  !move.state.open.some((effect) => effect.kind === "gate" || effect.kind === "settle" || (effect.kind === "call" && effect.writes === true));
+  !move.state.open.some(
+    (effect) =>
+      effect.kind === "gate" || effect.kind === "settle" || (effect.kind === "call" && effect.writes === true),
+  );
 
 function gate(move: Move, work: Work): Work {
   const calls = work.calls.filter((call) => call.stage === "new").map(({ at, call }) => ({ at, call }));
@@ -128,7 +141,12 @@ export function onGated(move: Move, given: Work, gated: readonly PlacedCall[], v
       const call = verdict.input === undefined ? state.call : { ...state.call, input: verdict.input };
       const policy = verdict.policy === undefined ? {} : { policy: verdict.policy };
       if (verdict.kind === "pass") return { ...state, call, stage: "queued", ...policy };
-      move.open({ name: name(`${positionOf(given, state.at)}.w`), kind: "wait", key: verdict.key, until: verdict.until });
+      move.open({
+        name: name(`${positionOf(given, state.at)}.w`),
+        kind: "wait",
+        key: verdict.key,
+        until: verdict.until,
+      });
       return { ...state, call, stage: "approval", ...policy };
     }),
   };
@@ -147,7 +165,9 @@ export const cancelCalls = (work: Work, reason: string): Work => ({
 /** The grace is over: what still runs may have taken effect, and nobody will wait for it. */
 export const abandonCalls = (work: Work, reason: string): Work => ({
   ...work,
-  calls: work.calls.map((state) => (state.stage === "open" ? { ...state, stage: "returned", output: { kind: "unknown", reason } } : state)),
+  calls: work.calls.map((state) =>
+    state.stage === "open" ? { ...state, stage: "returned", output: { kind: "unknown", reason } } : state,
+  ),
 });
 
 export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, output: ToolOutput): Work {
@@ -173,7 +193,9 @@ function retryDelay(state: CallState, output: ToolOutput): number | undefined {
 }
 
 const mayRetry = (retry: NonNullable<CallPolicy["retry"]>, failure: ToolFailure): boolean =>
-  retry.policy === "idempotent" ? failure.class === "failed" || failure.class === "timeout" : retry.policy === "safe" && failure.isRetryable === true;
+  retry.policy === "idempotent"
+    ? failure.class === "failed" || failure.class === "timeout"
+    : retry.policy === "safe" && failure.isRetryable === true;
 
 /** A backoff is over, or an approval or a deferred result came. */
 export function onWoken(work: Work, effect: Effect, answer?: WaitAnswer): Work {
@@ -182,17 +204,28 @@ export function onWoken(work: Work, effect: Effect, answer?: WaitAnswer): Work {
   if (state.stage === "backoff") return change(work, state.at, { stage: "queued", attempt: state.attempt + 1 });
   if (answer?.kind !== "value") {
     const reason = answer?.kind === "revoked" ? "The wait was revoked." : "Nobody answered in time.";
-    return returned(work, state.at, state.stage === "approval" ? (state.output ?? denied(reason)) : { kind: "unknown", reason });
+    return returned(
+      work,
+      state.at,
+      state.stage === "approval" ? (state.output ?? denied(reason)) : { kind: "unknown", reason },
+    );
   }
   if (state.stage === "deferred") return returned(work, state.at, { kind: "value", value: answer.value });
   const said = answer.value as { approved?: unknown; reason?: unknown; args?: unknown } | null;
-  if (said?.approved !== true) return returned(work, state.at, state.output ?? denied(typeof said?.reason === "string" ? said.reason : "It was not approved."));
+  if (said?.approved !== true)
+    return returned(
+      work,
+      state.at,
+      state.output ?? denied(typeof said?.reason === "string" ? said.reason : "It was not approved."),
+    );
   return change(work, state.at, { stage: "queued" });
 }
 
 /** `r1.call.0.w`, `.w1` and `.b1` are of `r1.call.0`; `r1.call.0.3.w` is of a call inside it. */
-const isOf = (effect: Effect, position: string): boolean => effect.name.startsWith(position) && /^\.[wb]\d*$/.test(effect.name.slice(position.length));
-const isAsleep = (call: CallState): boolean => call.stage === "backoff" || call.stage === "approval" || call.stage === "deferred";
+const isOf = (effect: Effect, position: string): boolean =>
+  effect.name.startsWith(position) && /^\.[wb]\d*$/.test(effect.name.slice(position.length));
+const isAsleep = (call: CallState): boolean =>
+  call.stage === "backoff" || call.stage === "approval" || call.stage === "deferred";
 
 const denied = (reason: string): ToolOutput => ({
   kind: "failure",
@@ -200,11 +233,17 @@ const denied = (reason: string): ToolOutput => ({
 });
 
 export const onDeferred = (work: Work, at: string): Work =>
-  change(work, at, { stage: "deferred", output: { kind: "unknown", reason: "It began, and its result had not come." } });
+  change(work, at, {
+    stage: "deferred",
+    output: { kind: "unknown", reason: "It began, and its result had not come." },
+  });
 
 /** It was open at a crash and must not run again by itself. */
 export function onInterrupted(work: Work, effect: EffectOf<"call">, isAsked: boolean): Work {
-  const output: ToolOutput = { kind: "unknown", reason: describe("tool.interrupted", { name: effect.call.name }).message };
+  const output: ToolOutput = {
+    kind: "unknown",
+    reason: describe("tool.interrupted", { name: effect.call.name }).message,
+  };
   // Approved, it is another attempt; not approved, it stays unknown.
   if (isAsked) return change(work, effect.at, { stage: "approval", attempt: effect.attempt + 1, output });
   return returned(work, effect.at, output);
@@ -230,7 +269,9 @@ export const withhold = (work: Work, reason: string): Work => ({
 
 /** Not even begun, so that nothing about it is unknown. */
 const isUntried = ({ stage, attempt, output }: CallState): boolean =>
-  output === undefined ? attempt === 1 && (stage === "new" || stage === "queued" || stage === "approval") : output.kind === "cancelled";
+  output === undefined
+    ? attempt === 1 && (stage === "new" || stage === "queued" || stage === "approval")
+    : output.kind === "cancelled";
 
 export const resultsOf = (work: Work): readonly PlacedResult[] =>
   work.calls.map(({ at, call, output, parts }) => {

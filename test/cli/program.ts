@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { stripVTControlCharacters } from "node:util";
 import { onTestFinished } from "vitest";
 
 const MAIN = ["--disable-warning=ExperimentalWarning", "src/cli/main.ts"];
@@ -7,7 +8,9 @@ export interface Program {
   readonly child: ChildProcess;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** Resolves when what was written so far matches. */
+  /** What a person sees of it: without colours and moves of the cursor. */
+  seen(): string;
+  /** Resolves when what was seen so far matches. */
   until(pattern: RegExp): Promise<void>;
   send(keys: string): void;
   /** The exit code, or the signal that ended it. */
@@ -51,8 +54,10 @@ export function start(args: readonly string[], { env = {}, input, terminal = fal
   const ended = new Promise<number | string>((resolve) => {
     child.on("close", (code, signal) => resolve(code ?? signal ?? "nothing"));
   });
+  const seen = (): string => plain(written.stdout + written.stderr);
   return {
     child,
+    seen,
     stdout: () => written.stdout,
     stderr: () => written.stderr,
     ended,
@@ -60,16 +65,18 @@ export function start(args: readonly string[], { env = {}, input, terminal = fal
     until: (pattern) =>
       new Promise((resolve, reject) => {
         const check = (): void => {
-          if (!pattern.test(written.stdout) && !pattern.test(written.stderr)) return;
+          if (!pattern.test(seen())) return;
           checks.delete(check);
           resolve();
         };
         checks.add(check);
         check();
-        ended.then(() => reject(new Error(`It ended without ${pattern}:\n${written.stdout}\n${written.stderr}`)));
+        ended.then(() => reject(new Error(`It ended without ${pattern}:\n${seen()}`)));
       }),
   };
 }
+
+const plain = (words: string): string => stripVTControlCharacters(words).replaceAll("\r", "");
 
 /** Runs it to its end. */
 export async function bowline(args: readonly string[], how: Start = {}) {

@@ -234,7 +234,7 @@ test("S3 a closed handle and a closed runtime refuse, and say so", async () => {
   const { runtime, session } = await open(echo());
   const other = await runtime.session(session.id);
   await other.close();
-  expect(() => other.turn("Hi.")).toThrow(expect.objectContaining({ code: "session.closed" }));
+  await expect(other.turn("Hi.").result()).rejects.toMatchObject({ code: "session.closed" });
   expect((await session.turn("Hi.").result()).outcome.kind).toBe("answered");
   await runtime.close();
   await expect(runtime.session()).rejects.toMatchObject({ code: "runtime.closed" });

@@ -89,7 +89,7 @@ export interface Played {
   readonly state: TurnState;
 }
 
-const STEPS_MAX = 5_000;
+const STEPS_MAX = 2_000;
 
 /** Plays a whole turn: every open effect is answered sooner or later, in an order and a manner that the game says. */
 export function play(driver: ProtocolDriver, opened: Opened, game: Game): Played {

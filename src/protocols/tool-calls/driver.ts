@@ -1,6 +1,6 @@
 import { describe } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { type Draft, callsOf, textOf, type ToolCallPart } from "../../model/message.ts";
+import { callsOf, type Draft, type ToolCallPart, textOf } from "../../model/message.ts";
 import type { ModelRequest, Reply, ToolDeclaration } from "../../model/request.ts";
 import { OUTPUT_TOOL, statusOf } from "../../model/tool.ts";
 import type { Decision, PlacedResult, ProtocolDriver, RequestView, RoundView } from "../../turn/driver.ts";
@@ -14,7 +14,15 @@ export const driver: ProtocolDriver = {
   request,
   onReply,
   onResults,
-  onExec: () => ({ kind: "end", ending: { kind: "failed", by: "runtime", code: "code.unavailable", reason: describe("code.unavailable", {}).message } }),
+  onExec: () => ({
+    kind: "end",
+    ending: {
+      kind: "failed",
+      by: "runtime",
+      code: "code.unavailable",
+      reason: describe("code.unavailable", {}).message,
+    },
+  }),
 };
 
 function request({ system, messages, tools, settings, output }: RequestView): ModelRequest {
@@ -35,14 +43,29 @@ const outputTool = (inputSchema: JsonObject): ToolDeclaration => ({
 function onReply(view: RoundView, reply: Reply): Decision {
   const calls = callsOf(reply.parts);
   if (reply.finish === "refused") return ended("stopped", "incomplete", "reply.refused");
-  if (calls.length > 0) return { kind: "calls", calls: calls.map((part, index) => ({ at: String(index), call: callOf(part) })) };
+  if (calls.length > 0)
+    return { kind: "calls", calls: calls.map((part, index) => ({ at: String(index), call: callOf(part) })) };
   if (reply.finish === "length") return ended("stopped", "incomplete", "reply.truncated");
-  if (view.output !== undefined) return repair(view, `Hand the result in with ${OUTPUT_TOOL}; the words of an answer are not read.`);
+  if (view.output !== undefined)
+    return repair(view, `Hand the result in with ${OUTPUT_TOOL}; the words of an answer are not read.`);
   if (textOf(reply.parts).trim() !== "" || isAfterWork(view)) return { kind: "answer" };
-  return { kind: "end", ending: { kind: "failed", by: "provider", code: "provider.empty", reason: describe("provider.empty", { route: reply.route }).message } };
+  return {
+    kind: "end",
+    ending: {
+      kind: "failed",
+      by: "provider",
+      code: "provider.empty",
+      reason: describe("provider.empty", { route: reply.route }).message,
+    },
+  };
 }
 
-const callOf = ({ callId, name, input, malformed }: ToolCallPart) => ({ id: callId, name, input, ...(malformed === undefined ? {} : { malformed }) });
+const callOf = ({ callId, name, input, malformed }: ToolCallPart) => ({
+  id: callId,
+  name,
+  input,
+  ...(malformed === undefined ? {} : { malformed }),
+});
 
 const ended = (kind: "stopped", by: "incomplete", code: "reply.refused" | "reply.truncated"): Decision => ({
   kind: "end",
@@ -50,24 +73,46 @@ const ended = (kind: "stopped", by: "incomplete", code: "reply.refused" | "reply
 });
 
 /** Some models say nothing more once a tool has done all there was to do; that is an answer. */
-const isAfterWork = ({ log }: RoundView): boolean => log.some((entry) => entry.kind === "message" && entry.message.role === "tool");
+const isAfterWork = ({ log }: RoundView): boolean =>
+  log.some((entry) => entry.kind === "message" && entry.message.role === "tool");
 
 function repair(view: RoundView, words: string): Decision {
   const repairs = ((view.memo as { repairs?: number } | null)?.repairs ?? 0) + 1;
   if (repairs > REPAIRS_MAX) {
-    return { kind: "end", ending: { kind: "failed", by: "provider", code: "output.invalid", reason: describe("output.invalid", { problem: words }).message } };
+    return {
+      kind: "end",
+      ending: {
+        kind: "failed",
+        by: "provider",
+        code: "output.invalid",
+        reason: describe("output.invalid", { problem: words }).message,
+      },
+    };
   }
-  return { kind: "retry", memo: { repairs }, add: [{ role: "user", parts: [{ kind: "text", text: words }], origin: { kind: "runtime" } }] };
+  return {
+    kind: "retry",
+    memo: { repairs },
+    add: [{ role: "user", parts: [{ kind: "text", text: words }], origin: { kind: "runtime" } }],
+  };
 }
 
 function onResults(view: RoundView, _reply: Reply, results: readonly PlacedResult[]): Decision {
   const add: readonly Draft[] = [
     {
       role: "tool",
-      parts: results.map(({ call, output, parts }) => ({ kind: "toolResult", callId: call.id, name: call.name, status: statusOf(output), parts })),
+      parts: results.map(({ call, output, parts }) => ({
+        kind: "toolResult",
+        callId: call.id,
+        name: call.name,
+        status: statusOf(output),
+        parts,
+      })),
     },
   ];
-  const wrong = view.output === undefined ? undefined : results.find(({ call, output }) => call.name === OUTPUT_TOOL && output.kind === "failure");
+  const wrong =
+    view.output === undefined
+      ? undefined
+      : results.find(({ call, output }) => call.name === OUTPUT_TOOL && output.kind === "failure");
   if (wrong?.output.kind !== "failure") return { kind: "ask", add };
   const { add: _, ...repaired } = repair(view, wrong.output.failure.message);
   return { ...repaired, add };

@@ -1,0 +1,15 @@
+// A turn that ends with a value of a schema. A wrong one is sent back to the model, at most twice.
+import assert from "node:assert/strict";
+import { createRuntime } from "bowline";
+import { memory } from "bowline/stores/memory";
+import { calls, scripted } from "bowline/testing";
+import { z } from "zod";
+
+const model = scripted(calls("submit_output", { coat: "yes" }), calls("submit_output", { coat: true, why: "rain" }));
+await using runtime = await createRuntime({ store: memory(), model });
+const session = await runtime.session();
+const { outcome } = await session
+  .turn("Coat?", { output: z.object({ coat: z.boolean(), why: z.string().optional() }) })
+  .result();
+assert.ok(outcome.kind === "finished");
+console.log(outcome.value.coat, outcome.value.why);
