@@ -20,12 +20,12 @@ export function painter({ stdout, env }: Pick<Io, "stdout" | "env">): Paint {
 }
 
 /** For a terminal: everything as it comes. */
-export function livePrinter(io: Io): Printer {
+export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
   const { stdout } = io;
   const paint = painter(io);
   const startedAt = performance.now();
   let isLineStart = true;
-  let isAnswering = false;
+  let streaming: "text" | "reasoning" | undefined;
   /** The call whose line still waits for its end. */
   let openCall: string | undefined;
   let calls = 0;
@@ -38,27 +38,25 @@ export function livePrinter(io: Io): Printer {
   const newLine = (): void => {
     if (!isLineStart) write("\n");
     openCall = undefined;
-    isAnswering = false;
+    streaming = undefined;
   };
   const line = (words: string, style?: Style): void => {
     newLine();
     write(words, style);
     write("\n");
   };
-  const stream = (delta: string, style?: Style): void => {
-    if (!isAnswering) newLine();
-    isAnswering = true;
-    write(printable(delta), style);
+  const stream = ({ kind, delta }: { readonly kind: "text" | "reasoning"; readonly delta: string }): void => {
+    if (streaming !== kind) newLine();
+    streaming = kind;
+    write(printable(delta), kind === "reasoning" ? "dim" : undefined);
   };
 
   return {
     event(event) {
       switch (event.kind) {
         case "text":
-          stream(event.delta);
-          break;
         case "reasoning":
-          stream(event.delta, "dim");
+          stream(event);
           break;
         case "retracted":
           line("… broken off: what was just said does not count, the model is asked again.", "yellow");

@@ -16,13 +16,13 @@ export async function program(args: readonly string[], version: string): Promise
       process.exit(EXIT.failed);
     });
   }
-  for (const output of [stdout, stderr]) {
-    // Whoever read our output has gone: there is nobody left to tell.
-    output.on("error", (error: NodeJS.ErrnoException) => {
-      process.exit(error.code === "EPIPE" ? EXIT.ok : EXIT.failed);
-    });
-  }
+  stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(EXIT.ok); // Whoever read the answers has gone, as `head` does.
+    stderr.write(`${explain(error, env)}\n`);
+    process.exit(EXIT.failed);
+  });
+  stderr.on("error", () => {});
   const code = await command(args, { stdin, stdout, stderr, env, version, interrupts });
-  // An open stdin, or a turn that was left, would keep the process; what was written goes out first.
-  stdout.write("", () => stderr.write("", () => process.exit(code)));
+  // An open stdin, or a turn that was left, would keep the process. What was written, or why it was not, goes out first.
+  stdout.write("", () => stderr.write("", () => setImmediate(() => process.exit(code))));
 }

@@ -1,4 +1,5 @@
 import { RuntimeError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
 import { HOOK_NAMES, HOOKS, type HookName, type Order, type Owned, type RowData, type SlotName } from "./hooks.ts";
 import { type Installed, type SetupContext, setUp } from "./plugin.ts";
@@ -27,6 +28,7 @@ export function compose(
   session: SetupContext<unknown, unknown, unknown>["session"],
   makeTool: SetupContext<unknown, unknown, unknown>["tool"],
   probe: Probe | undefined,
+  overran: (error: RuntimeError) => void,
 ): Composition {
   const placed = new Map<HookName, { readonly bound: Bound; readonly order: Order }[]>();
   const slots = new Map<HookName, Owned<unknown>>();
@@ -37,7 +39,7 @@ export function compose(
       const part = parts[key];
       if (part === undefined) continue;
       if (!KNOWN.has(key)) throw new RuntimeError("hook.unknown", { plugin: plugin.id, hook: key, known: [...KNOWN] });
-      if (key === "tools") for (const tool of part as readonly Tool[]) tools.push({ plugin: plugin.id, value: tool });
+      if (key === "tools") tools.push(...toolsOf(plugin.id, part));
       else if (SLOT_HOOKS.has(key)) fill(slots, key as HookName, plugin.id, part);
       else place(placed, key as HookName, plugin, part);
     }
@@ -45,10 +47,36 @@ export function compose(
   for (const plugin of plugins) add(plugin);
   if (protocol !== undefined && !REQUIRED.some((hook) => slots.has(hook))) add(protocol);
   for (const hook of REQUIRED) if (!slots.has(hook)) throw new RuntimeError("hook.missing", { hook });
-  return { hooks: new HookRunner(sorted(placed), slots, probe), tools };
+  return { hooks: new HookRunner(sorted(placed), slots, probe, overran), tools };
 }
 
+function toolsOf(plugin: string, part: unknown): readonly Owned<Tool>[] {
+  const isTool = (tool: unknown): tool is Tool =>
+    isObject(tool) && typeof tool.run === "function" && typeof tool.check === "function";
+  if (!Array.isArray(part) || !part.every(isTool))
+    throw new RuntimeError("plugin.invalid", {
+      plugin,
+      problem: "its tools must be a list of what `tool` or `defineTool` made",
+    });
+  return part.map((value) => ({ plugin, value }));
+}
+
+/** What a slot's value must have, for callers without types. */
+const SHAPES: { readonly [N in SlotName]: (value: { readonly [field: string]: unknown }) => boolean } = {
+  protocolSession: () => true,
+  protocolDriver: ({ driver, preamble }) =>
+    isObject(driver) &&
+    typeof preamble === "function" &&
+    ["request", "onReply", "onResults", "onExec"].every((each) => typeof driver[each] === "function"),
+  codeExecutor: ({ execute }) => typeof execute === "function",
+  proseProjector: () => false,
+};
+
 function fill(slots: Map<HookName, Owned<unknown>>, hook: HookName, plugin: string, value: unknown): void {
+  const isRight = isObject(value)
+    ? SHAPES[hook as SlotName](value)
+    : hook === "proseProjector" && typeof value === "function";
+  if (!isRight) throw new RuntimeError("plugin.invalid", { plugin, problem: `${hook} is not what the slot holds` });
   const before = slots.get(hook);
   if (before !== undefined) throw new RuntimeError("hook.exclusive", { hook, plugins: [before.plugin, plugin] });
   slots.set(hook, { plugin, value });
@@ -70,6 +98,14 @@ function place(
     } | null;
     if (typeof handler?.run !== "function")
       throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} is no function` });
+    if (
+      handler.deadlineMs !== undefined &&
+      !(typeof handler.deadlineMs === "number" && handler.deadlineMs > 0 && handler.deadlineMs <= 2_147_483_647)
+    )
+      throw new RuntimeError("plugin.invalid", {
+        plugin: plugin.id,
+        problem: `the deadlineMs of ${hook} must be a number above 0`,
+      });
     if (handler.order !== undefined && !ORDERS.includes(handler.order))
       throw new RuntimeError("plugin.invalid", {
         plugin: plugin.id,

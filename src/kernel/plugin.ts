@@ -73,6 +73,8 @@ export function definePlugin<
   }
   if (typeof spec.setup !== "function")
     throw new RuntimeError("plugin.invalid", { plugin: spec.id, problem: "it has no setup function" });
+  if (spec.order !== undefined && !["early", "normal", "late"].includes(spec.order))
+    throw new RuntimeError("plugin.invalid", { plugin: spec.id, problem: "its order is not early, normal or late" });
   const version = spec.version ?? "1";
   const install = (given: unknown): Plugin => ({
     id: spec.id,

@@ -1,6 +1,8 @@
+import { after } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isObject, isThenable } from "../model/json.ts";
+import { type Awaitable, describeThrown, isThenable } from "../model/json.ts";
+import { answerProblem, directiveProblem } from "./answers.ts";
 import type { Directive } from "./directive.ts";
 import {
   type AnswerOf,
@@ -56,15 +58,19 @@ export class HookRunner {
   readonly #bound: ReadonlyMap<HookName, readonly Bound[]>;
   readonly #slots: ReadonlyMap<HookName, Owned<unknown>>;
   readonly #probe: Probe | undefined;
+  /** Told of a handler that blocked past its deadline. */
+  readonly #overran: (error: RuntimeError) => void;
 
   constructor(
     bound: ReadonlyMap<HookName, readonly Bound[]>,
     slots: ReadonlyMap<HookName, Owned<unknown>>,
     probe: Probe | undefined,
+    overran: (error: RuntimeError) => void,
   ) {
     this.#bound = bound;
     this.#slots = slots;
     this.#probe = probe;
+    this.#overran = overran;
   }
 
   has(hook: HookName): boolean {
@@ -94,7 +100,7 @@ export class HookRunner {
     return isThenable(done) ? done.then(() => found) : found;
   }
 
-  /** The answers in what a handler returned. What the types refuse is refused again for callers that have none. */
+  /** The answers in what a handler returned, each one checked. */
   allowed(hook: HookName, plugin: string, answer: unknown): readonly object[] {
     if (answer === undefined || answer === null) return NONE;
     const { directives }: RowData = HOOKS[hook];
@@ -102,12 +108,10 @@ export class HookRunner {
       ? answer.filter((value) => value !== undefined && value !== null)
       : [answer];
     return given.map((value) => {
-      if (!isObject(value)) throw refused(hook, plugin, `a ${typeof value} is none`);
-      const { kind } = value as Partial<Directive>;
-      if (directives !== undefined && !directives.includes(kind as Directive["kind"])) {
-        throw new RuntimeError("hook.directive", { plugin, hook, directive: String(kind), allowed: directives });
-      }
-      return value;
+      const problem = answerProblem(hook, value);
+      if (problem !== undefined) throw refused(hook, plugin, problem);
+      if (directives !== undefined) requireDirective(hook, plugin, directives, value as Directive);
+      return value as object;
     });
   }
 
@@ -126,7 +130,8 @@ export class HookRunner {
       () => sees(now),
       (bound, answer) => {
         if (answer === undefined || answer === null) return;
-        if (!isObject(answer)) throw refused(hook, bound.plugin.id, "it is no object");
+        const problem = answerProblem(hook, answer);
+        if (problem !== undefined) throw refused(hook, bound.plugin.id, problem);
         now = merge(now, answer as AnswerOf<N>, bound.plugin.id);
       },
     );
@@ -142,6 +147,8 @@ export class HookRunner {
     for (const bound of this.handlers(hook)) {
       const answer: unknown = await this.call(hook, bound, sees, here);
       if (answer === undefined || answer === null || (Array.isArray(answer) && answer.length === 0)) continue;
+      const problem = answerProblem(hook, answer);
+      if (problem !== undefined) throw refused(hook, bound.plugin.id, problem);
       return { plugin: bound.plugin.id, value: answer as AnswerOf<N> };
     }
     return undefined;
@@ -150,7 +157,12 @@ export class HookRunner {
   /** The one owner's answer. */
   single<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Surroundings): Awaitable<AnswerOf<N> | undefined> {
     const bound = this.handlers(hook)[0];
-    return bound === undefined ? undefined : (this.call(hook, bound, sees, here) as Awaitable<AnswerOf<N>>);
+    if (bound === undefined) return undefined;
+    return after(this.call(hook, bound, sees, here), (answer) => {
+      const problem = answerProblem(hook, answer);
+      if (problem !== undefined) throw refused(hook, bound.plugin.id, problem);
+      return answer as AnswerOf<N>;
+    });
   }
 
   /** Observers: concurrent (or one by one where the row says so), all awaited, each failure told and none passed on. */
@@ -235,50 +247,109 @@ export class HookRunner {
   }
 
   #callNow<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Surroundings): unknown {
-    const event = eventFor(hook, bound.plugin, sees, here);
+    const scope = new CallScope(here);
+    const event = eventFor(hook, bound.plugin, sees, here, scope);
+    const began = Date.now();
     let answer: unknown;
     try {
       answer = bound.run(event);
     } catch (error) {
       throw owned(hook, bound.plugin.id, error);
     }
+    // What blocks cannot be interrupted, so it is only reported.
+    if (Date.now() - began > bound.deadlineMs) this.#overran(late(hook, bound));
     if (!isThenable(answer)) return answer;
     if ((HOOKS[hook] as RowData).isSync === true)
       throw refused(hook, bound.plugin.id, "it is a promise, and this hook cannot wait");
-    return within(hook, bound, answer);
+    return inTime(hook, bound, answer, scope);
   }
 }
 
 const NONE: readonly never[] = [];
 
-function eventFor<N extends HandledName>(hook: N, plugin: Installed, sees: SeesOf<N>, here: Surroundings): object {
+/** The signal of one call: it follows the turn's, and aborts when the handler's time is over. Made when it is looked at. */
+class CallScope {
+  readonly #here: Surroundings;
+  #controller: AbortController | undefined;
+  #follow: (() => void) | undefined;
+
+  constructor(here: Surroundings) {
+    this.#here = here;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController();
+      const { signal } = this.#here;
+      const follow = (): void => controller.abort(signal.reason);
+      this.#controller = controller;
+      this.#follow = follow;
+      if (signal.aborted) follow();
+      else signal.addEventListener("abort", follow, { once: true });
+    }
+    return this.#controller.signal;
+  }
+
+  end(reason?: unknown): void {
+    if (this.#follow !== undefined) this.#here.signal.removeEventListener("abort", this.#follow);
+    if (reason !== undefined) this.#controller?.abort(reason);
+  }
+}
+
+function eventFor<N extends HandledName>(
+  hook: N,
+  plugin: Installed,
+  sees: SeesOf<N>,
+  here: Surroundings,
+  scope: CallScope,
+): object {
   const row: RowData = HOOKS[hook];
   const event: { [field: string]: unknown } = { ...(sees as object), sessionId: here.sessionId };
   if (here.turnId !== undefined) event.turnId = here.turnId;
   for (const service of row.services) event[service] = here.services[service];
   if (plugin.spec.state !== undefined)
     event.state = row.state === "write" ? here.states.cell(plugin.id, hook) : here.states.readOnly(plugin.id, hook);
-  return Object.defineProperty(event, "signal", { get: () => here.signal, enumerable: true });
+  return Object.defineProperty(event, "signal", { get: () => scope.signal, enumerable: true });
 }
 
+const late = (hook: HookName, { plugin, deadlineMs: ms }: Bound): RuntimeError =>
+  new RuntimeError("hook.deadline", { plugin: plugin.id, hook, ms });
+
 /** Waits for an answer no longer than the deadline; what comes later is not heard. */
-function within(hook: HookName, bound: Bound, answer: PromiseLike<unknown>): Promise<unknown> {
+function inTime(hook: HookName, bound: Bound, answer: PromiseLike<unknown>, scope: CallScope): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new RuntimeError("hook.deadline", { plugin: bound.plugin.id, hook, ms: bound.deadlineMs })),
-      bound.deadlineMs,
-    );
+    const timer = setTimeout(() => {
+      const error = late(hook, bound);
+      scope.end(error);
+      reject(error);
+    }, bound.deadlineMs);
+    const end = (): void => {
+      clearTimeout(timer);
+      scope.end();
+    };
     answer.then(
       (value) => {
-        clearTimeout(timer);
+        end();
         resolve(value);
       },
       (error: unknown) => {
-        clearTimeout(timer);
+        end();
         reject(owned(hook, bound.plugin.id, error));
       },
     );
   });
+}
+
+function requireDirective(
+  hook: HookName,
+  plugin: string,
+  allowed: readonly Directive["kind"][],
+  directive: Directive,
+): void {
+  if (!allowed.includes(directive.kind))
+    throw new RuntimeError("hook.directive", { plugin, hook, directive: String(directive.kind), allowed });
+  const problem = directiveProblem(directive);
+  if (problem !== undefined) throw refused(hook, plugin, `${directive.kind}: ${problem}`);
 }
 
 /** A throw, with the name of the plugin it came from. */

@@ -57,7 +57,7 @@ export async function gateCall(hooks: HookRunner, call: ToolCall, here: Surround
 export interface Inspected {
   readonly output: ToolOutput;
   readonly verdict?: Owned<Verdict>;
-  readonly messages: readonly Draft[];
+  readonly messages: readonly Owned<Draft>[];
   readonly emits: readonly Emit[];
   readonly conflicts: readonly Conflict[];
 }
@@ -72,14 +72,14 @@ export async function inspectResult(
   const seam = new Seam("afterToolCall");
   const handlers = hooks.handlers("afterToolCall");
   const unheard = { ...here, states: here.states.unheard() };
-  const messages: Draft[] = [];
+  const messages: Owned<Draft>[] = [];
   let output = given;
   const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
     for (const answer of await answers(hooks, "afterToolCall", bound, { call, output }, isAgain ? unheard : here)) {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind === "enqueueMessages") {
-        if (!isAgain) messages.push(...answer.messages);
+        if (!isAgain) messages.push(...answer.messages.map((value) => ({ plugin: bound.plugin.id, value })));
       } else if (answer.kind !== "replaceResult") {
         seam.rule(bound, answer);
       } else if (isAgain) {

@@ -55,6 +55,12 @@ export const tracer = (sink: TraceSink | undefined, world: World): Core["trace"]
         }
       };
 
+/** A handler blocked past its deadline: told, because it could not be stopped. */
+export const overran =
+  (trace: Core["trace"]) =>
+  (error: RuntimeError): void =>
+    trace("hook.deadline", { problem: error.message });
+
 /** Finds the provider for a model's name; the one given to the runtime is known from the start. */
 export class Models {
   readonly #found = new Map<string, Provider>();

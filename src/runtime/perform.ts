@@ -38,7 +38,7 @@ const PERFORMERS: Performers = {
     after(settle(live, effect.results, scope), ({ results, messages, abort }) => ({
       kind: "settled",
       results,
-      ...(messages.length === 0 ? {} : { messages: checkedMessages("afterToolCall", messages) }),
+      ...(messages.length === 0 ? {} : { messages: messages.map(saidBy) }),
       ...(abort === undefined ? {} : { abort }),
     })),
   boundary,
@@ -141,9 +141,9 @@ async function setUpWithHooks(live: LiveTurn, effect: EffectOf<"prepare">, scope
   const plain = parts.length;
   if (hooks.has("context")) parts.push(...(await transformContext(live, scope)));
   const before = hooks.has("beforeTurn")
-    ? obey(live, effect.name, "beforeTurn", await hooks.collect("beforeTurn", { input: inputOf(live) }, here))
+    ? obey(live, effect.name, await hooks.collect("beforeTurn", { input: inputOf(live) }, here))
     : NOTHING;
-  if (hooks.has("prompt")) parts.push(...(await hooks.collect("prompt", {}, here)).map(promptPart));
+  if (hooks.has("prompt")) parts.push(...(await hooks.collect("prompt", {}, here)).map(({ value }) => value));
   live.prompt = await core.artifacts.prompt(parts);
   if (parts.length === plain) artifact.prompts.set(instructions ?? "", live.prompt);
   await core.models.require(opened.config.model); // Found before anything is paid for.
@@ -180,51 +180,29 @@ function inputOf(live: LiveTurn): Message {
   return first.message;
 }
 
-function promptPart({ plugin, value }: Owned<PromptPart>): PromptPart {
-  if (typeof value.text !== "string" || typeof value.slot !== "string")
-    throw new RuntimeError("hook.answer", { plugin, hook: "prompt", problem: "a part needs a slot and a text" });
-  return value;
-}
-
 // ── Directives ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const NOTHING: { readonly messages?: readonly Draft[]; readonly abort?: Abort } = {};
 
 /** Carries out what hooks asked for; what concerns the turn's log goes into the event. The last abort counts. */
-function obey(
-  live: LiveTurn,
-  effect: EffectName,
-  hook: string,
-  directives: readonly Owned<Directive>[],
-): typeof NOTHING {
+function obey(live: LiveTurn, effect: EffectName, directives: readonly Owned<Directive>[]): typeof NOTHING {
   const messages: Draft[] = [];
   let abort: Abort | undefined;
   for (const { plugin, value } of directives) {
     if (value.kind === "emitEvent") live.emit(effect, plugin, value.name, value.payload);
     else if (value.kind === "emitTrace") live.trace(`${plugin}.${value.name}`, { payload: value.payload });
-    else if (value.kind === "enqueueMessages") messages.push(...checkedMessages(hook, value.messages, plugin));
+    else if (value.kind === "enqueueMessages")
+      messages.push(...value.messages.map((message) => saidBy({ plugin, value: message })));
     else if (value.kind === "abortTurn") abort = { plugin, code: value.code, message: value.message };
   }
   return { ...(messages.length === 0 ? {} : { messages }), ...(abort === undefined ? {} : { abort }) };
 }
 
-/** Plugins may speak as the user or the system, never as the model or a tool: those are paired and replayed. */
-function checkedMessages(hook: string, messages: readonly Draft[], plugin = "a plugin"): readonly Draft[] {
-  return messages.map(({ role, parts }) => {
-    if (
-      (role !== "user" && role !== "system") ||
-      !Array.isArray(parts) ||
-      parts.some((part) => part.kind !== "text" && part.kind !== "attachment")
-    ) {
-      throw new RuntimeError("hook.answer", {
-        plugin,
-        hook,
-        problem: "only user and system messages of text and attachments can be put in",
-      });
-    }
-    return { role, parts, origin: { kind: "plugin", plugin } };
-  });
-}
+const saidBy = ({ plugin, value: { role, parts } }: Owned<Draft>): Draft => ({
+  role,
+  parts,
+  origin: { kind: "plugin", plugin },
+});
 
 // ── Ask and respond ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -332,8 +310,6 @@ const RESPOND_TRIES = 3;
 /** The paid reply is recorded already, so a hook that fails is simply tried again. */
 async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope): Promise<Body> {
   const merge = (now: Reply, answer: ReplyAnswer, plugin: string): Reply => {
-    if (!Array.isArray(answer.parts))
-      throw new RuntimeError("hook.answer", { plugin, hook: "response", problem: "it has no parts" });
     for (const { name, payload } of answer.events ?? []) live.emit(effect.name, plugin, name, payload ?? null);
     return { ...now, parts: answer.parts };
   };
@@ -373,7 +349,7 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
     if (!live.hooks.has("checkpoint")) return body;
     return after(live.hooks.collect("checkpoint", { at: effect.at }, live.here(scope)), (directives) => ({
       ...body,
-      ...obey(live, effect.name, "checkpoint", directives),
+      ...obey(live, effect.name, directives),
     }));
   });
 }
@@ -382,7 +358,7 @@ async function compact(live: LiveTurn, _effect: EffectOf<"compact">, scope: Scop
   const found = await live.hooks.first("compact", { messages: live.messages() }, live.here(scope));
   return found === undefined
     ? { kind: "compacted" }
-    : { kind: "compacted", seed: checkedMessages("compact", found.value, found.plugin) };
+    : { kind: "compacted", seed: found.value.map((value) => saidBy({ plugin: found.plugin, value })) };
 }
 
 async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Promise<Body> {
@@ -402,7 +378,7 @@ function finalize(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): A
 async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): Promise<Body> {
   const here = live.here(scope);
   const report = reportOf(live, effect.outcome);
-  const { messages } = obey(live, effect.name, "afterTurn", await live.hooks.collect("afterTurn", { report }, here));
+  const { messages } = obey(live, effect.name, await live.hooks.collect("afterTurn", { report }, here));
   live.observed(await live.hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, here));
   return { kind: "finalized", ...(messages === undefined ? {} : { messages }) };
 }

@@ -20,7 +20,7 @@ import { makeTool } from "../tools/define.ts";
 import type { Validate } from "../tools/validator.ts";
 import type { Opened, TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
-import type { Core } from "./core.ts";
+import { type Core, overran } from "./core.ts";
 import { drive } from "./drive.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
 import { performer, reportOf } from "./perform.ts";
@@ -85,7 +85,14 @@ export class Resident implements TurnSession {
     const isRoot = parentId === undefined;
     const composition =
       core.bare ??
-      compose(core.plugins, core.protocol, isRoot ? { id, isRoot } : { id, parentId, isRoot }, makeTool, core.probe);
+      compose(
+        core.plugins,
+        core.protocol,
+        isRoot ? { id, isRoot } : { id, parentId, isRoot },
+        makeTool,
+        core.probe,
+        overran(core.trace),
+      );
     const resident = new Resident(core, stored, transcript, composition);
     const { hooks } = composition;
     const protocol = hooks.slot("protocolSession");
@@ -108,7 +115,7 @@ export class Resident implements TurnSession {
   }
 
   get isBusy(): boolean {
-    return this.#work !== undefined;
+    return this.#running !== undefined || this.#ready.length > 0 || this.#handles.size > 0 || this.#mayHaveMore;
   }
 
   /** Outside of a turn. */

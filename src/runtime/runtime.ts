@@ -17,7 +17,7 @@ import { APP, composeCatalog } from "../tools/catalog.ts";
 import { makeTool } from "../tools/define.ts";
 import type { TraceSink } from "../trace/trace.ts";
 import { checkedId } from "./accept.ts";
-import { Artifacts, type Core, Models, tracer } from "./core.ts";
+import { Artifacts, type Core, Models, overran, tracer } from "./core.ts";
 import { Resident } from "./resident.ts";
 import { type Session, SessionHandle } from "./session.ts";
 import { realWorld } from "./world.ts";
@@ -76,6 +76,8 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const modelName = typeof model === "string" ? model : models.add(model);
   const tools = (options.tools ?? []).map((value) => ({ plugin: APP, value }));
   composeCatalog(tools, []); // Refuses doubles before anything is opened.
+  const limits = checkedLimits(options.limits ?? {});
+  const trace = tracer(options.trace, world);
   const closing = new AbortController();
   const [protocol] = await installPlugins([defaults.protocol()], closing.signal);
   const plugins = await installPlugins(options.plugins ?? [], closing.signal);
@@ -85,19 +87,19 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     host: options.host ?? defaults.host(store),
     world,
     owner: { id: world.id("own"), process: `${hostname()}/${process.pid}` },
-    limits: checkedLimits(options.limits ?? {}),
+    limits,
     plugins,
     protocol,
     bare:
       plugins.length > 0
         ? undefined
-        : compose([], protocol, { id: asSessionId("every"), isRoot: true }, makeTool, options.probe),
+        : compose([], protocol, { id: asSessionId("every"), isRoot: true }, makeTool, options.probe, overran(trace)),
     tools,
     models,
     artifacts: new Artifacts(store),
     probe: options.probe,
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
-    trace: tracer(options.trace, world),
+    trace,
   };
   const config: SessionConfig = {
     model: modelName,

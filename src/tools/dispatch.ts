@@ -300,13 +300,17 @@ export function settle(
   dispatch: Dispatch,
   results: readonly Result[],
   scope: Scope,
-): Awaitable<{ readonly results: readonly Settlement[]; readonly messages: readonly Draft[]; readonly abort?: Abort }> {
+): Awaitable<{
+  readonly results: readonly Settlement[];
+  readonly messages: readonly Owned<Draft>[];
+  readonly abort?: Abort;
+}> {
   if (!dispatch.hooks.has("afterToolCall") && !dispatch.hooks.has("projectResult")) {
     for (const result of results) dispatch.ended(result, result.output);
     return { results: results.map(() => null), messages: [] };
   }
   let abort: Abort | undefined;
-  const messages: Draft[] = [];
+  const messages: Owned<Draft>[] = [];
   const one = (result: Result): Awaitable<Settlement> => {
     const seen = dispatch.hooks.has("afterToolCall")
       ? inspect(dispatch, result, scope, messages, (found) => (abort ??= found))
@@ -330,7 +334,7 @@ async function inspect(
   dispatch: Dispatch,
   placed: Result,
   scope: Scope,
-  messages: Draft[],
+  messages: Owned<Draft>[],
   stop: (abort: Abort) => void,
 ): Promise<ToolOutput> {
   const { call, output } = placed;

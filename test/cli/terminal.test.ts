@@ -5,9 +5,10 @@ const CTRL_C = "\x03";
 const CTRL_D = "\x04";
 const DIM = "\x1b[2m";
 
-test.skipIf(hasTerminal)("the tests in a pseudo-terminal need script(1) of util-linux, which is not here", () => {});
+if (hasTerminal) describe("in a terminal", { timeout: 15_000 }, inTerminal);
+else test("a note: the tests in a terminal need script(1) of util-linux, which is not here", () => {});
 
-describe.runIf(hasTerminal)("in a terminal", { timeout: 15_000 }, () => {
+function inTerminal(): void {
   test("E6 it greets, shows the answer with its tool call and what it cost, and Ctrl-D leaves", async () => {
     const program = start([], { terminal: true });
     await program.until(/offline demo model.*kept in memory.*\/help lists.*› $/s);
@@ -53,4 +54,4 @@ describe.runIf(hasTerminal)("in a terminal", { timeout: 15_000 }, () => {
     );
     expect(program.stdout()).not.toContain(DIM);
   });
-});
+}

@@ -257,7 +257,10 @@ for (const moment of ["turnFinalized", "turnPersisted"] as const) {
     const plugins = [
       loose(
         "a/left",
-        on(() => (left.resolve(), right.promise)),
+        on(() => {
+          left.resolve();
+          return right.promise;
+        }),
       ),
       loose(
         "b/throws",
@@ -271,7 +274,10 @@ for (const moment of ["turnFinalized", "turnPersisted"] as const) {
       ),
       loose(
         "d/right",
-        on(() => (right.resolve(), left.promise)),
+        on(() => {
+          right.resolve();
+          return left.promise;
+        }),
       ),
       loose(
         "e/slow",

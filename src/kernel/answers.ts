@@ -1,0 +1,105 @@
+import { isObject, toJson } from "../model/json.ts";
+import type { Directive } from "./directive.ts";
+import type { HookName } from "./hooks.ts";
+import { SLOTS } from "./prompt.ts";
+
+/** What is wrong with an answer; undefined when it can be used. */
+type Check = (answer: { readonly [field: string]: unknown }) => string | undefined;
+
+const isText = (value: unknown): boolean => typeof value === "string";
+const isOptional = (value: unknown, is: (value: unknown) => boolean): boolean => value === undefined || is(value);
+const text =
+  (...fields: readonly string[]): Check =>
+  (answer) =>
+    fields.every((field) => isText(answer[field])) ? undefined : `${fields.join(" and ")} must be text`;
+const json =
+  (field: string): Check =>
+  (answer) => {
+    const found = toJson(answer[field]);
+    return "problem" in found ? `${field} must be JSON, but ${found.path}: ${found.problem}` : undefined;
+  };
+const all =
+  (...checks: readonly Check[]): Check =>
+  (answer) => {
+    for (const check of checks) {
+      const problem = check(answer);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  };
+
+const isPart = (part: unknown): boolean =>
+  isObject(part) &&
+  ((part.kind === "text" && isText(part.text)) ||
+    (part.kind === "attachment" && isText(part.hash) && isText(part.mediaType)));
+const isReplyPart = (part: unknown): boolean =>
+  isPart(part) ||
+  (isObject(part) &&
+    ((part.kind === "reasoning" && isText(part.text)) ||
+      (part.kind === "toolCall" && isText(part.callId) && isText(part.name))));
+const isList = (value: unknown, is: (item: unknown) => boolean): boolean => Array.isArray(value) && value.every(is);
+
+/** Plugins may speak as the user or the system, never as the model or a tool: those are paired and replayed. */
+const isSayable = (message: unknown): boolean =>
+  isObject(message) && (message.role === "user" || message.role === "system") && isList(message.parts, isPart);
+const messages =
+  (field: string): Check =>
+  (answer) =>
+    isList(answer[field], isSayable)
+      ? undefined
+      : "only user and system messages of text and attachments can be put in";
+const isMessage = (message: unknown): boolean =>
+  isObject(message) && isText(message.id) && isText(message.role) && Array.isArray(message.parts);
+const isEvent = (event: unknown): boolean => isObject(event) && isText(event.name);
+const isPromptPart = (part: unknown): boolean =>
+  isObject(part) &&
+  isText(part.text) &&
+  SLOTS.includes(part.slot as never) &&
+  isOptional(part.priority, Number.isFinite) &&
+  isOptional(part.title, isText);
+
+const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
+  abortTurn: text("code", "message"),
+  enqueueMessages: messages("messages"),
+  emitEvent: all(text("name"), json("payload")),
+  emitTrace: all(text("name"), json("payload")),
+  abort: text("code", "message"),
+  deny: text("reason"),
+  ask: all(text("reason"), ({ waitMs }) =>
+    isOptional(waitMs, (ms) => typeof ms === "number" && ms > 0) ? undefined : "waitMs must be above 0",
+  ),
+  shortCircuit: json("value"),
+  replaceArgs: json("args"),
+  replaceResult: json("value"),
+};
+
+const ANSWERS: { readonly [N in HookName]?: Check } = {
+  context: ({ messages: shown, prompt }) =>
+    isList(shown, isMessage) && isList(prompt, isPromptPart) ? undefined : "a context has messages and prompt parts",
+  prompt: (part) => (isPromptPart(part) ? undefined : `a part has a text and a slot: ${SLOTS.join(", ")}`),
+  toolCatalog: ({ tool, description }) =>
+    isText(tool) && isOptional(description, isText) ? undefined : "an edit names its tool",
+  request: ({ system, messages: sent, tools }) =>
+    isText(system) && isList(sent, isMessage) && isList(tools, isObject)
+      ? undefined
+      : "a request has system, messages and tools",
+  stream: ({ delta, reasoning, events }) =>
+    isOptional(delta, isText) && isOptional(reasoning, isText) && isOptional(events, (list) => isList(list, isEvent))
+      ? undefined
+      : "delta and reasoning must be text",
+  response: ({ parts, events }) =>
+    isList(parts, isReplyPart) && isOptional(events, (list) => isList(list, isEvent)) ? undefined : "a reply has parts",
+  config: ({ model }) => (isText(model) ? undefined : "a config names its model"),
+};
+
+/** Types say all this to callers who have them; this says it to the others. */
+export function answerProblem(hook: HookName, answer: unknown): string | undefined {
+  if (hook === "compact")
+    return isList(answer, isSayable) ? undefined : "it must be a list of user and system messages";
+  if (hook === "projectResult") return isList(answer, isPart) ? undefined : "it must be a list of text and attachments";
+  if (!isObject(answer)) return `a ${answer === null ? "null" : typeof answer} is none`;
+  return ANSWERS[hook]?.(answer);
+}
+
+export const directiveProblem = (directive: Directive): string | undefined =>
+  DIRECTIVES[directive.kind]({ ...directive });

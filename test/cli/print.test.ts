@@ -1,0 +1,59 @@
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import { livePrinter, plainPrinter } from "../../src/cli/print.ts";
+import { createRuntime, defineTool, ProviderFailure } from "../../src/index.ts";
+import { both, calls, cut, type Reply, says, scripted, thinks } from "../../src/providers/scripted.ts";
+import { memory } from "../../src/stores/memory.ts";
+
+const ping = defineTool({ name: "ping", description: "Pings.", input: { type: "object" }, execute: () => "pong" });
+
+/** What each printer makes of a turn with this model. */
+async function shown(...replies: readonly Reply[]) {
+  const io = { env: {}, stdout: new PassThrough(), stderr: new PassThrough() };
+  const screen = new PassThrough();
+  const printers = [plainPrinter(io, false), livePrinter({ ...io, stdout: screen })];
+  const runtime = await createRuntime({ store: memory(), model: scripted(...replies), tools: [ping] });
+  const turn = (await runtime.session()).turn("Hello");
+  for await (const event of turn) for (const printer of printers) printer.event(event);
+  const result = await turn.result();
+  for (const printer of printers) printer.ended(result);
+  await runtime.close();
+  const words = (stream: PassThrough): string => String(stream.read() ?? "").replace(/\d+ ms/g, "0 ms");
+  return { live: words(screen), stdout: words(io.stdout), stderr: words(io.stderr) };
+}
+
+test("E6 an attempt that is tried again is withdrawn in sight, and never reaches a pipe", async () => {
+  const { live, stdout } = await shown(cut("The answer ", "is 41"), says("The answer is 42."));
+  expect(live).toMatch(/^The answer is 41\n… broken off: .* does not count.*\nThe answer is 42\.\nanswered · /);
+  expect(stdout).toBe("The answer is 42.\n");
+});
+
+test("E6 calls of one reply are listed with their ends; one alone takes one line", async () => {
+  const { live } = await shown(both(calls("ping", { n: 1 }), calls("ping", { n: 2 })), calls("ping"), says("Done."));
+  expect(live.split("\n").slice(0, -1)).toEqual([
+    '  ping {"n":1}',
+    '  ping {"n":2}',
+    "  ping → ok, 0 ms",
+    "  ping → ok, 0 ms",
+    "  ping {} → ok, 0 ms",
+    "Done.",
+    "answered · 30 tokens in, 15 out · 3 tool calls · 0 ms",
+  ]);
+});
+
+test("E6 words before a call, and thoughts, stand on lines of their own; a pipe has the answer alone", async () => {
+  const { live, stdout } = await shown(thinks("Hm.", both(says("Let me see."), calls("ping"))), says("Pong."));
+  expect(live).toMatch(/^Hm\.\nLet me see\.\n {2}ping \{\} → ok, 0 ms\nPong\.\nanswered · /);
+  expect(stdout).toBe("Pong.\n");
+});
+
+test("E6 what a model says cannot drive the terminal", async () => {
+  const { live } = await shown(says("a\x1b[2J\x07b\u009b1mc\r\n\td"));
+  expect(live).toMatch(/^a\[2Jb1mc\n\td\n/);
+});
+
+test("E6 a failed turn is told on stderr, and stdout stays empty", async () => {
+  const { live, stdout, stderr } = await shown(new ProviderFailure({ class: "auth", message: "No key." }));
+  expect(live).toMatch(/^The turn failed \(provider\.failed\): .*\nfailed · /);
+  expect({ stdout, stderr }).toEqual({ stdout: "", stderr: expect.stringMatching(/^bowline: The turn failed .*\n$/) });
+});
