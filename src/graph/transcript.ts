@@ -2,7 +2,7 @@ import { RuntimeError } from "../model/errors.ts";
 import { type NodeId, nodeId } from "../model/ids.ts";
 import type { Message } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
-import { hasOpenCalls, pairingProblem } from "./pairing.ts";
+import { hasOpenCalls, pairingProblem } from "../model/pairing.ts";
 
 /**
  * The messages of the active frame, as a model is shown them. Growing it costs what is added, never what was there;
@@ -53,7 +53,7 @@ export class Transcript {
       if (entry.kind === "frame") items = [];
       if (entry.kind !== "message") continue;
       const problem = pairingProblem(items[items.length - 1], entry.message);
-      if (problem !== undefined) throw unpaired(problem);
+      if (problem !== undefined) throw unpaired(`${entry.message.id}: ${problem}`);
       items.push(entry.message);
     }
     return new Transcript(items, items.length);

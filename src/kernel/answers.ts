@@ -15,6 +15,7 @@ const text =
 const json =
   (field: string): Check =>
   (answer) => {
+    if (answer[field] === undefined) return `${field} is missing`;
     const found = toJson(answer[field]);
     return "problem" in found ? `${field} must be JSON, but ${found.path}: ${found.problem}` : undefined;
   };

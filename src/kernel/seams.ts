@@ -34,10 +34,10 @@ export interface Gated {
 export async function gateCall(hooks: HookRunner, call: ToolCall, here: Surroundings): Promise<Gated> {
   const seam = new Seam("beforeToolCall");
   const handlers = hooks.handlers("beforeToolCall");
-  const unheard = { ...here, states: here.states.unheard() };
+  const again = secondLook(here);
   let now = call;
   const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
-    for (const answer of await answers(hooks, "beforeToolCall", bound, { call: now }, isAgain ? unheard : here)) {
+    for (const answer of await answers(hooks, "beforeToolCall", bound, { call: now }, isAgain ? again : here)) {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind !== "replaceArgs") {
@@ -71,11 +71,11 @@ export async function inspectResult(
 ): Promise<Inspected> {
   const seam = new Seam("afterToolCall");
   const handlers = hooks.handlers("afterToolCall");
-  const unheard = { ...here, states: here.states.unheard() };
+  const again = secondLook(here);
   const messages: Owned<Draft>[] = [];
   let output = given;
   const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
-    for (const answer of await answers(hooks, "afterToolCall", bound, { call, output }, isAgain ? unheard : here)) {
+    for (const answer of await answers(hooks, "afterToolCall", bound, { call, output }, isAgain ? again : here)) {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind === "enqueueMessages") {
@@ -93,6 +93,17 @@ export async function inspectResult(
   for (const bound of handlers) await look(bound, false);
   return { output, messages, ...seam.ruling() };
 }
+
+/** The same surroundings, where changes of state are not kept. */
+const secondLook = (here: Surroundings): Surroundings => ({
+  sessionId: here.sessionId,
+  ...(here.turnId === undefined ? {} : { turnId: here.turnId }),
+  services: here.services,
+  states: here.states.unheard(),
+  get signal() {
+    return here.signal;
+  },
+});
 
 /** A result keeps what its tool decided about the turn, whatever is shown of it. */
 const replaced = (output: ToolOutput, value: Json): ToolOutput => ({

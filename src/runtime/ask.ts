@@ -130,6 +130,9 @@ class StreamOptions implements CallOptions {
   }
 }
 
+/** The id of reasoning that a plugin added: nobody's route, so it is shown and kept and never sent back as the model's. */
+const PLUGIN = "~plugin";
+
 interface Block {
   kind: "text" | "reasoning";
   id: string | undefined;
@@ -246,7 +249,7 @@ class Streaming {
   }
 
   #changed(part: Extract<ModelPart, { delta: string }>, answer: ChunkAnswer): undefined {
-    if (answer.reasoning !== undefined && answer.reasoning !== "") this.#add("reasoning", answer.reasoning, "plugin");
+    if (answer.reasoning !== undefined && answer.reasoning !== "") this.#add("reasoning", answer.reasoning, PLUGIN);
     const delta = answer.delta ?? part.delta;
     if (delta !== "") this.#add(part.kind, delta, part.id);
     if (answer.abort === true) this.#isAborted = true;
@@ -303,7 +306,7 @@ class Streaming {
       else if (block.text !== "" || block.data !== undefined) {
         const made =
           block.data === undefined
-            ? block.kind === "reasoning"
+            ? block.kind === "reasoning" && block.id !== PLUGIN
               ? { made: { route: this.#route } }
               : {}
             : { made: { route: this.#route, data: block.data } };

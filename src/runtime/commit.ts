@@ -1,25 +1,61 @@
-import { RuntimeError } from "../model/errors.ts";
+import { describe, RuntimeError } from "../model/errors.ts";
+import { describeThrown } from "../model/json.ts";
+import type { Entry } from "../model/node.ts";
+import type { TurnOutcome } from "../model/outcome.ts";
+import { hasOpenCalls, pairingProblem } from "../model/pairing.ts";
 import type { EndedTurn } from "../stores/store.ts";
 import { itemsOf } from "../turn/log.ts";
+import { said } from "../turn/move.ts";
 import type { LiveTurn } from "./live.ts";
 
 /** What one turn comes to: all that its commit keeps, in one piece. */
 export function endedTurn(live: LiveTurn): EndedTurn {
-  const { state, session } = live;
-  if (state.phase.kind !== "ended")
-    throw new RuntimeError("turn.diverged", { effect: "the end", kind: state.phase.kind });
+  const { phase, log } = live.state;
+  if (phase.kind !== "ended") throw new RuntimeError("turn.diverged", { effect: "the end", kind: phase.kind });
   live.transcript().requirePaired();
+  return kept(live, itemsOf(log), phase.outcome, live.state.winding?.cancel?.requestId);
+}
+
+/**
+ * A turn that cannot go on, because something that may not fail has failed. What is whole of it is kept, so that the
+ * session is never stuck behind it.
+ */
+export function salvagedTurn(live: LiveTurn, error: unknown, cancel: string | undefined): EndedTurn {
+  const entries = wholePart(itemsOf(live.state.log));
+  const code = error instanceof RuntimeError ? error.code : "protocol.failed";
+  const reason =
+    error instanceof RuntimeError
+      ? error.message
+      : describe("protocol.failed", { protocol: live.driver.id, problem: describeThrown(error) }).message;
+  return kept(live, entries, { kind: "failed", by: "runtime", code, reason, text: said(entries) }, cancel);
+}
+
+/** The longest beginning in which every call has its result. */
+function wholePart(entries: readonly Entry[]): readonly Entry[] {
+  let whole = 0;
+  let before: Extract<Entry, { kind: "message" }>["message"] | undefined;
+  for (const [index, entry] of entries.entries()) {
+    if (entry.kind === "message") {
+      if (pairingProblem(before, entry.message) !== undefined) break;
+      before = entry.message;
+    } else if (entry.kind === "frame") before = undefined;
+    if (!hasOpenCalls(before)) whole = index + 1;
+  }
+  return entries.slice(0, whole);
+}
+
+function kept(live: LiveTurn, entries: readonly Entry[], outcome: TurnOutcome, cancel: string | undefined): EndedTurn {
+  const { state, session } = live;
   const { head } = session.stored;
-  const cancel = state.winding?.cancel;
   return {
     turnId: live.turnId,
     at: live.core.world.now(),
-    outcome: state.phase.outcome,
-    entries: itemsOf(state.log),
+    outcome,
+    entries,
     plugins: live.states.snapshots(state.changes),
     usage: state.usage,
     inputs: state.inputs,
     ...(head === undefined ? {} : { base: head }),
-    ...(cancel === undefined ? {} : { cancel: cancel.requestId }),
+    ...(cancel === undefined ? {} : { cancel }),
   };
 }

@@ -33,7 +33,7 @@ const PERFORMERS: Performers = {
     after(gate(live, effect.calls, scope), ({ verdicts, abort }) =>
       abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort },
     ),
-  call: (live, effect, scope) => after(attempt(live, effect, scope), (output) => returned(live, output)),
+  call: (live, effect, scope) => after(attempt(live, effect, scope), (output) => returned(live, effect, output)),
   settle: (live, effect, scope) =>
     after(settle(live, effect.results, scope), ({ results, messages, abort }) => ({
       kind: "settled",
@@ -222,6 +222,8 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
     tools: live.artifact?.declarations ?? [],
     ...(settings === undefined ? {} : { settings }),
   });
+  if (!Array.isArray((request as Partial<ModelRequest> | undefined)?.messages))
+    throw new RuntimeError("protocol.failed", { protocol: live.driver.id, problem: "it made no request" });
   const here = live.here(scope);
   if (hooks.has("request"))
     request = await hooks.transform(
@@ -332,8 +334,9 @@ async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope
 
 // ── The rest ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Attachments are durable before the result that names them. */
-function returned(live: LiveTurn, output: ToolOutput): Awaitable<Body> {
+/** Attachments are durable before the result that names them; what a failing tool changed is not kept. */
+function returned(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): Awaitable<Body> {
+  if (effect.writes === true && output.kind !== "value") live.states.forget();
   const waits = live.keeping;
   if (waits === undefined) return { kind: "returned", output };
   live.keeping = undefined;

@@ -7,21 +7,20 @@ import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import { PluginStates } from "../kernel/states.ts";
 import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
-import { RuntimeError } from "../model/errors.ts";
+import { hasCode, RuntimeError } from "../model/errors.ts";
 import type { SessionEvent } from "../model/event.ts";
-import { type NodeId, nodeId, type SessionId, type TurnId } from "../model/ids.ts";
+import { nodeId, type SessionId, type TurnId } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
-import type { TurnOutcome } from "../model/outcome.ts";
 import { LazyScope } from "../model/scope.ts";
 import { addUsage } from "../model/usage.ts";
-import type { CancelAnswer, Committed, Lease, NewInput, Opening, StoredSession } from "../stores/store.ts";
+import type { CancelAnswer, Committed, EndedTurn, Lease, NewInput, Opening, StoredSession } from "../stores/store.ts";
 import { makeTool } from "../tools/define.ts";
 import type { Validate } from "../tools/validator.ts";
 import type { Opened, TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
 import { type Core, overran } from "./core.ts";
-import { drive } from "./drive.ts";
+import { drive, type Kept, salvage } from "./drive.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
 import { performer, reportOf } from "./perform.ts";
 import type { TurnHandle, TurnResult } from "./turn.ts";
@@ -263,13 +262,24 @@ export class Resident implements TurnSession {
       const run = core.host.open({ lease, journal }, performer(live), context);
       this.#running = { live, run: isThenable(run) ? await run : run };
       if (hasWaited === true) this.#running.run.poke(); // It may have been cancelled while it waited.
-      const committed = await drive(live, this.#running.run);
+      const kept = await this.#drive(this.#running);
       this.#running = undefined;
-      const waits = this.#committed(live, committed);
+      const waits = this.#committed(live, kept);
       if (waits !== undefined) await waits;
     } catch (error) {
       this.#running = undefined;
       this.#fail(turnId, error);
+    }
+  }
+
+  /** To the commit, one way or another: only a lost lease, or a store that fails, leaves the turn to others. */
+  async #drive({ live, run }: Running): Promise<Kept> {
+    try {
+      return await drive(live, run);
+    } catch (error) {
+      if (hasCode(error, "lease.lost") || hasCode(error, "runtime.closed")) throw error;
+      live.trace("turn.salvaged", { problem: describeThrown(error) });
+      return await salvage(live, run, error);
     }
   }
 
@@ -278,35 +288,33 @@ export class Resident implements TurnSession {
     if (handles !== undefined) for (const handle of handles) handle.feed.push(event);
   }
 
-  #committed(live: LiveTurn, committed: Committed): Promise<void> | undefined {
-    const { state, states } = live;
-    if (state.phase.kind !== "ended") return;
-    const { outcome } = state.phase;
+  #committed(live: LiveTurn, { turn, committed }: Kept): Promise<void> | undefined {
+    const { outcome, plugins, usage } = turn;
     if (committed.branch === undefined) {
       const { stored } = this;
-      const plugins = states.snapshots(state.changes);
-      states.committed(plugins);
-      this.transcript = live.transcript();
+      live.states.committed(plugins);
+      this.transcript =
+        turn.entries.length === live.state.log.length ? live.transcript() : this.transcript.grow(turn.entries, 0);
+      const head = committed.head ?? stored.head;
       this.stored = {
         ...stored,
         revision: committed.revision,
-        ...(committed.head === undefined ? {} : { head: committed.head }),
+        ...(head === undefined ? {} : { head }),
         plugins,
-        usage: addUsage(stored.usage, state.usage),
+        usage: addUsage(stored.usage, usage),
         turns: stored.turns + 1,
       };
     }
-    if (!live.hooks.has("lifecycle")) return void this.#announce(live, committed, outcome);
+    if (!live.hooks.has("lifecycle")) return void this.#announce(live, turn, committed);
     const event = { kind: "turnPersisted", report: reportOf(live, outcome), revision: committed.revision } as const;
     return Promise.resolve(live.hooks.observe("lifecycle", { event }, this.here())).then((issues) => {
       live.observed(issues);
-      this.#announce(live, committed, outcome);
+      this.#announce(live, turn, committed);
     });
   }
 
-  #announce(live: LiveTurn, { branch, cursor }: Committed, outcome: TurnOutcome): void {
-    const { turnId, state, issues } = live;
-    const { usage } = state;
+  #announce({ turnId, issues }: LiveTurn, { outcome, usage, entries }: EndedTurn, { branch, cursor }: Committed): void {
+    const nodes = entries.map((entry, index) => (entry.kind === "message" ? entry.message.id : nodeId(turnId, index)));
     this.#tell(turnId, {
       fact: true,
       sessionId: this.id,
@@ -314,7 +322,7 @@ export class Resident implements TurnSession {
       kind: "committed",
       by: "turn",
       turnId,
-      nodes: nodeIds(live),
+      nodes,
       outcome,
       usage,
     });
@@ -376,7 +384,3 @@ export class Resident implements TurnSession {
 }
 
 const WATCH_MS = 250;
-
-function nodeIds({ state: { log }, turnId }: LiveTurn): readonly NodeId[] {
-  return log.items.map((entry, index) => (entry.kind === "message" ? entry.message.id : nodeId(turnId, index)));
-}

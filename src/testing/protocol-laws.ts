@@ -17,7 +17,7 @@ export interface ProtocolLaw {
   check(driver: ProtocolDriver): void;
 }
 
-const TURNS = 200;
+const TURNS = 100;
 const ROUNDS_MAX = 6;
 
 const KINDS: ReadonlySet<string> = new Set<Decision["kind"]>([

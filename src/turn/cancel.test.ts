@@ -245,6 +245,12 @@ describe("a cancel", () => {
     expect(turn.log.slice(1)).toEqual(["partial: Nine k [search]", expect.stringMatching("tool: \\[search cancelled")]);
   });
 
+  test("is the last word: the protocol is not asked what to do about a reply that comes after it", () => {
+    const turn = tell(toolLoop).until("r1.ask").cancel().answer("r1.ask", replied());
+    expect(turn.end()).toMatchObject({ kind: "stopped", by: "cancel" });
+    expect(turn.log).toEqual(["user: How many kinds of tiger?"]);
+  });
+
   test("keeps what earlier rounds said and did", () => {
     const turn = said(tell(toolLoop)).until("r2.ask").cancel().answer("grace", slept);
     expect(turn.end()).toMatchObject({ kind: "stopped", by: "cancel", text: "Let me look." });
@@ -266,6 +272,11 @@ describe("a cancel", () => {
       .cancel();
     expect(turn.end()).toMatchObject({ kind: "stopped", by: "plugin", code: "guard.no" });
     expect(turn.state.winding?.cancel).toEqual({ requestId: "req_1", reason: "enough" });
+  });
+
+  test("is what the hooks after the turn are told, even if what was open failed", () => {
+    const turn = tell(toolLoop).until("r1.ask").cancel().answer("r1.ask", failed("network"));
+    expect(turn.effect("finalize")).toMatchObject({ outcome: { kind: "stopped", by: "cancel" } });
   });
 
   test("twice is a cancel once", () => {

@@ -33,7 +33,7 @@ const stormy = fc.record({ answers: bytes, order: bytes, isStormy: fc.constant(t
 const playGame = (driver: ProtocolDriver, game: Game): Played => play(driver, opening(tightLimits(game.answers)), game);
 
 /** `RUNS=100000 npx vitest run src/turn/laws.test.ts` looks longer. */
-const numRuns = Number(process.env.RUNS ?? 1_000);
+const numRuns = Number(process.env.RUNS ?? 500);
 const everyTurn = (driver: ProtocolDriver, holds: (played: Played) => void, runs = numRuns): void =>
   fc.assert(
     fc.property(stormy, (game) => {

@@ -3,7 +3,7 @@ import { type EffectName, nodeId } from "../model/ids.ts";
 import { callsOf, type Draft, type Message, type ToolCallPart, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
-import { projectOutput, type ToolOutput } from "../model/tool.ts";
+import { projectOutput, statusOf, type ToolOutput } from "../model/tool.ts";
 import type { ProtocolDriver, RoundView } from "./driver.ts";
 import { type Effect, FINALIZE, GRACE, type Winding } from "./effect.ts";
 import { append, itemsOf } from "./log.ts";
@@ -87,12 +87,11 @@ export class Move {
   }
 
   /** I4: no ending leaves a call without its result. */
-  pairCalls(): void {
+  pairCalls(output: ToolOutput = NOT_MADE): void {
     const last = this.state.log.items[this.state.log.length - 1];
     if (last?.kind !== "message" || last.message.role !== "assistant") return;
     const calls = callsOf(last.message.parts);
     if (calls.length === 0) return;
-    const output: ToolOutput = { kind: "cancelled", reason: "The turn ended before this call was made." };
     this.add({ role: "tool", parts: calls.map((call) => resultFor(call, output)) });
   }
 
@@ -110,12 +109,19 @@ export class Move {
   }
 }
 
+const NOT_MADE: ToolOutput = { kind: "cancelled", reason: "The turn ended before this call was made." };
+/** The call was made, and nobody can say any more what became of it. */
+export const UNSHOWN: ToolOutput = {
+  kind: "unknown",
+  reason: "The protocol failed before it showed this result.",
+};
+
 export const resultFor = (call: ToolCallPart, output: ToolOutput) =>
   ({
     kind: "toolResult",
     callId: call.callId,
     name: call.name,
-    status: "cancelled",
+    status: statusOf(output),
     parts: projectOutput(output),
   }) as const;
 
@@ -136,6 +142,8 @@ export const failed = (by: "provider" | "tool" | "plugin" | "runtime", code: str
   code,
   reason,
 });
+export const protocolFailed = ({ id: protocol }: ProtocolDriver, problem: string): Ending =>
+  failed("runtime", "protocol.failed", describe("protocol.failed", { protocol, problem }).message);
 export const stopped = (
   by: "cancel" | "limit" | "plugin" | "incomplete" | "input",
   code: string,

@@ -158,7 +158,7 @@ describe("S1 a turn ends", () => {
   test("failed by the runtime, when its protocol throws at the results", () => {
     const turn = searching(tell(toolLoop)).answer("r1.call.0", returned(BOOM));
     expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", code: "protocol.failed" });
-    expect(turn.log.at(-1)).toMatch("tool: [search");
+    expect(turn.log.at(-1)).toBe("tool: [search unknown: Unknown: The protocol failed before it showed this result.]");
   });
 
   test("failed by the runtime, when it was resumed more often than it may be", () => {
@@ -167,6 +167,12 @@ describe("S1 a turn ends", () => {
     turn.resume();
     expect(turn.last.dropped).toEqual(["r1.ask"]);
     expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", code: "turn.crash-loop", text: "" });
+  });
+
+  test("once: a turn that has ended and is not committed yet may be resumed any number of times", () => {
+    const turn = tell(toolLoop, { resumesMax: 1 });
+    const outcome = turn.end();
+    expect(turn.resume().resume().resume().end()).toBe(outcome);
   });
 });
 
@@ -464,7 +470,10 @@ describe("a protocol", () => {
     const views: object[] = [];
     const curious: ProtocolDriver = {
       ...toolLoop,
-      onReply: (view, reply) => toolLoop.onReply((views.push(structuredClone(view)), view), reply),
+      onReply(view, reply) {
+        views.push(structuredClone(view));
+        return toolLoop.onReply(view, reply);
+      },
     };
     tell(curious).until("r1.ask").answer("r1.ask", replied("Nine."));
     expect(views).toEqual([

@@ -5,11 +5,12 @@ import { textOf } from "../model/message.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
 import { addUsage, NO_USAGE } from "../model/usage.ts";
+import { decisionProblem } from "./decision.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { type Effect, GRACE, name } from "./effect.ts";
 import type { Abort, Answer, Failure, Opened, TurnEvent } from "./event.ts";
 import { emptyLog } from "./log.ts";
-import { cancelled, failed, Move, stopped } from "./move.ts";
+import { cancelled, failed, Move, protocolFailed, stopped, UNSHOWN } from "./move.ts";
 import { STEP_VERSION, type Step, type TurnState, type Work } from "./state.ts";
 import * as calls from "./work.ts";
 
@@ -188,20 +189,21 @@ function keepReply(move: Move, reply: Reply): void {
 }
 
 function decide(move: Move, reply: Reply, ask: () => Decision): void {
-  let decision: Decision;
+  let decision: Decision | undefined;
+  let problem: string | undefined;
   try {
     decision = ask();
+    problem = decisionProblem(decision, lastMessage(move));
   } catch (error) {
-    const { id: protocol } = move.driver;
-    return move.conclude(
-      failed(
-        "runtime",
-        "protocol.failed",
-        describe("protocol.failed", { protocol, problem: describeThrown(error) }).message,
-      ),
-    );
+    problem = describeThrown(error);
   }
-  follow(move, reply, decision);
+  if (decision !== undefined && problem === undefined) return follow(move, reply, decision);
+  move.conclude(protocolFailed(move.driver, problem ?? "it decided nothing"));
+}
+
+function lastMessage(move: Move): Message | undefined {
+  const last = move.state.log.items[move.state.log.length - 1];
+  return last?.kind === "message" ? last.message : undefined;
 }
 
 function follow(move: Move, reply: Reply, decision: Decision): void {
@@ -211,13 +213,10 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (state.phase.kind === "working" && (decision.kind === "calls" || decision.kind === "cell")) {
     const problem = "It wants more work in a round that has had its work."; // The names of its effects would repeat.
-    return move.conclude(
-      failed("runtime", "protocol.failed", describe("protocol.failed", { protocol: move.driver.id, problem }).message),
-    );
+    return move.conclude(protocolFailed(move.driver, problem));
   }
   switch (decision.kind) {
     case "calls":
-      if (decision.calls.length === 0) return goOn(move, false);
       return begun(move, reply, calls.planCalls(move, `r${state.round}`, decision.calls));
     case "cell": {
       const prefix = `r${state.round}.exec`;
@@ -357,35 +356,12 @@ function settled(move: Move, work: Work, messages: readonly Draft[]): void {
   const results = calls.resultsOf(work);
   decide(move, phase.reply, () => {
     const decision = move.driver.onResults(move.view(), phase.reply, results);
-    return withControl(
+    return calls.withControl(
       results,
       { ...decision, add: [...(decision.add ?? []), ...messages] },
       results.some((result) => result.output.kind === "value"),
     );
   });
-}
-
-/** What a tool decides about the turn outranks the protocol; the first in call order counts. */
-function withControl(results: ReturnType<typeof calls.resultsOf>, decision: Decision, isProgress: boolean): Decision {
-  const keep = {
-    ...(decision.memo === undefined ? {} : { memo: decision.memo }),
-    ...(decision.add === undefined ? {} : { add: decision.add }),
-  };
-  for (const { output, call } of results) {
-    const control = output.kind === "value" || output.kind === "failure" ? output.control : undefined;
-    if (control === undefined) continue;
-    if (control.kind === "fail")
-      return { ...keep, kind: "end", ending: failed("tool", control.code, `${call.name}: ${control.message}`) };
-    if (control.kind === "switchFrame")
-      return {
-        ...keep,
-        kind: "switchFrame",
-        task: control.task,
-        ...(control.seed === undefined ? {} : { seed: control.seed }),
-      };
-    return { ...keep, kind: "finish", value: control.value, by: control.by };
-  }
-  return decision.kind === "ask" && !isProgress ? { ...keep, kind: "retry" } : decision;
 }
 
 function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["output"]): void {
@@ -395,7 +371,7 @@ function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["out
   const results = calls.resultsOf(calls.withhold(phase.work, "The code ended before this call did."));
   become(move, { ...phase.work, calls: [] });
   decide(move, phase.reply, () =>
-    withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), true),
+    calls.withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), true),
   );
 }
 
@@ -454,7 +430,7 @@ function settleUnheard(move: Move, reason: string): void {
   try {
     move.add(...(move.driver.onResults(move.view(), phase.reply, results).add ?? []));
   } catch {
-    move.pairCalls();
+    move.pairCalls(UNSHOWN);
   }
 }
 

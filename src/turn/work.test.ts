@@ -270,6 +270,12 @@ describe("T7 a call that fails", () => {
     expect(turn.answer("r1.call.1", returned(1)).open).toEqual(["r1.call.0.a2"]);
   });
 
+  test("does not join a serial call when it wakes", () => {
+    const turn = asking(["a", "serial"]).answer("r1.gate", gated(pass(retry("idempotent")), pass({ isSerial: true })));
+    expect(turn.answer("r1.call.0", broke()).answer("r1.call.0.b1", slept).open).toEqual(["r1.call.1"]);
+    expect(turn.answer("r1.call.1", returned(1)).open).toEqual(["r1.call.0.a2"]);
+  });
+
   test("is tried exactly as often as the policy says, whatever it fails with", () => {
     const policies = fc.record({
       policy: fc.constantFrom<RetryPolicy>("never", "safe", "idempotent"),
@@ -313,6 +319,15 @@ describe("a call that waits", () => {
     expect(turn.open).toEqual(["r1.settle"]);
     turn.until("r1.after-work");
     expect(results(turn)).toBe(line);
+  });
+
+  test("for approval is made with the arguments that whoever approved it has edited", () => {
+    const turn = asking(["pay"]).answer("r1.gate", gated(waits()));
+    turn.answer("r1.call.0.w", {
+      kind: "resolved",
+      answer: { kind: "value", value: { approved: true, args: { eur: 2 } } },
+    });
+    expect(turn.effect("r1.call.0")).toMatchObject({ call: { name: "pay", input: { eur: 2 } } });
   });
 
   test("for approval keeps its policy and its replaced input", () => {

@@ -1,10 +1,11 @@
 import { describe } from "../model/errors.ts";
 import type { EffectName } from "../model/ids.ts";
+import type { Json } from "../model/json.ts";
 import { type CallPolicy, projectOutput, type ToolFailure, type ToolOutput } from "../model/tool.ts";
-import type { PlacedResult } from "./driver.ts";
+import type { Decision, PlacedResult } from "./driver.ts";
 import { type Effect, type EffectOf, name, type PlacedCall } from "./effect.ts";
 import type { Settlement, Verdict, WaitAnswer } from "./event.ts";
-import type { Move } from "./move.ts";
+import { failed, type Move } from "./move.ts";
 import type { CallState, Work } from "./state.ts";
 
 /** The calls of a reply: gated together, run as the limit allows, settled together. */
@@ -211,14 +212,17 @@ export function onWoken(work: Work, effect: Effect, answer?: WaitAnswer): Work {
     );
   }
   if (state.stage === "deferred") return returned(work, state.at, { kind: "value", value: answer.value });
-  const said = answer.value as { approved?: unknown; reason?: unknown; args?: unknown } | null;
+  const said = answer.value as { readonly approved?: Json; readonly reason?: Json; readonly args?: Json } | null;
   if (said?.approved !== true)
     return returned(
       work,
       state.at,
       state.output ?? denied(typeof said?.reason === "string" ? said.reason : "It was not approved."),
     );
-  return change(work, state.at, { stage: "queued" });
+  // Edited arguments are checked again when the call is made.
+  const { args } = said;
+  const call = args === undefined ? state.call : { ...state.call, input: args };
+  return change(work, state.at, { stage: "queued", call });
 }
 
 /** `r1.call.0.w`, `.w1` and `.b1` are of `r1.call.0`; `r1.call.0.3.w` is of a call inside it. */
@@ -278,3 +282,26 @@ export const resultsOf = (work: Work): readonly PlacedResult[] =>
     const sure = output ?? NEVER_RAN;
     return { at, call, output: sure, parts: parts ?? projectOutput(sure) };
   });
+
+/** What a tool decides about the turn outranks the protocol; the first in call order counts. */
+export function withControl(results: readonly PlacedResult[], decision: Decision, isProgress: boolean): Decision {
+  const keep = {
+    ...(decision.memo === undefined ? {} : { memo: decision.memo }),
+    ...(decision.add === undefined ? {} : { add: decision.add }),
+  };
+  for (const { output, call } of results) {
+    const control = output.kind === "value" || output.kind === "failure" ? output.control : undefined;
+    if (control === undefined) continue;
+    if (control.kind === "fail")
+      return { ...keep, kind: "end", ending: failed("tool", control.code, `${call.name}: ${control.message}`) };
+    if (control.kind === "switchFrame")
+      return {
+        ...keep,
+        kind: "switchFrame",
+        task: control.task,
+        ...(control.seed === undefined ? {} : { seed: control.seed }),
+      };
+    return { ...keep, kind: "finish", value: control.value, by: control.by };
+  }
+  return decision.kind === "ask" && !isProgress ? { ...keep, kind: "retry" } : decision;
+}

@@ -22,6 +22,40 @@ test.each([
   expect(stderr).toContain(says);
 });
 
+test("E6 a tool that fails is told as a failure, and the turn has answered", async () => {
+  const { code, stdout } = await inProcess([], "What is 1/0?\n");
+  expect({ code, stdout }).toEqual({ code: 0, stdout: "That did not work: A division by zero has no result.\n" });
+});
+
+test("E6 commands work in pipes too, and /quit ends", async () => {
+  const { code, stdout } = await inProcess([], "What is 1+1?\n/usage\n/quit\nWhat is 2+2?\n");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^1\+1 = 2\.\n1 turn with demo\/offline: \d+ tokens in, \d+ out\n$/);
+});
+
+test("E6 run reads its text from stdin when it is -", async () => {
+  const input = "What is 2+2\nand what is 3*3?\n";
+  expect(await inProcess(["run", "-"], input)).toEqual({ code: 0, stdout: "2+2 = 4. 3*3 = 9.\n", stderr: "" });
+});
+
+test("E6 --version and --help tell and end well", async () => {
+  expect(await inProcess(["--version"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+  expect(await inProcess(["--help"])).toMatchObject({ code: 0, stdout: expect.stringContaining("bowline run") });
+});
+
+test("E6 a refused input is a line on stderr, and of JSON", async () => {
+  const huge = "a".repeat(20_000_000);
+  const { code, stdout, stderr } = await inProcess(["run", "--json", "-"], huge);
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({ kind: "error", code: "limit.bytes" });
+  expect(stderr).toMatch(/^bowline: The input has .+\n$/);
+});
+
+test("E6 a stack is shown only to whoever debugs", async () => {
+  const { stderr } = await inProcess(["run", "hello"], "", { BOWLINE_MODEL: "nobody-has-this/m", BOWLINE_DEBUG: "1" });
+  expect(stderr).toMatch(/\n\s+at /);
+});
+
 test("E6 the conversation needs nothing of the process", async () => {
   const { code, stdout } = await inProcess([], "remember the milk\n/tools\n/help\nlist my notes\n");
   expect(code).toBe(0);
@@ -30,13 +64,13 @@ test("E6 the conversation needs nothing of the process", async () => {
   );
 });
 
-async function inProcess(args: readonly string[], input = "") {
+async function inProcess(args: readonly string[], input = "", env: Io["env"] = {}) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const io: Io = {
     stdin: Readable.from([input]),
     stdout,
     stderr,
-    env: {},
+    env,
     version: "0.0.0",
     interrupts: new EventEmitter(),
   };

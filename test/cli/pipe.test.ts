@@ -3,12 +3,12 @@ import { openaiCompatible } from "../wire/openai-compatible.ts";
 import { serveWire } from "../wire/server.ts";
 import { bowline, start } from "./program.ts";
 
-test("E6 a piped question is answered, by the calculator and on stdout alone", async () => {
+test.concurrent("E6 a piped question is answered, by the calculator and on stdout alone", async () => {
   const quiet = await bowline([], { input: "What is 21*2?\n" });
   expect(quiet).toEqual({ code: 0, stdout: "21*2 = 42.\n", stderr: "" });
 });
 
-test("E6 --verbose tells on stderr how the answer came about", async () => {
+test.concurrent("E6 --verbose tells on stderr how the answer came about", async () => {
   const { code, stdout, stderr } = await bowline(["chat", "--verbose"], { input: "What is 21*2?\n" });
   expect({ code, stdout }).toEqual({ code: 0, stdout: "21*2 = 42.\n" });
   expect(stderr).toMatch(
@@ -16,30 +16,22 @@ test("E6 --verbose tells on stderr how the answer came about", async () => {
   );
 });
 
-test("E6 each line is a turn, in order; empty ones are none, and the last needs no newline", async () => {
+test.concurrent("E6 each line is a turn, in order; empty ones are none, and the last needs no newline", async () => {
   const { code, stdout } = await bowline([], { input: "\nWhat is 1+1?\r\n   \nWhat is 2+2?\nWhat is 3+3?" });
   expect({ code, stdout }).toEqual({ code: 0, stdout: "1+1 = 2.\n2+2 = 4.\n3+3 = 6.\n" });
 });
 
-test("E6 notes live in the session: a later line finds what an earlier one kept", async () => {
+test.concurrent("E6 notes live in the session: a later line finds what an earlier one kept", async () => {
   const input = "remember to buy milk and eggs\nnote that the door is open\nforget note 1\nwhat do you remember?\n";
   const { stdout } = await bowline([], { input });
   expect(stdout.split("\n").slice(3, -1)).toEqual(["I remember:", "2. the door is open"]);
 });
 
-test("E6 a tool that fails is told as a failure, and the turn has answered", async () => {
-  const { code, stdout } = await bowline([], { input: "What is 1/0?\n" });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: "That did not work: A division by zero has no result.\n" });
-});
-
-test("E6 commands work in pipes too, and /quit ends", async () => {
-  const { code, stdout } = await bowline([], { input: "What is 1+1?\n/usage\n/quit\nWhat is 2+2?\n" });
-  expect(code).toBe(0);
-  expect(stdout).toMatch(/^1\+1 = 2\.\n1 turn with demo\/offline: \d+ tokens in, \d+ out\n$/);
-});
-
-test("E6 SIGINT cancels the running turn, and with it the rest of the pipe", async () => {
-  const program = start(["--verbose"], { env: { BOWLINE_DEMO_DELAY_MS: "250" }, input: "What is 21*2?\nhello\n" });
+test.concurrent("E6 SIGINT cancels the running turn, and with it the rest of the pipe", async () => {
+  const program = start(["--verbose"], {
+    env: { BOWLINE_DEMO_DELAY_MS: "100" },
+    input: "What is 21*2? Help!\nhello\n",
+  });
   await program.until(/calculator → ok/);
   program.child.kill("SIGINT");
   expect(await program.ended).toBe(1);
@@ -47,7 +39,7 @@ test("E6 SIGINT cancels the running turn, and with it the rest of the pipe", asy
   expect(program.stderr()).toMatch(/^bowline: The turn was stopped \(turn\.cancelled\): .*Ctrl-C/m);
 });
 
-test("E6 SIGINT between two lines leaves", async () => {
+test.concurrent("E6 SIGINT between two lines leaves", async () => {
   const program = start([]);
   program.send("What is 21*2?\n");
   await program.until(/42/);
@@ -55,7 +47,7 @@ test("E6 SIGINT between two lines leaves", async () => {
   expect(await program.ended).toBe(130);
 });
 
-test("E6 a reader that goes away is no crash", async () => {
+test.concurrent("E6 a reader that goes away is no crash", async () => {
   const program = start([]);
   program.send("What is 1+1?\n");
   await program.until(/1\+1 = 2/);
@@ -65,7 +57,7 @@ test("E6 a reader that goes away is no crash", async () => {
   expect(program.stderr()).toBe("");
 });
 
-test("E1 a reply that breaks off and is tried again leaves no trace on stdout", async () => {
+test.concurrent("E1 a reply that breaks off and is tried again leaves no trace on stdout", async () => {
   await using server = await serveWire([{ ...openaiCompatible.text, cutAfterBytes: 350 }, openaiCompatible.text]);
   const env = { BOWLINE_MODEL: "openai-compatible/any", BOWLINE_BASE_URL: server.url };
   const { code, stdout, stderr } = await bowline(["--verbose"], { env, input: "Hello\n" });

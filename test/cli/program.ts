@@ -1,6 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
-import { onTestFinished } from "vitest";
+import { afterAll, vi } from "vitest";
+
+vi.setConfig({ testTimeout: 30_000 }); // Several processes start at once, maybe on a busy machine.
+const running = new Set<ChildProcess>();
+afterAll(() => {
+  for (const child of running) child.kill("SIGKILL");
+});
 
 const MAIN = ["--disable-warning=ExperimentalWarning", "src/cli/main.ts"];
 
@@ -40,7 +46,7 @@ export function start(args: readonly string[], { env = {}, input, terminal = fal
     env: { ...Object.fromEntries(kept), TERM: "xterm", ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  running.add(child);
   const written = { stdout: "", stderr: "" };
   const checks = new Set<() => void>();
   for (const name of ["stdout", "stderr"] as const) {
@@ -52,7 +58,10 @@ export function start(args: readonly string[], { env = {}, input, terminal = fal
   child.stdin?.on("error", () => {}); // It may leave before it has read all.
   if (input !== undefined) child.stdin?.end(input);
   const ended = new Promise<number | string>((resolve) => {
-    child.on("close", (code, signal) => resolve(code ?? signal ?? "nothing"));
+    child.on("close", (code, signal) => {
+      running.delete(child);
+      resolve(code ?? signal ?? "nothing");
+    });
   });
   const seen = (): string => plain(written.stdout + written.stderr);
   return {

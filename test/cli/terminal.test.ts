@@ -5,11 +5,11 @@ const CTRL_C = "\x03";
 const CTRL_D = "\x04";
 const DIM = "\x1b[2m";
 
-if (hasTerminal) describe("in a terminal", { timeout: 15_000 }, inTerminal);
+if (hasTerminal) describe("in a terminal", inTerminal);
 else test("a note: the tests in a terminal need script(1) of util-linux, which is not here", () => {});
 
 function inTerminal(): void {
-  test("E6 it greets, shows the answer with its tool call and what it cost, and Ctrl-D leaves", async () => {
+  test.concurrent("E6 it greets, shows the answer with its tool call and what it cost, and Ctrl-D leaves", async () => {
     const program = start([], { terminal: true });
     await program.until(/offline demo model.*kept in memory.*\/help lists.*› $/s);
     program.send("What is 21*2?\r");
@@ -25,10 +25,10 @@ function inTerminal(): void {
     expect(program.stdout()).toContain(DIM);
   });
 
-  test("E6 Ctrl-C cancels the answer; then it clears what is typed, or leaves", async () => {
-    const program = start([], { terminal: true, env: { BOWLINE_DEMO_DELAY_MS: "250" } });
+  test.concurrent("E6 Ctrl-C cancels the answer; then it clears what is typed, or leaves", async () => {
+    const program = start([], { terminal: true, env: { BOWLINE_DEMO_DELAY_MS: "100" } });
     await program.until(/› $/);
-    program.send("What is 21*2?\r");
+    program.send("What is 21*2? Help!\r");
     await program.until(/→ ok/);
     program.send(CTRL_C);
     await program.until(/Cancelling\..*stopped \(turn\.cancelled\).*\nstopped · .*\n\n› $/s);
@@ -42,7 +42,7 @@ function inTerminal(): void {
     expect(await program.ended).toBe(0);
   });
 
-  test("E6 lines typed while a turn runs are the next turns", async () => {
+  test.concurrent("E6 lines typed while a turn runs are the next turns", async () => {
     const program = start([], { terminal: true, env: { BOWLINE_DEMO_DELAY_MS: "50", NO_COLOR: "1" } });
     await program.until(/› $/);
     program.send("What is 1+1?\rWhat is 2+2?\r");

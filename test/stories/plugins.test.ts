@@ -440,6 +440,50 @@ test("K6 a protocol that breaks fails the turn, by the runtime, and names itself
   expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "finished", value: "FINE" });
 });
 
+/** A protocol of which one function answers this. */
+const nonsense = (part: "request" | "onReply" | "onResults", answer: unknown): Plugin =>
+  loose("test/nonsense", {
+    protocolSession: {},
+    protocolDriver: {
+      preamble: (tools: unknown) => ({ tools, prompt: [] }),
+      driver: {
+        id: "test/nonsense",
+        version: 1,
+        request: ({ system, messages, tools }: Record<string, unknown>) => ({ system, messages, tools }),
+        onReply: () => ({ kind: "calls", calls: [{ at: "0", call: { id: "call_ping", name: "ping", input: {} } }] }),
+        onResults: () => ({ kind: "answer" }),
+        onExec: () => ({ kind: "answer" }),
+        [part]: () => answer,
+      },
+    },
+  });
+
+test.each<readonly [string, "request" | "onReply" | "onResults", unknown]>([
+  ["nothing to a reply", "onReply", undefined],
+  ["a decision of no kind to a reply", "onReply", { kind: "dance" }],
+  ["calls that are none", "onReply", { kind: "calls", calls: [null] }],
+  ["no calls at all", "onReply", { kind: "calls" }],
+  ["messages that are none", "onReply", { kind: "ask", add: [null] }],
+  ["nothing to results", "onResults", undefined],
+  ["results that are paired with nothing", "onResults", { kind: "ask", add: [{ role: "tool", parts: [] }] }],
+  ["no request", "request", undefined],
+])(
+  "K6 a protocol that decides nonsense fails the turn, by the runtime, and the session goes on: %s",
+  async (_, part, answer) => {
+    const model = scripted(...Array.from({ length: 4 }, () => calls("ping")));
+    await using world = await open(model, {
+      plugins: [nonsense(part, answer)],
+      tools: [ping],
+      limits: { roundsMax: 2 },
+    });
+    for (const turns of [1, 2]) {
+      const { outcome } = await world.session.turn("Go.").result();
+      expect(outcome).toMatchObject({ kind: "failed", code: "protocol.failed" });
+      expect((await world.session.read()).turns).toBe(turns);
+    }
+  },
+);
+
 test("K6 a second owner of a slot is refused, and both are named", async () => {
   const other = loose("b/other", { protocolSession: {} });
   await expect(opening(shouting, other)).rejects.toMatchObject({

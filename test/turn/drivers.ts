@@ -24,7 +24,10 @@ export const toolLoop: ProtocolDriver = {
   },
   onResults(_view, reply, results) {
     if (results.some(({ parts }) => textOf(parts) === BOOM)) throw new Error("I cannot read this.");
-    return { kind: "ask", add: [{ role: "tool", parts: callsOf(reply.parts).map((call, index) => shown(call, index, results)) }] };
+    return {
+      kind: "ask",
+      add: [{ role: "tool", parts: callsOf(reply.parts).map((call, index) => shown(call, index, results)) }],
+    };
   },
   onExec: () => {
     throw new Error("There are no cells here.");
@@ -40,7 +43,8 @@ export const cellLoop: ProtocolDriver = {
     const words = textOf(reply.parts);
     if (words === BOOM) throw new Error("I cannot read this.");
     if (reply.finish === "length") return { kind: "end", ending: TRUNCATED };
-    if (words.startsWith("run ")) return { kind: "cell", cell: { language: "ts", code: words.slice(4), acceptFinish: true } };
+    if (words.startsWith("run "))
+      return { kind: "cell", cell: { language: "ts", code: words.slice(4), acceptFinish: true } };
     if (words === "") return { kind: "retry", add: [repair("You said nothing.")] };
     return spoken(words);
   },
@@ -78,7 +82,10 @@ function place(part: ToolCallPart, index: number): readonly PlacedCall[] {
   const call = asked(part);
   const inside = part.name === "batch" ? (part.input as { readonly tools: readonly string[] }).tools : undefined;
   if (inside === undefined) return [{ at: `${index}`, call }];
-  return inside.map((name, inner) => ({ at: `${index}.${inner}`, call: { id: call.id, name, input: {} satisfies JsonObject } }));
+  return inside.map((name, inner) => ({
+    at: `${index}.${inner}`,
+    call: { id: call.id, name, input: {} satisfies JsonObject },
+  }));
 }
 
 function shown(call: ToolCallPart, index: number, results: readonly PlacedResult[]): Part {

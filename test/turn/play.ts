@@ -110,12 +110,14 @@ export function play(driver: ProtocolDriver, opened: Opened, game: Game): Played
     happen({ kind: "cancelled", at, requestId: "req_1", reason: "enough" });
   };
   while (!isEnded(state)) {
-    if (moments.length > STEPS_MAX) throw new Error(`The turn does not end: ${state.open.map(({ name }) => name).join(", ")}`);
+    if (moments.length > STEPS_MAX)
+      throw new Error(`The turn does not end: ${state.open.map(({ name }) => name).join(", ")}`);
     const luck = order.roll(100);
     at += 1 + luck;
     if (game.isStormy && luck >= 97 && !isCancelled) cancel();
     else if (game.isStormy && luck >= 94) happen({ kind: "resumed", at, step: 1, generation: 2 });
-    else if (game.isStormy && luck >= 92) happen({ kind: "applied", at, inputId: asInputId("inp_op"), changes: { op: at } });
+    else if (game.isStormy && luck >= 92)
+      happen({ kind: "applied", at, inputId: asInputId("inp_op"), changes: { op: at } });
     else {
       // Code mostly waits for the calls it has made.
       const quick = luck % 4 === 3 ? state.open : state.open.filter(({ kind }) => kind !== "exec");
@@ -173,7 +175,9 @@ function wellAnswered(effect: Effect, dice: Dice, driver: ProtocolDriver, at: nu
         kind: "prepared",
         ...(dice.chance(10) ? { messages: [note("Remember the milk.")] } : {}),
         ...(dice.chance(3) ? { abort: ABORT } : {}),
-        ...(dice.chance(4) ? { frame: { task: "Start afresh", ...(dice.chance(50) ? { seed: { about: "tigers" } } : {}) } } : {}),
+        ...(dice.chance(4)
+          ? { frame: { task: "Start afresh", ...(dice.chance(50) ? { seed: { about: "tigers" } } : {}) } }
+          : {}),
         ...(dice.chance(40) ? { responds: true } : {}),
         ...(dice.chance(60) ? { compacts: true } : {}),
       };
@@ -190,7 +194,9 @@ function wellAnswered(effect: Effect, dice: Dice, driver: ProtocolDriver, at: nu
     case "settle":
       return {
         kind: "settled",
-        results: effect.results.map(() => (dice.chance(15) ? { output: outputFrom(dice), parts: [text("hooked")] } : null)),
+        results: effect.results.map(() =>
+          dice.chance(15) ? { output: outputFrom(dice), parts: [text("hooked")] } : null,
+        ),
         ...(dice.chance(10) ? { messages: [note("A hook says so.")] } : {}),
         ...(dice.chance(4) ? { abort: ABORT } : {}),
       };
@@ -206,7 +212,13 @@ function wellAnswered(effect: Effect, dice: Dice, driver: ProtocolDriver, at: nu
     case "boundary":
       return {
         kind: "bounded",
-        ...(dice.chance(12) ? { inputs: [{ inputId: asInputId(`${effect.name}.in`), message: { role: "user", parts: [text("And lions?")] } }] } : {}),
+        ...(dice.chance(12)
+          ? {
+              inputs: [
+                { inputId: asInputId(`${effect.name}.in`), message: { role: "user", parts: [text("And lions?")] } },
+              ],
+            }
+          : {}),
         ...(dice.chance(8) ? { messages: [note("Check the date.")] } : {}),
         ...(dice.chance(3) ? { abort: ABORT } : {}),
       };
@@ -221,7 +233,11 @@ function wellAnswered(effect: Effect, dice: Dice, driver: ProtocolDriver, at: nu
   }
 }
 
-const note = (words: string): Draft => ({ role: "user", parts: [text(words)], origin: { kind: "plugin", plugin: "acme/notes" } });
+const note = (words: string): Draft => ({
+  role: "user",
+  parts: [text(words)],
+  origin: { kind: "plugin", plugin: "acme/notes" },
+});
 
 const ABORT: Abort = { plugin: "acme/guard", code: "guard.no", message: "Not today." };
 
@@ -236,14 +252,27 @@ const PROVIDER_FAILURES: readonly [ProviderFailureClass, ...ProviderFailureClass
 ];
 
 function failing(effect: Effect, dice: Dice): Said {
-  const kind = effect.kind !== "ask" ? dice.pick(["plugin", "runtime"] as const) : dice.chance(50) ? "context-overflow" : dice.pick(PROVIDER_FAILURES);
+  const kind =
+    effect.kind !== "ask"
+      ? dice.pick(["plugin", "runtime"] as const)
+      : dice.chance(50)
+        ? "context-overflow"
+        : dice.pick(PROVIDER_FAILURES);
   const error: Failure = { class: kind, code: `${kind}.failed`, message: `It failed (${kind}).` };
-  const partial = effect.kind === "ask" && dice.chance(60) ? { partial: [text("Nine k"), ...(dice.chance(30) ? [callPart("search", 0)] : [])] } : {};
+  const partial =
+    effect.kind === "ask" && dice.chance(60)
+      ? { partial: [text("Nine k"), ...(dice.chance(30) ? [callPart("search", 0)] : [])] }
+      : {};
   return { kind: "failed", error, ...partial };
 }
 
 function replyFrom(dice: Dice, driver: ProtocolDriver): Reply {
-  const reply = (finish: Reply["finish"], ...parts: readonly Part[]): Reply => ({ parts, finish, usage: { ...NO_USAGE, output: parts.length }, route: "test/model" });
+  const reply = (finish: Reply["finish"], ...parts: readonly Part[]): Reply => ({
+    parts,
+    finish,
+    usage: { ...NO_USAGE, output: parts.length },
+    route: "test/model",
+  });
   const kind = dice.roll(30);
   if (kind === 1) return reply("stop");
   if (kind === 2) return reply("length", text("Nine ki"), ...(driver === cellLoop ? [] : [callPart("search", 0)]));
@@ -253,7 +282,9 @@ function replyFrom(dice: Dice, driver: ProtocolDriver): Reply {
   if (kind === 6) return reply("stop", { kind: "reasoning", text: "Hm." }, text("Nine."));
   if (kind < 10) return reply("stop", text("Nine kinds."));
   if (driver === cellLoop) return reply("stop", text("run count()"));
-  const calls = Array.from({ length: 1 + dice.roll(4) }, (_, index) => callPart(dice.pick([...TOOLS, "batch"]), dice.chance(20) ? 0 : index));
+  const calls = Array.from({ length: 1 + dice.roll(4) }, (_, index) =>
+    callPart(dice.pick([...TOOLS, "batch"]), dice.chance(20) ? 0 : index),
+  );
   return reply("calls", ...(dice.chance(50) ? [text("Let me look.")] : []), ...calls);
 }
 
@@ -285,19 +316,37 @@ function policyFrom(dice: Dice): CallPolicy {
     ...(dice.chance(25) ? { isSerial: true } : {}),
     ...(dice.chance(25) ? { writes: true } : {}),
     ...(dice.chance(40) ? { onInterrupt: dice.pick(["fail", "ask"]) } : {}),
-    ...(dice.chance(60) ? { retry: { policy: dice.pick(["idempotent", "safe", "never"]), attempts: 1 + dice.roll(3), baseMs: 10, maxMs: 25 } } : {}),
+    ...(dice.chance(60)
+      ? {
+          retry: {
+            policy: dice.pick(["idempotent", "safe", "never"]),
+            attempts: 1 + dice.roll(3),
+            baseMs: 10,
+            maxMs: 25,
+          },
+        }
+      : {}),
   };
 }
 
 function callAnswer(effect: EffectOf<"call">, dice: Dice, at: number): Said {
   const kind = dice.roll(12);
   if (kind === 10) return { kind: "deferred", key: asWaitKey(`later-${effect.name}`), until: at + 1_000 };
-  if (kind === 11 && effect.onInterrupt === "ask") return { kind: "interrupted", key: asWaitKey(`again-${effect.name}`), until: at + 1_000 };
+  if (kind === 11 && effect.onInterrupt === "ask")
+    return { kind: "interrupted", key: asWaitKey(`again-${effect.name}`), until: at + 1_000 };
   if (kind === 11 && effect.onInterrupt === "fail") return { kind: "interrupted" };
   return { kind: "returned", output: outputFrom(dice) };
 }
 
-const FAILURES: readonly [FailureClass, ...FailureClass[]] = ["failed", "timeout", "arguments", "unavailable", "denied", "limit", "internal"];
+const FAILURES: readonly [FailureClass, ...FailureClass[]] = [
+  "failed",
+  "timeout",
+  "arguments",
+  "unavailable",
+  "denied",
+  "limit",
+  "internal",
+];
 
 function outputFrom(dice: Dice): ToolOutput {
   const kind = dice.roll(10);

@@ -46,7 +46,10 @@ export class Telling {
   }
 
   called(effect: string, from: number, ...tools: readonly string[]): this {
-    const calls = tools.map((tool, index) => ({ at: `${from + index}`, call: { id: asCallId(`cell_${from + index}`), name: tool, input: {} } }));
+    const calls = tools.map((tool, index) => ({
+      at: `${from + index}`,
+      call: { id: asCallId(`cell_${from + index}`), name: tool, input: {} },
+    }));
     return this.happen({ kind: "called", at: this.at + 1, effect: name(effect), calls });
   }
 
@@ -137,12 +140,22 @@ export const replyOf = (...parts: readonly (string | Part)[]): Reply => ({
   route: "test/model",
 });
 export const replied = (...parts: readonly (string | Part)[]): Said => ({ kind: "replied", reply: replyOf(...parts) });
-export const call = (tool: string, input: Json = {}): ToolCallPart => ({ kind: "toolCall", callId: asCallId(`call_${tool}`), name: tool, input });
+export const call = (tool: string, input: Json = {}): ToolCallPart => ({
+  kind: "toolCall",
+  callId: asCallId(`call_${tool}`),
+  name: tool,
+  input,
+});
 
 export const gated = (...verdicts: readonly Verdict[]): Said => ({ kind: "gated", verdicts });
 export const pass = (policy?: CallPolicy): Verdict => ({ kind: "pass", ...(policy === undefined ? {} : { policy }) });
 export const settledAs = (output: ToolOutput): Verdict => ({ kind: "settled", output });
-export const waits = (policy?: CallPolicy): Verdict => ({ kind: "wait", key: asWaitKey("key"), until: 9_999, ...(policy === undefined ? {} : { policy }) });
+export const waits = (policy?: CallPolicy): Verdict => ({
+  kind: "wait",
+  key: asWaitKey("key"),
+  until: 9_999,
+  ...(policy === undefined ? {} : { policy }),
+});
 
 export const returned = (value: Json): Said => ({ kind: "returned", output: { kind: "value", value } });
 export const broke = (failure: Partial<ToolFailure> = {}): Said => ({
@@ -151,12 +164,19 @@ export const broke = (failure: Partial<ToolFailure> = {}): Said => ({
 });
 export const deferred: Said = { kind: "deferred", key: asWaitKey("key"), until: 9_999 };
 export const approved: Said = { kind: "resolved", answer: { kind: "value", value: { approved: true } } };
-export const settled = (count: number): Said => ({ kind: "settled", results: Array.from({ length: count }, () => null) });
+export const settled = (count: number): Said => ({
+  kind: "settled",
+  results: Array.from({ length: count }, () => null),
+});
 export const slept: Said = { kind: "slept" };
 export const executed = (words: string, finish?: Json): Said => ({
   kind: "executed",
   output: { state: "done", parts: [text(words)], ...(finish === undefined ? {} : { finish }) },
 });
-export const failed = (kind: Failure["class"], message = "It failed."): Said => ({ kind: "failed", error: { class: kind, code: `${kind}.failed`, message } });
+export const failed = (kind: Failure["class"], message = "It failed."): Said => ({
+  kind: "failed",
+  error: { class: kind, code: `${kind}.failed`, message },
+});
 
-export const names = (effects: readonly { readonly name: EffectName }[]): readonly string[] => effects.map((effect) => effect.name);
+export const names = (effects: readonly { readonly name: EffectName }[]): readonly string[] =>
+  effects.map((effect) => effect.name);

@@ -1,8 +1,8 @@
-import { hasOpenCalls } from "../../graph/pairing.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asTurnId, type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
 import type { Message } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
+import { hasOpenCalls } from "../../model/pairing.ts";
 import type { PluginSnapshots, Segment } from "../store.ts";
 import type { Place, SegmentRow, SessionRow, TurnRow } from "./rows.ts";
 import type { Turns } from "./turns.ts";

@@ -1,0 +1,61 @@
+import { isObject } from "../model/json.ts";
+import type { Draft } from "../model/message.ts";
+import { pairingProblem } from "../model/pairing.ts";
+import type { Decision } from "./driver.ts";
+
+const KINDS: ReadonlySet<string> = new Set<Decision["kind"]>([
+  "calls",
+  "cell",
+  "answer",
+  "finish",
+  "ask",
+  "retry",
+  "switchFrame",
+  "end",
+]);
+const ROLES: ReadonlySet<unknown> = new Set<Draft["role"]>(["system", "user", "assistant", "tool"]);
+
+/**
+ * What is wrong with a protocol's decision, after this last message; undefined when the turn can follow it. A protocol
+ * is a plugin like any other: what it says is checked before it can leave a session that no model would accept.
+ */
+export function decisionProblem(decision: Decision, last: Draft | undefined): string | undefined {
+  if (!isObject(decision) || !KINDS.has(decision.kind)) return "it decided nothing that is known";
+  let before = last;
+  for (const draft of decision.add ?? []) {
+    if (!isObject(draft) || !ROLES.has(draft.role) || !Array.isArray(draft.parts) || !draft.parts.every(isObject))
+      return "it added what is no message";
+    const problem = draft.role === "tool" ? pairingProblem(before, draft) : undefined;
+    if (problem !== undefined) return problem;
+    before = draft;
+  }
+  switch (decision.kind) {
+    case "calls":
+      return callsProblem(decision.calls);
+    case "cell":
+      return isObject(decision.cell) && typeof decision.cell.code === "string" ? undefined : "its cell has no code";
+    case "end":
+      return isObject(decision.ending) && typeof decision.ending.code === "string"
+        ? undefined
+        : "its ending has no code";
+    default:
+      return undefined;
+  }
+}
+
+function callsProblem(calls: Extract<Decision, { kind: "calls" }>["calls"]): string | undefined {
+  if (!Array.isArray(calls) || calls.length === 0) return "it wants calls and names none";
+  const places = new Set<unknown>();
+  for (const placed of calls) {
+    if (
+      !isObject(placed) ||
+      typeof placed.at !== "string" ||
+      !isObject(placed.call) ||
+      typeof placed.call.name !== "string"
+    )
+      return "it wants what is no call";
+    if (places.has(placed.at)) return `two of its calls are at ${placed.at}`;
+    places.add(placed.at);
+  }
+  return undefined;
+}
