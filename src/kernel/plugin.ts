@@ -21,7 +21,10 @@ export interface SetupContext<Options, Shared, S> {
 export type PluginParts<S = undefined> = Hooks<S> & { readonly tools?: readonly (Tool<S> | Tool)[] };
 
 /** A key that is no hook does not compile, and the compiler says which. */
-type NoOthers<Parts> = { readonly [K in Exclude<keyof Parts, keyof PluginParts>]: `\`${K & string}\` is not a hook` };
+type Others<Parts> = Exclude<keyof Parts, keyof PluginParts>;
+type NoOthers<Parts> = [Others<Parts>] extends [never]
+  ? unknown
+  : { readonly [K in Others<Parts>]: `\`${K & string}\` is not a hook` };
 
 export interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | undefined, Shared> {
   readonly id: string;

@@ -206,6 +206,8 @@ const ERRORS = {
     said(`${d.what} has ${d.bytes} bytes; ${d.max} are allowed.`, "Send less, or raise the limit."),
   "reply.truncated": (_: object) =>
     said("The reply reached the model's output limit.", "Ask for a shorter answer, or raise maxOutputTokens."),
+  "reply.aborted": (_: object) =>
+    said("A plugin ended the reply before anything was said.", "See the plugins that have a stream hook."),
   "reply.refused": (_: object) => said("The model refused to answer.", "Ask in another way."),
   "output.invalid": (d: { problem: string }) =>
     said(

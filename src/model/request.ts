@@ -1,4 +1,3 @@
-import type { CallId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Message, Part } from "./message.ts";
 import type { Usage } from "./usage.ts";
@@ -40,7 +39,7 @@ export type ModelPart =
   | { readonly kind: "made"; readonly of: "text" | "reasoning"; readonly id?: string; readonly data: Json }
   | {
       readonly kind: "call";
-      readonly callId: CallId;
+      readonly callId: string;
       readonly name: string;
       readonly input: string | Json;
       readonly data?: Json;

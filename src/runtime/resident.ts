@@ -267,8 +267,19 @@ export class Resident implements TurnSession {
       const waits = this.#committed(live, kept);
       if (waits !== undefined) await waits;
     } catch (error) {
-      this.#running = undefined;
+      await this.#leave();
       this.#fail(turnId, error);
+    }
+  }
+
+  /** Nothing is held back for a turn that ended here without a commit: another worker may resume it at once. */
+  async #leave(): Promise<void> {
+    const run = this.#running?.run;
+    this.#running = undefined;
+    try {
+      await run?.leave();
+    } catch (error) {
+      this.core.trace("turn.leave", { problem: describeThrown(error) }, { sessionId: this.id });
     }
   }
 

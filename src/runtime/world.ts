@@ -31,15 +31,22 @@ export function realWorld(): World {
   };
 }
 
-function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+/** Longer than a timer can, by sleeping again. */
+const TIMER_MAX_MS = 2_147_483_647;
+
+async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  for (let left = ms; left > 0 && signal?.aborted !== true; left -= TIMER_MAX_MS)
+    await nap(Math.min(left, TIMER_MAX_MS), signal);
+}
+
+function nap(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal?.aborted === true) return resolve();
     const done = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", done);
       resolve();
     };
-    const timer = setTimeout(done, Math.min(ms, 2_147_483_647));
+    const timer = setTimeout(done, ms);
     signal?.addEventListener("abort", done, { once: true });
   });
 }

@@ -206,7 +206,7 @@ class Stage {
 const TICK_MS = 50;
 const SECOND_MS = 1_000;
 /** A law that waits in vain for an event fails after this. */
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 3_000;
 
 /** Enough time for whatever is under way without a clock, on a busy machine too. */
 async function settle(): Promise<void> {

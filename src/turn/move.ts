@@ -87,11 +87,12 @@ export class Move {
   }
 
   /** I4: no ending leaves a call without its result. */
-  pairCalls(output: ToolOutput = NOT_MADE): void {
+  pairCalls(): void {
     const last = this.state.log.items[this.state.log.length - 1];
     if (last?.kind !== "message" || last.message.role !== "assistant") return;
     const calls = callsOf(last.message.parts);
     if (calls.length === 0) return;
+    const output = this.state.phase.kind === "working" ? NOT_SHOWN : NOT_MADE;
     this.add({ role: "tool", parts: calls.map((call) => resultFor(call, output)) });
   }
 
@@ -110,11 +111,8 @@ export class Move {
 }
 
 const NOT_MADE: ToolOutput = { kind: "cancelled", reason: "The turn ended before this call was made." };
-/** The call was made, and nobody can say any more what became of it. */
-export const UNSHOWN: ToolOutput = {
-  kind: "unknown",
-  reason: "The protocol failed before it showed this result.",
-};
+/** The call may have been made, but its protocol threw, or forgot it. */
+const NOT_SHOWN: ToolOutput = { kind: "unknown", reason: "The protocol showed no result of this call." };
 
 export const resultFor = (call: ToolCallPart, output: ToolOutput) =>
   ({

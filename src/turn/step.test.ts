@@ -158,7 +158,7 @@ describe("S1 a turn ends", () => {
   test("failed by the runtime, when its protocol throws at the results", () => {
     const turn = searching(tell(toolLoop)).answer("r1.call.0", returned(BOOM));
     expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", code: "protocol.failed" });
-    expect(turn.log.at(-1)).toBe("tool: [search unknown: Unknown: The protocol failed before it showed this result.]");
+    expect(turn.log.at(-1)).toBe("tool: [search unknown: Unknown: The protocol showed no result of this call.]");
   });
 
   test("failed by the runtime, when it was resumed more often than it may be", () => {
@@ -458,6 +458,9 @@ describe("a protocol", () => {
     onReply: ({ round }) => decisions[round - 1] as Decision,
   });
 
+  const again = { kind: "calls", calls: [{ at: "0", call: { id: "c" as never, name: "search", input: {} } }] } as const;
+  const cell = { kind: "cell", cell: { language: "ts", code: "1", acceptFinish: false } } as const;
+
   test("keeps notes from one decision to the next", () => {
     const turn = tell(toolLoop)
       .until("r1.ask")
@@ -481,12 +484,20 @@ describe("a protocol", () => {
     ]);
   });
 
-  test("that asks for no calls at all makes no progress", () => {
-    const turn = tell(deciding({ kind: "calls", calls: [] }, { kind: "answer" }))
+  test.each([
+    ["no calls", { kind: "calls", calls: [] }],
+    ["two calls at one place", { kind: "calls", calls: [again.calls[0], again.calls[0]] }],
+  ] as [string, Decision][])("that asks for %s fails", (_what, decision) => {
+    const turn = tell(deciding(decision))
       .until("r1.ask")
-      .answer("r1.ask", replied("Hm."));
-    expect(turn.state.idle).toBe(1);
-    expect(turn.open).toEqual(["r1.after-work"]);
+      .answer("r1.ask", replied("Hm.", call("search")));
+    expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", code: "protocol.failed", text: "Hm." });
+    expect(turn.log.at(-1)).toMatch("tool: [search cancelled");
+  });
+
+  test("that shows no results has them shown as unknown, because the calls were made", () => {
+    const turn = searching(tell({ ...toolLoop, onResults: () => ({ kind: "ask" }) })).until("r1.after-work");
+    expect(turn.log.at(-1)).toBe("tool: [search unknown: Unknown: The protocol showed no result of this call.]");
   });
 
   test("that calls nothing an answer fails", () => {
@@ -513,8 +524,6 @@ describe("a protocol", () => {
       expect(turn.log.at(-1)).toBe("tool: [search ok: nine]");
     },
   );
-  const again = { kind: "calls", calls: [{ at: "0", call: { id: "c" as never, name: "search", input: {} } }] } as const;
-  const cell = { kind: "cell", cell: { language: "ts", code: "1", acceptFinish: false } } as const;
 });
 
 describe("an event that does not fit", () => {

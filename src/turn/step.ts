@@ -10,7 +10,7 @@ import type { Decision, ProtocolDriver } from "./driver.ts";
 import { type Effect, GRACE, name } from "./effect.ts";
 import type { Abort, Answer, Failure, Opened, TurnEvent } from "./event.ts";
 import { emptyLog } from "./log.ts";
-import { cancelled, failed, Move, protocolFailed, stopped, UNSHOWN } from "./move.ts";
+import { cancelled, failed, Move, protocolFailed, stopped } from "./move.ts";
 import { STEP_VERSION, type Step, type TurnState, type Work } from "./state.ts";
 import * as calls from "./work.ts";
 
@@ -430,7 +430,7 @@ function settleUnheard(move: Move, reason: string): void {
   try {
     move.add(...(move.driver.onResults(move.view(), phase.reply, results).add ?? []));
   } catch {
-    move.pairCalls(UNSHOWN);
+    move.pairCalls();
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type RuntimeOptions,
   type Session,
   type SessionEvent,
+  type SessionView,
   type ToolCall,
   type Turn,
 } from "bowline";
@@ -18,14 +19,18 @@ import { memory } from "bowline/stores/memory";
 export interface Opened extends AsyncDisposable {
   readonly runtime: Runtime;
   readonly session: Session;
+  /** The session as another process would find it. */
+  reread(): Promise<SessionView>;
 }
 
 type Model = Exclude<RuntimeOptions["model"], string>;
 
 export async function open(model: Model, options: Partial<Omit<RuntimeOptions, "model">> = {}): Promise<Opened> {
-  const runtime = await createRuntime({ store: memory(), ...options, model });
+  const { store = memory(), ...rest } = options;
+  const runtime = await createRuntime({ ...rest, store, model });
   const session = await runtime.session();
-  return { runtime, session, [Symbol.asyncDispose]: () => runtime.close() };
+  const reread = async () => (await (await createRuntime({ store, model: echo() })).session(session.id)).read();
+  return { runtime, session, reread, [Symbol.asyncDispose]: () => runtime.close() };
 }
 
 export const wordsOf = (message: Message | undefined): string => textIn(message?.parts ?? []);

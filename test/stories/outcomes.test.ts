@@ -43,6 +43,7 @@ async function tell(
   const { outcome } = await session.turn("Go.").result();
   const asked = model.requests.length;
   await check({ session, outcome, model });
+  expect(await world.reread(), "what is kept is what is shown").toEqual(await session.read());
   expect(asked, "every reply of the script was asked for").toBe(script.length);
   await expectItGoesOn(session, model);
 }

@@ -397,6 +397,19 @@ test("K5 a probe sees the beginning and the end of every hook call, also of thos
   ]);
 });
 
+test("K5 a probe or a trace that throws changes nothing", async () => {
+  const plugins = [loose("a/fine", { beforeTurn: () => emitTrace("x"), beforeToolCall: async () => {} })];
+  const probe = () => {
+    throw new Error("The probe is broken.");
+  };
+  const trace = () => {
+    throw new Error("The sink is full.");
+  };
+  await using world = await open(scripted(calls("ping"), says("Done.")), { plugins, tools: [ping], probe, trace });
+  expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
+  expect(outline((await world.session.read()).messages)).toContain("ping ok: Pong.");
+});
+
 // ── Slots and protocols ─────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A protocol in a few lines: whatever the model says is the value of the turn, in capitals. */
@@ -480,6 +493,7 @@ test.each<readonly [string, "request" | "onReply" | "onResults", unknown]>([
       const { outcome } = await world.session.turn("Go.").result();
       expect(outcome).toMatchObject({ kind: "failed", code: "protocol.failed" });
       expect((await world.session.read()).turns).toBe(turns);
+      expect(await world.reread()).toEqual(await world.session.read());
     }
   },
 );
@@ -497,9 +511,18 @@ test("K6 a second owner of a slot is refused, and both are named", async () => {
   });
 });
 
-test.each([
+const driver = {
+  id: "a/half",
+  version: 1,
+  request: ({ system, messages, tools }: Record<string, unknown>) => ({ system, messages, tools }),
+  onReply: () => ({ kind: "answer" }),
+  onResults: () => ({ kind: "ask" }),
+  onExec: () => ({ kind: "ask" }),
+};
+
+test.each<readonly [string, object, string]>([
   ["protocolSession", {}, "protocolDriver"],
-  ["protocolDriver", { driver: {}, preamble: () => ({ tools: [], prompt: [] }) }, "protocolSession"],
+  ["protocolDriver", { driver, preamble: (tools: unknown) => ({ tools, prompt: [] }) }, "protocolSession"],
 ])("K6 a protocol that fills only %s is refused, and the missing slot is named", async (slot, value, missing) => {
   await expect(opening(loose("a/half", { [slot]: value }))).rejects.toMatchObject({
     code: "hook.missing",
@@ -888,6 +911,28 @@ test("K2 a plugin that cannot open fails the runtime by its name, and those alre
     details: { plugin: "sick", problem: "No network." },
   });
   expect(notes).toEqual(["open a", "open b", "close b", "close a"]);
+});
+
+test("K2 a runtime closes its plugins also when a session could not be opened", async () => {
+  const notes: string[] = [];
+  const begun = Promise.withResolvers<void>();
+  const failing = Promise.withResolvers<void>();
+  const initialize = () => {
+    begun.resolve();
+    return failing.promise;
+  };
+  const protocol = loose("a/protocol", {
+    protocolSession: { initialize },
+    protocolDriver: { driver, preamble: (tools: unknown) => ({ tools, prompt: [] }) },
+  });
+  const runtime = await createRuntime({ store: memory(), model: echo(), plugins: [noted("a", notes), protocol] });
+  const opening = runtime.session().catch((error: unknown) => error);
+  await begun.promise;
+  const closed = runtime.close();
+  failing.reject(new Error("No room."));
+  await closed;
+  expect(await opening).toBeInstanceOf(Error);
+  expect(notes).toEqual(["open a", "close a"]);
 });
 
 test.each<readonly [string, object]>([

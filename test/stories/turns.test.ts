@@ -1,7 +1,15 @@
 import { getEventListeners } from "node:events";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { createRuntime, defineTool, hasCode, type Session, type SessionEvent, type TraceRecord } from "bowline";
+import {
+  createRuntime,
+  definePlugin,
+  defineTool,
+  hasCode,
+  type Session,
+  type SessionEvent,
+  type TraceRecord,
+} from "bowline";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import fc from "fast-check";
@@ -487,6 +495,74 @@ test("S3 a cancel ends the wait between two attempts at a call", async () => {
   expect(outline((await world.session.read()).messages).at(-1)).toMatch(/^flaky /);
 });
 
+const HOOKS = [
+  "context",
+  "beforeTurn",
+  "prompt",
+  "request",
+  "stream",
+  "response",
+  "beforeToolCall",
+  "afterToolCall",
+  "checkpoint",
+  "afterTurn",
+] as const;
+
+test.each(HOOKS)("S3 a cancel reaches a handler of %s that waits for its signal", async (hook) => {
+  const began = Promise.withResolvers<void>();
+  let isFirst = true;
+  const wait = async ({ signal }: { readonly signal: AbortSignal }) => {
+    if (!isFirst) return;
+    isFirst = false;
+    began.resolve();
+    await aborted(signal);
+  };
+  const plugin = definePlugin({ id: "a/waits", setup: () => ({ [hook]: wait }) as object });
+  const model = scripted(
+    both(says("Hm."), calls("search")),
+    says("Done."),
+    says("Next."),
+    says("Next."),
+    says("Next."),
+  );
+  await using world = await open(model, { plugins: [plugin], tools: [search] });
+  const turn = world.session.turn("Go.");
+  await began.promise;
+  await turn.cancel();
+  expect((await turn.result()).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
+  expect((await world.session.turn("More.").result()).outcome.kind).toBe("answered");
+});
+
+test("S3 a session that is closed while its turn runs is let go when the turn ends", async () => {
+  const told = Promise.withResolvers<void>();
+  const persisted = Promise.withResolvers<void>();
+  const opened: boolean[] = [];
+  const plugin = definePlugin({
+    id: "a/observer",
+    setup: () => ({
+      lifecycle: ({ event }) => {
+        if (event.kind === "sessionRestored") opened.push(event.isNew);
+        if (event.kind === "turnPersisted") persisted.resolve();
+      },
+    }),
+  });
+  const model = plays(async function* () {
+    await told.promise;
+    yield* says("Done.");
+  });
+  await using world = await open(model, { plugins: [plugin] });
+  const turn = world.session.turn("Go.");
+  await turn.id;
+  await world.session.close();
+  told.resolve();
+  expect((await turn.result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
+  await persisted.promise;
+  await new Promise((resolve) => setImmediate(resolve));
+  const again = await world.runtime.session(world.session.id);
+  expect((await again.read()).messages.map(wordsOf)).toEqual(["Go.", "Done."]);
+  expect(opened).toEqual([true, false]);
+});
+
 test("S3 a turn is cancelled by another runtime on the same store", async () => {
   const store = memory();
   await using here = await createRuntime({ store, model: plays(talksOn("So ")) });
@@ -498,6 +574,44 @@ test("S3 a turn is cancelled by another runtime on the same store", async () => 
   expect(answer.kind).toBe("requested");
   const { outcome } = await turn.result();
   expect(outcome).toMatchObject({ kind: "stopped", by: "cancel", text: "So " });
+});
+
+// ── Two runtimes on one store ───────────────────────────────────────────────────────────────────────────────────────
+
+test("S3 a session that moved on elsewhere is gone on with where it is, not where it was", async () => {
+  const store = memory();
+  await using here = await createRuntime({ store, model: echo() });
+  const elsewhere = await createRuntime({ store, model: echo() });
+  const [ours, theirs] = [await here.session("shared"), await elsewhere.session("shared")];
+  await ours.turn("One.").result();
+  const second = await theirs.turn("Two.").result();
+  const third = await ours.turn("Three.").result();
+  expect([second.branch, third.branch]).toEqual([undefined, undefined]);
+  const said = ["One.", "re: One.", "Two.", "re: Two.", "Three.", "re: Three."];
+  expect((await ours.read()).messages.map(wordsOf)).toEqual(said);
+  expect(await ours.read()).toMatchObject({ turns: 3, usage: { output: 15 } });
+});
+
+test("S3 a turn that is queued behind another runtime's follows it", async () => {
+  const store = memory();
+  const told = Promise.withResolvers<void>();
+  const slow = plays(async function* () {
+    yield text("First.");
+    await told.promise;
+    yield end;
+  });
+  await using here = await createRuntime({ store, model: slow, models: () => slow });
+  const elsewhere = await createRuntime({ store, model: echo(), models: () => echo() });
+  const first = (await here.session("shared")).turn("One.");
+  await seen(first, "text");
+  const theirs = await elsewhere.session("shared");
+  const second = theirs.turn("Two.");
+  await second.id;
+  told.resolve();
+  await first.result();
+  expect(await second.result()).toMatchObject({ outcome: { kind: "answered", text: "re: Two." } });
+  expect((await second.result()).branch).toBeUndefined();
+  expect((await theirs.read()).messages.map(wordsOf)).toEqual(["One.", "First.", "Two.", "re: Two."]);
 });
 
 // ── Keys ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -539,6 +653,12 @@ test("S5 the same key with another input is a conflict, and the turn it belongs 
   expect((await world.session.turn("Stop.", { key: "req-2" }).result()).outcome).toMatchObject({ text: "re: Stop." });
   const elsewhere = await world.runtime.session();
   expect((await elsewhere.turn("Stop.", { key: "req-1" }).result()).outcome).toMatchObject({ text: "re: Stop." });
+});
+
+test("S5 a key of something sent is a key too", async () => {
+  await using world = await open(echo());
+  await world.session.send("Go.", { key: "req-1" });
+  await expect(world.session.send("Stop.", { key: "req-1" })).rejects.toMatchObject({ code: "input.conflict" });
 });
 
 test("S5 a key is of the session, whichever way the input came", async () => {

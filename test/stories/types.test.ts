@@ -201,7 +201,7 @@ test("K16 a plugin without options is called without any, and one without a stat
 
 test("K10 a misspelt hook does not compile", () =>
   compiled(() => {
-    // @ts-expect-error `beforeToolcall` is not a hook (DEFECT 25)
+    // @ts-expect-error `beforeToolcall` is not a hook
     definePlugin({ id: "a/a", setup: () => ({ beforeToolcall: () => undefined }) });
     // @ts-expect-error it is not a hook among others either
     definePlugin({ id: "a/a", setup: () => ({ beforeTurn: () => undefined, onTurn: () => undefined }) });
@@ -423,7 +423,6 @@ test("E1 a provider can be written against the door alone", () =>
       id: "acme",
       modelId: "large",
       async *stream(request) {
-        // @ts-expect-error DEFECT 24: the id of a call is branded and the door has no maker for it
         const part: ModelPart = { kind: "call", callId: "call_1", name: "ping", input: "{}" };
         yield [{ kind: "text", delta: request.system }, part];
         yield { kind: "finish", reason: "stop" };

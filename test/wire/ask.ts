@@ -1,4 +1,4 @@
-import { asBlobHash, nodeId } from "../../src/model/ids.ts";
+import { asBlobHash, asCallId, nodeId } from "../../src/model/ids.ts";
 import type { Json } from "../../src/model/json.ts";
 import type { Draft, Message, Part } from "../../src/model/message.ts";
 import { type ModelPart, type ModelRequest, ProviderFailure } from "../../src/model/request.ts";
@@ -63,7 +63,7 @@ export function replyOf(parts: readonly ModelPart[], route: string): Message {
     if (part.kind === "call") {
       const input = typeof part.input === "string" ? (JSON.parse(part.input) as Json) : part.input;
       const made = { route, ...(part.data === undefined ? {} : { data: part.data }) };
-      order.push(() => ({ kind: "toolCall", callId: part.callId, name: part.name, input, made }));
+      order.push(() => ({ kind: "toolCall", callId: asCallId(part.callId), name: part.name, input, made }));
       continue;
     }
     const kind = part.kind === "made" ? part.of : part.kind;

@@ -49,6 +49,7 @@ function onReply(view: RoundView, reply: Reply): Decision {
   if (view.output !== undefined)
     return repair(view, `Hand the result in with ${OUTPUT_TOOL}; the words of an answer are not read.`);
   if (textOf(reply.parts).trim() !== "" || isAfterWork(view)) return { kind: "answer" };
+  if (reply.finish === "aborted") return ended("stopped", "plugin", "reply.aborted");
   return {
     kind: "end",
     ending: {
@@ -67,7 +68,11 @@ const callOf = ({ callId, name, input, malformed }: ToolCallPart) => ({
   ...(malformed === undefined ? {} : { malformed }),
 });
 
-const ended = (kind: "stopped", by: "incomplete", code: "reply.refused" | "reply.truncated"): Decision => ({
+const ended = (
+  kind: "stopped",
+  by: "incomplete" | "plugin",
+  code: "reply.refused" | "reply.truncated" | "reply.aborted",
+): Decision => ({
   kind: "end",
   ending: { kind, by, code, reason: describe(code, {}).message },
 });
