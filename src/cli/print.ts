@@ -134,8 +134,8 @@ export function jsonPrinter(io: Pick<Io, "stdout" | "stderr" | "env">): Printer 
 export const isGood = ({ outcome }: TurnResult): boolean => problemOf(outcome) === undefined;
 
 function problemOf(outcome: TurnOutcome): string | undefined {
-  if (outcome.kind === "stopped") return `The turn was stopped (${outcome.code}): ${outcome.reason}`;
-  if (outcome.kind === "failed") return `The turn failed (${outcome.code}): ${outcome.reason}`;
+  if (outcome.kind === "stopped") return `Stopped: ${outcome.reason} [${outcome.code}]`;
+  if (outcome.kind === "failed") return `Failed: ${outcome.reason} [${outcome.code}]`;
   return undefined;
 }
 

@@ -4,7 +4,7 @@ import type { EffectName, WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable } from "../model/json.ts";
 import { LazyScope } from "../model/scope.ts";
 import type { Committed, EndedTurn, Mail } from "../stores/store.ts";
-import { type Effect, GRACE, isOutward } from "../turn/effect.ts";
+import { type Effect, GRACE } from "../turn/effect.ts";
 import type { Answer, TurnEvent } from "../turn/event.ts";
 import type { EffectHost, HostContext, Perform, TurnRef, TurnRun } from "./host.ts";
 
@@ -66,7 +66,7 @@ class InlineRun implements TurnRun {
       this.#open.delete(name);
     }
     for (const effect of effects) this.#begin(effect);
-    for (const effect of effects) if (effect.name === GRACE) this.#abortOutward();
+    for (const effect of effects) if (effect.name === GRACE) this.#abortWork();
   }
 
   #begin(effect: Effect): void {
@@ -120,9 +120,9 @@ class InlineRun implements TurnRun {
     }
   }
 
-  #abortOutward(): void {
+  #abortWork(): void {
     for (const { effect, scope } of this.#open.values())
-      if (isOutward(effect) || effect.kind === "prepare" || effect.kind === "boundary") scope.abort();
+      if (effect.kind !== "sleep" && effect.kind !== "wait") scope.abort();
   }
 
   #arrive(event: TurnEvent): void {

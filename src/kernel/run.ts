@@ -230,19 +230,24 @@ export class HookRunner {
 
   /** One call: probed, owned, with a deadline once it turns out to wait. */
   call<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Surroundings): unknown {
-    const probe = this.#probe;
-    if (probe === undefined) return this.#callNow(hook, bound, sees, here);
-    const plugin = bound.plugin.id;
-    probe({ kind: "begin", hook, plugin });
+    if (this.#probe === undefined) return this.#callNow(hook, bound, sees, here);
+    const tell = (kind: "begin" | "end"): void => {
+      try {
+        this.#probe?.({ kind, hook, plugin: bound.plugin.id });
+      } catch {
+        // A probe that throws is nobody's problem but its own.
+      }
+    };
+    tell("begin");
     let answer: unknown;
     try {
       answer = this.#callNow(hook, bound, sees, here);
     } catch (error) {
-      probe({ kind: "end", hook, plugin });
+      tell("end");
       throw error;
     }
-    if (isThenable(answer)) return Promise.resolve(answer).finally(() => probe({ kind: "end", hook, plugin }));
-    probe({ kind: "end", hook, plugin });
+    if (isThenable(answer)) return Promise.resolve(answer).finally(() => tell("end"));
+    tell("end");
     return answer;
   }
 

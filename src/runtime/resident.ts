@@ -49,7 +49,7 @@ export class Resident implements TurnSession {
   readonly id: SessionId;
   readonly composition: Composition;
   readonly slot: ProtocolDriverSlot;
-  readonly states: PluginStates;
+  states: PluginStates;
   /** Who waits for which turn in this process. */
   readonly #handles = new Map<TurnId, readonly TurnHandle[]>();
   #outputs: Map<TurnId, TypedOutput> | undefined;
@@ -113,8 +113,12 @@ export class Resident implements TurnSession {
     );
   }
 
-  get isBusy(): boolean {
-    return this.#running !== undefined || this.#ready.length > 0 || this.#handles.size > 0 || this.#mayHaveMore;
+  /** Calls back when nothing runs or waits here, at once if that is now. */
+  whenIdle(run: () => void): void {
+    const isIdle =
+      this.#running === undefined && this.#ready.length === 0 && this.#handles.size === 0 && !this.#mayHaveMore;
+    if (isIdle || this.#work === undefined) run();
+    else void this.#work.then(run);
   }
 
   /** Outside of a turn. */
@@ -246,6 +250,7 @@ export class Resident implements TurnSession {
     const { turnId } = opened;
     const { core } = this;
     try {
+      if (lease.revision !== this.stored.revision) await this.refresh();
       const live = new LiveTurn(
         core,
         this,
@@ -292,6 +297,22 @@ export class Resident implements TurnSession {
       live.trace("turn.salvaged", { problem: describeThrown(error) });
       return await salvage(live, run, error);
     }
+  }
+
+  /** Another runtime on the same store may have gone on with the session: a turn runs on the head of the moment it begins. */
+  async refresh(): Promise<void> {
+    const { core, id } = this;
+    const stored = await core.store.load(id);
+    if (stored === undefined) throw new RuntimeError("session.unknown", { id });
+    if (stored.revision === this.stored.revision) return;
+    const transcript = Transcript.from(await core.store.view(id));
+    this.stored = stored;
+    this.transcript = transcript;
+    this.states = new PluginStates(core.plugins, stored.plugins, core.limits.stateBytesMax);
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
   }
 
   #tell(turnId: TurnId, event: SessionEvent): void {

@@ -6,7 +6,7 @@ import type { Probe } from "../kernel/run.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, asWaitKey, type SessionId } from "../model/ids.ts";
-import { type Awaitable, isThenable, type Json } from "../model/json.ts";
+import { type Awaitable, describeThrown, isThenable, type Json } from "../model/json.ts";
 import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
 import type { ModelSettings } from "../model/request.ts";
 import type { Tool } from "../model/tool.ts";
@@ -113,7 +113,7 @@ class RuntimeHandle implements Runtime {
   readonly #core: Core;
   readonly #config: SessionConfig;
   readonly #closing: AbortController;
-  readonly #residents = new Map<SessionId, { readonly resident: Awaitable<Resident>; handles: number }>();
+  readonly #residents = new Map<SessionId, { resident: Awaitable<Resident>; handles: number }>();
   #closed: Promise<void> | undefined;
 
   constructor(core: Core, config: SessionConfig, closing: AbortController) {
@@ -136,8 +136,12 @@ class RuntimeHandle implements Runtime {
     const open = entry;
     open.handles++;
     const resident = isThenable(open.resident) ? await open.resident : open.resident;
+    open.resident = resident;
+    const letGo = (): void => {
+      if (open.handles === 0 && this.#residents.get(sessionId) === open) this.#residents.delete(sessionId);
+    };
     return new SessionHandle(resident, () => {
-      if (--open.handles === 0 && !resident.isBusy) this.#residents.delete(sessionId);
+      if (--open.handles === 0) resident.whenIdle(letGo);
     });
   }
 
@@ -163,7 +167,7 @@ class RuntimeHandle implements Runtime {
       this.#requireOpen();
       const said = await this.#core.store.waits.resolve(asWaitKey(key), { kind: "value", value: answer });
       if (said === "unknown") throw new RuntimeError("wait.unknown", {});
-      for (const { resident } of this.#residents.values()) (await resident).poke();
+      for (const { resident } of this.#residents.values()) if (!isThenable(resident)) resident.poke();
       return said;
     },
   };
@@ -180,7 +184,10 @@ class RuntimeHandle implements Runtime {
   async #close(): Promise<void> {
     const core = this.#core;
     core.door.isClosed = true;
-    await Promise.all([...this.#residents.values()].map(async ({ resident }) => (await resident).close(CLOSE_MS)));
+    const closing = [...this.#residents.values()].map(async ({ resident }) => (await resident).close(CLOSE_MS));
+    for (const closed of await Promise.allSettled(closing)) {
+      if (closed.status === "rejected") core.trace("session.close", { problem: describeThrown(closed.reason) });
+    }
     this.#closing.abort();
     await closePlugins(core.plugins, (plugin, error) => core.trace("plugin.close", { plugin, problem: String(error) }));
     await core.store.close();

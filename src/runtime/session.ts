@@ -100,7 +100,9 @@ export class SessionHandle implements Session {
   }
 
   async read(): Promise<SessionView> {
-    const { stored, transcript } = this.#open();
+    const resident = this.#open();
+    if (!resident.isRunning) await resident.refresh();
+    const { stored, transcript } = resident;
     const { id, parentId, head, turns, config, usage } = stored;
     return {
       id,

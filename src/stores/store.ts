@@ -72,6 +72,8 @@ export interface Lease {
   readonly generation: number;
   readonly owner: Owner;
   readonly until: number;
+  /** Of the session when the lease was taken, read in the same write: the turn runs on that head. */
+  readonly revision: number;
 }
 
 /** Makes the first event of a turn for an input; the store adds the generation. Pure: it may run inside a transaction. */

@@ -846,13 +846,13 @@ export const hostLaws: readonly HostLaw[] = [
   // ── Endings ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   law(
-    "grace: its start aborts what is open outward; what still answers is heard, until it is over",
+    "grace: its start aborts the signals of all that is open; what still answers is heard, until it is over",
     async (turn, stage) => {
       await turn.start(ASK, EXEC, FIRST, SECOND, SETTLE);
       await turn.start(grace(stage.world.now() + 200));
       assert.deepEqual(
         [ASK, EXEC, FIRST, SECOND, SETTLE].map((effect) => turn.isAborted(effect)),
-        [true, true, true, true, false],
+        [true, true, true, true, true],
       );
       const answer = await turn.answer(FIRST, "Just in time.");
       await turn.hears(answer);

@@ -510,7 +510,14 @@ const leaseLaws = [
     assert.ok(answer.kind === "resumed");
     const { sessionId, turnId } = lease;
     const generation = lease.generation + 1;
-    assert.deepEqual(answer.lease, { sessionId, turnId, generation, owner: ben, until: LAPSED + LEASE_MS });
+    assert.deepEqual(answer.lease, {
+      sessionId,
+      turnId,
+      generation,
+      owner: ben,
+      until: LAPSED + LEASE_MS,
+      revision: 0,
+    });
     assert.deepEqual(answer.journal, journal);
     assert.equal(journal.length, 3);
   }),

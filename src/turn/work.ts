@@ -195,7 +195,7 @@ function retryDelay(state: CallState, output: ToolOutput): number | undefined {
 
 const mayRetry = (retry: NonNullable<CallPolicy["retry"]>, failure: ToolFailure): boolean =>
   retry.policy === "idempotent"
-    ? failure.class === "failed" || failure.class === "timeout"
+    ? failure.class === "failed" || failure.class === "timeout" || failure.class === "internal"
     : retry.policy === "safe" && failure.isRetryable === true;
 
 /** A backoff is over, or an approval or a deferred result came. */

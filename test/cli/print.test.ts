@@ -54,6 +54,6 @@ test("E6 what a model says cannot drive the terminal", async () => {
 
 test("E6 a failed turn is told on stderr, and stdout stays empty", async () => {
   const { live, stdout, stderr } = await shown(new ProviderFailure({ class: "auth", message: "No key." }));
-  expect(live).toMatch(/^The turn failed \(provider\.failed\): .*\nfailed · /);
-  expect({ stdout, stderr }).toEqual({ stdout: "", stderr: expect.stringMatching(/^bowline: The turn failed .*\n$/) });
+  expect(live).toMatch(/^Failed: .*No key\. \[provider\.failed\]\nfailed · /);
+  expect({ stdout, stderr }).toEqual({ stdout: "", stderr: expect.stringMatching(/^bowline: Failed: .*\n$/) });
 });

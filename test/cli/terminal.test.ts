@@ -31,7 +31,7 @@ function inTerminal(): void {
     program.send("What is 21*2? Help!\r");
     await program.until(/→ ok/);
     program.send(CTRL_C);
-    await program.until(/Cancelling\..*stopped \(turn\.cancelled\).*\nstopped · .*\n\n› $/s);
+    await program.until(/Cancelling\..*Stopped: .*\[turn\.cancelled\]\nstopped · .*\n\n› $/s);
     program.send("half a line");
     await program.until(/half a line$/);
     program.send(CTRL_C);

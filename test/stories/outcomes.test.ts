@@ -12,6 +12,7 @@ import {
   ProviderFailure,
   type RuntimeOptions,
   type Session,
+  switchFrame,
   type TurnOutcome,
 } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -286,6 +287,37 @@ test("S1 with a compactor the turn goes on in a fresh frame, and only a second o
     code: "limit.context",
   });
   expect((await world.session.turn("More.").result()).outcome).toMatchObject({ kind: "answered", text: "Later." });
+});
+
+test.each<readonly [string, () => unknown]>([
+  ["throws", () => Promise.reject(new Error("No idea."))],
+  ["has nothing", () => []],
+  ["answers what is no message", () => ["Summary."]],
+])("S1 a compactor that %s does not compact, and the limit stands", (_, compact) => {
+  const plugin = definePlugin({ id: "test/compactor", setup: () => ({ compact }) as object });
+  return tell(
+    [both(says("So far."), calls("search")), overflow],
+    { tools: [search], plugins: [plugin] },
+    ({ outcome }) =>
+      expect(outcome).toMatchObject({ kind: "stopped", by: "limit", code: "limit.context", text: "So far." }),
+  );
+});
+
+test("S1 stopped by limit: frames, when every task hands over to the next", async () => {
+  const hand = defineTool({
+    name: "hand",
+    description: "Hands over.",
+    input: z.object({ task: z.string() }),
+    execute: ({ task }) => switchFrame(task, { notes: "So far." }),
+  });
+  const tasks = ["one", "two", "three"].map((task) => calls("hand", { task }));
+  const model = scripted(...tasks, says("Next."));
+  await using world = await open(model, { tools: [hand], limits: { framesMax: 2 } });
+  const { outcome } = await world.session.turn("Go.").result();
+  expect(outcome).toMatchObject({ kind: "stopped", by: "limit", code: "limit.frames" });
+  expect(outline(model.requests[2]?.messages ?? [])).toEqual([expect.stringMatching(/^user: two\n.*So far\./s)]);
+  expect(await world.reread()).toEqual(await world.session.read());
+  expect((await world.session.turn("More.").result()).outcome).toMatchObject({ kind: "answered", text: "Next." });
 });
 
 /** A plugin that does this in the first turn only. */

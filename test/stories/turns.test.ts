@@ -510,25 +510,23 @@ const HOOKS = [
 
 test.each(HOOKS)("S3 a cancel reaches a handler of %s that waits for its signal", async (hook) => {
   const began = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<number>();
   let isFirst = true;
-  const wait = async ({ signal }: { readonly signal: AbortSignal }) => {
+  const run = async ({ signal }: { readonly signal: AbortSignal }) => {
     if (!isFirst) return;
     isFirst = false;
     began.resolve();
     await aborted(signal);
+    told.resolve(performance.now());
   };
-  const plugin = definePlugin({ id: "a/waits", setup: () => ({ [hook]: wait }) as object });
-  const model = scripted(
-    both(says("Hm."), calls("search")),
-    says("Done."),
-    says("Next."),
-    says("Next."),
-    says("Next."),
-  );
-  await using world = await open(model, { plugins: [plugin], tools: [search] });
+  const plugin = definePlugin({ id: "a/waits", setup: () => ({ [hook]: { deadlineMs: 500, run } }) as object });
+  const replies = [both(says("Hm."), calls("search")), ...Array.from({ length: 4 }, () => says("Done."))];
+  await using world = await open(scripted(...replies), { plugins: [plugin], tools: [search] });
   const turn = world.session.turn("Go.");
   await began.promise;
+  const cancelledAt = performance.now();
   await turn.cancel();
+  expect((await told.promise) - cancelledAt, "not only when its time was over").toBeLessThan(250);
   expect((await turn.result()).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
   expect((await world.session.turn("More.").result()).outcome.kind).toBe("answered");
 });

@@ -48,6 +48,7 @@ const leaseOf = ({ turn, generation, owner, until }: Run): Lease => ({
   generation,
   owner,
   until,
+  revision: turn.session.revision,
 });
 
 export function renew(run: Run, now: number): Mail {
