@@ -1,4 +1,4 @@
-// One cell: `node --expose-gc bench/worker.ts <side> <workload> [cpu|promises|kb]` prints its figure. A process
+// One cell: `node --expose-gc bench/worker.ts <side> <workload> [cpu|calls|promises|kb]` prints its figure. A process
 // of its own for each, so that no side runs on code that was optimised for another.
 import type { Open } from "./agent.ts";
 import { METERS, type MeterName } from "./meters.ts";

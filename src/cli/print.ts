@@ -63,14 +63,14 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
           break;
         case "toolStarted":
           newLine();
-          write(`  ${event.call.name} ${short(event.call.input)}`, "cyan");
+          write(`  ${printable(event.call.name)} ${short(event.call.input)}`, "cyan");
           openCall = event.call.id;
           calls++;
           break;
         case "toolEnded": {
           const end = `${event.status}, ${event.ms} ms`;
           if (openCall === event.callId) write(` → ${end}\n`, "cyan");
-          else line(`  ${event.name} → ${end}`, "cyan");
+          else line(`  ${printable(event.name)} → ${end}`, "cyan");
           openCall = undefined;
           break;
         }
@@ -97,7 +97,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
 /** For pipes: the answer when it is final, and on stderr what went wrong; with `verbose` also how it came about. */
 export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose: boolean): Printer {
   const tell = (output: Output, words: string): void => void output.write(`${words}\n`);
-  const aside = (words: string): void => (verbose ? tell(io.stderr, words) : undefined);
+  const aside = (words: string): void => (verbose ? tell(io.stderr, printable(words)) : undefined);
   return {
     event(event) {
       if (event.kind === "toolStarted") aside(`${event.call.name} ${short(event.call.input)}`);
@@ -107,7 +107,7 @@ export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose:
     },
     ended({ outcome, usage }) {
       const problem = problemOf(outcome);
-      if (problem === undefined) tell(io.stdout, wordsOf(outcome));
+      if (problem === undefined) tell(io.stdout, io.stdout.isTTY ? printable(wordsOf(outcome)) : wordsOf(outcome));
       else tell(io.stderr, `bowline: ${oneLine(problem)}`);
       aside(`${outcome.kind} · ${tokens(usage)}`);
     },
@@ -152,7 +152,7 @@ export function explain(error: unknown, env: Io["env"]): string {
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message || error.name : String(error));
-const oneLine = (words: string): string => words.replace(/\s+/g, " ").trim();
+const oneLine = (words: string): string => printable(words.replace(/\s+/g, " ").trim());
 
 export function tokens({ input, cacheRead, cacheWrite, output, reasoning, unknownCalls }: Usage): string {
   const uncounted = unknownCalls === 0 ? "" : ` (and ${counted(unknownCalls, "call")} not counted)`;

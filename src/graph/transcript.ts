@@ -1,5 +1,4 @@
 import { RuntimeError } from "../model/errors.ts";
-import { type NodeId, nodeId } from "../model/ids.ts";
 import type { Message } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import { hasOpenCalls, pairingProblem } from "../model/pairing.ts";
@@ -76,7 +75,3 @@ function checked(messages: Message[]): Message[] {
   }
   return messages;
 }
-
-/** The id of the last node that these entries make. */
-export const lastNode = (commit: string, entries: readonly Entry[]): NodeId | undefined =>
-  entries.length === 0 ? undefined : nodeId(commit, entries.length - 1);

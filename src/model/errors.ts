@@ -256,10 +256,6 @@ export class RuntimeError<C extends Code = Code> extends Error {
 export const describe = <C extends Code>(code: C, details: Details<C>): Said =>
   (ERRORS[code] as (details: Details<C>) => Said)(details);
 
-export const CODES: readonly Code[] = Object.keys(ERRORS) as Code[];
-
-export const isRuntimeError = (error: unknown): error is RuntimeError => error instanceof RuntimeError;
-
 /** Narrows the details too: `if (hasCode(error, "tool.unknown")) error.details.known`. */
 export const hasCode = <C extends Code>(error: unknown, code: C): error is RuntimeError<C> =>
   error instanceof RuntimeError && error.code === code;

@@ -1,4 +1,3 @@
-import type { NodeId } from "./ids.ts";
 import type { Json } from "./json.ts";
 import type { Message } from "./message.ts";
 
@@ -11,5 +10,3 @@ export type NodeBody =
 
 /** A node that a turn adds: its id follows from its place in the commit, its parent from the one before it. */
 export type Entry = { readonly at: number } & NodeBody;
-
-export type Node = { readonly id: NodeId; readonly parent?: NodeId } & Entry;

@@ -48,11 +48,6 @@ export type Effect = { readonly name: EffectName } & (
 export type EffectKind = Effect["kind"];
 export type EffectOf<K extends EffectKind> = Extract<Effect, { readonly kind: K }>;
 
-const OUTWARD: ReadonlySet<EffectKind> = new Set(["ask", "call", "exec"]);
-
-/** Held back until the events it depends on are durable; aborted by a cancel. */
-export const isOutward = (effect: Effect): boolean => OUTWARD.has(effect.kind);
-
 export const name = (position: string): EffectName => asEffectName(position);
 
 export const GRACE: EffectName = name("grace");

@@ -31,7 +31,8 @@ export interface Start {
   readonly terminal?: boolean;
 }
 
-export const hasTerminal = spawnSync("script", ["--version"]).status === 0;
+const TERMINAL = "script"; // Of util-linux: it runs a command in a pseudo-terminal.
+export const hasTerminal = spawnSync(TERMINAL, ["--version"]).status === 0;
 
 /** The real program in a process of its own, with no model or key of the machine it runs on. */
 export function start(args: readonly string[], { env = {}, input, terminal = false }: Start = {}): Program {
@@ -40,7 +41,7 @@ export function start(args: readonly string[], { env = {}, input, terminal = fal
   );
   const words = [...MAIN, ...args];
   const [file, parts] = terminal
-    ? ["script", ["-qec", [process.execPath, ...words].map((word) => `'${word}'`).join(" "), "/dev/null"]]
+    ? [TERMINAL, ["-qec", [process.execPath, ...words].map((word) => `'${word}'`).join(" "), "/dev/null"]]
     : [process.execPath, words];
   const child = spawn(file as string, parts as string[], {
     env: { ...Object.fromEntries(kept), TERM: "xterm", ...env },
