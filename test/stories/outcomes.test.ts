@@ -219,7 +219,7 @@ test("S1 a typed result may be a list: the model is still shown a tool with an o
   const model = scripted(calls("submit_output", {}));
   await using world = await open(model);
   await world.session.turn("Go.", { output: z.array(z.string()) }).result();
-  expect(model.requests[0]?.tools[0]?.inputSchema.type).toBe("object"); // DEFECT 1
+  expect(model.requests[0]?.tools[0]?.inputSchema.type).toBe("object");
 });
 
 // ── Stopped ─────────────────────────────────────────────────────────────────────────────────────────────────────────

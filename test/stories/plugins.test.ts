@@ -104,7 +104,7 @@ test("K1 every answer carries the id of its owner", async () => {
   expect(origins).toEqual([
     ["a/one", "a/one begins."],
     ["b/two", "b/two begins."],
-    ["a/one", "a/one saw it."], // DEFECT 10
+    ["a/one", "a/one saw it."],
     ["b/two", "b/two saw it."],
     ["a/one", "a/one goes on."],
     ["b/two", "b/two goes on."],

@@ -1,4 +1,17 @@
-import { abort, definePlugin, defineTool, deny, fail, finish, ProviderFailure, shortCircuit } from "bowline";
+import {
+  abort,
+  abortTurn,
+  definePlugin,
+  defineTool,
+  deny,
+  emitEvent,
+  enqueueMessages,
+  fail,
+  finish,
+  ProviderFailure,
+  type SessionEvent,
+  shortCircuit,
+} from "bowline";
 import { says } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -8,6 +21,7 @@ import {
   call,
   end,
   eventsOf,
+  type Opened,
   only,
   open,
   outline,
@@ -113,6 +127,41 @@ function played(rounds: readonly Round[], calm: Promise<void>): Played {
   );
 }
 
+/** What holds after every turn, however it went: see the promises inside. */
+async function expectWhole({ session, reread }: Opened, events: readonly SessionEvent[]): Promise<void> {
+  // Everything that began has ended, in pairs, and the fact is the last word.
+  const started = only(events, "toolStarted").map(({ key }) => key.effect);
+  expect(only(events, "toolEnded").map(({ key }) => key.effect)).toEqual(started);
+  expect(new Set(started).size).toBe(started.length);
+  expect(events.at(-1)?.kind).toBe("committed");
+  expect(only(events, "committed")).toHaveLength(1);
+
+  // What was shown is what is kept of the turn; every call of the history has its result right after it.
+  const nodes = new Set<string>(only(events, "committed")[0]?.nodes);
+  const { messages } = await session.read();
+  const own = messages.filter(({ id }) => nodes.has(id));
+  expect(own).toHaveLength(nodes.size);
+  expect(shown(events)).toBe(
+    own
+      .filter(({ role }) => role === "assistant")
+      .map(wordsOf)
+      .join(""),
+  );
+  for (const [index, message] of messages.entries()) {
+    if (message.role !== "assistant") continue;
+    const asked = message.parts.flatMap((part) => (part.kind === "toolCall" ? [part.callId] : []));
+    const next = messages[index + 1];
+    const results = next?.role === "tool" ? next.parts : [];
+    expect(results.flatMap((part) => (part.kind === "toolResult" ? [part.callId] : []))).toEqual(asked);
+  }
+
+  // The next turn works, and another process would find the same.
+  const last = await session.turn("Still there?").result();
+  expect(["answered", "stopped", "finished", "failed"]).toContain(last.outcome.kind);
+  expect(last.branch).toBeUndefined();
+  expect(await reread()).toEqual(await session.read());
+}
+
 test("S1 whatever the model, the tools and the caller do: one outcome, kept whole, and the session goes on", async () => {
   const storm = fc.record({
     rounds: fc.array(round, { minLength: 1, maxLength: 4 }),
@@ -138,42 +187,88 @@ test("S1 whatever the model, the tools and the caller do: one outcome, kept whol
     seenOutcomes.add(`${outcome.kind} ${"by" in outcome ? outcome.by : ""}`);
     const events = await watched;
 
-    // Everything that began has ended, in pairs, and the fact is the last word.
-    const started = only(events, "toolStarted").map(({ key }) => key.effect);
-    expect(only(events, "toolEnded").map(({ key }) => key.effect)).toEqual(started);
-    expect(new Set(started).size).toBe(started.length);
-    expect(events.at(-1)?.kind).toBe("committed");
-    expect(only(events, "committed")).toHaveLength(1);
-
-    // What was shown is what is kept of the turn; every call of the history has its result right after it.
-    const nodes = new Set<string>(only(events, "committed")[0]?.nodes);
-    const { messages } = await session.read();
-    const own = messages.filter(({ id }) => nodes.has(id));
-    expect(own).toHaveLength(nodes.size);
-    expect(shown(events)).toBe(
-      own
-        .filter(({ role }) => role === "assistant")
-        .map(wordsOf)
-        .join(""),
-    );
-    for (const [index, message] of messages.entries()) {
-      const asked = message.parts.flatMap((part) => (part.kind === "toolCall" ? [part.callId] : []));
-      const next = messages[index + 1];
-      const answered =
-        next?.role === "tool" ? next.parts.flatMap((part) => (part.kind === "toolResult" ? [part.callId] : [])) : [];
-      if (message.role === "assistant") expect(answered).toEqual(asked);
-    }
-
-    // Another process would find the same, the input that was sent is there once, and the next turn works.
-    const last = await session.turn("Still there?").result();
-    expect(["answered", "stopped", "finished", "failed"]).toContain(last.outcome.kind);
-    expect(last.branch).toBeUndefined();
-    const whole = await session.read();
-    expect(await world.reread()).toEqual(whole);
-    const said = outline(whole.messages);
+    await expectWhole(world, events);
+    const said = outline((await session.read()).messages);
     expect(said.filter((line) => line === "user: Also.")).toHaveLength(sendAfter === undefined ? 0 : 1);
     expect(said.filter((line) => line === "user: Still there?")).toHaveLength(1);
   });
   await fc.assert(holds, { numRuns: 120 });
   expect(seenOutcomes.size).toBeGreaterThan(5);
+}, 20_000);
+
+const PLACES = [
+  "context",
+  "beforeTurn",
+  "prompt",
+  "request",
+  "streamFinished",
+  "beforeToolCall",
+  "afterToolCall",
+  "checkpoint",
+  "afterTurn",
+  "lifecycle",
+] as const;
+const DEEDS = ["nothing", "wait", "throw", "reject", "speak", "stop", "nonsense", "forever"] as const;
+
+/** A plugin that does these things, one per call of that hook, and then nothing. */
+const wild = (id: string, deeds: { readonly [place: string]: readonly (typeof DEEDS)[number][] }) =>
+  definePlugin({
+    id,
+    setup: () => {
+      const handlers = PLACES.map((place) => {
+        const left = [...(deeds[place] ?? [])];
+        const run = () => {
+          switch (left.shift()) {
+            case "wait":
+              return ticks(10);
+            case "throw":
+              throw new Error("Thrown.");
+            case "reject":
+              return Promise.reject(new Error("Rejected."));
+            case "speak":
+              return [enqueueMessages(`${id} speaks.`), emitEvent("spoke")];
+            case "stop":
+              return place === "beforeToolCall" || place === "afterToolCall"
+                ? abort("w.stop", "Stop.")
+                : abortTurn("w.stop", "Stop.");
+            case "nonsense":
+              return { kind: "dance" };
+            case "forever":
+              return new Promise(() => {});
+            default:
+              return undefined;
+          }
+        };
+        return [place, { deadlineMs: 8, run }];
+      });
+      return Object.fromEntries(handlers) as object;
+    },
+  });
+
+test("K2 whatever plugins do in their hooks: one outcome, kept whole, and the session goes on", async () => {
+  const deeds = fc.dictionary(fc.constantFrom(...PLACES), fc.array(fc.constantFrom(...DEEDS), { maxLength: 3 }), {
+    maxKeys: 4,
+  });
+  const storm = fc.record({
+    rounds: fc.array(round, { minLength: 1, maxLength: 3 }),
+    plugins: fc.array(deeds, { minLength: 1, maxLength: 3 }),
+    cancelAfter: fc.option(fc.nat(150), { nil: undefined }),
+  });
+  const outcomes = new Set<string>();
+  const holds = fc.asyncProperty(storm, async ({ rounds, plugins, cancelAfter }) => {
+    const calm = Promise.withResolvers<void>();
+    const limits = { cancelGraceMs: 25, roundsMax: 6 }; // Longer than the deadline of a hook.
+    const made = plugins.map((each, index) => wild(`w/${index}`, each));
+    await using world = await open(played(rounds, calm.promise), { tools: [act], plugins: made, limits });
+    const turn = world.session.turn("Go.");
+    const watched = eventsOf(turn);
+    const isStuck = rounds.some(({ end: ending }) => ending === "never");
+    if (cancelAfter !== undefined || isStuck) await ticks(cancelAfter ?? 400).then(() => turn.cancel());
+    const { outcome } = await turn.result();
+    calm.resolve();
+    outcomes.add(`${outcome.kind} ${"by" in outcome ? outcome.by : ""}`);
+    await expectWhole(world, await watched);
+  });
+  await fc.assert(holds, { numRuns: 120 });
+  expect(outcomes.size).toBeGreaterThan(5);
 }, 20_000);

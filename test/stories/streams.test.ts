@@ -222,6 +222,35 @@ test("K11 an observer of the end that fails or hangs changes nothing", async () 
   expect(reasons).toEqual(["complete"]);
 });
 
+test.each(["cancelled", "complete"] as const)(
+  "K11 an observer of the end that is slow does not cost a cancelled turn its words: %s",
+  async (when) => {
+    const told = Promise.withResolvers<void>();
+    const slow = definePlugin({
+      id: "a/slow",
+      setup: () => ({
+        streamFinished: ({ reason }) => {
+          told.resolve();
+          return reason === when ? new Promise<void>((resolve) => setTimeout(resolve, 50)) : undefined;
+        },
+      }),
+    });
+    const model = plays(async function* (_, signal) {
+      yield text("so far");
+      if (when === "cancelled") await aborted(signal);
+      yield end;
+    });
+    await using world = await open(model, { plugins: [slow], limits: { cancelGraceMs: 15 } });
+    const turn = world.session.turn("Go.");
+    if (when === "cancelled") await seen(turn, "text");
+    else await told.promise;
+    await turn.cancel();
+    // DEFECT 31
+    expect((await turn.result()).outcome).toMatchObject({ kind: "stopped", by: "cancel", text: "so far" });
+    expect(outline((await world.session.read()).messages)).toEqual(["user: Go.", "assistant: so far"]);
+  },
+);
+
 // ── Whole replies ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 test("K11 response hooks chain over the whole reply; what they make of it is kept and answered", async () => {
