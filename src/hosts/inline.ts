@@ -35,12 +35,22 @@ export function inline(): EffectHost {
 /** How often a turn looks for mail that nobody told it of: a cancel by another runtime on the same store. */
 const LOOK_MS = 500;
 
+/** An effect under way, and its cancellation. */
+class Held extends LazyScope {
+  readonly effect: Effect;
+  constructor(effect: Effect) {
+    super();
+    this.effect = effect;
+  }
+}
+
 class InlineRun implements TurnRun {
   readonly #turn: TurnRef;
   readonly #perform: Perform;
   readonly #context: HostContext;
   readonly #left: () => void;
-  readonly #open = new Map<EffectName, { readonly effect: Effect; readonly scope: LazyScope }>();
+  /** Few at a time, so a list. */
+  readonly #open: Held[] = [];
   /** Arrived and not yet handed out; the recorded ones come first. */
   readonly #queue: TurnEvent[];
   #waits: Map<WaitKey, EffectName> | undefined;
@@ -61,17 +71,14 @@ class InlineRun implements TurnRun {
 
   start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
     if (this.#isOver) return; // An event was on its way to whoever starts these when the turn was let go.
-    for (const name of dropped) {
-      this.#open.get(name)?.scope.abort();
-      this.#open.delete(name);
-    }
+    for (const name of dropped) this.#close(name)?.abort();
     for (const effect of effects) this.#begin(effect);
     for (const effect of effects) if (effect.name === GRACE) this.#abortWork();
   }
 
   #begin(effect: Effect): void {
-    const scope = new LazyScope();
-    this.#open.set(effect.name, { effect, scope });
+    const scope = new Held(effect);
+    this.#open.push(scope);
     if (effect.kind === "sleep") return this.#sleep(effect.name, effect.until, scope);
     if (effect.kind === "wait") return void this.#wait(effect.name, effect.key, effect.until, scope);
     let answer: Awaitable<Answer>;
@@ -85,6 +92,18 @@ class InlineRun implements TurnRun {
       (event) => this.#arrive(event),
       (error: unknown) => this.#arrive(this.#failed(effect, error)),
     );
+  }
+
+  #close(name: EffectName): Held | undefined {
+    const open = this.#open;
+    for (let index = 0; index < open.length; index++) {
+      const held = open[index] as Held;
+      if (held.effect.name !== name) continue;
+      const last = open.pop() as Held;
+      if (last !== held) open[index] = last;
+      return held;
+    }
+    return undefined;
   }
 
   #failed(effect: Effect, error: unknown): Answer {
@@ -121,8 +140,7 @@ class InlineRun implements TurnRun {
   }
 
   #abortWork(): void {
-    for (const { effect, scope } of this.#open.values())
-      if (effect.kind !== "sleep" && effect.kind !== "wait") scope.abort();
+    for (const held of [...this.#open]) if (held.effect.kind !== "sleep" && held.effect.kind !== "wait") held.abort();
   }
 
   #arrive(event: TurnEvent): void {
@@ -140,8 +158,11 @@ class InlineRun implements TurnRun {
   /** Whether an answer is still wanted is asked now, not when it came: the event before it may have dropped its effect. */
   #hand(event: TurnEvent): boolean {
     if (!("effect" in event) || event.kind === "called") return true;
-    if (event.kind === "resolved") this.#open.get(event.effect)?.scope.abort(); // Nobody needs its clock any more.
-    if (this.#open.delete(event.effect)) return true;
+    const held = this.#close(event.effect);
+    if (held !== undefined) {
+      if (event.kind === "resolved") held.abort(); // Nobody needs its clock any more.
+      return true;
+    }
     this.#context.trace("host.late", { event: event.kind, effect: event.effect });
     return false;
   }
@@ -149,16 +170,23 @@ class InlineRun implements TurnRun {
   next(): Awaitable<TurnEvent> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     while (this.#head < this.#queue.length) {
-      const event = this.#queue[this.#head++] as TurnEvent;
-      if (this.#head === this.#queue.length) {
-        this.#queue.length = 0;
-        this.#head = 0;
-      }
+      const event = this.#take();
       if (this.#hand(event)) return event;
     }
     return new Promise((resolve, reject) => {
       this.#waiter = { resolve, reject };
     });
+  }
+
+  #take(): TurnEvent {
+    const queue = this.#queue;
+    if (queue.length === 1) return queue.pop() as TurnEvent;
+    const event = queue[this.#head++] as TurnEvent;
+    if (this.#head === queue.length) {
+      queue.length = 0;
+      this.#head = 0;
+    }
+    return event;
   }
 
   commit(ended: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }> {
@@ -219,8 +247,7 @@ class InlineRun implements TurnRun {
   #end(): void {
     this.#isOver = true;
     this.#left();
-    for (const { scope } of this.#open.values()) scope.abort();
-    this.#open.clear();
+    for (const held of this.#open.splice(0)) held.abort();
   }
 
   async leave(): Promise<void> {

@@ -6,14 +6,17 @@ export interface Deadline {
 }
 
 class Entry implements Deadline {
-  since = Date.now();
-  isBeaten = false;
   readonly late: () => void;
   readonly #group: Group;
+  since = Date.now();
+  isBeaten = false;
+  /** Its place in the group. */
+  index: number;
 
-  constructor(late: () => void, group: Group) {
+  constructor(late: () => void, group: Group, index: number) {
     this.late = late;
     this.#group = group;
+    this.index = index;
   }
 
   beat(): void {
@@ -28,29 +31,49 @@ class Entry implements Deadline {
 /** Deadlines of one length share a timer that looks at them all: calls are many, and nearly all are in time. */
 class Group {
   readonly #ms: number;
-  readonly #entries = new Set<Entry>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #entries: Entry[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #isHeld = false;
 
   constructor(ms: number) {
     this.#ms = ms;
-    this.#timer = setInterval(() => this.#look(), Math.max(1, ms / 8));
   }
 
   add(late: () => void): Deadline {
-    const entry = new Entry(late, this);
-    if (this.#entries.size === 0) this.#timer.ref();
-    this.#entries.add(entry);
+    const entry = new Entry(late, this, this.#entries.length);
+    this.#entries.push(entry);
+    this.#timer ??= setInterval(() => this.#look(), Math.max(1, this.#ms / 8));
+    if (!this.#isHeld) this.#hold(true);
     return entry;
   }
 
   remove(entry: Entry): void {
-    this.#entries.delete(entry);
-    if (this.#entries.size === 0) this.#timer.unref(); // Nothing to wait for: the process may end.
+    if (this.#entries[entry.index] !== entry) return;
+    const last = this.#entries.pop() as Entry;
+    if (last !== entry) {
+      this.#entries[entry.index] = last;
+      last.index = entry.index;
+    }
+    if (this.#entries.length === 0 && this.#ms > LONG_MS) this.#hold(false);
+  }
+
+  /** Whether the process waits for the timer; asked for only where a forgotten one would be noticed. */
+  #hold(isHeld: boolean): void {
+    this.#isHeld = isHeld;
+    if (isHeld) this.#timer?.ref();
+    else this.#timer?.unref();
   }
 
   #look(): void {
+    if (this.#entries.length === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      this.#isHeld = false;
+      groups.delete(this.#ms);
+      return;
+    }
     const now = Date.now();
-    for (const entry of this.#entries) {
+    for (const entry of [...this.#entries]) {
       if (entry.isBeaten) {
         entry.isBeaten = false;
         entry.since = now;
@@ -61,6 +84,9 @@ class Group {
     }
   }
 }
+
+/** A shorter timer may keep the process for an eighth of this at most, which nobody notices. */
+const LONG_MS = 1_000;
 
 const groups = new Map<number, Group>();
 const NEVER: Deadline = { beat() {}, clear() {} };

@@ -10,7 +10,9 @@ export interface Scope {
 export class LazyScope implements Scope {
   isAborted = false;
   #controller: AbortController | undefined;
-  #listeners: Set<() => void> | undefined;
+  /** Nearly always one or none. */
+  #listener: (() => void) | undefined;
+  #others: Set<() => void> | undefined;
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
@@ -25,18 +27,27 @@ export class LazyScope implements Scope {
       run();
       return () => {};
     }
-    this.#listeners ??= new Set();
     const listener = (): void => run(); // The same function may listen twice.
-    this.#listeners.add(listener);
-    return () => this.#listeners?.delete(listener);
+    if (this.#listener === undefined) {
+      this.#listener = listener;
+      return () => {
+        if (this.#listener === listener) this.#listener = undefined;
+      };
+    }
+    this.#others ??= new Set();
+    this.#others.add(listener);
+    return () => this.#others?.delete(listener);
   }
 
   abort(): void {
     if (this.isAborted) return;
     this.isAborted = true;
     this.#controller?.abort();
-    const listeners = this.#listeners;
-    this.#listeners = undefined;
-    if (listeners !== undefined) for (const run of listeners) run();
+    const first = this.#listener;
+    const others = this.#others;
+    this.#listener = undefined;
+    this.#others = undefined;
+    first?.();
+    if (others !== undefined) for (const run of others) run();
   }
 }

@@ -78,7 +78,10 @@ export async function ask(asking: Asking): Promise<Asked> {
       const waitMs = retryAfter(failure, isThrottle, tries, number, limits, limits.throttleMs - throttledMs);
       if (waitMs === undefined || scope.isAborted) {
         attempts.push(record);
-        await asking.finished?.(failureClass === "cancelled" || scope.isAborted ? "cancelled" : "provider-error");
+        const told = asking.finished?.(
+          failureClass === "cancelled" || scope.isAborted ? "cancelled" : "provider-error",
+        );
+        if (!scope.isAborted) await told; // A cancelled turn has a grace, which no observer may use up.
         return { kind: "failed", failure, attempts, usage: unknown, partial: stream.partial() };
       }
       attempts.push({ ...record, waitedMs: waitMs });

@@ -16,6 +16,7 @@ import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Owner, Store } from "../stores/store.ts";
 import { type Catalog, composeCatalog, hashOf } from "../tools/catalog.ts";
 import type { TraceSink } from "../trace/trace.ts";
+import type { Answer } from "../turn/event.ts";
 
 /** What all sessions of a runtime share. */
 export interface Core {
@@ -31,6 +32,7 @@ export interface Core {
   readonly protocol: Installed | undefined;
   /** Without plugins every session is composed alike: the protocol alone, set up once. */
   readonly bare: Composition | undefined;
+  readonly bareFlags: WeakMap<Artifact, TurnFlags>;
   readonly tools: readonly Owned<Tool>[];
   readonly models: Models;
   readonly artifacts: Artifacts;
@@ -101,6 +103,9 @@ export class Models {
     }
   }
 }
+
+/** Which stages of a turn have something to do. */
+export type TurnFlags = Pick<Extract<Answer, { kind: "prepared" }>, "responds" | "compacts" | "skips" | "policies">;
 
 /** A catalog and what the protocol makes of it: built once, used by every turn and session with the same tools. */
 export interface Artifact {

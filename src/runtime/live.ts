@@ -5,7 +5,7 @@ import type { Conflict, Emit } from "../kernel/seams.ts";
 import type { Services, SessionReading } from "../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import type { PluginStates } from "../kernel/states.ts";
-import type { Preview, PreviewKey } from "../model/event.ts";
+import type { PreviewKey, SessionEvent } from "../model/event.ts";
 import type { CallId, EffectName, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
@@ -22,10 +22,8 @@ import { name, type PlacedCall } from "../turn/effect.ts";
 import type { Opened } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
 import type { TurnState } from "../turn/state.ts";
-import type { Artifact, Core, Prompt } from "./core.ts";
-
-/** Who is told of a turn's previews. */
-export type Tell = (event: Preview) => void;
+import type { Artifact, Core, Prompt, TurnFlags } from "./core.ts";
+import type { TurnHandle } from "./turn.ts";
 
 /** What a turn needs of the session it runs on. */
 export interface TurnSession {
@@ -34,6 +32,8 @@ export interface TurnSession {
   readonly states: PluginStates;
   readonly stored: StoredSession;
   readonly transcript: Transcript;
+  /** Kept by the performer of `prepare`, per artifact. */
+  readonly flags: WeakMap<Artifact, TurnFlags>;
   reading(messages: readonly Message[]): SessionReading;
 }
 
@@ -46,7 +46,8 @@ export class LiveTurn implements Dispatch {
   readonly driver: ProtocolDriver;
   readonly hooks: HookRunner;
   readonly states: PluginStates;
-  readonly tell: Tell;
+  /** Those who join the running turn are added. */
+  readonly listeners: TurnHandle[];
   readonly output: Validate | undefined;
   readonly passed: Dispatch["passed"] = new Map();
   issues: readonly Issue[] = [];
@@ -66,7 +67,7 @@ export class LiveTurn implements Dispatch {
     session: TurnSession,
     lease: Lease,
     opened: Opened,
-    tell: Tell,
+    listeners: TurnHandle[],
     output: Validate | undefined,
   ) {
     this.core = core;
@@ -76,7 +77,7 @@ export class LiveTurn implements Dispatch {
     this.driver = session.slot.driver;
     this.hooks = session.composition.hooks;
     this.states = session.states;
-    this.tell = tell;
+    this.listeners = listeners;
     this.output = output;
     this.#transcript = session.transcript;
   }
@@ -96,6 +97,10 @@ export class LiveTurn implements Dispatch {
   /** `prepare` comes before any call. */
   get catalog(): Catalog {
     return (this.artifact as Artifact).catalog;
+  }
+
+  tell(event: SessionEvent): void {
+    for (const { feed } of this.listeners) feed.push(event);
   }
 
   /** History and this turn, as the model is shown it. */
@@ -173,7 +178,8 @@ export class LiveTurn implements Dispatch {
   }
 
   #start(effect: EffectName, call: ToolCall): number {
-    const starts = (this.#startedAt ??= new Map());
+    this.#startedAt ??= new Map();
+    const starts = this.#startedAt;
     const before = starts.get(effect);
     if (before !== undefined) return before;
     const now = this.core.world.now();
@@ -192,7 +198,10 @@ export class LiveTurn implements Dispatch {
   /** A call that never came to its gate still has a start. */
   ended({ at, call }: PlacedCall, output: ToolOutput): void {
     const effect = this.#position(at);
-    const ms = this.core.world.now() - this.#start(effect, call);
+    const startedAt = this.#start(effect, call);
+    if (startedAt === ENDED) return;
+    this.#startedAt?.set(effect, ENDED);
+    const ms = this.core.world.now() - startedAt;
     const { sessionId, turnId } = this.opened;
     const callId: CallId = call.id;
     this.tell({
@@ -232,6 +241,9 @@ export class LiveTurn implements Dispatch {
     this.trace("hook.conflict", { hook, winner, loser });
   }
 }
+
+/** In the place of a start: the end was told too. */
+const ENDED = -1;
 
 /** What a hook is told of the turn it runs in. */
 class TurnSurroundings implements Surroundings, Services {

@@ -13,9 +13,10 @@ import type { ToolOutput } from "../model/tool.ts";
 import { hashOf } from "../tools/catalog.ts";
 import { attempt, gate, settle } from "../tools/dispatch.ts";
 import type { Effect, EffectKind, EffectOf } from "../turn/effect.ts";
-import type { Abort, Answer, Failure } from "../turn/event.ts";
+import type { Abort, Answer, Failure, Policies, Skips } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
 import { ask, HookStop } from "./ask.ts";
+import type { Artifact, TurnFlags } from "./core.ts";
 import type { LiveTurn } from "./live.ts";
 
 /** An answer before it is stamped. */
@@ -33,7 +34,7 @@ const PERFORMERS: Performers = {
     after(gate(live, effect.calls, scope), ({ verdicts, abort }) =>
       abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort },
     ),
-  call: (live, effect, scope) => after(attempt(live, effect, scope), (output) => returned(live, effect, output)),
+  call: callTool,
   settle: (live, effect, scope) =>
     after(settle(live, effect.results, scope), ({ results, messages, abort }) => ({
       kind: "settled",
@@ -107,10 +108,34 @@ function prepare(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Awa
 
 type Prepared = Extract<Body, { readonly kind: "prepared" }>;
 
-const flags = ({ hooks }: LiveTurn): Pick<Prepared, "responds" | "compacts"> => ({
-  ...(hooks.has("response") ? { responds: true } : {}),
-  ...(hooks.has("compact") ? { compacts: true } : {}),
-});
+/** Which stages have something to do. The same for every turn of a session with the same tools. */
+function flags({ hooks, artifact, session }: LiveTurn): TurnFlags {
+  const known = session.flags.get(artifact as Artifact);
+  if (known !== undefined) return known;
+  const policies = policiesOf(artifact as Artifact);
+  const skips: Skips = {
+    ...(hooks.slot("protocolSession")?.beforeAsk === undefined ? { prepare: true } : {}),
+    ...(hooks.has("beforeToolCall") ? {} : { gate: true }),
+    ...(hooks.has("afterToolCall") || hooks.has("projectResult") ? {} : { settle: true }),
+    ...(hooks.has("afterTurn") || hooks.has("lifecycle") ? {} : { finalize: true }),
+  };
+  const found: TurnFlags = {
+    skips,
+    ...(hooks.has("response") ? { responds: true } : {}),
+    ...(hooks.has("compact") ? { compacts: true } : {}),
+    ...(policies === undefined ? {} : { policies }),
+  };
+  session.flags.set(artifact as Artifact, found);
+  return found;
+}
+
+function policiesOf({ catalog }: Artifact): Policies | undefined {
+  const own = catalog.names.flatMap((tool) => {
+    const policy = catalog.find(tool)?.value.policy ?? {};
+    return Object.keys(policy).length === 0 ? [] : [[tool, policy] as const];
+  });
+  return own.length === 0 ? undefined : Object.fromEntries(own);
+}
 
 /** With no plugin to ask and everything known from the turn before, there is nothing to wait for. */
 function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Awaitable<Prepared> {
@@ -216,10 +241,10 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
     memo: state.memo,
     log: itemsOf(state.log),
     limits: state.limits,
-    ...(state.output === undefined ? {} : { output: state.output }),
     system: live.prompt?.system ?? "",
     messages: live.messages(),
     tools: live.artifact?.declarations ?? [],
+    ...(state.output === undefined ? {} : { output: state.output }),
     ...(settings === undefined ? {} : { settings }),
   });
   if (!Array.isArray((request as Partial<ModelRequest> | undefined)?.messages))
@@ -333,6 +358,17 @@ async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope
 }
 
 // ── The rest ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Without a gate and a settling a call tells of itself when it begins and when it is over. */
+function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Awaitable<Body> {
+  const { skips, policies } = live.state;
+  if (skips.gate === true) live.started(effect);
+  return after(attempt(live, effect, scope), (output) => {
+    if (skips.settle === true && skips.gate === true && policies[effect.call.name] === undefined)
+      live.ended(effect, output);
+    return returned(live, effect, output);
+  });
+}
 
 /** Attachments are durable before the result that names them; what a failing tool changed is not kept. */
 function returned(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): Awaitable<Body> {

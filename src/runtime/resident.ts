@@ -8,7 +8,6 @@ import { PluginStates } from "../kernel/states.ts";
 import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { hasCode, RuntimeError } from "../model/errors.ts";
-import type { SessionEvent } from "../model/event.ts";
 import { nodeId, type SessionId, type TurnId } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
@@ -19,7 +18,7 @@ import { makeTool } from "../tools/define.ts";
 import type { Validate } from "../tools/validator.ts";
 import type { Opened, TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
-import { type Core, overran } from "./core.ts";
+import { type Artifact, type Core, overran, type TurnFlags } from "./core.ts";
 import { drive, type Kept, salvage } from "./drive.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
 import { performer, reportOf } from "./perform.ts";
@@ -51,8 +50,9 @@ export class Resident implements TurnSession {
   readonly slot: ProtocolDriverSlot;
   states: PluginStates;
   /** Who waits for which turn in this process. */
-  readonly #handles = new Map<TurnId, readonly TurnHandle[]>();
+  readonly #handles = new Map<TurnId, TurnHandle[]>();
   #outputs: Map<TurnId, TypedOutput> | undefined;
+  readonly flags: WeakMap<Artifact, TurnFlags>;
   stored: StoredSession;
   transcript: Transcript;
   #running: Running | undefined;
@@ -67,6 +67,7 @@ export class Resident implements TurnSession {
     this.stored = stored;
     this.transcript = transcript;
     this.composition = composition;
+    this.flags = composition === core.bare ? core.bareFlags : new WeakMap();
     this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
     this.states = new PluginStates(core.plugins, stored.plugins, core.limits.stateBytesMax);
   }
@@ -178,8 +179,10 @@ export class Resident implements TurnSession {
   }
 
   #join(turnId: TurnId, handle: TurnHandle): void {
-    const others = this.#handles.get(turnId);
-    this.#handles.set(turnId, others === undefined ? [handle] : [...others, handle]);
+    const running = this.#running?.live;
+    const others = this.#handles.get(turnId) ?? (running?.turnId === turnId ? running.listeners : []);
+    others.push(handle);
+    this.#handles.set(turnId, others);
     handle.accepted(turnId);
   }
 
@@ -256,7 +259,7 @@ export class Resident implements TurnSession {
         this,
         lease,
         opened,
-        (event) => this.#tell(turnId, event),
+        this.#handles.get(turnId) ?? [],
         this.#outputs?.get(turnId)?.check,
       );
       const context = {
@@ -267,7 +270,7 @@ export class Resident implements TurnSession {
       const run = core.host.open({ lease, journal }, performer(live), context);
       this.#running = { live, run: isThenable(run) ? await run : run };
       if (hasWaited === true) this.#running.run.poke(); // It may have been cancelled while it waited.
-      const kept = await this.#drive(this.#running);
+      const kept = await toCommit(this.#running);
       this.#running = undefined;
       const waits = this.#committed(live, kept);
       if (waits !== undefined) await waits;
@@ -288,17 +291,6 @@ export class Resident implements TurnSession {
     }
   }
 
-  /** To the commit, one way or another: only a lost lease, or a store that fails, leaves the turn to others. */
-  async #drive({ live, run }: Running): Promise<Kept> {
-    try {
-      return await drive(live, run);
-    } catch (error) {
-      if (hasCode(error, "lease.lost") || hasCode(error, "runtime.closed")) throw error;
-      live.trace("turn.salvaged", { problem: describeThrown(error) });
-      return await salvage(live, run, error);
-    }
-  }
-
   /** Another runtime on the same store may have gone on with the session: a turn runs on the head of the moment it begins. */
   async refresh(): Promise<void> {
     const { core, id } = this;
@@ -313,11 +305,6 @@ export class Resident implements TurnSession {
 
   get isRunning(): boolean {
     return this.#running !== undefined;
-  }
-
-  #tell(turnId: TurnId, event: SessionEvent): void {
-    const handles = this.#handles.get(turnId);
-    if (handles !== undefined) for (const handle of handles) handle.feed.push(event);
   }
 
   #committed(live: LiveTurn, { turn, committed }: Kept): Promise<void> | undefined {
@@ -345,9 +332,10 @@ export class Resident implements TurnSession {
     });
   }
 
-  #announce({ turnId, issues }: LiveTurn, { outcome, usage, entries }: EndedTurn, { branch, cursor }: Committed): void {
+  #announce(live: LiveTurn, { outcome, usage, entries }: EndedTurn, { branch, cursor }: Committed): void {
+    const { turnId, issues } = live;
     const nodes = entries.map((entry, index) => (entry.kind === "message" ? entry.message.id : nodeId(turnId, index)));
-    this.#tell(turnId, {
+    live.tell({
       fact: true,
       sessionId: this.id,
       cursor,
@@ -416,3 +404,12 @@ export class Resident implements TurnSession {
 }
 
 const WATCH_MS = 250;
+
+/** One way or another: only a lost lease, or a store that fails, leaves the turn to others. */
+function toCommit({ live, run }: Running): Promise<Kept> {
+  return drive(live, run).catch((error: unknown) => {
+    if (hasCode(error, "lease.lost") || hasCode(error, "runtime.closed")) throw error;
+    live.trace("turn.salvaged", { problem: describeThrown(error) });
+    return salvage(live, run, error);
+  });
+}

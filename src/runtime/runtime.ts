@@ -94,6 +94,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
       plugins.length > 0
         ? undefined
         : compose([], protocol, { id: asSessionId("every"), isRoot: true }, makeTool, options.probe, overran(trace)),
+    bareFlags: new WeakMap(),
     tools,
     models,
     artifacts: new Artifacts(store),

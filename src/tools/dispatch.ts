@@ -7,7 +7,7 @@ import type { PluginStates } from "../kernel/states.ts";
 import { after, inOrder } from "../model/awaitable.ts";
 import { describe, RuntimeError } from "../model/errors.ts";
 import { asWaitKey, type CallId, type EffectName, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable, type Json } from "../model/json.ts";
+import { type Awaitable, describeThrown, isThenable, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Draft } from "../model/message.ts";
 import type { Checked } from "../model/schema.ts";
@@ -80,12 +80,10 @@ function gateOne(
 ): Awaitable<Verdict> {
   const { call } = placed;
   dispatch.started(placed);
-  if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return gateOutput(dispatch.output, call);
+  if (dispatch.output !== undefined && call.name === OUTPUT_TOOL)
+    return after(handedIn(dispatch.output, call), settled);
   const found = dispatch.catalog.find(call.name);
-  if (found === undefined)
-    return settled(
-      failure("unavailable", "tool.unknown", words("tool.unknown", { name: call.name, known: dispatch.catalog.names })),
-    );
+  if (found === undefined) return settled(unknownTool(dispatch, call));
   if (call.malformed !== undefined) return settled(wrongArguments(call, "they are not JSON"));
   if (!dispatch.hooks.has("beforeToolCall"))
     return after(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
@@ -112,14 +110,18 @@ function gateOne(
 
 const settled = (output: ToolOutput): Verdict => ({ kind: "settled", output });
 
-/** The typed result of the turn arrives as a call; it is checked here and ends the turn. */
-function gateOutput(check: Validate, call: ToolCall): Awaitable<Verdict> {
-  if (call.malformed !== undefined) return settled(wrongArguments(call, "they are not JSON"));
-  return after(check(call.input), (result) =>
-    result.ok
-      ? settled({ kind: "value", value: null, control: { kind: "finish", by: "model", value: result.value as Json } })
-      : settled(wrongArguments(call, result.problem)),
-  );
+const unknownTool = ({ catalog }: Dispatch, { name }: ToolCall): ToolOutput =>
+  failure("unavailable", "tool.unknown", words("tool.unknown", { name, known: catalog.names }));
+
+/** The typed result of the turn arrives as a call; it is checked here and ends the turn. It is kept, so it must be JSON. */
+function handedIn(check: Validate, call: ToolCall): Awaitable<ToolOutput> {
+  if (call.malformed !== undefined) return wrongArguments(call, "they are not JSON");
+  return after(check(call.input), (result) => {
+    if (!result.ok) return wrongArguments(call, result.problem);
+    const found = toJson(result.value);
+    if ("problem" in found) return wrongArguments(call, `${found.path}: ${found.problem}`);
+    return { kind: "value", value: null, control: { kind: "finish", by: "model", value: found.json } };
+  });
 }
 
 function checked(tool: Tool, call: ToolCall): Awaitable<Checked> {
@@ -164,11 +166,15 @@ const words = (...[code, details]: Parameters<typeof describe>): string => {
 
 /** One bare try at a call. Whatever the tool does, this answers: a value, a failure, or a timeout. */
 export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Scope): Awaitable<ToolOutput> {
-  const found = dispatch.catalog.find(effect.call.name);
-  if (found === undefined) return { kind: "unknown", reason: `The tool ${effect.call.name} is gone.` };
-  if (dispatch.passed.has(effect.call)) return run(dispatch, found, effect, dispatch.passed.get(effect.call), scope);
-  return after(checked(found.value, effect.call), (result) =>
-    result.ok ? run(dispatch, found, effect, result.value, scope) : wrongArguments(effect.call, result.problem),
+  const { call } = effect;
+  const found = dispatch.catalog.find(call.name);
+  if (dispatch.passed.has(call) && found !== undefined)
+    return run(dispatch, found, effect, dispatch.passed.get(call), scope);
+  if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return handedIn(dispatch.output, call);
+  if (found === undefined) return unknownTool(dispatch, call);
+  if (call.malformed !== undefined) return wrongArguments(call, "they are not JSON");
+  return after(checked(found.value, call), (result) =>
+    result.ok ? run(dispatch, found, effect, result.value, scope) : wrongArguments(call, result.problem),
   );
 }
 

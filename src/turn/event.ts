@@ -31,6 +31,17 @@ export interface Opened {
   readonly generation: number;
 }
 
+/** Stages at which nobody has anything to do in this turn: the machine passes them by, and nothing is journaled there. */
+export interface Skips {
+  /** Rounds after the first need no preparing. */
+  readonly prepare?: true;
+  readonly gate?: true;
+  readonly settle?: true;
+  readonly finalize?: true;
+}
+/** Of tools that are not plain, by name; without a gate to tell them call by call. */
+export type Policies = { readonly [tool: string]: CallPolicy };
+
 /** A plugin ended the turn. */
 export interface Abort {
   readonly plugin: string;
@@ -88,6 +99,8 @@ export type Answer = Answered &
         /** Response hooks and compactors are installed: without them the turn does not stop for them. */
         readonly responds?: true;
         readonly compacts?: true;
+        readonly skips?: Skips;
+        readonly policies?: Policies;
       }
     | { readonly kind: "replied"; readonly reply: Reply; readonly attempts?: readonly Attempt[] }
     | { readonly kind: "responded"; readonly parts?: readonly Part[] }

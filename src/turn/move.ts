@@ -9,6 +9,8 @@ import { type Effect, FINALIZE, GRACE, type Winding } from "./effect.ts";
 import { append, itemsOf } from "./log.ts";
 import type { Phase, Step, TurnState } from "./state.ts";
 
+const NONE: readonly never[] = [];
+
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** One step in the making: a copy of the state that the leaves below may write to, and what the step asks for. */
@@ -16,8 +18,8 @@ export class Move {
   readonly driver: ProtocolDriver;
   readonly at: number;
   readonly state: Mutable<TurnState>;
-  readonly effects: Effect[] = [];
-  readonly dropped: EffectName[] = [];
+  effects: readonly Effect[] = NONE;
+  dropped: readonly EffectName[] = NONE;
 
   constructor(driver: ProtocolDriver, state: TurnState, at: number) {
     this.driver = driver;
@@ -26,7 +28,7 @@ export class Move {
   }
 
   done(): Step {
-    return { state: this.state, effects: this.effects, dropped: this.dropped };
+    return this;
   }
 
   view(): RoundView {
@@ -39,20 +41,19 @@ export class Move {
   }
 
   open(effect: Effect): void {
-    this.state.open = [...this.state.open, effect];
-    this.effects.push(effect);
+    const { open } = this.state;
+    this.state.open = open.length === 0 ? [effect] : [...open, effect];
+    this.effects = this.effects.length === 0 ? [effect] : [...this.effects, effect];
   }
 
-  /** Gives up open effects: whatever they still answer is not heard. */
+  /** Gives up open effects: whatever they still answer is not heard. Nobody has heard yet of what this step opened. */
   drop(which: (effect: Effect) => boolean): void {
-    const kept: Effect[] = [];
-    for (const effect of this.state.open) {
-      if (!which(effect)) kept.push(effect);
-      else if (this.effects.includes(effect))
-        this.effects.splice(this.effects.indexOf(effect), 1); // Nobody has heard of it yet.
-      else this.dropped.push(effect.name);
-    }
-    this.state.open = kept;
+    const { open } = this.state;
+    if (!open.some(which)) return;
+    const given = open.filter((effect) => which(effect) && !this.effects.includes(effect));
+    this.dropped = [...this.dropped, ...given.map((effect) => effect.name)];
+    this.effects = this.effects.filter((effect) => !which(effect));
+    this.state.open = open.filter((effect) => !which(effect));
   }
 
   add(...drafts: readonly Draft[]): void {
@@ -66,10 +67,26 @@ export class Move {
     this.state.log = append(this.state.log, entry);
   }
 
+  lastMessage(): Message | undefined {
+    const { items, length } = this.state.log;
+    const last = length === 0 ? undefined : items[length - 1];
+    return last?.kind === "message" ? last.message : undefined;
+  }
+
+  lastReply(): Message | undefined {
+    const { items, length } = this.state.log;
+    for (let index = length - 1; index >= 0; index--) {
+      const entry = items[index];
+      if (entry?.kind === "message" && entry.message.role === "assistant") return entry.message;
+    }
+    return undefined;
+  }
+
   /** Releases `finalize` with this outcome; what wound the turn up, if anything did, comes first. */
   conclude(outcome: TurnOutcome | Ending): void {
     this.pairCalls();
     const final = this.outcome(this.state.winding?.ending ?? outcome);
+    if (this.state.skips.finalize === true) return this.end(final);
     this.become({ kind: "finalizing", outcome: final });
     this.open({ name: FINALIZE, kind: "finalize", outcome: final });
   }

@@ -7,7 +7,7 @@ import type { Reply } from "../model/request.ts";
 import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 import type { Cell, Effect, PlacedCall, Winding } from "./effect.ts";
-import type { Changes } from "./event.ts";
+import type { Changes, Policies, Skips } from "./event.ts";
 import type { Log } from "./log.ts";
 
 /** Bumped when an old journal would fold differently. */
@@ -72,6 +72,8 @@ export interface TurnState {
   readonly open: readonly Effect[];
   readonly responds: boolean;
   readonly compacts: boolean;
+  readonly skips: Skips;
+  readonly policies: Policies;
   /** The round whose context overflowed last and was compacted: an overflow right after it is final. */
   readonly compactedIn?: number;
   readonly winding?: Winding;

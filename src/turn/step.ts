@@ -1,7 +1,6 @@
 import { describe, RuntimeError } from "../model/errors.ts";
 import { describeThrown, type Json } from "../model/json.ts";
-import type { Draft, Message } from "../model/message.ts";
-import { textOf } from "../model/message.ts";
+import { type Draft, textOf } from "../model/message.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
 import { addUsage, NO_USAGE } from "../model/usage.ts";
@@ -24,7 +23,6 @@ export function begin(opened: Opened): Step {
       sessionId,
       turnId,
       limits,
-      ...(output === undefined ? {} : { output }),
       phase: { kind: "preparing" },
       round: 1,
       frames: 0,
@@ -38,6 +36,9 @@ export function begin(opened: Opened): Step {
       open: [],
       responds: false,
       compacts: false,
+      skips: NOTHING,
+      policies: NOTHING,
+      ...(output === undefined ? {} : { output }),
     },
     at,
   );
@@ -45,7 +46,8 @@ export function begin(opened: Opened): Step {
   prepare(move);
   return move.done();
 }
-const NOBODY = {} as ProtocolDriver; // `begin` asks it nothing.
+const NOTHING = {};
+const NOBODY = NOTHING as ProtocolDriver; // `begin` asks it nothing.
 
 /**
  * The turn: a pure function from a state and an event to the next state and what it wants done. No clock, no chance,
@@ -159,14 +161,21 @@ function prepare(move: Move): void {
 
 function prepared(move: Move, event: Extract<Answer, { kind: "prepared" }>): void {
   const { state } = move;
-  if (state.responds !== (event.responds ?? false)) state.responds = event.responds ?? false;
-  if (state.compacts !== (event.compacts ?? false)) state.compacts = event.compacts ?? false;
+  state.responds = event.responds ?? false;
+  state.compacts = event.compacts ?? false;
+  state.skips = event.skips ?? NOTHING;
+  state.policies = event.policies ?? NOTHING;
   if (event.messages !== undefined) move.add(...event.messages);
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (event.frame !== undefined) return switchFrame(move, event.frame.task, event.frame.seed);
+  ask(move);
+}
+
+function ask(move: Move): void {
+  const { round } = move.state;
   move.become({ kind: "asking" });
-  move.open({ name: name(`r${state.round}.ask`), kind: "ask", round: state.round });
+  move.open({ name: name(`r${round}.ask`), kind: "ask", round });
 }
 
 function replied(move: Move, reply: Reply): void {
@@ -193,17 +202,12 @@ function decide(move: Move, reply: Reply, ask: () => Decision): void {
   let problem: string | undefined;
   try {
     decision = ask();
-    problem = decisionProblem(decision, lastMessage(move));
+    problem = decisionProblem(decision, move.lastMessage());
   } catch (error) {
     problem = describeThrown(error);
   }
   if (decision !== undefined && problem === undefined) return follow(move, reply, decision);
   move.conclude(protocolFailed(move.driver, problem ?? "it decided nothing"));
-}
-
-function lastMessage(move: Move): Message | undefined {
-  const last = move.state.log.items[move.state.log.length - 1];
-  return last?.kind === "message" ? last.message : undefined;
 }
 
 function follow(move: Move, reply: Reply, decision: Decision): void {
@@ -224,7 +228,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
       return move.become({ kind: "working", reply, work: { prefix, calls: [], cell: decision.cell, gates: 0 } });
     }
     case "answer": {
-      const message = lastReply(move);
+      const message = move.lastReply();
       if (message === undefined)
         return move.conclude(failed("runtime", "protocol.failed", "The protocol called nothing an answer."));
       return boundary(move, "before-completion", { kind: "answered", message, text: textOf(reply.parts) });
@@ -240,15 +244,6 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
     case "end":
       return move.conclude(decision.ending);
   }
-}
-
-function lastReply(move: Move): Message | undefined {
-  const { log } = move.state;
-  for (let index = log.length - 1; index >= 0; index--) {
-    const entry = log.items[index];
-    if (entry?.kind === "message" && entry.message.role === "assistant") return entry.message;
-  }
-  return undefined;
 }
 
 /** To the next model call, by way of the boundary where inputs and plugins may put something in. */
@@ -290,7 +285,8 @@ function nextRound(move: Move): void {
   if (state.round >= max)
     return move.conclude(stopped("limit", "limit.rounds", describe("limit.rounds", { max }).message));
   state.round++;
-  prepare(move);
+  if (state.skips.prepare === true) ask(move);
+  else prepare(move);
 }
 
 function switchFrame(move: Move, task: string, seed: Json | undefined): void {
@@ -325,13 +321,18 @@ function become(move: Move, work: Work): void {
 }
 
 function begun(move: Move, reply: Reply, work: Work): void {
-  move.become({ kind: "working", reply, work: calls.pump(move, work) });
+  move.become({ kind: "working", reply, work });
+  go(move, work);
 }
 
 function go(move: Move, work: Work): void {
-  if (move.state.winding === undefined) return become(move, calls.pump(move, work));
-  move.drop(isAsleep); // Also what this very event made wait.
-  become(move, calls.pump(move, calls.cancelCalls(work, windingReason(move))));
+  if (move.state.winding !== undefined) {
+    move.drop(isAsleep); // Also what this very event made wait.
+    return become(move, calls.pump(move, calls.cancelCalls(work, windingReason(move))));
+  }
+  const next = calls.pump(move, work);
+  become(move, next);
+  if (calls.isSettledAtOnce(next)) settled(move, next, []);
 }
 
 const isAsleep = (effect: Effect): boolean =>

@@ -10,12 +10,18 @@ import type { CallState, Work } from "./state.ts";
 
 /** The calls of a reply: gated together, run as the limit allows, settled together. */
 export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall[]): Work {
-  const max = move.state.limits.callsPerRoundMax;
-  return {
-    prefix,
-    gates: 0,
-    calls: calls.map((placed, index) => (index < max ? fresh(placed) : refused(placed, max))),
+  const { limits, skips, policies } = move.state;
+  const max = limits.callsPerRoundMax;
+  const plan = (placed: PlacedCall, index: number): CallState => {
+    if (index >= max) return refused(placed, max);
+    if (skips.gate !== true) return fresh(placed);
+    const policy = policies[placed.call.name];
+    const { at, call } = placed;
+    return policy === undefined
+      ? { at, call, stage: "queued", attempt: 1 }
+      : { at, call, stage: "queued", attempt: 1, policy };
   };
+  return { prefix, gates: 0, calls: calls.map(plan) };
 }
 
 const fresh = (placed: PlacedCall): CallState => ({ ...placed, stage: "new", attempt: 1 });
@@ -35,16 +41,35 @@ const positionOf = (work: Work, at: string): EffectName => name(`${work.prefix}.
  * Releases what may run now. Parallel calls first, up to the limit; then serial ones, alone. Whatever may write plugin
  * state (a gate, a settling, a call that `writes`) never overlaps another of its kind.
  */
-export function pump(move: Move, given: Work): Work {
-  let work = given;
-  if (work.cell !== undefined) work = pumpCell(move, work);
-  else if (work.calls.some((call) => call.stage === "new")) {
-    if (work.gates === 0) work = gate(move, work);
-    else return work;
-  } else if (work.calls.every((call) => call.stage === "returned"))
-    return settle(move, work, work.calls, `${work.prefix}.settle`);
-  return release(move, work);
+export function pump(move: Move, work: Work): Work {
+  if (work.cell !== undefined) return release(move, pumpCell(move, work));
+  let isNew = false;
+  let isDone = true;
+  for (const { stage } of work.calls) {
+    if (stage === "new") isNew = true;
+    if (stage !== "returned") isDone = false;
+  }
+  if (isNew) return work.gates === 0 ? gate(move, work) : work;
+  if (!isDone) return release(move, work);
+  if (isPlain(move, work)) return { ...work, calls: work.calls.map(plainlySettled) };
+  return settle(move, work, work.calls, `${work.prefix}.settle`);
 }
+
+/** Every call was made, no policy had a say, and nobody wants to see the results. */
+function isPlain({ state: { skips, winding, limits } }: Move, { calls }: Work): boolean {
+  if (skips.settle !== true || skips.gate !== true || winding !== undefined) return false;
+  return calls.length <= limits.callsPerRoundMax && calls.every((call) => call.policy === undefined);
+}
+const plainlySettled = ({ at, call, attempt, output = NEVER_RAN }: CallState): CallState => ({
+  at,
+  call,
+  stage: "settled",
+  attempt,
+  output,
+  parts: projectOutput(output),
+});
+
+export const isSettledAtOnce = ({ cell, calls }: Work): boolean => cell === undefined && calls[0]?.stage === "settled";
 
 /** A cell's calls are settled in the order in which they returned, and gated in between. */
 function pumpCell(move: Move, work: Work): Work {
@@ -79,30 +104,35 @@ const NEVER_RAN: ToolOutput = { kind: "cancelled", reason: "It was never made." 
 
 function release(move: Move, work: Work): Work {
   if (move.state.winding !== undefined) return work;
+  let running = 0;
+  for (const call of work.calls) {
+    if (call.stage !== "open") continue;
+    if (isAlone(call)) return work;
+    running++;
+  }
   let calls: CallState[] | undefined;
-  const running = work.calls.filter((call) => call.stage === "open");
-  if (running.some(isAlone)) return work;
-  let free = move.state.limits.parallelCallsMax - running.length;
-  const start = (index: number, call: CallState): void => {
-    calls ??= [...work.calls];
-    calls[index] = { ...call, stage: "open" };
-    move.open(attempt(work, call));
-  };
-  let waiting: number | undefined;
-  for (let index = 0; index < work.calls.length && free > 0; index++) {
+  let alone: number | undefined;
+  const max = move.state.limits.parallelCallsMax;
+  for (let index = 0; index < work.calls.length && running < max; index++) {
     const call = work.calls[index] as CallState;
     if (call.stage !== "queued") continue;
-    if (isAlone(call)) waiting ??= index;
+    if (isAlone(call)) alone ??= index;
     else {
-      start(index, call);
-      free--;
+      calls = start(move, work, calls, index);
+      running++;
     }
   }
-  if (waiting !== undefined && calls === undefined && running.length === 0) {
-    const call = work.calls[waiting] as CallState;
-    if (call.policy?.writes !== true || isSerialFree(move)) start(waiting, call);
-  }
+  if (alone !== undefined && running === 0 && (work.calls[alone]?.policy?.writes !== true || isSerialFree(move)))
+    calls = start(move, work, calls, alone);
   return calls === undefined ? work : { ...work, calls };
+}
+
+function start(move: Move, work: Work, changed: CallState[] | undefined, index: number): CallState[] {
+  const calls = changed ?? work.calls.slice();
+  const call = calls[index] as CallState;
+  calls[index] = { ...call, stage: "open" };
+  move.open(attempt(work, call));
+  return calls;
 }
 
 const isAlone = (call: CallState): boolean => call.policy?.isSerial === true || call.policy?.writes === true;
@@ -125,8 +155,12 @@ function attempt(work: Work, state: CallState): EffectOf<"call"> {
 /** The wait of one attempt: deferred, or interrupted. The gate's own is `.w`. */
 export const waitName = ({ position, attempt }: EffectOf<"call">): EffectName => name(`${position}.w${attempt}`);
 
+/** Where a call is: at its own number, unless it is in a batch or a cell. */
+const indexOf = ({ calls }: Work, at: string): number =>
+  calls[Number(at)]?.at === at ? Number(at) : calls.findIndex((call) => call.at === at);
+
 const change = (work: Work, at: string, patch: Partial<CallState>): Work => {
-  const index = work.calls.findIndex((call) => call.at === at);
+  const index = indexOf(work, at);
   const call = work.calls[index];
   return call === undefined ? work : { ...work, calls: work.calls.with(index, { ...call, ...patch }) };
 };
@@ -172,7 +206,7 @@ export const abandonCalls = (work: Work, reason: string): Work => ({
 });
 
 export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, output: ToolOutput): Work {
-  const state = work.calls.find((call) => call.at === effect.at);
+  const state = work.calls[indexOf(work, effect.at)];
   if (state === undefined) return work;
   const wait = move.state.winding === undefined ? retryDelay(state, output) : undefined;
   if (wait === undefined) return returned(work, effect.at, output);
@@ -181,8 +215,9 @@ export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, out
 }
 
 function returned(work: Work, at: string, output: ToolOutput): Work {
+  if (work.cell === undefined) return change(work, at, { stage: "returned", output });
   const returnedAs = work.calls.reduce((most, call) => Math.max(most, call.returnedAs ?? 0), 0) + 1;
-  return change(work, at, { stage: "returned", output, ...(work.cell === undefined ? {} : { returnedAs }) });
+  return change(work, at, { stage: "returned", output, returnedAs });
 }
 
 /** How long to wait before the next attempt; undefined when there is none. */
@@ -254,11 +289,16 @@ export function onInterrupted(work: Work, effect: EffectOf<"call">, isAsked: boo
 }
 
 export function onSettled(work: Work, settled: readonly PlacedCall[], settlements: readonly Settlement[]): Work {
-  return settled.reduce((now, { at }, index) => {
-    const settlement = settlements[index];
-    const output = settlement?.output ?? now.calls.find((call) => call.at === at)?.output ?? NEVER_RAN;
-    return change(now, at, { stage: "settled", output, parts: settlement?.parts ?? projectOutput(output) });
-  }, work);
+  const calls = work.calls.slice();
+  for (const [place, { at }] of settled.entries()) {
+    const index = indexOf(work, at);
+    const call = calls[index];
+    if (call === undefined) continue;
+    const settlement = settlements[place];
+    const output = settlement?.output ?? call.output ?? NEVER_RAN;
+    calls[index] = { ...call, stage: "settled", output, parts: settlement?.parts ?? projectOutput(output) };
+  }
+  return { ...work, calls };
 }
 
 /** What the after-hooks never got to see is not shown: a hook may be there to take something out. */

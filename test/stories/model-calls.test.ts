@@ -368,8 +368,9 @@ test("P4 calls of one reply run beside each other and are answered in call order
     "meet ok: bob was here.",
     "meet ok: cid was here.",
   ]);
+  // Readers are told of an end when it comes.
   expect(only(events, "toolEnded").map(({ output }) => output)).toEqual(
-    names.map(([name]) => ({ kind: "value", value: `${name} was here.` })),
+    finished.map((name) => ({ kind: "value", value: `${name} was here.` })),
   );
 });
 
