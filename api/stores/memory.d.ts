@@ -597,6 +597,18 @@ interface Opened {
   readonly output?: JsonObject;
   readonly generation: number;
 }
+/** Stages at which nobody has anything to do in this turn: the machine passes them by, and nothing is journaled there. */
+interface Skips {
+  /** Rounds after the first need no preparing. */
+  readonly prepare?: true;
+  readonly gate?: true;
+  readonly settle?: true;
+  readonly finalize?: true;
+}
+/** Of tools that are not plain, by name; without a gate to tell them call by call. */
+type Policies = {
+  readonly [tool: string]: CallPolicy;
+};
 /** A plugin ended the turn. */
 interface Abort {
   readonly plugin: string;
@@ -664,6 +676,8 @@ type Answer = Answered & ({
   /** Response hooks and compactors are installed: without them the turn does not stop for them. */
   readonly responds?: true;
   readonly compacts?: true;
+  readonly skips?: Skips;
+  readonly policies?: Policies;
 } | {
   readonly kind: "replied";
   readonly reply: Reply;
