@@ -1,4 +1,4 @@
-import type { EffectName } from "../model/ids.ts";
+import type { EffectName, WaitKey } from "../model/ids.ts";
 import type { Awaitable } from "../model/json.ts";
 import type { Scope } from "../model/scope.ts";
 import type { World } from "../model/world.ts";
@@ -22,6 +22,8 @@ export interface TurnRef {
 export interface HostContext {
   readonly store: Store;
   readonly world: World;
+  /** A wait can be answered from now on: its row is there. Readers are told of its key no sooner. */
+  waiting(key: WaitKey): void;
   /** Something a maintainer should see: a late answer dropped, a second answer, a lost lease. */
   trace(name: string, about: { readonly [key: string]: string | number }): void;
 }

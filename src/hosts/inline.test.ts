@@ -138,7 +138,7 @@ test("D5 inline: what is answered at once is handed out without a promise, on a 
   const run = inline().open(
     { lease, journal: store.journal(lease.turnId, 0) as readonly TurnEvent[] },
     ({ name }) => ({ kind: "prepared", at: world.now(), effect: name }),
-    { store, world, trace: () => {} },
+    { store, world, waiting: () => {}, trace: () => {} },
   ) as TurnRun;
   run.start([effect], []);
   expect(run.next()).toEqual({ kind: "prepared", at: world.now(), effect: "r1.prepare" });

@@ -130,6 +130,7 @@ class InlineRun implements TurnRun {
     this.#waits.set(key, effect);
     try {
       this.#read(await store.append(this.#turn.lease, 0, [], world.now(), [{ key, until }]));
+      this.#context.waiting(key);
       await world.sleep(Math.max(0, until - world.now()), scope.signal);
       if (scope.isAborted || !this.#waits.has(key)) return;
       await store.waits.resolve(key, { kind: "timeout" }); // First writer wins, also against the clock.

@@ -61,6 +61,7 @@ export class LiveTurn implements Dispatch {
   #transcript: Transcript;
   #grown = 0;
   #startedAt: Map<string, number> | undefined;
+  #asked: Map<WaitKey, { readonly placed: PlacedCall; readonly reason: string }> | undefined;
 
   constructor(
     core: Core,
@@ -218,17 +219,25 @@ export class LiveTurn implements Dispatch {
     });
   }
 
-  waiting({ at, call }: PlacedCall, wait: WaitKey, reason: string): void {
-    const { sessionId, turnId } = this.opened;
+  /** Told when the host says that the wait can be answered. */
+  waiting(placed: PlacedCall, wait: WaitKey, reason: string): void {
+    this.#asked ??= new Map();
+    this.#asked.set(wait, { placed, reason });
+  }
+
+  canBeAnswered(wait: WaitKey): void {
+    const asked = this.#asked?.get(wait);
+    if (asked === undefined) return;
+    const { at, call } = asked.placed;
     this.tell({
       fact: false,
-      sessionId,
-      turnId,
+      sessionId: this.sessionId,
+      turnId: this.turnId,
       key: this.key(this.#position(at), 1),
       kind: "waiting",
       callId: call.id,
       wait,
-      reason,
+      reason: asked.reason,
     });
   }
 

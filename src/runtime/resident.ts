@@ -8,7 +8,7 @@ import { PluginStates } from "../kernel/states.ts";
 import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { hasCode, RuntimeError } from "../model/errors.ts";
-import { nodeId, type SessionId, type TurnId } from "../model/ids.ts";
+import { nodeId, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import { LazyScope } from "../model/scope.ts";
@@ -265,6 +265,7 @@ export class Resident implements TurnSession {
       const context = {
         store: core.store,
         world: core.world,
+        waiting: (key: WaitKey) => live.canBeAnswered(key),
         trace: (name: string, about: JsonObject) => live.trace(name, about),
       };
       const run = core.host.open({ lease, journal }, performer(live), context);

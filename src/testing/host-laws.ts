@@ -246,7 +246,12 @@ class Played {
       return after(this.#held.get(method), go);
     });
     const trace = (event: string): number => this.traced.push(event);
-    this.run = await this.host.open({ lease, journal }, this.#perform, { store, world: stage.world, trace });
+    this.run = await this.host.open({ lease, journal }, this.#perform, {
+      store,
+      world: stage.world,
+      waiting: () => {},
+      trace,
+    });
   }
 
   readonly #perform: Perform = (effect, scope) => {
