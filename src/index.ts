@@ -52,6 +52,7 @@ export {
   type ToolSpec,
 } from "./model/tool.ts";
 export type { Usage } from "./model/usage.ts";
+export type { Protocol } from "./protocols/protocol.ts";
 export type { LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
 export type { Input } from "./runtime/accept.ts";
 // The handles
@@ -64,3 +65,4 @@ export type { Store } from "./stores/store.ts";
 export { defineTool } from "./tools/define.ts";
 export { jsonSchema } from "./tools/validator.ts";
 export type { TraceRecord, TraceSink } from "./trace/trace.ts";
+export type { Decision, ProtocolDriver, RequestView, RoundView } from "./turn/driver.ts";

@@ -5,6 +5,7 @@ import type { Installed } from "../kernel/plugin.ts";
 import { mergePrompt, type PromptPart, renderPrompt } from "../kernel/prompt.ts";
 import type { Probe, Surroundings } from "../kernel/run.ts";
 import type { ProtocolDriverSlot } from "../kernel/slots.ts";
+import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash } from "../model/ids.ts";
 import { describeThrown, type Json } from "../model/json.ts";
@@ -27,6 +28,8 @@ export interface Core {
   readonly world: World;
   readonly owner: Owner;
   readonly limits: Limits;
+  /** What a session runs on where it has nothing of its own. */
+  readonly config: SessionConfig;
   readonly plugins: readonly Installed[];
   /** Fills the protocol slots when no plugin does. */
   readonly protocol: Installed | undefined;
@@ -89,7 +92,12 @@ export class Models {
   async require(name: string): Promise<Provider> {
     const known = this.#found.get(name);
     if (known !== undefined) return known;
-    if (this.#resolve === undefined) throw new RuntimeError("provider.unconfigured", { name });
+    if (this.#resolve === undefined) {
+      const [actual] = this.#found.keys();
+      throw actual === undefined
+        ? new RuntimeError("provider.unconfigured", { name })
+        : new RuntimeError("provider.mismatch", { expected: name, actual });
+    }
     try {
       const model = (await this.#resolve(name)) ?? undefined;
       if (model === undefined) throw new RuntimeError("provider.unconfigured", { name });

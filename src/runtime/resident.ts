@@ -72,7 +72,7 @@ export class Resident implements TurnSession {
     this.states = new PluginStates(core.plugins, stored.plugins, core.limits.stateBytesMax);
   }
 
-  static open(core: Core, id: SessionId, config: SessionConfig): Awaitable<Resident> {
+  static open(core: Core, id: SessionId, config: Partial<SessionConfig>): Awaitable<Resident> {
     return after(core.store.create({ id, config, at: core.world.now() }), (stored) =>
       stored.head === undefined
         ? Resident.#made(core, stored, Transcript.empty)
@@ -122,6 +122,13 @@ export class Resident implements TurnSession {
     else void this.#work.then(run);
   }
 
+  /** The runtime's, with what the session has of its own. */
+  get config(): SessionConfig {
+    const { config } = this.stored;
+    for (const _ in config) return { ...this.core.config, ...config };
+    return this.core.config;
+  }
+
   /** Outside of a turn. */
   here(): Surroundings {
     return {
@@ -138,14 +145,14 @@ export class Resident implements TurnSession {
   }
 
   reading(messages: readonly Message[]): SessionReading {
-    const { id, parentId, config, usage, turns } = this.stored;
-    return { id, ...(parentId === undefined ? {} : { parentId }), messages, config, usage, turns };
+    const { id, parentId, usage, turns } = this.stored;
+    return { id, ...(parentId === undefined ? {} : { parentId }), messages, config: this.config, usage, turns };
   }
 
   // ── Turns ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   readonly #opening: Opening = (input) => {
-    const { core, slot, stored } = this;
+    const { core, slot } = this;
     const output = this.#outputs?.get(input.turnId)?.document;
     return {
       kind: "opened",
@@ -159,7 +166,7 @@ export class Resident implements TurnSession {
       host: core.host.kind,
       plugins: core.pluginList,
       limits: core.limits,
-      config: stored.config,
+      config: this.config,
       ...(output === undefined ? {} : { output }),
     };
   };

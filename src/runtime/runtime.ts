@@ -81,7 +81,13 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const closing = new AbortController();
   const [protocol] = await installPlugins([defaults.protocol()], closing.signal);
   const plugins = await installPlugins(options.plugins ?? [], closing.signal);
+  const config: SessionConfig = {
+    model: modelName,
+    ...(options.instructions === undefined ? {} : { instructions: options.instructions }),
+    ...(options.settings === undefined ? {} : { settings: options.settings }),
+  };
   const core: Core = {
+    config,
     door: { isClosed: false },
     store,
     host: options.host ?? defaults.host(store),
@@ -102,24 +108,17 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
     trace,
   };
-  const config: SessionConfig = {
-    model: modelName,
-    ...(options.instructions === undefined ? {} : { instructions: options.instructions }),
-    ...(options.settings === undefined ? {} : { settings: options.settings }),
-  };
-  return new RuntimeHandle(core, config, closing);
+  return new RuntimeHandle(core, closing);
 }
 
 class RuntimeHandle implements Runtime {
   readonly #core: Core;
-  readonly #config: SessionConfig;
   readonly #closing: AbortController;
   readonly #residents = new Map<SessionId, { resident: Awaitable<Resident>; handles: number }>();
   #closed: Promise<void> | undefined;
 
-  constructor(core: Core, config: SessionConfig, closing: AbortController) {
+  constructor(core: Core, closing: AbortController) {
     this.#core = core;
-    this.#config = config;
     this.#closing = closing;
   }
 
@@ -128,8 +127,7 @@ class RuntimeHandle implements Runtime {
     const sessionId = asSessionId(id === undefined ? this.#core.world.id("ses") : checkedId(id));
     let entry = this.#residents.get(sessionId);
     if (entry === undefined) {
-      const config = options.config === undefined ? this.#config : { ...this.#config, ...options.config };
-      const resident = Resident.open(this.#core, sessionId, config);
+      const resident = Resident.open(this.#core, sessionId, options.config ?? {});
       entry = { resident, handles: 0 };
       this.#residents.set(sessionId, entry);
       if (isThenable(resident)) resident.then(undefined, () => this.#residents.delete(sessionId));

@@ -103,14 +103,14 @@ export class SessionHandle implements Session {
     const resident = this.#open();
     if (!resident.isRunning) await resident.refresh();
     const { stored, transcript } = resident;
-    const { id, parentId, head, turns, config, usage } = stored;
+    const { id, parentId, head, turns, usage } = stored;
     return {
       id,
       ...(parentId === undefined ? {} : { parentId }),
       ...(head === undefined ? {} : { head }),
       messages: [...transcript.messages],
       turns,
-      config,
+      config: resident.config,
       usage,
     };
   }

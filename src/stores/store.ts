@@ -18,7 +18,8 @@ export type PluginSnapshots = { readonly [plugin: string]: PluginSnapshot };
 export interface NewSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
-  readonly config: SessionConfig;
+  /** What this session has of its own; the rest is the runtime's. */
+  readonly config: Partial<SessionConfig>;
   readonly at: number;
 }
 
@@ -26,7 +27,7 @@ export interface StoredSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
   readonly createdAt: number;
-  readonly config: SessionConfig;
+  readonly config: Partial<SessionConfig>;
   /** Counts commits: the head moves with it and with nothing else. */
   readonly revision: number;
   readonly head?: NodeId;

@@ -29,7 +29,8 @@ export async function open(model: Model, options: Partial<Omit<RuntimeOptions, "
   const { store = memory(), ...rest } = options;
   const runtime = await createRuntime({ ...rest, store, model });
   const session = await runtime.session();
-  const reread = async () => (await (await createRuntime({ store, model: echo() })).session(session.id)).read();
+  const reread = async () =>
+    (await (await createRuntime({ ...rest, store, model, plugins: [] })).session(session.id)).read();
   return { runtime, session, reread, [Symbol.asyncDispose]: () => runtime.close() };
 }
 

@@ -655,11 +655,22 @@ test("S13 a model's name without a resolver is refused at once, and says what is
   });
 });
 
+test("S13 a session without a model of its own runs on whatever the runtime has", async () => {
+  const store = memory();
+  const first = await createRuntime({ store, model: scripted(says("One.")) });
+  await (await first.session("s")).turn("Go.").result();
+  const other = { ...scripted(says("Two.")), id: "other" };
+  const second = await createRuntime({ store, model: other });
+  const session = await second.session("s");
+  expect((await session.turn("Go.").result()).outcome).toMatchObject({ kind: "answered", text: "Two." });
+  expect((await session.read()).config.model).toBe("other/test");
+});
+
 test("S13 a session that names a model nobody can find fails its turns, and says which", async () => {
   await using runtime = await createRuntime({ store: memory(), model: scripted(says("Hi.")) });
   const session = await runtime.session("odd", { config: { model: "acme/large" } });
   const { outcome } = await session.turn("Hi.").result();
-  expect(outcome).toMatchObject({ kind: "failed", by: "runtime", code: "provider.unconfigured" });
+  expect(outcome).toMatchObject({ kind: "failed", by: "runtime", code: "provider.mismatch" });
   expect(outcome.kind === "failed" && outcome.reason).toContain("acme/large");
   expect((await (await runtime.session()).turn("Hi.").result()).outcome.kind).toBe("answered");
 });

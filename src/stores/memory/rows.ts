@@ -30,7 +30,7 @@ export interface SessionRow {
   readonly id: SessionId;
   readonly parentId: SessionId | undefined;
   readonly createdAt: number;
-  readonly config: SessionConfig;
+  readonly config: Partial<SessionConfig>;
   revision: number;
   head: Place | undefined;
   plugins: PluginSnapshots;
