@@ -18,6 +18,7 @@ export {
   abort,
   abortTurn,
   ask,
+  createSession,
   deny,
   emitEvent,
   emitTrace,
@@ -27,9 +28,12 @@ export {
   shortCircuit,
 } from "./kernel/directive.ts";
 export { HOOKS, type HookName } from "./kernel/hooks.ts";
+export type { OperationDefinition } from "./kernel/operation.ts";
 // Plugins
-export { definePlugin, type Plugin } from "./kernel/plugin.ts";
-export type { PromptPart } from "./kernel/prompt.ts";
+export { definePlugin, type Plugin, type PluginOptions, type TriggerDeclaration } from "./kernel/plugin.ts";
+export { type Point, point } from "./kernel/point.ts";
+export type { Section } from "./kernel/prompt.ts";
+export type { NewSessionRequest, Services } from "./kernel/services.ts";
 export type { SessionConfig } from "./model/config.ts";
 export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
 export type { SessionEvent } from "./model/event.ts";
@@ -37,6 +41,7 @@ export type { Json } from "./model/json.ts";
 export { DEFAULT_LIMITS, type Limits } from "./model/limits.ts";
 export type { Message, Part } from "./model/message.ts";
 export type { Failed, Stopped, TurnOutcome } from "./model/outcome.ts";
+export type { PromptPart } from "./model/prompt.ts";
 export { type ModelPart, type ModelRequest, ProviderFailure } from "./model/request.ts";
 export { described, type Schema, type ToolSchema } from "./model/schema.ts";
 export {
@@ -55,6 +60,7 @@ export type { Usage } from "./model/usage.ts";
 export type { Protocol } from "./protocols/protocol.ts";
 export type { LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
 export type { Input } from "./runtime/accept.ts";
+export type { Receipt } from "./runtime/operate.ts";
 // The handles
 export type { Runtime, RuntimeOptions, SessionSummary } from "./runtime/runtime.ts";
 export type { Session, SessionView, TurnOptions } from "./runtime/session.ts";

@@ -144,7 +144,7 @@ test("D5 inline: what is answered at once is handed out without a promise, on a 
   expect(run.next()).toEqual({ kind: "prepared", at: world.now(), effect: "r1.prepare" });
   const { turnId } = lease;
   const outcome = { kind: "finished", by: "model", value: 1 } as const;
-  const ended = { turnId, at: world.now(), outcome, entries: [], plugins: {}, usage: NO_USAGE, inputs: [] };
+  const ended = { turnId, at: world.now(), outcome, entries: [], plugins: {}, usage: NO_USAGE, spent: [], inputs: [] };
   expect(run.commit(ended)).toMatchObject({ kind: "committed", revision: 1 });
 });
 

@@ -1,7 +1,7 @@
 import { isObject, toJson } from "../model/json.ts";
+import { SLOTS } from "../model/prompt.ts";
 import type { Directive } from "./directive.ts";
 import type { HookName } from "./hooks.ts";
-import { SLOTS } from "./prompt.ts";
 
 /** What is wrong with an answer; undefined when it can be used. */
 type Check = (answer: { readonly [field: string]: unknown }) => string | undefined;
@@ -62,6 +62,7 @@ const isPromptPart = (part: unknown): boolean =>
 const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
   abortTurn: text("code", "message"),
   enqueueMessages: messages("messages"),
+  createSession: ({ request }) => (isObject(request) ? undefined : "it needs a request"),
   emitEvent: all(text("name"), json("payload")),
   emitTrace: all(text("name"), json("payload")),
   abort: text("code", "message"),

@@ -2,7 +2,9 @@ import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { Tool } from "../model/tool.ts";
 import { HOOK_NAMES, HOOKS, type HookName, type Order, type Owned, type RowData, type SlotName } from "./hooks.ts";
-import { type Installed, type SetupContext, setUp } from "./plugin.ts";
+import { type OwnedOperation, operationsOf, wireName } from "./operation.ts";
+import { type Installed, type SetupContext, setUp, type TriggerDeclaration } from "./plugin.ts";
+import { Contributions, contributionsOf } from "./point.ts";
 import { type Bound, HookRunner, ORDERS, type Probe } from "./run.ts";
 
 /** A session's plugins, composed: what runs, in which order, and what it adds. */
@@ -10,6 +12,10 @@ export interface Composition {
   readonly hooks: HookRunner;
   /** In order of installation. */
   readonly tools: readonly Owned<Tool>[];
+  /** By wire name. */
+  readonly operations: ReadonlyMap<string, OwnedOperation>;
+  readonly contributions: Contributions;
+  readonly triggers: readonly Owned<TriggerDeclaration>[];
 }
 
 const SLOT_HOOKS: ReadonlySet<string> = new Set<SlotName>([
@@ -19,12 +25,13 @@ const SLOT_HOOKS: ReadonlySet<string> = new Set<SlotName>([
   "proseProjector",
 ]);
 const REQUIRED: readonly HookName[] = HOOK_NAMES.filter((hook) => (HOOKS[hook] as RowData).isRequired === true);
-const KNOWN: ReadonlySet<string> = new Set([...HOOK_NAMES, "tools"]);
+const KNOWN: ReadonlySet<string> = new Set([...HOOK_NAMES, "tools", "operations", "contributions", "triggers"]);
 
 /** `protocol` is set up too when no plugin fills any of the required slots. */
 export function compose(
   plugins: readonly Installed[],
   protocol: Installed | undefined,
+  options: ReadonlyMap<string, unknown>,
   session: SetupContext<unknown, unknown, unknown>["session"],
   makeTool: SetupContext<unknown, unknown, unknown>["tool"],
   probe: Probe | undefined,
@@ -33,13 +40,20 @@ export function compose(
   const placed = new Map<HookName, { readonly bound: Bound; readonly order: Order }[]>();
   const slots = new Map<HookName, Owned<unknown>>();
   const tools: Owned<Tool>[] = [];
+  const operations = new Map<string, OwnedOperation>();
+  const given: ReturnType<typeof contributionsOf>[number][] = [];
+  const triggers: Owned<TriggerDeclaration>[] = [];
   const add = (plugin: Installed): void => {
-    const parts = setUp(plugin, session, makeTool);
+    const parts = setUp(plugin, options.get(plugin.id) ?? plugin.options, session, makeTool);
     for (const key of Object.keys(parts)) {
       const part = parts[key];
       if (part === undefined) continue;
       if (!KNOWN.has(key)) throw new RuntimeError("hook.unknown", { plugin: plugin.id, hook: key, known: [...KNOWN] });
       if (key === "tools") tools.push(...toolsOf(plugin.id, part));
+      else if (key === "operations")
+        for (const owned of operationsOf(plugin.id, part)) operations.set(wireName(plugin.id, owned.name), owned);
+      else if (key === "contributions") given.push(...contributionsOf(plugin.id, part));
+      else if (key === "triggers") for (const each of triggersOf(plugin.id, part)) addTrigger(triggers, each);
       else if (SLOT_HOOKS.has(key)) fill(slots, key as HookName, plugin.id, part);
       else place(placed, key as HookName, plugin, part);
     }
@@ -47,7 +61,13 @@ export function compose(
   for (const plugin of plugins) add(plugin);
   if (protocol !== undefined && !REQUIRED.some((hook) => slots.has(hook))) add(protocol);
   for (const hook of REQUIRED) if (!slots.has(hook)) throw new RuntimeError("hook.missing", { hook });
-  return { hooks: new HookRunner(sorted(placed), slots, probe, overran), tools };
+  return {
+    hooks: new HookRunner(sorted(placed), slots, probe, overran),
+    tools,
+    operations,
+    contributions: new Contributions(given),
+    triggers,
+  };
 }
 
 function toolsOf(plugin: string, part: unknown): readonly Owned<Tool>[] {
@@ -59,6 +79,23 @@ function toolsOf(plugin: string, part: unknown): readonly Owned<Tool>[] {
       problem: "its tools must be a list of what `tool` or `defineTool` made",
     });
   return part.map((value) => ({ plugin, value }));
+}
+
+function triggersOf(plugin: string, part: unknown): readonly Owned<TriggerDeclaration>[] {
+  const isTrigger = (each: unknown): each is TriggerDeclaration => isObject(each) && typeof each.name === "string";
+  if (!Array.isArray(part) || !part.every(isTrigger))
+    throw new RuntimeError("plugin.invalid", { plugin, problem: "its triggers must be a list of { name, … }" });
+  return part.map((value) => ({ plugin, value }));
+}
+
+function addTrigger(triggers: Owned<TriggerDeclaration>[], added: Owned<TriggerDeclaration>): void {
+  const before = triggers.find(({ value }) => value.name === added.value.name);
+  if (before !== undefined)
+    throw new RuntimeError("plugin.invalid", {
+      plugin: added.plugin,
+      problem: `the trigger ${added.value.name} is declared by ${before.plugin} too`,
+    });
+  triggers.push(added);
 }
 
 /** What a slot's value must have, for callers without types. */

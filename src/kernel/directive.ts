@@ -1,10 +1,12 @@
 import type { Json } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
+import type { NewSessionRequest } from "./services.ts";
 
 /** What a hook may ask for besides its answer: plain objects with a `kind`. Which hook may give which is in the table. */
 export type Directive =
   | { readonly kind: "abortTurn"; readonly code: string; readonly message: string }
   | { readonly kind: "enqueueMessages"; readonly messages: readonly Draft[] }
+  | { readonly kind: "createSession"; readonly request: NewSessionRequest }
   | { readonly kind: "emitEvent"; readonly name: string; readonly payload: Json }
   | { readonly kind: "emitTrace"; readonly name: string; readonly payload: Json }
   | { readonly kind: "abort"; readonly code: string; readonly message: string }
@@ -30,6 +32,12 @@ export const enqueueMessages = (...messages: readonly (string | Draft)[]): Direc
   messages: messages.map((message) =>
     typeof message === "string" ? { role: "user", parts: [{ kind: "text", text: message }] } : message,
   ),
+});
+
+/** Makes another session: a fresh one, a child of this one, or a fork. */
+export const createSession = (request: NewSessionRequest): DirectiveOf<"createSession"> => ({
+  kind: "createSession",
+  request,
 });
 
 /** Shows readers of the session a `plugin` event. */

@@ -3,11 +3,13 @@ import type { SessionId, TurnId } from "../model/ids.ts";
 import type { Awaitable, Json } from "../model/json.ts";
 import type { Draft, Message, Part } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
+import type { PromptPart } from "../model/prompt.ts";
 import type { ModelRequest, Reply } from "../model/request.ts";
+import type { Any } from "../model/schema.ts";
 import type { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 import type { DirectiveKind, DirectiveOf } from "./directive.ts";
-import type { PromptPart } from "./prompt.ts";
+import type { Point } from "./point.ts";
 import type { ServiceName, Services } from "./services.ts";
 import type { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.ts";
 
@@ -101,8 +103,20 @@ export type LifecycleEvent =
   | { readonly kind: "sessionRestored"; readonly isNew: boolean }
   | { readonly kind: "sessionConfigChanged"; readonly previous: SessionConfig; readonly current: SessionConfig };
 
-const EMIT = ["emitEvent", "emitTrace"] as const;
+const EMIT = ["createSession", "emitEvent", "emitTrace"] as const;
 const READS = ["session", "catalog"] as const;
+const HISTORY = ["session", "sessions", "graph", "jobs", "complete"] as const;
+const EVERYTHING = [
+  "session",
+  "catalog",
+  "membership",
+  "sessions",
+  "graph",
+  "complete",
+  "blobs",
+  "trace",
+  "jobs",
+] as const;
 
 /** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
 export const HOOKS = {
@@ -112,7 +126,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "write",
-    services: READS,
+    services: HISTORY,
   }),
   compact: hook<{ readonly messages: readonly Message[] }, readonly Draft[]>()({
     family: "first",
@@ -120,7 +134,7 @@ export const HOOKS = {
     onThrow: "fail-compaction",
     deadlineMs: 300_000,
     state: "write",
-    services: READS,
+    services: HISTORY,
   }),
   prompt: hook<object, PromptPart>()({
     family: "collect",
@@ -128,7 +142,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "read",
-    services: READS,
+    services: ["session", "catalog", "jobs", "complete"],
   }),
   toolCatalog: hook<{ readonly tools: readonly ToolManifest[] }, CatalogEdit>()({
     family: "collect",
@@ -145,7 +159,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "write",
-    services: READS,
+    services: ["session", "membership", "sessions", "trace"],
     directives: ["abortTurn", "enqueueMessages", ...EMIT],
   }),
   checkpoint: hook<{ readonly at: "after-work" | "before-completion" }>()({
@@ -154,7 +168,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "write",
-    services: READS,
+    services: ["session", "sessions", "trace"],
     directives: ["abortTurn", "enqueueMessages", ...EMIT],
   }),
   afterTurn: hook<{ readonly report: TurnReport }>()({
@@ -163,7 +177,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "write",
-    services: READS,
+    services: ["session", "sessions", "trace"],
     directives: ["enqueueMessages", ...EMIT],
   }),
   request: hook<{ readonly request: ModelRequest }, ModelRequest>()({
@@ -205,7 +219,7 @@ export const HOOKS = {
     onThrow: "deny",
     deadlineMs: 30_000,
     state: "write",
-    services: READS,
+    services: EVERYTHING,
     directives: ["abort", "deny", "ask", "shortCircuit", "replaceArgs", ...EMIT],
   }),
   afterToolCall: hook<{ readonly call: ToolCall; readonly output: ToolOutput }>()({
@@ -214,7 +228,7 @@ export const HOOKS = {
     onThrow: "withhold",
     deadlineMs: 30_000,
     state: "write",
-    services: READS,
+    services: EVERYTHING,
     directives: ["abort", "deny", "replaceResult", "enqueueMessages", ...EMIT],
   }),
   projectResult: hook<{ readonly call: ToolCall; readonly output: ToolOutput }, readonly ResultPart[]>()({
@@ -239,7 +253,7 @@ export const HOOKS = {
     onThrow: "issue",
     deadlineMs: 30_000,
     state: "read",
-    services: READS,
+    services: ["session", "catalog", "complete", "trace"],
   }),
   protocolSession: hook<never, ProtocolSession>()({
     family: "single",
@@ -301,6 +315,10 @@ export interface Here {
   readonly turnId?: TurnId;
   /** Aborts when the turn is cancelled, and at the handler's deadline. */
   readonly signal: AbortSignal;
+  /** What plugins contributed to a point. */
+  read<Out>(point: Point<Any, Out>): Out;
+  /** Runs once in this turn, under this name of the plugin's own: a rerun after a crash is given the recorded value. */
+  once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
 }
 
 type StateFor<N extends HookName, S> = [S] extends [undefined]
@@ -341,8 +359,4 @@ export type Hooks<S = undefined> = {
     : Handlers<Handler<N, S>>;
 } & { readonly [N in SlotName]?: AnswerOf<N> };
 
-/** An answer knows whose it is. */
-export interface Owned<T> {
-  readonly plugin: string;
-  readonly value: T;
-}
+export type { Owned } from "./owned.ts";

@@ -1,9 +1,19 @@
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isObject, type Json } from "../model/json.ts";
-import { type Any, check, type InputOf, type OutputOf, type Schema, type ToolSchema } from "../model/schema.ts";
+import {
+  type Any,
+  check,
+  type InputOf,
+  type JsonSchema,
+  type OutputOf,
+  type Schema,
+  type ToolSchema,
+} from "../model/schema.ts";
 import type { Tool, ToolSpec } from "../model/tool.ts";
 import type { Hooks, Order } from "./hooks.ts";
+import { makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
+import type { Contribution } from "./point.ts";
 
 type StateOf<S> = S extends Schema ? OutputOf<S> : undefined;
 type OptionsOf<O> = O extends Schema ? OutputOf<O> : undefined;
@@ -13,12 +23,29 @@ export interface SetupContext<Options, Shared, S> {
   /** What `open` returned. */
   readonly shared: Shared;
   readonly session: { readonly id: SessionId; readonly parentId?: SessionId; readonly isRoot: boolean };
-  /** Makes a tool that knows the plugin's state. */
+  /** Makers that know the plugin's state. */
   tool<I extends ToolSchema, O, Writes extends true | undefined = undefined>(spec: ToolSpec<I, O, S, Writes>): Tool<S>;
+  readonly query: OperationMaker<"query", S>;
+  readonly command: OperationMaker<"command", S>;
+  readonly task: OperationMaker<"task", S>;
+}
+
+/** An event that triggers can be subscribed to. */
+export interface TriggerDeclaration {
+  /** `resource.event`. */
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of what comes with it. */
+  readonly payload?: JsonSchema;
 }
 
 /** What a plugin adds to a session. */
-export type PluginParts<S = undefined> = Hooks<S> & { readonly tools?: readonly (Tool<S> | Tool)[] };
+export type PluginParts<S = undefined> = Hooks<S> & {
+  readonly tools?: readonly (Tool<S> | Tool)[];
+  readonly operations?: { readonly [name: string]: Operation<Any, Any, Any, S> };
+  readonly contributions?: readonly Contribution[];
+  readonly triggers?: readonly TriggerDeclaration[];
+};
 
 /** A key that is no hook does not compile, and the compiler says which. */
 type Others<Parts> = Exclude<keyof Parts, keyof PluginParts>;
@@ -45,13 +72,22 @@ export interface PluginSpec<Parts, O extends Schema | undefined, S extends Schem
 const definition: unique symbol = Symbol.for("bowline.plugin");
 
 /** Installed with `createRuntime({ plugins })`. */
-export interface Plugin {
+export interface Plugin<Ops = unknown> {
   readonly id: string;
   readonly version: string;
+  /** Types only: what its operations take and give. */
+  readonly "~operations"?: Ops;
   readonly [definition]: Definition;
 }
-export interface PluginFactory<In> extends Plugin {
-  (options: In): Plugin;
+export interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
+  (options: In): Plugin<Ops>;
+  /** The same options for one session: `runtime.session(id, { plugins: [frugal.options({ … })] })`. */
+  options(options: In): PluginOptions;
+}
+/** Options of one plugin for one session; they take the place of those it was installed with. */
+export interface PluginOptions {
+  readonly plugin: string;
+  readonly options: unknown;
 }
 
 // Inside the kernel a plugin's types are gone: what it was given was checked when it was made.
@@ -67,7 +103,7 @@ export function definePlugin<
   O extends Schema | undefined = undefined,
   S extends Schema | undefined = undefined,
   Shared = undefined,
->(spec: PluginSpec<Parts, O, S, Shared>): PluginFactory<O extends Schema ? InputOf<O> : void> {
+>(spec: PluginSpec<Parts, O, S, Shared>): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>> {
   if (typeof spec.id !== "string" || !/^[\w.@/-]{1,128}$/.test(spec.id)) {
     throw new RuntimeError("plugin.invalid", {
       plugin: String(spec.id),
@@ -89,8 +125,9 @@ export function definePlugin<
     id: { value: spec.id, enumerable: true },
     version: { value: version, enumerable: true },
     [definition]: { value: bare },
+    options: { value: (given: unknown): PluginOptions => ({ plugin: spec.id, options: parseOptions(spec, given) }) },
   });
-  return install as PluginFactory<O extends Schema ? InputOf<O> : void>;
+  return install as PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
 }
 
 function parseOptions(spec: AnySpec, given: unknown): unknown {
@@ -157,14 +194,17 @@ export async function closePlugins(
 }
 
 /** What `setup` returned for one session; its types are checked by `compose`. */
+const MAKERS = { query: makeOperation("query"), command: makeOperation("command"), task: makeOperation("task") };
+
 export function setUp(
   plugin: Installed,
+  options: unknown,
   session: SetupContext<unknown, unknown, unknown>["session"],
   tool: SetupContext<unknown, unknown, unknown>["tool"],
 ): { readonly [key: string]: unknown } {
   let parts: unknown;
   try {
-    parts = plugin.spec.setup({ options: plugin.options, shared: plugin.shared, session, tool });
+    parts = plugin.spec.setup({ options, shared: plugin.shared, session, tool, ...MAKERS });
   } catch (error) {
     throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: describeThrown(error) }, { cause: error });
   }

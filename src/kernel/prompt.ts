@@ -1,31 +1,39 @@
-/** In template order. */
-export const SLOTS = ["intro", "execution", "guidance", "project", "context", "environment"] as const;
-export type Slot = (typeof SLOTS)[number];
-
-export interface PromptPart {
-  readonly slot: Slot;
-  readonly text: string;
-  /** Lower first; 0 unless given. */
-  readonly priority?: number;
-  readonly title?: string;
-}
+import { type PromptPart, SLOTS } from "../model/prompt.ts";
 
 /**
- * The rule for prompt parts: trimmed, empty ones and repeats by (slot, priority, text) dropped, then by slot, then by
- * priority, then as given. Equal parts give the identical text, which is what a provider's prompt cache needs.
+ * The rule for prompt parts: trimmed; empty ones, those whose tools are not callable and repeats by (slot, priority,
+ * text) dropped; then by slot, then by priority, then as given. Equal parts give the identical text, which is what a
+ * provider's prompt cache needs; what changes every round must not be in here at all.
  */
-export function mergePrompt(parts: readonly PromptPart[]): readonly PromptPart[] {
+export function mergePrompt(parts: readonly PromptPart[], tools: readonly string[]): readonly PromptPart[] {
   const seen = new Set<string>();
   const kept: PromptPart[] = [];
   for (const part of parts) {
     const text = part.text.trim();
     const key = `${part.slot}\n${part.priority ?? 0}\n${text}`;
-    if (text === "" || seen.has(key)) continue;
+    const isGated = part.tools !== undefined && !part.tools.some((tool) => tools.includes(tool));
+    if (text === "" || isGated || seen.has(key)) continue;
     seen.add(key);
     kept.push({ ...part, text });
   }
   return kept.sort((a, b) => SLOTS.indexOf(a.slot) - SLOTS.indexOf(b.slot) || (a.priority ?? 0) - (b.priority ?? 0));
 }
 
-export const renderPrompt = (parts: readonly PromptPart[]): string =>
-  parts.map(({ title, text }) => (title === undefined ? text : `## ${title}\n\n${text}`)).join("\n\n");
+/** A section of the prompt: a heading over some slots. It is left out when they are empty. */
+export interface Section {
+  readonly title?: string;
+  readonly slots: readonly PromptPart["slot"][];
+}
+
+/** Without a template the slots follow each other, untitled. */
+export function renderPrompt(parts: readonly PromptPart[], template?: readonly Section[]): string {
+  const sections = template ?? [{ slots: SLOTS }];
+  const rendered = sections.map(({ title, slots }) => {
+    const own = slots.flatMap((slot) => parts.filter((part) => part.slot === slot));
+    const level = title === undefined ? "##" : "###";
+    const texts = own.map((part) => (part.title === undefined ? part.text : `${level} ${part.title}\n\n${part.text}`));
+    if (texts.length === 0) return "";
+    return [...(title === undefined ? [] : [`## ${title}`]), ...texts].join("\n\n");
+  });
+  return rendered.filter((text) => text !== "").join("\n\n");
+}

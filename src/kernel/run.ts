@@ -1,7 +1,8 @@
 import { after } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable } from "../model/json.ts";
+import { type Awaitable, describeThrown, isThenable, type Json } from "../model/json.ts";
+import type { Any } from "../model/schema.ts";
 import { answerProblem, directiveProblem } from "./answers.ts";
 import type { Directive } from "./directive.ts";
 import {
@@ -16,7 +17,8 @@ import {
   type SlotName,
 } from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
-import type { Services } from "./services.ts";
+import type { Point } from "./point.ts";
+import type { ServiceName, Services } from "./services.ts";
 import type { StateAccess } from "./states.ts";
 
 export const ORDERS: readonly Order[] = ["early", "normal", "late"];
@@ -33,8 +35,10 @@ export interface Surroundings {
   readonly sessionId: SessionId;
   readonly turnId?: TurnId;
   readonly signal: AbortSignal;
-  readonly services: Services;
   readonly states: StateAccess;
+  service<N extends ServiceName>(name: N, plugin: string): Services[N];
+  read<Out>(point: Point<Any, Out>): Out;
+  once<T extends Json>(plugin: string, name: string, run: () => Awaitable<T>): Promise<T>;
 }
 
 /** Something went wrong in an observer, which may not fail anything. */
@@ -311,7 +315,9 @@ function eventFor<N extends HandledName>(
   const row: RowData = HOOKS[hook];
   const event: { [field: string]: unknown } = { ...(sees as object), sessionId: here.sessionId };
   if (here.turnId !== undefined) event.turnId = here.turnId;
-  for (const service of row.services) event[service] = here.services[service];
+  event.read = (point: Point<Any, unknown>): unknown => here.read(point);
+  event.once = (name: string, run: () => Awaitable<Json>): Promise<Json> => here.once(plugin.id, name, run);
+  for (const service of row.services) event[service] = here.service(service, plugin.id);
   if (plugin.spec.state !== undefined)
     event.state = row.state === "write" ? here.states.cell(plugin.id, hook) : here.states.readOnly(plugin.id, hook);
   return Object.defineProperty(event, "signal", { get: () => scope.signal, enumerable: true });

@@ -11,7 +11,7 @@ export type Verdict = DirectiveOf<"abort" | "deny" | "ask" | "shortCircuit">;
 const STRENGTH: { readonly [K in Verdict["kind"]]: number } = { abort: 4, deny: 3, ask: 2, shortCircuit: 1 };
 
 /** Events and traces that the handlers asked for: they happen whatever becomes of the call. */
-export type Emit = Owned<DirectiveOf<"emitEvent" | "emitTrace">>;
+export type Emit = Owned<DirectiveOf<"emitEvent" | "emitTrace" | "createSession">>;
 
 export interface Conflict {
   readonly hook: HookName;
@@ -38,7 +38,7 @@ export async function gateCall(hooks: HookRunner, call: ToolCall, here: Surround
   let now = call;
   const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
     for (const answer of await answers(hooks, "beforeToolCall", bound, { call: now }, isAgain ? again : here)) {
-      if (answer.kind === "emitEvent" || answer.kind === "emitTrace") {
+      if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind !== "replaceArgs") {
         if (!isAgain || answer.kind !== "shortCircuit") seam.rule(bound, answer);
@@ -76,7 +76,7 @@ export async function inspectResult(
   let output = given;
   const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
     for (const answer of await answers(hooks, "afterToolCall", bound, { call, output }, isAgain ? again : here)) {
-      if (answer.kind === "emitEvent" || answer.kind === "emitTrace") {
+      if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind === "enqueueMessages") {
         if (!isAgain) messages.push(...answer.messages.map((value) => ({ plugin: bound.plugin.id, value })));
@@ -98,8 +98,10 @@ export async function inspectResult(
 const secondLook = (here: Surroundings): Surroundings => ({
   sessionId: here.sessionId,
   ...(here.turnId === undefined ? {} : { turnId: here.turnId }),
-  services: here.services,
   states: here.states.unheard(),
+  service: (name, plugin) => here.service(name, plugin),
+  read: (point) => here.read(point),
+  once: (plugin, name, run) => here.once(plugin, name, run),
   get signal() {
     return here.signal;
   },

@@ -1,22 +1,116 @@
 import type { SessionConfig } from "../model/config.ts";
-import type { SessionId } from "../model/ids.ts";
-import type { Message } from "../model/message.ts";
+import { RuntimeError } from "../model/errors.ts";
+import type { BlobHash, NodeId, SessionId } from "../model/ids.ts";
+import type { Json } from "../model/json.ts";
+import type { Draft, Message } from "../model/message.ts";
+import type { ModelSettings, Reply } from "../model/request.ts";
+import type { OutputOf, Schema } from "../model/schema.ts";
 import type { ToolManifest } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 
-/** The session as a hook may read it: what is committed, and what this turn has added so far. */
+/** A session as it may be read: what is committed, and of the current one what its turn has added so far. */
 export interface SessionReading {
   readonly id: SessionId;
   readonly parentId?: SessionId;
+  readonly head?: NodeId;
   readonly messages: readonly Message[];
   readonly config: SessionConfig;
   readonly usage: Usage;
   readonly turns: number;
 }
 
+/** What a child may do. */
+export interface Authority {
+  /** Tools it never has, whatever plugins or tool search say. */
+  readonly hiddenTools?: readonly string[];
+  /** The only tools it has. */
+  readonly toolAccess?: readonly string[];
+  readonly subagent?: { readonly capability: string; readonly depth: number; readonly depthMax: number };
+}
+
+export interface NewSessionRequest {
+  readonly id?: string;
+  /** `child` of the session that asks, with its authority; `fork` shares its history and copies its states. */
+  readonly kind?: "fresh" | "child" | "fork";
+  readonly config?: Partial<SessionConfig>;
+  readonly authority?: Authority;
+  /** Whether a child begins with a copy of the parent's plugin states. */
+  readonly copiesState?: boolean;
+  /** Said to it first; `sessions.takeFirstInput` gives it once. */
+  readonly firstInput?: string;
+}
+
+/** One model call outside the conversation. */
+export interface CompletionRequest {
+  readonly system?: string;
+  readonly messages?: readonly Draft[];
+  /** Another model than the session's. */
+  readonly model?: string;
+  readonly settings?: ModelSettings;
+}
+export interface CompletionOptions {
+  /** Under which its usage is booked. */
+  readonly label?: string;
+  readonly signal?: AbortSignal;
+}
+export interface Complete {
+  text(prompt: string | CompletionRequest, options?: CompletionOptions): Promise<string>;
+  object<S extends Schema>(
+    prompt: string | CompletionRequest,
+    schema: S,
+    options?: CompletionOptions,
+  ): Promise<OutputOf<S>>;
+  reply(request: CompletionRequest, options?: CompletionOptions): Promise<Reply>;
+}
+
+/** Work in the background; with the jobs runtime. */
+export interface Jobs {
+  list(): Promise<readonly Json[]>;
+}
+
 /** What the runtime offers to plugins. A hook is given exactly the services that its row in the table names. */
 export interface Services {
-  readonly session: { read(): SessionReading };
+  readonly session: {
+    read(): SessionReading;
+    /** Of any session; throws `session.unknown`. */
+    snapshot(id: string): Promise<SessionReading>;
+  };
   readonly catalog: { list(): readonly ToolManifest[] };
+  /** Which tools are callable in this session. */
+  readonly membership: { set(names: readonly string[], isMember: boolean): Promise<void> };
+  readonly sessions: {
+    create(request: NewSessionRequest): Promise<{ readonly id: SessionId }>;
+    /** What `firstInput` said, once. */
+    takeFirstInput(id: string): Promise<string | undefined>;
+  };
+  readonly graph: {
+    /** Adds plugin nodes and messages to the conversation between turns. */
+    append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
+  };
+  readonly complete: Complete;
+  readonly blobs: { put(data: Uint8Array): Promise<BlobHash>; get(hash: BlobHash): Promise<Uint8Array | undefined> };
+  readonly trace: { emit(name: string, payload?: Json): void };
+  readonly jobs: Jobs;
 }
 export type ServiceName = keyof Services;
+
+export type AppendNode =
+  | { readonly kind: "message"; readonly role: "user" | "system"; readonly text: string }
+  | { readonly kind: "plugin"; readonly type: string; readonly body: Json };
+export interface AppendOptions {
+  /** Must still be on the active path; content that came after it is fine. */
+  readonly requiresAncestor?: string;
+  /** The same operation again is answered as the first time. */
+  readonly operationId?: string;
+}
+export type Appended =
+  | { readonly kind: "appended"; readonly nodes: readonly NodeId[]; readonly head: NodeId }
+  | { readonly kind: "stale-branch"; readonly required: string };
+
+/** In the place of a service that is not there: every use says so, with the plugin's name. */
+export const unavailable = <S extends ServiceName>(service: S, plugin: string): Services[S] =>
+  new Proxy(Object.create(null) as Services[S], {
+    get: () => {
+      throw new RuntimeError("service.unavailable", { service, plugin });
+    },
+  });

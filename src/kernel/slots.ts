@@ -1,10 +1,10 @@
 import type { SessionId } from "../model/ids.ts";
 import type { Awaitable, Json } from "../model/json.ts";
+import type { PromptPart } from "../model/prompt.ts";
 import type { ToolDeclaration } from "../model/request.ts";
 import type { ProtocolDriver } from "../turn/driver.ts";
 import type { Cell } from "../turn/effect.ts";
 import type { CellOutput } from "../turn/event.ts";
-import type { PromptPart } from "./prompt.ts";
 
 /** The session half of a protocol. Everything is optional. */
 export interface ProtocolSession {

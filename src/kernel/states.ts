@@ -89,6 +89,10 @@ export class PluginStates implements StateAccess {
     };
   }
 
+  has(plugin: string): boolean {
+    return this.#slots?.has(plugin) ?? false;
+  }
+
   /** The effect answered: its changes, which now count. */
   take(): Changes | undefined {
     this.#epoch++;

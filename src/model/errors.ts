@@ -28,6 +28,8 @@ const ERRORS = {
     said(`There is no session ${d.id}.`, "List them with runtime.sessions.list()."),
   "session.deleted": (d: { id: string }) =>
     said(`The session ${d.id} was deleted, and ids are used once.`, "Use another id."),
+  "session.exists": (d: { id: string }) =>
+    said(`There is a session ${d.id} already.`, "Use another id, or open that one."),
   "session.closed": (d: { id: string }) =>
     said(`This handle of session ${d.id} is closed.`, "Open the session again.", "reopen"),
   "session.busy": (d: { id: string; holder: string }) =>
@@ -101,6 +103,21 @@ const ERRORS = {
     said(
       `The service ${d.service}, asked for by ${d.plugin}, is not available here.`,
       "See the hook table for what each hook is given.",
+    ),
+
+  // Operations
+  "operation.unknown": (d: { name: string; known: readonly string[] }) =>
+    said(`There is no operation ${d.name}.`, `The operations of this kind are ${list(d.known)}.`),
+  "operation.missing-session": (d: { name: string }) =>
+    said(`${d.name} runs on a session, and none was given.`, "Call it on a session."),
+  "operation.unexpected-session": (d: { name: string }) =>
+    said(`${d.name} runs without a session, and one was given.`, "Pass { session: null }, or leave it out."),
+  "operation.failed": (d: { name: string; problem: string }) =>
+    said(`${d.name} failed: ${d.problem}`, "See what it says."),
+  "operation.reentrant": (d: { name: string }) =>
+    said(
+      `${d.name} cannot run inside a turn of the same session.`,
+      "Queue it for after the turn, or do it in a hook that may.",
     ),
 
   // Tools

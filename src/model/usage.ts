@@ -22,3 +22,28 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   reasoning: a.reasoning + b.reasoning,
   unknownCalls: a.unknownCalls + b.unknownCalls,
 });
+
+/** What calls of one source cost on one model. */
+export interface Spent {
+  /** `turn`, or the label of direct completions. */
+  readonly source: string;
+  readonly model: string;
+  readonly usage: Usage;
+  readonly calls: number;
+}
+
+/** One row per source and model. */
+export function addSpent(ledger: readonly Spent[], spent: readonly Spent[]): readonly Spent[] {
+  if (spent.length === 0) return ledger;
+  const rows = ledger.slice();
+  for (const { source, model, usage, calls } of spent) {
+    const index = rows.findIndex((row) => row.source === source && row.model === model);
+    const row = rows[index];
+    if (row === undefined) rows.push({ source, model, usage, calls });
+    else rows[index] = { source, model, usage: addUsage(row.usage, usage), calls: row.calls + calls };
+  }
+  return rows;
+}
+
+export const totalOf = (spent: readonly Spent[]): Usage =>
+  spent.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE);

@@ -3,6 +3,7 @@ import { describeThrown } from "../model/json.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import { hasOpenCalls, pairingProblem } from "../model/pairing.ts";
+import { addUsage, totalOf } from "../model/usage.ts";
 import type { EndedTurn } from "../stores/store.ts";
 import { itemsOf } from "../turn/log.ts";
 import { said } from "../turn/move.ts";
@@ -53,7 +54,8 @@ function kept(live: LiveTurn, entries: readonly Entry[], outcome: TurnOutcome, c
     outcome,
     entries,
     plugins: live.states.snapshots(state.changes),
-    usage: state.usage,
+    usage: addUsage(state.usage, totalOf(state.spent)),
+    spent: [{ source: "turn", model: live.opened.config.model, usage: state.usage, calls: state.asks }, ...state.spent],
     inputs: state.inputs,
     ...(head === undefined ? {} : { base: head }),
     ...(cancel === undefined ? {} : { cancel }),

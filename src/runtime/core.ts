@@ -2,14 +2,16 @@ import type { EffectHost } from "../hosts/host.ts";
 import type { Composition } from "../kernel/compose.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Installed } from "../kernel/plugin.ts";
-import { mergePrompt, type PromptPart, renderPrompt } from "../kernel/prompt.ts";
+import { mergePrompt, renderPrompt, type Section } from "../kernel/prompt.ts";
 import type { Probe, Surroundings } from "../kernel/run.ts";
+import type { Authority } from "../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash } from "../model/ids.ts";
 import { describeThrown, type Json } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
+import type { PromptPart } from "../model/prompt.ts";
 import type { ToolDeclaration } from "../model/request.ts";
 import type { Tool } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
@@ -141,30 +143,29 @@ const utf8 = new TextEncoder();
 
 export class Artifacts {
   readonly #store: Store;
+  readonly #template: readonly Section[] | undefined;
   readonly #cached: Cached[] = [];
   readonly #prompts = new Map<string, Prompt>();
 
-  constructor(store: Store) {
+  constructor(store: Store, template: readonly Section[] | undefined) {
     this.#store = store;
+    this.#template = template;
   }
 
   /** What was built before for the same tools, if anything. */
-  known(composition: Composition, appTools: readonly Owned<Tool>[], slot: ProtocolDriverSlot): Artifact | undefined {
+  known(tools: SessionTools): Artifact | undefined {
+    const { composition, slot } = tools;
     if (composition.hooks.has("toolCatalog")) return undefined;
-    const owned = composition.tools.length === 0 ? appTools : [...appTools, ...composition.tools];
+    const owned = ownedBy(tools);
     return this.#cached.find((each) => each.slot === slot && isSame(each.tools, owned))?.artifact;
   }
 
   /** Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
-  async of(
-    composition: Composition,
-    appTools: readonly Owned<Tool>[],
-    slot: ProtocolDriverSlot,
-    here: Surroundings,
-  ): Promise<Artifact> {
-    const known = this.known(composition, appTools, slot);
+  async of(tools: SessionTools, here: Surroundings): Promise<Artifact> {
+    const known = this.known(tools);
     if (known !== undefined) return known;
-    const owned = [...appTools, ...composition.tools];
+    const { composition, slot } = tools;
+    const owned = ownedBy(tools);
     const isEdited = composition.hooks.has("toolCatalog");
     const manifests = owned.map(({ value: { name, description } }) => ({ name, description }));
     const edits = isEdited ? await composition.hooks.collect("toolCatalog", { tools: manifests }, here) : [];
@@ -181,8 +182,8 @@ export class Artifacts {
   }
 
   /** Equal parts give the identical prompt, hashed and stored once. */
-  async prompt(parts: readonly PromptPart[]): Promise<Prompt> {
-    const system = renderPrompt(mergePrompt(parts));
+  async prompt(parts: readonly PromptPart[], tools: readonly string[]): Promise<Prompt> {
+    const system = renderPrompt(mergePrompt(parts, tools), this.#template);
     const known = this.#prompts.get(system);
     if (known !== undefined) return known;
     const prompt: Prompt = { system, hash: hashOf(system) };
@@ -191,6 +192,23 @@ export class Artifacts {
     this.#prompts.set(system, prompt);
     return prompt;
   }
+}
+
+/** What a session's catalog is made of. */
+export interface SessionTools {
+  readonly composition: Composition;
+  readonly slot: ProtocolDriverSlot;
+  readonly authority: Authority;
+  readonly core: { readonly tools: readonly Owned<Tool>[] };
+}
+
+/** The app's tools and the plugins', less what the session's authority hides: such tools are neither shown nor run. */
+function ownedBy({ composition, core, authority: { hiddenTools, toolAccess } }: SessionTools): readonly Owned<Tool>[] {
+  const all = composition.tools.length === 0 ? core.tools : [...core.tools, ...composition.tools];
+  if (hiddenTools === undefined && toolAccess === undefined) return all;
+  return all.filter(
+    ({ value: { name } }) => hiddenTools?.includes(name) !== true && toolAccess?.includes(name) !== false,
+  );
 }
 
 const isSame = (tools: readonly Tool[], owned: readonly Owned<Tool>[]): boolean => {

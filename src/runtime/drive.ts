@@ -1,5 +1,6 @@
 import type { TurnRun } from "../hosts/host.ts";
-import { isThenable } from "../model/json.ts";
+import { hasCode } from "../model/errors.ts";
+import { describeThrown, isThenable } from "../model/json.ts";
 import type { Committed, EndedTurn } from "../stores/store.ts";
 import { isEnded, type Step } from "../turn/state.ts";
 import { begin, step } from "../turn/step.ts";
@@ -13,7 +14,7 @@ export interface Kept {
 }
 
 /** Ends a turn that `drive` could not: whole or not at all holds here too. */
-export async function salvage(live: LiveTurn, run: TurnRun, error: unknown): Promise<Kept> {
+async function salvage(live: LiveTurn, run: TurnRun, error: unknown): Promise<Kept> {
   let cancel = live.state.winding?.cancel?.requestId;
   for (;;) {
     const turn = salvagedTurn(live, error, cancel);
@@ -24,7 +25,7 @@ export async function salvage(live: LiveTurn, run: TurnRun, error: unknown): Pro
 }
 
 /** Drives a turn to its commit. The live path and the resumed one are this loop: a host that replays answers from its history. */
-export async function drive(live: LiveTurn, run: TurnRun): Promise<Kept> {
+async function drive(live: LiveTurn, run: TurnRun): Promise<Kept> {
   advance(begin(live.opened));
   for (;;) {
     while (!isEnded(live.state)) {
@@ -41,4 +42,13 @@ export async function drive(live: LiveTurn, run: TurnRun): Promise<Kept> {
     live.state = state;
     run.start(effects, dropped);
   }
+}
+
+/** One way or another: only a lost lease, or a store that fails, leaves the turn to others. */
+export function toCommit(live: LiveTurn, run: TurnRun): Promise<Kept> {
+  return drive(live, run).catch((error: unknown) => {
+    if (hasCode(error, "lease.lost") || hasCode(error, "runtime.closed")) throw error;
+    live.trace("turn.salvaged", { problem: describeThrown(error) });
+    return salvage(live, run, error);
+  });
 }

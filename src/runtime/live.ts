@@ -1,17 +1,20 @@
 import type { Transcript } from "../graph/transcript.ts";
-import type { Composition } from "../kernel/compose.ts";
+import type { Point } from "../kernel/point.ts";
 import type { HookRunner, Issue, Surroundings } from "../kernel/run.ts";
 import type { Conflict, Emit } from "../kernel/seams.ts";
-import type { Services, SessionReading } from "../kernel/services.ts";
-import type { ProtocolDriverSlot } from "../kernel/slots.ts";
+import type { Complete, NewSessionRequest, ServiceName, Services, SessionReading } from "../kernel/services.ts";
 import type { PluginStates } from "../kernel/states.ts";
+import { RuntimeError } from "../model/errors.ts";
 import type { PreviewKey, SessionEvent } from "../model/event.ts";
 import type { CallId, EffectName, SessionId, TurnId, WaitKey } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import { type Awaitable, type Json, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Message } from "../model/message.ts";
+import type { Reply } from "../model/request.ts";
+import type { Any } from "../model/schema.ts";
 import type { Scope } from "../model/scope.ts";
 import { type Attachable, statusOf, type ToolCall, type ToolManifest, type ToolOutput } from "../model/tool.ts";
+import type { Spent } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Lease, StoredSession } from "../stores/store.ts";
 import { type Catalog, hashOf } from "../tools/catalog.ts";
@@ -22,19 +25,21 @@ import { name, type PlacedCall } from "../turn/effect.ts";
 import type { Opened } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
 import type { TurnState } from "../turn/state.ts";
-import type { Artifact, Core, Prompt, TurnFlags } from "./core.ts";
+import { completer } from "./complete.ts";
+import type { Artifact, Core, Prompt, SessionTools, TurnFlags } from "./core.ts";
+import { type ServiceHome, serviceOf } from "./services.ts";
+import { takeFirstInput } from "./sessions.ts";
 import type { TurnHandle } from "./turn.ts";
 
 /** What a turn needs of the session it runs on. */
-export interface TurnSession {
-  readonly composition: Composition;
-  readonly slot: ProtocolDriverSlot;
+export interface TurnSession extends SessionTools {
   readonly states: PluginStates;
   readonly stored: StoredSession;
   readonly transcript: Transcript;
   /** Kept by the performer of `prepare`, per artifact. */
   readonly flags: WeakMap<Artifact, TurnFlags>;
   reading(messages: readonly Message[]): SessionReading;
+  create(request: NewSessionRequest): Promise<{ readonly id: SessionId }>;
 }
 
 /** A turn that runs in this process: its state, and what its performers need. Nothing in it outlives the turn. */
@@ -60,6 +65,7 @@ export class LiveTurn implements Dispatch {
   keeping: PromiseLike<void>[] | undefined;
   #transcript: Transcript;
   #grown = 0;
+  #spent: readonly Spent[] | undefined;
   #startedAt: Map<string, number> | undefined;
   #asked: Map<WaitKey, { readonly placed: PlacedCall; readonly reason: string }> | undefined;
 
@@ -122,8 +128,18 @@ export class LiveTurn implements Dispatch {
     return this.#transcript;
   }
 
-  here(scope: Scope): Surroundings {
-    return new TurnSurroundings(this, scope);
+  here(scope: Scope, effect: EffectName): Surroundings {
+    return new TurnSurroundings(this, scope, effect);
+  }
+
+  /** What nested model calls cost, until the effect they ran in answers. */
+  spend(spent: Spent): void {
+    this.#spent = [...(this.#spent ?? []), spent];
+  }
+  takeSpent(): readonly Spent[] | undefined {
+    const spent = this.#spent;
+    this.#spent = undefined;
+    return spent;
   }
 
   key(effect: EffectName, attempt: number): PreviewKey {
@@ -243,7 +259,14 @@ export class LiveTurn implements Dispatch {
 
   emitted({ plugin, value }: Emit, { at }: PlacedCall): void {
     if (value.kind === "emitEvent") this.emit(this.#position(at), plugin, value.name, value.payload);
-    else this.trace(`${plugin}.${value.name}`, { payload: value.payload });
+    else if (value.kind === "emitTrace") this.trace(`${plugin}.${value.name}`, { payload: value.payload });
+    else this.makeSession(value.request);
+  }
+
+  /** Asked for by a directive: it is made before the effect answers. */
+  makeSession(request: NewSessionRequest): void {
+    this.keeping ??= [];
+    this.keeping.push(this.session.create(request).then(() => {}));
   }
 
   conflict({ hook, winner, loser }: Conflict): void {
@@ -254,14 +277,19 @@ export class LiveTurn implements Dispatch {
 /** In the place of a start: the end was told too. */
 const ENDED = -1;
 
-/** What a hook is told of the turn it runs in. */
-class TurnSurroundings implements Surroundings, Services {
+/** What a hook is told of the turn it runs in, and what it may ask for there. */
+class TurnSurroundings implements Surroundings, ServiceHome {
+  readonly core: Core;
   readonly #live: LiveTurn;
   readonly #scope: Scope;
+  readonly #effect: EffectName;
+  #completions = 0;
 
-  constructor(live: LiveTurn, scope: Scope) {
+  constructor(live: LiveTurn, scope: Scope, effect: EffectName) {
+    this.core = live.core;
     this.#live = live;
     this.#scope = scope;
+    this.#effect = effect;
   }
 
   get sessionId(): SessionId {
@@ -276,14 +304,62 @@ class TurnSurroundings implements Surroundings, Services {
   get states(): PluginStates {
     return this.#live.states;
   }
-  get services(): Services {
-    return this;
+
+  service<N extends ServiceName>(service: N, plugin: string): Services[N] {
+    return serviceOf(this, service, plugin);
   }
-  get session(): Services["session"] {
-    return { read: () => this.#live.session.reading(this.#live.messages()) };
+
+  read<Out>(point: Point<Any, Out>): Out {
+    return this.#live.session.composition.contributions.read(point);
   }
-  get catalog(): Services["catalog"] {
-    return { list: () => manifests(this.#live.artifact) };
+
+  async once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
+    const { store } = this.core;
+    const noted = await store.note(this.turnId, this.#effect, `${plugin}/${key}`);
+    if (noted !== undefined) return noted as T;
+    const found = toJson(await run());
+    if ("problem" in found)
+      throw new RuntimeError("hook.answer", { plugin, hook: "once", problem: `${found.path}: ${found.problem}` });
+    return ((await store.note(this.turnId, this.#effect, `${plugin}/${key}`, found.json)) ?? found.json) as T;
+  }
+
+  complete(plugin: string): Complete {
+    const live = this.#live;
+    return completer({
+      core: this.core,
+      model: live.opened.config.model,
+      limits: live.limits,
+      spend: (spent) => live.spend(spent),
+      once: (run) =>
+        this.once(
+          plugin,
+          `complete/${this.#completions++}`,
+          async () => (await run()) as unknown as Json,
+        ) as unknown as Promise<Reply>,
+      signal: this.signal,
+    });
+  }
+
+  messages(): readonly Message[] {
+    return this.#live.messages();
+  }
+  reading(messages: readonly Message[]): SessionReading {
+    return this.#live.session.reading(messages);
+  }
+  tools(): readonly ToolManifest[] {
+    return manifests(this.#live.artifact);
+  }
+  append(): never {
+    throw new RuntimeError("operation.reentrant", { name: "graph.append" });
+  }
+  create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
+    return this.#live.session.create(request);
+  }
+  takeFirstInput(id: string): Promise<string | undefined> {
+    return takeFirstInput(this.core, id);
+  }
+  trace(event: string, about: { readonly [key: string]: Json }): void {
+    this.#live.trace(event, about);
   }
 }
 

@@ -1,12 +1,14 @@
 import type { Perform } from "../hosts/host.ts";
 import type { Directive } from "../kernel/directive.ts";
 import type { ChunkAnswer, Owned, ReplyAnswer, TurnContext, TurnReport } from "../kernel/hooks.ts";
-import type { PromptPart } from "../kernel/prompt.ts";
+import type { Surroundings } from "../kernel/run.ts";
 import { after } from "../model/awaitable.ts";
+import type { SessionConfig } from "../model/config.ts";
 import { describe, RuntimeError } from "../model/errors.ts";
 import type { EffectName } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable } from "../model/json.ts";
 import type { Draft, Message } from "../model/message.ts";
+import type { PromptPart } from "../model/prompt.ts";
 import type { ModelRequest, Reply } from "../model/request.ts";
 import type { Scope } from "../model/scope.ts";
 import type { ToolOutput } from "../model/tool.ts";
@@ -31,17 +33,21 @@ const PERFORMERS: Performers = {
   ask: askModel,
   respond,
   gate: (live, effect, scope) =>
-    after(gate(live, effect.calls, scope), ({ verdicts, abort }) =>
-      abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort },
+    after(
+      gate(live, effect.calls, () => live.here(scope, effect.name)),
+      ({ verdicts, abort }) => (abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort }),
     ),
   call: callTool,
   settle: (live, effect, scope) =>
-    after(settle(live, effect.results, scope), ({ results, messages, abort }) => ({
-      kind: "settled",
-      results,
-      ...(messages.length === 0 ? {} : { messages: messages.map(saidBy) }),
-      ...(abort === undefined ? {} : { abort }),
-    })),
+    after(
+      settle(live, effect.results, () => live.here(scope, effect.name)),
+      ({ results, messages, abort }) => ({
+        kind: "settled",
+        results,
+        ...(messages.length === 0 ? {} : { messages: messages.map(saidBy) }),
+        ...(abort === undefined ? {} : { abort }),
+      }),
+    ),
   boundary,
   compact,
   exec,
@@ -67,7 +73,7 @@ export const performer =
     }
     if (!isThenable(body)) return stamped(live, effect, body);
     return body.then(
-      (found) => stamped(live, effect, found),
+      (found) => whenKept(live, () => stamped(live, effect, found)),
       (error: unknown) => failed(live, effect, error),
     );
   };
@@ -81,12 +87,16 @@ function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
   answer.effect = effect.name;
   const changes = mayWrite(effect) ? live.states.take() : undefined;
   if (changes !== undefined) answer.changes = changes;
+  const spent = live.takeSpent();
+  if (spent !== undefined) answer.spent = spent;
   return answer as Answer;
 }
 
 function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
   if (mayWrite(effect)) live.states.forget();
-  return { kind: "failed", at: live.core.world.now(), effect: effect.name, error: failureOf(error) };
+  const spent = live.takeSpent();
+  const answer = { kind: "failed", at: live.core.world.now(), effect: effect.name, error: failureOf(error) } as const;
+  return spent === undefined ? answer : { ...answer, spent };
 }
 
 function failureOf(error: unknown): Failure {
@@ -147,8 +157,9 @@ function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Await
     core.models.known(opened.config.model) === undefined
   )
     return setUpWithHooks(live, effect, scope);
-  const artifact = core.artifacts.known(session.composition, core.tools, session.slot);
-  const prompt = artifact?.prompts.get(opened.config.instructions ?? "");
+  const artifact = core.artifacts.known(session);
+  const prompt =
+    opened.config.prompt === undefined ? artifact?.prompts.get(opened.config.instructions ?? "") : undefined;
   if (artifact === undefined || prompt === undefined) return setUpWithHooks(live, effect, scope);
   live.artifact = artifact;
   live.prompt = prompt;
@@ -157,20 +168,20 @@ function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Await
 
 async function setUpWithHooks(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<Prepared> {
   const { core, session, hooks, opened } = live;
-  const here = live.here(scope);
-  const artifact = await core.artifacts.of(session.composition, core.tools, session.slot, here);
+  const here = live.here(scope, effect.name);
+  const artifact = await core.artifacts.of(session, here);
   live.artifact = artifact;
   const { instructions } = opened.config;
-  const parts: PromptPart[] =
-    instructions === undefined ? [...artifact.prompt] : [{ slot: "intro", text: instructions }, ...artifact.prompt];
+  const parts: PromptPart[] = [...layersOf(opened.config), ...artifact.prompt];
   const plain = parts.length;
-  if (hooks.has("context")) parts.push(...(await transformContext(live, scope)));
+  if (hooks.has("context")) parts.push(...(await transformContext(live, here)));
   const before = hooks.has("beforeTurn")
     ? obey(live, effect.name, await hooks.collect("beforeTurn", { input: inputOf(live) }, here))
     : NOTHING;
   if (hooks.has("prompt")) parts.push(...(await hooks.collect("prompt", {}, here)).map(({ value }) => value));
-  live.prompt = await core.artifacts.prompt(parts);
-  if (parts.length === plain) artifact.prompts.set(instructions ?? "", live.prompt);
+  live.prompt = await core.artifacts.prompt(parts, artifact.catalog.names);
+  if (parts.length === plain && opened.config.prompt === undefined)
+    artifact.prompts.set(instructions ?? "", live.prompt);
   await core.models.require(opened.config.model); // Found before anything is paid for.
   return { kind: "prepared", prompt: live.prompt.hash, catalog: artifact.hash, ...flags(live), ...before };
 }
@@ -181,12 +192,16 @@ function beforeAsk(live: LiveTurn, round: number, body: Prepared): Awaitable<Bod
   return after(asked, (frame) => (frame === undefined || frame === null ? body : { ...body, frame }));
 }
 
-async function transformContext(live: LiveTurn, scope: Scope): Promise<readonly PromptPart[]> {
+/** The runtime's words and the session's, in this order; plugins follow. */
+const layersOf = ({ instructions, prompt = [] }: SessionConfig): readonly PromptPart[] =>
+  instructions === undefined ? prompt : [{ slot: "intro", text: instructions }, ...prompt];
+
+async function transformContext(live: LiveTurn, here: Surroundings): Promise<readonly PromptPart[]> {
   const start: TurnContext = { messages: live.messages(), prompt: [] };
   const end = await live.hooks.transform(
     "context",
     start,
-    live.here(scope),
+    here,
     (context) => ({ context }),
     (_, answer) => answer,
   );
@@ -218,6 +233,7 @@ function obey(live: LiveTurn, effect: EffectName, directives: readonly Owned<Dir
     else if (value.kind === "emitTrace") live.trace(`${plugin}.${value.name}`, { payload: value.payload });
     else if (value.kind === "enqueueMessages")
       messages.push(...value.messages.map((message) => saidBy({ plugin, value: message })));
+    else if (value.kind === "createSession") live.makeSession(value.request);
     else if (value.kind === "abortTurn") abort = { plugin, code: value.code, message: value.message };
   }
   return { ...(messages.length === 0 ? {} : { messages }), ...(abort === undefined ? {} : { abort }) };
@@ -249,7 +265,7 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
   });
   if (!Array.isArray((request as Partial<ModelRequest> | undefined)?.messages))
     throw new RuntimeError("protocol.failed", { protocol: live.driver.id, problem: "it made no request" });
-  const here = live.here(scope);
+  const here = live.here(scope, effect.name);
   if (hooks.has("request"))
     request = await hooks.transform(
       "request",
@@ -303,7 +319,7 @@ function streamTransform(
   scope: Scope,
 ): (kind: "text" | "reasoning", delta: string) => Awaitable<ChunkAnswer> {
   const { hooks } = live;
-  const here = live.here(scope);
+  const here = live.here(scope, effect);
   const stop = (error: unknown): never => {
     throw new HookStop("A stream hook failed.", { cause: error });
   };
@@ -345,7 +361,7 @@ async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope
       const reply = await live.hooks.transform(
         "response",
         effect.reply,
-        live.here(scope),
+        live.here(scope, effect.name),
         (now) => ({ reply: now }),
         merge,
       );
@@ -370,13 +386,18 @@ function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Await
   });
 }
 
-/** Attachments are durable before the result that names them; what a failing tool changed is not kept. */
+/** What a failing tool changed is not kept. */
 function returned(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): Awaitable<Body> {
   if (effect.writes === true && output.kind !== "value") live.states.forget();
-  const waits = live.keeping;
-  if (waits === undefined) return { kind: "returned", output };
+  return whenKept(live, () => ({ kind: "returned", output }));
+}
+
+/** Attachments are durable before the result that names them, and sessions made before the turn goes on. */
+function whenKept<T>(live: LiveTurn, then: () => T): Awaitable<T> {
+  const { keeping } = live;
+  if (keeping === undefined) return then();
   live.keeping = undefined;
-  return Promise.all(waits).then(() => ({ kind: "returned", output }));
+  return Promise.all(keeping).then(then);
 }
 
 const CLAIM_MAX = 64;
@@ -386,15 +407,15 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
     const inputs = claimed.map(({ id: inputId, message }) => ({ inputId, message }));
     const body = { kind: "bounded", ...(inputs.length === 0 ? {} : { inputs }) } as const;
     if (!live.hooks.has("checkpoint")) return body;
-    return after(live.hooks.collect("checkpoint", { at: effect.at }, live.here(scope)), (directives) => ({
+    return after(live.hooks.collect("checkpoint", { at: effect.at }, live.here(scope, effect.name)), (directives) => ({
       ...body,
       ...obey(live, effect.name, directives),
     }));
   });
 }
 
-async function compact(live: LiveTurn, _effect: EffectOf<"compact">, scope: Scope): Promise<Body> {
-  const found = await live.hooks.first("compact", { messages: live.messages() }, live.here(scope));
+async function compact(live: LiveTurn, effect: EffectOf<"compact">, scope: Scope): Promise<Body> {
+  const found = await live.hooks.first("compact", { messages: live.messages() }, live.here(scope, effect.name));
   return found === undefined
     ? { kind: "compacted" }
     : { kind: "compacted", seed: found.value.map((value) => saidBy({ plugin: found.plugin, value })) };
@@ -415,7 +436,7 @@ function finalize(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): A
 }
 
 async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): Promise<Body> {
-  const here = live.here(scope);
+  const here = live.here(scope, effect.name);
   const report = reportOf(live, effect.outcome);
   const { messages } = obey(live, effect.name, await live.hooks.collect("afterTurn", { report }, here));
   live.observed(await live.hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, here));

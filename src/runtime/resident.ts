@@ -1,35 +1,53 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { Transcript } from "../graph/transcript.ts";
 import type { TurnRun } from "../hosts/host.ts";
 import { type Composition, compose } from "../kernel/compose.ts";
 import type { Surroundings } from "../kernel/run.ts";
-import type { SessionReading } from "../kernel/services.ts";
+import type {
+  Appended,
+  AppendNode,
+  AppendOptions,
+  Authority,
+  NewSessionRequest,
+  SessionReading,
+} from "../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import { PluginStates } from "../kernel/states.ts";
 import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
-import { hasCode, RuntimeError } from "../model/errors.ts";
-import { nodeId, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
+import { RuntimeError } from "../model/errors.ts";
+import { type NodeId, nodeId, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import { LazyScope } from "../model/scope.ts";
-import { addUsage } from "../model/usage.ts";
-import type { CancelAnswer, Committed, EndedTurn, Lease, NewInput, Opening, StoredSession } from "../stores/store.ts";
+import { addSpent, addUsage, type Spent } from "../model/usage.ts";
+import type {
+  CancelAnswer,
+  Committed,
+  EndedTurn,
+  Lease,
+  NewInput,
+  Opening,
+  SessionChange,
+  StoredSession,
+} from "../stores/store.ts";
 import { makeTool } from "../tools/define.ts";
-import type { Validate } from "../tools/validator.ts";
 import type { Opened, TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
+import { append, type BetweenTurns, type Change } from "./between.ts";
 import { type Artifact, type Core, overran, type TurnFlags } from "./core.ts";
-import { drive, type Kept, salvage } from "./drive.ts";
+import { type Kept, toCommit } from "./drive.ts";
+import { Home } from "./home.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
 import { performer, reportOf } from "./perform.ts";
+import { authorityOf, makeSession } from "./sessions.ts";
 import type { TurnHandle, TurnResult } from "./turn.ts";
+import type { TypedOutput } from "./typed.ts";
 
-/** The typed result a caller asked for: its schema as a document for the turn, and live for the gate. */
-export interface TypedOutput {
-  readonly document: JsonObject;
-  readonly check: Validate;
+/** Something to do between turns. */
+interface Between {
+  run(): Promise<void>;
 }
-
 /** A turn that was opened for us. */
 interface Ready {
   readonly lease: Lease;
@@ -43,7 +61,7 @@ interface Running {
 }
 
 /** A session in this process: its plugins, its conversation, and the one turn at a time that runs on it. */
-export class Resident implements TurnSession {
+export class Resident implements TurnSession, BetweenTurns {
   readonly core: Core;
   readonly id: SessionId;
   readonly composition: Composition;
@@ -57,7 +75,7 @@ export class Resident implements TurnSession {
   transcript: Transcript;
   #running: Running | undefined;
   #work: Promise<void> | undefined;
-  readonly #ready: Ready[] = [];
+  readonly #ready: (Ready | Between)[] = [];
   /** Inputs were queued here that may not have had their turn. */
   #mayHaveMore = false;
 
@@ -72,22 +90,33 @@ export class Resident implements TurnSession {
     this.states = new PluginStates(core.plugins, stored.plugins, core.limits.stateBytesMax);
   }
 
-  static open(core: Core, id: SessionId, config: Partial<SessionConfig>): Awaitable<Resident> {
+  static open(
+    core: Core,
+    id: SessionId,
+    config: Partial<SessionConfig>,
+    options: ReadonlyMap<string, unknown> = NO_OPTIONS,
+  ): Awaitable<Resident> {
     return after(core.store.create({ id, config, at: core.world.now() }), (stored) =>
       stored.head === undefined
-        ? Resident.#made(core, stored, Transcript.empty)
-        : after(core.store.view(id), (segments) => Resident.#made(core, stored, Transcript.from(segments))),
+        ? Resident.#made(core, stored, Transcript.empty, options)
+        : after(core.store.view(id), (segments) => Resident.#made(core, stored, Transcript.from(segments), options)),
     );
   }
 
-  static #made(core: Core, stored: StoredSession, transcript: Transcript): Awaitable<Resident> {
+  static #made(
+    core: Core,
+    stored: StoredSession,
+    transcript: Transcript,
+    options: ReadonlyMap<string, unknown>,
+  ): Awaitable<Resident> {
     const { id, parentId } = stored;
     const isRoot = parentId === undefined;
     const composition =
-      core.bare ??
+      (options.size === 0 ? core.bare : undefined) ??
       compose(
         core.plugins,
         core.protocol,
+        options,
         isRoot ? { id, isRoot } : { id, parentId, isRoot },
         makeTool,
         core.probe,
@@ -96,7 +125,7 @@ export class Resident implements TurnSession {
     const resident = new Resident(core, stored, transcript, composition);
     const { hooks } = composition;
     const protocol = hooks.slot("protocolSession");
-    const isNew = stored.revision === 0;
+    const isNew = stored.turns === 0 && stored.head === undefined;
     const tell = isNew ? protocol?.initialize : protocol?.restore;
     if (tell === undefined && !hooks.has("lifecycle")) return resident;
     return after(tell?.call(protocol, { sessionId: id, isRoot }), () => resident.#restored(isNew));
@@ -122,6 +151,10 @@ export class Resident implements TurnSession {
     else void this.#work.then(run);
   }
 
+  get authority(): Authority {
+    return authorityOf(this.stored);
+  }
+
   /** The runtime's, with what the session has of its own. */
   get config(): SessionConfig {
     const { config } = this.stored;
@@ -131,17 +164,28 @@ export class Resident implements TurnSession {
 
   /** Outside of a turn. */
   here(): Surroundings {
-    return {
-      sessionId: this.id,
-      services: {
-        session: { read: () => this.reading(this.transcript.messages) },
-        catalog: {
-          list: () => this.composition.tools.map(({ value: { name, description } }) => ({ name, description })),
-        },
-      },
-      states: this.states,
-      signal: new LazyScope().signal,
-    };
+    return this.home(undefined, undefined);
+  }
+
+  /** What operations and observers are given between turns. */
+  home(signal: AbortSignal | undefined, spend: ((spent: Spent) => void) | undefined): Home {
+    return new Home(this, signal ?? new LazyScope().signal, spend ?? ((spent) => void this.#book(spent)));
+  }
+
+  /** Paid between turns: booked when nothing else holds the session. */
+  #book(spent: Spent): Promise<void> {
+    return this.exclusive("complete", async () => {
+      await this.keep({ spent: [spent] });
+    });
+  }
+
+  create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
+    return makeSession(this.core, request, this.stored).then((id) => ({ id }));
+  }
+
+  async fork(at: NodeId | undefined, id: string | undefined): Promise<SessionId> {
+    await this.refresh();
+    return makeSession(this.core, { kind: "fork", ...(id === undefined ? {} : { id }) }, this.stored, at);
   }
 
   reading(messages: readonly Message[]): SessionReading {
@@ -213,7 +257,7 @@ export class Resident implements TurnSession {
   }
 
   /** Turns run one at a time, whoever asked for them, as long as the store has work that came through here. */
-  #start(first: Ready | undefined): void {
+  #start(first: Ready | Between | undefined): void {
     if (first === undefined) this.#mayHaveMore = true;
     else this.#ready.push(first);
     this.#work ??= this.#drain();
@@ -222,7 +266,7 @@ export class Resident implements TurnSession {
   async #drain(): Promise<void> {
     for (;;) {
       const ready = this.#ready.shift();
-      if (ready !== undefined) await this.#run(ready);
+      if (ready !== undefined) await ("run" in ready ? ready.run() : this.#run(ready));
       else if (!this.#mayHaveMore && this.#handles.size === 0) break;
       else await this.#look();
     }
@@ -278,7 +322,10 @@ export class Resident implements TurnSession {
       const run = core.host.open({ lease, journal }, performer(live), context);
       this.#running = { live, run: isThenable(run) ? await run : run };
       if (hasWaited === true) this.#running.run.poke(); // It may have been cancelled while it waited.
-      const kept = await toCommit(this.#running);
+      const running = this.#running;
+      const kept = await (this.composition.operations.size === 0
+        ? toCommit(running.live, running.run)
+        : inTurn.run(this, () => toCommit(running.live, running.run)));
       this.#running = undefined;
       const waits = this.#committed(live, kept);
       if (waits !== undefined) await waits;
@@ -304,7 +351,7 @@ export class Resident implements TurnSession {
     const { core, id } = this;
     const stored = await core.store.load(id);
     if (stored === undefined) throw new RuntimeError("session.unknown", { id });
-    if (stored.revision === this.stored.revision) return;
+    if (stored.revision === this.stored.revision && stored.head === this.stored.head) return;
     const transcript = Transcript.from(await core.store.view(id));
     this.stored = stored;
     this.transcript = transcript;
@@ -329,6 +376,7 @@ export class Resident implements TurnSession {
         ...(head === undefined ? {} : { head }),
         plugins,
         usage: addUsage(stored.usage, usage),
+        ledger: addSpent(stored.ledger, turn.spent),
         turns: stored.turns + 1,
       };
     }
@@ -376,13 +424,46 @@ export class Resident implements TurnSession {
     return handles;
   }
 
+  // ── Between turns ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Runs when no turn does, in order with them. From inside a turn of the same session it would wait for itself. */
+  exclusive<T>(name: string, run: () => Promise<T>): Promise<T> {
+    if (inTurn.getStore() === this) return Promise.reject(new RuntimeError("operation.reentrant", { name }));
+    return new Promise((resolve, reject) => {
+      this.#start({ run: () => run().then(resolve, reject) });
+    });
+  }
+
+  /** Keeps a change of the session; undefined when it has moved elsewhere and the change must be worked out again. */
+  async keep(change: Change, operation?: string): Promise<Committed | undefined> {
+    const { store, world } = this.core;
+    const whole: SessionChange = {
+      ...change,
+      sessionId: this.id,
+      operation: operation ?? world.id("opr"),
+      at: world.now(),
+      base: this.stored.revision,
+    };
+    for (;;) {
+      const answer = await store.apply(whole);
+      if (answer.kind === "busy")
+        await world.sleep(WATCH_MS); // Another runtime's turn.
+      else {
+        await this.refresh();
+        return answer.kind === "committed" ? answer : undefined;
+      }
+    }
+  }
+
+  /** Adds messages and nodes on behalf of a plugin, or of the app. */
+  append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
+    return append(this, plugin, nodes, options);
+  }
+
   async cancel(turnId: TurnId, reason: string, requestId?: string): Promise<CancelAnswer> {
     const { core } = this;
-    const answer = await core.store.cancel(turnId, {
-      requestId: requestId ?? core.world.id("can"),
-      reason,
-      at: core.world.now(),
-    });
+    const request = { requestId: requestId ?? core.world.id("can"), reason, at: core.world.now() };
+    const answer = await core.store.cancel(turnId, request);
     if (answer.kind === "requested" && this.#running?.live.turnId === turnId) this.#running.run.poke();
     return answer;
   }
@@ -412,12 +493,7 @@ export class Resident implements TurnSession {
 }
 
 const WATCH_MS = 250;
+const NO_OPTIONS: ReadonlyMap<string, unknown> = new Map();
 
-/** One way or another: only a lost lease, or a store that fails, leaves the turn to others. */
-function toCommit({ live, run }: Running): Promise<Kept> {
-  return drive(live, run).catch((error: unknown) => {
-    if (hasCode(error, "lease.lost") || hasCode(error, "runtime.closed")) throw error;
-    live.trace("turn.salvaged", { problem: describeThrown(error) });
-    return salvage(live, run, error);
-  });
-}
+/** Which session's turn this code runs in. */
+const inTurn = new AsyncLocalStorage<Resident>();

@@ -1,13 +1,16 @@
 import { hostname } from "node:os";
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
-import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
+import { closePlugins, installPlugins, type Plugin, type PluginOptions } from "../kernel/plugin.ts";
+import type { Section } from "../kernel/prompt.ts";
 import type { Probe } from "../kernel/run.ts";
+import type { SessionReading } from "../kernel/services.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { asSessionId, asWaitKey, type SessionId } from "../model/ids.ts";
+import { asSessionId, asWaitKey, type NodeId, type SessionId } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type Json } from "../model/json.ts";
 import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
+import type { PromptPart } from "../model/prompt.ts";
 import type { ModelSettings } from "../model/request.ts";
 import type { Tool } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
@@ -19,7 +22,9 @@ import type { TraceSink } from "../trace/trace.ts";
 import { checkedId } from "./accept.ts";
 import { Artifacts, type Core, Models, overran, tracer } from "./core.ts";
 import { Resident } from "./resident.ts";
+import { snapshot } from "./services.ts";
 import { type Session, SessionHandle } from "./session.ts";
+import { makeSession } from "./sessions.ts";
 import { realWorld } from "./world.ts";
 
 export type RuntimeOptions = {
@@ -29,6 +34,10 @@ export type RuntimeOptions = {
   readonly tools?: readonly Tool[];
   readonly plugins?: readonly Plugin[];
   readonly instructions?: string;
+  /** More of the prompt, for every session; a session's own config takes its place. */
+  readonly prompt?: readonly PromptPart[];
+  /** Headings and order of the prompt's slots. */
+  readonly template?: readonly Section[];
   readonly settings?: ModelSettings;
   readonly limits?: Partial<Limits>;
   /** Sees the beginning and the end of every hook call. */
@@ -40,9 +49,15 @@ export type RuntimeOptions = {
 
 export interface Runtime extends AsyncDisposable {
   /** Opens a session, or creates it; without an id, a new one. */
-  session(id?: string, options?: { readonly config?: Partial<SessionConfig> }): Promise<Session>;
+  session(id?: string, options?: SessionOptions): Promise<Session>;
   readonly sessions: {
     list(page?: { readonly after?: string; readonly max?: number }): Promise<readonly SessionSummary[]>;
+    /** Any session as it is committed; throws `session.unknown`. */
+    get(id: string): Promise<SessionReading>;
+    /** A second session over the same history, with its own future; at the head unless told where. */
+    fork(id: string, options?: { readonly at?: string; readonly id?: string }): Promise<Session>;
+    /** Final: the id is never used again. Refused while a turn runs here. */
+    delete(id: string): Promise<void>;
   };
   readonly waits: {
     /** Answers a wait; the first answer counts. Throws `wait.unknown`. */
@@ -50,6 +65,13 @@ export interface Runtime extends AsyncDisposable {
   };
   /** Accepts nothing more, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
   close(): Promise<void>;
+}
+
+export interface SessionOptions {
+  /** What the session has of its own; given when it is made, changed with `configure`. */
+  readonly config?: Partial<SessionConfig>;
+  /** Options of plugins for this opening, in the place of those they were installed with. */
+  readonly plugins?: readonly PluginOptions[];
 }
 
 export interface SessionSummary {
@@ -84,6 +106,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const config: SessionConfig = {
     model: modelName,
     ...(options.instructions === undefined ? {} : { instructions: options.instructions }),
+    ...(options.prompt === undefined ? {} : { prompt: options.prompt }),
     ...(options.settings === undefined ? {} : { settings: options.settings }),
   };
   const core: Core = {
@@ -99,11 +122,19 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     bare:
       plugins.length > 0
         ? undefined
-        : compose([], protocol, { id: asSessionId("every"), isRoot: true }, makeTool, options.probe, overran(trace)),
+        : compose(
+            [],
+            protocol,
+            new Map(),
+            { id: asSessionId("every"), isRoot: true },
+            makeTool,
+            options.probe,
+            overran(trace),
+          ),
     bareFlags: new WeakMap(),
     tools,
     models,
-    artifacts: new Artifacts(store),
+    artifacts: new Artifacts(store, options.template),
     probe: options.probe,
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
     trace,
@@ -122,12 +153,17 @@ class RuntimeHandle implements Runtime {
     this.#closing = closing;
   }
 
-  async session(id?: string, options: { readonly config?: Partial<SessionConfig> } = {}): Promise<Session> {
+  async session(id?: string, options: SessionOptions = {}): Promise<Session> {
     this.#requireOpen();
     const sessionId = asSessionId(id === undefined ? this.#core.world.id("ses") : checkedId(id));
     let entry = this.#residents.get(sessionId);
     if (entry === undefined) {
-      const resident = Resident.open(this.#core, sessionId, options.config ?? {});
+      const resident = Resident.open(
+        this.#core,
+        sessionId,
+        options.config ?? {},
+        this.#pluginOptions(options.plugins ?? []),
+      );
       entry = { resident, handles: 0 };
       this.#residents.set(sessionId, entry);
       if (isThenable(resident)) resident.then(undefined, () => this.#residents.delete(sessionId));
@@ -139,9 +175,10 @@ class RuntimeHandle implements Runtime {
     const letGo = (): void => {
       if (open.handles === 0 && this.#residents.get(sessionId) === open) this.#residents.delete(sessionId);
     };
-    return new SessionHandle(resident, () => {
+    const close = (): void => {
       if (--open.handles === 0) resident.whenIdle(letGo);
-    });
+    };
+    return new SessionHandle(resident, close, (forked) => this.session(forked));
   }
 
   readonly sessions = {
@@ -159,7 +196,40 @@ class RuntimeHandle implements Runtime {
         turns,
       }));
     },
+    get: (id: string): Promise<SessionReading> => {
+      this.#requireOpen();
+      return snapshot(this.#core, id);
+    },
+    fork: async (id: string, options: { readonly at?: string; readonly id?: string } = {}): Promise<Session> => {
+      this.#requireOpen();
+      const source = await this.#core.store.load(asSessionId(id));
+      if (source === undefined) throw new RuntimeError("session.unknown", { id });
+      const { at, id: to } = options;
+      const made = await makeSession(
+        this.#core,
+        { kind: "fork", ...(to === undefined ? {} : { id: to }) },
+        source,
+        at as NodeId | undefined,
+      );
+      return this.session(made);
+    },
+    delete: async (id: string): Promise<void> => {
+      this.#requireOpen();
+      const sessionId = asSessionId(id);
+      const resident = await this.#residents.get(sessionId)?.resident;
+      if (resident?.isRunning === true) throw new RuntimeError("session.busy", { id, holder: "a running turn" });
+      this.#residents.delete(sessionId);
+      await this.#core.store.delete(sessionId);
+    },
   };
+
+  #pluginOptions(given: readonly PluginOptions[]): ReadonlyMap<string, unknown> {
+    for (const { plugin } of given) {
+      if (!this.#core.plugins.some(({ id }) => id === plugin))
+        throw new RuntimeError("plugin.options", { plugin, problem: "the plugin is not installed" });
+    }
+    return new Map(given.map(({ plugin, options }) => [plugin, options]));
+  }
 
   readonly waits = {
     resolve: async (key: string, answer: Json): Promise<"accepted" | "already-resolved"> => {

@@ -1,16 +1,30 @@
+import {
+  type InputArgs,
+  type InputFor,
+  type NamesOf,
+  type OperationDefinition,
+  type OperationKind,
+  type OutputFor,
+  wireName,
+} from "../kernel/operation.ts";
+import type { Plugin, TriggerDeclaration } from "../kernel/plugin.ts";
+import type { Point } from "../kernel/point.ts";
+import type { Appended, AppendNode, AppendOptions, Complete } from "../kernel/services.ts";
 import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asTurnId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
-import { isObject, isThenable } from "../model/json.ts";
+import { isThenable, type Json } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
-import { documentOf, type OutputOf, type ToolSchema } from "../model/schema.ts";
-import type { Usage } from "../model/usage.ts";
+import type { Any, OutputOf, ToolSchema } from "../model/schema.ts";
+import type { Spent, Usage } from "../model/usage.ts";
 import type { CancelAnswer } from "../stores/store.ts";
-import { validatorOf } from "../tools/validator.ts";
 import { type Input, newInput } from "./accept.ts";
-import type { Resident, TypedOutput } from "./resident.ts";
+import { ask, configure, operate } from "./between.ts";
+import { type OperationOptions, operationsIn, type Receipt, requireOperation } from "./operate.ts";
+import type { Resident } from "./resident.ts";
 import { type Turn, TurnHandle } from "./turn.ts";
+import { typed } from "./typed.ts";
 
 export interface TurnOptions {
   /** The same key with the same input joins the turn that is already there; with another input it is `input.conflict`. */
@@ -29,6 +43,8 @@ export interface SessionView {
   readonly turns: number;
   readonly config: SessionConfig;
   readonly usage: Usage;
+  /** Where it comes from. */
+  readonly ledger: readonly Spent[];
 }
 
 /** A conversation. Handles are cheap: several may be open on one session, and its turns run one after the other. */
@@ -45,17 +61,52 @@ export interface Session extends AsyncDisposable {
   ): Promise<{ readonly turnId: TurnId }>;
   cancel(turnId: string, options?: { readonly reason?: string; readonly requestId?: string }): Promise<CancelAnswer>;
   read(): Promise<SessionView>;
+
+  /** Calls an operation of a plugin. A plugin that is not installed is `operation.unknown`. */
+  query<Ops, N extends NamesOf<Ops, "query">>(
+    plugin: Plugin<Ops>,
+    name: N,
+    ...args: InputArgs<InputFor<Ops, N>, OperationOptions>
+  ): Promise<OutputFor<Ops, N>>;
+  /** Runs between turns; its changes of state and its events are kept together. */
+  command<Ops, N extends NamesOf<Ops, "command">>(
+    plugin: Plugin<Ops>,
+    name: N,
+    ...args: InputArgs<InputFor<Ops, N>, OperationOptions>
+  ): Promise<Receipt<OutputFor<Ops, N>>>;
+  task<Ops, N extends NamesOf<Ops, "task">>(
+    plugin: Plugin<Ops>,
+    name: N,
+    ...args: InputArgs<InputFor<Ops, N>, OperationOptions>
+  ): Promise<Receipt<OutputFor<Ops, N>>>;
+  /** By wire name, `plugin.operation`; untyped. */
+  invoke(kind: OperationKind, name: string, input?: Json, options?: OperationOptions): Promise<Receipt>;
+  operations(): readonly OperationDefinition[];
+  /** What plugins contributed to a point. */
+  contributed<Out>(point: Point<Any, Out>): Out;
+  triggers(): readonly TriggerDeclaration[];
+
+  /** Changes what the session has of its own; `undefined` gives a field back to the runtime. */
+  configure(patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined }): Promise<SessionConfig>;
+  /** Adds messages and nodes between turns. */
+  append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
+  /** One model call outside the conversation, booked in its ledger. */
+  readonly complete: Complete;
+  /** A second session over the same history; at the head unless told where. */
+  fork(options?: { readonly at?: string; readonly id?: string }): Promise<Session>;
   close(): Promise<void>;
 }
 
 export class SessionHandle implements Session {
   readonly #resident: Resident;
   readonly #closed: () => void;
+  readonly #reopen: (id: string) => Promise<Session>;
   #isClosed = false;
 
-  constructor(resident: Resident, closed: () => void) {
+  constructor(resident: Resident, closed: () => void, reopen: (id: string) => Promise<Session>) {
     this.#resident = resident;
     this.#closed = closed;
+    this.#reopen = reopen;
   }
 
   get id(): SessionId {
@@ -112,7 +163,67 @@ export class SessionHandle implements Session {
       turns,
       config: resident.config,
       usage,
+      ledger: stored.ledger,
     };
+  }
+
+  async query(plugin: Plugin<Any>, name: string, input?: unknown, options: OperationOptions = {}): Promise<Any> {
+    return ask(this.#open(), wireName(plugin.id, name), input, options);
+  }
+
+  async command(
+    plugin: Plugin<Any>,
+    name: string,
+    input?: unknown,
+    options: OperationOptions = {},
+  ): Promise<Receipt<Any>> {
+    return operate(this.#open(), "command", wireName(plugin.id, name), input, options);
+  }
+
+  async task(
+    plugin: Plugin<Any>,
+    name: string,
+    input?: unknown,
+    options: OperationOptions = {},
+  ): Promise<Receipt<Any>> {
+    return operate(this.#open(), "task", wireName(plugin.id, name), input, options);
+  }
+
+  async invoke(kind: OperationKind, name: string, input?: Json, options: OperationOptions = {}): Promise<Receipt> {
+    const resident = this.#open();
+    if (kind !== "query") return operate(resident, kind, name, input, options);
+    const { plugin } = requireOperation(resident, kind, name);
+    return { plugin, output: await ask(resident, name, input, options), events: [], queued: [] };
+  }
+
+  operations(): readonly OperationDefinition[] {
+    return operationsIn(this.#open());
+  }
+
+  contributed<Out>(point: Point<Any, Out>): Out {
+    return this.#open().composition.contributions.read(point);
+  }
+
+  triggers(): readonly TriggerDeclaration[] {
+    return this.#open().composition.triggers.map(({ value }) => value);
+  }
+
+  async configure(
+    patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined },
+  ): Promise<SessionConfig> {
+    return configure(this.#open(), patch as Partial<SessionConfig>);
+  }
+
+  async append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
+    return this.#open().append("app", nodes, options);
+  }
+
+  get complete(): Complete {
+    return this.#open().home(undefined, undefined).complete();
+  }
+
+  async fork({ at, id }: { readonly at?: string; readonly id?: string } = {}): Promise<Session> {
+    return this.#reopen(await this.#open().fork(at as NodeId | undefined, id));
   }
 
   async close(): Promise<void> {
@@ -130,21 +241,6 @@ export class SessionHandle implements Session {
     if (this.#isClosed) throw new RuntimeError("session.closed", { id: this.#resident.id });
     return this.#resident;
   }
-}
-
-const OF_TURN = "the output of the turn";
-
-/** Models hand results in as a tool's arguments, which are objects: anything else travels as the field `value` of one. */
-function typed(schema: ToolSchema): TypedOutput {
-  const { $schema: _, ...document } = documentOf(schema, OF_TURN);
-  const check = validatorOf(schema, OF_TURN);
-  if (document.type === "object") return { document, check };
-  const { $defs, ...value } = document;
-  return {
-    document: { type: "object", properties: { value }, required: ["value"], ...($defs === undefined ? {} : { $defs }) },
-    check: (input) =>
-      isObject(input) && "value" in input ? check(input.value) : { ok: false, problem: "value: it is missing" },
-  };
 }
 
 /** Cancels with the signal, and stops listening when the turn is over. */

@@ -202,6 +202,7 @@ const commit =
         entries: [{ at: world.now, kind: "frame", reason: "committed" }],
         plugins: {},
         usage: NO_USAGE,
+        spent: [],
         inputs: settled,
         ...(head === undefined ? {} : { base: head }),
         ...(hasSeenCancel && world.cancel !== undefined ? { cancel: world.cancel } : {}),

@@ -1,10 +1,10 @@
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
-import { addUsage } from "../model/usage.ts";
+import { addSpent, addUsage, totalOf } from "../model/usage.ts";
 import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { cursorOf, Facts } from "./memory/facts.ts";
-import { forkPoint, Graph, grow, pathOf } from "./memory/graph.ts";
+import { forkPoint, Graph, grow, isOnPath, pathOf } from "./memory/graph.ts";
 import { enqueue, removeFromQueue, shown } from "./memory/queue.ts";
 import type { End, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
 import { attempt, begin, claim, note, openedBy, record, renew, settle, takeOver } from "./memory/run.ts";
@@ -15,6 +15,7 @@ import type {
   CancelAnswer,
   CancelRequest,
   Change,
+  ChangeAnswer,
   CommitAnswer,
   Committed,
   EndedTurn,
@@ -29,6 +30,7 @@ import type {
   PendingInput,
   Receipt,
   Segment,
+  SessionChange,
   Store,
   StoredSession,
   Terminal,
@@ -186,6 +188,41 @@ class MemoryStore implements Store {
     return committed;
   }
 
+  apply(change: SessionChange): ChangeAnswer {
+    this.#requireOpen();
+    const session = this.#sessions.require(change.sessionId);
+    const { operation, at: _, base: __, ...rest } = change;
+    const content = JSON.stringify(rest);
+    const before = session.operations?.get(operation);
+    if (before !== undefined) {
+      if (before.content !== content) throw new RuntimeError("append.conflict", { operation });
+      return before.committed;
+    }
+    if (session.run !== undefined) return { kind: "busy" };
+    const { revision } = session;
+    if (change.base !== undefined && change.base !== revision) return { kind: "stale", revision };
+    if (change.requires !== undefined && !isOnPath(session, change.requires)) return { kind: "stale", revision };
+    if (change.entries !== undefined && change.entries.length > 0)
+      session.head = this.#graph.add(operation, session, change.entries);
+    if (change.plugins !== undefined) session.plugins = { ...session.plugins, ...change.plugins };
+    if (change.config !== undefined) session.config = change.config;
+    const spent = change.spent ?? [];
+    session.usage = addUsage(session.usage, totalOf(spent));
+    session.ledger = addSpent(session.ledger, spent);
+    session.revision += 1;
+    const { head } = session;
+    const cursor = cursorOf(this.#facts.next - 1);
+    const committed: Committed = {
+      kind: "committed",
+      revision: session.revision,
+      cursor,
+      ...(head === undefined ? {} : { head: head.id }),
+    };
+    session.operations ??= new Map();
+    session.operations.set(operation, { content, committed });
+    return committed;
+  }
+
   cancel(turn: TurnId, request: CancelRequest): CancelAnswer {
     this.#requireOpen();
     const row = this.#turns.get(turn);
@@ -296,11 +333,12 @@ class MemoryStore implements Store {
     this.#isClosed = true;
   }
 
-  #advance(turn: TurnRow, { entries, plugins, usage }: EndedTurn): Committed {
+  #advance(turn: TurnRow, { entries, plugins, usage, spent }: EndedTurn): Committed {
     const { session } = turn;
     if (entries.length > 0) session.head = grow(turn, session.head, entries);
     session.plugins = plugins;
     session.usage = addUsage(session.usage, usage);
+    session.ledger = addSpent(session.ledger, spent);
     session.revision += 1;
     session.turns += 1;
     return this.#committed(turn);
@@ -350,7 +388,7 @@ class MemoryStore implements Store {
 /** Nobody says twice when it ended: `at` is the clock's, not the turn's. */
 const isSame = ({ turn, ...kept }: End, sent: EndedTurn): boolean =>
   contentOf({ ...kept, entries: turn.segment?.entries ?? [] }) === contentOf(sent);
-const contentOf = ({ outcome, entries, plugins, usage, inputs }: Omit<EndedTurn, "turnId" | "at">): string =>
+const contentOf = ({ outcome, entries, plugins, usage, inputs }: Omit<EndedTurn, "turnId" | "at" | "spent">): string =>
   JSON.stringify([outcome, entries, plugins, usage, inputs]);
 
 const leaseLost = ({ sessionId, generation }: Lease) => new RuntimeError("lease.lost", { sessionId, generation });

@@ -4,7 +4,7 @@ import type { Awaitable, Json } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
-import type { Usage } from "../model/usage.ts";
+import type { Spent, Usage } from "../model/usage.ts";
 import type { Opened, TurnEvent, WaitAnswer } from "../turn/event.ts";
 
 /** A plugin's state as last committed. `revision` counts its changes. */
@@ -33,6 +33,8 @@ export interface StoredSession {
   readonly head?: NodeId;
   readonly plugins: PluginSnapshots;
   readonly usage: Usage;
+  /** Where the usage comes from: one row per source and model. */
+  readonly ledger: readonly Spent[];
   readonly turns: number;
 }
 
@@ -133,7 +135,9 @@ export interface EndedTurn {
   readonly outcome: TurnOutcome;
   readonly entries: readonly Entry[];
   readonly plugins: PluginSnapshots;
+  /** All of it, nested calls included. */
   readonly usage: Usage;
+  readonly spent: readonly Spent[];
   /** The claims to settle: exactly these. What else was claimed goes back to the queue. */
   readonly inputs: readonly InputId[];
   /** The head the turn ran on. */
@@ -164,6 +168,29 @@ export interface Terminal {
   readonly usage: Usage;
   readonly committed: Committed;
 }
+
+/** A change of a session between turns: appended nodes, a command's state, a new config. */
+export interface SessionChange {
+  readonly sessionId: SessionId;
+  /** The same operation with the same content again is answered as the first time; other content is `append.conflict`. */
+  readonly operation: string;
+  readonly at: number;
+  /** The revision it was worked out on; left out when it holds on any. */
+  readonly base?: number;
+  /** Must be on the active path. */
+  readonly requires?: NodeId;
+  readonly entries?: readonly Entry[];
+  /** Of those that changed. */
+  readonly plugins?: PluginSnapshots;
+  readonly config?: Partial<SessionConfig>;
+  readonly spent?: readonly Spent[];
+}
+export type ChangeAnswer =
+  | Committed
+  /** A turn is open: only its lease moves the head. */
+  | { readonly kind: "busy" }
+  /** The session has moved since `base`, or left the required node. */
+  | { readonly kind: "stale"; readonly revision: number };
 
 export type WithdrawAnswer = "withdrawn" | "taken" | "unknown";
 
@@ -229,6 +256,9 @@ export interface Store {
    * generation; other content is `store.conflict`.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
+
+  /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`. */
+  apply(change: SessionChange): Awaitable<ChangeAnswer>;
 
   /** First request wins. */
   cancel(turn: TurnId, request: CancelRequest): Awaitable<CancelAnswer>;

@@ -389,6 +389,7 @@ class Played {
       entries: [],
       plugins: {},
       usage: NO_USAGE,
+      spent: [],
       inputs: [inputId],
     };
   }

@@ -166,6 +166,7 @@ function ended({ turnId }: Lease, { says = ["well"], base, ...rest }: Ending = {
     entries,
     plugins: {},
     usage: NO_USAGE,
+    spent: [],
     inputs: [],
     ...(base === undefined ? {} : { base }),
     ...rest,
@@ -261,6 +262,7 @@ const sessionLaws = [
       revision: 0,
       plugins: {},
       usage: NO_USAGE,
+      ledger: [],
       turns: 0,
     });
     assert.deepEqual(await store.view(alice), []);
@@ -1321,6 +1323,7 @@ const forkLaws = [
       head,
       plugins: state(3),
       usage: NO_USAGE,
+      ledger: [],
       turns: 0,
     });
     assert.deepEqual(await store.load(bob), fork);

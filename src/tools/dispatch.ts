@@ -42,7 +42,6 @@ export interface Dispatch {
   readonly output: Validate | undefined;
   /** Arguments that passed, so that the attempt need not check them again; empty after a restart. */
   readonly passed: Map<ToolCall, unknown>;
-  here(scope: Scope): Surroundings;
   keep(attachable: Attachable): Attachment;
   started(call: PlacedCall): void;
   ended(call: PlacedCall, output: ToolOutput): void;
@@ -59,14 +58,14 @@ const WEEK_MS = 7 * 24 * 3_600_000;
 export function gate(
   dispatch: Dispatch,
   calls: readonly PlacedCall[],
-  scope: Scope,
+  here: () => Surroundings,
 ): Awaitable<{ readonly verdicts: readonly Verdict[]; readonly abort?: Abort }> {
   let abort: Abort | undefined;
   const stop = (found: Abort): void => {
     abort ??= found;
   };
   return after(
-    inOrder(calls, (placed) => (abort === undefined ? gateOne(dispatch, placed, scope, stop) : NOT_REACHED)),
+    inOrder(calls, (placed) => (abort === undefined ? gateOne(dispatch, placed, here, stop) : NOT_REACHED)),
     (verdicts) => ({ verdicts, ...(abort === undefined ? {} : { abort }) }),
   );
 }
@@ -75,7 +74,7 @@ const NOT_REACHED: Verdict = { kind: "settled", output: { kind: "cancelled", rea
 function gateOne(
   dispatch: Dispatch,
   placed: PlacedCall,
-  scope: Scope,
+  here: () => Surroundings,
   stop: (abort: Abort) => void,
 ): Awaitable<Verdict> {
   const { call } = placed;
@@ -87,7 +86,7 @@ function gateOne(
   if (call.malformed !== undefined) return settled(wrongArguments(call, "they are not JSON"));
   if (!dispatch.hooks.has("beforeToolCall"))
     return after(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
-  return gateCall(dispatch.hooks, call, dispatch.here(scope)).then((gated) => {
+  return gateCall(dispatch.hooks, call, here()).then((gated) => {
     for (const emit of gated.emits) dispatch.emitted(emit, placed);
     for (const conflict of gated.conflicts) dispatch.conflict(conflict);
     const { verdict } = gated;
@@ -305,7 +304,7 @@ type Result = PlacedCall & { readonly output: ToolOutput };
 export function settle(
   dispatch: Dispatch,
   results: readonly Result[],
-  scope: Scope,
+  here: () => Surroundings,
 ): Awaitable<{
   readonly results: readonly Settlement[];
   readonly messages: readonly Owned<Draft>[];
@@ -319,11 +318,11 @@ export function settle(
   const messages: Owned<Draft>[] = [];
   const one = (result: Result): Awaitable<Settlement> => {
     const seen = dispatch.hooks.has("afterToolCall")
-      ? inspect(dispatch, result, scope, messages, (found) => (abort ??= found))
+      ? inspect(dispatch, result, here, messages, (found) => (abort ??= found))
       : result.output;
     return after(seen, (output) => {
       dispatch.ended(result, output);
-      return after(project(dispatch, result, output, scope), (parts): Settlement => {
+      return after(project(dispatch, result, output, here), (parts): Settlement => {
         if (output === result.output && parts === undefined) return null;
         return { ...(output === result.output ? {} : { output }), ...(parts === undefined ? {} : { parts }) };
       });
@@ -339,12 +338,12 @@ export function settle(
 async function inspect(
   dispatch: Dispatch,
   placed: Result,
-  scope: Scope,
+  here: () => Surroundings,
   messages: Owned<Draft>[],
   stop: (abort: Abort) => void,
 ): Promise<ToolOutput> {
   const { call, output } = placed;
-  const seen = await inspectResult(dispatch.hooks, call, output, dispatch.here(scope));
+  const seen = await inspectResult(dispatch.hooks, call, output, here());
   for (const emit of seen.emits) dispatch.emitted(emit, placed);
   for (const conflict of seen.conflicts) dispatch.conflict(conflict);
   messages.push(...seen.messages);
@@ -361,12 +360,12 @@ function project(
   dispatch: Dispatch,
   { call }: Result,
   output: ToolOutput,
-  scope: Scope,
+  here: () => Surroundings,
 ): Awaitable<readonly ResultPart[] | undefined> {
   if (!dispatch.hooks.has("projectResult")) return undefined;
   const failed = (error: unknown): readonly ResultPart[] => [{ kind: "text", text: `Error: ${describeThrown(error)}` }];
   try {
-    const parts = dispatch.hooks.single("projectResult", { call, output }, dispatch.here(scope));
+    const parts = dispatch.hooks.single("projectResult", { call, output }, here());
     return isThenable(parts) ? parts.then((found) => found, failed) : parts;
   } catch (error) {
     return failed(error);

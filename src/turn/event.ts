@@ -5,7 +5,7 @@ import type { Limits } from "../model/limits.ts";
 import type { Draft, Part } from "../model/message.ts";
 import type { Attempt, ProviderFailureClass, Reply } from "../model/request.ts";
 import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
-import type { Usage } from "../model/usage.ts";
+import type { Spent, Usage } from "../model/usage.ts";
 import type { PlacedCall } from "./effect.ts";
 
 /** By plugin id, the whole new state of those that changed. */
@@ -84,7 +84,13 @@ export interface CellOutput {
 }
 
 /** An answer closes the effect it names. */
-type Answered = { readonly at: number; readonly effect: EffectName; readonly changes?: Changes };
+type Answered = {
+  readonly at: number;
+  readonly effect: EffectName;
+  readonly changes?: Changes;
+  /** What nested model calls cost while it ran. */
+  readonly spent?: readonly Spent[];
+};
 
 export type Answer = Answered &
   (

@@ -6,6 +6,7 @@ import type { Ending, TurnOutcome } from "../model/outcome.ts";
 import { projectOutput, statusOf, type ToolOutput } from "../model/tool.ts";
 import type { ProtocolDriver, RoundView } from "./driver.ts";
 import { type Effect, FINALIZE, GRACE, type Winding } from "./effect.ts";
+import type { Failure } from "./event.ts";
 import { append, itemsOf } from "./log.ts";
 import type { Phase, Step, TurnState } from "./state.ts";
 
@@ -171,3 +172,20 @@ export const stopped = (
 });
 export const cancelled = (reason: string): Ending =>
   stopped("cancel", "turn.cancelled", describe("turn.cancelled", { reason }).message);
+
+/** How a turn ends for which an effect failed. */
+export function endingOf(error: Failure): Ending {
+  switch (error.class) {
+    case "plugin":
+      return failed("plugin", error.code, error.message);
+    case "runtime":
+      return failed("runtime", error.code, error.message);
+    case "input":
+    case "unsupported":
+      return stopped("input", error.code, error.message);
+    case "cancelled":
+      return cancelled(error.message);
+    default:
+      return failed("provider", error.code, error.message);
+  }
+}

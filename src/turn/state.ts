@@ -5,7 +5,7 @@ import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
 import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
-import type { Usage } from "../model/usage.ts";
+import type { Spent, Usage } from "../model/usage.ts";
 import type { Cell, Effect, PlacedCall, Winding } from "./effect.ts";
 import type { Changes, Policies, Skips } from "./event.ts";
 import type { Log } from "./log.ts";
@@ -65,7 +65,11 @@ export interface TurnState {
   /** The protocol's own notes. */
   readonly memo: Json;
   readonly changes: Changes;
+  /** Of the turn's own model calls. */
   readonly usage: Usage;
+  readonly asks: number;
+  /** Of nested ones. */
+  readonly spent: readonly Spent[];
   /** Inputs this turn has taken; the commit settles exactly these. */
   readonly inputs: readonly InputId[];
   /** Asked for and not yet answered. */

@@ -1,15 +1,15 @@
 import { describe, RuntimeError } from "../model/errors.ts";
 import { describeThrown, type Json } from "../model/json.ts";
 import { type Draft, textOf } from "../model/message.ts";
-import type { Ending, TurnOutcome } from "../model/outcome.ts";
+import type { TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
 import { addUsage, NO_USAGE } from "../model/usage.ts";
 import { decisionProblem } from "./decision.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { type Effect, GRACE, name } from "./effect.ts";
-import type { Abort, Answer, Failure, Opened, TurnEvent } from "./event.ts";
+import type { Abort, Answer, Opened, TurnEvent } from "./event.ts";
 import { emptyLog } from "./log.ts";
-import { cancelled, failed, Move, protocolFailed, stopped } from "./move.ts";
+import { cancelled, endingOf, failed, Move, protocolFailed, stopped } from "./move.ts";
 import { STEP_VERSION, type Step, type TurnState, type Work } from "./state.ts";
 import * as calls from "./work.ts";
 
@@ -32,6 +32,8 @@ export function begin(opened: Opened): Step {
       memo: null,
       changes: {},
       usage: NO_USAGE,
+      asks: 0,
+      spent: [],
       inputs: [inputId],
       open: [],
       responds: false,
@@ -89,6 +91,7 @@ function close(move: Move, event: Answer): Effect {
   if (effect === undefined) return diverged(event);
   move.state.open = move.state.open.toSpliced(index, 1);
   if (event.changes !== undefined) move.state.changes = { ...move.state.changes, ...event.changes };
+  if (event.spent !== undefined) move.state.spent = [...move.state.spent, ...event.spent];
   return effect;
 }
 
@@ -174,6 +177,7 @@ function prepared(move: Move, event: Extract<Answer, { kind: "prepared" }>): voi
 
 function ask(move: Move): void {
   const { round } = move.state;
+  move.state.asks++;
   move.become({ kind: "asking" });
   move.open({ name: name(`r${round}.ask`), kind: "ask", round });
 }
@@ -482,19 +486,3 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
 
 const overflow = (move: Move): void =>
   move.conclude(stopped("limit", "limit.context", describe("limit.context", {}).message));
-
-function endingOf(error: Failure): Ending {
-  switch (error.class) {
-    case "plugin":
-      return failed("plugin", error.code, error.message);
-    case "runtime":
-      return failed("runtime", error.code, error.message);
-    case "input":
-    case "unsupported":
-      return stopped("input", error.code, error.message);
-    case "cancelled":
-      return cancelled(error.message);
-    default:
-      return failed("provider", error.code, error.message);
-  }
-}

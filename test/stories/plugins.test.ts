@@ -121,9 +121,12 @@ test("K1 a plugin is told where it is: session, turn, what was said, and nothing
       beforeTurn: (event) => {
         expect(event.sessionId).toBe(session.id);
         expect(event.session.read().messages.map(wordsOf)).toEqual(["Go."]);
-        expect(event.catalog.list()).toEqual([{ name: "ping", description: "Pings." }]);
         expect(wordsOf(event.input)).toBe("Go.");
         seen.push(event);
+      },
+      prompt: ({ catalog }) => {
+        expect(catalog.list()).toEqual([{ name: "ping", description: "Pings." }]);
+        return [];
       },
       stream: (event) => void seen.push(event),
     }),
@@ -132,8 +135,19 @@ test("K1 a plugin is told where it is: session, turn, what was said, and nothing
   const turn = world.session.turn("Go.");
   expect((await turn.result()).outcome.kind).toBe("answered");
   expect(seen[0]).toMatchObject({ turnId: await turn.id });
-  expect(Object.keys(seen[0] ?? {}).sort()).toEqual(["catalog", "input", "session", "sessionId", "signal", "turnId"]);
-  expect(Object.keys(seen[1] ?? {}).sort()).toEqual(["chunk", "sessionId", "signal", "turnId"]);
+  expect(Object.keys(seen[0] ?? {}).sort()).toEqual([
+    "input",
+    "membership",
+    "once",
+    "read",
+    "session",
+    "sessionId",
+    "sessions",
+    "signal",
+    "trace",
+    "turnId",
+  ]);
+  expect(Object.keys(seen[1] ?? {}).sort()).toEqual(["chunk", "once", "read", "sessionId", "signal", "turnId"]);
 });
 
 // ── Errors in hooks ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,7 +10,7 @@ import type { Turns } from "./turns.ts";
 /** The segments of all sessions. A turn keeps its own; forks share them, so they may outlive the session that made them. */
 export class Graph {
   readonly #turns: Turns;
-  /** Of deleted sessions. */
+  /** Of deleted sessions, and of operations between turns. */
   readonly #inherited = new Map<string, SegmentRow>();
 
   constructor(turns: Turns) {
@@ -29,6 +29,13 @@ export class Graph {
 
   #segment(commit: string): SegmentRow | undefined {
     return this.#turns.get(asTurnId(commit))?.segment ?? this.#inherited.get(commit);
+  }
+
+  /** Keeps the nodes of an operation between turns. */
+  add(operation: string, session: SessionRow, entries: readonly Entry[]): Place {
+    const place = lay(operation, session, session.head, entries);
+    this.#inherited.set(operation, place.segment);
+    return place;
   }
 
   /** What the session alone used goes with it. */
@@ -52,17 +59,25 @@ export class Graph {
 
 /** Keeps a commit's nodes and answers the last one. The segment's one user is whoever keeps that place. */
 export function grow(turn: TurnRow, base: Place | undefined, entries: readonly Entry[]): Place {
-  const commit = turn.id;
+  const place = lay(turn.id, turn.session, base, entries);
+  turn.segment = place.segment;
+  return place;
+}
+
+function lay(commit: string, session: SessionRow, base: Place | undefined, entries: readonly Entry[]): Place {
   const own = entries.slice(); // The list may go on growing in the turn's log.
-  turn.segment = {
-    commit,
-    entries: own,
-    parent: base,
-    depth: base === undefined ? 0 : base.segment.depth + 1,
-    before: turn.session.plugins,
-    users: 1,
-  };
-  return { id: nodeId(commit, own.length - 1), segment: turn.segment, index: own.length - 1 };
+  const depth = base === undefined ? 0 : base.segment.depth + 1;
+  const segment: SegmentRow = { commit, entries: own, parent: base, depth, before: session.plugins, users: 1 };
+  return { id: nodeId(commit, own.length - 1), segment, index: own.length - 1 };
+}
+
+/** Whether the head, or something before it, is this node. */
+export function isOnPath({ head }: SessionRow, id: NodeId): boolean {
+  const address = nodeAddress(id);
+  for (let place = head; place !== undefined; place = place.segment.parent) {
+    if (place.segment.commit === address?.commit) return address.index <= place.index;
+  }
+  return false;
 }
 
 export function pathOf(from: Place | undefined, max: number): readonly Segment[] {

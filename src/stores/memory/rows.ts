@@ -3,7 +3,7 @@ import type { EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "..
 import type { Json } from "../../model/json.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
-import type { Usage } from "../../model/usage.ts";
+import type { Spent, Usage } from "../../model/usage.ts";
 import type { TurnEvent, WaitAnswer } from "../../turn/event.ts";
 import type { CancelRequest, Committed, Mail, NewInput, Owner, PluginSnapshots } from "../store.ts";
 
@@ -15,7 +15,8 @@ export interface Place {
 }
 
 export interface SegmentRow {
-  readonly commit: TurnId;
+  /** A turn, or an operation between turns. */
+  readonly commit: string;
   readonly entries: readonly Entry[];
   readonly parent: Place | undefined;
   /** Segments before it on its path. */
@@ -30,12 +31,15 @@ export interface SessionRow {
   readonly id: SessionId;
   readonly parentId: SessionId | undefined;
   readonly createdAt: number;
-  readonly config: Partial<SessionConfig>;
+  config: Partial<SessionConfig>;
   revision: number;
   head: Place | undefined;
   plugins: PluginSnapshots;
   usage: Usage;
+  ledger: readonly Spent[];
   turns: number;
+  /** Changes between turns, by operation. */
+  operations: Map<string, OperationRow> | undefined;
   /** Of its latest lease; every lease on a session has its own. */
   generation: number;
   run: Run | undefined;
@@ -74,6 +78,12 @@ export interface TurnRow {
   segment: SegmentRow | undefined;
   /** The session's input accepted before this one. */
   readonly earlier: TurnRow | undefined;
+}
+
+export interface OperationRow {
+  /** What was sent, to tell a repeat from a conflict. */
+  readonly content: string;
+  readonly committed: Committed;
 }
 
 export interface End {

@@ -70,7 +70,9 @@ export const newSession = (session: NewSession, head?: Place, plugins: PluginSna
   head,
   plugins,
   usage: NO_USAGE,
+  ledger: [],
   turns: 0,
+  operations: undefined,
   generation: 0,
   run: undefined,
   accepted: 0,
@@ -93,5 +95,6 @@ export const stored = (row: SessionRow): StoredSession => ({
   ...(row.head === undefined ? {} : { head: row.head.id }),
   plugins: row.plugins,
   usage: row.usage,
+  ledger: row.ledger,
   turns: row.turns,
 });

@@ -1,0 +1,162 @@
+import { RuntimeError } from "../model/errors.ts";
+import type { SessionId } from "../model/ids.ts";
+import type { Awaitable, Json } from "../model/json.ts";
+import { type Any, check, documentOf, type InputOf, isStandard, type OutputOf, type Schema } from "../model/schema.ts";
+import type { StateCell, StateView } from "../model/tool.ts";
+import type { Point } from "./point.ts";
+import type { Services } from "./services.ts";
+
+/** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
+export type OperationKind = "query" | "command" | "task";
+
+const READS = ["session", "catalog", "blobs", "jobs"] as const;
+const CHANGES = [...READS, "sessions", "graph", "membership", "trace"] as const;
+/** Which services each kind is given. */
+export const POWERS = {
+  query: READS,
+  command: CHANGES,
+  task: [...CHANGES, "complete"],
+} as const satisfies { readonly [K in OperationKind]: readonly (keyof Services)[] };
+
+/** What a plugin said while an operation ran. */
+export interface PluginEvent {
+  readonly name: string;
+  readonly payload: Json;
+}
+
+interface Common<I> {
+  readonly input: I extends Schema ? OutputOf<I> : undefined;
+  /** Absent when the operation was called without a session. */
+  readonly sessionId?: SessionId;
+  readonly signal: AbortSignal;
+  read<Out>(point: Point<Any, Out>): Out;
+}
+interface Changing {
+  /** Kept in the session's history and given to the caller. */
+  emit(name: string, payload?: Json): void;
+  /** The session's next turn, once the operation is done. The same key is queued once. */
+  queueTurn(input: string, options?: { readonly key?: string }): void;
+}
+type StateFor<K extends OperationKind, S> = [S] extends [undefined]
+  ? object
+  : { readonly state: K extends "query" ? StateView<S> : StateCell<S> };
+
+export type OperationContext<K extends OperationKind, I, S> = Common<I> &
+  Pick<Services, (typeof POWERS)[K][number]> &
+  StateFor<K, S> &
+  (K extends "query" ? object : Changing);
+
+export interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
+  readonly description?: string;
+  /** Whether it runs on a session: `required` unless said otherwise. */
+  readonly session?: "required" | "optional" | "forbidden";
+  readonly input?: I;
+  readonly output?: Schema<Any, O>;
+  run(context: OperationContext<K, I, S>): Awaitable<O>;
+}
+
+export interface Operation<K extends OperationKind = OperationKind, In = Any, Out = Any, S = Any> {
+  readonly kind: K;
+  readonly spec: OperationSpec<K, Any, Any, Any>;
+  readonly "~types"?: { readonly input: In; readonly output: Out; readonly state: S };
+}
+
+/** A maker knows the plugin's state; `setup` is handed one of each kind. */
+export type OperationMaker<K extends OperationKind, S> = <O, I extends Schema | undefined = undefined>(
+  spec: OperationSpec<K, I, O, S>,
+) => Operation<K, I extends Schema ? InputOf<I> : undefined, O, S>;
+
+export const makeOperation =
+  <K extends OperationKind>(kind: K): OperationMaker<K, Any> =>
+  (spec) => ({ kind, spec });
+
+/** How callers see a plugin's operations; it travels with the plugin value. */
+export type SignaturesOf<Parts> = Parts extends { readonly operations: infer Ops }
+  ? {
+      readonly [N in keyof Ops]: Ops[N] extends Operation<infer K, infer In, infer Out, Any>
+        ? { readonly kind: K; readonly input: In; readonly output: Out }
+        : never;
+    }
+  : object;
+
+export type NamesOf<Ops, K extends OperationKind> = {
+  [N in keyof Ops]: Ops[N] extends { readonly kind: K } ? N : never;
+}[keyof Ops] &
+  string;
+type Signature<Ops, N extends string> = N extends keyof Ops ? Ops[N] : never;
+export type InputFor<Ops, N extends string> = Signature<Ops, N> extends { readonly input: infer In } ? In : never;
+export type OutputFor<Ops, N extends string> = Signature<Ops, N> extends { readonly output: infer Out } ? Out : never;
+/** The input may be left out where nothing, or {}, fits. */
+export type InputArgs<In, Options> = undefined extends In
+  ? [input?: In, options?: Options]
+  : object extends In
+    ? [input?: In, options?: Options]
+    : [input: In, options?: Options];
+
+/** An operation as a session lists it. */
+export interface OperationDefinition {
+  /** `plugin.operation`: what `invoke` takes. */
+  readonly name: string;
+  readonly plugin: string;
+  readonly kind: OperationKind;
+  readonly description: string;
+  readonly session: "required" | "optional" | "forbidden";
+  readonly input?: Json;
+  readonly output?: Json;
+}
+
+export interface OwnedOperation {
+  readonly plugin: string;
+  readonly name: string;
+  readonly operation: Operation;
+}
+
+export const wireName = (plugin: string, name: string): string => `${plugin}.${name}`;
+
+export function definitionOf({ plugin, name, operation: { kind, spec } }: OwnedOperation): OperationDefinition {
+  const described = (schema: unknown): Json | undefined => {
+    try {
+      return schema === undefined || !isStandard(schema) ? undefined : (documentOf(schema, name) as Json);
+    } catch {
+      return undefined; // It checks, but cannot describe itself.
+    }
+  };
+  const input = described(spec.input);
+  const output = described(spec.output);
+  return {
+    name: wireName(plugin, name),
+    plugin,
+    kind,
+    description: spec.description ?? "",
+    session: spec.session ?? "required",
+    ...(input === undefined ? {} : { input }),
+    ...(output === undefined ? {} : { output }),
+  };
+}
+
+export function operationsOf(plugin: string, part: unknown): readonly OwnedOperation[] {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("plugin.invalid", { plugin, problem });
+  };
+  if (typeof part !== "object" || part === null || Array.isArray(part))
+    return wrong("its operations must be an object");
+  return Object.entries(part as { readonly [name: string]: Operation | undefined }).map(([name, operation]) => {
+    if (!/^[\w-]{1,64}$/.test(name)) wrong(`${JSON.stringify(name)} cannot be an operation's name`);
+    if (operation === undefined || !(operation.kind in POWERS) || typeof operation.spec?.run !== "function")
+      return wrong(`the operation ${name} was not made with query, command or task`);
+    return { plugin, name, operation };
+  });
+}
+
+/** The input as the operation's schema reads it. */
+export function checkedInput({ plugin, name, operation }: OwnedOperation, input: unknown): unknown {
+  const wire = wireName(plugin, name);
+  if (operation.spec.input === undefined) {
+    if (input !== undefined) throw new RuntimeError("operation.failed", { name: wire, problem: "it takes no input" });
+    return undefined;
+  }
+  const result = check(operation.spec.input as Schema, input ?? {}, `the input of ${wire}`);
+  if (!result.ok)
+    throw new RuntimeError("operation.failed", { name: wire, problem: `its input is not right: ${result.problem}` });
+  return result.value;
+}

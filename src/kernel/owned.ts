@@ -1,0 +1,5 @@
+/** An answer knows whose it is. */
+export interface Owned<T> {
+  readonly plugin: string;
+  readonly value: T;
+}

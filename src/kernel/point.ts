@@ -1,0 +1,65 @@
+import { RuntimeError } from "../model/errors.ts";
+import type { Any } from "../model/schema.ts";
+import type { Owned } from "./owned.ts";
+
+/** What one plugin gives to a point. */
+export interface Contribution {
+  readonly point: Point<Any, Any>;
+  readonly value: unknown;
+}
+
+/**
+ * A typed place to which plugins contribute and from which they read. It is recognised by identity, so whoever
+ * contributes imports it from whoever reads it. `combine([])` is its value when nobody gave anything.
+ */
+export interface Point<In, Out = readonly In[]> {
+  readonly id: string;
+  /** To contribute: `contributions: [point.of(value)]`. */
+  of(value: In): Contribution;
+  combine(given: readonly Owned<In>[]): Out;
+}
+
+export function point<In>(id: string): Point<In>;
+export function point<In, Out>(id: string, combine: (given: readonly Owned<In>[]) => Out): Point<In, Out>;
+export function point<In>(id: string, combine?: (given: readonly Owned<In>[]) => unknown): Point<In, unknown> {
+  const made: Point<In, unknown> = {
+    id,
+    of: (value) => ({ point: made, value }),
+    combine: combine ?? ((given) => given.map(({ value }) => value)),
+  };
+  return made;
+}
+
+/** What the plugins of a session contribute, combined when somebody reads it. */
+export class Contributions {
+  readonly #given: readonly (Owned<unknown> & { readonly point: Point<Any, Any> })[];
+  readonly #combined = new Map<Point<Any, Any>, unknown>();
+
+  constructor(given: readonly (Owned<unknown> & { readonly point: Point<Any, Any> })[]) {
+    this.#given = given;
+  }
+
+  read<Out>(from: Point<Any, Out>): Out {
+    if (!this.#combined.has(from)) {
+      const given = this.#given.filter((each) => each.point === from).map(({ plugin, value }) => ({ plugin, value }));
+      this.#combined.set(from, from.combine(given));
+    }
+    return this.#combined.get(from) as Out;
+  }
+}
+
+/** Refuses what `of` did not make. */
+export function contributionsOf(
+  plugin: string,
+  part: unknown,
+): readonly (Owned<unknown> & { readonly point: Point<Any, Any> })[] {
+  const isContribution = (each: unknown): each is Contribution =>
+    typeof (each as Contribution | undefined)?.point?.combine === "function";
+  if (!Array.isArray(part) || !part.every(isContribution)) {
+    throw new RuntimeError("plugin.invalid", {
+      plugin,
+      problem: "its contributions must be a list of what `point.of` made",
+    });
+  }
+  return part.map(({ point: to, value }) => ({ plugin, point: to, value }));
+}

@@ -1,0 +1,156 @@
+import type { Appended, AppendNode, AppendOptions } from "../kernel/services.ts";
+import type { SessionConfig } from "../model/config.ts";
+import { RuntimeError } from "../model/errors.ts";
+import { type NodeId, nodeAddress, nodeId, type TurnId } from "../model/ids.ts";
+import { toJson } from "../model/json.ts";
+import type { Entry } from "../model/node.ts";
+import type { Committed, NewInput, SessionChange, StoredSession } from "../stores/store.ts";
+import { newInput } from "./accept.ts";
+import type { HomeSession } from "./home.ts";
+import {
+  change,
+  type OperatedSession,
+  type OperationOptions,
+  query,
+  type Ran,
+  type Receipt,
+  requireOperation,
+} from "./operate.ts";
+
+export type Change = Pick<SessionChange, "entries" | "plugins" | "config" | "spent" | "requires">;
+
+/** A session as it is changed between turns. */
+export interface BetweenTurns extends HomeSession, OperatedSession {
+  readonly stored: StoredSession;
+  /** Runs when no turn does, in order with them. */
+  exclusive<T>(name: string, run: () => Promise<T>): Promise<T>;
+  /** Keeps a change; undefined when the session has moved elsewhere and it must be worked out again. */
+  keep(change: Change, operation?: string): Promise<Committed | undefined>;
+  refresh(): Promise<void>;
+  begin(input: NewInput, handle: undefined, output: undefined): TurnId | PromiseLike<TurnId>;
+}
+
+export const ask = (session: BetweenTurns, name: string, input: unknown, options: OperationOptions): Promise<unknown> =>
+  query(session, requireOperation(session, "query", name), input, options);
+
+/** A command or a task: its changes of state and its events are kept together, then the turns it wants are queued. */
+export async function operate(
+  session: BetweenTurns,
+  kind: "command" | "task",
+  name: string,
+  input: unknown,
+  options: OperationOptions,
+): Promise<Receipt> {
+  const owned = requireOperation(session, kind, name);
+  const ran = await session.exclusive(name, async () => {
+    for (;;) {
+      await session.refresh();
+      let done: Ran;
+      try {
+        done = await change(session, owned, input, options);
+      } catch (error) {
+        session.states.forget();
+        throw error;
+      }
+      const changes = session.states.take();
+      if (changes === undefined && done.entries.length === 0 && done.spent.length === 0) return done;
+      const plugins = changes === undefined ? {} : session.states.snapshots(changes);
+      if ((await session.keep({ plugins, entries: done.entries, spent: done.spent })) !== undefined) return done;
+    }
+  });
+  const queued: TurnId[] = [];
+  for (const { input: words, key } of ran.turns)
+    queued.push(
+      await session.begin(await newInput(session.core, session.id, words, key, "turn"), undefined, undefined),
+    );
+  return { plugin: owned.plugin, output: ran.output, events: ran.events, queued };
+}
+
+/** Nothing fires when nothing changes. What equals the runtime's config, and was not asked for, stays the runtime's. */
+export function configure(session: BetweenTurns, patch: Partial<SessionConfig>): Promise<SessionConfig> {
+  const { core, composition } = session;
+  return session.exclusive("configure", async () => {
+    for (;;) {
+      await session.refresh();
+      const previous = session.config;
+      const asked = definedOnly({ ...session.stored.config, ...patch });
+      const wanted: SessionConfig = { ...core.config, ...asked };
+      if (JSON.stringify(wanted) === JSON.stringify(previous)) return previous;
+      const here = session.home(undefined, undefined);
+      const current = await composition.hooks.transform(
+        "config",
+        wanted,
+        here,
+        (config) => ({ config }),
+        (_, answer) => answer,
+      );
+      const isOwn = ([key, value]: [string, unknown]): boolean =>
+        key in asked || JSON.stringify(value) !== JSON.stringify(core.config[key as keyof SessionConfig]);
+      if ((await session.keep({ config: Object.fromEntries(Object.entries(current).filter(isOwn)) })) === undefined)
+        continue;
+      const event = { kind: "sessionConfigChanged", previous, current: session.config } as const;
+      for (const { plugin = "", code, message } of await composition.hooks.observe("lifecycle", { event }, here))
+        core.trace("hook.issue", { plugin, code, message }, { sessionId: session.id });
+      return session.config;
+    }
+  });
+}
+
+export function append(
+  session: BetweenTurns,
+  plugin: string,
+  nodes: readonly AppendNode[],
+  options: AppendOptions = {},
+): Promise<Appended> {
+  const { requiresAncestor, operationId } = options;
+  const { core } = session;
+  return session.exclusive("append", async () => {
+    const operation = operationId ?? core.world.id("opr");
+    const entries = entriesOf(operation, plugin, nodes, core.world.now());
+    const requires = requiresAncestor === undefined ? {} : { requires: requiresAncestor as NodeId };
+    await session.refresh();
+    for (;;) {
+      const kept = await session.keep({ entries, ...requires }, operation);
+      if (kept?.head !== undefined)
+        return { kind: "appended", nodes: entries.map((_, index) => nodeId(operation, index)), head: kept.head };
+      if (requiresAncestor !== undefined && !(await isOnPath(session, requiresAncestor)))
+        return { kind: "stale-branch", required: requiresAncestor };
+    }
+  });
+}
+
+async function isOnPath({ core, id }: BetweenTurns, node: string): Promise<boolean> {
+  const address = nodeAddress(node);
+  for (const { commit, entries } of await core.store.view(id))
+    if (commit === address?.commit) return address.index < entries.length;
+  return false;
+}
+
+const definedOnly = (config: Partial<SessionConfig>): Partial<SessionConfig> =>
+  Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
+
+function entriesOf(operation: string, plugin: string, nodes: readonly AppendNode[], at: number): readonly Entry[] {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("input.invalid", { problem });
+  };
+  if (!Array.isArray(nodes) || nodes.length === 0) wrong("there is nothing to append");
+  return nodes.map((node: AppendNode, index): Entry => {
+    if (node.kind === "message") {
+      if ((node.role !== "user" && node.role !== "system") || typeof node.text !== "string")
+        wrong("only user and system messages of text can be appended");
+      return {
+        at,
+        kind: "message",
+        message: {
+          id: nodeId(operation, index),
+          role: node.role,
+          parts: [{ kind: "text", text: node.text }],
+          origin: { kind: "plugin", plugin },
+        },
+      };
+    }
+    const found = toJson(node.body);
+    if ("problem" in found) return wrong(`a node's body is not JSON: ${found.path}: ${found.problem}`);
+    return { at, kind: "plugin", plugin, type: node.type, body: found.json };
+  });
+}

@@ -1,0 +1,123 @@
+import type { Complete, CompletionOptions, CompletionRequest } from "../kernel/services.ts";
+import { RuntimeError } from "../model/errors.ts";
+import { asEffectName, nodeId } from "../model/ids.ts";
+import type { Json } from "../model/json.ts";
+import type { Limits } from "../model/limits.ts";
+import { callsOf, type Draft, textOf } from "../model/message.ts";
+import type { ModelRequest, Reply } from "../model/request.ts";
+import { check, documentOf, type OutputOf, type Schema } from "../model/schema.ts";
+import { LazyScope } from "../model/scope.ts";
+import { OUTPUT_TOOL } from "../model/tool.ts";
+import type { Spent } from "../model/usage.ts";
+import { ask } from "./ask.ts";
+import type { Core } from "./core.ts";
+
+/** What a direct completion needs of where it is made. */
+export interface CompletionHome {
+  readonly core: Core;
+  readonly model: string;
+  readonly limits: Limits;
+  /** Books what it cost. */
+  spend(spent: Spent): void;
+  /** The recorded reply of the same call in an earlier run of the same effect, else `run`'s, recorded. */
+  once(run: () => Promise<Reply>): Promise<Reply>;
+  readonly signal?: AbortSignal;
+}
+
+const REPAIRS_MAX = 2;
+
+/** One-shot model calls for plugins, tools and apps: no tools, no turn, no history; booked under a label. */
+export const completer = (home: CompletionHome): Complete => ({
+  text: async (prompt, options) => textOf((await reply(home, requestOf(prompt), options)).parts),
+  object: (prompt, schema, options) => object(home, requestOf(prompt), schema, options),
+  reply: (request, options) => reply(home, request, options),
+});
+
+const requestOf = (prompt: string | CompletionRequest): CompletionRequest =>
+  typeof prompt === "string" ? { messages: [{ role: "user", parts: [{ kind: "text", text: prompt }] }] } : prompt;
+
+async function reply(
+  home: CompletionHome,
+  request: CompletionRequest,
+  options: CompletionOptions = {},
+  tools: ModelRequest["tools"] = [],
+): Promise<Reply> {
+  const { core, limits } = home;
+  const model = request.model ?? home.model;
+  const asked = await home.once(async () => {
+    const provider = await core.models.require(model);
+    const scope = new LazyScope();
+    const stop = (): void => scope.abort();
+    for (const signal of [options.signal, home.signal]) {
+      if (signal?.aborted === true) stop();
+      else signal?.addEventListener("abort", stop, { once: true });
+    }
+    try {
+      const found = await ask({
+        provider,
+        request: {
+          system: request.system ?? "",
+          messages: messagesOf(request.messages ?? []),
+          tools,
+          ...(request.settings === undefined ? {} : { settings: request.settings }),
+        },
+        limits,
+        world: core.world,
+        scope,
+        load: async (hash) => (await core.store.blobs.get(hash)) ?? new Uint8Array(),
+        show: () => {},
+      });
+      if (found.kind === "replied") return found.reply;
+      const { failure } = found;
+      home.spend({ source: options.label ?? "direct", model, usage: found.usage, calls: 1 });
+      throw new RuntimeError(
+        "provider.failed",
+        { route: model, class: "class" in failure ? failure.class : "unknown", problem: failure.message },
+        { cause: failure },
+      );
+    } finally {
+      options.signal?.removeEventListener("abort", stop);
+      home.signal?.removeEventListener("abort", stop);
+    }
+  });
+  home.spend({ source: options.label ?? "direct", model, usage: asked.usage, calls: 1 });
+  return asked;
+}
+
+const messagesOf = (drafts: readonly Draft[]): ModelRequest["messages"] =>
+  drafts.map((draft, index) => ({ ...draft, id: nodeId(asEffectName("direct"), index) }));
+
+/** The value comes as the arguments of a call, checked and sent back at most twice. */
+async function object<S extends Schema>(
+  home: CompletionHome,
+  request: CompletionRequest,
+  schema: S,
+  options?: CompletionOptions,
+): Promise<OutputOf<S>> {
+  const of = "the schema of a completion";
+  const tool = {
+    name: OUTPUT_TOOL,
+    description: "Hands in the result.",
+    inputSchema: { type: "object", properties: { value: documentOf(schema, of) }, required: ["value"] } as const,
+  };
+  let messages: readonly Draft[] = request.messages ?? [];
+  for (let repairs = 0; ; repairs++) {
+    const said = await reply(home, { ...request, messages }, options, [tool]);
+    const call = callsOf(said.parts).find(({ name }) => name === OUTPUT_TOOL);
+    const value = (call?.input as { readonly value?: Json } | undefined)?.value ?? parsed(textOf(said.parts));
+    const result = check(schema, value, of);
+    if (result.ok) return result.value as OutputOf<S>;
+    if (repairs === REPAIRS_MAX) throw new RuntimeError("output.invalid", { problem: result.problem });
+    const words = `That is not right: ${result.problem}. Call ${OUTPUT_TOOL} again.`;
+    messages = [...messages, { role: "user", parts: [{ kind: "text", text: words }] }];
+  }
+}
+
+/** Some models answer in words what was asked for as a call. */
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text.replace(/^```(?:json)?\s*|\s*```$/g, "")) as Json;
+  } catch {
+    return undefined;
+  }
+}

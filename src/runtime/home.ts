@@ -1,0 +1,106 @@
+import type { Composition } from "../kernel/compose.ts";
+import type { Point } from "../kernel/point.ts";
+import type { Surroundings } from "../kernel/run.ts";
+import type {
+  Appended,
+  AppendNode,
+  AppendOptions,
+  Complete,
+  NewSessionRequest,
+  ServiceName,
+  Services,
+  SessionReading,
+} from "../kernel/services.ts";
+import type { PluginStates } from "../kernel/states.ts";
+import type { SessionConfig } from "../model/config.ts";
+import type { SessionId } from "../model/ids.ts";
+import type { Awaitable, Json } from "../model/json.ts";
+import type { Message } from "../model/message.ts";
+import type { Any } from "../model/schema.ts";
+import type { ToolManifest } from "../model/tool.ts";
+import type { Spent } from "../model/usage.ts";
+import { completer } from "./complete.ts";
+import type { Core } from "./core.ts";
+import { type ServiceHome, serviceOf } from "./services.ts";
+import { takeFirstInput } from "./sessions.ts";
+
+/** The session that is at home. */
+export interface HomeSession {
+  readonly core: Core;
+  readonly id: SessionId;
+  readonly states: PluginStates;
+  readonly config: SessionConfig;
+  readonly composition: Composition;
+  readonly transcript: { readonly messages: readonly Message[] };
+  reading(messages: readonly Message[]): SessionReading;
+  create(request: NewSessionRequest): Promise<{ readonly id: SessionId }>;
+  append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
+}
+
+/** What is at hand between turns. */
+export class Home implements Surroundings, ServiceHome {
+  readonly core: Core;
+  readonly signal: AbortSignal;
+  readonly #session: HomeSession;
+  readonly #spend: (spent: Spent) => void;
+
+  constructor(session: HomeSession, signal: AbortSignal, spend: (spent: Spent) => void) {
+    this.core = session.core;
+    this.signal = signal;
+    this.#session = session;
+    this.#spend = spend;
+  }
+
+  get sessionId(): SessionId {
+    return this.#session.id;
+  }
+  get states(): PluginStates {
+    return this.#session.states;
+  }
+  service<N extends ServiceName>(name: N, plugin: string): Services[N] {
+    if (name === "graph")
+      return {
+        append: (nodes, options) => this.#session.append(plugin, nodes, options),
+      } as Services["graph"] as Services[N];
+    return serviceOf(this, name, plugin);
+  }
+  read<Out>(point: Point<Any, Out>): Out {
+    return this.#session.composition.contributions.read(point);
+  }
+  async once<T extends Json>(_plugin: string, _name: string, run: () => Awaitable<T>): Promise<T> {
+    return run();
+  }
+  complete(): Complete {
+    const { core, signal } = this;
+    return completer({
+      core,
+      model: this.#session.config.model,
+      limits: core.limits,
+      spend: this.#spend,
+      once: (run) => run(),
+      signal,
+    });
+  }
+  messages(): readonly Message[] {
+    return this.#session.transcript.messages;
+  }
+  reading(messages: readonly Message[]): SessionReading {
+    return this.#session.reading(messages);
+  }
+  tools(): readonly ToolManifest[] {
+    const own = this.#session.composition.tools;
+    return [...this.core.tools, ...own].map(({ value: { name, description } }) => ({ name, description }));
+  }
+  append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
+    return this.#session.append("app", nodes, options);
+  }
+  create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
+    return this.#session.create(request);
+  }
+  takeFirstInput(id: string): Promise<string | undefined> {
+    return takeFirstInput(this.core, id);
+  }
+  trace(name: string, about: { readonly [key: string]: Json }): void {
+    this.core.trace(name, about, { sessionId: this.sessionId });
+  }
+}

@@ -1,0 +1,64 @@
+import type { Authority, NewSessionRequest } from "../kernel/services.ts";
+import { RuntimeError } from "../model/errors.ts";
+import { asSessionId, type NodeId, type SessionId } from "../model/ids.ts";
+import type { Json } from "../model/json.ts";
+import type { PluginSnapshots, StoredSession } from "../stores/store.ts";
+import { checkedId } from "./accept.ts";
+import type { Core } from "./core.ts";
+
+// Kept like plugin states, so that forks and restores carry them.
+const AUTHORITY = "bowline/authority";
+const FIRST_INPUT = "bowline/first-input";
+
+export const authorityOf = (stored: StoredSession): Authority => (stored.plugins[AUTHORITY]?.state ?? {}) as Authority;
+
+/** Makes a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
+export async function makeSession(
+  core: Core,
+  request: NewSessionRequest,
+  from: StoredSession,
+  at?: NodeId,
+): Promise<SessionId> {
+  const { store, world } = core;
+  const { kind = "fresh", config = {}, authority, firstInput, copiesState = false } = request;
+  const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
+  if ((await store.load(id)) !== undefined) throw new RuntimeError("session.exists", { id });
+  const made = {
+    id,
+    config: kind === "fork" ? { ...from.config, ...config } : config,
+    at: world.now(),
+    ...(kind === "child" ? { parentId: from.id } : {}),
+  };
+  if (kind === "fork") await store.fork(from.id, made, at);
+  else await store.create(made);
+  const own = (state: Json): PluginSnapshots[string] => ({ version: "1", revision: 1, state });
+  const plugins: PluginSnapshots = {
+    ...(kind === "child" && copiesState ? from.plugins : {}),
+    ...(authority === undefined ? {} : { [AUTHORITY]: own(authority as unknown as Json) }),
+    ...(firstInput === undefined ? {} : { [FIRST_INPUT]: own(firstInput) }),
+  };
+  if (Object.keys(plugins).length > 0)
+    await store.apply({ sessionId: id, operation: `make/${id}`, at: world.now(), plugins });
+  return id;
+}
+
+/** The first input that was left for a session, once. */
+export async function takeFirstInput({ store, world }: Core, given: string): Promise<string | undefined> {
+  const id = asSessionId(given);
+  for (;;) {
+    const stored = await store.load(id);
+    if (stored === undefined) throw new RuntimeError("session.unknown", { id });
+    const left = stored.plugins[FIRST_INPUT];
+    if (typeof left?.state !== "string") return undefined;
+    const taken: PluginSnapshots = { [FIRST_INPUT]: { ...left, revision: left.revision + 1, state: null } };
+    const answer = await store.apply({
+      sessionId: id,
+      operation: world.id("opr"),
+      at: world.now(),
+      base: stored.revision,
+      plugins: taken,
+    });
+    if (answer.kind === "committed") return left.state;
+    if (answer.kind === "busy") throw new RuntimeError("session.busy", { id, holder: "a running turn" });
+  }
+}
