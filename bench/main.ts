@@ -1,9 +1,10 @@
-// npm run bench -- [--workloads w1,w5] [--rounds 7] [--quick] [--count calls|promises|kb] [--json]
+// npm run bench -- [--workloads W1,K-idle] [--rounds 7] [--quick] [--count calls|promises|kb] [--json]
 // Bowline as it is built against the hand-written floor, in turns (floor, Bowline, floor, Bowline, …), a fresh process
 // for each, so that whatever else the machine does meets both. Reports medians.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { HOOK_WORKLOADS, type HookWorkload } from "./hooks.ts";
 import { importMs, install } from "./install.ts";
 import { METERS, median } from "./meters.ts";
 import { asJson, asTable, compared, type Row } from "./report.ts";
@@ -26,9 +27,10 @@ const { values: options } = parseArgs({
 });
 const isCounting = options.count !== undefined;
 const meter = options.count ?? "cpu";
-const timed = Object.keys(WORKLOADS);
+const timed = [...Object.keys(WORKLOADS), ...Object.keys(HOOK_WORKLOADS)];
 const known = isCounting ? timed.filter((id) => WORKLOADS[id]?.isWall !== true) : [...timed, "W8"];
-const chosen = options.workloads?.toUpperCase().split(",") ?? known;
+const named = (asked: string) => known.find((id) => id.toLowerCase() === asked.toLowerCase()) ?? asked;
+const chosen = options.workloads?.split(",").map(named) ?? known;
 const rounds = Number(options.rounds ?? (isCounting ? 1 : options.quick ? 2 : 7));
 if (!chosen.every((id) => known.includes(id)) || !Object.hasOwn(METERS, meter) || !(rounds >= 1)) {
   console.error(`Known here are the workloads ${known}, the counts calls, promises and kb, and 1 round or more.`);
@@ -39,8 +41,7 @@ const rows: Row[] = [];
 for (const id of chosen) {
   console.error(`${id} …`);
   try {
-    const workload = WORKLOADS[id];
-    const found = workload === undefined ? measureInstallation() : [measure(id, workload)];
+    const found = measured(id);
     rows.push(...found);
     if (options.json) for (const row of found) console.log(asJson(row));
   } catch (error) {
@@ -49,6 +50,11 @@ for (const id of chosen) {
   }
 }
 if (!options.json) console.log(asTable(rows));
+
+function measured(id: string): Row[] {
+  if (WORKLOADS[id] !== undefined) return [measure(id, WORKLOADS[id])];
+  return HOOK_WORKLOADS[id] === undefined ? measureInstallation() : [measureHooks(id, HOOK_WORKLOADS[id])];
+}
 
 function measure(id: string, workload: Workload): Row {
   const floor: number[] = [];
@@ -63,6 +69,18 @@ function measure(id: string, workload: Workload): Row {
   const { about, per, isWall, goal } = workload;
   const unit = isCounting ? `${meter}/${per}` : `${isWall ? "wall" : "cpu"} us/${per}`;
   return { workload: id, about, unit, ...compared(floor, bowline), ...(isCounting ? {} : { goal }) };
+}
+
+function measureHooks(id: string, { about, unit, goal }: HookWorkload): Row {
+  const floor: number[] = [];
+  const bowline: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    floor.push(cell("floor", id));
+    bowline.push(cell("bowline", id));
+  }
+  const found = { workload: id, about, ...compared(floor, bowline) };
+  if (isCounting) return { ...found, unit: `${meter}/${unit.split("/")[1]}` };
+  return { ...found, unit, goal: goal(median(floor)) };
 }
 
 function noteZod(id: string, change: number): void {

@@ -1,6 +1,7 @@
 // One cell: `node --expose-gc bench/worker.ts <side> <workload> [cpu|calls|promises|kb]` prints its figure. A process
 // of its own for each, so that no side runs on code that was optimised for another.
 import type { Open } from "./agent.ts";
+import { HOOK_WORKLOADS } from "./hooks.ts";
 import { METERS, type MeterName } from "./meters.ts";
 import * as script from "./script.ts";
 import { WORKLOADS } from "./workloads.ts";
@@ -16,7 +17,12 @@ const open: Open = async (opening) => {
   return adapter.open({ ...opening, input: z.object({ n: z.number() }) });
 };
 
-const agent = await open({ script, durable: false });
-const figure = await WORKLOADS[id]!.measure(agent, METERS[meter as MeterName]);
-await agent.close();
-console.log(figure);
+const hooks = HOOK_WORKLOADS[id];
+if (hooks !== undefined) {
+  console.log(await hooks.measure(side === "floor" ? "floor" : "bowline", METERS[meter as MeterName]));
+} else {
+  const agent = await open({ script, durable: false });
+  const figure = await WORKLOADS[id]!.measure(agent, METERS[meter as MeterName]);
+  await agent.close();
+  console.log(figure);
+}

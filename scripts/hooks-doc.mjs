@@ -17,8 +17,9 @@ and may answer. Here is when a hook fires, how the answers of several plugins be
 - An answer that cannot be used (of the wrong shape, or a directive that the hook does not list) counts as a throw of the plugin
   that gave it, and so does a promise that misses its deadline. A handler that blocks past its deadline cannot be
   interrupted: it is reported as the trace \`hook.deadline\`, and its answer counts. A handler may set its own \`deadlineMs\`.
-- Every event has \`sessionId\`, \`signal\`, within a turn \`turnId\`, and \`state\` where the plugin has one; beyond that, exactly the
-  services listed.`;
+- Besides what its hook shows, every event has \`sessionId\`, within a turn \`turnId\`, \`signal\`, \`read(point)\`, \`once(name, run)\`,
+  \`state\` where the plugin has one, and exactly the services listed. One that the runtime cannot offer throws
+  \`service.unavailable\` when it is used.`;
 
 const FAMILIES = {
   observe: "Nothing is answered. Handlers run side by side unless it says otherwise, and all are waited for.",
@@ -48,8 +49,6 @@ const THROWS = {
 
 /** A hook that nothing fires, and why; a test holds this against the sources. */
 export const UNUSED = {
-  config:
-    "Nothing can change a session's config yet, so neither this nor `sessionConfigChanged` of `lifecycle` ever fires.",
   proseProjector: "Nothing reads it yet.",
 };
 

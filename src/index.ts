@@ -30,21 +30,30 @@ export {
 export { HOOKS, type HookName } from "./kernel/hooks.ts";
 export type { OperationDefinition } from "./kernel/operation.ts";
 // Plugins
-export { definePlugin, type Plugin, type PluginOptions, type TriggerDeclaration } from "./kernel/plugin.ts";
+export {
+  definePlugin,
+  type Plugin,
+  type PluginFactory,
+  type PluginOptions,
+  type TriggerDeclaration,
+} from "./kernel/plugin.ts";
 export { type Point, point } from "./kernel/point.ts";
 export type { Section } from "./kernel/prompt.ts";
+export type { Issue, Probe } from "./kernel/run.ts";
 export type { NewSessionRequest, Services } from "./kernel/services.ts";
 export type { SessionConfig } from "./model/config.ts";
 export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
-export type { SessionEvent } from "./model/event.ts";
+export type { PreviewKey, SessionEvent } from "./model/event.ts";
+export type { SessionId, TurnId, WaitKey } from "./model/ids.ts";
 export type { Json } from "./model/json.ts";
 export { DEFAULT_LIMITS, type Limits } from "./model/limits.ts";
-export type { Message, Part } from "./model/message.ts";
+export type { Attachment, Draft, Message, Part, TextPart } from "./model/message.ts";
 export type { Failed, Stopped, TurnOutcome } from "./model/outcome.ts";
 export type { PromptPart } from "./model/prompt.ts";
-export { type ModelPart, type ModelRequest, ProviderFailure } from "./model/request.ts";
-export { described, type Schema, type ToolSchema } from "./model/schema.ts";
+export { type ModelPart, type ModelRequest, type ModelSettings, ProviderFailure, type Reply } from "./model/request.ts";
+export { type DescribedSchema, described, type JsonSchema, type Schema, type ToolSchema } from "./model/schema.ts";
 export {
+  type Attachable,
   attach,
   fail,
   finish,
@@ -58,7 +67,7 @@ export {
 } from "./model/tool.ts";
 export type { Usage } from "./model/usage.ts";
 export type { Protocol } from "./protocols/protocol.ts";
-export type { LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
+export type { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
 export type { Input } from "./runtime/accept.ts";
 export type { Receipt } from "./runtime/operate.ts";
 // The handles
@@ -66,7 +75,7 @@ export type { Runtime, RuntimeOptions, SessionSummary } from "./runtime/runtime.
 export type { Session, SessionView, TurnOptions } from "./runtime/session.ts";
 export type { Turn, TurnResult } from "./runtime/turn.ts";
 // Contracts of what can be exchanged
-export type { Store } from "./stores/store.ts";
+export type { CancelAnswer, Store } from "./stores/store.ts";
 // Tools
 export { defineTool } from "./tools/define.ts";
 export { jsonSchema } from "./tools/validator.ts";

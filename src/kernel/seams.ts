@@ -1,10 +1,11 @@
+import { RuntimeError } from "../model/errors.ts";
 import type { Json } from "../model/json.ts";
 import { describeThrown } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
 import type { DirectiveOf } from "./directive.ts";
 import type { AnswerOf, HookName, Owned } from "./hooks.ts";
-import type { Bound, HookRunner, Surroundings } from "./run.ts";
+import type { Bound, HookRunner, Issue, Surroundings } from "./run.ts";
 
 /** What ends a call at a seam; the stronger one stands, and equal ones in order of installation. */
 export type Verdict = DirectiveOf<"abort" | "deny" | "ask" | "shortCircuit">;
@@ -24,6 +25,8 @@ export interface Gated {
   readonly verdict?: Owned<Verdict>;
   readonly emits: readonly Emit[];
   readonly conflicts: readonly Conflict[];
+  /** Handlers that failed: each of them denies. */
+  readonly issues: readonly Issue[];
 }
 
 /**
@@ -37,7 +40,7 @@ export async function gateCall(hooks: HookRunner, call: ToolCall, here: Surround
   const again = secondLook(here);
   let now = call;
   const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
-    for (const answer of await answers(hooks, "beforeToolCall", bound, { call: now }, isAgain ? again : here)) {
+    for (const answer of await answers(seam, hooks, "beforeToolCall", bound, { call: now }, isAgain ? again : here)) {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind !== "replaceArgs") {
@@ -60,6 +63,8 @@ export interface Inspected {
   readonly messages: readonly Owned<Draft>[];
   readonly emits: readonly Emit[];
   readonly conflicts: readonly Conflict[];
+  /** Handlers that failed: each of them denies. */
+  readonly issues: readonly Issue[];
 }
 
 /** The seam after a call, by the same rules: a replaced result is looked at once more by the handlers before. */
@@ -75,7 +80,7 @@ export async function inspectResult(
   const messages: Owned<Draft>[] = [];
   let output = given;
   const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
-    for (const answer of await answers(hooks, "afterToolCall", bound, { call, output }, isAgain ? again : here)) {
+    for (const answer of await answers(seam, hooks, "afterToolCall", bound, { call, output }, isAgain ? again : here)) {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind === "enqueueMessages") {
@@ -116,6 +121,7 @@ const replaced = (output: ToolOutput, value: Json): ToolOutput => ({
 
 /** One handler's answers; a throw or a missed deadline is a denial, in its owner's name. */
 async function answers<N extends "beforeToolCall" | "afterToolCall">(
+  seam: Seam,
   hooks: HookRunner,
   hook: N,
   bound: Bound,
@@ -126,6 +132,7 @@ async function answers<N extends "beforeToolCall" | "afterToolCall">(
     const answer: unknown = await hooks.call(hook, bound, sees as never, here);
     return hooks.allowed(hook, bound.plugin.id, answer) as readonly AnswerOf<N>[];
   } catch (error) {
+    seam.issue(bound, error);
     return [{ kind: "deny", reason: describeThrown(error) } as AnswerOf<N>];
   }
 }
@@ -134,6 +141,7 @@ class Seam {
   readonly #hook: HookName;
   readonly #emits: Emit[] = [];
   readonly #conflicts: Conflict[] = [];
+  readonly #issues: Issue[] = [];
   #verdict: Owned<Verdict> | undefined;
 
   constructor(hook: HookName) {
@@ -142,6 +150,11 @@ class Seam {
 
   emit(bound: Bound, value: Emit["value"]): void {
     this.#emits.push({ plugin: bound.plugin.id, value });
+  }
+
+  issue(bound: Bound, error: unknown): void {
+    const code = error instanceof RuntimeError ? error.code : "hook.failed";
+    this.#issues.push({ plugin: bound.plugin.id, code, message: describeThrown(error) });
   }
 
   rule(bound: Bound, value: Verdict): void {
@@ -154,11 +167,17 @@ class Seam {
     if (isStronger) this.#verdict = { plugin: bound.plugin.id, value };
   }
 
-  ruling(): { verdict?: Owned<Verdict>; emits: readonly Emit[]; conflicts: readonly Conflict[] } {
+  ruling(): {
+    verdict?: Owned<Verdict>;
+    emits: readonly Emit[];
+    conflicts: readonly Conflict[];
+    issues: readonly Issue[];
+  } {
     return {
       ...(this.#verdict === undefined ? {} : { verdict: this.#verdict }),
       emits: this.#emits,
       conflicts: this.#conflicts,
+      issues: this.#issues,
     };
   }
 }

@@ -80,7 +80,7 @@ test("E1 a scripted reply can depend on the request, and requests are kept as th
 test("E1 a scripted model that is asked once too often says so", async () => {
   const model = scripted(says("Nine."));
   await read(model);
-  await expect(read(model)).rejects.toMatchObject({ class: "input", message: expect.stringContaining("1 replies") });
+  await expect(read(model)).rejects.toMatchObject({ class: "unknown", message: expect.stringContaining("1 reply") });
 });
 
 test("E1 an aborted scripted model has been cancelled", async () => {

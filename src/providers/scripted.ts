@@ -59,7 +59,7 @@ export const cut = (...deltas: readonly string[]): readonly ModelPart[] =>
   deltas.map((delta) => ({ kind: "text", delta }));
 
 /** A model that plays these replies in order, for tests. Asked once more than it knows, it fails and says so. */
-export function scripted(...replies: readonly Reply[]): Scripted {
+export function scripted(...replies: Reply[]): Scripted {
   const requests: ModelRequest[] = [];
   return {
     id: "scripted",
@@ -71,8 +71,8 @@ export function scripted(...replies: readonly Reply[]): Scripted {
       const parts = typeof reply === "function" ? reply(request) : reply;
       if (parts === undefined)
         throw new ProviderFailure({
-          class: "input",
-          message: `The script has ${replies.length} replies and was asked for one more.`,
+          class: "unknown",
+          message: `The script has ${replies.length} ${replies.length === 1 ? "reply" : "replies"} and was asked for one more.`,
         });
       if (parts instanceof ProviderFailure) throw parts;
       for (const part of parts) {

@@ -1,10 +1,14 @@
+import type { ProtocolDriverSlot } from "../kernel/slots.ts";
+import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asInputId, asTurnId, type SessionId } from "../model/ids.ts";
-import { type Awaitable, bytesOver, isObject } from "../model/json.ts";
+import { type Awaitable, bytesOver, isObject, type JsonObject } from "../model/json.ts";
 import type { Attachment, Draft, TextPart } from "../model/message.ts";
 import { Attachable } from "../model/tool.ts";
 import type { NewInput } from "../stores/store.ts";
 import { hashOf } from "../tools/catalog.ts";
+import type { Opened } from "../turn/event.ts";
+import { STEP_VERSION } from "../turn/state.ts";
 import type { Core } from "./core.ts";
 
 /** What a user says: text, or parts. */
@@ -74,6 +78,35 @@ async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
   }
   sized(core, bytes + found.reduce((sum, part) => sum + (part.kind === "text" ? Buffer.byteLength(part.text) : 0), 0));
   return { role: "user", parts: found };
+}
+
+/** The first event of a turn: everything that a later fold must not read from today's configuration. */
+export function openedFor(
+  session: {
+    readonly core: Core;
+    readonly id: SessionId;
+    readonly slot: ProtocolDriverSlot;
+    readonly config: SessionConfig;
+  },
+  input: NewInput,
+  output: JsonObject | undefined,
+): Omit<Opened, "generation"> {
+  const { core, slot } = session;
+  return {
+    kind: "opened",
+    at: input.at,
+    sessionId: session.id,
+    turnId: input.turnId,
+    inputId: input.id,
+    input: input.message,
+    step: STEP_VERSION,
+    protocol: { id: slot.driver.id, version: slot.driver.version },
+    host: core.host.kind,
+    plugins: core.pluginList,
+    limits: core.limits,
+    config: session.config,
+    ...(output === undefined ? {} : { output }),
+  };
 }
 
 /** Ids of the caller's own: anything readable, up to 256 bytes. */

@@ -5,8 +5,9 @@ class Reader implements AsyncIterator<SessionEvent> {
   readonly #max: number;
   #unread: SessionEvent[] = [];
   #head = 0;
-  #waiter: ((result: IteratorResult<SessionEvent>) => void) | undefined;
+  #waiter: ((result: IteratorResult<SessionEvent> | PromiseLike<never>) => void) | undefined;
   #isDone = false;
+  #error: unknown;
   hasLeft = false;
 
   constructor(max: number) {
@@ -39,10 +40,19 @@ class Reader implements AsyncIterator<SessionEvent> {
     this.#head = 0;
   }
 
-  end(): void {
+  /** With an error, when the turn was not accepted or is lost: whoever reads on is told. */
+  end(error?: unknown): void {
     this.#isDone = true;
-    this.#waiter?.(DONE);
+    this.#error = error;
+    const waiter = this.#waiter;
     this.#waiter = undefined;
+    waiter?.(error === undefined ? DONE : Promise.reject(this.#taken()));
+  }
+
+  #taken(): unknown {
+    const error = this.#error;
+    this.#error = undefined;
+    return error;
   }
 
   next(): Promise<IteratorResult<SessionEvent>> {
@@ -54,6 +64,7 @@ class Reader implements AsyncIterator<SessionEvent> {
       }
       return Promise.resolve({ value, done: false });
     }
+    if (this.#error !== undefined) return Promise.reject(this.#taken());
     if (this.#isDone) return Promise.resolve(DONE);
     return new Promise((resolve) => {
       this.#waiter = resolve;
@@ -82,6 +93,8 @@ export class Feed {
   #others: readonly Reader[] | undefined;
   #isTaken = false;
   #isDone = false;
+  #error: unknown;
+  #fact: SessionEvent | undefined;
 
   constructor(max: number) {
     this.#max = max;
@@ -89,14 +102,16 @@ export class Feed {
   }
 
   push(event: SessionEvent): void {
+    if (event.fact) this.#fact = event;
     this.#first.push(event);
     if (this.#others !== undefined) for (const reader of this.#others) reader.push(event);
   }
 
-  end(): void {
+  end(error?: unknown): void {
     this.#isDone = true;
-    this.#first.end();
-    if (this.#others !== undefined) for (const reader of this.#others) reader.end();
+    this.#error = error;
+    this.#first.end(error);
+    if (this.#others !== undefined) for (const reader of this.#others) reader.end(error);
   }
 
   read(): AsyncIterator<SessionEvent> {
@@ -105,8 +120,10 @@ export class Feed {
       return this.#first;
     }
     const reader = new Reader(this.#max);
-    if (this.#isDone) reader.end();
-    else this.#others = [...(this.#others ?? []).filter((each) => !each.hasLeft), reader];
+    if (this.#isDone) {
+      if (this.#fact !== undefined) reader.push(this.#fact); // Whoever comes late is told how it ended.
+      reader.end(this.#error);
+    } else this.#others = [...(this.#others ?? []).filter((each) => !each.hasLeft), reader];
     return reader;
   }
 }

@@ -33,7 +33,7 @@ import type {
 } from "../stores/store.ts";
 import { makeTool } from "../tools/define.ts";
 import type { Opened, TurnEvent } from "../turn/event.ts";
-import { STEP_VERSION } from "../turn/state.ts";
+import { openedFor } from "./accept.ts";
 import { append, type BetweenTurns, type Change } from "./between.ts";
 import { type Artifact, type Core, overran, type TurnFlags } from "./core.ts";
 import { type Kept, toCommit } from "./drive.ts";
@@ -54,6 +54,8 @@ interface Ready {
   readonly journal: readonly TurnEvent[];
   /** It was accepted some time ago. */
   readonly hasWaited?: true;
+  /** A cancel that came with the input: it is there before the turn begins. */
+  readonly before?: Promise<unknown>;
 }
 interface Running {
   readonly live: LiveTurn;
@@ -195,28 +197,15 @@ export class Resident implements TurnSession, BetweenTurns {
 
   // ── Turns ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  readonly #opening: Opening = (input) => {
-    const { core, slot } = this;
-    const output = this.#outputs?.get(input.turnId)?.document;
-    return {
-      kind: "opened",
-      at: input.at,
-      sessionId: this.id,
-      turnId: input.turnId,
-      inputId: input.id,
-      input: input.message,
-      step: STEP_VERSION,
-      protocol: { id: slot.driver.id, version: slot.driver.version },
-      host: core.host.kind,
-      plugins: core.pluginList,
-      limits: core.limits,
-      config: this.config,
-      ...(output === undefined ? {} : { output }),
-    };
-  };
+  readonly #opening: Opening = (input) => openedFor(this, input, this.#outputs?.get(input.turnId)?.document);
 
   /** Accepts an input and runs the turn it opens, or queues behind the one that runs. */
-  begin(input: NewInput, handle: TurnHandle | undefined, output: TypedOutput | undefined): Awaitable<TurnId> {
+  begin(
+    input: NewInput,
+    handle: TurnHandle | undefined,
+    output: TypedOutput | undefined,
+    cancelled?: string,
+  ): Awaitable<TurnId> {
     const { core } = this;
     if (output !== undefined) (this.#outputs ??= new Map()).set(input.turnId, output);
     return after(core.store.accept(input, core.owner, this.#opening, core.limits.pendingInputsMax), (receipt) => {
@@ -224,7 +213,10 @@ export class Resident implements TurnSession, BetweenTurns {
       if (turnId !== input.turnId) this.#outputs?.delete(input.turnId);
       if (handle !== undefined) this.#join(turnId, handle);
       if (receipt.kind === "known") return after(this.#rejoin(turnId), () => turnId);
-      this.#start(receipt.kind === "opened" ? { lease: receipt.lease, journal: [receipt.opened] } : undefined);
+      const ready =
+        receipt.kind === "opened" ? ({ lease: receipt.lease, journal: [receipt.opened] } as const) : undefined;
+      const before = cancelled === undefined ? undefined : this.cancel(turnId, cancelled);
+      this.#start(ready === undefined || before === undefined ? ready : { ...ready, before });
       return turnId;
     });
   }
@@ -245,13 +237,7 @@ export class Resident implements TurnSession, BetweenTurns {
         return false;
       }
       const { outcome, usage, committed } = terminal;
-      this.#finish(turnId, {
-        turnId,
-        outcome,
-        usage,
-        issues: [],
-        ...(committed.branch === undefined ? {} : { branch: committed.branch }),
-      });
+      this.#finish(turnId, committed, { turnId, outcome, usage, issues: [] }, []);
       return true;
     });
   }
@@ -299,11 +285,12 @@ export class Resident implements TurnSession, BetweenTurns {
     return found;
   }
 
-  async #run({ lease, journal, hasWaited }: Ready): Promise<void> {
+  async #run({ lease, journal, hasWaited, before }: Ready): Promise<void> {
     const opened = journal[0] as Opened;
     const { turnId } = opened;
     const { core } = this;
     try {
+      if (before !== undefined) await before;
       if (lease.revision !== this.stored.revision) await this.refresh();
       const live = new LiveTurn(
         core,
@@ -321,7 +308,7 @@ export class Resident implements TurnSession, BetweenTurns {
       };
       const run = core.host.open({ lease, journal }, performer(live), context);
       this.#running = { live, run: isThenable(run) ? await run : run };
-      if (hasWaited === true) this.#running.run.poke(); // It may have been cancelled while it waited.
+      if (hasWaited === true || before !== undefined) this.#running.run.poke(); // It may have been cancelled while it waited.
       const running = this.#running;
       const kept = await (this.composition.operations.size === 0
         ? toCommit(running.live, running.run)
@@ -388,10 +375,16 @@ export class Resident implements TurnSession, BetweenTurns {
     });
   }
 
-  #announce(live: LiveTurn, { outcome, usage, entries }: EndedTurn, { branch, cursor }: Committed): void {
+  #announce(live: LiveTurn, { outcome, usage, entries }: EndedTurn, committed: Committed): void {
     const { turnId, issues } = live;
     const nodes = entries.map((entry, index) => (entry.kind === "message" ? entry.message.id : nodeId(turnId, index)));
-    live.tell({
+    this.#finish(turnId, committed, { turnId, outcome, usage, issues }, nodes);
+  }
+
+  /** Everybody who waits is given the fact, then the result. */
+  #finish(turnId: TurnId, { cursor, branch }: Committed, result: TurnResult, nodes: readonly NodeId[]): void {
+    const { outcome, usage } = result;
+    const fact = {
       fact: true,
       sessionId: this.id,
       cursor,
@@ -401,15 +394,11 @@ export class Resident implements TurnSession, BetweenTurns {
       nodes,
       outcome,
       usage,
-    });
-    this.#finish(
-      turnId,
-      branch === undefined ? { turnId, outcome, usage, issues } : { turnId, outcome, usage, issues, branch },
-    );
-  }
-
-  #finish(turnId: TurnId, result: TurnResult): void {
-    for (const handle of this.#forget(turnId)) handle.done(result);
+    } as const;
+    for (const handle of this.#forget(turnId)) {
+      handle.feed.push(fact);
+      handle.done(branch === undefined ? result : { ...result, branch });
+    }
   }
 
   #fail(turnId: TurnId, error: unknown): void {

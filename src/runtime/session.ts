@@ -28,9 +28,9 @@ import { typed } from "./typed.ts";
 
 export interface TurnOptions {
   /** The same key with the same input joins the turn that is already there; with another input it is `input.conflict`. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** Cancels the turn when it aborts. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The session as it stands: what is committed. */
@@ -123,7 +123,12 @@ export class SessionHandle implements Session {
       this.#open();
       const input = newInput(resident.core, resident.id, said, key, "turn");
       const begun = after(input, (made) =>
-        resident.begin(made, handle, output === undefined ? undefined : typed(output)),
+        resident.begin(
+          made,
+          handle,
+          output === undefined ? undefined : typed(output),
+          signal?.aborted === true ? reasonOf(signal) : undefined,
+        ),
       );
       if (isThenable(begun)) begun.then(undefined, (error: unknown) => handle.failed(error));
       if (signal !== undefined) follow(signal, handle);
@@ -243,10 +248,17 @@ export class SessionHandle implements Session {
   }
 }
 
+const reasonOf = ({ reason }: AbortSignal): string =>
+  reason instanceof Error
+    ? reason.name === "AbortError"
+      ? "The caller's signal aborted."
+      : reason.message
+    : String(reason);
+
 /** Cancels with the signal, and stops listening when the turn is over. */
 function follow(signal: AbortSignal, handle: TurnHandle): void {
-  const cancel = (): void => void handle.cancel("The caller's signal aborted.").catch(() => {});
-  if (signal.aborted) return cancel();
+  const cancel = (): void => void handle.cancel(reasonOf(signal)).catch(() => {});
+  if (signal.aborted) return;
   signal.addEventListener("abort", cancel, { once: true });
   const stop = (): void => signal.removeEventListener("abort", cancel);
   void handle.result().then(stop, stop);

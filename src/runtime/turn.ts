@@ -77,7 +77,7 @@ export class TurnHandle implements Turn {
   failed(error: unknown): void {
     this.#ended = { error };
     if (this.#turnId === undefined) this.#id?.reject(error);
-    this.feed.end();
+    this.feed.end(error);
     this.#settle();
   }
 

@@ -1,6 +1,6 @@
 export { both, calls, cut, ends, type Scripted, says, scripted, thinks } from "../providers/scripted.ts";
-export { type HostFixture, type HostLaw, hostLaws } from "./host-laws.ts";
+export { type HostFixture, type HostLaw, hostLaws, type LawWorld } from "./host-laws.ts";
 export { type ProtocolLaw, protocolLaws } from "./protocol-laws.ts";
-export { type ProviderLaw, providerLaws } from "./provider-laws.ts";
+export { type MakeProvider, type ProviderLaw, providerLaws } from "./provider-laws.ts";
 export { type StoreLaw, storeLaws } from "./store-laws.ts";
 export { type SimulatedWorld, simulatedWorld } from "./world.ts";

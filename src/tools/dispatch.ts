@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { within } from "../kernel/deadline.ts";
 import type { Owned } from "../kernel/hooks.ts";
-import type { HookRunner, Surroundings } from "../kernel/run.ts";
+import type { HookRunner, Issue, Surroundings } from "../kernel/run.ts";
 import { type Conflict, type Emit, gateCall, inspectResult } from "../kernel/seams.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import { after, inOrder } from "../model/awaitable.ts";
@@ -48,6 +48,8 @@ export interface Dispatch {
   waiting(call: PlacedCall, wait: WaitKey, reason: string): void;
   emitted(emit: Emit, call: PlacedCall): void;
   conflict(conflict: Conflict): void;
+  /** A handler failed, and the call was denied for it. */
+  observed(issues: readonly Issue[]): void;
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -89,6 +91,7 @@ function gateOne(
   return gateCall(dispatch.hooks, call, here()).then((gated) => {
     for (const emit of gated.emits) dispatch.emitted(emit, placed);
     for (const conflict of gated.conflicts) dispatch.conflict(conflict);
+    dispatch.observed(gated.issues);
     const { verdict } = gated;
     if (verdict?.value.kind === "abort") {
       stop({ plugin: verdict.plugin, code: verdict.value.code, message: verdict.value.message });
@@ -158,7 +161,7 @@ const wrongArguments = ({ name }: ToolCall, problem: string): ToolOutput =>
 
 const words = (...[code, details]: Parameters<typeof describe>): string => {
   const { message, hint } = describe(code, details);
-  return `${message} ${hint}`;
+  return `${message.endsWith(".") ? message : `${message}.`} ${hint}`;
 };
 
 // ── Attempt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -192,7 +195,7 @@ function run(
     return failureOf(tool.name, error);
   }
   if (!isThenable(returned)) return finished(dispatch, tool, returned);
-  return inTime(dispatch, tool, returned, context);
+  return inTime(dispatch, tool, returned, context, scope);
 }
 
 function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<ToolOutput> {
@@ -211,6 +214,7 @@ function inTime(
   tool: Tool,
   returned: PromiseLike<unknown>,
   context: CallContext,
+  scope: Scope,
 ): Promise<ToolOutput> {
   const ms = tool.timeoutMs ?? dispatch.limits.toolMs;
   return new Promise((resolve) => {
@@ -218,8 +222,10 @@ function inTime(
       context.abort(new RuntimeError("tool.timeout", { name: tool.name, ms }));
       resolve(failure("timeout", "tool.timeout", words("tool.timeout", { name: tool.name, ms })));
     });
+    const unlisten = scope.onAbort(() => deadline.clear()); // Whoever stops the turn has a grace of their own.
     const end = (output: Awaitable<ToolOutput>): void => {
       deadline.clear();
+      unlisten();
       context.close();
       resolve(output);
     };
@@ -346,6 +352,7 @@ async function inspect(
   const seen = await inspectResult(dispatch.hooks, call, output, here());
   for (const emit of seen.emits) dispatch.emitted(emit, placed);
   for (const conflict of seen.conflicts) dispatch.conflict(conflict);
+  dispatch.observed(seen.issues);
   messages.push(...seen.messages);
   const { verdict } = seen;
   if (verdict?.value.kind === "abort") {

@@ -1,0 +1,57 @@
+// A point of its own: any plugin may switch a feature on or off, and off wins.
+import assert from "node:assert/strict";
+import { createRuntime, definePlugin, defineTool, deny, point } from "bowline";
+import { memory } from "bowline/stores/memory";
+import { both, calls, says, scripted } from "bowline/testing";
+import { z } from "zod";
+
+interface Flag {
+  readonly feature: string;
+  readonly on: boolean;
+}
+type Flags = (feature: string) => boolean;
+
+/** Recognised by identity: whoever contributes imports it from here. What nobody mentions is off. */
+export const flags = point<Flag, Flags>("example/flags", (given) => {
+  const on = new Set(given.flatMap(({ value }) => (value.on ? [value.feature] : [])));
+  for (const { value } of given) if (!value.on) on.delete(value.feature);
+  return (feature) => on.has(feature);
+});
+
+/** Reads the point: a tool named like a feature that is off is denied. */
+export const featureFlags = definePlugin({
+  id: "example/feature-flags",
+  options: z.object({ features: z.array(z.string()) }),
+  setup: ({ options: { features } }) => ({
+    prompt: ({ read }) =>
+      features
+        .filter((feature) => !read(flags)(feature))
+        .map((feature) => ({ slot: "guidance", text: `You cannot use ${feature} yet.` })),
+    beforeToolCall: ({ call, read }) =>
+      features.includes(call.name) && !read(flags)(call.name) ? deny("The feature is off.") : undefined,
+  }),
+});
+
+// ── What it does ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const release = definePlugin({
+  id: "example/release",
+  setup: () => ({ contributions: ["chart", "mail"].map((feature) => flags.of({ feature, on: true })) }),
+});
+const incident = definePlugin({
+  id: "example/incident",
+  setup: () => ({ contributions: [flags.of({ feature: "mail", on: false })] }),
+});
+
+const ran: string[] = [];
+const tools = ["chart", "mail"].map((name) =>
+  defineTool({ name, description: `Makes a ${name}.`, input: z.object({}), execute: () => void ran.push(name) }),
+);
+const model = scripted(both(calls("chart"), calls("mail")), says("A chart, but no mail."));
+const plugins = [featureFlags({ features: ["chart", "mail"] }), release, incident];
+await using runtime = await createRuntime({ store: memory(), model, tools, plugins });
+const session = await runtime.session();
+await session.turn("Chart it and mail it.").result();
+assert.deepEqual(ran, ["chart"]);
+assert.equal(model.requests[0]?.system, "You cannot use mail yet.");
+assert.equal(session.contributed(flags)("chart"), true); // The app reads it too.

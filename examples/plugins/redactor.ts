@@ -1,0 +1,57 @@
+// Card numbers are neither shown nor kept, also when they arrive in pieces.
+import assert from "node:assert/strict";
+import { createRuntime, definePlugin } from "bowline";
+import { memory } from "bowline/stores/memory";
+import { says, scripted } from "bowline/testing";
+
+const CARD = /\b\d(?:[ -]?\d){12,18}\b/g;
+const BEGUN = /\d(?:[ -]?\d)*[ -]?$/; // Digits at the end may be the beginning of one.
+
+export const redactor = definePlugin({
+  id: "example/redactor",
+  order: "late",
+  setup: () => {
+    // One stream at a time runs in a session, so what is half read can be kept here.
+    let held = { text: "", reasoning: "" };
+    let rest = held;
+    return {
+      stream: ({ chunk: { kind, delta } }) => {
+        const text = held[kind] + delta;
+        const end = text.match(BEGUN)?.index ?? text.length;
+        held[kind] = text.slice(end);
+        return { delta: text.slice(0, end).replace(CARD, "[card]") };
+      },
+      streamFinished: ({ reason }) => {
+        rest = reason === "complete" ? held : { text: "", reasoning: "" };
+        held = { text: "", reasoning: "" };
+      },
+      // May run again, so it derives from `rest` and leaves it.
+      response: ({ reply: { parts } }) => ({
+        parts: [
+          ...parts,
+          ...(["reasoning", "text"] as const).flatMap((kind) =>
+            rest[kind] === "" ? [] : [{ kind, text: rest[kind].replace(CARD, "[card]") }],
+          ),
+        ],
+      }),
+    };
+  },
+});
+
+// ── What it does ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const model = scripted(
+  says("Card 4111 1", "111 1111 ", "1111, room 4", "2"),
+  says("Pay with ", "5500000000000", "004"),
+);
+await using runtime = await createRuntime({ store: memory(), model, plugins: [redactor] });
+const session = await runtime.session();
+const told: string[] = [];
+for (const words of ["Where am I?", "And now?"]) {
+  const turn = session.turn(words);
+  for await (const event of turn) if (event.kind === "text") assert.doesNotMatch(event.delta, /\d{3}/);
+  const { outcome } = await turn.result();
+  if (outcome.kind === "answered") told.push(outcome.text);
+}
+assert.deepEqual(told, ["Card [card], room 42", "Pay with [card]"]);
+assert.doesNotMatch(JSON.stringify(await session.read()), /4111|5500/);
