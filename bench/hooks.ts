@@ -31,7 +31,7 @@ export const HOOK_WORKLOADS: { readonly [id: string]: HookWorkload } = {
         definePlugin({ id: `bench/idle-${index}`, setup: () => ({}) }),
       );
       const turn = await opened(plugins);
-      return meter(3 * SESSIONS, 1_000, (index) => turn(`s${index % SESSIONS}`, "text"));
+      return meter(10 * SESSIONS, 3_000, (index) => turn(`s${index % SESSIONS}`, "text"));
     },
   },
   "K-call": {

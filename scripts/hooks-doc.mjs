@@ -38,8 +38,9 @@ const THROWS = {
     "fails the model call, which is not tried again; the turn ends `failed` by `plugin`, with what was said so far",
   "fail-build": "fails the build: of a catalog, and with it the turn, or of a session, which does not open",
   "fail-compaction": "is as if there was no compactor: the turn is `stopped` by `limit`, code `limit.context`",
-  deny: "denies the call; the model is told why, and the turn goes on",
-  withhold: "denies the result: the model is told why instead of seeing it, and the turn goes on",
+  deny: "denies the call; the model is told why, it is in the turn's `issues`, and the turn goes on",
+  withhold:
+    "denies the result: the model is told why instead of seeing it, it is in the turn's `issues`, and the turn goes on",
   retry: "has the reply derived again, three tries in all; then the turn ends `failed` by `plugin`",
   skip: "skips the handler: what it was given stands",
   issue: "is in the turn's `issues` and in the trace; nothing else changes",

@@ -65,7 +65,7 @@ async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<nu
     for await (const each of lines) {
       const line = each.trim();
       if (line === "/quit") break;
-      const command = COMMANDS[line];
+      const command = Object.hasOwn(COMMANDS, line) ? COMMANDS[line] : undefined;
       if (command !== undefined) io.stdout.write(`${await command(agent)}\n`);
       if (line === "" || command !== undefined) continue;
       isIdle = false;

@@ -57,7 +57,8 @@ const isPromptPart = (part: unknown): boolean =>
   isText(part.text) &&
   SLOTS.includes(part.slot as never) &&
   isOptional(part.priority, Number.isFinite) &&
-  isOptional(part.title, isText);
+  isOptional(part.title, isText) &&
+  isOptional(part.tools, (tools) => isList(tools, isText));
 
 const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
   abortTurn: text("code", "message"),

@@ -1,6 +1,6 @@
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isObject, type Json } from "../model/json.ts";
+import { type Awaitable, describeThrown, isObject, type Json, unheard } from "../model/json.ts";
 import {
   type Any,
   check,
@@ -186,11 +186,22 @@ export async function closePlugins(
 ): Promise<void> {
   for (const plugin of installed.toReversed()) {
     try {
-      await plugin.spec.close?.(plugin.shared);
+      await inTime(plugin.id, plugin.spec.close?.(plugin.shared));
     } catch (error) {
       failed(plugin.id, error);
     }
   }
+}
+
+const CLOSE_MS = 5_000;
+
+function inTime(plugin: string, closing: Awaitable<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new RuntimeError("plugin.close", { plugin, ms: CLOSE_MS })), CLOSE_MS);
+    Promise.resolve(closing)
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer));
+  });
 }
 
 /** What `setup` returned for one session; its types are checked by `compose`. */
@@ -210,6 +221,7 @@ export function setUp(
   }
   if (!isObject(parts))
     throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: "it returned no object of hooks" });
+  if (typeof parts.then === "function") unheard(parts);
   if (typeof parts.then === "function")
     throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: "it returned a promise; do I/O in `open`" });
   return parts;

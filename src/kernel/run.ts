@@ -1,8 +1,9 @@
 import { after } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable, type Json } from "../model/json.ts";
+import { type Awaitable, describeThrown, isThenable, type Json, unheard } from "../model/json.ts";
 import type { Any } from "../model/schema.ts";
+import type { StateCell } from "../model/tool.ts";
 import { answerProblem, directiveProblem } from "./answers.ts";
 import type { Directive } from "./directive.ts";
 import {
@@ -128,18 +129,32 @@ export class HookRunner {
     merge: (now: T, answer: AnswerOf<N>, owner: string) => T,
   ): Awaitable<T> {
     let now = start;
-    const done = this.inTurn(
-      hook,
-      here,
-      () => sees(now),
-      (bound, answer) => {
-        if (answer === undefined || answer === null) return;
-        const problem = answerProblem(hook, answer);
-        if (problem !== undefined) throw refused(hook, bound.plugin.id, problem);
-        now = merge(now, answer as AnswerOf<N>, bound.plugin.id);
-      },
-    );
+    const take = (bound: Bound, answer: unknown): void => {
+      if (answer === undefined || answer === null) return;
+      const problem = answerProblem(hook, answer);
+      if (problem !== undefined) throw refused(hook, bound.plugin.id, problem);
+      now = merge(now, answer as AnswerOf<N>, bound.plugin.id);
+    };
+    if ((HOOKS[hook] as RowData).onThrow === "skip")
+      return this.#transformLeniently(hook, here, () => sees(now), take).then(() => now);
+    const done = this.inTurn(hook, here, () => sees(now), take);
     return isThenable(done) ? done.then(() => now) : now;
+  }
+
+  /** Where the row says so, a handler that fails is left out and told of. */
+  async #transformLeniently<N extends HandledName>(
+    hook: N,
+    here: Surroundings,
+    sees: () => SeesOf<N>,
+    take: (bound: Bound, answer: unknown) => void,
+  ): Promise<void> {
+    for (const bound of this.handlers(hook)) {
+      try {
+        take(bound, await this.call(hook, bound, sees(), here));
+      } catch (error) {
+        this.#overran(error instanceof RuntimeError ? error : owned(hook, bound.plugin.id, error));
+      }
+    }
   }
 
   /** The first answer that is not empty; the rest are not asked. */
@@ -237,7 +252,7 @@ export class HookRunner {
     if (this.#probe === undefined) return this.#callNow(hook, bound, sees, here);
     const tell = (kind: "begin" | "end"): void => {
       try {
-        this.#probe?.({ kind, hook, plugin: bound.plugin.id });
+        unheard(this.#probe?.({ kind, hook, plugin: bound.plugin.id }));
       } catch {
         // A probe that throws is nobody's problem but its own.
       }
@@ -258,7 +273,7 @@ export class HookRunner {
   #callNow<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Surroundings): unknown {
     const scope = new CallScope(here);
     const event = eventFor(hook, bound.plugin, sees, here, scope);
-    const began = Date.now();
+    const began = performance.now();
     let answer: unknown;
     try {
       answer = bound.run(event);
@@ -266,8 +281,9 @@ export class HookRunner {
       throw owned(hook, bound.plugin.id, error);
     }
     // What blocks cannot be interrupted, so it is only reported.
-    if (Date.now() - began > bound.deadlineMs) this.#overran(late(hook, bound));
+    if (performance.now() - began > bound.deadlineMs) this.#overran(late(hook, bound));
     if (!isThenable(answer)) return answer;
+    if ((HOOKS[hook] as RowData).isSync === true) unheard(answer);
     if ((HOOKS[hook] as RowData).isSync === true)
       throw refused(hook, bound.plugin.id, "it is a promise, and this hook cannot wait");
     return inTime(hook, bound, answer, scope);
@@ -281,6 +297,8 @@ class CallScope {
   readonly #here: Surroundings;
   #controller: AbortController | undefined;
   #follow: (() => void) | undefined;
+  #reason: unknown;
+  isOver = false;
 
   constructor(here: Surroundings) {
     this.#here = here;
@@ -296,10 +314,13 @@ class CallScope {
       if (signal.aborted) follow();
       else signal.addEventListener("abort", follow, { once: true });
     }
+    if (this.#reason !== undefined) this.#controller.abort(this.#reason);
     return this.#controller.signal;
   }
 
   end(reason?: unknown): void {
+    this.isOver = true;
+    this.#reason = reason;
     if (this.#follow !== undefined) this.#here.signal.removeEventListener("abort", this.#follow);
     if (reason !== undefined) this.#controller?.abort(reason);
   }
@@ -319,9 +340,21 @@ function eventFor<N extends HandledName>(
   event.once = (name: string, run: () => Awaitable<Json>): Promise<Json> => here.once(plugin.id, name, run);
   for (const service of row.services) event[service] = here.service(service, plugin.id);
   if (plugin.spec.state !== undefined)
-    event.state = row.state === "write" ? here.states.cell(plugin.id, hook) : here.states.readOnly(plugin.id, hook);
+    event.state =
+      row.state === "write"
+        ? cellUntil(scope, here.states.cell(plugin.id, hook), plugin.id, hook)
+        : here.states.readOnly(plugin.id, hook);
   return Object.defineProperty(event, "signal", { get: () => scope.signal, enumerable: true });
 }
+
+/** A handler whose time is over may not write any more, though its effect runs on. */
+const cellUntil = (scope: CallScope, cell: StateCell<Json>, plugin: string, where: string): StateCell<Json> => ({
+  get: () => cell.get(),
+  update: (change) => {
+    if (scope.isOver) throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
+    cell.update(change);
+  },
+});
 
 const late = (hook: HookName, { plugin, deadlineMs: ms }: Bound): RuntimeError =>
   new RuntimeError("hook.deadline", { plugin: plugin.id, hook, ms });
@@ -338,16 +371,18 @@ function inTime(hook: HookName, bound: Bound, answer: PromiseLike<unknown>, scop
       clearTimeout(timer);
       scope.end();
     };
-    answer.then(
-      (value) => {
+    const failed = (error: unknown): void => {
+      end();
+      reject(owned(hook, bound.plugin.id, error));
+    };
+    try {
+      answer.then((value) => {
         end();
         resolve(value);
-      },
-      (error: unknown) => {
-        end();
-        reject(owned(hook, bound.plugin.id, error));
-      },
-    );
+      }, failed);
+    } catch (error) {
+      failed(error);
+    }
   });
 }
 

@@ -1,6 +1,5 @@
 import { RuntimeError } from "../model/errors.ts";
-import type { Json } from "../model/json.ts";
-import { describeThrown } from "../model/json.ts";
+import { describeThrown, frozen, type Json, ownJson } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
 import type { DirectiveOf } from "./directive.ts";
@@ -38,17 +37,18 @@ export async function gateCall(hooks: HookRunner, call: ToolCall, here: Surround
   const seam = new Seam("beforeToolCall");
   const handlers = hooks.handlers("beforeToolCall");
   const again = secondLook(here);
-  let now = call;
+  let now: ToolCall = frozen(call); // A guard that changed it in place would go round those before it.
   const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
     for (const answer of await answers(seam, hooks, "beforeToolCall", bound, { call: now }, isAgain ? again : here)) {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind !== "replaceArgs") {
-        if (!isAgain || answer.kind !== "shortCircuit") seam.rule(bound, answer);
+        const own = answer.kind === "shortCircuit" ? { ...answer, value: ownJson(answer.value) } : answer;
+        if (!isAgain || own.kind !== "shortCircuit") seam.rule(bound, own);
       } else if (isAgain) {
         seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's arguments." });
       } else {
-        now = { ...now, input: answer.args };
+        now = frozen({ ...now, input: ownJson(answer.args) });
         for (const earlier of handlers.slice(0, handlers.indexOf(bound))) await look(earlier, true);
       }
     }
@@ -78,7 +78,7 @@ export async function inspectResult(
   const handlers = hooks.handlers("afterToolCall");
   const again = secondLook(here);
   const messages: Owned<Draft>[] = [];
-  let output = given;
+  let output = frozen(given);
   const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
     for (const answer of await answers(seam, hooks, "afterToolCall", bound, { call, output }, isAgain ? again : here)) {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
@@ -90,7 +90,7 @@ export async function inspectResult(
       } else if (isAgain) {
         seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's results." });
       } else {
-        output = replaced(output, answer.value);
+        output = frozen(replaced(output, ownJson(answer.value)));
         for (const earlier of handlers.slice(0, handlers.indexOf(bound))) await look(earlier, true);
       }
     }

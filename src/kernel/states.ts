@@ -1,5 +1,5 @@
 import { RuntimeError } from "../model/errors.ts";
-import { describeThrown, type Json, toJson } from "../model/json.ts";
+import { type Awaitable, describeThrown, frozen, isThenable, type Json, toJson, unheard } from "../model/json.ts";
 import { check, type Schema } from "../model/schema.ts";
 import type { StateCell } from "../model/tool.ts";
 import type { Changes } from "../turn/event.ts";
@@ -46,7 +46,7 @@ export class PluginStates implements StateAccess {
     this.#bytesMax = bytesMax;
     for (const plugin of plugins) {
       if (plugin.spec.state === undefined) continue;
-      const stored = base[plugin.id];
+      const stored = Object.hasOwn(base, plugin.id) ? base[plugin.id] : undefined;
       const value = stored === undefined ? parse(plugin, {}) : migrated(plugin, stored);
       (this.#slots ??= new Map()).set(plugin.id, { plugin, value, revision: stored?.revision ?? 0 });
     }
@@ -72,6 +72,12 @@ export class PluginStates implements StateAccess {
         throw new RuntimeError("state.parallel", { plugin, where });
       },
     };
+  }
+
+  /** What counts, whatever is under way. */
+  settled(plugin: string, where: string): StateCell<Json> {
+    const { update } = this.readOnly(plugin, where);
+    return { get: () => this.#slots?.get(plugin)?.value ?? null, update };
   }
 
   /** For a second look at a call: changes made there are checked and not kept, so that nothing is counted twice. */
@@ -143,6 +149,10 @@ export class PluginStates implements StateAccess {
   }
 
   #checked(id: string, value: unknown): Json {
+    if (isThenable(value as Awaitable<unknown>)) {
+      unheard(value);
+      throw new RuntimeError("state.invalid", { plugin: id, problem: "an update must not be asynchronous" });
+    }
     const slot = this.#slots?.get(id);
     if (slot === undefined)
       throw new RuntimeError("state.invalid", { plugin: id, problem: "the plugin declares no state" });
@@ -159,7 +169,7 @@ function parse(plugin: Installed, value: unknown): Json {
   const json = toJson(result.value);
   if ("problem" in json)
     throw new RuntimeError("state.invalid", { plugin: plugin.id, problem: `${json.path}: ${json.problem}` });
-  return freeze(json.json);
+  return frozen(json.json); // Handed out as it is kept, so it must not be changed in place.
 }
 
 function migrated(plugin: Installed, stored: Snapshot): Json {
@@ -170,7 +180,7 @@ function migrated(plugin: Installed, stored: Snapshot): Json {
       { cause },
     );
   };
-  if (stored.version === plugin.version) return freeze(stored.state);
+  if (stored.version === plugin.version) return frozen(stored.state);
   let next = stored.state;
   try {
     next = plugin.spec.migrate?.(stored.state, stored.version) ?? stored.state;
@@ -182,13 +192,4 @@ function migrated(plugin: Installed, stored: Snapshot): Json {
   } catch (error) {
     return fail(describeThrown(error), error);
   }
-}
-
-/** State is handed out as it is kept, so it must not be changed in place. */
-function freeze(value: Json): Json {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const field of Object.values(value)) freeze(field as Json);
-  }
-  return value;
 }

@@ -54,6 +54,11 @@ const ERRORS = {
     said(`The options of plugin ${d.plugin} are not right: ${d.problem}.`, "Check them against its options schema."),
   "plugin.open": (d: { plugin: string; problem: string }) =>
     said(`The plugin ${d.plugin} could not open: ${d.problem}`, "Fix what its `open` needs, or leave the plugin out."),
+  "plugin.close": (d: { plugin: string; ms: number }) =>
+    said(
+      `The plugin ${d.plugin} did not close within ${d.ms} ms.`,
+      "It was left behind; see what its `close` waits for.",
+    ),
   "plugin.setup": (d: { plugin: string; problem: string }) =>
     said(`The setup of plugin ${d.plugin} failed: ${d.problem}`, "`setup` must return its hooks and do no I/O."),
   "plugin.migrate": (d: { plugin: string; from: string; to: string; problem: string }) =>

@@ -85,14 +85,42 @@ class NotJson extends Error {
 const isPlainElsewhere = (prototype: unknown): boolean =>
   Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
 
+/** The same value, which nobody can change any more. */
+export function frozen<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const field of Object.values(value)) frozen(field);
+  }
+  return value;
+}
+
+/** JSON of one's own, frozen: whoever gave it cannot change it after it was looked at. */
+export function ownJson(value: unknown): Json {
+  const found = toJson(value);
+  return frozen("problem" in found ? null : found.json);
+}
+
 /** What to say of anything that was thrown, an Error or not. Never throws itself. */
 export function describeThrown(thrown: unknown): string {
   try {
-    if (thrown instanceof Error) return thrown.message === "" ? thrown.name : thrown.message;
     if (typeof thrown === "string") return thrown;
+    if (thrown instanceof Error) {
+      const { message, name } = thrown as { readonly message: unknown; readonly name: unknown };
+      if (typeof message === "string" && message !== "") return message;
+      return typeof message === "object" && message !== null ? JSON.stringify(message).slice(0, 500) : String(name);
+    }
     return `${JSON.stringify(thrown) ?? String(thrown)} was thrown`.slice(0, 500);
   } catch {
     return "something that cannot be shown was thrown";
+  }
+}
+
+/** A promise that nobody will wait for: its failure is not left unheard, which would end the process. */
+export function unheard(value: unknown): void {
+  try {
+    if (isThenable(value as Awaitable<unknown>)) (value as PromiseLike<unknown>).then(undefined, () => {});
+  } catch {
+    // A thenable that throws has nothing to say.
   }
 }
 

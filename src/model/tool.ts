@@ -197,6 +197,7 @@ export class Attachable {
   readonly mediaType: string;
   readonly name?: string;
   constructor(data: Uint8Array, about: { readonly mediaType: string; readonly name?: string }) {
+    if (!(data instanceof Uint8Array)) throw new TypeError("attach() takes bytes: a Uint8Array.");
     this.data = data;
     this.mediaType = about.mediaType;
     if (about.name !== undefined) this.name = about.name;

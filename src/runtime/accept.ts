@@ -1,7 +1,7 @@
 import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { asInputId, asTurnId, type SessionId } from "../model/ids.ts";
+import { asBlobHash, asInputId, asTurnId, type SessionId } from "../model/ids.ts";
 import { type Awaitable, bytesOver, isObject, type JsonObject } from "../model/json.ts";
 import type { Attachment, Draft, TextPart } from "../model/message.ts";
 import { Attachable } from "../model/tool.ts";
@@ -40,6 +40,7 @@ export function newInput(
 }
 
 function ofText(core: Core, text: string): Draft {
+  if (text.trim() === "") throw new RuntimeError("input.invalid", { problem: "it is empty" });
   const bytes = bytesOver(text, core.limits.inputBytesMax);
   if (bytes !== undefined) sized(core, bytes);
   return { role: "user", parts: [{ kind: "text", text }] };
@@ -72,23 +73,41 @@ async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
       });
     } else if (isObject(part) && part.kind === "text" && typeof part.text === "string")
       found.push({ kind: "text", text: part.text });
-    else if (isObject(part) && part.kind === "attachment" && typeof part.hash === "string")
-      found.push(part as unknown as Attachment);
+    else if (isObject(part) && part.kind === "attachment") found.push(await keptAlready(core, part));
     else throw new RuntimeError("input.invalid", { problem: "a part is neither text nor an attachment" });
   }
   sized(core, bytes + found.reduce((sum, part) => sum + (part.kind === "text" ? Buffer.byteLength(part.text) : 0), 0));
   return { role: "user", parts: found };
 }
 
+/** A reference to bytes that are there; nothing else of it is believed. */
+async function keptAlready(
+  { store }: Core,
+  { hash, mediaType, name }: { readonly [field: string]: unknown },
+): Promise<Attachment> {
+  const data = typeof hash === "string" ? await store.blobs.get(asBlobHash(hash)) : undefined;
+  if (data === undefined || typeof mediaType !== "string")
+    throw new RuntimeError("input.invalid", { problem: "an attachment names bytes that are not there" });
+  return {
+    kind: "attachment",
+    hash: asBlobHash(hash as string),
+    mediaType,
+    bytes: data.byteLength,
+    ...(typeof name === "string" ? { name } : {}),
+  };
+}
+
+/** The runtime's, with what the session has of its own. */
+export function effectiveConfig(core: Core, own: Partial<SessionConfig>): SessionConfig {
+  for (const _ in own) return { ...core.config, ...own };
+  return core.config;
+}
+
 /** The first event of a turn: everything that a later fold must not read from today's configuration. */
 export function openedFor(
-  session: {
-    readonly core: Core;
-    readonly id: SessionId;
-    readonly slot: ProtocolDriverSlot;
-    readonly config: SessionConfig;
-  },
+  session: { readonly core: Core; readonly id: SessionId; readonly slot: ProtocolDriverSlot },
   input: NewInput,
+  config: Partial<SessionConfig>,
   output: JsonObject | undefined,
 ): Omit<Opened, "generation"> {
   const { core, slot } = session;
@@ -104,7 +123,7 @@ export function openedFor(
     host: core.host.kind,
     plugins: core.pluginList,
     limits: core.limits,
-    config: session.config,
+    config: effectiveConfig(core, config),
     ...(output === undefined ? {} : { output }),
   };
 }

@@ -2,9 +2,10 @@ import { type Deadline, within } from "../kernel/deadline.ts";
 import type { ChunkAnswer, StreamEnd } from "../kernel/hooks.ts";
 import { describe } from "../model/errors.ts";
 import { asCallId } from "../model/ids.ts";
-import { describeThrown, isThenable, type Json } from "../model/json.ts";
+import { describeThrown, isThenable, type Json, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Part } from "../model/message.ts";
+import { redacted } from "../model/redact.ts";
 import { type Attempt, type ModelPart, type ModelRequest, ProviderFailure, type Reply } from "../model/request.ts";
 import { LazyScope, type Scope } from "../model/scope.ts";
 import { addUsage, NO_USAGE, UNKNOWN_CALL, type Usage } from "../model/usage.ts";
@@ -116,7 +117,7 @@ const THROTTLES_MAX = 50;
 
 const asFailure = (error: unknown, scope: Scope): ProviderFailure =>
   new ProviderFailure(
-    { class: scope.isAborted ? "cancelled" : "unknown", message: describeThrown(error) },
+    { class: scope.isAborted ? "cancelled" : "unknown", message: redacted(describeThrown(error)) },
     { cause: error },
   );
 
@@ -135,6 +136,34 @@ class StreamOptions implements CallOptions {
 
 /** The id of reasoning that a plugin added: nobody's route, so it is shown and kept and never sent back as the model's. */
 const PLUGIN = "~plugin";
+
+/** Shorter arguments cannot be nested too deep to be shown, stored and sent again. */
+const DEEP = 1_000;
+
+/** Counts, or nothing: a NaN would stay in the ledger for ever. */
+function usageOf(given: Usage | undefined): Usage {
+  if (given === undefined) return UNKNOWN_CALL;
+  const count = (value: unknown): number =>
+    typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
+  const { input, cacheRead, cacheWrite, output, reasoning, unknownCalls } = given;
+  return {
+    input: count(input),
+    cacheRead: count(cacheRead),
+    cacheWrite: count(cacheWrite),
+    output: count(output),
+    reasoning: count(reasoning),
+    unknownCalls: count(unknownCalls),
+  };
+}
+
+/** Told to stop, not waited for: what a provider does about it is its own affair. */
+function leave(parts: AsyncIterator<unknown>): void {
+  try {
+    parts.return?.()?.then(undefined, () => {});
+  } catch {
+    // As above.
+  }
+}
 
 interface Block {
   kind: "text" | "reasoning";
@@ -169,23 +198,23 @@ class Streaming {
   run(): Promise<Reply> {
     const { scope, limits } = this.#asking;
     return new Promise((resolve, reject) => {
+      let unlisten = (): void => {};
+      const end = (): void => {
+        this.#isOver = true;
+        this.#silence?.clear();
+        unlisten();
+      };
       const fail = (error: unknown): void => {
         end();
         this.#scope.abort(); // Whoever still speaks is not listened to any more, and should know.
         reject(error);
       };
-      const silence = within(limits.modelIdleMs, () =>
+      const cancelled = (): void => fail(new ProviderFailure({ class: "cancelled", message: "The turn was stopped." }));
+      if (scope.isAborted) return cancelled();
+      unlisten = scope.onAbort(cancelled);
+      this.#silence = within(limits.modelIdleMs, () =>
         fail(new ProviderFailure({ class: "timeout", message: `Nothing came for ${limits.modelIdleMs} ms.` })),
       );
-      const unlisten = scope.onAbort(() =>
-        fail(new ProviderFailure({ class: "cancelled", message: "The turn was stopped." })),
-      );
-      const end = (): void => {
-        this.#isOver = true;
-        silence.clear();
-        unlisten();
-      };
-      this.#silence = silence;
       this.#pump().then((reply) => {
         end();
         resolve(reply);
@@ -195,8 +224,14 @@ class Streaming {
 
   async #pump(): Promise<Reply> {
     const { provider, request, load } = this.#asking;
-    for await (const part of provider.stream(request, new StreamOptions(this.#scope, load))) {
-      if (this.#isOver) break;
+    const parts = provider.stream(request, new StreamOptions(this.#scope, load))[Symbol.asyncIterator]();
+    for (;;) {
+      const { done, value: part } = await parts.next();
+      if (done === true) break;
+      if (this.#isOver) {
+        leave(parts); // What comes after the end was never shown, so it is not kept.
+        break;
+      }
       this.#hasBegun = true;
       this.#silence?.beat();
       if (Array.isArray(part)) {
@@ -209,7 +244,9 @@ class Streaming {
         const waits = this.#take(part as ModelPart);
         if (waits !== undefined) await waits;
       }
-      if (this.#isAborted) break; // The iterator is told to stop by leaving the loop.
+      if (!this.#isAborted) continue;
+      leave(parts);
+      break;
     }
     if (this.#isAborted) {
       await this.#asking.finished?.("aborted");
@@ -221,7 +258,7 @@ class Streaming {
         message: `The stream of ${this.#route} ended before the reply did.`,
       });
     if (this.#asking.finished !== undefined) await this.#asking.finished("complete");
-    return this.#reply(this.#finish.reason, this.#finish.usage ?? UNKNOWN_CALL);
+    return this.#reply(this.#finish.reason, usageOf(this.#finish.usage));
   }
 
   #take(part: ModelPart): PromiseLike<void> | undefined {
@@ -234,6 +271,7 @@ class Streaming {
         return isThenable(answer) ? answer.then((found) => this.#changed(part, found)) : this.#changed(part, answer);
       }
       case "made": {
+        this.#count(JSON.stringify(part.data) ?? "");
         const block = this.#blocks.findLast((each) => each.kind === part.of && "id" in each && each.id === part.id) as
           | Block
           | undefined;
@@ -271,10 +309,9 @@ class Streaming {
     if (!this.#isOver) this.#asking.show(this.#number, kind, delta);
   }
 
-  /** In characters until they could be too many bytes, then in bytes. */
   #count(text: string): void {
     const { replyBytesMax: max } = this.#asking.limits;
-    this.#bytes += text.length * 3 + this.#bytes <= max ? text.length : Buffer.byteLength(text);
+    this.#bytes += Buffer.byteLength(text);
     if (this.#bytes > max)
       throw new ProviderFailure({
         class: "unknown",
@@ -283,6 +320,7 @@ class Streaming {
   }
 
   #call(part: Extract<ModelPart, { kind: "call" }>): Part {
+    this.#count(`${part.callId}${part.name}${part.data === undefined ? "" : JSON.stringify(part.data)}`);
     const made = part.data === undefined ? {} : { made: { route: this.#route, data: part.data } };
     const call = { kind: "toolCall", callId: asCallId(part.callId), name: part.name } as const;
     if (typeof part.input !== "string") {
@@ -292,7 +330,10 @@ class Streaming {
     this.#count(part.input);
     const words = part.input.trim();
     try {
-      return { ...call, input: words === "" ? {} : (JSON.parse(words) as Json), ...made };
+      const input = words === "" ? {} : (JSON.parse(words) as Json);
+      if (words.length > DEEP && "problem" in toJson(input))
+        return { ...call, input: {}, malformed: part.input.slice(0, 2_000), ...made };
+      return { ...call, input, ...made };
     } catch {
       return { ...call, input: {}, malformed: part.input.slice(0, 2_000), ...made };
     }

@@ -22,16 +22,25 @@ export type Change = Pick<SessionChange, "entries" | "plugins" | "config" | "spe
 /** A session as it is changed between turns. */
 export interface BetweenTurns extends HomeSession, OperatedSession {
   readonly stored: StoredSession;
+  readonly isIdle: boolean;
   /** Runs when no turn does, in order with them. */
   exclusive<T>(name: string, run: () => Promise<T>): Promise<T>;
   /** Keeps a change; undefined when the session has moved elsewhere and it must be worked out again. */
   keep(change: Change, operation?: string): Promise<Committed | undefined>;
-  refresh(): Promise<void>;
+  refresh(isForced?: boolean): Promise<void>;
   begin(input: NewInput, handle: undefined, output: undefined): TurnId | PromiseLike<TurnId>;
 }
 
-export const ask = (session: BetweenTurns, name: string, input: unknown, options: OperationOptions): Promise<unknown> =>
-  query(session, requireOperation(session, "query", name), input, options);
+export async function ask(
+  session: BetweenTurns,
+  name: string,
+  input: unknown,
+  options: OperationOptions,
+): Promise<unknown> {
+  const owned = requireOperation(session, "query", name);
+  if (session.isIdle) await session.refresh(); // Another runtime may have gone on with the session.
+  return query(session, owned, input, options);
+}
 
 /** A command or a task: its changes of state and its events are kept together, then the turns it wants are queued. */
 export async function operate(
@@ -55,7 +64,12 @@ export async function operate(
       const changes = session.states.take();
       if (changes === undefined && done.entries.length === 0 && done.spent.length === 0) return done;
       const plugins = changes === undefined ? {} : session.states.snapshots(changes);
-      if ((await session.keep({ plugins, entries: done.entries, spent: done.spent })) !== undefined) return done;
+      try {
+        if ((await session.keep({ plugins, entries: done.entries, spent: done.spent })) !== undefined) return done;
+      } catch (error) {
+        await session.refresh(true); // Nothing was kept, so nothing counts.
+        throw error;
+      }
     }
   });
   const queued: TurnId[] = [];
@@ -84,6 +98,7 @@ export function configure(session: BetweenTurns, patch: Partial<SessionConfig>):
         (config) => ({ config }),
         (_, answer) => answer,
       );
+      if (JSON.stringify(current) === JSON.stringify(previous)) return previous;
       const isOwn = ([key, value]: [string, unknown]): boolean =>
         key in asked || JSON.stringify(value) !== JSON.stringify(core.config[key as keyof SessionConfig]);
       if ((await session.keep({ config: Object.fromEntries(Object.entries(current).filter(isOwn)) })) === undefined)

@@ -9,7 +9,7 @@ import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash } from "../model/ids.ts";
-import { describeThrown, type Json } from "../model/json.ts";
+import { describeThrown, type Json, unheard } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { ToolDeclaration } from "../model/request.ts";
@@ -56,7 +56,7 @@ export const tracer = (sink: TraceSink | undefined, world: World): Core["trace"]
     ? () => {}
     : (name, about, where) => {
         try {
-          sink({ at: world.now(), name, ...where, about });
+          unheard(sink({ at: world.now(), name, ...where, about }));
         } catch {
           // A sink that throws is nobody's problem but its own.
         }
@@ -66,7 +66,7 @@ export const tracer = (sink: TraceSink | undefined, world: World): Core["trace"]
 export const overran =
   (trace: Core["trace"]) =>
   (error: RuntimeError): void =>
-    trace("hook.deadline", { problem: error.message });
+    trace(error.code, { plugin: (error.details as { plugin?: string }).plugin ?? "", problem: error.message });
 
 /** Finds the provider for a model's name; the one given to the runtime is known from the start. */
 export class Models {

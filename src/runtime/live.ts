@@ -7,7 +7,7 @@ import type { PluginStates } from "../kernel/states.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { PreviewKey, SessionEvent } from "../model/event.ts";
 import type { CallId, EffectName, SessionId, TurnId, WaitKey } from "../model/ids.ts";
-import { type Awaitable, type Json, toJson } from "../model/json.ts";
+import { type Awaitable, describeThrown, type Json, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Message } from "../model/message.ts";
 import type { Reply } from "../model/request.ts";
@@ -116,6 +116,7 @@ export class LiveTurn implements Dispatch {
     const transcript = this.transcript();
     if (shown === undefined) return transcript.messages;
     const added = itemsOf(this.state.log).slice(shown.upTo);
+    if (added.some((entry) => entry.kind === "frame")) return transcript.messages; // A new window shows nothing older.
     return [...shown.messages, ...added.flatMap((entry) => (entry.kind === "message" ? [entry.message] : []))];
   }
 
@@ -260,13 +261,20 @@ export class LiveTurn implements Dispatch {
   emitted({ plugin, value }: Emit, { at }: PlacedCall): void {
     if (value.kind === "emitEvent") this.emit(this.#position(at), plugin, value.name, value.payload);
     else if (value.kind === "emitTrace") this.trace(`${plugin}.${value.name}`, { payload: value.payload });
-    else this.makeSession(value.request);
+    else this.makeSession(plugin, value.request);
   }
 
   /** Asked for by a directive: it is made before the effect answers. */
-  makeSession(request: NewSessionRequest): void {
+  makeSession(plugin: string, request: NewSessionRequest): void {
+    const failed = (error: unknown): never => {
+      throw new RuntimeError(
+        "hook.failed",
+        { plugin, hook: "createSession", problem: describeThrown(error) },
+        { cause: error },
+      );
+    };
     this.keeping ??= [];
-    this.keeping.push(this.session.create(request).then(() => {}));
+    this.keeping.push(this.session.create(request).then(() => {}, failed));
   }
 
   conflict({ hook, winner, loser }: Conflict): void {
@@ -349,7 +357,7 @@ class TurnSurroundings implements Surroundings, ServiceHome {
   tools(): readonly ToolManifest[] {
     return manifests(this.#live.artifact);
   }
-  append(): never {
+  async append(): Promise<never> {
     throw new RuntimeError("operation.reentrant", { name: "graph.append" });
   }
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {

@@ -1,11 +1,15 @@
 import type { SessionEvent } from "../model/event.ts";
 
+type Waiter = (result: IteratorResult<SessionEvent> | PromiseLike<never>) => void;
+
 /** One reader of a turn's events. What it has not read waits here, within a bound. */
 class Reader implements AsyncIterator<SessionEvent> {
   readonly #max: number;
   #unread: SessionEvent[] = [];
   #head = 0;
-  #waiter: ((result: IteratorResult<SessionEvent> | PromiseLike<never>) => void) | undefined;
+  #waiter: Waiter | undefined;
+  /** More calls of `next` at once than one, which is rare. */
+  #waiters: Waiter[] | undefined;
   #isDone = false;
   #error: unknown;
   hasLeft = false;
@@ -18,7 +22,7 @@ class Reader implements AsyncIterator<SessionEvent> {
     if (this.hasLeft) return;
     const waiter = this.#waiter;
     if (waiter !== undefined) {
-      this.#waiter = undefined;
+      this.#waiter = this.#waiters?.shift();
       return waiter({ value: event, done: false });
     }
     if (this.#unread.length - this.#head >= this.#max) this.#shrink();
@@ -45,8 +49,11 @@ class Reader implements AsyncIterator<SessionEvent> {
     this.#isDone = true;
     this.#error = error;
     const waiter = this.#waiter;
+    const others = this.#waiters ?? [];
     this.#waiter = undefined;
+    this.#waiters = undefined;
     waiter?.(error === undefined ? DONE : Promise.reject(this.#taken()));
+    for (const other of others) other(DONE);
   }
 
   #taken(): unknown {
@@ -67,7 +74,8 @@ class Reader implements AsyncIterator<SessionEvent> {
     if (this.#error !== undefined) return Promise.reject(this.#taken());
     if (this.#isDone) return Promise.resolve(DONE);
     return new Promise((resolve) => {
-      this.#waiter = resolve;
+      if (this.#waiter === undefined) this.#waiter = resolve;
+      else (this.#waiters ??= []).push(resolve);
     });
   }
 

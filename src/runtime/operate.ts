@@ -29,8 +29,8 @@ export interface Receipt<O = unknown> {
   readonly queued: readonly TurnId[];
 }
 export interface OperationOptions {
-  /** `null` passes no session. */
-  readonly session?: null;
+  /** `null` passes no session; `true` insists on this one. */
+  readonly session?: null | true;
   readonly signal?: AbortSignal;
 }
 
@@ -60,6 +60,8 @@ function runsOnSession({ plugin, name, operation }: OwnedOperation, options: Ope
   const rule = operation.spec.session ?? "required";
   if (rule === "required" && options.session === null)
     throw new RuntimeError("operation.missing-session", { name: wireName(plugin, name) });
+  if (rule === "forbidden" && options.session === true)
+    throw new RuntimeError("operation.unexpected-session", { name: wireName(plugin, name) });
   return rule !== "forbidden" && options.session !== null;
 }
 
@@ -73,7 +75,7 @@ export async function query(
   const given = checkedInput(owned, input);
   const states = resident.states;
   const context = contextOf(resident, owned, given, isOn, options);
-  if (states.has(owned.plugin)) context.state = states.readOnly(owned.plugin, `the query ${owned.name}`);
+  if (isOn && states.has(owned.plugin)) context.state = states.settled(owned.plugin, `the query ${owned.name}`);
   return output(owned, await run(owned, context));
 }
 
@@ -100,7 +102,8 @@ export async function change(
   const spent: Spent[] = [];
   const context = contextOf(resident, owned, given, isOn, options, (each) => spent.push(each));
   const { states } = resident;
-  if (states.has(owned.plugin)) context.state = states.cell(owned.plugin, `the ${owned.operation.kind} ${owned.name}`);
+  if (isOn && states.has(owned.plugin))
+    context.state = states.cell(owned.plugin, `the ${owned.operation.kind} ${owned.name}`);
   context.emit = (name: string, payload: Json = null): void => {
     const found = toJson(payload);
     if (typeof name !== "string" || "problem" in found)
@@ -111,11 +114,13 @@ export async function change(
     events.push({ name, payload: found.json });
   };
   context.queueTurn = (words: string, about: { readonly key?: string } = {}): void => {
+    if (typeof words !== "string" || words.trim() === "")
+      throw new RuntimeError("input.invalid", { problem: "a queued turn needs words" });
     turns.push({ input: words, ...about });
   };
   const result = await output(owned, await run(owned, context));
   const at = resident.core.world.now();
-  const entries = events.map(
+  const entries = (isOn ? events : []).map(
     (event): Entry => ({ at, kind: "plugin", plugin: owned.plugin, type: "event", body: { ...event } }),
   );
   return { output: result, events, entries, turns, spent };

@@ -12,7 +12,6 @@ import type { PromptPart } from "../model/prompt.ts";
 import type { ModelRequest, Reply } from "../model/request.ts";
 import type { Scope } from "../model/scope.ts";
 import type { ToolOutput } from "../model/tool.ts";
-import { hashOf } from "../tools/catalog.ts";
 import { attempt, gate, settle } from "../tools/dispatch.ts";
 import type { Effect, EffectKind, EffectOf } from "../turn/effect.ts";
 import type { Abort, Answer, Failure, Policies, Skips } from "../turn/event.ts";
@@ -24,6 +23,12 @@ import type { LiveTurn } from "./live.ts";
 /** An answer before it is stamped. */
 type Body = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect" | "changes"> : never) : never;
 
+/** Made when it is needed, and then the same for all calls of the effect. */
+const once = <T>(make: () => T): (() => T) => {
+  let made: T | undefined;
+  return () => (made ??= make());
+};
+
 type Performers = {
   readonly [K in EffectKind]: (live: LiveTurn, effect: EffectOf<K>, scope: Scope) => Awaitable<Body>;
 };
@@ -34,13 +39,21 @@ const PERFORMERS: Performers = {
   respond,
   gate: (live, effect, scope) =>
     after(
-      gate(live, effect.calls, () => live.here(scope, effect.name)),
+      gate(
+        live,
+        effect.calls,
+        once(() => live.here(scope, effect.name)),
+      ),
       ({ verdicts, abort }) => (abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort }),
     ),
   call: callTool,
   settle: (live, effect, scope) =>
     after(
-      settle(live, effect.results, () => live.here(scope, effect.name)),
+      settle(
+        live,
+        effect.results,
+        once(() => live.here(scope, effect.name)),
+      ),
       ({ results, messages, abort }) => ({
         kind: "settled",
         results,
@@ -180,7 +193,7 @@ async function setUpWithHooks(live: LiveTurn, effect: EffectOf<"prepare">, scope
     : NOTHING;
   if (hooks.has("prompt")) parts.push(...(await hooks.collect("prompt", {}, here)).map(({ value }) => value));
   live.prompt = await core.artifacts.prompt(parts, artifact.catalog.names);
-  if (parts.length === plain && opened.config.prompt === undefined)
+  if (parts.length === plain && opened.config.prompt === undefined && artifact.prompts.size < 32)
     artifact.prompts.set(instructions ?? "", live.prompt);
   await core.models.require(opened.config.model); // Found before anything is paid for.
   return { kind: "prepared", prompt: live.prompt.hash, catalog: artifact.hash, ...flags(live), ...before };
@@ -207,8 +220,6 @@ async function transformContext(live: LiveTurn, here: Surroundings): Promise<rea
   );
   if (end.messages !== start.messages) {
     live.shown = { messages: end.messages, upTo: live.state.log.length };
-    const json = JSON.stringify(end.messages);
-    await live.core.store.blobs.put(hashOf(json), new TextEncoder().encode(json));
   }
   return end.prompt;
 }
@@ -233,7 +244,7 @@ function obey(live: LiveTurn, effect: EffectName, directives: readonly Owned<Dir
     else if (value.kind === "emitTrace") live.trace(`${plugin}.${value.name}`, { payload: value.payload });
     else if (value.kind === "enqueueMessages")
       messages.push(...value.messages.map((message) => saidBy({ plugin, value: message })));
-    else if (value.kind === "createSession") live.makeSession(value.request);
+    else if (value.kind === "createSession") live.makeSession(plugin, value.request);
     else if (value.kind === "abortTurn") abort = { plugin, code: value.code, message: value.message };
   }
   return { ...(messages.length === 0 ? {} : { messages }), ...(abort === undefined ? {} : { abort }) };
@@ -266,14 +277,16 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
   if (!Array.isArray((request as Partial<ModelRequest> | undefined)?.messages))
     throw new RuntimeError("protocol.failed", { protocol: live.driver.id, problem: "it made no request" });
   const here = live.here(scope, effect.name);
-  if (hooks.has("request"))
+  if (hooks.has("request")) {
+    const theirs: ModelRequest = { ...request, messages: [...request.messages] }; // To change; the conversation is not.
     request = await hooks.transform(
       "request",
-      request,
+      theirs,
       here,
       (now) => ({ request: now }),
       (_, answer) => answer,
     );
+  }
   const { sessionId, turnId } = live;
   let key = live.key(effect.name, 1);
   const asked = await ask({
@@ -293,7 +306,12 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
     },
     ...(hooks.has("stream") ? { transform: streamTransform(live, effect.name, scope) } : {}),
     ...(hooks.has("streamFinished")
-      ? { finished: async (reason) => live.observed(await hooks.observe("streamFinished", { reason }, here)) }
+      ? {
+          finished: async (reason) => {
+            for (const { plugin = "", code, message } of await hooks.observe("streamFinished", { reason }, here))
+              live.trace("hook.issue", { plugin, code, message });
+          },
+        }
       : {}),
   });
   if (asked.kind === "replied") return asked;
@@ -380,7 +398,7 @@ function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Await
   const { skips, policies } = live.state;
   if (skips.gate === true) live.started(effect);
   return after(attempt(live, effect, scope), (output) => {
-    if (skips.settle === true && skips.gate === true && policies[effect.call.name] === undefined)
+    if (skips.settle === true && skips.gate === true && !Object.hasOwn(policies, effect.call.name))
       live.ended(effect, output);
     return returned(live, effect, output);
   });
@@ -415,7 +433,20 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
 }
 
 async function compact(live: LiveTurn, effect: EffectOf<"compact">, scope: Scope): Promise<Body> {
-  const found = await live.hooks.first("compact", { messages: live.messages() }, live.here(scope, effect.name));
+  const failed = (error: unknown): never => {
+    if (error instanceof RuntimeError)
+      live.observed([
+        {
+          plugin: String((error.details as { plugin?: string }).plugin ?? ""),
+          code: error.code,
+          message: error.message,
+        },
+      ]);
+    throw error;
+  };
+  const found = await live.hooks
+    .first("compact", { messages: live.messages() }, live.here(scope, effect.name))
+    .catch(failed);
   return found === undefined
     ? { kind: "compacted" }
     : { kind: "compacted", seed: found.value.map((value) => saidBy({ plugin: found.plugin, value })) };

@@ -1,3 +1,4 @@
+// long: one session in one process; its turns and what comes between them share one queue and one state.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Transcript } from "../graph/transcript.ts";
 import type { TurnRun } from "../hosts/host.ts";
@@ -33,7 +34,7 @@ import type {
 } from "../stores/store.ts";
 import { makeTool } from "../tools/define.ts";
 import type { Opened, TurnEvent } from "../turn/event.ts";
-import { openedFor } from "./accept.ts";
+import { effectiveConfig, openedFor } from "./accept.ts";
 import { append, type BetweenTurns, type Change } from "./between.ts";
 import { type Artifact, type Core, overran, type TurnFlags } from "./core.ts";
 import { type Kept, toCommit } from "./drive.ts";
@@ -77,6 +78,7 @@ export class Resident implements TurnSession, BetweenTurns {
   transcript: Transcript;
   #running: Running | undefined;
   #work: Promise<void> | undefined;
+  #between: Promise<void> | undefined;
   readonly #ready: (Ready | Between)[] = [];
   /** Inputs were queued here that may not have had their turn. */
   #mayHaveMore = false;
@@ -145,11 +147,19 @@ export class Resident implements TurnSession, BetweenTurns {
     );
   }
 
+  get isIdle(): boolean {
+    return (
+      this.#running === undefined &&
+      this.#between === undefined &&
+      this.#ready.length === 0 &&
+      this.#handles.size === 0 &&
+      !this.#mayHaveMore
+    );
+  }
+
   /** Calls back when nothing runs or waits here, at once if that is now. */
   whenIdle(run: () => void): void {
-    const isIdle =
-      this.#running === undefined && this.#ready.length === 0 && this.#handles.size === 0 && !this.#mayHaveMore;
-    if (isIdle || this.#work === undefined) run();
+    if (this.isIdle || this.#work === undefined) run();
     else void this.#work.then(run);
   }
 
@@ -157,11 +167,8 @@ export class Resident implements TurnSession, BetweenTurns {
     return authorityOf(this.stored);
   }
 
-  /** The runtime's, with what the session has of its own. */
   get config(): SessionConfig {
-    const { config } = this.stored;
-    for (const _ in config) return { ...this.core.config, ...config };
-    return this.core.config;
+    return effectiveConfig(this.core, this.stored.config);
   }
 
   /** Outside of a turn. */
@@ -171,14 +178,15 @@ export class Resident implements TurnSession, BetweenTurns {
 
   /** What operations and observers are given between turns. */
   home(signal: AbortSignal | undefined, spend: ((spent: Spent) => void) | undefined): Home {
-    return new Home(this, signal ?? new LazyScope().signal, spend ?? ((spent) => void this.#book(spent)));
+    return new Home(this, signal ?? new LazyScope().signal, spend ?? ((spent) => this.#book(spent)));
   }
 
-  /** Paid between turns: booked when nothing else holds the session. */
-  #book(spent: Spent): Promise<void> {
-    return this.exclusive("complete", async () => {
-      await this.keep({ spent: [spent] });
-    });
+  /** Paid by the app: with the turn that runs, or when nothing else holds the session. */
+  #book(spent: Spent): void {
+    if (this.#running !== undefined) return this.#running.live.spend(spent);
+    this.exclusive("complete", () => this.keep({ spent: [spent] })).catch((error: unknown) =>
+      this.core.trace("usage.lost", { problem: describeThrown(error), source: spent.source }, { sessionId: this.id }),
+    );
   }
 
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
@@ -191,13 +199,22 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   reading(messages: readonly Message[]): SessionReading {
-    const { id, parentId, usage, turns } = this.stored;
-    return { id, ...(parentId === undefined ? {} : { parentId }), messages, config: this.config, usage, turns };
+    const { id, parentId, head, usage, turns } = this.stored;
+    return {
+      id,
+      messages,
+      config: this.config,
+      usage,
+      turns,
+      ...(parentId === undefined ? {} : { parentId }),
+      ...(head === undefined ? {} : { head }),
+    };
   }
 
   // ── Turns ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  readonly #opening: Opening = (input) => openedFor(this, input, this.#outputs?.get(input.turnId)?.document);
+  readonly #opening: Opening = (input, config) =>
+    openedFor(this, input, config, this.#outputs?.get(input.turnId)?.document);
 
   /** Accepts an input and runs the turn it opens, or queues behind the one that runs. */
   begin(
@@ -207,6 +224,9 @@ export class Resident implements TurnSession, BetweenTurns {
     cancelled?: string,
   ): Awaitable<TurnId> {
     const { core } = this;
+    if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
+    // An operation has the session to itself: what comes meanwhile is accepted when it is done.
+    if (this.#between !== undefined) return this.#between.then(() => this.begin(input, handle, output, cancelled));
     if (output !== undefined) (this.#outputs ??= new Map()).set(input.turnId, output);
     return after(core.store.accept(input, core.owner, this.#opening, core.limits.pendingInputsMax), (receipt) => {
       const { turnId } = receipt;
@@ -250,13 +270,37 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   async #drain(): Promise<void> {
-    for (;;) {
-      const ready = this.#ready.shift();
-      if (ready !== undefined) await ("run" in ready ? ready.run() : this.#run(ready));
-      else if (!this.#mayHaveMore && this.#handles.size === 0) break;
-      else await this.#look();
+    for (let failures = 0; ; ) {
+      try {
+        const ready = this.#ready.shift();
+        if (ready !== undefined) await this.#alone(ready);
+        else if (!this.#mayHaveMore && this.#handles.size === 0) break;
+        else await this.#look();
+        failures = 0;
+      } catch (error) {
+        // The store failed. Those who wait are told after a few tries; what was accepted is kept by the store.
+        this.core.trace("session.store", { problem: describeThrown(error) }, { sessionId: this.id });
+        if (++failures < STORE_TRIES && !this.core.door.isClosed) await this.core.world.sleep(WATCH_MS * failures);
+        else {
+          this.#mayHaveMore = false;
+          for (const turnId of [...this.#handles.keys()]) this.#fail(turnId, error);
+        }
+      }
     }
     this.#work = undefined;
+  }
+
+  /** One thing at a time; whoever is inside it and asks for the next would wait for itself. */
+  #alone(ready: Ready | Between): Promise<void> {
+    const inside: Inside = { session: this, isOver: false };
+    const done = within
+      .run(inside, () => ("run" in ready ? ready.run() : this.#run(ready)))
+      .finally(() => {
+        inside.isOver = true;
+        this.#between = undefined;
+      });
+    if ("run" in ready) this.#between = done;
+    return done;
   }
 
   /** Asks the store for the next turn. Another runtime may hold the session; its turns end there. */
@@ -310,9 +354,7 @@ export class Resident implements TurnSession, BetweenTurns {
       this.#running = { live, run: isThenable(run) ? await run : run };
       if (hasWaited === true || before !== undefined) this.#running.run.poke(); // It may have been cancelled while it waited.
       const running = this.#running;
-      const kept = await (this.composition.operations.size === 0
-        ? toCommit(running.live, running.run)
-        : inTurn.run(this, () => toCommit(running.live, running.run)));
+      const kept = await toCommit(running.live, running.run);
       this.#running = undefined;
       const waits = this.#committed(live, kept);
       if (waits !== undefined) await waits;
@@ -334,11 +376,11 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   /** Another runtime on the same store may have gone on with the session: a turn runs on the head of the moment it begins. */
-  async refresh(): Promise<void> {
+  async refresh(isForced = false): Promise<void> {
     const { core, id } = this;
     const stored = await core.store.load(id);
     if (stored === undefined) throw new RuntimeError("session.unknown", { id });
-    if (stored.revision === this.stored.revision && stored.head === this.stored.head) return;
+    if (!isForced && stored.revision === this.stored.revision && stored.head === this.stored.head) return;
     const transcript = Transcript.from(await core.store.view(id));
     this.stored = stored;
     this.transcript = transcript;
@@ -417,7 +459,9 @@ export class Resident implements TurnSession, BetweenTurns {
 
   /** Runs when no turn does, in order with them. From inside a turn of the same session it would wait for itself. */
   exclusive<T>(name: string, run: () => Promise<T>): Promise<T> {
-    if (inTurn.getStore() === this) return Promise.reject(new RuntimeError("operation.reentrant", { name }));
+    const inside = within.getStore();
+    if (inside?.session === this && !inside.isOver)
+      return Promise.reject(new RuntimeError("operation.reentrant", { name }));
     return new Promise((resolve, reject) => {
       this.#start({ run: () => run().then(resolve, reject) });
     });
@@ -452,7 +496,7 @@ export class Resident implements TurnSession, BetweenTurns {
   async cancel(turnId: TurnId, reason: string, requestId?: string): Promise<CancelAnswer> {
     const { core } = this;
     const request = { requestId: requestId ?? core.world.id("can"), reason, at: core.world.now() };
-    const answer = await core.store.cancel(turnId, request);
+    const answer = await core.store.cancel(turnId, request, this.id);
     if (answer.kind === "requested" && this.#running?.live.turnId === turnId) this.#running.run.poke();
     return answer;
   }
@@ -482,7 +526,12 @@ export class Resident implements TurnSession, BetweenTurns {
 }
 
 const WATCH_MS = 250;
+const STORE_TRIES = 5;
 const NO_OPTIONS: ReadonlyMap<string, unknown> = new Map();
 
-/** Which session's turn this code runs in. */
-const inTurn = new AsyncLocalStorage<Resident>();
+/** The turn or the operation, of which session, that this code was started by. */
+interface Inside {
+  readonly session: Resident;
+  isOver: boolean;
+}
+const within = new AsyncLocalStorage<Inside>();

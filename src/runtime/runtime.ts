@@ -8,7 +8,7 @@ import type { SessionReading } from "../kernel/services.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, asWaitKey, type NodeId, type SessionId } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable, type Json } from "../model/json.ts";
+import { type Awaitable, describeThrown, isThenable, type Json, toJson } from "../model/json.ts";
 import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { ModelSettings } from "../model/request.ts";
@@ -196,7 +196,7 @@ class RuntimeHandle implements Runtime {
         turns,
       }));
     },
-    get: (id: string): Promise<SessionReading> => {
+    get: async (id: string): Promise<SessionReading> => {
       this.#requireOpen();
       return snapshot(this.#core, id);
     },
@@ -217,7 +217,8 @@ class RuntimeHandle implements Runtime {
       this.#requireOpen();
       const sessionId = asSessionId(id);
       const resident = await this.#residents.get(sessionId)?.resident;
-      if (resident?.isRunning === true) throw new RuntimeError("session.busy", { id, holder: "a running turn" });
+      if (resident !== undefined && !resident.isIdle)
+        throw new RuntimeError("session.busy", { id, holder: "a running turn" });
       this.#residents.delete(sessionId);
       await this.#core.store.delete(sessionId);
     },
@@ -234,7 +235,10 @@ class RuntimeHandle implements Runtime {
   readonly waits = {
     resolve: async (key: string, answer: Json): Promise<"accepted" | "already-resolved"> => {
       this.#requireOpen();
-      const said = await this.#core.store.waits.resolve(asWaitKey(key), { kind: "value", value: answer });
+      const found = toJson(answer);
+      if ("problem" in found)
+        throw new RuntimeError("input.invalid", { problem: `the answer is not JSON: ${found.path}: ${found.problem}` });
+      const said = await this.#core.store.waits.resolve(asWaitKey(key), { kind: "value", value: found.json });
       if (said === "unknown") throw new RuntimeError("wait.unknown", {});
       for (const { resident } of this.#residents.values()) if (!isThenable(resident)) resident.poke();
       return said;
@@ -277,6 +281,8 @@ function checkedOptions(options: RuntimeOptions): RuntimeOptions {
   if (options.model === undefined || options.model === null) wrong("model", "it is missing");
   if (typeof options.model === "string" && options.models === undefined)
     wrong("models", "a model's name needs a resolver, for example installed()");
+  if (options.instructions !== undefined && typeof options.instructions !== "string")
+    wrong("instructions", "it is no text");
   for (const list of ["tools", "plugins"] as const)
     if (options[list] !== undefined && !Array.isArray(options[list])) wrong(list, "it is no list");
   for (const tool of options.tools ?? [])
@@ -289,7 +295,7 @@ function checkedLimits(given: Partial<Limits>): Limits {
   const limits: { [limit: string]: number } = { ...DEFAULT_LIMITS };
   for (const [limit, value] of Object.entries(given)) {
     if (value === undefined) continue;
-    if (!(limit in DEFAULT_LIMITS))
+    if (!Object.hasOwn(DEFAULT_LIMITS, limit))
       throw new RuntimeError("options.invalid", { option: `limits.${limit}`, problem: "there is no such limit" });
     if (typeof value !== "number" || !(value > 0))
       throw new RuntimeError("options.invalid", { option: `limits.${limit}`, problem: "it must be a number above 0" });

@@ -21,10 +21,10 @@ export interface ServiceHome {
   reading(messages: readonly Message[]): SessionReading;
   tools(): readonly ToolManifest[];
   complete(plugin: string): Complete;
-  append: Services["graph"]["append"];
+  append(...given: Parameters<Services["graph"]["append"]>): ReturnType<Services["graph"]["append"]>;
   /** Made for this session: as its child, its fork, or on their own. */
-  create: Services["sessions"]["create"];
-  takeFirstInput: Services["sessions"]["takeFirstInput"];
+  create(...given: Parameters<Services["sessions"]["create"]>): ReturnType<Services["sessions"]["create"]>;
+  takeFirstInput(id: string): Promise<string | undefined>;
   trace(name: string, about: { readonly [key: string]: Json }): void;
 }
 
@@ -35,8 +35,11 @@ const MAKERS: Makers = {
   session: (home) => ({ read: () => home.reading(home.messages()), snapshot: (id) => snapshot(home.core, id) }),
   catalog: (home) => ({ list: () => home.tools() }),
   membership: (_, plugin) => unavailable("membership", plugin),
-  sessions: (home) => ({ create: home.create, takeFirstInput: home.takeFirstInput }),
-  graph: (home) => ({ append: home.append }),
+  sessions: (home) => ({
+    create: (request) => home.create(request),
+    takeFirstInput: (id) => home.takeFirstInput(id),
+  }),
+  graph: (home) => ({ append: (nodes, options) => home.append(nodes, options) }),
   complete: (home, plugin) => home.complete(plugin),
   blobs: ({ core: { store } }) => ({
     put: async (data) => {

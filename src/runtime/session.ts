@@ -121,6 +121,8 @@ export class SessionHandle implements Session {
     const { key, output, signal } = options;
     try {
       this.#open();
+      if (signal !== undefined && typeof signal?.addEventListener !== "function")
+        throw new RuntimeError("input.invalid", { problem: "its signal is no AbortSignal" });
       const input = newInput(resident.core, resident.id, said, key, "turn");
       const begun = after(input, (made) =>
         resident.begin(

@@ -223,10 +223,11 @@ class MemoryStore implements Store {
     return committed;
   }
 
-  cancel(turn: TurnId, request: CancelRequest): CancelAnswer {
+  cancel(turn: TurnId, request: CancelRequest, session?: SessionId): CancelAnswer {
     this.#requireOpen();
     const row = this.#turns.get(turn);
     if (row === undefined || row.state === "withdrawn") return { kind: "unknown" };
+    if (session !== undefined && row.session.id !== session) return { kind: "unknown" };
     if (row.end !== undefined) return { kind: "already-completed", outcome: row.end.outcome };
     if (row.cancel !== undefined) return { kind: "already-requested", request: row.cancel };
     row.cancel = request;

@@ -79,8 +79,8 @@ export interface Lease {
   readonly revision: number;
 }
 
-/** Makes the first event of a turn for an input; the store adds the generation. Pure: it may run inside a transaction. */
-export type Opening = (input: NewInput) => Omit<Opened, "generation">;
+/** Makes the first event of a turn for an input and the session's own config as it is now; the store adds the generation. Pure: it may run inside a transaction. */
+export type Opening = (input: NewInput, config: Partial<SessionConfig>) => Omit<Opened, "generation">;
 
 /** An input is durable before anyone is told of this. */
 export type Receipt =
@@ -260,8 +260,8 @@ export interface Store {
   /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`. */
   apply(change: SessionChange): Awaitable<ChangeAnswer>;
 
-  /** First request wins. */
-  cancel(turn: TurnId, request: CancelRequest): Awaitable<CancelAnswer>;
+  /** First request wins. A turn of another session than the one named is `unknown`. */
+  cancel(turn: TurnId, request: CancelRequest, session?: SessionId): Awaitable<CancelAnswer>;
   /** Of a turn whose input another one took and settled: that one's, as `cancel` answers its outcome. */
   terminal(turn: TurnId): Awaitable<Terminal | undefined>;
 

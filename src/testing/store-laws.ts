@@ -306,7 +306,7 @@ const acceptanceLaws = [
     const { lease, opened } = receipt;
     assert.deepEqual([receipt.inputId, receipt.turnId], [inputId("hello"), turnId("hello")]);
     assert.deepEqual([lease.sessionId, lease.turnId, lease.owner], [alice, turnId("hello"), ann]);
-    assert.deepEqual(opened, { ...opening(newInput("hello")), generation: lease.generation });
+    assert.deepEqual(opened, { ...opening(newInput("hello"), {}), generation: lease.generation });
     assert.deepEqual(await store.journal(turnId("hello"), 0), [opened]);
     assert.deepEqual(await waiting(store), []);
   }),
@@ -420,7 +420,7 @@ const queueLaws = [
     assert.equal(answer.lease.turnId, turnId("one"));
     assert.equal(answer.lease.until, LAPSED + LEASE_MS);
     const { generation } = answer.lease;
-    assert.deepEqual(answer.opened, { ...opening(newInput("one", { place: "boundary" })), generation });
+    assert.deepEqual(answer.opened, { ...opening(newInput("one", { place: "boundary" }), {}), generation });
     assert.deepEqual(await store.journal(turnId("one"), 0), [answer.opened]);
     assert.deepEqual(await waiting(store), ["two"]);
   }),

@@ -7,7 +7,7 @@ import type { PluginStates } from "../kernel/states.ts";
 import { after, inOrder } from "../model/awaitable.ts";
 import { describe, RuntimeError } from "../model/errors.ts";
 import { asWaitKey, type CallId, type EffectName, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable, toJson } from "../model/json.ts";
+import { type Awaitable, describeThrown, isThenable, type Json, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Draft } from "../model/message.ts";
 import type { Checked } from "../model/schema.ts";
@@ -129,11 +129,26 @@ function handedIn(check: Validate, call: ToolCall): Awaitable<ToolOutput> {
 function checked(tool: Tool, call: ToolCall): Awaitable<Checked> {
   try {
     const result = tool.check(call.input);
-    return isThenable(result) ? result.then((found) => found, broken) : result;
+    return isThenable(result) ? checkedInTime(result) : result;
   } catch (error) {
     return broken(error);
   }
 }
+
+/** An asynchronous schema has a time of its own: nothing else would end a turn that waits for it. */
+function checkedInTime(result: PromiseLike<Checked>): Promise<Checked> {
+  return new Promise((resolve) => {
+    const deadline = within(CHECK_MS, () =>
+      resolve({ ok: false, problem: `checking them took more than ${CHECK_MS} ms` }),
+    );
+    const end = (found: Checked): void => {
+      deadline.clear();
+      resolve(found);
+    };
+    result.then(end, (error: unknown) => end(broken(error)));
+  });
+}
+const CHECK_MS = 30_000;
 const broken = (error: unknown): Checked => ({ ok: false, problem: describeThrown(error) });
 
 function passOrRefuse(
@@ -190,13 +205,17 @@ function run(
   const context = new CallContext(dispatch, effect, plugin, scope);
   let returned: unknown;
   try {
-    returned = tool.run(input, context as ToolContext);
+    // What a tool does to its arguments must not reach the conversation, nor its next attempt.
+    const own = input === effect.call.input ? copyOf(effect.call.input) : input;
+    returned = tool.run(own, context as ToolContext);
   } catch (error) {
     return failureOf(tool.name, error);
   }
   if (!isThenable(returned)) return finished(dispatch, tool, returned);
   return inTime(dispatch, tool, returned, context, scope);
 }
+
+const copyOf = (input: Json): Json => (typeof input === "object" && input !== null ? structuredClone(input) : input);
 
 function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<ToolOutput> {
   if (tool.checkOutput === undefined) return resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
@@ -230,16 +249,22 @@ function inTime(
       resolve(output);
     };
     const failed = (error: unknown): void => end(failureOf(tool.name, error));
-    returned.then((value) => {
-      try {
-        const output = finished(dispatch, tool, value);
-        end(
-          isThenable(output) ? Promise.resolve(output).catch((error: unknown) => failureOf(tool.name, error)) : output,
-        );
-      } catch (error) {
-        failed(error);
-      }
-    }, failed);
+    try {
+      returned.then((value) => {
+        try {
+          const output = finished(dispatch, tool, value);
+          end(
+            isThenable(output)
+              ? Promise.resolve(output).catch((error: unknown) => failureOf(tool.name, error))
+              : output,
+          );
+        } catch (error) {
+          failed(error);
+        }
+      }, failed);
+    } catch (error) {
+      failed(error);
+    }
   });
 }
 
@@ -249,11 +274,12 @@ class CallContext implements ToolContext {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   readonly attempt: number;
-  readonly #dispatch: Dispatch;
   readonly #effect: EffectOf<"call">;
-  readonly #plugin: string;
   readonly #scope: Scope;
+  /** Of this attempt: closed when it is over. */
+  readonly #state: unknown;
   #controller: AbortController | undefined;
+  #reason: unknown;
   #detach: (() => void) | undefined;
 
   constructor(dispatch: Dispatch, effect: EffectOf<"call">, plugin: string, scope: Scope) {
@@ -261,10 +287,12 @@ class CallContext implements ToolContext {
     this.sessionId = dispatch.sessionId;
     this.turnId = dispatch.turnId;
     this.attempt = effect.attempt;
-    this.#dispatch = dispatch;
     this.#effect = effect;
-    this.#plugin = plugin;
     this.#scope = scope;
+    const { states } = dispatch;
+    const where = `the tool ${effect.call.name}`;
+    if (states.has(plugin))
+      this.#state = effect.writes === true ? states.cell(plugin, where) : states.readOnly(plugin, where);
   }
 
   get signal(): AbortSignal {
@@ -275,6 +303,7 @@ class CallContext implements ToolContext {
         controller.abort(new RuntimeError("tool.cancelled", { name: this.#effect.call.name })),
       );
     }
+    if (this.#reason !== undefined) this.#controller.abort(this.#reason);
     return this.#controller.signal;
   }
 
@@ -283,12 +312,11 @@ class CallContext implements ToolContext {
   }
 
   get state(): unknown {
-    const { states } = this.#dispatch;
-    const where = `the tool ${this.#effect.call.name}`;
-    return this.#effect.writes === true ? states.cell(this.#plugin, where) : states.readOnly(this.#plugin, where);
+    return this.#state;
   }
 
   abort(reason: unknown): void {
+    this.#reason = reason;
     this.#controller?.abort(reason);
     this.close();
   }

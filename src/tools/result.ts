@@ -3,6 +3,7 @@ import { bytesOver, describeThrown, type Json, toJson } from "../model/json.ts";
 import type { Attachment } from "../model/message.ts";
 import {
   Attachable,
+  type Control,
   ControlResult,
   type FailureClass,
   RetryableError,
@@ -18,19 +19,32 @@ interface Keeper {
 /** What a tool returned, as a result: JSON, attachments, control, or why it cannot be used. */
 export function resultOf(name: string, returned: unknown, bytesMax: number, keeper: Keeper): ToolOutput {
   if (typeof returned === "string") return within(name, { kind: "value", value: returned }, returned, bytesMax);
-  if (returned instanceof ControlResult) {
-    const { control } = returned;
-    if (control.kind === "fail")
-      return { kind: "failure", failure: { class: "failed", code: control.code, message: control.message }, control };
-    return { kind: "value", value: control.kind === "finish" ? control.value : null, control };
-  }
+  if (returned instanceof ControlResult) return controlled(name, returned.control, bytesMax);
   const attachments: Attachment[] = [];
   const found = toJson(withAttachments(returned, attachments, keeper));
   if ("problem" in found) return unusable(name, `${found.path}: ${found.problem}`);
   const value = found.json;
   const output: ToolOutput =
     attachments.length === 0 ? { kind: "value", value } : { kind: "value", value, attachments };
+  const attached = attachments.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (attached > bytesMax) return tooLarge(name, attached, bytesMax);
   return within(name, output, JSON.stringify(value), bytesMax);
+}
+
+/** What a tool decides about the turn is kept like a result, so the same is asked of it. */
+function controlled(name: string, control: Control, bytesMax: number): ToolOutput {
+  const found = toJson(control);
+  if ("problem" in found) return unusable(name, `${found.path}: ${found.problem}`);
+  const sure = found.json as unknown as Control;
+  if (sure.kind === "fail")
+    return {
+      kind: "failure",
+      failure: { class: "failed", code: String(sure.code), message: String(sure.message) },
+      control: sure,
+    };
+  const value = sure.kind === "finish" ? (sure.value ?? null) : null;
+  const kept: Control = sure.kind === "finish" ? { ...sure, value } : sure;
+  return within(name, { kind: "value", value, control: kept }, JSON.stringify(found.json), bytesMax);
 }
 
 /** An attachment anywhere near the top (itself, or in a list or object of results) is stored and leaves a reference. */
@@ -57,10 +71,11 @@ const holds = (item: unknown): boolean => typeof item === "object" && item !== n
 
 function within(name: string, output: ToolOutput, json: string, max: number): ToolOutput {
   const bytes = bytesOver(json, max);
-  return bytes === undefined
-    ? output
-    : failure("limit", "limit.bytes", describe("limit.bytes", { what: `The result of ${name}`, bytes, max }).message);
+  return bytes === undefined ? output : tooLarge(name, bytes, max);
 }
+
+const tooLarge = (name: string, bytes: number, max: number): ToolOutput =>
+  failure("limit", "limit.bytes", describe("limit.bytes", { what: `The result of ${name}`, bytes, max }).message);
 
 const unusable = (name: string, problem: string): ToolOutput =>
   failure("internal", "tool.result", describe("tool.result", { name, problem }).message);

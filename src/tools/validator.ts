@@ -52,7 +52,7 @@ function refuseRemote(node: unknown, of: string, depth: number): void {
 async function compile(document: object, of: string): Promise<(value: unknown) => Checked> {
   const { Ajv2020 } = await import("ajv/dist/2020.js"); // 100 ms that only users of plain JSON Schema pay, and once.
   try {
-    const check = new Ajv2020({ strict: false, validateFormats: false, allErrors: true }).compile(document);
+    const check = new Ajv2020({ strict: false, validateFormats: false, allErrors: false }).compile(document);
     return (value) => {
       if (check(value)) return { ok: true, value };
       const problems = (check.errors ?? [])

@@ -15,7 +15,7 @@ export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall
   const plan = (placed: PlacedCall, index: number): CallState => {
     if (index >= max) return refused(placed, max);
     if (skips.gate !== true) return fresh(placed);
-    const policy = policies[placed.call.name];
+    const policy = Object.hasOwn(policies, placed.call.name) ? policies[placed.call.name] : undefined;
     const { at, call } = placed;
     return policy === undefined
       ? { at, call, stage: "queued", attempt: 1 }

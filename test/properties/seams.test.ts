@@ -20,7 +20,7 @@ import { z } from "zod";
 import { compose } from "../../src/kernel/compose.ts";
 import type { Order } from "../../src/kernel/hooks.ts";
 import { installPlugins } from "../../src/kernel/plugin.ts";
-import type { HookRunner, Surroundings } from "../../src/kernel/run.ts";
+import type { HookRunner, Issue, Surroundings } from "../../src/kernel/run.ts";
 import { type Conflict, type Emit, gateCall, inspectResult } from "../../src/kernel/seams.ts";
 import { PluginStates } from "../../src/kernel/states.ts";
 import { asCallId, asSessionId } from "../../src/model/ids.ts";
@@ -60,6 +60,7 @@ interface Passed {
   readonly verdict?: { readonly plugin: string; readonly value: { readonly kind: string } };
   readonly conflicts: readonly Conflict[];
   readonly emits: readonly Emit[];
+  readonly issues: readonly Issue[];
   readonly messages: readonly { readonly plugin: string }[];
 }
 
@@ -328,9 +329,10 @@ describe.each([BEFORE, AFTER])("$hook", (seam) => {
       (all) => handlersOf(all).some(fails) && handlersOf(all).filter((each) => times(each, "replace") > 0).length < 2,
     );
     const denies = fc.asyncProperty(broken, fc.constantFrom(...seam.nonsense), async (all, nonsense) => {
-      const { verdict } = await passing(seam, all, nonsense);
+      const { verdict, issues } = await passing(seam, all, nonsense);
       const guilty = all.filter(({ handlers }) => handlers.some(fails)).map(({ id }) => id);
       expect(guilty).toContain(verdict?.plugin);
+      expect([...new Set(issues.map(({ plugin }) => plugin))].sort()).toEqual(guilty.sort());
       expect(verdict?.value).toMatchObject({ kind: "deny", reason: expect.stringContaining(verdict?.plugin ?? "?") });
     });
     await fc.assert(denies, RUNS);

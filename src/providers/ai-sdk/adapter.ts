@@ -62,7 +62,7 @@ async function* stream(
       signal.throwIfAborted();
       if (done) break;
       const parts = reply.read(value);
-      if (parts.length > 0) yield parts.length === 1 ? parts[0]! : parts;
+      yield parts.length === 1 ? parts[0]! : parts; // An empty list too: it says that the model is alive.
     }
     // Read to the end first, so that the connection can be used again.
     if (reply.finish !== undefined) yield reply.finish;

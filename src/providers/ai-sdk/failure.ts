@@ -1,4 +1,5 @@
 import { describeThrown } from "../../model/json.ts";
+import { redacted } from "../../model/redact.ts";
 import { ProviderFailure, type ProviderFailureClass } from "../../model/request.ts";
 import { type ErrorFacts, factsOf } from "./error-facts.ts";
 
@@ -131,12 +132,6 @@ function messageOf(facts: ErrorFacts, kind: ProviderFailureClass, thrown: unknow
 const MESSAGE_MAX = 400;
 
 function oneLine(words: string): string {
-  const line = words.replace(/\s+/g, " ").trim().replace(SECRET, "[hidden]").replace(LABELLED, "$1[hidden]");
+  const line = redacted(words.slice(0, 4_000).replace(/\s+/g, " ").trim());
   return line.length > MESSAGE_MAX ? `${line.slice(0, MESSAGE_MAX)}…` : line;
 }
-
-/** Keys by their usual first letters, and whatever stands after the word key, token or authorization. */
-const SECRET =
-  /\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk)[-_][\w*.-]{6,}|\bAIza[\w*-]{6,}|\bBearer\s+\S+|\beyJ[\w-]+\.[\w.-]+/g;
-const LABELLED =
-  /((?:api[ _-]?key|token|authorization|secret|password)\b[^:=]{0,20}[:=]\s*["']?)(?!\[hidden\])[^\s"',]{8,}/gi;

@@ -10,7 +10,7 @@ import type { Run, SessionRow, TurnRow } from "./rows.ts";
 
 /** Made before anything changes, since it may throw. */
 export const openedBy = (opening: Opening, session: SessionRow, input: NewInput): Opened => ({
-  ...opening(input),
+  ...opening(input, session.config),
   generation: session.generation + 1,
 });
 
