@@ -82,7 +82,8 @@ function toolsOf(plugin: string, part: unknown): readonly Owned<Tool>[] {
 }
 
 function triggersOf(plugin: string, part: unknown): readonly Owned<TriggerDeclaration>[] {
-  const isTrigger = (each: unknown): each is TriggerDeclaration => isObject(each) && typeof each.name === "string";
+  const isTrigger = (each: unknown): each is TriggerDeclaration =>
+    isObject(each) && typeof each.name === "string" && each.name !== "";
   if (!Array.isArray(part) || !part.every(isTrigger))
     throw new RuntimeError("plugin.invalid", { plugin, problem: "its triggers must be a list of { name, … }" });
   return part.map((value) => ({ plugin, value }));

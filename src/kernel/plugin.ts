@@ -125,7 +125,9 @@ export function definePlugin<
     id: { value: spec.id, enumerable: true },
     version: { value: version, enumerable: true },
     [definition]: { value: bare },
-    options: { value: (given: unknown): PluginOptions => ({ plugin: spec.id, options: parseOptions(spec, given) }) },
+    options: {
+      value: (given: unknown): PluginOptions => parsed({ plugin: spec.id, options: parseOptions(spec, given) }),
+    },
   });
   return install as PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
 }
@@ -139,6 +141,16 @@ function parseOptions(spec: AnySpec, given: unknown): unknown {
   if (!result.ok) throw new RuntimeError("plugin.options", { plugin: spec.id, problem: result.problem });
   return result.value;
 }
+
+const PARSED = new WeakSet<PluginOptions>();
+const parsed = (options: PluginOptions): PluginOptions => {
+  PARSED.add(options);
+  return options;
+};
+
+/** Options for one opening of a session; those that came from a file or the wire are checked here. */
+export const optionsFor = ({ spec }: Installed, given: PluginOptions): unknown =>
+  PARSED.has(given) ? given.options : parseOptions(spec, given.options);
 
 /** A plugin whose `open` has run: shared by all sessions of a runtime. */
 export interface Installed {

@@ -110,7 +110,8 @@ export type Appended =
 /** In the place of a service that is not there: every use says so, with the plugin's name. */
 export const unavailable = <S extends ServiceName>(service: S, plugin: string): Services[S] =>
   new Proxy(Object.create(null) as Services[S], {
-    get: () => {
+    get: (_, property) => {
+      if (typeof property === "symbol" || property === "then") return undefined; // It may be looked at, and awaited past.
       throw new RuntimeError("service.unavailable", { service, plugin });
     },
   });

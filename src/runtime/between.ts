@@ -1,14 +1,12 @@
 import type { Appended, AppendNode, AppendOptions } from "../kernel/services.ts";
 import type { SessionConfig } from "../model/config.ts";
-import { RuntimeError } from "../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId, type TurnId } from "../model/ids.ts";
-import { toJson } from "../model/json.ts";
-import type { Entry } from "../model/node.ts";
 import type { Committed, NewInput, SessionChange, StoredSession } from "../stores/store.ts";
 import { newInput } from "./accept.ts";
 import type { HomeSession } from "./home.ts";
 import {
   change,
+  entriesOf,
   type OperatedSession,
   type OperationOptions,
   query,
@@ -52,11 +50,12 @@ export async function operate(
 ): Promise<Receipt> {
   const owned = requireOperation(session, kind, name);
   const ran = await session.exclusive(name, async () => {
+    const operation = session.core.world.id("opr");
     for (;;) {
       await session.refresh();
       let done: Ran;
       try {
-        done = await change(session, owned, input, options);
+        done = await change(session, owned, input, options, operation);
       } catch (error) {
         session.states.forget();
         throw error;
@@ -65,7 +64,8 @@ export async function operate(
       if (changes === undefined && done.entries.length === 0 && done.spent.length === 0) return done;
       const plugins = changes === undefined ? {} : session.states.snapshots(changes);
       try {
-        if ((await session.keep({ plugins, entries: done.entries, spent: done.spent })) !== undefined) return done;
+        if ((await session.keep({ plugins, entries: done.entries, spent: done.spent }, operation)) !== undefined)
+          return done;
       } catch (error) {
         await session.refresh(true); // Nothing was kept, so nothing counts.
         throw error;
@@ -143,29 +143,3 @@ async function isOnPath({ core, id }: BetweenTurns, node: string): Promise<boole
 
 const definedOnly = (config: Partial<SessionConfig>): Partial<SessionConfig> =>
   Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
-
-function entriesOf(operation: string, plugin: string, nodes: readonly AppendNode[], at: number): readonly Entry[] {
-  const wrong = (problem: string): never => {
-    throw new RuntimeError("input.invalid", { problem });
-  };
-  if (!Array.isArray(nodes) || nodes.length === 0) wrong("there is nothing to append");
-  return nodes.map((node: AppendNode, index): Entry => {
-    if (node.kind === "message") {
-      if ((node.role !== "user" && node.role !== "system") || typeof node.text !== "string")
-        wrong("only user and system messages of text can be appended");
-      return {
-        at,
-        kind: "message",
-        message: {
-          id: nodeId(operation, index),
-          role: node.role,
-          parts: [{ kind: "text", text: node.text }],
-          origin: { kind: "plugin", plugin },
-        },
-      };
-    }
-    const found = toJson(node.body);
-    if ("problem" in found) return wrong(`a node's body is not JSON: ${found.path}: ${found.problem}`);
-    return { at, kind: "plugin", plugin, type: node.type, body: found.json };
-  });
-}

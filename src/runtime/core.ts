@@ -203,7 +203,11 @@ export interface SessionTools {
 }
 
 /** The app's tools and the plugins', less what the session's authority hides: such tools are neither shown nor run. */
-function ownedBy({ composition, core, authority: { hiddenTools, toolAccess } }: SessionTools): readonly Owned<Tool>[] {
+export function ownedBy({
+  composition,
+  core,
+  authority: { hiddenTools, toolAccess },
+}: SessionTools): readonly Owned<Tool>[] {
   const all = composition.tools.length === 0 ? core.tools : [...core.tools, ...composition.tools];
   if (hiddenTools === undefined && toolAccess === undefined) return all;
   return all.filter(

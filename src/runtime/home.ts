@@ -1,4 +1,3 @@
-import type { Composition } from "../kernel/compose.ts";
 import type { Point } from "../kernel/point.ts";
 import type { Surroundings } from "../kernel/run.ts";
 import type {
@@ -20,17 +19,16 @@ import type { Any } from "../model/schema.ts";
 import type { ToolManifest } from "../model/tool.ts";
 import type { Spent } from "../model/usage.ts";
 import { completer } from "./complete.ts";
-import type { Core } from "./core.ts";
+import { type Core, ownedBy, type SessionTools } from "./core.ts";
 import { type ServiceHome, serviceOf } from "./services.ts";
 import { takeFirstInput } from "./sessions.ts";
 
 /** The session that is at home. */
-export interface HomeSession {
+export interface HomeSession extends SessionTools {
   readonly core: Core;
   readonly id: SessionId;
   readonly states: PluginStates;
   readonly config: SessionConfig;
-  readonly composition: Composition;
   readonly transcript: { readonly messages: readonly Message[] };
   reading(messages: readonly Message[]): SessionReading;
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }>;
@@ -88,8 +86,7 @@ export class Home implements Surroundings, ServiceHome {
     return this.#session.reading(messages);
   }
   tools(): readonly ToolManifest[] {
-    const own = this.#session.composition.tools;
-    return [...this.core.tools, ...own].map(({ value: { name, description } }) => ({ name, description }));
+    return ownedBy(this.#session).map(({ value: { name, description } }) => ({ name, description }));
   }
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
     return this.#session.append("app", nodes, options);

@@ -10,10 +10,10 @@ import {
   wireName,
 } from "../kernel/operation.ts";
 import type { Surroundings } from "../kernel/run.ts";
-import type { ServiceName } from "../kernel/services.ts";
+import type { Appended, AppendNode, AppendOptions, ServiceName } from "../kernel/services.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { SessionId, TurnId } from "../model/ids.ts";
+import { type NodeId, nodeId, type SessionId, type TurnId } from "../model/ids.ts";
 import { describeThrown, type Json, toJson } from "../model/json.ts";
 import type { Entry } from "../model/node.ts";
 import { check, type Schema } from "../model/schema.ts";
@@ -29,8 +29,8 @@ export interface Receipt<O = unknown> {
   readonly queued: readonly TurnId[];
 }
 export interface OperationOptions {
-  /** `null` passes no session; `true` insists on this one. */
-  readonly session?: null | true;
+  /** `null` passes no session; this session's id insists on it. */
+  readonly session?: string | null;
   readonly signal?: AbortSignal;
 }
 
@@ -60,7 +60,7 @@ function runsOnSession({ plugin, name, operation }: OwnedOperation, options: Ope
   const rule = operation.spec.session ?? "required";
   if (rule === "required" && options.session === null)
     throw new RuntimeError("operation.missing-session", { name: wireName(plugin, name) });
-  if (rule === "forbidden" && options.session === true)
+  if (rule === "forbidden" && typeof options.session === "string")
     throw new RuntimeError("operation.unexpected-session", { name: wireName(plugin, name) });
   return rule !== "forbidden" && options.session !== null;
 }
@@ -94,6 +94,7 @@ export async function change(
   owned: OwnedOperation,
   input: unknown,
   options: OperationOptions,
+  operation: string,
 ): Promise<Ran> {
   const isOn = runsOnSession(owned, options);
   const given = checkedInput(owned, input);
@@ -118,12 +119,27 @@ export async function change(
       throw new RuntimeError("input.invalid", { problem: "a queued turn needs words" });
     turns.push({ input: words, ...about });
   };
-  const result = await output(owned, await run(owned, context));
+  const nodes: Entry[] = [];
   const at = resident.core.world.now();
-  const entries = (isOn ? events : []).map(
+  // Kept with the operation's own change, or not at all.
+  context.graph = {
+    append: async (given: readonly AppendNode[], about: AppendOptions = {}): Promise<Appended> => {
+      if (about.requiresAncestor !== undefined)
+        throw new RuntimeError("operation.failed", {
+          name: wireName(owned.plugin, owned.name),
+          problem: "an operation's own nodes follow the head, whatever it is",
+        });
+      const added = entriesOf(operation, owned.plugin, given, at, nodes.length);
+      const ids = added.map((_, index) => nodeId(operation, nodes.length + index));
+      nodes.push(...added);
+      return { kind: "appended", nodes: ids, head: ids.at(-1) as NodeId };
+    },
+  };
+  const result = await output(owned, await run(owned, context));
+  const said = (isOn ? events : []).map(
     (event): Entry => ({ at, kind: "plugin", plugin: owned.plugin, type: "event", body: { ...event } }),
   );
-  return { output: result, events, entries, turns, spent };
+  return { output: result, events, entries: [...nodes, ...said], turns, spent };
 }
 
 type Context = { [field: string]: unknown };
@@ -168,4 +184,37 @@ function output({ plugin, name, operation }: OwnedOperation, value: unknown): un
   if (!result.ok)
     throw new RuntimeError("operation.failed", { name: wire, problem: `its output is not right: ${result.problem}` });
   return result.value;
+}
+
+/** Nodes that an operation adds, numbered from here. */
+export function entriesOf(
+  operation: string,
+  plugin: string,
+  nodes: readonly AppendNode[],
+  at: number,
+  from = 0,
+): readonly Entry[] {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("input.invalid", { problem });
+  };
+  if (!Array.isArray(nodes) || nodes.length === 0) wrong("there is nothing to append");
+  return nodes.map((node: AppendNode, index): Entry => {
+    if (node.kind === "message") {
+      if ((node.role !== "user" && node.role !== "system") || typeof node.text !== "string")
+        wrong("only user and system messages of text can be appended");
+      return {
+        at,
+        kind: "message",
+        message: {
+          id: nodeId(operation, from + index),
+          role: node.role,
+          parts: [{ kind: "text", text: node.text }],
+          origin: { kind: "plugin", plugin },
+        },
+      };
+    }
+    const found = toJson(node.body);
+    if ("problem" in found) return wrong(`a node's body is not JSON: ${found.path}: ${found.problem}`);
+    return { at, kind: "plugin", plugin, type: node.type, body: found.json };
+  });
 }

@@ -84,11 +84,13 @@ export const performer =
     } catch (error) {
       return failed(live, effect, error);
     }
-    if (!isThenable(body)) return stamped(live, effect, body);
-    return body.then(
-      (found) => whenKept(live, () => stamped(live, effect, found)),
-      (error: unknown) => failed(live, effect, error),
-    );
+    if (!isThenable(body)) {
+      if (live.keeping === undefined) return stamped(live, effect, body);
+      body = Promise.resolve(body);
+    }
+    return body
+      .then((found) => whenKept(live, () => stamped(live, effect, found)))
+      .then(undefined, (error: unknown) => failed(live, effect, error));
   };
 
 /** Only calls run beside each other, and of those only one that `writes` runs alone and may change state. */

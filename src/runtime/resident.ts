@@ -225,10 +225,10 @@ export class Resident implements TurnSession, BetweenTurns {
   ): Awaitable<TurnId> {
     const { core } = this;
     if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
-    // An operation has the session to itself: what comes meanwhile is accepted when it is done.
-    if (this.#between !== undefined) return this.#between.then(() => this.begin(input, handle, output, cancelled));
+    // An operation has the session to itself: what comes meanwhile waits until it is done.
+    const opening = this.#between === undefined ? this.#opening : undefined;
     if (output !== undefined) (this.#outputs ??= new Map()).set(input.turnId, output);
-    return after(core.store.accept(input, core.owner, this.#opening, core.limits.pendingInputsMax), (receipt) => {
+    return after(core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax), (receipt) => {
       const { turnId } = receipt;
       if (turnId !== input.turnId) this.#outputs?.delete(input.turnId);
       if (handle !== undefined) this.#join(turnId, handle);

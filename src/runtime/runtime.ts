@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
-import { closePlugins, installPlugins, type Plugin, type PluginOptions } from "../kernel/plugin.ts";
+import { closePlugins, installPlugins, optionsFor, type Plugin, type PluginOptions } from "../kernel/plugin.ts";
 import type { Section } from "../kernel/prompt.ts";
 import type { Probe } from "../kernel/run.ts";
 import type { SessionReading } from "../kernel/services.ts";
@@ -156,7 +156,14 @@ class RuntimeHandle implements Runtime {
   async session(id?: string, options: SessionOptions = {}): Promise<Session> {
     this.#requireOpen();
     const sessionId = asSessionId(id === undefined ? this.#core.world.id("ses") : checkedId(id));
+    const given = this.#pluginOptions(options.plugins ?? []);
     let entry = this.#residents.get(sessionId);
+    const [late] = given.keys();
+    if (entry !== undefined && late !== undefined)
+      throw new RuntimeError("plugin.options", {
+        plugin: late,
+        problem: "the session is open already, with the options it was opened with",
+      });
     if (entry === undefined) {
       const resident = Resident.open(
         this.#core,
@@ -225,11 +232,16 @@ class RuntimeHandle implements Runtime {
   };
 
   #pluginOptions(given: readonly PluginOptions[]): ReadonlyMap<string, unknown> {
-    for (const { plugin } of given) {
-      if (!this.#core.plugins.some(({ id }) => id === plugin))
-        throw new RuntimeError("plugin.options", { plugin, problem: "the plugin is not installed" });
-    }
-    return new Map(given.map(({ plugin, options }) => [plugin, options]));
+    const found = given.map((options): [string, unknown] => {
+      const installed = this.#core.plugins.find(({ id }) => id === options.plugin);
+      if (installed === undefined)
+        throw new RuntimeError("plugin.options", {
+          plugin: String(options.plugin),
+          problem: "the plugin is not installed",
+        });
+      return [installed.id, optionsFor(installed, options)];
+    });
+    return new Map(found);
   }
 
   readonly waits = {

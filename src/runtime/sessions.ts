@@ -1,7 +1,7 @@
 import type { Authority, NewSessionRequest } from "../kernel/services.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, type NodeId, type SessionId } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import { isObject, type Json } from "../model/json.ts";
 import type { PluginSnapshots, StoredSession } from "../stores/store.ts";
 import { checkedId } from "./accept.ts";
 import type { Core } from "./core.ts";
@@ -20,13 +20,15 @@ export async function makeSession(
   at?: NodeId,
 ): Promise<SessionId> {
   const { store, world } = core;
-  const { kind = "fresh", config = {}, authority, firstInput, copiesState = false } = request;
+  requireRight(request);
+  const { kind = "fresh", config = {}, firstInput, copiesState = false } = request;
+  const authority = narrowed(kind === "fresh" ? {} : authorityOf(from), request.authority ?? {});
   const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
-  if ((await store.load(id)) !== undefined) throw new RuntimeError("session.exists", { id });
   const made = {
     id,
     config: kind === "fork" ? { ...from.config, ...config } : config,
     at: world.now(),
+    isNew: true as const,
     ...(kind === "child" ? { parentId: from.id } : {}),
   };
   if (kind === "fork") await store.fork(from.id, made, at);
@@ -34,12 +36,45 @@ export async function makeSession(
   const own = (state: Json): PluginSnapshots[string] => ({ version: "1", revision: 1, state });
   const plugins: PluginSnapshots = {
     ...(kind === "child" && copiesState ? from.plugins : {}),
-    ...(authority === undefined ? {} : { [AUTHORITY]: own(authority as unknown as Json) }),
+    ...(from.plugins[FIRST_INPUT] === undefined || kind === "fresh" ? {} : { [FIRST_INPUT]: own(null) }),
+    ...(Object.keys(authority).length === 0 ? {} : { [AUTHORITY]: own(authority as unknown as Json) }),
     ...(firstInput === undefined ? {} : { [FIRST_INPUT]: own(firstInput) }),
   };
   if (Object.keys(plugins).length > 0)
     await store.apply({ sessionId: id, operation: `make/${id}`, at: world.now(), plugins });
   return id;
+}
+
+/** Authority only narrows: whatever a child makes has no tool that the child has not. */
+function narrowed(mine: Authority, given: Authority): Authority {
+  const hidden = [...new Set([...(mine.hiddenTools ?? []), ...(given.hiddenTools ?? [])])];
+  const access =
+    mine.toolAccess === undefined
+      ? given.toolAccess
+      : (given.toolAccess ?? mine.toolAccess).filter((tool) => mine.toolAccess?.includes(tool));
+  const subagent = given.subagent ?? mine.subagent;
+  return {
+    ...(hidden.length === 0 ? {} : { hiddenTools: hidden }),
+    ...(access === undefined ? {} : { toolAccess: access }),
+    ...(subagent === undefined ? {} : { subagent }),
+  };
+}
+
+function requireRight({ kind, authority, firstInput, config }: NewSessionRequest): void {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("input.invalid", { problem });
+  };
+  const isNames = (names: unknown): boolean =>
+    names === undefined || (Array.isArray(names) && names.every((name) => typeof name === "string"));
+  if (kind !== undefined && !["fresh", "child", "fork"].includes(kind))
+    wrong("a session is made fresh, as a child or as a fork");
+  if (config !== undefined && !isObject(config)) wrong("its config is no object");
+  if (firstInput !== undefined && typeof firstInput !== "string") wrong("its first input is no text");
+  if (
+    authority !== undefined &&
+    (!isObject(authority) || !isNames(authority.hiddenTools) || !isNames(authority.toolAccess))
+  )
+    wrong("its authority must list tools by name");
 }
 
 /** The first input that was left for a session, once. */

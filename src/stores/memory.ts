@@ -61,7 +61,7 @@ class MemoryStore implements Store {
   create(session: NewSession): StoredSession {
     this.#requireOpen();
     const known = this.#sessions.get(session.id);
-    if (known !== undefined) return stored(known);
+    if (known !== undefined) return existing(known, session);
     return stored(this.#sessions.add(newSession(session)));
   }
 
@@ -79,7 +79,7 @@ class MemoryStore implements Store {
   fork(from: SessionId, to: NewSession, at?: NodeId): StoredSession {
     this.#requireOpen();
     const known = this.#sessions.get(to.id);
-    if (known !== undefined) return stored(known);
+    if (known !== undefined) return existing(known, to);
     const source = this.#sessions.require(from);
     const { place, plugins } =
       at === undefined ? { place: source.head, plugins: source.plugins } : forkPoint(source, this.#graph.require(at));
@@ -106,14 +106,14 @@ class MemoryStore implements Store {
     return pathOf(page.from === undefined ? head : this.#graph.require(page.from), page.max ?? Infinity);
   }
 
-  accept(input: NewInput, owner: Owner, opening: Opening, pendingMax: number): Receipt {
+  accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Receipt {
     this.#requireOpen();
     const session = this.#sessions.require(input.sessionId);
     const known = this.#turns.known(session, input);
     if (known !== undefined) return { kind: "known", inputId: known.inputId, turnId: known.id };
     const isIdle = session.run === undefined && session.waiting.length === 0;
     if (!isIdle && session.waiting.length >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
-    const opened = isIdle ? openedBy(opening, session, input) : undefined;
+    const opened = isIdle && opening !== undefined ? openedBy(opening, session, input) : undefined;
 
     const turn = this.#turns.add(session, input, this.#facts.next);
     this.#facts.add(turn);
@@ -384,6 +384,11 @@ class MemoryStore implements Store {
   #requireOpen(): void {
     if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
   }
+}
+
+function existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
+  if (isNew === true) throw new RuntimeError("session.exists", { id });
+  return stored(row);
 }
 
 /** Nobody says twice when it ended: `at` is the clock's, not the turn's. */

@@ -21,6 +21,8 @@ export interface NewSession {
   /** What this session has of its own; the rest is the runtime's. */
   readonly config: Partial<SessionConfig>;
   readonly at: number;
+  /** An existing session of this id is `session.exists`, not the answer. */
+  readonly isNew?: true;
 }
 
 export interface StoredSession {
@@ -231,7 +233,7 @@ export interface Store {
   view(session: SessionId, page?: { readonly from?: NodeId; readonly max?: number }): Awaitable<readonly Segment[]>;
 
   /** On an idle session with nothing waiting the turn is opened in the same write. Throws `session.unknown`, `input.conflict`, `input.full`. */
-  accept(input: NewInput, owner: Owner, opening: Opening, pendingMax: number): Awaitable<Receipt>;
+  accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt>;
   /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. Throws `session.unknown`. */
   open(session: SessionId, owner: Owner, now: number, opening: Opening): Awaitable<OpenAnswer>;
   renew(lease: Lease, now: number): Awaitable<Mail>;
