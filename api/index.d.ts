@@ -107,6 +107,14 @@ interface Usage {
   /** Calls that may have been billed although no usage was ever reported: cut, killed or retried. */
   readonly unknownCalls: number;
 }
+/** What calls of one source cost on one model. */
+interface Spent {
+  /** `turn`, or the label of direct completions. */
+  readonly source: string;
+  readonly model: string;
+  readonly usage: Usage;
+  readonly calls: number;
+}
 /** A tool as a model is told of it. */
 interface ToolDeclaration {
   readonly name: string;
@@ -195,11 +203,25 @@ interface Attempt {
   /** How long was waited before the next one. */
   readonly waitedMs?: number;
 }
+/** In template order. */
+declare const SLOTS: readonly ["intro", "execution", "guidance", "project", "context", "environment"];
+type Slot = (typeof SLOTS)[number];
+interface PromptPart {
+  readonly slot: Slot;
+  readonly text: string;
+  /** Lower first; 0 unless given. */
+  readonly priority?: number;
+  readonly title?: string;
+  /** Kept only while one of these tools is callable. */
+  readonly tools?: readonly string[];
+}
 /** What a session keeps about how it is run. A name stands for the model, never an object. */
 interface SessionConfig {
   /** `provider/model`, or the name a resolver knows. */
   readonly model: string;
   readonly instructions?: string;
+  /** Parts of the prompt besides the instructions. */
+  readonly prompt?: readonly PromptPart[];
   readonly settings?: ModelSettings;
 }
 /** What a node of the session graph holds. */
@@ -248,6 +270,9 @@ declare const ERRORS: {
   readonly "session.deleted": (d: {
     id: string;
   }) => Said;
+  readonly "session.exists": (d: {
+    id: string;
+  }) => Said;
   readonly "session.closed": (d: {
     id: string;
   }) => Said;
@@ -281,6 +306,10 @@ declare const ERRORS: {
   readonly "plugin.open": (d: {
     plugin: string;
     problem: string;
+  }) => Said;
+  readonly "plugin.close": (d: {
+    plugin: string;
+    ms: number;
   }) => Said;
   readonly "plugin.setup": (d: {
     plugin: string;
@@ -341,6 +370,23 @@ declare const ERRORS: {
   readonly "service.unavailable": (d: {
     service: string;
     plugin: string;
+  }) => Said;
+  readonly "operation.unknown": (d: {
+    name: string;
+    known: readonly string[];
+  }) => Said;
+  readonly "operation.missing-session": (d: {
+    name: string;
+  }) => Said;
+  readonly "operation.unexpected-session": (d: {
+    name: string;
+  }) => Said;
+  readonly "operation.failed": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
+  readonly "operation.reentrant": (d: {
+    name: string;
   }) => Said;
   readonly "tool.name": (d: {
     name: string;
@@ -956,6 +1002,8 @@ type Answered = {
   readonly at: number;
   readonly effect: EffectName;
   readonly changes?: Changes;
+  /** What nested model calls cost while it ran. */
+  readonly spent?: readonly Spent[];
 };
 type Answer = Answered & ({
   readonly kind: "prepared";
@@ -1067,19 +1115,24 @@ type PluginSnapshots = {
 interface NewSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
-  readonly config: SessionConfig;
+  /** What this session has of its own; the rest is the runtime's. */
+  readonly config: Partial<SessionConfig>;
   readonly at: number;
+  /** An existing session of this id is `session.exists`, not the answer. */
+  readonly isNew?: true;
 }
 interface StoredSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
   readonly createdAt: number;
-  readonly config: SessionConfig;
+  readonly config: Partial<SessionConfig>;
   /** Counts commits: the head moves with it and with nothing else. */
   readonly revision: number;
   readonly head?: NodeId;
   readonly plugins: PluginSnapshots;
   readonly usage: Usage;
+  /** Where the usage comes from: one row per source and model. */
+  readonly ledger: readonly Spent[];
   readonly turns: number;
 }
 /** One commit's nodes. A segment's parent is a node of another one; a head may point inside it. */
@@ -1120,10 +1173,10 @@ interface Lease {
   /** Of the session when the lease was taken, read in the same write: the turn runs on that head. */
   readonly revision: number;
 }
-/** Makes the first event of a turn for an input; the store adds the generation. Pure: it may run inside a transaction. */
-type Opening = (input: NewInput) => Omit<Opened, "generation">;
+/** Makes the first event of a turn for an input and the session's own config as it is now; the store adds the generation. Pure: it may run inside a transaction. */
+type Opening = (input: NewInput, config: Partial<SessionConfig>) => Omit<Opened, "generation">;
 /** An input is durable before anyone is told of this. */
-type Receipt = {
+type Receipt$1 = {
   readonly kind: "opened";
   readonly inputId: InputId;
   readonly turnId: TurnId;
@@ -1198,7 +1251,9 @@ interface EndedTurn {
   readonly outcome: TurnOutcome;
   readonly entries: readonly Entry[];
   readonly plugins: PluginSnapshots;
+  /** All of it, nested calls included. */
   readonly usage: Usage;
+  readonly spent: readonly Spent[];
   /** The claims to settle: exactly these. What else was claimed goes back to the queue. */
   readonly inputs: readonly InputId[];
   /** The head the turn ran on. */
@@ -1228,6 +1283,32 @@ interface Terminal {
   readonly usage: Usage;
   readonly committed: Committed;
 }
+/** A change of a session between turns: appended nodes, a command's state, a new config. */
+interface SessionChange {
+  readonly sessionId: SessionId;
+  /** The same operation with the same content again is answered as the first time; other content is `append.conflict`. */
+  readonly operation: string;
+  readonly at: number;
+  /** The revision it was worked out on; left out when it holds on any. */
+  readonly base?: number;
+  /** Must be on the active path. */
+  readonly requires?: NodeId;
+  readonly entries?: readonly Entry[];
+  /** Of those that changed. */
+  readonly plugins?: PluginSnapshots;
+  readonly config?: Partial<SessionConfig>;
+  readonly spent?: readonly Spent[];
+}
+type ChangeAnswer = Committed |
+/** A turn is open: only its lease moves the head. */
+{
+  readonly kind: "busy";
+} |
+/** The session has moved since `base`, or left the required node. */
+{
+  readonly kind: "stale";
+  readonly revision: number;
+};
 type WithdrawAnswer = "withdrawn" | "taken" | "unknown";
 interface Change {
   readonly cursor: Cursor;
@@ -1268,7 +1349,7 @@ interface Store {
     readonly max?: number;
   }): Awaitable<readonly Segment[]>;
   /** On an idle session with nothing waiting the turn is opened in the same write. Throws `session.unknown`, `input.conflict`, `input.full`. */
-  accept(input: NewInput, owner: Owner, opening: Opening, pendingMax: number): Awaitable<Receipt>;
+  accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt$1>;
   /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. Throws `session.unknown`. */
   open(session: SessionId, owner: Owner, now: number, opening: Opening): Awaitable<OpenAnswer>;
   renew(lease: Lease, now: number): Awaitable<Mail>;
@@ -1287,8 +1368,10 @@ interface Store {
    * generation; other content is `store.conflict`.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
-  /** First request wins. */
-  cancel(turn: TurnId, request: CancelRequest): Awaitable<CancelAnswer>;
+  /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`. */
+  apply(change: SessionChange): Awaitable<ChangeAnswer>;
+  /** First request wins. A turn of another session than the one named is `unknown`. */
+  cancel(turn: TurnId, request: CancelRequest, session?: SessionId): Awaitable<CancelAnswer>;
   /** Of a turn whose input another one took and settled: that one's, as `cancel` answers its outcome. */
   terminal(turn: TurnId): Awaitable<Terminal | undefined>;
   readonly inputs: {
@@ -1356,6 +1439,8 @@ interface TurnRef {
 interface HostContext {
   readonly store: Store;
   readonly world: World;
+  /** A wait can be answered from now on: its row is there. Readers are told of its key no sooner. */
+  waiting(key: WaitKey): void;
   /** Something a maintainer should see: a late answer dropped, a second answer, a lost lease. */
   trace(name: string, about: {
     readonly [key: string]: string | number;
@@ -1449,6 +1534,119 @@ interface ProtocolDriver {
   onResults(view: RoundView, reply: Reply, results: readonly PlacedResult[]): Decision;
   onExec(view: RoundView, reply: Reply, output: CellOutput, results: readonly PlacedResult[]): Decision;
 }
+/** A session as it may be read: what is committed, and of the current one what its turn has added so far. */
+interface SessionReading {
+  readonly id: SessionId;
+  readonly parentId?: SessionId;
+  readonly head?: NodeId;
+  readonly messages: readonly Message[];
+  readonly config: SessionConfig;
+  readonly usage: Usage;
+  readonly turns: number;
+}
+/** What a child may do. */
+interface Authority {
+  /** Tools it never has, whatever plugins or tool search say. */
+  readonly hiddenTools?: readonly string[];
+  /** The only tools it has. */
+  readonly toolAccess?: readonly string[];
+  readonly subagent?: {
+    readonly capability: string;
+    readonly depth: number;
+    readonly depthMax: number;
+  };
+}
+interface NewSessionRequest {
+  readonly id?: string;
+  /** `child` of the session that asks, with its authority; `fork` shares its history and copies its states. */
+  readonly kind?: "fresh" | "child" | "fork";
+  readonly config?: Partial<SessionConfig>;
+  readonly authority?: Authority;
+  /** Whether a child begins with a copy of the parent's plugin states. */
+  readonly copiesState?: boolean;
+  /** Said to it first; `sessions.takeFirstInput` gives it once. */
+  readonly firstInput?: string;
+}
+/** One model call outside the conversation. */
+interface CompletionRequest {
+  readonly system?: string;
+  readonly messages?: readonly Draft[];
+  /** Another model than the session's. */
+  readonly model?: string;
+  readonly settings?: ModelSettings;
+}
+interface CompletionOptions {
+  /** Under which its usage is booked. */
+  readonly label?: string;
+  readonly signal?: AbortSignal;
+}
+interface Complete {
+  text(prompt: string | CompletionRequest, options?: CompletionOptions): Promise<string>;
+  object<S extends Schema>(prompt: string | CompletionRequest, schema: S, options?: CompletionOptions): Promise<OutputOf<S>>;
+  reply(request: CompletionRequest, options?: CompletionOptions): Promise<Reply>;
+}
+/** Work in the background; with the jobs runtime. */
+interface Jobs {
+  list(): Promise<readonly Json[]>;
+}
+/** What the runtime offers to plugins. A hook is given exactly the services that its row in the table names. */
+interface Services {
+  readonly session: {
+    read(): SessionReading;
+    /** Of any session; throws `session.unknown`. */
+    snapshot(id: string): Promise<SessionReading>;
+  };
+  readonly catalog: {
+    list(): readonly ToolManifest[];
+  };
+  /** Which tools are callable in this session. */
+  readonly membership: {
+    set(names: readonly string[], isMember: boolean): Promise<void>;
+  };
+  readonly sessions: {
+    create(request: NewSessionRequest): Promise<{
+      readonly id: SessionId;
+    }>;
+    /** What `firstInput` said, once. */
+    takeFirstInput(id: string): Promise<string | undefined>;
+  };
+  readonly graph: {
+    /** Adds plugin nodes and messages to the conversation between turns. */
+    append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
+  };
+  readonly complete: Complete;
+  readonly blobs: {
+    put(data: Uint8Array): Promise<BlobHash>;
+    get(hash: BlobHash): Promise<Uint8Array | undefined>;
+  };
+  readonly trace: {
+    emit(name: string, payload?: Json): void;
+  };
+  readonly jobs: Jobs;
+}
+type AppendNode = {
+  readonly kind: "message";
+  readonly role: "user" | "system";
+  readonly text: string;
+} | {
+  readonly kind: "plugin";
+  readonly type: string;
+  readonly body: Json;
+};
+interface AppendOptions {
+  /** Must still be on the active path; content that came after it is fine. */
+  readonly requiresAncestor?: string;
+  /** The same operation again is answered as the first time. */
+  readonly operationId?: string;
+}
+type Appended = {
+  readonly kind: "appended";
+  readonly nodes: readonly NodeId[];
+  readonly head: NodeId;
+} | {
+  readonly kind: "stale-branch";
+  readonly required: string;
+};
 /** What a hook may ask for besides its answer: plain objects with a `kind`. Which hook may give which is in the table. */
 type Directive = {
   readonly kind: "abortTurn";
@@ -1457,6 +1655,9 @@ type Directive = {
 } | {
   readonly kind: "enqueueMessages";
   readonly messages: readonly Draft[];
+} | {
+  readonly kind: "createSession";
+  readonly request: NewSessionRequest;
 } | {
   readonly kind: "emitEvent";
   readonly name: string;
@@ -1494,6 +1695,8 @@ type DirectiveOf<K extends DirectiveKind> = Extract<Directive, {
 declare const abortTurn: (code: string, message: string) => DirectiveOf<"abortTurn">;
 /** Puts messages into the conversation; a string is a user message. Only user and system messages may be put in. */
 declare const enqueueMessages: (...messages: readonly (string | Draft)[]) => DirectiveOf<"enqueueMessages">;
+/** Makes another session: a fresh one, a child of this one, or a fork. */
+declare const createSession: (request: NewSessionRequest) => DirectiveOf<"createSession">;
 /** Shows readers of the session a `plugin` event. */
 declare const emitEvent: (name: string, payload?: Json) => DirectiveOf<"emitEvent">;
 declare const emitTrace: (name: string, payload?: Json) => DirectiveOf<"emitTrace">;
@@ -1509,34 +1712,28 @@ declare const ask: (reason: string, options?: {
 declare const shortCircuit: (value: Json) => DirectiveOf<"shortCircuit">;
 declare const replaceArgs: (args: Json) => DirectiveOf<"replaceArgs">;
 declare const replaceResult: (value: Json) => DirectiveOf<"replaceResult">;
-/** In template order. */
-declare const SLOTS: readonly ["intro", "execution", "guidance", "project", "context", "environment"];
-type Slot = (typeof SLOTS)[number];
-interface PromptPart {
-  readonly slot: Slot;
-  readonly text: string;
-  /** Lower first; 0 unless given. */
-  readonly priority?: number;
-  readonly title?: string;
+/** An answer knows whose it is. */
+interface Owned<T> {
+  readonly plugin: string;
+  readonly value: T;
 }
-/** The session as a hook may read it: what is committed, and what this turn has added so far. */
-interface SessionReading {
-  readonly id: SessionId;
-  readonly parentId?: SessionId;
-  readonly messages: readonly Message[];
-  readonly config: SessionConfig;
-  readonly usage: Usage;
-  readonly turns: number;
+/** What one plugin gives to a point. */
+interface Contribution {
+  readonly point: Point<Any, Any>;
+  readonly value: unknown;
 }
-/** What the runtime offers to plugins. A hook is given exactly the services that its row in the table names. */
-interface Services {
-  readonly session: {
-    read(): SessionReading;
-  };
-  readonly catalog: {
-    list(): readonly ToolManifest[];
-  };
+/**
+ * A typed place to which plugins contribute and from which they read. It is recognised by identity, so whoever
+ * contributes imports it from whoever reads it. `combine([])` is its value when nobody gave anything.
+ */
+interface Point<In, Out = readonly In[]> {
+  readonly id: string;
+  /** To contribute: `contributions: [point.of(value)]`. */
+  of(value: In): Contribution;
+  combine(given: readonly Owned<In>[]): Out;
 }
+declare function point<In>(id: string): Point<In>;
+declare function point<In, Out>(id: string, combine: (given: readonly Owned<In>[]) => Out): Point<In, Out>;
 /** The session half of a protocol. Everything is optional. */
 interface ProtocolSession {
   /** A session was made. */
@@ -1647,7 +1844,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
+    readonly services: readonly ["session", "sessions", "graph", "jobs", "complete"];
   } & HookTypes<{
     readonly context: TurnContext;
   }, TurnContext>;
@@ -1657,7 +1854,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-compaction";
     readonly deadlineMs: 300000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
+    readonly services: readonly ["session", "sessions", "graph", "jobs", "complete"];
   } & HookTypes<{
     readonly messages: readonly Message[];
   }, readonly Draft[]>;
@@ -1667,7 +1864,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog"];
+    readonly services: readonly ["session", "catalog", "jobs", "complete"];
   } & HookTypes<object, PromptPart>;
   readonly toolCatalog: {
     readonly family: "collect";
@@ -1686,8 +1883,8 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
-    readonly directives: readonly ["abortTurn", "enqueueMessages", "emitEvent", "emitTrace"];
+    readonly services: readonly ["session", "membership", "sessions", "trace"];
+    readonly directives: readonly ["abortTurn", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly input: Message;
   }, never>;
@@ -1697,8 +1894,8 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
-    readonly directives: readonly ["abortTurn", "enqueueMessages", "emitEvent", "emitTrace"];
+    readonly services: readonly ["session", "sessions", "trace"];
+    readonly directives: readonly ["abortTurn", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly at: "after-work" | "before-completion";
   }, never>;
@@ -1708,8 +1905,8 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
-    readonly directives: readonly ["enqueueMessages", "emitEvent", "emitTrace"];
+    readonly services: readonly ["session", "sessions", "trace"];
+    readonly directives: readonly ["enqueueMessages", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly report: TurnReport;
   }, never>;
@@ -1760,8 +1957,8 @@ declare const HOOKS: {
     readonly onThrow: "deny";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
-    readonly directives: readonly ["abort", "deny", "ask", "shortCircuit", "replaceArgs", "emitEvent", "emitTrace"];
+    readonly services: readonly ["session", "catalog", "membership", "sessions", "graph", "complete", "blobs", "trace", "jobs"];
+    readonly directives: readonly ["abort", "deny", "ask", "shortCircuit", "replaceArgs", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly call: ToolCall;
   }, never>;
@@ -1771,8 +1968,8 @@ declare const HOOKS: {
     readonly onThrow: "withhold";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
-    readonly directives: readonly ["abort", "deny", "replaceResult", "enqueueMessages", "emitEvent", "emitTrace"];
+    readonly services: readonly ["session", "catalog", "membership", "sessions", "graph", "complete", "blobs", "trace", "jobs"];
+    readonly directives: readonly ["abort", "deny", "replaceResult", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly call: ToolCall;
     readonly output: ToolOutput;
@@ -1804,7 +2001,7 @@ declare const HOOKS: {
     readonly onThrow: "issue";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog"];
+    readonly services: readonly ["session", "catalog", "complete", "trace"];
   } & HookTypes<{
     readonly event: LifecycleEvent;
   }, never>;
@@ -1859,11 +2056,15 @@ interface Here {
   readonly turnId?: TurnId;
   /** Aborts when the turn is cancelled, and at the handler's deadline. */
   readonly signal: AbortSignal;
+  /** What plugins contributed to a point. */
+  read<Out>(point: Point<Any, Out>): Out;
+  /** Runs once in this turn, under this name of the plugin's own: a rerun after a crash is given the recorded value. */
+  once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
 }
-type StateFor<N extends HookName, S> = [S] extends [undefined] ? object : {
+type StateFor$1<N extends HookName, S> = [S] extends [undefined] ? object : {
   readonly state: Rows[N]["state"] extends "write" ? StateCell<S> : StateView<S>;
 };
-type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Here & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
+type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Here & Pick<Services, Rows[N]["services"][number]> & StateFor$1<N, S>;
 type Many<A> = A | readonly A[];
 type Maybe<A, Sync> = Sync extends true ? A | void : Awaitable<A | void | undefined>;
 type SyncOf<N extends HookName> = Rows[N] extends {
@@ -1881,6 +2082,88 @@ interface Placed<H> {
 }
 type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
 type Hooks<S = undefined> = { readonly [N in HandledName]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> : Handlers<Handler<N, S>>; } & { readonly [N in SlotName]?: AnswerOf<N>; };
+/** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
+type OperationKind = "query" | "command" | "task";
+/** Which services each kind is given. */
+declare const POWERS: {
+  readonly query: readonly ["session", "catalog", "blobs", "jobs"];
+  readonly command: readonly ["session", "catalog", "blobs", "jobs", "sessions", "graph", "membership", "trace"];
+  readonly task: readonly ["session", "catalog", "blobs", "jobs", "sessions", "graph", "membership", "trace", "complete"];
+};
+/** What a plugin said while an operation ran. */
+interface PluginEvent {
+  readonly name: string;
+  readonly payload: Json;
+}
+interface Common<I> {
+  readonly input: I extends Schema ? OutputOf<I> : undefined;
+  /** Absent when the operation was called without a session. */
+  readonly sessionId?: SessionId;
+  readonly signal: AbortSignal;
+  read<Out>(point: Point<Any, Out>): Out;
+}
+interface Changing {
+  /** Kept in the session's history and given to the caller. */
+  emit(name: string, payload?: Json): void;
+  /** The session's next turn, once the operation is done. The same key is queued once. */
+  queueTurn(input: string, options?: {
+    readonly key?: string;
+  }): void;
+}
+type StateFor<K extends OperationKind, S> = [S] extends [undefined] ? object : {
+  readonly state: K extends "query" ? StateView<S> : StateCell<S>;
+};
+type OperationContext<K extends OperationKind, I, S> = Common<I> & Pick<Services, (typeof POWERS)[K][number]> & StateFor<K, S> & (K extends "query" ? object : Changing);
+interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
+  readonly description?: string;
+  /** Whether it runs on a session: `required` unless said otherwise. */
+  readonly session?: "required" | "optional" | "forbidden";
+  readonly input?: I;
+  readonly output?: Schema<Any, O>;
+  run(context: OperationContext<K, I, S>): Awaitable<O>;
+}
+interface Operation<K extends OperationKind = OperationKind, In = Any, Out = Any, S = Any> {
+  readonly kind: K;
+  readonly spec: OperationSpec<K, Any, Any, Any>;
+  readonly "~types"?: {
+    readonly input: In;
+    readonly output: Out;
+    readonly state: S;
+  };
+}
+/** A maker knows the plugin's state; `setup` is handed one of each kind. */
+type OperationMaker<K extends OperationKind, S> = <O, I extends Schema | undefined = undefined>(spec: OperationSpec<K, I, O, S>) => Operation<K, I extends Schema ? InputOf<I> : undefined, O, S>;
+/** How callers see a plugin's operations; it travels with the plugin value. */
+type SignaturesOf<Parts> = Parts extends {
+  readonly operations: infer Ops;
+} ? { readonly [N in keyof Ops]: Ops[N] extends Operation<infer K, infer In, infer Out, Any> ? {
+  readonly kind: K;
+  readonly input: In;
+  readonly output: Out;
+} : never; } : object;
+type NamesOf<Ops, K extends OperationKind> = { [N in keyof Ops]: Ops[N] extends {
+  readonly kind: K;
+} ? N : never; }[keyof Ops] & string;
+type Signature<Ops, N extends string> = N extends keyof Ops ? Ops[N] : never;
+type InputFor<Ops, N extends string> = Signature<Ops, N> extends {
+  readonly input: infer In;
+} ? In : never;
+type OutputFor<Ops, N extends string> = Signature<Ops, N> extends {
+  readonly output: infer Out;
+} ? Out : never;
+/** The input may be left out where nothing, or {}, fits. */
+type InputArgs<In, Options> = undefined extends In ? [input?: In, options?: Options] : object extends In ? [input?: In, options?: Options] : [input: In, options?: Options];
+/** An operation as a session lists it. */
+interface OperationDefinition {
+  /** `plugin.operation`: what `invoke` takes. */
+  readonly name: string;
+  readonly plugin: string;
+  readonly kind: OperationKind;
+  readonly description: string;
+  readonly session: "required" | "optional" | "forbidden";
+  readonly input?: Json;
+  readonly output?: Json;
+}
 type StateOf<S> = S extends Schema ? OutputOf<S> : undefined;
 type OptionsOf<O> = O extends Schema ? OutputOf<O> : undefined;
 interface SetupContext<Options, Shared, S> {
@@ -1892,12 +2175,28 @@ interface SetupContext<Options, Shared, S> {
     readonly parentId?: SessionId;
     readonly isRoot: boolean;
   };
-  /** Makes a tool that knows the plugin's state. */
+  /** Makers that know the plugin's state. */
   tool<I extends ToolSchema, O, Writes extends true | undefined = undefined>(spec: ToolSpec<I, O, S, Writes>): Tool<S>;
+  readonly query: OperationMaker<"query", S>;
+  readonly command: OperationMaker<"command", S>;
+  readonly task: OperationMaker<"task", S>;
+}
+/** An event that triggers can be subscribed to. */
+interface TriggerDeclaration {
+  /** `resource.event`. */
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of what comes with it. */
+  readonly payload?: JsonSchema;
 }
 /** What a plugin adds to a session. */
 type PluginParts<S = undefined> = Hooks<S> & {
   readonly tools?: readonly (Tool<S> | Tool)[];
+  readonly operations?: {
+    readonly [name: string]: Operation<Any, Any, Any, S>;
+  };
+  readonly contributions?: readonly Contribution[];
+  readonly triggers?: readonly TriggerDeclaration[];
 };
 /** A key that is no hook does not compile, and the compiler says which. */
 type Others<Parts> = Exclude<keyof Parts, keyof PluginParts>;
@@ -1922,13 +2221,22 @@ interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | und
 }
 declare const definition: unique symbol;
 /** Installed with `createRuntime({ plugins })`. */
-interface Plugin {
+interface Plugin<Ops = unknown> {
   readonly id: string;
   readonly version: string;
+  /** Types only: what its operations take and give. */
+  readonly "~operations"?: Ops;
   readonly [definition]: Definition;
 }
-interface PluginFactory<In> extends Plugin {
-  (options: In): Plugin;
+interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
+  (options: In): Plugin<Ops>;
+  /** The same options for one session: `runtime.session(id, { plugins: [frugal.options({ … })] })`. */
+  options(options: In): PluginOptions;
+}
+/** Options of one plugin for one session; they take the place of those it was installed with. */
+interface PluginOptions {
+  readonly plugin: string;
+  readonly options: unknown;
 }
 type AnySpec = PluginSpec<Any, Any, Any, Any>;
 interface Definition {
@@ -1936,7 +2244,7 @@ interface Definition {
   /** Undefined until given; then parsed. */
   readonly options: unknown;
 }
-declare function definePlugin<Parts extends PluginParts<StateOf<S>>, O extends Schema | undefined = undefined, S extends Schema | undefined = undefined, Shared = undefined>(spec: PluginSpec<Parts, O, S, Shared>): PluginFactory<O extends Schema ? InputOf<O> : void>;
+declare function definePlugin<Parts extends PluginParts<StateOf<S>>, O extends Schema | undefined = undefined, S extends Schema | undefined = undefined, Shared = undefined>(spec: PluginSpec<Parts, O, S, Shared>): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
 /** What a model can take, as data. Absent means: not known, so try. */
 interface Capabilities {
   /** Media types, `image/*` included, that may be attached. */
@@ -1974,6 +2282,11 @@ interface LanguageModel {
 type Model = LanguageModel | Provider;
 /** A session's config keeps a model's name, never the object; this finds it again. */
 type ModelResolver = (name: string) => Awaitable<Model | undefined>;
+/** A section of the prompt: a heading over some slots. It is left out when they are empty. */
+interface Section {
+  readonly title?: string;
+  readonly slots: readonly PromptPart["slot"][];
+}
 /** Something went wrong in an observer, which may not fail anything. */
 interface Issue$1 {
   readonly plugin?: string;
@@ -1999,8 +2312,19 @@ interface TraceRecord {
 type TraceSink = (record: TraceRecord) => void;
 /** What a user says: text, or parts. */
 type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
-/** A JSON Schema whose type you promise: values are checked when they come. */
-declare function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T>;
+/** What a command or a task came to. */
+interface Receipt<O = unknown> {
+  readonly plugin: string;
+  readonly output: O;
+  readonly events: readonly PluginEvent[];
+  /** The turns it queued. */
+  readonly queued: readonly TurnId[];
+}
+interface OperationOptions {
+  /** `null` passes no session; this session's id insists on it. */
+  readonly session?: string | null;
+  readonly signal?: AbortSignal;
+}
 /** A preview belongs to one attempt at one effect: a higher key, or the fact, makes lower ones void. */
 interface PreviewKey {
   readonly effect: EffectName;
@@ -2061,6 +2385,8 @@ type FactEvent = Fact & {
 };
 /** Closed; `fact` splits it in two. */
 type SessionEvent = Preview | FactEvent;
+/** A JSON Schema whose type you promise: values are checked when they come. */
+declare function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T>;
 interface TurnResult<Value = Json> {
   readonly turnId: TurnId;
   readonly outcome: TurnOutcome<Value>;
@@ -2080,9 +2406,9 @@ interface Turn<Value = Json> extends AsyncIterable<SessionEvent> {
 }
 interface TurnOptions {
   /** The same key with the same input joins the turn that is already there; with another input it is `input.conflict`. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** Cancels the turn when it aborts. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 /** The session as it stands: what is committed. */
 interface SessionView {
@@ -2094,6 +2420,8 @@ interface SessionView {
   readonly turns: number;
   readonly config: SessionConfig;
   readonly usage: Usage;
+  /** Where it comes from. */
+  readonly ledger: readonly Spent[];
 }
 /** A conversation. Handles are cheap: several may be open on one session, and its turns run one after the other. */
 interface Session extends AsyncDisposable {
@@ -2116,6 +2444,28 @@ interface Session extends AsyncDisposable {
     readonly requestId?: string;
   }): Promise<CancelAnswer>;
   read(): Promise<SessionView>;
+  /** Calls an operation of a plugin. A plugin that is not installed is `operation.unknown`. */
+  query<Ops, N extends NamesOf<Ops, "query">>(plugin: Plugin<Ops>, name: N, ...args: InputArgs<InputFor<Ops, N>, OperationOptions>): Promise<OutputFor<Ops, N>>;
+  /** Runs between turns; its changes of state and its events are kept together. */
+  command<Ops, N extends NamesOf<Ops, "command">>(plugin: Plugin<Ops>, name: N, ...args: InputArgs<InputFor<Ops, N>, OperationOptions>): Promise<Receipt<OutputFor<Ops, N>>>;
+  task<Ops, N extends NamesOf<Ops, "task">>(plugin: Plugin<Ops>, name: N, ...args: InputArgs<InputFor<Ops, N>, OperationOptions>): Promise<Receipt<OutputFor<Ops, N>>>;
+  /** By wire name, `plugin.operation`; untyped. */
+  invoke(kind: OperationKind, name: string, input?: Json, options?: OperationOptions): Promise<Receipt>;
+  operations(): readonly OperationDefinition[];
+  /** What plugins contributed to a point. */
+  contributed<Out>(point: Point<Any, Out>): Out;
+  triggers(): readonly TriggerDeclaration[];
+  /** Changes what the session has of its own; `undefined` gives a field back to the runtime. */
+  configure(patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined; }): Promise<SessionConfig>;
+  /** Adds messages and nodes between turns. */
+  append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
+  /** One model call outside the conversation, booked in its ledger. */
+  readonly complete: Complete;
+  /** A second session over the same history; at the head unless told where. */
+  fork(options?: {
+    readonly at?: string;
+    readonly id?: string;
+  }): Promise<Session>;
   close(): Promise<void>;
 }
 type RuntimeOptions = {
@@ -2125,6 +2475,10 @@ type RuntimeOptions = {
   readonly tools?: readonly Tool[];
   readonly plugins?: readonly Plugin[];
   readonly instructions?: string;
+  /** More of the prompt, for every session; a session's own config takes its place. */
+  readonly prompt?: readonly PromptPart[];
+  /** Headings and order of the prompt's slots. */
+  readonly template?: readonly Section[];
   readonly settings?: ModelSettings;
   readonly limits?: Partial<Limits>;
   /** Sees the beginning and the end of every hook call. */
@@ -2138,14 +2492,21 @@ type RuntimeOptions = {
 });
 interface Runtime extends AsyncDisposable {
   /** Opens a session, or creates it; without an id, a new one. */
-  session(id?: string, options?: {
-    readonly config?: Partial<SessionConfig>;
-  }): Promise<Session>;
+  session(id?: string, options?: SessionOptions): Promise<Session>;
   readonly sessions: {
     list(page?: {
       readonly after?: string;
       readonly max?: number;
     }): Promise<readonly SessionSummary[]>;
+    /** Any session as it is committed; throws `session.unknown`. */
+    get(id: string): Promise<SessionReading>;
+    /** A second session over the same history, with its own future; at the head unless told where. */
+    fork(id: string, options?: {
+      readonly at?: string;
+      readonly id?: string;
+    }): Promise<Session>;
+    /** Final: the id is never used again. Refused while a turn runs here. */
+    delete(id: string): Promise<void>;
   };
   readonly waits: {
     /** Answers a wait; the first answer counts. Throws `wait.unknown`. */
@@ -2154,14 +2515,28 @@ interface Runtime extends AsyncDisposable {
   /** Accepts nothing more, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
   close(): Promise<void>;
 }
+interface SessionOptions {
+  /** What the session has of its own; given when it is made, changed with `configure`. */
+  readonly config?: Partial<SessionConfig>;
+  /** Options of plugins for this opening, in the place of those they were installed with. */
+  readonly plugins?: readonly PluginOptions[];
+}
 interface SessionSummary {
   readonly id: SessionId;
   readonly parentId?: SessionId;
   readonly createdAt: number;
   readonly turns: number;
 }
+/**
+ * How a model acts: a plugin that fills these two slots. Its driver must be pure (`protocolLaws` in `bowline/testing`
+ * calls every function twice on frozen input), and must show every call of a reply exactly one result.
+ */
+interface Protocol {
+  readonly protocolSession: ProtocolSession;
+  readonly protocolDriver: ProtocolDriverSlot;
+}
 /** A tool without a plugin. Its arguments and its result are typed by its schemas. */
 declare function defineTool<I extends ToolSchema, O = unknown>(spec: ToolSpec<I, O>): Tool;
 /** Opens a runtime. The defaults are bound here: the inline host, the tool-calls protocol, the AI SDK adapter. */
 declare function createRuntime(options: RuntimeOptions): Promise<Runtime>;
-export { type Code, DEFAULT_LIMITS, type EffectHost, type Failed, HOOKS, type HookName, type Input, type Json, type LanguageModel, type Limits, type Message, type Model, type ModelPart, type ModelRequest, type ModelResolver, type Part, type Plugin, type PromptPart, type Provider, ProviderFailure, type Runtime, RuntimeError, type RuntimeOptions, type Schema, type Session, type SessionConfig, type SessionEvent, type SessionSummary, type SessionView, type Stopped, type Store, type Tool, type ToolCall, type ToolContext, type ToolOutput, type ToolSchema, type ToolSpec, type TraceRecord, type TraceSink, type Turn, type TurnOptions, type TurnOutcome, type TurnResult, type Usage, abort, abortTurn, ask, attach, createRuntime, definePlugin, defineTool, deny, described, emitEvent, emitTrace, enqueueMessages, fail, finish, hasCode, jsonSchema, replaceArgs, replaceResult, retryable, shortCircuit, switchFrame };
+export { type Attachable, type Attachment, type CancelAnswer, type Capabilities, type Code, DEFAULT_LIMITS, type Decision, type DescribedSchema, type Draft, type EffectHost, type Failed, HOOKS, type HookName, type Input, type Issue$1 as Issue, type Json, type JsonSchema, type LanguageModel, type Limits, type Message, type Model, type ModelPart, type ModelRequest, type ModelResolver, type ModelSettings, type NewSessionRequest, type OperationDefinition, type Part, type Plugin, type PluginFactory, type PluginOptions, type Point, type PreviewKey, type Probe, type PromptPart, type Protocol, type ProtocolDriver, type Provider, ProviderFailure, type Receipt, type Reply, type RequestView, type RoundView, type Runtime, RuntimeError, type RuntimeOptions, type Schema, type Section, type Services, type Session, type SessionConfig, type SessionEvent, type SessionId, type SessionSummary, type SessionView, type Stopped, type Store, type TextPart, type Tool, type ToolCall, type ToolContext, type ToolOutput, type ToolSchema, type ToolSpec, type TraceRecord, type TraceSink, type TriggerDeclaration, type Turn, type TurnId, type TurnOptions, type TurnOutcome, type TurnResult, type Usage, type WaitKey, abort, abortTurn, ask, attach, createRuntime, createSession, definePlugin, defineTool, deny, described, emitEvent, emitTrace, enqueueMessages, fail, finish, hasCode, jsonSchema, point, replaceArgs, replaceResult, retryable, shortCircuit, switchFrame };

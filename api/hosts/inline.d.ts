@@ -107,6 +107,14 @@ interface Usage {
   /** Calls that may have been billed although no usage was ever reported: cut, killed or retried. */
   readonly unknownCalls: number;
 }
+/** What calls of one source cost on one model. */
+interface Spent {
+  /** `turn`, or the label of direct completions. */
+  readonly source: string;
+  readonly model: string;
+  readonly usage: Usage;
+  readonly calls: number;
+}
 interface ModelSettings {
   readonly temperature?: number;
   readonly maxOutputTokens?: number;
@@ -139,11 +147,25 @@ interface Attempt {
   /** How long was waited before the next one. */
   readonly waitedMs?: number;
 }
+/** In template order. */
+declare const SLOTS: readonly ["intro", "execution", "guidance", "project", "context", "environment"];
+type Slot = (typeof SLOTS)[number];
+interface PromptPart {
+  readonly slot: Slot;
+  readonly text: string;
+  /** Lower first; 0 unless given. */
+  readonly priority?: number;
+  readonly title?: string;
+  /** Kept only while one of these tools is callable. */
+  readonly tools?: readonly string[];
+}
 /** What a session keeps about how it is run. A name stands for the model, never an object. */
 interface SessionConfig {
   /** `provider/model`, or the name a resolver knows. */
   readonly model: string;
   readonly instructions?: string;
+  /** Parts of the prompt besides the instructions. */
+  readonly prompt?: readonly PromptPart[];
   readonly settings?: ModelSettings;
 }
 /** What a node of the session graph holds. */
@@ -192,6 +214,9 @@ declare const ERRORS: {
   readonly "session.deleted": (d: {
     id: string;
   }) => Said;
+  readonly "session.exists": (d: {
+    id: string;
+  }) => Said;
   readonly "session.closed": (d: {
     id: string;
   }) => Said;
@@ -225,6 +250,10 @@ declare const ERRORS: {
   readonly "plugin.open": (d: {
     plugin: string;
     problem: string;
+  }) => Said;
+  readonly "plugin.close": (d: {
+    plugin: string;
+    ms: number;
   }) => Said;
   readonly "plugin.setup": (d: {
     plugin: string;
@@ -285,6 +314,23 @@ declare const ERRORS: {
   readonly "service.unavailable": (d: {
     service: string;
     plugin: string;
+  }) => Said;
+  readonly "operation.unknown": (d: {
+    name: string;
+    known: readonly string[];
+  }) => Said;
+  readonly "operation.missing-session": (d: {
+    name: string;
+  }) => Said;
+  readonly "operation.unexpected-session": (d: {
+    name: string;
+  }) => Said;
+  readonly "operation.failed": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
+  readonly "operation.reentrant": (d: {
+    name: string;
   }) => Said;
   readonly "tool.name": (d: {
     name: string;
@@ -720,6 +766,8 @@ type Answered = {
   readonly at: number;
   readonly effect: EffectName;
   readonly changes?: Changes;
+  /** What nested model calls cost while it ran. */
+  readonly spent?: readonly Spent[];
 };
 type Answer = Answered & ({
   readonly kind: "prepared";
@@ -831,19 +879,24 @@ type PluginSnapshots = {
 interface NewSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
-  readonly config: SessionConfig;
+  /** What this session has of its own; the rest is the runtime's. */
+  readonly config: Partial<SessionConfig>;
   readonly at: number;
+  /** An existing session of this id is `session.exists`, not the answer. */
+  readonly isNew?: true;
 }
 interface StoredSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
   readonly createdAt: number;
-  readonly config: SessionConfig;
+  readonly config: Partial<SessionConfig>;
   /** Counts commits: the head moves with it and with nothing else. */
   readonly revision: number;
   readonly head?: NodeId;
   readonly plugins: PluginSnapshots;
   readonly usage: Usage;
+  /** Where the usage comes from: one row per source and model. */
+  readonly ledger: readonly Spent[];
   readonly turns: number;
 }
 /** One commit's nodes. A segment's parent is a node of another one; a head may point inside it. */
@@ -884,8 +937,8 @@ interface Lease {
   /** Of the session when the lease was taken, read in the same write: the turn runs on that head. */
   readonly revision: number;
 }
-/** Makes the first event of a turn for an input; the store adds the generation. Pure: it may run inside a transaction. */
-type Opening = (input: NewInput) => Omit<Opened, "generation">;
+/** Makes the first event of a turn for an input and the session's own config as it is now; the store adds the generation. Pure: it may run inside a transaction. */
+type Opening = (input: NewInput, config: Partial<SessionConfig>) => Omit<Opened, "generation">;
 /** An input is durable before anyone is told of this. */
 type Receipt = {
   readonly kind: "opened";
@@ -962,7 +1015,9 @@ interface EndedTurn {
   readonly outcome: TurnOutcome;
   readonly entries: readonly Entry[];
   readonly plugins: PluginSnapshots;
+  /** All of it, nested calls included. */
   readonly usage: Usage;
+  readonly spent: readonly Spent[];
   /** The claims to settle: exactly these. What else was claimed goes back to the queue. */
   readonly inputs: readonly InputId[];
   /** The head the turn ran on. */
@@ -992,6 +1047,32 @@ interface Terminal {
   readonly usage: Usage;
   readonly committed: Committed;
 }
+/** A change of a session between turns: appended nodes, a command's state, a new config. */
+interface SessionChange {
+  readonly sessionId: SessionId;
+  /** The same operation with the same content again is answered as the first time; other content is `append.conflict`. */
+  readonly operation: string;
+  readonly at: number;
+  /** The revision it was worked out on; left out when it holds on any. */
+  readonly base?: number;
+  /** Must be on the active path. */
+  readonly requires?: NodeId;
+  readonly entries?: readonly Entry[];
+  /** Of those that changed. */
+  readonly plugins?: PluginSnapshots;
+  readonly config?: Partial<SessionConfig>;
+  readonly spent?: readonly Spent[];
+}
+type ChangeAnswer = Committed |
+/** A turn is open: only its lease moves the head. */
+{
+  readonly kind: "busy";
+} |
+/** The session has moved since `base`, or left the required node. */
+{
+  readonly kind: "stale";
+  readonly revision: number;
+};
 type WithdrawAnswer = "withdrawn" | "taken" | "unknown";
 interface Change {
   readonly cursor: Cursor;
@@ -1032,7 +1113,7 @@ interface Store {
     readonly max?: number;
   }): Awaitable<readonly Segment[]>;
   /** On an idle session with nothing waiting the turn is opened in the same write. Throws `session.unknown`, `input.conflict`, `input.full`. */
-  accept(input: NewInput, owner: Owner, opening: Opening, pendingMax: number): Awaitable<Receipt>;
+  accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt>;
   /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. Throws `session.unknown`. */
   open(session: SessionId, owner: Owner, now: number, opening: Opening): Awaitable<OpenAnswer>;
   renew(lease: Lease, now: number): Awaitable<Mail>;
@@ -1051,8 +1132,10 @@ interface Store {
    * generation; other content is `store.conflict`.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
-  /** First request wins. */
-  cancel(turn: TurnId, request: CancelRequest): Awaitable<CancelAnswer>;
+  /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`. */
+  apply(change: SessionChange): Awaitable<ChangeAnswer>;
+  /** First request wins. A turn of another session than the one named is `unknown`. */
+  cancel(turn: TurnId, request: CancelRequest, session?: SessionId): Awaitable<CancelAnswer>;
   /** Of a turn whose input another one took and settled: that one's, as `cancel` answers its outcome. */
   terminal(turn: TurnId): Awaitable<Terminal | undefined>;
   readonly inputs: {
@@ -1120,6 +1203,8 @@ interface TurnRef {
 interface HostContext {
   readonly store: Store;
   readonly world: World;
+  /** A wait can be answered from now on: its row is there. Readers are told of its key no sooner. */
+  waiting(key: WaitKey): void;
   /** Something a maintainer should see: a late answer dropped, a second answer, a lost lease. */
   trace(name: string, about: {
     readonly [key: string]: string | number;

@@ -137,11 +137,25 @@ interface Reply {
   readonly usage: Usage;
   readonly route: string;
 }
+/** In template order. */
+declare const SLOTS: readonly ["intro", "execution", "guidance", "project", "context", "environment"];
+type Slot = (typeof SLOTS)[number];
+interface PromptPart {
+  readonly slot: Slot;
+  readonly text: string;
+  /** Lower first; 0 unless given. */
+  readonly priority?: number;
+  readonly title?: string;
+  /** Kept only while one of these tools is callable. */
+  readonly tools?: readonly string[];
+}
 /** What a session keeps about how it is run. A name stands for the model, never an object. */
 interface SessionConfig {
   /** `provider/model`, or the name a resolver knows. */
   readonly model: string;
   readonly instructions?: string;
+  /** Parts of the prompt besides the instructions. */
+  readonly prompt?: readonly PromptPart[];
   readonly settings?: ModelSettings;
 }
 /** What a node of the session graph holds. */
@@ -190,6 +204,9 @@ declare const ERRORS: {
   readonly "session.deleted": (d: {
     id: string;
   }) => Said;
+  readonly "session.exists": (d: {
+    id: string;
+  }) => Said;
   readonly "session.closed": (d: {
     id: string;
   }) => Said;
@@ -223,6 +240,10 @@ declare const ERRORS: {
   readonly "plugin.open": (d: {
     plugin: string;
     problem: string;
+  }) => Said;
+  readonly "plugin.close": (d: {
+    plugin: string;
+    ms: number;
   }) => Said;
   readonly "plugin.setup": (d: {
     plugin: string;
@@ -283,6 +304,23 @@ declare const ERRORS: {
   readonly "service.unavailable": (d: {
     service: string;
     plugin: string;
+  }) => Said;
+  readonly "operation.unknown": (d: {
+    name: string;
+    known: readonly string[];
+  }) => Said;
+  readonly "operation.missing-session": (d: {
+    name: string;
+  }) => Said;
+  readonly "operation.unexpected-session": (d: {
+    name: string;
+  }) => Said;
+  readonly "operation.failed": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
+  readonly "operation.reentrant": (d: {
+    name: string;
   }) => Said;
   readonly "tool.name": (d: {
     name: string;
@@ -549,6 +587,7 @@ interface JsonSchema {
   readonly "~standard"?: "This schema cannot describe itself to a model: wrap it in described(schema, json)";
 }
 type ToolSchema = DescribedSchema | JsonSchema;
+type InputOf<S> = S extends StandardSchemaV1<infer In, Any> ? In : unknown;
 type OutputOf<S> = S extends StandardSchemaV1<Any, infer Out> ? Out : unknown;
 /** A call as it is carried out: what the model asked for, at its position in the turn. */
 interface ToolCall {
@@ -780,6 +819,119 @@ interface ProtocolDriver {
   onResults(view: RoundView, reply: Reply, results: readonly PlacedResult[]): Decision;
   onExec(view: RoundView, reply: Reply, output: CellOutput, results: readonly PlacedResult[]): Decision;
 }
+/** A session as it may be read: what is committed, and of the current one what its turn has added so far. */
+interface SessionReading {
+  readonly id: SessionId;
+  readonly parentId?: SessionId;
+  readonly head?: NodeId;
+  readonly messages: readonly Message[];
+  readonly config: SessionConfig;
+  readonly usage: Usage;
+  readonly turns: number;
+}
+/** What a child may do. */
+interface Authority {
+  /** Tools it never has, whatever plugins or tool search say. */
+  readonly hiddenTools?: readonly string[];
+  /** The only tools it has. */
+  readonly toolAccess?: readonly string[];
+  readonly subagent?: {
+    readonly capability: string;
+    readonly depth: number;
+    readonly depthMax: number;
+  };
+}
+interface NewSessionRequest {
+  readonly id?: string;
+  /** `child` of the session that asks, with its authority; `fork` shares its history and copies its states. */
+  readonly kind?: "fresh" | "child" | "fork";
+  readonly config?: Partial<SessionConfig>;
+  readonly authority?: Authority;
+  /** Whether a child begins with a copy of the parent's plugin states. */
+  readonly copiesState?: boolean;
+  /** Said to it first; `sessions.takeFirstInput` gives it once. */
+  readonly firstInput?: string;
+}
+/** One model call outside the conversation. */
+interface CompletionRequest {
+  readonly system?: string;
+  readonly messages?: readonly Draft[];
+  /** Another model than the session's. */
+  readonly model?: string;
+  readonly settings?: ModelSettings;
+}
+interface CompletionOptions {
+  /** Under which its usage is booked. */
+  readonly label?: string;
+  readonly signal?: AbortSignal;
+}
+interface Complete {
+  text(prompt: string | CompletionRequest, options?: CompletionOptions): Promise<string>;
+  object<S extends Schema>(prompt: string | CompletionRequest, schema: S, options?: CompletionOptions): Promise<OutputOf<S>>;
+  reply(request: CompletionRequest, options?: CompletionOptions): Promise<Reply>;
+}
+/** Work in the background; with the jobs runtime. */
+interface Jobs {
+  list(): Promise<readonly Json[]>;
+}
+/** What the runtime offers to plugins. A hook is given exactly the services that its row in the table names. */
+interface Services {
+  readonly session: {
+    read(): SessionReading;
+    /** Of any session; throws `session.unknown`. */
+    snapshot(id: string): Promise<SessionReading>;
+  };
+  readonly catalog: {
+    list(): readonly ToolManifest[];
+  };
+  /** Which tools are callable in this session. */
+  readonly membership: {
+    set(names: readonly string[], isMember: boolean): Promise<void>;
+  };
+  readonly sessions: {
+    create(request: NewSessionRequest): Promise<{
+      readonly id: SessionId;
+    }>;
+    /** What `firstInput` said, once. */
+    takeFirstInput(id: string): Promise<string | undefined>;
+  };
+  readonly graph: {
+    /** Adds plugin nodes and messages to the conversation between turns. */
+    append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
+  };
+  readonly complete: Complete;
+  readonly blobs: {
+    put(data: Uint8Array): Promise<BlobHash>;
+    get(hash: BlobHash): Promise<Uint8Array | undefined>;
+  };
+  readonly trace: {
+    emit(name: string, payload?: Json): void;
+  };
+  readonly jobs: Jobs;
+}
+type AppendNode = {
+  readonly kind: "message";
+  readonly role: "user" | "system";
+  readonly text: string;
+} | {
+  readonly kind: "plugin";
+  readonly type: string;
+  readonly body: Json;
+};
+interface AppendOptions {
+  /** Must still be on the active path; content that came after it is fine. */
+  readonly requiresAncestor?: string;
+  /** The same operation again is answered as the first time. */
+  readonly operationId?: string;
+}
+type Appended = {
+  readonly kind: "appended";
+  readonly nodes: readonly NodeId[];
+  readonly head: NodeId;
+} | {
+  readonly kind: "stale-branch";
+  readonly required: string;
+};
 /** What a hook may ask for besides its answer: plain objects with a `kind`. Which hook may give which is in the table. */
 type Directive = {
   readonly kind: "abortTurn";
@@ -788,6 +940,9 @@ type Directive = {
 } | {
   readonly kind: "enqueueMessages";
   readonly messages: readonly Draft[];
+} | {
+  readonly kind: "createSession";
+  readonly request: NewSessionRequest;
 } | {
   readonly kind: "emitEvent";
   readonly name: string;
@@ -821,33 +976,25 @@ type DirectiveKind = Directive["kind"];
 type DirectiveOf<K extends DirectiveKind> = Extract<Directive, {
   readonly kind: K;
 }>;
-/** In template order. */
-declare const SLOTS: readonly ["intro", "execution", "guidance", "project", "context", "environment"];
-type Slot = (typeof SLOTS)[number];
-interface PromptPart {
-  readonly slot: Slot;
-  readonly text: string;
-  /** Lower first; 0 unless given. */
-  readonly priority?: number;
-  readonly title?: string;
+/** An answer knows whose it is. */
+interface Owned<T> {
+  readonly plugin: string;
+  readonly value: T;
 }
-/** The session as a hook may read it: what is committed, and what this turn has added so far. */
-interface SessionReading {
-  readonly id: SessionId;
-  readonly parentId?: SessionId;
-  readonly messages: readonly Message[];
-  readonly config: SessionConfig;
-  readonly usage: Usage;
-  readonly turns: number;
+/** What one plugin gives to a point. */
+interface Contribution {
+  readonly point: Point<Any, Any>;
+  readonly value: unknown;
 }
-/** What the runtime offers to plugins. A hook is given exactly the services that its row in the table names. */
-interface Services {
-  readonly session: {
-    read(): SessionReading;
-  };
-  readonly catalog: {
-    list(): readonly ToolManifest[];
-  };
+/**
+ * A typed place to which plugins contribute and from which they read. It is recognised by identity, so whoever
+ * contributes imports it from whoever reads it. `combine([])` is its value when nobody gave anything.
+ */
+interface Point<In, Out = readonly In[]> {
+  readonly id: string;
+  /** To contribute: `contributions: [point.of(value)]`. */
+  of(value: In): Contribution;
+  combine(given: readonly Owned<In>[]): Out;
 }
 /** The session half of a protocol. Everything is optional. */
 interface ProtocolSession {
@@ -959,7 +1106,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
+    readonly services: readonly ["session", "sessions", "graph", "jobs", "complete"];
   } & HookTypes<{
     readonly context: TurnContext;
   }, TurnContext>;
@@ -969,7 +1116,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-compaction";
     readonly deadlineMs: 300000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
+    readonly services: readonly ["session", "sessions", "graph", "jobs", "complete"];
   } & HookTypes<{
     readonly messages: readonly Message[];
   }, readonly Draft[]>;
@@ -979,7 +1126,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog"];
+    readonly services: readonly ["session", "catalog", "jobs", "complete"];
   } & HookTypes<object, PromptPart>;
   readonly toolCatalog: {
     readonly family: "collect";
@@ -998,8 +1145,8 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
-    readonly directives: readonly ["abortTurn", "enqueueMessages", "emitEvent", "emitTrace"];
+    readonly services: readonly ["session", "membership", "sessions", "trace"];
+    readonly directives: readonly ["abortTurn", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly input: Message;
   }, never>;
@@ -1009,8 +1156,8 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
-    readonly directives: readonly ["abortTurn", "enqueueMessages", "emitEvent", "emitTrace"];
+    readonly services: readonly ["session", "sessions", "trace"];
+    readonly directives: readonly ["abortTurn", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly at: "after-work" | "before-completion";
   }, never>;
@@ -1020,8 +1167,8 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
-    readonly directives: readonly ["enqueueMessages", "emitEvent", "emitTrace"];
+    readonly services: readonly ["session", "sessions", "trace"];
+    readonly directives: readonly ["enqueueMessages", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly report: TurnReport;
   }, never>;
@@ -1072,8 +1219,8 @@ declare const HOOKS: {
     readonly onThrow: "deny";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
-    readonly directives: readonly ["abort", "deny", "ask", "shortCircuit", "replaceArgs", "emitEvent", "emitTrace"];
+    readonly services: readonly ["session", "catalog", "membership", "sessions", "graph", "complete", "blobs", "trace", "jobs"];
+    readonly directives: readonly ["abort", "deny", "ask", "shortCircuit", "replaceArgs", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly call: ToolCall;
   }, never>;
@@ -1083,8 +1230,8 @@ declare const HOOKS: {
     readonly onThrow: "withhold";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog"];
-    readonly directives: readonly ["abort", "deny", "replaceResult", "enqueueMessages", "emitEvent", "emitTrace"];
+    readonly services: readonly ["session", "catalog", "membership", "sessions", "graph", "complete", "blobs", "trace", "jobs"];
+    readonly directives: readonly ["abort", "deny", "replaceResult", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly call: ToolCall;
     readonly output: ToolOutput;
@@ -1116,7 +1263,7 @@ declare const HOOKS: {
     readonly onThrow: "issue";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog"];
+    readonly services: readonly ["session", "catalog", "complete", "trace"];
   } & HookTypes<{
     readonly event: LifecycleEvent;
   }, never>;
@@ -1171,11 +1318,15 @@ interface Here {
   readonly turnId?: TurnId;
   /** Aborts when the turn is cancelled, and at the handler's deadline. */
   readonly signal: AbortSignal;
+  /** What plugins contributed to a point. */
+  read<Out>(point: Point<Any, Out>): Out;
+  /** Runs once in this turn, under this name of the plugin's own: a rerun after a crash is given the recorded value. */
+  once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
 }
-type StateFor<N extends HookName, S> = [S] extends [undefined] ? object : {
+type StateFor$1<N extends HookName, S> = [S] extends [undefined] ? object : {
   readonly state: Rows[N]["state"] extends "write" ? StateCell<S> : StateView<S>;
 };
-type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Here & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
+type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Here & Pick<Services, Rows[N]["services"][number]> & StateFor$1<N, S>;
 type Many<A> = A | readonly A[];
 type Maybe<A, Sync> = Sync extends true ? A | void : Awaitable<A | void | undefined>;
 type SyncOf<N extends HookName> = Rows[N] extends {
@@ -1193,6 +1344,52 @@ interface Placed<H> {
 }
 type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
 type Hooks<S = undefined> = { readonly [N in HandledName]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> : Handlers<Handler<N, S>>; } & { readonly [N in SlotName]?: AnswerOf<N>; };
+/** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
+type OperationKind = "query" | "command" | "task";
+/** Which services each kind is given. */
+declare const POWERS: {
+  readonly query: readonly ["session", "catalog", "blobs", "jobs"];
+  readonly command: readonly ["session", "catalog", "blobs", "jobs", "sessions", "graph", "membership", "trace"];
+  readonly task: readonly ["session", "catalog", "blobs", "jobs", "sessions", "graph", "membership", "trace", "complete"];
+};
+interface Common<I> {
+  readonly input: I extends Schema ? OutputOf<I> : undefined;
+  /** Absent when the operation was called without a session. */
+  readonly sessionId?: SessionId;
+  readonly signal: AbortSignal;
+  read<Out>(point: Point<Any, Out>): Out;
+}
+interface Changing {
+  /** Kept in the session's history and given to the caller. */
+  emit(name: string, payload?: Json): void;
+  /** The session's next turn, once the operation is done. The same key is queued once. */
+  queueTurn(input: string, options?: {
+    readonly key?: string;
+  }): void;
+}
+type StateFor<K extends OperationKind, S> = [S] extends [undefined] ? object : {
+  readonly state: K extends "query" ? StateView<S> : StateCell<S>;
+};
+type OperationContext<K extends OperationKind, I, S> = Common<I> & Pick<Services, (typeof POWERS)[K][number]> & StateFor<K, S> & (K extends "query" ? object : Changing);
+interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
+  readonly description?: string;
+  /** Whether it runs on a session: `required` unless said otherwise. */
+  readonly session?: "required" | "optional" | "forbidden";
+  readonly input?: I;
+  readonly output?: Schema<Any, O>;
+  run(context: OperationContext<K, I, S>): Awaitable<O>;
+}
+interface Operation<K extends OperationKind = OperationKind, In = Any, Out = Any, S = Any> {
+  readonly kind: K;
+  readonly spec: OperationSpec<K, Any, Any, Any>;
+  readonly "~types"?: {
+    readonly input: In;
+    readonly output: Out;
+    readonly state: S;
+  };
+}
+/** A maker knows the plugin's state; `setup` is handed one of each kind. */
+type OperationMaker<K extends OperationKind, S> = <O, I extends Schema | undefined = undefined>(spec: OperationSpec<K, I, O, S>) => Operation<K, I extends Schema ? InputOf<I> : undefined, O, S>;
 type StateOf<S> = S extends Schema ? OutputOf<S> : undefined;
 type OptionsOf<O> = O extends Schema ? OutputOf<O> : undefined;
 interface SetupContext<Options, Shared, S> {
@@ -1204,12 +1401,28 @@ interface SetupContext<Options, Shared, S> {
     readonly parentId?: SessionId;
     readonly isRoot: boolean;
   };
-  /** Makes a tool that knows the plugin's state. */
+  /** Makers that know the plugin's state. */
   tool<I extends ToolSchema, O, Writes extends true | undefined = undefined>(spec: ToolSpec<I, O, S, Writes>): Tool<S>;
+  readonly query: OperationMaker<"query", S>;
+  readonly command: OperationMaker<"command", S>;
+  readonly task: OperationMaker<"task", S>;
+}
+/** An event that triggers can be subscribed to. */
+interface TriggerDeclaration {
+  /** `resource.event`. */
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of what comes with it. */
+  readonly payload?: JsonSchema;
 }
 /** What a plugin adds to a session. */
 type PluginParts<S = undefined> = Hooks<S> & {
   readonly tools?: readonly (Tool<S> | Tool)[];
+  readonly operations?: {
+    readonly [name: string]: Operation<Any, Any, Any, S>;
+  };
+  readonly contributions?: readonly Contribution[];
+  readonly triggers?: readonly TriggerDeclaration[];
 };
 /** A key that is no hook does not compile, and the compiler says which. */
 type Others<Parts> = Exclude<keyof Parts, keyof PluginParts>;
@@ -1234,9 +1447,11 @@ interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | und
 }
 declare const definition: unique symbol;
 /** Installed with `createRuntime({ plugins })`. */
-interface Plugin {
+interface Plugin<Ops = unknown> {
   readonly id: string;
   readonly version: string;
+  /** Types only: what its operations take and give. */
+  readonly "~operations"?: Ops;
   readonly [definition]: Definition;
 }
 type AnySpec = PluginSpec<Any, Any, Any, Any>;

@@ -212,5 +212,5 @@ declare const ends: (reason: FinishReason, ...deltas: readonly string[]) => read
 /** Breaks off after these parts, without an end. */
 declare const cut: (...deltas: readonly string[]) => readonly ModelPart[];
 /** A model that plays these replies in order, for tests. Asked once more than it knows, it fails and says so. */
-declare function scripted(...replies: readonly Reply[]): Scripted;
+declare function scripted(...replies: Reply[]): Scripted;
 export { Reply, Scripted, both, calls, cut, ends, says, scripted, thinks };

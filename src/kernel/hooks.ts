@@ -317,7 +317,7 @@ export interface Here {
   readonly signal: AbortSignal;
   /** What plugins contributed to a point. */
   read<Out>(point: Point<Any, Out>): Out;
-  /** Runs once in this stage of the turn, under this name of the plugin's own: a rerun after a crash is given the recorded value. */
+  /** Runs once in this turn, under this name of the plugin's own: a rerun after a crash is given the recorded value. */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
 }
 

@@ -1,6 +1,7 @@
 import type { Appended, AppendNode, AppendOptions } from "../kernel/services.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { type NodeId, nodeAddress, nodeId, type TurnId } from "../model/ids.ts";
+import type { Spent } from "../model/usage.ts";
 import type { Committed, NewInput, SessionChange, StoredSession } from "../stores/store.ts";
 import { newInput } from "./accept.ts";
 import type { HomeSession } from "./home.ts";
@@ -54,10 +55,12 @@ export async function operate(
     for (;;) {
       await session.refresh();
       let done: Ran;
+      const spent: Spent[] = [];
       try {
-        done = await change(session, owned, input, options, operation);
+        done = await change(session, owned, input, options, operation, spent);
       } catch (error) {
         session.states.forget();
+        if (spent.length > 0) await session.keep({ spent }); // It failed, and was paid for.
         throw error;
       }
       const changes = session.states.take();

@@ -104,7 +104,8 @@ async function object<S extends Schema>(
   for (let repairs = 0; ; repairs++) {
     const said = await reply(home, { ...request, messages }, options, [tool]);
     const call = callsOf(said.parts).find(({ name }) => name === OUTPUT_TOOL);
-    const value = (call?.input as { readonly value?: Json } | undefined)?.value ?? parsed(textOf(said.parts));
+    const value =
+      call === undefined ? parsed(textOf(said.parts)) : (call.input as { readonly value?: Json } | null)?.value;
     const result = check(schema, value, of);
     if (result.ok) return result.value as OutputOf<S>;
     if (repairs === REPAIRS_MAX) throw new RuntimeError("output.invalid", { problem: result.problem });

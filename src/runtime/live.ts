@@ -56,6 +56,8 @@ export class LiveTurn implements Dispatch {
   readonly output: Validate | undefined;
   readonly passed: Dispatch["passed"] = new Map();
   issues: readonly Issue[] = [];
+  /** Notes under way: whoever asks for the same one waits for it. */
+  readonly noting = new Map<string, Promise<Json>>();
   state!: TurnState;
   artifact: Artifact | undefined;
   prompt: Prompt | undefined;
@@ -282,6 +284,9 @@ export class LiveTurn implements Dispatch {
   }
 }
 
+/** Where values that a whole turn shares are noted. */
+const ONCE = name("once");
+
 /** In the place of a start: the end was told too. */
 const ENDED = -1;
 
@@ -321,14 +326,31 @@ class TurnSurroundings implements Surroundings, ServiceHome {
     return this.#live.session.composition.contributions.read(point);
   }
 
-  async once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
+  once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
+    return this.#noted(ONCE, `${plugin}/${key}`, plugin, run);
+  }
+
+  /** The recorded value, that of whoever is at it right now, or a new one. */
+  #noted<T extends Json>(effect: EffectName, key: string, plugin: string, run: () => Awaitable<T>): Promise<T> {
+    const { noting } = this.#live;
+    const place = `${effect}/${key}`;
+    const before = noting.get(place);
+    if (before !== undefined) return before as Promise<T>;
+    const noted = this.#note(effect, key, plugin, run);
+    noting.set(place, noted);
+    const done = (): boolean => noting.delete(place);
+    noted.then(done, done);
+    return noted as Promise<T>;
+  }
+
+  async #note(effect: EffectName, key: string, plugin: string, run: () => Awaitable<Json>): Promise<Json> {
     const { store } = this.core;
-    const noted = await store.note(this.turnId, this.#effect, `${plugin}/${key}`);
-    if (noted !== undefined) return noted as T;
+    const known = await store.note(this.turnId, effect, key);
+    if (known !== undefined) return known;
     const found = toJson(await run());
     if ("problem" in found)
       throw new RuntimeError("hook.answer", { plugin, hook: "once", problem: `${found.path}: ${found.problem}` });
-    return ((await store.note(this.turnId, this.#effect, `${plugin}/${key}`, found.json)) ?? found.json) as T;
+    return (await store.note(this.turnId, effect, key, found.json)) ?? found.json;
   }
 
   complete(plugin: string): Complete {
@@ -339,9 +361,10 @@ class TurnSurroundings implements Surroundings, ServiceHome {
       limits: live.limits,
       spend: (spent) => live.spend(spent),
       once: (run) =>
-        this.once(
+        this.#noted(
+          this.#effect,
+          `${plugin}/complete/${this.#completions++}`,
           plugin,
-          `complete/${this.#completions++}`,
           async () => (await run()) as unknown as Json,
         ) as unknown as Promise<Reply>,
       signal: this.signal,

@@ -95,12 +95,12 @@ export async function change(
   input: unknown,
   options: OperationOptions,
   operation: string,
+  spent: Spent[],
 ): Promise<Ran> {
   const isOn = runsOnSession(owned, options);
   const given = checkedInput(owned, input);
   const events: PluginEvent[] = [];
   const turns: { input: string; key?: string }[] = [];
-  const spent: Spent[] = [];
   const context = contextOf(resident, owned, given, isOn, options, (each) => spent.push(each));
   const { states } = resident;
   if (isOn && states.has(owned.plugin))

@@ -181,12 +181,14 @@ export class Resident implements TurnSession, BetweenTurns {
     return new Home(this, signal ?? new LazyScope().signal, spend ?? ((spent) => this.#book(spent)));
   }
 
-  /** Paid by the app: with the turn that runs, or when nothing else holds the session. */
+  /** Paid between turns, or beside one: booked when nothing else holds the session. Nobody waits for it. */
   #book(spent: Spent): void {
-    if (this.#running !== undefined) return this.#running.live.spend(spent);
-    this.exclusive("complete", () => this.keep({ spent: [spent] })).catch((error: unknown) =>
-      this.core.trace("usage.lost", { problem: describeThrown(error), source: spent.source }, { sessionId: this.id }),
-    );
+    const lost = (error: unknown): void =>
+      this.core.trace("usage.lost", { problem: describeThrown(error), source: spent.source }, { sessionId: this.id });
+    const book = async (): Promise<void> => {
+      for (let tries = 0; tries < BOOK_TRIES; tries++) if ((await this.keep({ spent: [spent] })) !== undefined) return;
+    };
+    this.#start({ run: () => book().catch(lost) });
   }
 
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
@@ -527,6 +529,7 @@ export class Resident implements TurnSession, BetweenTurns {
 
 const WATCH_MS = 250;
 const STORE_TRIES = 5;
+const BOOK_TRIES = 100;
 const NO_OPTIONS: ReadonlyMap<string, unknown> = new Map();
 
 /** The turn or the operation, of which session, that this code was started by. */
