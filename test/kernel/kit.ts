@@ -68,3 +68,22 @@ export async function unheard(act: () => Promise<void>): Promise<readonly unknow
   }
   return found;
 }
+
+/** The same store, whose answers come later: what the memory store hides by answering at once shows here. */
+export function slowly(store: Store, ticks = 3): Store {
+  const late = (of: object): object =>
+    new Proxy(of, {
+      get(target, key) {
+        const found: unknown = Reflect.get(target, key);
+        if (typeof found === "object" && found !== null) return late(found);
+        if (typeof found !== "function") return found;
+        return async (...given: readonly unknown[]) => {
+          for (let tick = 0; tick < ticks; tick++) await undefined;
+          const answer: unknown = await found.apply(target, given);
+          for (let tick = 0; tick < ticks; tick++) await undefined;
+          return answer;
+        };
+      },
+    });
+  return late(store) as Store;
+}

@@ -193,3 +193,15 @@ test("K9 with nothing to say there is no prompt", async () => {
   expect(await systemOf({})).toBe("");
   expect(await systemOf({ instructions: "  " })).toBe("");
 });
+
+// DEFECT 9
+test.each([
+  ["tools that are no list", { slot: "guidance", text: "x", tools: "ping" }],
+  ["tools that are no names", { slot: "guidance", text: "x", tools: [1] }],
+  ["a priority that is no number", { slot: "guidance", text: "x", priority: "high" }],
+])("K9 a part with %s fails the turn by its plugin", async (_, part) => {
+  const plugin = definePlugin({ id: "b/sick", setup: () => ({ prompt: () => part as unknown as PromptPart }) });
+  await using runtime = await running({ plugins: [plugin], tools: [ping] });
+  const { outcome } = await (await runtime.session()).turn("Go.").result();
+  expect(outcome).toMatchObject({ kind: "failed", by: "plugin", code: "hook.answer" });
+});
