@@ -123,7 +123,8 @@ export function append(
   const { requiresAncestor, operationId } = options;
   const { core } = session;
   return session.exclusive("append", async () => {
-    const operation = operationId ?? core.world.id("opr");
+    // The caller's own ids are good for this session only.
+    const operation = operationId === undefined ? core.world.id("opr") : `${session.id}/${operationId}`;
     const entries = entriesOf(operation, plugin, nodes, core.world.now());
     const requires = requiresAncestor === undefined ? {} : { requires: requiresAncestor as NodeId };
     await session.refresh();

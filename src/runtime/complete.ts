@@ -1,7 +1,7 @@
 import type { Complete, CompletionOptions, CompletionRequest } from "../kernel/services.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asEffectName, nodeId } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import type { Awaitable, Json } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import { callsOf, type Draft, textOf } from "../model/message.ts";
 import type { ModelRequest, Reply } from "../model/request.ts";
@@ -18,7 +18,7 @@ export interface CompletionHome {
   readonly model: string;
   readonly limits: Limits;
   /** Books what it cost. */
-  spend(spent: Spent): void;
+  spend(spent: Spent): Awaitable<void>;
   /** The recorded reply of the same call in an earlier run of the same effect, else `run`'s, recorded. */
   once(run: () => Promise<Reply>): Promise<Reply>;
   readonly signal?: AbortSignal;
@@ -69,7 +69,7 @@ async function reply(
       });
       if (found.kind === "replied") return found.reply;
       const { failure } = found;
-      home.spend({ source: options.label ?? "direct", model, usage: found.usage, calls: 1 });
+      await home.spend({ source: options.label ?? "direct", model, usage: found.usage, calls: 1 });
       throw new RuntimeError(
         "provider.failed",
         { route: model, class: "class" in failure ? failure.class : "unknown", problem: failure.message },
@@ -80,7 +80,7 @@ async function reply(
       home.signal?.removeEventListener("abort", stop);
     }
   });
-  home.spend({ source: options.label ?? "direct", model, usage: asked.usage, calls: 1 });
+  await home.spend({ source: options.label ?? "direct", model, usage: asked.usage, calls: 1 });
   return asked;
 }
 

@@ -40,9 +40,9 @@ export class Home implements Surroundings, ServiceHome {
   readonly core: Core;
   readonly signal: AbortSignal;
   readonly #session: HomeSession;
-  readonly #spend: (spent: Spent) => void;
+  readonly #spend: (spent: Spent) => Awaitable<void>;
 
-  constructor(session: HomeSession, signal: AbortSignal, spend: (spent: Spent) => void) {
+  constructor(session: HomeSession, signal: AbortSignal, spend: (spent: Spent) => Awaitable<void>) {
     this.core = session.core;
     this.signal = signal;
     this.#session = session;

@@ -14,7 +14,7 @@ import type { Appended, AppendNode, AppendOptions, ServiceName } from "../kernel
 import type { PluginStates } from "../kernel/states.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { type NodeId, nodeId, type SessionId, type TurnId } from "../model/ids.ts";
-import { describeThrown, type Json, toJson } from "../model/json.ts";
+import { type Awaitable, describeThrown, isObject, type Json, toJson } from "../model/json.ts";
 import type { Entry } from "../model/node.ts";
 import { check, type Schema } from "../model/schema.ts";
 import type { Spent } from "../model/usage.ts";
@@ -40,7 +40,7 @@ export interface OperatedSession {
   readonly id: SessionId;
   readonly composition: Composition;
   readonly states: PluginStates;
-  home(signal: AbortSignal | undefined, spend: ((spent: Spent) => void) | undefined): Surroundings;
+  home(signal: AbortSignal | undefined, spend: ((spent: Spent) => Awaitable<void>) | undefined): Surroundings;
 }
 
 export function operationsIn({ composition }: OperatedSession): readonly OperationDefinition[] {
@@ -101,7 +101,7 @@ export async function change(
   const given = checkedInput(owned, input);
   const events: PluginEvent[] = [];
   const turns: { input: string; key?: string }[] = [];
-  const context = contextOf(resident, owned, given, isOn, options, (each) => spent.push(each));
+  const context = contextOf(resident, owned, given, isOn, options, (each) => void spent.push(each));
   const { states } = resident;
   if (isOn && states.has(owned.plugin))
     context.state = states.cell(owned.plugin, `the ${owned.operation.kind} ${owned.name}`);
@@ -150,7 +150,7 @@ function contextOf(
   input: unknown,
   isOn: boolean,
   options: OperationOptions,
-  spend?: (spent: Spent) => void,
+  spend?: (spent: Spent) => Awaitable<void>,
 ): Context {
   const home = resident.home(options.signal, spend);
   const context: Context = {
@@ -199,6 +199,7 @@ export function entriesOf(
   };
   if (!Array.isArray(nodes) || nodes.length === 0) wrong("there is nothing to append");
   return nodes.map((node: AppendNode, index): Entry => {
+    if (!isObject(node)) return wrong("a node is an object");
     if (node.kind === "message") {
       if ((node.role !== "user" && node.role !== "system") || typeof node.text !== "string")
         wrong("only user and system messages of text can be appended");
@@ -213,6 +214,8 @@ export function entriesOf(
         },
       };
     }
+    if (node.kind !== "plugin" || typeof node.type !== "string")
+      return wrong("a node is a message, or has a type and a body");
     const found = toJson(node.body);
     if ("problem" in found) return wrong(`a node's body is not JSON: ${found.path}: ${found.problem}`);
     return { at, kind: "plugin", plugin, type: node.type, body: found.json };

@@ -79,6 +79,7 @@ export class Resident implements TurnSession, BetweenTurns {
   #running: Running | undefined;
   #work: Promise<void> | undefined;
   #between: Promise<void> | undefined;
+  readonly #accepting = new Set<Promise<void>>();
   readonly #ready: (Ready | Between)[] = [];
   /** Inputs were queued here that may not have had their turn. */
   #mayHaveMore = false;
@@ -177,18 +178,22 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   /** What operations and observers are given between turns. */
-  home(signal: AbortSignal | undefined, spend: ((spent: Spent) => void) | undefined): Home {
+  home(signal: AbortSignal | undefined, spend: ((spent: Spent) => Awaitable<void>) | undefined): Home {
     return new Home(this, signal ?? new LazyScope().signal, spend ?? ((spent) => this.#book(spent)));
   }
 
-  /** Paid between turns, or beside one: booked when nothing else holds the session. Nobody waits for it. */
-  #book(spent: Spent): void {
+  /** Paid between turns, or beside one: booked when nothing else holds the session, and waited for only if that is now. */
+  #book(spent: Spent): Awaitable<void> {
+    const isIdle = this.isIdle;
     const lost = (error: unknown): void =>
       this.core.trace("usage.lost", { problem: describeThrown(error), source: spent.source }, { sessionId: this.id });
     const book = async (): Promise<void> => {
       for (let tries = 0; tries < BOOK_TRIES; tries++) if ((await this.keep({ spent: [spent] })) !== undefined) return;
     };
-    this.#start({ run: () => book().catch(lost) });
+    return new Promise((resolve) => {
+      this.#start({ run: () => book().catch(lost).then(resolve) });
+      if (!isIdle) resolve();
+    });
   }
 
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
@@ -230,7 +235,9 @@ export class Resident implements TurnSession, BetweenTurns {
     // An operation has the session to itself: what comes meanwhile waits until it is done.
     const opening = this.#between === undefined ? this.#opening : undefined;
     if (output !== undefined) (this.#outputs ??= new Map()).set(input.turnId, output);
-    return after(core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax), (receipt) => {
+    const accepted = core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
+    if (isThenable(accepted)) this.#watchAccepting(accepted);
+    return after(accepted, (receipt) => {
       const { turnId } = receipt;
       if (turnId !== input.turnId) this.#outputs?.delete(input.turnId);
       if (handle !== undefined) this.#join(turnId, handle);
@@ -241,6 +248,25 @@ export class Resident implements TurnSession, BetweenTurns {
       this.#start(ready === undefined || before === undefined ? ready : { ...ready, before });
       return turnId;
     });
+  }
+
+  /** An operation that begins meanwhile would find the session taken by a turn that waits for it. */
+  #watchAccepting(accepted: PromiseLike<unknown>): void {
+    const watched = Promise.resolve(accepted).then(
+      () => {},
+      () => {},
+    );
+    this.#accepting.add(watched);
+    void watched.then(() => this.#accepting.delete(watched));
+  }
+
+  /** What comes next. A turn that holds the lease goes before an operation, which could not keep anything beside it. */
+  async #takeReady(): Promise<Ready | Between | undefined> {
+    const [first] = this.#ready;
+    if (first === undefined || !("run" in first)) return this.#ready.shift();
+    while (this.#accepting.size > 0) await Promise.all(this.#accepting);
+    const turn = this.#ready.findIndex((each) => !("run" in each));
+    return turn < 0 ? this.#ready.shift() : this.#ready.splice(turn, 1)[0];
   }
 
   #join(turnId: TurnId, handle: TurnHandle): void {
@@ -274,7 +300,7 @@ export class Resident implements TurnSession, BetweenTurns {
   async #drain(): Promise<void> {
     for (let failures = 0; ; ) {
       try {
-        const ready = this.#ready.shift();
+        const ready = this.#ready.length === 0 ? undefined : await this.#takeReady();
         if (ready !== undefined) await this.#alone(ready);
         else if (!this.#mayHaveMore && this.#handles.size === 0) break;
         else await this.#look();

@@ -192,7 +192,7 @@ class MemoryStore implements Store {
     this.#requireOpen();
     const session = this.#sessions.require(change.sessionId);
     const { operation, at: _, base: __, ...rest } = change;
-    const content = JSON.stringify(rest);
+    const content = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value)); // Nobody says twice when.
     const before = session.operations?.get(operation);
     if (before !== undefined) {
       if (before.content !== content) throw new RuntimeError("append.conflict", { operation });
