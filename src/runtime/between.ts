@@ -1,6 +1,6 @@
 import type { Appended, AppendNode, AppendOptions } from "../kernel/services.ts";
 import type { SessionConfig } from "../model/config.ts";
-import { type NodeId, nodeAddress, nodeId, type TurnId } from "../model/ids.ts";
+import { type InputId, type NodeId, nodeAddress, nodeId, type TurnId } from "../model/ids.ts";
 import type { Spent } from "../model/usage.ts";
 import type { Committed, NewInput, SessionChange, StoredSession } from "../stores/store.ts";
 import { newInput } from "./accept.ts";
@@ -50,7 +50,7 @@ export async function operate(
   options: OperationOptions,
 ): Promise<Receipt> {
   const owned = requireOperation(session, kind, name);
-  const ran = await session.exclusive(name, async () => {
+  return session.exclusive(name, async () => {
     const operation = session.core.world.id("opr");
     for (;;) {
       await session.refresh();
@@ -63,24 +63,59 @@ export async function operate(
         if (spent.length > 0) await session.keep({ spent }); // It failed, and was paid for.
         throw error;
       }
+      let queued: readonly Queued[];
+      try {
+        queued = await queue(session, done);
+      } catch (error) {
+        session.states.forget();
+        throw error;
+      }
+      const receipt = {
+        plugin: owned.plugin,
+        output: done.output,
+        events: done.events,
+        queued: queued.map(({ turnId }) => turnId),
+      };
       const changes = session.states.take();
-      if (changes === undefined && done.entries.length === 0 && done.spent.length === 0) return done;
+      if (changes === undefined && done.entries.length === 0 && done.spent.length === 0) return receipt;
       const plugins = changes === undefined ? {} : session.states.snapshots(changes);
       try {
         if ((await session.keep({ plugins, entries: done.entries, spent: done.spent }, operation)) !== undefined)
-          return done;
+          return receipt;
       } catch (error) {
+        await unqueue(session, queued);
         await session.refresh(true); // Nothing was kept, so nothing counts.
         throw error;
       }
+      await unqueue(session, queued); // The session moved elsewhere: all of it is worked out again.
     }
   });
-  const queued: TurnId[] = [];
-  for (const { input: words, key } of ran.turns)
-    queued.push(
-      await session.begin(await newInput(session.core, session.id, words, key, "turn"), undefined, undefined),
-    );
-  return { plugin: owned.plugin, output: ran.output, events: ran.events, queued };
+}
+
+interface Queued {
+  readonly turnId: TurnId;
+  /** Absent when the same key had queued it before. */
+  readonly inputId?: InputId;
+}
+
+/** Accepted before the operation is kept, and run after it: they wait for the session as it does for them. */
+async function queue(session: BetweenTurns, { turns }: Ran): Promise<readonly Queued[]> {
+  const queued: Queued[] = [];
+  try {
+    for (const { input, key } of turns) {
+      const made = await newInput(session.core, session.id, input, key, "turn");
+      const turnId = await session.begin(made, undefined, undefined);
+      queued.push(turnId === made.turnId ? { turnId, inputId: made.id } : { turnId });
+    }
+  } catch (error) {
+    await unqueue(session, queued);
+    throw error;
+  }
+  return queued;
+}
+
+async function unqueue({ core, id }: BetweenTurns, queued: readonly Queued[]): Promise<void> {
+  for (const { inputId } of queued) if (inputId !== undefined) await core.store.inputs.withdraw(id, inputId);
 }
 
 /** Nothing fires when nothing changes. What equals the runtime's config, and was not asked for, stays the runtime's. */

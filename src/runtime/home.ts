@@ -13,11 +13,12 @@ import type {
 import type { PluginStates } from "../kernel/states.ts";
 import type { SessionConfig } from "../model/config.ts";
 import type { SessionId } from "../model/ids.ts";
-import type { Awaitable, Json } from "../model/json.ts";
+import { type Awaitable, isThenable, type Json } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import type { Any } from "../model/schema.ts";
 import type { ToolManifest } from "../model/tool.ts";
 import type { Spent } from "../model/usage.ts";
+import { composeCatalog } from "../tools/catalog.ts";
 import { completer } from "./complete.ts";
 import { type Core, ownedBy, type SessionTools } from "./core.ts";
 import { type ServiceHome, serviceOf } from "./services.ts";
@@ -86,7 +87,15 @@ export class Home implements Surroundings, ServiceHome {
     return this.#session.reading(messages);
   }
   tools(): readonly ToolManifest[] {
-    return ownedBy(this.#session).map(({ value: { name, description } }) => ({ name, description }));
+    const { hooks } = this.#session.composition;
+    const owned = ownedBy(this.#session);
+    const all = owned.map(({ value: { name, description } }) => ({ name, description }));
+    if (!hooks.has("toolCatalog")) return all;
+    const edits = hooks.collect("toolCatalog", { tools: all }, this);
+    // The row says that it cannot wait.
+    return isThenable(edits)
+      ? all
+      : composeCatalog(owned, edits).declarations.map(({ name, description }) => ({ name, description }));
   }
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
     return this.#session.append("app", nodes, options);

@@ -266,7 +266,9 @@ export class Resident implements TurnSession, BetweenTurns {
     if (first === undefined || !("run" in first)) return this.#ready.shift();
     while (this.#accepting.size > 0) await Promise.all(this.#accepting);
     const turn = this.#ready.findIndex((each) => !("run" in each));
-    return turn < 0 ? this.#ready.shift() : this.#ready.splice(turn, 1)[0];
+    if (turn >= 0) return this.#ready.splice(turn, 1)[0];
+    this.#between = Promise.resolve(); // From now on, not only from when it begins.
+    return this.#ready.shift();
   }
 
   #join(turnId: TurnId, handle: TurnHandle): void {
@@ -320,7 +322,7 @@ export class Resident implements TurnSession, BetweenTurns {
 
   /** One thing at a time; whoever is inside it and asks for the next would wait for itself. */
   #alone(ready: Ready | Between): Promise<void> {
-    const inside: Inside = { session: this, isOver: false };
+    const inside: Inside = { session: this, outer: within.getStore(), isOver: false };
     const done = within
       .run(inside, () => ("run" in ready ? ready.run() : this.#run(ready)))
       .finally(() => {
@@ -487,9 +489,9 @@ export class Resident implements TurnSession, BetweenTurns {
 
   /** Runs when no turn does, in order with them. From inside a turn of the same session it would wait for itself. */
   exclusive<T>(name: string, run: () => Promise<T>): Promise<T> {
-    const inside = within.getStore();
-    if (inside?.session === this && !inside.isOver)
-      return Promise.reject(new RuntimeError("operation.reentrant", { name }));
+    for (let inside = within.getStore(); inside !== undefined; inside = inside.outer)
+      if (inside.session === this && !inside.isOver)
+        return Promise.reject(new RuntimeError("operation.reentrant", { name }));
     return new Promise((resolve, reject) => {
       this.#start({ run: () => run().then(resolve, reject) });
     });
@@ -561,6 +563,8 @@ const NO_OPTIONS: ReadonlyMap<string, unknown> = new Map();
 /** The turn or the operation, of which session, that this code was started by. */
 interface Inside {
   readonly session: Resident;
+  /** What that was started by in turn: two sessions may not wait for each other either. */
+  readonly outer: Inside | undefined;
   isOver: boolean;
 }
 const within = new AsyncLocalStorage<Inside>();

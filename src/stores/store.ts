@@ -259,7 +259,7 @@ export interface Store {
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
 
-  /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`. */
+  /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`: operations are named uniquely over all sessions. */
   apply(change: SessionChange): Awaitable<ChangeAnswer>;
 
   /** First request wins. A turn of another session than the one named is `unknown`. */

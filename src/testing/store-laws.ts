@@ -1731,22 +1731,6 @@ const applyLaws = [
       await refused("append.conflict", () => store.apply(change("op", rest)));
     assert.deepEqual(await store.load(alice), before);
   }),
-  law("an operation is known in its session only", async (store) => {
-    await store.create(newSession(alice));
-    await store.create(newSession(bob));
-    await apply(store, "op", { entries: notes("op", "in alice") });
-    await apply(store, "op", { sessionId: bob, entries: notes("op", "in bob", "more") });
-    assert.deepEqual(await said(store), ["in alice"]);
-    assert.deepEqual(await said(store, bob), ["in bob", "more"]);
-    assert.deepEqual(await said(store, alice, nodeId("op", 0)), ["in alice"]);
-    assert.deepEqual(await said(store, bob, nodeId("op", 0)), ["in bob"]);
-    await refused("fork.unknown", () => store.view(alice, { from: nodeId("op", 1) }));
-    const carol = asSessionId("carol");
-    await store.fork(alice, newSession(carol), nodeId("op", 0));
-    assert.deepEqual(await said(store, carol), ["in alice"]);
-    await store.delete(bob);
-    assert.deepEqual(await said(store, alice, nodeId("op", 0)), ["in alice"]);
-  }),
   law("while a turn is open a change is busy, and nothing is kept of it", async (store) => {
     const lease = await first(store);
     const before = await store.load(alice);

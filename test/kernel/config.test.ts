@@ -4,7 +4,7 @@ import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { echo, end as finish, open, outline, plays, text } from "../stories/kit.ts";
-import { passed, running, signalOf, twoOn, within } from "./kit.ts";
+import { passed, running, STORES, signalOf, twoOn, within } from "./kit.ts";
 
 /** A mutator that adds a word to the instructions. */
 const adds = (id: string, word: string) =>
@@ -223,39 +223,42 @@ test("S15 a config survives: another runtime on the same store runs on it, mutat
   expect(model.requests[0]).toMatchObject({ system: "zero one", settings: { maxOutputTokens: 9 } });
 });
 
-test("S15 another model takes effect with the next turn, and the turn that runs keeps the one it began with", async () => {
-  const { two, models } = twoModels();
-  const hold = signalOf();
-  const one = plays(
-    async function* () {
-      yield text("One");
-      await hold.promise;
-      yield text(".");
-      yield finish;
-    },
-    async function* () {
-      yield text("Again.");
-      yield finish;
-    },
-  );
-  await using runtime = await running({ model: one, models });
-  const session = await runtime.session();
-  const turn = session.turn("Go.");
-  const configured = session.configure({ model: "second/test" });
-  await passed(5);
-  hold.resolve();
-  expect((await turn.result()).outcome).toMatchObject({ text: "One." });
-  expect((await configured).model).toBe("second/test");
-  expect((await session.turn("Go.").result()).outcome).toMatchObject({ text: "Two." });
-  expect(two.requests[0]?.messages).toHaveLength(3);
-  await session.configure({ model: undefined });
-  expect((await session.turn("Go.").result()).outcome).toMatchObject({ text: "Again." });
-  const { ledger } = await session.read();
-  expect(ledger.map(({ source, model, calls: n }) => [source, model, n])).toEqual([
-    ["turn", "played/test", 2],
-    ["turn", "second/test", 1],
-  ]);
-});
+test.each(STORES)(
+  "S15 another model takes effect with the next turn, and the turn that runs keeps the one it began with, on a store that answers %s",
+  async (_, store) => {
+    const { two, models } = twoModels();
+    const hold = signalOf();
+    const one = plays(
+      async function* () {
+        yield text("One");
+        await hold.promise;
+        yield text(".");
+        yield finish;
+      },
+      async function* () {
+        yield text("Again.");
+        yield finish;
+      },
+    );
+    await using runtime = await running({ store: store(), model: one, models });
+    const session = await runtime.session();
+    const turn = session.turn("Go.");
+    const configured = session.configure({ model: "second/test" });
+    await passed(5);
+    hold.resolve();
+    expect((await turn.result()).outcome).toMatchObject({ text: "One." });
+    expect((await configured).model).toBe("second/test");
+    expect((await session.turn("Go.").result()).outcome).toMatchObject({ text: "Two." });
+    expect(two.requests[0]?.messages).toHaveLength(3);
+    await session.configure({ model: undefined });
+    expect((await session.turn("Go.").result()).outcome).toMatchObject({ text: "Again." });
+    const { ledger } = await session.read();
+    expect(ledger.map(({ source, model, calls: n }) => [source, model, n])).toEqual([
+      ["turn", "played/test", 2],
+      ["turn", "second/test", 1],
+    ]);
+  },
+);
 
 test("S15 a model that nobody can find is kept and fails the next turn by its name; the session can be put right", async () => {
   await using world = await open(echo());

@@ -87,3 +87,9 @@ export function slowly(store: Store, ticks = 3): Store {
     });
   return late(store) as Store;
 }
+
+/** For what must hold on either kind of store: `test.each(STORES)("… on a store that answers %s", async (_, store) => …)`. */
+export const STORES: readonly (readonly [string, () => Store])[] = [
+  ["at once", memory],
+  ["later", () => slowly(memory())],
+];
