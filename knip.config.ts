@@ -7,7 +7,7 @@ const config: KnipConfig = {
   entry: [...Object.values(buildEntries), ...programs],
   project: ["src/**/*.ts", "test/**/*.ts", ...programs],
   ignoreExportsUsedInFile: true,
-  ignoreBinaries: ["script"], // of the system: a pseudo-terminal for test/cli
+
   ignoreDependencies: ["@arethetypeswrong/cli", "@biomejs/biome"], // run by their paths in scripts/
 };
 

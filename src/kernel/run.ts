@@ -334,17 +334,25 @@ function eventFor<N extends HandledName>(
   scope: CallScope,
 ): object {
   const row: RowData = HOOKS[hook];
-  const event: { [field: string]: unknown } = { ...(sees as object), sessionId: here.sessionId };
-  if (here.turnId !== undefined) event.turnId = here.turnId;
-  event.read = (point: Point<Any, unknown>): unknown => here.read(point);
-  event.once = (name: string, run: () => Awaitable<Json>): Promise<Json> => here.once(plugin.id, name, run);
+  const event: { [field: string]: unknown } = {
+    ...(sees as object),
+    sessionId: here.sessionId,
+    turnId: here.turnId,
+    read: (point: Point<Any, unknown>): unknown => here.read(point),
+    once: (name: string, run: () => Awaitable<Json>): Promise<Json> => here.once(plugin.id, name, run),
+    // Most handlers never look at it.
+    get signal() {
+      return scope.signal;
+    },
+  };
+  if (here.turnId === undefined) delete event.turnId;
   for (const service of row.services) event[service] = here.service(service, plugin.id);
   if (plugin.spec.state !== undefined)
     event.state =
       row.state === "write"
         ? cellUntil(scope, here.states.cell(plugin.id, hook), plugin.id, hook)
         : here.states.readOnly(plugin.id, hook);
-  return Object.defineProperty(event, "signal", { get: () => scope.signal, enumerable: true });
+  return event;
 }
 
 /** A handler whose time is over may not write any more, though its effect runs on. */

@@ -296,6 +296,7 @@ class TurnSurroundings implements Surroundings, ServiceHome {
   readonly #live: LiveTurn;
   readonly #scope: Scope;
   readonly #effect: EffectName;
+  readonly #services = new Map<string, { -readonly [N in ServiceName]?: Services[N] }>();
   #completions = 0;
 
   constructor(live: LiveTurn, scope: Scope, effect: EffectName) {
@@ -318,8 +319,15 @@ class TurnSurroundings implements Surroundings, ServiceHome {
     return this.#live.states;
   }
 
+  /** Made once per plugin: a gate may ask for them call after call. */
   service<N extends ServiceName>(service: N, plugin: string): Services[N] {
-    return serviceOf(this, service, plugin);
+    let made = this.#services.get(plugin);
+    if (made === undefined) {
+      made = {};
+      this.#services.set(plugin, made);
+    }
+    made[service] ??= serviceOf(this, service, plugin);
+    return made[service] as Services[N];
   }
 
   read<Out>(point: Point<Any, Out>): Out {

@@ -340,6 +340,8 @@ export class Resident implements TurnSession, BetweenTurns {
     if (answer.kind === "opened") this.#ready.push({ lease: answer.lease, journal: [answer.opened], hasWaited: true });
     else if (answer.kind === "resumed") this.#ready.push({ ...answer, hasWaited: true });
     else if (await this.#settleElsewhere()) return;
+    else if (this.#accepting.size > 0)
+      await Promise.all(this.#accepting); // Perhaps the lease that holds it is on its way to us.
     else if (answer.kind === "busy") await world.sleep(WATCH_MS);
     else {
       this.#mayHaveMore = false;

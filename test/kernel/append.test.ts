@@ -35,7 +35,6 @@ test("S6 what is appended follows the head: messages are in the conversation, no
   expect(outline((await world.reread()).messages)).toHaveLength(5);
 });
 
-// DEFECT 45
 test("S6 the same operation again is answered as the first time, also later; with other content it is a conflict", async () => {
   const store = memory();
   await using world = await open(echo(), { store });
@@ -53,7 +52,6 @@ test("S6 the same operation again is answered as the first time, also later; wit
   expect((await session.turn("More.").result()).outcome.kind).toBe("answered");
 });
 
-// DEFECT 45
 test("S6 an operation that is sent twice at once, or by two runtimes, is done once", async () => {
   const store = memory();
   await using world = await twoOn(store);
@@ -66,7 +64,6 @@ test("S6 an operation that is sent twice at once, or by two runtimes, is done on
   expect(await nodesOf(store, here)).toEqual(["user: Once."]);
 });
 
-// DEFECT 46
 test("S6 one operation id in two sessions is two operations, and their nodes are told apart", async () => {
   const store = memory();
   await using runtime = await running({ store });
@@ -80,7 +77,6 @@ test("S6 one operation id in two sessions is two operations, and their nodes are
   expect(await nodesOf(store, await one.fork({ at }))).toEqual(['app note {"n":1}']);
 });
 
-// DEFECT 46
 test("S6 an operation id that is a turn's id is refused, or told apart from it", async () => {
   const store = memory();
   await using world = await open(echo(), { store });
@@ -147,9 +143,9 @@ test.each<readonly [string, unknown]>([
   ["words of the model", [{ kind: "message", role: "assistant", text: "x" }]],
   ["a message without text", [{ kind: "message", role: "user" }]],
   ["a body that is not JSON", [{ kind: "plugin", type: "x", body: () => {} }]],
-  ["a node without a type", [{ kind: "plugin", body: 1 }]], // DEFECT 47
-  ["a node of no kind", [{ kind: "frame", reason: "x" }]], // DEFECT 47
-  ["nothing where a node should be", [null]], // DEFECT 47
+  ["a node without a type", [{ kind: "plugin", body: 1 }]],
+  ["a node of no kind", [{ kind: "frame", reason: "x" }]],
+  ["nothing where a node should be", [null]],
 ])("S6 an append of %s is input.invalid, and nothing is written", async (_, nodes) => {
   const store = memory();
   await using world = await open(echo(), { store });

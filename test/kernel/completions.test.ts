@@ -120,7 +120,6 @@ test("S9 in hooks of a turn: it is in the turn's usage and in the ledger under i
   expect(outline(view.messages)).toHaveLength(4);
 });
 
-// DEFECT 43
 test("S9 in an observer after the commit: it is booked afterwards, and in no turn", async () => {
   const plugin = definePlugin({
     id: "a/titles",
@@ -202,7 +201,6 @@ test.each(STORES)(
   },
 );
 
-// DEFECT 44
 test("S9 null, false, 0 and nothing said are objects like any other", async () => {
   const model = scripted(submits(null), submits(false), submits(0), submits(""));
   await using world = await open(model);
@@ -279,7 +277,6 @@ test("S9 a completion in a hook ends when the turn is cancelled, and what it may
   expect(usage.unknownCalls).toBe(1);
 });
 
-// DEFECT 34
 test("S9 a task that fails after it asked a model has paid: the ledger has it, and nothing else is kept", async () => {
   const store = memory();
   const plugin = definePlugin({
@@ -323,7 +320,6 @@ test("S9 what a hook that fails has spent is in the turn and in the ledger", asy
   expect(booked(await world.session.read())).toContain("paid scripted/test 1 10");
 });
 
-// DEFECT 36
 test("S9 each call at a gate is judged by its own completion, also when one reply makes several", async () => {
   const guard = definePlugin({
     id: "a/guard",
@@ -439,7 +435,6 @@ test("S9 what a completion cost is booked when its words are given, on a store t
   }
 });
 
-// DEFECT 43
 test.each(["at once", "later"])(
   "S9 whenever a completion ends during a turn, it is booked once, on a store that answers %s",
   async (when) => {
@@ -469,7 +464,6 @@ test.each(["at once", "later"])(
   },
 );
 
-// DEFECT 39
 test("S9 completions of two runtimes on one store are all booked", async () => {
   const model = scripted(...Array.from({ length: 6 }, () => says("Words.")));
   await using world = await twoOn(memory(), { model });
@@ -479,7 +473,6 @@ test("S9 completions of two runtimes on one store are all booked", async () => {
   expect(booked(await here.read())).toEqual(["x scripted/test 6 60"]);
 });
 
-// DEFECT 40
 test("S9 a tool may ask a model through its session: the words come, and what they cost is booked", async () => {
   const model = scripted(calls("think"), says("Thought."), says("Done."));
   const think = defineTool({
@@ -541,7 +534,6 @@ function onceIn(hooks: readonly string[], names: (hook: string) => string) {
   return { ran, given, plugin };
 }
 
-// DEFECT 41
 test("S9 once runs once in a turn under one name, whichever hooks ask, and again in the next turn", async () => {
   const { ran, given, plugin } = onceIn(["context", "beforeTurn", "request", "checkpoint", "afterTurn"], () => "same");
   const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
@@ -564,7 +556,6 @@ test("S9 once is a plugin's own: names and plugins are told apart", async () => 
   expect([...ran, ...other.ran]).toEqual(["a/a same", "b/b same", "c/c other"]);
 });
 
-// DEFECT 42
 test("S9 once that is asked for twice at the same time runs once", async () => {
   let runs = 0;
   const plugin = definePlugin({

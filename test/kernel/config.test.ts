@@ -58,7 +58,6 @@ const FAILING: readonly (readonly [string, () => unknown, string])[] = [
   ["gives text", () => "scripted/test", "b/sick"],
   ["takes too long", () => new Promise(() => {}), "b/sick"],
 ];
-// DEFECT 1
 test.each(FAILING)("K4 a mutator that %s is skipped with a trace, and the config survives", async (_, run, words) => {
   const traces: TraceRecord[] = [];
   const sick = definePlugin({ id: "b/sick", setup: () => ({ config: { deadlineMs: 30, run: run as never } }) });
@@ -102,7 +101,6 @@ test("K4 nothing fires when nothing changed", async () => {
   expect(heard).toEqual(["config", "changed"]);
 });
 
-// DEFECT 2
 test("K4 a change that a mutator takes back is no change: nobody is told and nothing is written", async () => {
   const heard: string[] = [];
   const keeper = definePlugin({
@@ -299,7 +297,6 @@ test("S15 patches at the same time all count, on one handle, on two, and on two 
   });
 });
 
-// DEFECT 3
 test("S15 a config that another runtime changed counts for the next turn here", async () => {
   const { one, two: second, models } = twoModels();
   await using world = await twoOn(memory(), { model: one, models });
@@ -310,7 +307,6 @@ test("S15 a config that another runtime changed counts for the next turn here", 
   expect(second.requests[0]?.system).toBe("New.");
 });
 
-// DEFECT 4
 test("S15 configure and append from inside a turn of the session are refused and do not wait for themselves", async () => {
   const codes: unknown[] = [];
   const store = memory();
@@ -426,7 +422,6 @@ test("S15 sessions.get answers what is committed, also of a session that this ru
   await expect(world.one.sessions.get("s")).rejects.toMatchObject({ code: "session.unknown" });
 });
 
-// DEFECT 5
 test("S15 sessions.get of a closed runtime rejects; it does not throw where nobody awaits", async () => {
   const runtime = await running();
   await runtime.close();
@@ -438,7 +433,6 @@ test("S15 sessions.get of a closed runtime rejects; it does not throw where nobo
   await expect(answer).rejects.toMatchObject({ code: "runtime.closed" });
 });
 
-// DEFECT 6
 test("S15 a reading has the head that the session stands on", async () => {
   const heads: unknown[] = [];
   const plugin = definePlugin({

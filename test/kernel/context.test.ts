@@ -133,7 +133,6 @@ test("K7 what a transform writes into its state is kept with the turn", async ()
   expect(await world.session.query(counts, "turns")).toBe(2);
 });
 
-// DEFECT 7
 test.each(["compaction", "a tool's task"])(
   "K7 what a transform showed ends with its frame: after %s the model is shown the new frame",
   async (how) => {
@@ -219,7 +218,6 @@ test.each(["no compactor", "compactors with nothing to say"])(
   },
 );
 
-// DEFECT 8
 test("K8 a compactor that fails leaves the limit standing, is named, and what it wrote is not kept", async () => {
   const traces: TraceRecord[] = [];
   const sick = definePlugin({

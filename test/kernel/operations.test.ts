@@ -225,7 +225,6 @@ test("K13 an operation runs on the session it is called on, unless its rule or t
   });
 });
 
-// DEFECT 10
 test("K13 an operation that runs without a session changes nothing of the session it was called through", async () => {
   const store = memory();
   const plugin = definePlugin({
@@ -251,7 +250,6 @@ test("K13 an operation that runs without a session changes nothing of the sessio
   expect(receipt?.plugin ?? "a/loose").toBe("a/loose");
 });
 
-// DEFECT 11
 test("K13 an operation that forbids a session refuses one that is given", async () => {
   await using world = await open(echo(), { plugins: [rules] });
   const given = { session: world.session.id } as never;
@@ -364,7 +362,6 @@ test("K13 a state that does not fit fails the command, and the state stays", asy
   expect(await world.session.query(sick, "n")).toBe(0);
 });
 
-// DEFECT 12
 test("K13 a command whose turn cannot be queued fails whole: its state is not kept", async () => {
   await using world = await open(echo(), { plugins: [sick] });
   await expect(world.session.command(sick, "queuesRubbish")).rejects.toMatchObject({
@@ -494,7 +491,6 @@ test("K13 turns that are queued without a key all run, in order", async () => {
   ]);
 });
 
-// DEFECT 12
 test("K13 a key that was used for other words fails the command whole", async () => {
   await using world = await open(echo(), { plugins: [queues] });
   const { session } = world;
@@ -523,7 +519,6 @@ test("K13 what a command wrote is seen by the next turn and survives reopening, 
   expect(model.requests.map(({ system }) => system)).toEqual(["Count: 2", "Count: 5"]);
 });
 
-// DEFECT 13
 test("K13 a query sees what another runtime has committed", async () => {
   await using world = await twoOn(memory(), { plugins: [counter] });
   const [here, there] = [await world.one.session("s"), await world.two.session("s")];

@@ -75,7 +75,6 @@ test("K16 options for a plugin that is not installed, and for one that takes non
   expect(await runtime.sessions.list()).toEqual([]);
 });
 
-// DEFECT 30
 test("K16 options that came from elsewhere (a file, the wire) are checked when the session opens", async () => {
   await using runtime = await running({ plugins: [limited] });
   await expect(
@@ -85,7 +84,6 @@ test("K16 options that came from elsewhere (a file, the wire) are checked when t
   expect(await session.query(limited, "options")).toEqual({ max: 3, mode: "soft" });
 });
 
-// DEFECT 31
 test("K16 options for an opening are not dropped because the session is open already", async () => {
   await using runtime = await running({ plugins: [limited] });
   await runtime.session("s");
@@ -322,7 +320,6 @@ test.each<readonly [string, readonly object[], readonly object[], string]>([
   });
 });
 
-// DEFECT 33
 test.each<readonly [string, unknown]>([
   ["no list", { name: "a.b" }],
   ["without a name", [{ description: "x" }]],

@@ -194,7 +194,6 @@ test("K9 with nothing to say there is no prompt", async () => {
   expect(await systemOf({ instructions: "  " })).toBe("");
 });
 
-// DEFECT 9
 test.each([
   ["tools that are no list", { slot: "guidance", text: "x", tools: "ping" }],
   ["tools that are no names", { slot: "guidance", text: "x", tools: [1] }],

@@ -94,7 +94,6 @@ test.each(STORES)(
   },
 );
 
-// DEFECT 14
 test.each(STORES)(
   "K13 a turn that is started during a command or a task runs after it, on what it left, on a store that answers %s",
   async (_, store) => {
@@ -113,7 +112,6 @@ test.each(STORES)(
   },
 );
 
-// DEFECT 14
 test.each(STORES)(
   "K13 a turn that is started during a task can be cancelled, and the task goes on, on a store that answers %s",
   async (_, store) => {
@@ -129,7 +127,6 @@ test.each(STORES)(
   },
 );
 
-// DEFECT 14
 test.each(STORES)(
   "K13 whenever a command and a turn are called, neither runs beside the other and both are kept, on a store that answers %s",
   async (_, store) => {
@@ -211,7 +208,6 @@ test("K13 commands run in the order in which they were called", async () => {
   expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
 
-// DEFECT 15
 test("K13 a query beside a running command sees what is committed, not what may still fail", async () => {
   const { began, hold, plugin } = logbook();
   await using world = await open(echo(), { plugins: [plugin] });
@@ -279,7 +275,6 @@ test.each(HANDLED)(
   },
 );
 
-// DEFECT 16
 test.each(["turnFinalized", "turnPersisted"] as const)(
   "K13 a command that an observer of %s awaits is refused, or runs, and does not hold the session",
   async (moment) => {
@@ -342,7 +337,6 @@ test("K13 a query from inside a turn is fine", async () => {
   expect(outline((await session.read()).messages)[2]).toBe("look ok: 0");
 });
 
-// DEFECT 17
 test.each(["command", "append", "configure"] as const)(
   "K13 %s from inside a command of the same session is refused, or done, and does not wait for itself",
   async (what) => {
@@ -379,7 +373,6 @@ test.each(["command", "append", "configure"] as const)(
   },
 );
 
-// DEFECT 17
 test("K13 what a command appends to the graph is kept once, with its state, or not at all", async () => {
   const store = memory();
   const plugin = definePlugin({
@@ -410,7 +403,6 @@ test("K13 what a command appends to the graph is kept once, with its state, or n
   expect(await world.session.query(plugin, "n")).toBe(1);
 });
 
-// DEFECT 18
 test("K13 a command called after the turn is no longer inside it, though a tool of the turn set it going", async () => {
   const { plugin } = logbook();
   const later = signalOf();
@@ -437,7 +429,6 @@ test("K13 a command called after the turn is no longer inside it, though a tool 
   await expect(within(answer!)).resolves.toMatchObject({ output: 101 });
 });
 
-// DEFECT 19
 test("K13 a command of a session whose turn waits for this one's is refused: two sessions do not wait for each other", async () => {
   const { plugin } = logbook();
   const sessions = new Map<string, Session>();
@@ -537,7 +528,6 @@ test("K13 a closed handle refuses operations, and what it had begun is kept", as
   expect(await (await runtime.session("s")).query(plugin, "count")).toBe(1);
 });
 
-// DEFECT 20
 test("K13 a session that is closed and opened again while a task runs is the same session: its turn waits", async () => {
   const { log, began, hold, plugin } = logbook();
   await using runtime = await running({ plugins: [plugin] });
@@ -580,7 +570,6 @@ test("K13 a session that is deleted during a command: the command fails typed, a
   expect(failures).toEqual([]);
 });
 
-// DEFECT 21
 test("K13 a session that is deleted while a turn waits for its own: the turn is told, or the deletion refused", async () => {
   const reached = signalOf();
   const hold = signalOf();

@@ -166,7 +166,6 @@ test("K18 a hook that uses what is not offered fails as its row says, by its plu
   });
 });
 
-// DEFECT 32
 test("K18 an event with a service that is not offered can still be looked at, spread and returned from", async () => {
   const kept: object[] = [];
   const plugin = definePlugin({

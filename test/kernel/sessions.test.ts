@@ -129,7 +129,6 @@ test("K15 a fork may have an id of the caller's; one that is taken or used up is
   await expect(source.fork({ id: "" })).rejects.toMatchObject({ code: "session.id" });
 });
 
-// DEFECT 22
 test("K15 of several who make a session of one id at once exactly one does", async () => {
   await using runtime = await running({ plugins: [maker] });
   const source = await runtime.session("source");
@@ -278,7 +277,6 @@ const atTheEnd = (request: NewSessionRequest): Plugin =>
     setup: () => ({ checkpoint: ({ at }) => (at === "before-completion" ? createSession(request) : undefined) }),
   });
 
-// DEFECT 23
 test("K15 createSession at the end of a turn makes the session before the turn is done, on a slow store too", async () => {
   const store = memory();
   const { create } = store;
@@ -291,7 +289,6 @@ test("K15 createSession at the end of a turn makes the session before the turn i
   expect((await runtime.sessions.list()).map(({ id }) => id)).toEqual(["made", "parent"]);
 });
 
-// DEFECT 23
 test("K15 createSession at the end of a turn, of a session that exists, fails typed, and the process lives on", async () => {
   const failures = await unheard(async () => {
     await using runtime = await running({ plugins: [atTheEnd({ id: "taken" })] });
@@ -328,7 +325,6 @@ test.each<readonly [string, object, string]>([
   expect(await runtime.sessions.list()).toHaveLength(1);
 });
 
-// DEFECT 24
 test.each<readonly [string, object]>([
   ["a kind that is none", { id: "x", kind: "cousin" }],
   ["hidden tools that are no list", { id: "x", kind: "child", authority: { hiddenTools: "ping" } }],
@@ -372,7 +368,6 @@ test("K15 the first input stays while turns and commands go by, and its taking c
   expect([await said(child), await turnsOf(child)]).toEqual([["Hi.", "More."], 8]);
 });
 
-// DEFECT 25
 test("K15 the first input of a session is not its children's nor its forks'", async () => {
   await using runtime = await running({ plugins: [maker] });
   const root = await runtime.session("root");
@@ -459,7 +454,6 @@ test("K15 a parent keeps its tools, and a child without an authority has them al
   for (const { tools: shown } of model.requests) expect(shown.map(({ name }) => name)).toEqual(["a", "b", "c", "d"]);
 });
 
-// DEFECT 27
 test("K15 hidden tools are not in the catalog that plugins of the child read, in turns and between them", async () => {
   const seen: (readonly string[])[] = [];
   const { tools, plugin } = countingTools();
@@ -485,7 +479,6 @@ test("K15 hidden tools are not in the catalog that plugins of the child read, in
   ]);
 });
 
-// DEFECT 27
 test("K15 tools that a plugin hides from the catalog are not in what operations read of it", async () => {
   const { tools } = countingTools();
   const hides = definePlugin({ id: "b/hides", setup: () => ({ toolCatalog: () => [{ tool: "b", hide: true }] }) });
@@ -495,7 +488,6 @@ test("K15 tools that a plugin hides from the catalog are not in what operations 
   expect(await session.query(maker, "tools")).toEqual(["a"]);
 });
 
-// DEFECT 28
 test.each(["child", "child with copies", "fork"] as const)(
   "K15 a child cannot shed its authority: what it makes (%s) has no tool that it has not",
   async (what) => {

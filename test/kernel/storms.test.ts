@@ -1,8 +1,9 @@
 import { definePlugin, defineTool, type Session } from "bowline";
+import { memory } from "bowline/stores/memory";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { call, end as finish, outline, text, ticks } from "../stories/kit.ts";
-import { nodesOf, passed, running, STORES, unheard, within } from "./kit.ts";
+import { nodesOf, passed, running, STORES, slowly, unheard, within } from "./kit.ts";
 
 /** Numbers that look random and are the same in every run. */
 function dice(seed: number): (below: number) => number {
@@ -85,7 +86,6 @@ const sleepy = (roll: (below: number) => number) => ({
 
 const SEEDS = 40;
 
-// DEFECT 48
 test.each(STORES)(
   "K13 whatever is asked of a session at whatever instant: one thing at a time, all of it ends, none is lost, on a store that answers %s",
   async (_, makeStore) => {
@@ -159,7 +159,6 @@ test.each(STORES)(
   30_000,
 );
 
-// DEFECT 50
 test.each(STORES)(
   "K13 a turn that is started the moment another ends goes before or after the command that waits, and neither hangs, on a store that answers %s",
   async (_, makeStore) => {
@@ -176,3 +175,22 @@ test.each(STORES)(
     expect(await session.query(plugin, "now")).toEqual({ turns: 2, commands: 1 });
   },
 );
+
+test("K13 a turn that follows another does not wait for a clock, on a store that answers later", async () => {
+  const { plugin } = witness();
+  const stalls: number[] = [];
+  for (let wait = 0; wait < 60; wait++) {
+    const runtime = await running({ store: slowly(memory()), model: sleepy(() => 0), plugins: [plugin] });
+    const session = await runtime.session("s");
+    const command = session.command(plugin, "add", { ticks: 5, fails: false });
+    await ticks(wait);
+    await session.turn("One.").result();
+    await ticks(wait);
+    const began = performance.now();
+    await session.turn("Two.").result();
+    if (performance.now() - began > 150) stalls.push(wait);
+    await command;
+    await runtime.close();
+  }
+  expect(stalls).toEqual([]);
+}, 20_000);

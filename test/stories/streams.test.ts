@@ -245,7 +245,6 @@ test.each(["cancelled", "complete"] as const)(
     if (when === "cancelled") await seen(turn, "text");
     else await told.promise;
     await turn.cancel();
-    // DEFECT 31
     expect((await turn.result()).outcome).toMatchObject({ kind: "stopped", by: "cancel", text: "so far" });
     expect(outline((await world.session.read()).messages)).toEqual(["user: Go.", "assistant: so far"]);
   },
