@@ -52,7 +52,7 @@ const messages =
 const isMessage = (message: unknown): boolean =>
   isObject(message) && isText(message.id) && isText(message.role) && Array.isArray(message.parts);
 const isEvent = (event: unknown): boolean => isObject(event) && isText(event.name);
-const isPromptPart = (part: unknown): boolean =>
+export const isPromptPart = (part: unknown): boolean =>
   isObject(part) &&
   isText(part.text) &&
   SLOTS.includes(part.slot as never) &&

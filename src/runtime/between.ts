@@ -4,6 +4,7 @@ import { type InputId, type NodeId, nodeAddress, nodeId, type TurnId } from "../
 import type { Spent } from "../model/usage.ts";
 import type { Committed, NewInput, SessionChange, StoredSession } from "../stores/store.ts";
 import { newInput } from "./accept.ts";
+import { requireConfig } from "./config.ts";
 import type { HomeSession } from "./home.ts";
 import {
   change,
@@ -121,6 +122,7 @@ async function unqueue({ core, id }: BetweenTurns, queued: readonly Queued[]): P
 /** Nothing fires when nothing changes. What equals the runtime's config, and was not asked for, stays the runtime's. */
 export function configure(session: BetweenTurns, patch: Partial<SessionConfig>): Promise<SessionConfig> {
   const { core, composition } = session;
+  requireConfig(patch);
   return session.exclusive("configure", async () => {
     for (;;) {
       await session.refresh();

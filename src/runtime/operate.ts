@@ -115,6 +115,7 @@ export async function change(
     events.push({ name, payload: found.json });
   };
   context.queueTurn = (words: string, about: { readonly key?: string } = {}): void => {
+    if (!isOn) throw new RuntimeError("operation.missing-session", { name: wireName(owned.plugin, owned.name) });
     if (typeof words !== "string" || words.trim() === "")
       throw new RuntimeError("input.invalid", { problem: "a queued turn needs words" });
     turns.push({ input: words, ...about });

@@ -187,10 +187,11 @@ export class Resident implements TurnSession, BetweenTurns {
     const isIdle = this.isIdle;
     const lost = (error: unknown): void =>
       this.core.trace("usage.lost", { problem: describeThrown(error), source: spent.source }, { sessionId: this.id });
-    const book = async (): Promise<void> => {
-      for (let tries = 0; tries < BOOK_TRIES; tries++) if ((await this.keep({ spent: [spent] })) !== undefined) return;
-    };
     return new Promise((resolve) => {
+      const book = async (): Promise<void> => {
+        for (let tries = 0; tries < BOOK_TRIES; tries++)
+          if ((await this.keep({ spent: [spent] }, undefined, resolve)) !== undefined) return;
+      };
       this.#start({ run: () => book().catch(lost).then(resolve) });
       if (!isIdle) resolve();
     });
@@ -339,7 +340,7 @@ export class Resident implements TurnSession, BetweenTurns {
     const answer = await store.open(this.id, owner, world.now(), this.#opening);
     if (answer.kind === "opened") this.#ready.push({ lease: answer.lease, journal: [answer.opened], hasWaited: true });
     else if (answer.kind === "resumed") this.#ready.push({ ...answer, hasWaited: true });
-    else if (await this.#settleElsewhere()) return;
+    else if ((await this.#settleElsewhere()) || this.#ready.length > 0) return;
     else if (this.#accepting.size > 0)
       await Promise.all(this.#accepting); // Perhaps the lease that holds it is on its way to us.
     else if (answer.kind === "busy") await world.sleep(WATCH_MS);
@@ -500,7 +501,7 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   /** Keeps a change of the session; undefined when it has moved elsewhere and the change must be worked out again. */
-  async keep(change: Change, operation?: string): Promise<Committed | undefined> {
+  async keep(change: Change, operation?: string, onBusy?: () => void): Promise<Committed | undefined> {
     const { store, world } = this.core;
     const whole: SessionChange = {
       ...change,
@@ -511,13 +512,28 @@ export class Resident implements TurnSession, BetweenTurns {
     };
     for (;;) {
       const answer = await store.apply(whole);
-      if (answer.kind === "busy")
-        await world.sleep(WATCH_MS); // Another runtime's turn.
-      else {
+      if (answer.kind === "busy") {
+        onBusy?.();
+        if (await this.#finishOthers()) return undefined;
+      } else {
         await this.refresh();
         return answer.kind === "committed" ? answer : undefined;
       }
     }
+  }
+
+  /** A turn is open. Another runtime's ends there; one that a dead worker left is finished here first. */
+  async #finishOthers(): Promise<boolean> {
+    const { store, owner, world } = this.core;
+    const found = await store.open(this.id, owner, world.now(), this.#opening);
+    if (found.kind === "busy" || found.kind === "idle") {
+      if (found.kind === "busy") await world.sleep(WATCH_MS);
+      return false;
+    }
+    await this.refresh(true); // What was being worked out does not count.
+    const journal = found.kind === "opened" ? [found.opened] : found.journal;
+    await this.#run({ lease: found.lease, journal, hasWaited: true });
+    return true;
   }
 
   /** Adds messages and nodes on behalf of a plugin, or of the app. */

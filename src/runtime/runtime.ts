@@ -20,6 +20,7 @@ import { APP, composeCatalog } from "../tools/catalog.ts";
 import { makeTool } from "../tools/define.ts";
 import type { TraceSink } from "../trace/trace.ts";
 import { checkedId } from "./accept.ts";
+import { requireConfig, requireTemplate } from "./config.ts";
 import { Artifacts, type Core, Models, overran, tracer } from "./core.ts";
 import { Resident } from "./resident.ts";
 import { snapshot } from "./services.ts";
@@ -98,6 +99,9 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const modelName = typeof model === "string" ? model : models.add(model);
   const tools = (options.tools ?? []).map((value) => ({ plugin: APP, value }));
   composeCatalog(tools, []); // Refuses doubles before anything is opened.
+  const { instructions, prompt, settings, template } = options;
+  requireConfig({ instructions, prompt, settings }, "options");
+  requireTemplate(template);
   const limits = checkedLimits(options.limits ?? {});
   const trace = tracer(options.trace, world);
   const closing = new AbortController();
@@ -156,6 +160,7 @@ class RuntimeHandle implements Runtime {
   async session(id?: string, options: SessionOptions = {}): Promise<Session> {
     this.#requireOpen();
     const sessionId = asSessionId(id === undefined ? this.#core.world.id("ses") : checkedId(id));
+    if (options.config !== undefined) requireConfig(options.config);
     const given = this.#pluginOptions(options.plugins ?? []);
     let entry = this.#residents.get(sessionId);
     const [late] = given.keys();
@@ -293,8 +298,6 @@ function checkedOptions(options: RuntimeOptions): RuntimeOptions {
   if (options.model === undefined || options.model === null) wrong("model", "it is missing");
   if (typeof options.model === "string" && options.models === undefined)
     wrong("models", "a model's name needs a resolver, for example installed()");
-  if (options.instructions !== undefined && typeof options.instructions !== "string")
-    wrong("instructions", "it is no text");
   for (const list of ["tools", "plugins"] as const)
     if (options[list] !== undefined && !Array.isArray(options[list])) wrong(list, "it is no list");
   for (const tool of options.tools ?? [])

@@ -464,6 +464,27 @@ test.each(["at once", "later"])(
   },
 );
 
+// DEFECT 56
+test("S9 a completion does not wait for another runtime's turn either, and is booked when that is over", async () => {
+  const hold = signalOf();
+  const began = signalOf();
+  const long = plays(async function* () {
+    began.resolve();
+    await hold.promise;
+    yield text("Long.");
+    yield finish;
+  });
+  await using world = await twoOn(memory(), { model: scripted(says("Aside.")) }, { model: long });
+  const [here, there] = [await world.one.session("s"), await world.two.session("s")];
+  const turn = there.turn("Go.").result();
+  await began.promise;
+  const words = await within(here.complete.text("?", { label: "aside" })).catch(String);
+  hold.resolve();
+  await turn;
+  expect(words).toBe("Aside.");
+  await until(async () => booked(await here.read()).some((row) => row.startsWith("aside")));
+});
+
 test("S9 completions of two runtimes on one store are all booked", async () => {
   const model = scripted(...Array.from({ length: 6 }, () => says("Words.")));
   await using world = await twoOn(memory(), { model });

@@ -1,0 +1,43 @@
+import { isPromptPart } from "../kernel/answers.ts";
+import type { Section } from "../kernel/prompt.ts";
+import type { SessionConfig } from "../model/config.ts";
+import { RuntimeError } from "../model/errors.ts";
+import { isObject, toJson } from "../model/json.ts";
+import { SLOTS } from "../model/prompt.ts";
+
+const isTextOrNone = (value: unknown): boolean => value === undefined || typeof value === "string";
+
+/** What a config's fields must be, for callers without types. */
+const FIELDS: { readonly [K in keyof SessionConfig]-?: (value: unknown) => boolean } = {
+  model: (value) => value === undefined || (typeof value === "string" && value !== ""),
+  instructions: isTextOrNone,
+  prompt: (value) => value === undefined || (Array.isArray(value) && value.every(isPromptPart)),
+  settings: (value) => value === undefined || isObject(value),
+};
+
+/** It is kept with the session and read by every later turn, so what is wrong with it is said now. */
+export function requireConfig(config: unknown, option = "config"): void {
+  const wrong = (field: string, problem: string): never => {
+    throw new RuntimeError("options.invalid", { option: `${option}.${field}`, problem });
+  };
+  if (!isObject(config)) throw new RuntimeError("options.invalid", { option, problem: "it is no object" });
+  for (const [field, value] of Object.entries(config)) {
+    if (!Object.hasOwn(FIELDS, field)) wrong(field, "there is no such field");
+    if (!FIELDS[field as keyof SessionConfig](value)) wrong(field, "it is not what its type says");
+    if (value !== undefined && "problem" in toJson(value)) wrong(field, "it is not JSON");
+  }
+}
+
+export function requireTemplate(template: readonly Section[] | undefined): void {
+  const isSection = (each: unknown): boolean =>
+    isObject(each) &&
+    isTextOrNone(each.title) &&
+    Array.isArray(each.slots) &&
+    each.slots.length > 0 &&
+    each.slots.every((slot) => SLOTS.includes(slot as never));
+  if (template !== undefined && !(Array.isArray(template) && template.every(isSection)))
+    throw new RuntimeError("options.invalid", {
+      option: "template",
+      problem: "it must be a list of sections with slots",
+    });
+}
