@@ -57,7 +57,7 @@ export class LiveTurn implements Dispatch {
   readonly passed: Dispatch["passed"] = new Map();
   issues: readonly Issue[] = [];
   /** Notes under way: whoever asks for the same one waits for it. */
-  readonly noting = new Map<string, Promise<Json>>();
+  noting: Map<string, Promise<Json>> | undefined;
   state!: TurnState;
   artifact: Artifact | undefined;
   prompt: Prompt | undefined;
@@ -340,6 +340,7 @@ class TurnSurroundings implements Surroundings, ServiceHome {
 
   /** The recorded value, that of whoever is at it right now, or a new one. */
   #noted<T extends Json>(effect: EffectName, key: string, plugin: string, run: () => Awaitable<T>): Promise<T> {
+    this.#live.noting ??= new Map();
     const { noting } = this.#live;
     const place = `${effect}/${key}`;
     const before = noting.get(place);

@@ -79,7 +79,7 @@ export class Resident implements TurnSession, BetweenTurns {
   #running: Running | undefined;
   #work: Promise<void> | undefined;
   #between: Promise<void> | undefined;
-  readonly #accepting = new Set<Promise<void>>();
+  #accepting: Set<Promise<void>> | undefined;
   readonly #ready: (Ready | Between)[] = [];
   /** Inputs were queued here that may not have had their turn. */
   #mayHaveMore = false;
@@ -257,15 +257,16 @@ export class Resident implements TurnSession, BetweenTurns {
       () => {},
       () => {},
     );
-    this.#accepting.add(watched);
-    void watched.then(() => this.#accepting.delete(watched));
+    const accepting = (this.#accepting ??= new Set());
+    accepting.add(watched);
+    void watched.then(() => accepting.delete(watched));
   }
 
   /** What comes next. A turn that holds the lease goes before an operation, which could not keep anything beside it. */
   async #takeReady(): Promise<Ready | Between | undefined> {
     const [first] = this.#ready;
     if (first === undefined || !("run" in first)) return this.#ready.shift();
-    while (this.#accepting.size > 0) await Promise.all(this.#accepting);
+    while (this.#accepting !== undefined && this.#accepting.size > 0) await Promise.all(this.#accepting);
     const turn = this.#ready.findIndex((each) => !("run" in each));
     if (turn >= 0) return this.#ready.splice(turn, 1)[0];
     this.#between = Promise.resolve(); // From now on, not only from when it begins.
@@ -341,7 +342,7 @@ export class Resident implements TurnSession, BetweenTurns {
     if (answer.kind === "opened") this.#ready.push({ lease: answer.lease, journal: [answer.opened], hasWaited: true });
     else if (answer.kind === "resumed") this.#ready.push({ ...answer, hasWaited: true });
     else if ((await this.#settleElsewhere()) || this.#ready.length > 0) return;
-    else if (this.#accepting.size > 0)
+    else if (this.#accepting !== undefined && this.#accepting.size > 0)
       await Promise.all(this.#accepting); // Perhaps the lease that holds it is on its way to us.
     else if (answer.kind === "busy") await world.sleep(WATCH_MS);
     else {

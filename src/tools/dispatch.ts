@@ -215,7 +215,12 @@ function run(
   return inTime(dispatch, tool, returned, context, scope);
 }
 
-const copyOf = (input: Json): Json => (typeof input === "object" && input !== null ? structuredClone(input) : input);
+/** Own and plain: JSON has nothing that a deeper copy would be for. */
+function copyOf(input: Json): Json {
+  if (typeof input !== "object" || input === null) return input;
+  if (Array.isArray(input)) return input.map(copyOf);
+  return Object.fromEntries(Object.entries(input).map(([key, value]) => [key, copyOf(value)]));
+}
 
 function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<ToolOutput> {
   if (tool.checkOutput === undefined) return resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);

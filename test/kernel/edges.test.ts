@@ -3,7 +3,7 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { echo, open, outline, plays, text } from "../stories/kit.ts";
+import { echo, end as finish, open, outline, plays, text } from "../stories/kit.ts";
 import { nodesOf, passed, running, STORES, signalOf, twoOn, within } from "./kit.ts";
 
 const counter = definePlugin({
@@ -288,3 +288,30 @@ test("K13 two runtimes that both change everything of one session lose nothing",
   ]);
   expect(outline(view.messages)).toHaveLength(4);
 }, 8_000);
+
+// DEFECT 57
+test.each(STORES)(
+  "S3 a turn that was cancelled before it began ends without a model call, on a store that answers %s",
+  async (_, makeStore) => {
+    const hold = signalOf();
+    const began = signalOf();
+    const model = plays(async function* () {
+      began.resolve();
+      await hold.promise;
+      yield text("Long.");
+      yield finish;
+    });
+    await using runtime = await running({ store: makeStore(), model });
+    const session = await runtime.session("s");
+    const first = session.turn("One.");
+    await began.promise;
+    const second = session.turn("Two.");
+    await second.cancel("Not any more.");
+    hold.resolve();
+    await first.result();
+    expect((await second.result()).outcome).toMatchObject({ kind: "stopped", by: "cancel", text: "" });
+    const third = session.turn("Three.", { signal: AbortSignal.abort() });
+    expect((await third.result()).outcome).toMatchObject({ kind: "stopped", by: "cancel", text: "" });
+    expect(model.requests).toHaveLength(1);
+  },
+);
