@@ -1461,8 +1461,8 @@ interface TurnRun {
   commit(turn: EndedTurn): Awaitable<Committed | {
     readonly reopen: readonly TurnEvent[];
   }>;
-  /** The store may have mail for this turn: look now. A hint; a host looks by itself within a second. */
-  poke(): void;
+  /** The store may have mail for this turn: look now; answers when it has looked. A hint: a host looks by itself within a second. */
+  poke(): Awaitable<void>;
   /** Lets go without ending the turn: signals abort, nothing more is written, another worker may resume it. */
   leave(): Awaitable<void>;
 }

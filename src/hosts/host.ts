@@ -42,8 +42,8 @@ export interface TurnRun {
   next(): Awaitable<TurnEvent>;
   /** Ends the turn, or answers with events that must be folded first (a cancel that came before). */
   commit(turn: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }>;
-  /** The store may have mail for this turn: look now. A hint; a host looks by itself within a second. */
-  poke(): void;
+  /** The store may have mail for this turn: look now; answers when it has looked. A hint: a host looks by itself within a second. */
+  poke(): Awaitable<void>;
   /** Lets go without ending the turn: signals abort, nothing more is written, another worker may resume it. */
   leave(): Awaitable<void>;
 }

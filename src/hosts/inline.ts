@@ -19,7 +19,7 @@ export function inline(): EffectHost {
         clearInterval(timer);
         timer = undefined;
       }
-      for (const each of runs) each.poke();
+      for (const each of runs) void each.poke();
     }, LOOK_MS).unref();
   };
   return {
@@ -204,16 +204,15 @@ class InlineRun implements TurnRun {
     });
   }
 
-  poke(): void {
+  poke(): Awaitable<void> {
     if (this.#isOver) return;
     try {
       const mail = this.#context.store.renew(this.#turn.lease, this.#context.world.now());
-      if (isThenable(mail))
-        mail.then(
-          (found) => this.#read(found),
-          (error: unknown) => this.#lose(error),
-        );
-      else this.#read(mail);
+      if (!isThenable(mail)) return this.#read(mail);
+      return mail.then(
+        (found) => this.#read(found),
+        (error: unknown) => this.#lose(error),
+      );
     } catch (error) {
       this.#lose(error);
     }

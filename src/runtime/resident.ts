@@ -386,7 +386,7 @@ export class Resident implements TurnSession, BetweenTurns {
       };
       const run = core.host.open({ lease, journal }, performer(live), context);
       this.#running = { live, run: isThenable(run) ? await run : run };
-      if (hasWaited === true || before !== undefined) this.#running.run.poke(); // It may have been cancelled while it waited.
+      if (hasWaited === true || before !== undefined) await this.#running.run.poke(); // It may have been cancelled while it waited.
       const running = this.#running;
       const kept = await toCommit(running.live, running.run);
       this.#running = undefined;
@@ -546,13 +546,13 @@ export class Resident implements TurnSession, BetweenTurns {
     const { core } = this;
     const request = { requestId: requestId ?? core.world.id("can"), reason, at: core.world.now() };
     const answer = await core.store.cancel(turnId, request, this.id);
-    if (answer.kind === "requested" && this.#running?.live.turnId === turnId) this.#running.run.poke();
+    if (answer.kind === "requested" && this.#running?.live.turnId === turnId) void this.#running.run.poke();
     return answer;
   }
 
   /** A wait was answered: the running turn looks for its mail. */
   poke(): void {
-    this.#running?.run.poke();
+    void this.#running?.run.poke();
   }
 
   /** Waits for what runs; after `graceMs` a turn that nobody could resume is cancelled, and any other is let go. */
