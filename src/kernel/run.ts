@@ -406,9 +406,18 @@ function requireDirective(
   if (problem !== undefined) throw refused(hook, plugin, `${directive.kind}: ${problem}`);
 }
 
+/** Even to look at what was thrown can throw. */
+function isOwnedAlready(error: unknown): error is RuntimeError {
+  try {
+    return error instanceof RuntimeError && "plugin" in (error.details as object);
+  } catch {
+    return false;
+  }
+}
+
 /** A throw, with the name of the plugin it came from. */
 const owned = (hook: HookName, plugin: string, error: unknown): RuntimeError =>
-  error instanceof RuntimeError && "plugin" in (error.details as object)
+  isOwnedAlready(error)
     ? error
     : new RuntimeError("hook.failed", { plugin, hook, problem: describeThrown(error) }, { cause: error });
 

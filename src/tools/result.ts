@@ -82,6 +82,15 @@ const unusable = (name: string, problem: string): ToolOutput =>
 
 /** What a tool threw, as a result that the model sees. */
 export function failureOf(name: string, thrown: unknown): ToolOutput {
+  try {
+    return failureFrom(name, thrown);
+  } catch (error) {
+    // Even to look at it can throw: a revoked proxy, a getter.
+    return failure("failed", "tool.failed", describe("tool.failed", { name, problem: describeThrown(error) }).message);
+  }
+}
+
+function failureFrom(name: string, thrown: unknown): ToolOutput {
   if (thrown instanceof ControlResult)
     return resultOf(name, thrown, Number.POSITIVE_INFINITY, { keep: () => noAttachments(name) });
   if (thrown instanceof RuntimeError) return failure("failed", thrown.code, thrown.message);
