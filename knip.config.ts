@@ -1,13 +1,14 @@
 import type { KnipConfig } from "knip";
 import { buildEntries } from "./scripts/entries.mjs";
 
-const programs = ["scripts/*.mjs", "examples/**/*.ts", "bench/**/*.ts"];
+const programs = ["scripts/*.mjs", "examples/**/*.ts", "bench/**/*.ts", "test/mcp/{server,raw}.ts"];
 
 const config: KnipConfig = {
   entry: [...Object.values(buildEntries), ...programs],
   project: ["src/**/*.ts", "test/**/*.ts", ...programs],
   ignoreExportsUsedInFile: true,
 
+  ignoreBinaries: ["mkfifo", "strace"], // of the system, in tests
   ignoreDependencies: ["@arethetypeswrong/cli", "@biomejs/biome"], // run by their paths in scripts/
 };
 

@@ -120,6 +120,9 @@ interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
+  /** To be described in the prompt too, with these examples. */
+  readonly isDocumented?: true;
+  readonly examples?: readonly JsonObject[];
 }
 interface ModelSettings {
   readonly temperature?: number;
@@ -128,6 +131,8 @@ interface ModelSettings {
   readonly stopSequences?: readonly string[];
   readonly seed?: number;
   readonly reasoning?: "none" | "low" | "medium" | "high";
+  /** Whether a provider that takes cache breakpoints is given them; `auto` unless set. */
+  readonly cache?: "auto" | "off";
   /** Options only one provider knows, by its name. */
   readonly providerOptions?: {
     readonly [provider: string]: JsonObject;
@@ -137,6 +142,13 @@ interface ModelRequest {
   readonly system: string;
   /** Must not be changed, and does not change, while the call runs; copy it to keep it. */
   readonly messages: readonly Message[];
+  /**
+   * How many of the messages will stand there again, word for word, in the next call: a provider may cache system,
+   * tools and these. What changes every round comes after them. All of them unless given.
+   */
+  readonly stable?: number;
+  /** Another model than the session's, for this call. */
+  readonly model?: string;
   readonly tools: readonly ToolDeclaration[];
   readonly toolChoice?: "auto" | "none" | "required" | {
     readonly name: string;
@@ -212,6 +224,10 @@ interface PromptPart {
   /** Lower first; 0 unless given. */
   readonly priority?: number;
   readonly title?: string;
+  /** Takes the place of what came before in this slot, which an empty text clears. */
+  readonly replaces?: true;
+  /** Asked for anew before every model call, and said at the end: it never sits in what a provider caches. */
+  readonly isVolatile?: true;
   /** Kept only while one of these tools is callable. */
   readonly tools?: readonly string[];
 }
@@ -381,6 +397,10 @@ declare const ERRORS: {
   readonly "operation.unexpected-session": (d: {
     name: string;
   }) => Said;
+  readonly "operation.input": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
   readonly "operation.failed": (d: {
     name: string;
     problem: string;
@@ -402,6 +422,18 @@ declare const ERRORS: {
   readonly "tool.unknown": (d: {
     name: string;
     known: readonly string[];
+  }) => Said;
+  readonly "tool.unavailable": (d: {
+    name: string;
+    availability: string;
+  }) => Said;
+  readonly "tool.source": (d: {
+    source: string;
+    problem: string;
+  }) => Said;
+  readonly "tool.generation": (d: {
+    expected: number;
+    actual: number;
   }) => Said;
   readonly "tool.arguments": (d: {
     name: string;
@@ -467,6 +499,32 @@ declare const ERRORS: {
   }) => Said;
   readonly "store.corrupt": (d: {
     item: string;
+    problem: string;
+  }) => Said;
+  readonly "store.path": (d: {
+    path: string;
+    problem: string;
+  }) => Said;
+  readonly "store.foreign": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.newer": (d: {
+    path: string;
+    found: number;
+    known: number;
+  }) => Said;
+  readonly "store.locked": (d: {
+    path: string;
+    ms: number;
+  }) => Said;
+  readonly "store.full": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.readonly": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.failed": (d: {
+    path: string;
     problem: string;
   }) => Said;
   readonly "lease.lost": (d: {
@@ -614,63 +672,11 @@ interface Limits {
   readonly unreadEventsMax: number;
 }
 declare const DEFAULT_LIMITS: Limits;
-/** Standard Schema v1 (standardschema.dev), by shape: zod, arktype, valibot and others fit without an import. */
-interface StandardSchemaV1<In = unknown, Out = In> {
-  readonly "~standard": StandardSchemaV1.Props<In, Out>;
-}
-declare namespace StandardSchemaV1 {
-  interface Props<In = unknown, Out = In> {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly validate: (value: unknown) => Result<Out> | Promise<Result<Out>>;
-    readonly types?: {
-      readonly input: In;
-      readonly output: Out;
-    } | undefined;
-  }
-  type Result<Out> = {
-    readonly value: Out;
-    readonly issues?: undefined;
-  } | {
-    readonly issues: readonly Issue[];
-  };
-  interface Issue {
-    readonly message: string;
-    readonly path?: readonly (PropertyKey | {
-      readonly key: PropertyKey;
-    })[] | undefined;
-  }
-}
-/** Standard JSON Schema v1: a schema that can describe itself to a model. */
-interface JsonSchemaSource {
-  readonly input: (options: {
-    readonly target: "draft-2020-12";
-  }) => Record<string, unknown>;
-  readonly output: (options: {
-    readonly target: "draft-2020-12";
-  }) => Record<string, unknown>;
-}
-type Any = any;
-type Schema<In = Any, Out = Any> = StandardSchemaV1<In, Out>;
-interface DescribedSchema<In = Any, Out = Any> {
-  readonly "~standard": StandardSchemaV1.Props<In, Out> & {
-    readonly jsonSchema: JsonSchemaSource;
-  };
-}
-interface JsonSchema {
-  readonly type?: string | readonly string[];
-  readonly [keyword: string]: unknown;
-  /** Not a field: it makes the compiler say what to do with a schema that cannot describe itself. */
-  readonly "~standard"?: "This schema cannot describe itself to a model: wrap it in described(schema, json)";
-}
-type ToolSchema = DescribedSchema | JsonSchema;
-type InputOf<S> = S extends StandardSchemaV1<infer In, Any> ? In : unknown;
-type OutputOf<S> = S extends StandardSchemaV1<Any, infer Out> ? Out : unknown;
-/** Gives a schema the JSON Schema that it cannot make itself; the two are promised to agree. */
-declare function described<In, Out>(schema: Schema<In, Out>, document: JsonSchema): DescribedSchema<In, Out>;
 /** A call as it is carried out: what the model asked for, at its position in the turn. */
 interface ToolCall {
   readonly id: CallId;
+  /** The batch that it is a part of. */
+  readonly parentId?: CallId;
   readonly name: string;
   readonly input: Json;
   /** What the model wrote, when it was not JSON. */
@@ -738,76 +744,40 @@ interface CallPolicy {
     readonly maxMs: number;
   };
 }
+/**
+ * How far a tool is open to the model, each step more than the one before: not there; found by a search, which may make
+ * it callable; declared; declared and described in the prompt.
+ */
+type Availability = "off" | "searchable" | "callable" | "documented";
+/** What is known of a tool without its schemas. */
 interface ToolManifest {
   readonly name: string;
   readonly description: string;
-}
-interface ToolContext {
-  readonly callId: CallId;
-  readonly sessionId: SessionId;
-  readonly turnId: TurnId;
-  /** 1, 2, … */
-  readonly attempt: number;
-  /** Aborts on cancel and on timeout. */
-  readonly signal: AbortSignal;
-  /** The same in every attempt at this call, also after a crash. Hand it to whatever must not act twice. */
-  readonly idempotencyKey: string;
+  /** `callable` unless given. */
+  readonly availability?: Availability;
+  /** `runtime`: never shown to the model nor called by it, except under a grant. */
+  readonly audience?: "model" | "runtime";
+  /** For whoever runs it, as `context.bindings`. */
+  readonly bindings?: JsonObject;
+  /** Arguments as one would write them. */
+  readonly examples?: readonly JsonObject[];
 }
 interface StateView<S> {
   get(): S;
+  /** Bigger things that the plugin keeps, by name. */
+  readonly blobs: BlobsView;
+}
+interface BlobsView {
+  names(): readonly string[];
+  get(name: string): Promise<Uint8Array | undefined>;
 }
 interface StateCell<S> extends StateView<S> {
   /** Runs once; its value is journaled with the event of the effect it ran in. */
   update(change: (state: S) => S): void;
-}
-type StateOf$1<S, Writes> = S extends undefined ? object : {
-  readonly state: Writes extends true ? StateCell<S> : StateView<S>;
-};
-interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true | undefined = undefined> extends ToolManifest {
-  readonly input: I;
-  readonly output?: Schema<Any, O>;
-  readonly timeoutMs?: number;
-  /** Never beside another call of the same reply. */
-  readonly isSerial?: boolean;
-  /** May change the plugin's state; such calls are released one at a time. */
-  readonly writes?: Writes;
-  readonly retry?: RetryPolicy | {
-    readonly policy: RetryPolicy;
-    readonly attempts?: number;
-    readonly baseMs?: number;
-    readonly maxMs?: number;
+  readonly blobs: BlobsView & {
+    put(name: string, data: Uint8Array): Promise<void>;
+    remove(name: string): void;
   };
-  /** What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), or tell the model. */
-  readonly onInterrupt?: "rerun" | "fail";
-  execute(input: OutputOf<I>, context: ToolContext & StateOf$1<S, Writes>): Awaitable<O | ControlResult>;
-}
-declare const toolState: unique symbol;
-/** A tool, ready to be listed and called. Made by `defineTool`, or by `tool` in a plugin's setup. */
-interface Tool<S = undefined> extends ToolManifest {
-  readonly inputSchema: {
-    readonly [keyword: string]: Json;
-  };
-  readonly policy: CallPolicy;
-  readonly timeoutMs?: number;
-  /** Checks the arguments as the tool's author wrote them; the value may differ from the input (defaults, transforms). */
-  check(input: Json): Awaitable<{
-    readonly ok: true;
-    readonly value: unknown;
-  } | {
-    readonly ok: false;
-    readonly problem: string;
-  }>;
-  run(input: unknown, context: ToolContext & {
-    readonly state?: unknown;
-  }): Awaitable<unknown>;
-  checkOutput?(output: unknown): Awaitable<{
-    readonly ok: true;
-    readonly value: unknown;
-  } | {
-    readonly ok: false;
-    readonly problem: string;
-  }>;
-  readonly [toolState]?: S;
 }
 /** Returned or thrown by tools; made by `finish`, `fail`, `switchFrame`, `retryable` and `attach`. */
 declare class ControlResult {
@@ -831,6 +801,15 @@ declare class RetryableError extends Error {
 declare const retryable: (error: unknown, options?: {
   readonly afterMs?: number;
 }) => RetryableError;
+/** Thrown by a tool to say what kind of failure it is: a program reads the code, the model the message. */
+declare class ToolError extends Error {
+  readonly code: string;
+  readonly class: FailureClass;
+  constructor(code: string, message: string, options?: {
+    readonly class?: FailureClass;
+    readonly cause?: unknown;
+  });
+}
 /** Bytes for a tool's result or an input; kept once, by their hash. */
 declare class Attachable {
   readonly data: Uint8Array;
@@ -909,9 +888,16 @@ type Effect = {
   readonly kind: "sleep";
   readonly until: number;
 });
-/** By plugin id, the whole new state of those that changed. */
+/** What a plugin keeps: its state, and bigger things as blobs by name. */
+interface PluginState {
+  readonly state: Json;
+  readonly blobs?: {
+    readonly [name: string]: BlobHash;
+  };
+}
+/** By plugin id, the whole of what those keep that changed something. */
 type Changes = {
-  readonly [plugin: string]: Json;
+  readonly [plugin: string]: PluginState;
 };
 /** Everything a fold needs to know of the world in which the turn began; it never reads today's configuration. */
 interface Opened {
@@ -934,8 +920,12 @@ interface Opened {
   }[];
   readonly limits: Limits;
   readonly config: SessionConfig;
+  /** Parts of the prompt for this turn alone. */
+  readonly prompt?: readonly PromptPart[];
   /** The JSON Schema of a typed result, when the caller asked for one. */
   readonly output?: JsonObject;
+  /** The result is the field `value` of what is handed in. */
+  readonly unwraps?: true;
   readonly generation: number;
 }
 /** Stages at which nobody has anything to do in this turn: the machine passes them by, and nothing is journaled there. */
@@ -1004,12 +994,22 @@ type Answered = {
   readonly changes?: Changes;
   /** What nested model calls cost while it ran. */
   readonly spent?: readonly Spent[];
+  /** Which noted ones that counts. */
+  readonly booked?: readonly string[];
 };
 type Answer = Answered & ({
   readonly kind: "prepared";
   /** Left out when nothing changed since the round before. */
   readonly prompt?: BlobHash;
   readonly catalog?: BlobHash;
+  /** What is said after the conversation in this round. */
+  readonly tail?: string;
+  /** The messages that plugins show instead of the plain conversation, as JSON. */
+  readonly shown?: BlobHash;
+  /** What the prompt was made of, as JSON; left out when plugins had no part in it. */
+  readonly parts?: BlobHash;
+  /** Plugins gave tools for this turn. */
+  readonly hasTools?: true;
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
   readonly frame?: {
@@ -1025,6 +1025,8 @@ type Answer = Answered & ({
   readonly kind: "replied";
   readonly reply: Reply;
   readonly attempts?: readonly Attempt[];
+  /** Asked instead of the session's. */
+  readonly model?: string;
 } | {
   readonly kind: "responded";
   readonly parts?: readonly Part[];
@@ -1075,6 +1077,7 @@ type Answer = Answered & ({
   readonly error: Failure;
   readonly attempts?: readonly Attempt[];
   readonly usage?: Usage;
+  readonly model?: string;
   /** What a model had said when the call broke off. */
   readonly partial?: readonly Part[];
 });
@@ -1104,10 +1107,9 @@ type TurnEvent = Opened | Answer | {
   readonly reason: string;
 };
 /** A plugin's state as last committed. `revision` counts its changes. */
-interface PluginSnapshot {
+interface PluginSnapshot extends PluginState {
   readonly version: string;
   readonly revision: number;
-  readonly state: Json;
 }
 type PluginSnapshots = {
   readonly [plugin: string]: PluginSnapshot;
@@ -1150,9 +1152,17 @@ interface NewInput {
   readonly message: Draft;
   /** `boundary`: a running turn may take it; else it is the next turn. */
   readonly place: "boundary" | "turn";
+  /** What the caller wants of the turn that it opens, besides an answer. */
+  readonly wants?: TurnWants;
   /** Of what the caller sent: the same key with another hash is a conflict. */
   readonly hash: string;
   readonly at: number;
+}
+interface TurnWants {
+  readonly prompt?: readonly PromptPart[];
+  /** JSON Schema of a typed result. */
+  readonly output?: JsonObject;
+  readonly unwraps?: true;
 }
 interface PendingInput extends NewInput {
   /** In the order of acceptance, per session. */
@@ -1434,6 +1444,8 @@ interface TurnRef {
   readonly lease: Lease;
   /** What is recorded already: `opened`, and all that followed when the turn is resumed. */
   readonly journal: readonly TurnEvent[];
+  /** Another run had it before. */
+  readonly isResumed?: true;
 }
 /** What a host needs from the runtime; the runtime's own. */
 interface HostContext {
@@ -1534,6 +1546,60 @@ interface ProtocolDriver {
   onResults(view: RoundView, reply: Reply, results: readonly PlacedResult[]): Decision;
   onExec(view: RoundView, reply: Reply, output: CellOutput, results: readonly PlacedResult[]): Decision;
 }
+/** Standard Schema v1 (standardschema.dev), by shape: zod, arktype, valibot and others fit without an import. */
+interface StandardSchemaV1<In = unknown, Out = In> {
+  readonly "~standard": StandardSchemaV1.Props<In, Out>;
+}
+declare namespace StandardSchemaV1 {
+  interface Props<In = unknown, Out = In> {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => Result<Out> | Promise<Result<Out>>;
+    readonly types?: {
+      readonly input: In;
+      readonly output: Out;
+    } | undefined;
+  }
+  type Result<Out> = {
+    readonly value: Out;
+    readonly issues?: undefined;
+  } | {
+    readonly issues: readonly Issue[];
+  };
+  interface Issue {
+    readonly message: string;
+    readonly path?: readonly (PropertyKey | {
+      readonly key: PropertyKey;
+    })[] | undefined;
+  }
+}
+/** Standard JSON Schema v1: a schema that can describe itself to a model. */
+interface JsonSchemaSource {
+  readonly input: (options: {
+    readonly target: "draft-2020-12";
+  }) => Record<string, unknown>;
+  readonly output: (options: {
+    readonly target: "draft-2020-12";
+  }) => Record<string, unknown>;
+}
+type Any = any;
+type Schema<In = Any, Out = Any> = StandardSchemaV1<In, Out>;
+interface DescribedSchema<In = Any, Out = Any> {
+  readonly "~standard": StandardSchemaV1.Props<In, Out> & {
+    readonly jsonSchema: JsonSchemaSource;
+  };
+}
+interface JsonSchema {
+  readonly type?: string | readonly string[];
+  readonly [keyword: string]: unknown;
+  /** Not a field: it makes the compiler say what to do with a schema that cannot describe itself. */
+  readonly "~standard"?: "This schema cannot describe itself to a model: wrap it in described(schema, json)";
+}
+type ToolSchema = DescribedSchema | JsonSchema;
+type InputOf<S> = S extends StandardSchemaV1<infer In, Any> ? In : unknown;
+type OutputOf<S> = S extends StandardSchemaV1<Any, infer Out> ? Out : unknown;
+/** Gives a schema the JSON Schema that it cannot make itself; the two are promised to agree. */
+declare function described<In, Out>(schema: Schema<In, Out>, document: JsonSchema): DescribedSchema<In, Out>;
 /** A session as it may be read: what is committed, and of the current one what its turn has added so far. */
 interface SessionReading {
   readonly id: SessionId;
@@ -1543,6 +1609,14 @@ interface SessionReading {
   readonly config: SessionConfig;
   readonly usage: Usage;
   readonly turns: number;
+}
+/** Authority to call one tool under a name of its own. */
+interface ToolGrant {
+  /** `app`, a plugin's id, or a provider's. */
+  readonly source: string;
+  readonly tool: string;
+  /** Given to the tool with its own bindings. */
+  readonly bindings?: JsonObject;
 }
 /** What a child may do. */
 interface Authority {
@@ -1556,12 +1630,22 @@ interface Authority {
     readonly depthMax: number;
   };
 }
+/** One edit of a session's catalog. */
+interface CatalogOverlay {
+  readonly tool: string;
+  readonly hide?: true;
+  readonly availability?: Availability;
+  readonly description?: string;
+  readonly note?: string;
+}
 interface NewSessionRequest {
   readonly id?: string;
   /** `child` of the session that asks, with its authority; `fork` shares its history and copies its states. */
   readonly kind?: "fresh" | "child" | "fork";
   readonly config?: Partial<SessionConfig>;
   readonly authority?: Authority;
+  /** Edits of its catalog, after those of plugins; a fork without its own has its origin's. */
+  readonly overlay?: readonly CatalogOverlay[];
   /** Whether a child begins with a copy of the parent's plugin states. */
   readonly copiesState?: boolean;
   /** Said to it first; `sessions.takeFirstInput` gives it once. */
@@ -1597,11 +1681,17 @@ interface Services {
     snapshot(id: string): Promise<SessionReading>;
   };
   readonly catalog: {
+    /** Also those that can only be found by a search; `availability` tells. */
     list(): readonly ToolManifest[];
+    /** With its schema, which is loaded if need be. */
+    describe(name: string): Promise<ToolDeclaration | undefined>;
   };
-  /** Which tools are callable in this session. */
+  /** Which tools this session has, from the next round on, also after a restart. A tool needs `writes: true` for it. */
   readonly membership: {
-    set(names: readonly string[], isMember: boolean): Promise<void>;
+    set(names: string | readonly string[], availability: Availability): void;
+    /** Lets the model call this tool of this source under this name, whatever the catalog shows. */
+    grant(name: string, grant: ToolGrant): void;
+    revoke(name: string): void;
   };
   readonly sessions: {
     create(request: NewSessionRequest): Promise<{
@@ -1775,6 +1865,80 @@ interface CodeExecutor {
 }
 /** Raw model text to what a person sees. */
 type ProseProjector = (text: string) => string;
+type ToolServices = Pick<Services, "session" | "catalog" | "membership" | "complete" | "blobs" | "trace">;
+/** What a tool is given besides its arguments. What is nested in a call and costs something is noted: a rerun is given it back. */
+interface ToolContext extends ToolServices {
+  readonly callId: CallId;
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  /** 1, 2, … */
+  readonly attempt: number;
+  /** Aborts on cancel and on timeout. */
+  readonly signal: AbortSignal;
+  /** The same in every attempt at this call, also after a crash. Hand it to whatever must not act twice. */
+  readonly idempotencyKey: string;
+  /** Of the tool's manifest, and of the grant it is called under. */
+  readonly bindings: JsonObject;
+  /** Says that the call is getting on: its timeout starts anew. */
+  progress(note?: string): void;
+  /** What plugins contributed to a point. */
+  read<Out>(point: Point<Any, Out>): Out;
+  /** Runs once in this call, whatever the attempt. */
+  once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
+}
+type StateOf$1<S, Writes> = S extends undefined ? object : {
+  readonly state: Writes extends true ? StateCell<S> : StateView<S>;
+};
+interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true | undefined = undefined> extends ToolManifest {
+  readonly input: I;
+  readonly output?: Schema<Any, O>;
+  readonly timeoutMs?: number;
+  /** Never beside another call of the same reply. */
+  readonly isSerial?: boolean;
+  /** May change the plugin's state and the session's tools; such calls are released one at a time. */
+  readonly writes?: Writes;
+  readonly retry?: RetryPolicy | {
+    readonly policy: RetryPolicy;
+    readonly attempts?: number;
+    readonly baseMs?: number;
+    readonly maxMs?: number;
+  };
+  /** What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), or tell the model. */
+  readonly onInterrupt?: "rerun" | "fail";
+  execute(input: OutputOf<I>, context: ToolContext & StateOf$1<S, Writes>): Awaitable<O | ControlResult>;
+}
+declare const toolState: unique symbol;
+type Check = Awaitable<{
+  readonly ok: true;
+  readonly value: unknown;
+} | {
+  readonly ok: false;
+  readonly problem: string;
+}>;
+/** A tool, ready to be listed and called. Made by `defineTool`, or by `tool` in a plugin's setup. */
+interface Tool<S = undefined> extends ToolManifest {
+  readonly inputSchema: JsonObject;
+  readonly policy: CallPolicy;
+  readonly timeoutMs?: number;
+  /** Checks the arguments as the tool's author wrote them; the value may differ from the input (defaults, transforms). */
+  check(input: Json): Check;
+  run(input: unknown, context: ToolContext & {
+    readonly state?: unknown;
+  }): Awaitable<unknown>;
+  checkOutput?(output: unknown): Check;
+  readonly [toolState]?: S;
+}
+/** Tools that come and go, or are too many to be made at once. Made by `defineToolProvider`. */
+interface ToolProvider {
+  /** Names the source: what a session remembers of its tools holds for it. */
+  readonly id: string;
+  /** Light: no schema is made. A throw leaves the list as it was. */
+  list(signal: AbortSignal): Awaitable<readonly ToolManifest[]>;
+  /** Heavy: one tool, when it is first needed. Nothing means that it is not there any more. */
+  load(name: string, signal: AbortSignal): Awaitable<Tool | undefined>;
+  /** Calls back when the list has changed: it is read again before the next turn. Answers how to stop. */
+  watch?(changed: () => void): () => void;
+}
 interface HookTypes<Sees, Answer> {
   readonly "~sees"?: Sees;
   readonly "~answer"?: Answer;
@@ -1784,6 +1948,10 @@ interface TurnContext {
   /** The active frame and this turn's input. */
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
+  /** More tools for this turn; one of the same name as another stands in its place. */
+  readonly tools?: readonly (Tool<Any> | ToolProvider)[];
+  /** False leaves only those. */
+  readonly includeBaseTools?: boolean;
 }
 interface TurnReport {
   readonly outcome: TurnOutcome;
@@ -1795,6 +1963,8 @@ interface TurnReport {
 interface Chunk {
   readonly kind: "text" | "reasoning";
   readonly delta: string;
+  /** Nothing follows: what was held back can be said now. Only handlers with `atEnd` are told. */
+  readonly isEnd?: true;
 }
 interface ChunkAnswer {
   /** What is shown and kept instead of the delta. */
@@ -1814,11 +1984,6 @@ interface ReplyAnswer {
     readonly name: string;
     readonly payload?: Json;
   }[];
-}
-interface CatalogEdit {
-  readonly tool: string;
-  readonly hide?: true;
-  readonly description?: string;
 }
 type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
 type LifecycleEvent = {
@@ -1876,7 +2041,7 @@ declare const HOOKS: {
     readonly isSync: true;
   } & HookTypes<{
     readonly tools: readonly ToolManifest[];
-  }, CatalogEdit>;
+  }, CatalogOverlay>;
   readonly beforeTurn: {
     readonly family: "collect";
     readonly fires: "after `context`, before the first model call";
@@ -1980,10 +2145,11 @@ declare const HOOKS: {
     readonly onThrow: "show";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog"];
+    readonly services: readonly ["session", "catalog", "blobs"];
   } & HookTypes<{
     readonly call: ToolCall;
     readonly output: ToolOutput;
+    readonly parts: readonly ResultPart[];
   }, readonly ResultPart[]>;
   readonly config: {
     readonly family: "transform";
@@ -2078,6 +2244,8 @@ interface Placed<H> {
   /** Wins over the plugin's own order. */
   readonly order?: Order;
   readonly deadlineMs?: number;
+  /** Of `stream`: called once more when the text has ended, with `chunk.isEnd`, to say what it held back. */
+  readonly atEnd?: true;
   readonly run: H;
 }
 type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
@@ -2191,7 +2359,7 @@ interface TriggerDeclaration {
 }
 /** What a plugin adds to a session. */
 type PluginParts<S = undefined> = Hooks<S> & {
-  readonly tools?: readonly (Tool<S> | Tool)[];
+  readonly tools?: readonly (Tool<S> | Tool | ToolProvider)[];
   readonly operations?: {
     readonly [name: string]: Operation<Any, Any, Any, S>;
   };
@@ -2310,6 +2478,26 @@ interface TraceRecord {
 }
 /** The library never writes to the console; what a table calls "logged" comes here. It must not throw. */
 type TraceSink = (record: TraceRecord) => void;
+/** A session's tools as a host sees them: to be shown, kept elsewhere, edited and given back. */
+interface ToolState {
+  /** Of the surface it was read from: `apply` refuses another one. */
+  readonly generation: number;
+  /** Of the names and sources that were there. */
+  readonly surface?: string;
+  readonly tools: {
+    readonly [name: string]: ToolStateEntry;
+  };
+}
+interface ToolStateEntry {
+  readonly source: string;
+  readonly availability: Availability;
+  /** Its source is not there: it is kept, cannot be called, and is bound again when the source offers it. */
+  readonly isOrphan?: true;
+}
+interface ToolListing extends ToolStateEntry {
+  readonly name: string;
+  readonly description: string;
+}
 /** What a user says: text, or parts. */
 type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
 /** What a command or a task came to. */
@@ -2325,6 +2513,8 @@ interface OperationOptions {
   readonly session?: string | null;
   readonly signal?: AbortSignal;
 }
+/** A JSON Schema whose type you promise: values are checked when they come. */
+declare function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T>;
 /** A preview belongs to one attempt at one effect: a higher key, or the fact, makes lower ones void. */
 interface PreviewKey {
   readonly effect: EffectName;
@@ -2385,8 +2575,6 @@ type FactEvent = Fact & {
 };
 /** Closed; `fact` splits it in two. */
 type SessionEvent = Preview | FactEvent;
-/** A JSON Schema whose type you promise: values are checked when they come. */
-declare function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T>;
 interface TurnResult<Value = Json> {
   readonly turnId: TurnId;
   readonly outcome: TurnOutcome<Value>;
@@ -2404,11 +2592,33 @@ interface Turn<Value = Json> extends AsyncIterable<SessionEvent> {
   result(): Promise<TurnResult<Value>>;
   cancel(reason?: string): Promise<CancelAnswer>;
 }
+/** The tools of a session, for its host. What is changed here counts from the next turn on, and is kept. */
+interface SessionTools {
+  /** Also those that are off, and those whose source is gone. */
+  list(): Promise<readonly ToolListing[]>;
+  /** With its schema, which is loaded if need be. */
+  describe(name: string): Promise<ToolDeclaration | undefined>;
+  set(names: string | readonly string[], availability: Availability): Promise<void>;
+  /** More tools for this session, as long as it is open here; what was chosen for them is kept for when they come back. */
+  add(provider: ToolProvider): Promise<{
+    remove(): Promise<void>;
+  }>;
+  export(): Promise<ToolState>;
+  /** Gives back an edited export. Throws `tool.generation` when the tools have changed since. */
+  apply(state: ToolState): Promise<ToolState>;
+  /** Takes over a state from elsewhere or before; tools that are not there now are kept as orphans. */
+  restore(state: ToolState): Promise<{
+    readonly state: ToolState;
+    readonly orphans: readonly string[];
+  }>;
+}
 interface TurnOptions {
   /** The same key with the same input joins the turn that is already there; with another input it is `input.conflict`. */
   readonly key?: string | undefined;
   /** Cancels the turn when it aborts. */
   readonly signal?: AbortSignal | undefined;
+  /** Parts of the prompt for this turn alone: the highest of its layers. */
+  readonly prompt?: readonly PromptPart[] | undefined;
 }
 /** The session as it stands: what is committed. */
 interface SessionView {
@@ -2455,12 +2665,16 @@ interface Session extends AsyncDisposable {
   /** What plugins contributed to a point. */
   contributed<Out>(point: Point<Any, Out>): Out;
   triggers(): readonly TriggerDeclaration[];
+  /** Of the plugins' states here: another one when a plugin, its version, its revision or their order is another. */
+  readonly fingerprint: string;
   /** Changes what the session has of its own; `undefined` gives a field back to the runtime. */
   configure(patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined; }): Promise<SessionConfig>;
   /** Adds messages and nodes between turns. */
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
   /** One model call outside the conversation, booked in its ledger. */
   readonly complete: Complete;
+  /** Which tools the session has. */
+  readonly tools: SessionTools;
   /** A second session over the same history; at the head unless told where. */
   fork(options?: {
     readonly at?: string;
@@ -2472,10 +2686,10 @@ type RuntimeOptions = {
   readonly store: Store;
   readonly host?: EffectHost;
   readonly trace?: TraceSink;
-  readonly tools?: readonly Tool[];
+  readonly tools?: readonly (Tool | ToolProvider)[];
   readonly plugins?: readonly Plugin[];
   readonly instructions?: string;
-  /** More of the prompt, for every session; a session's own config takes its place. */
+  /** More of the prompt, for every session: the lowest of its layers. */
   readonly prompt?: readonly PromptPart[];
   /** Headings and order of the prompt's slots. */
   readonly template?: readonly Section[];
@@ -2536,7 +2750,9 @@ interface Protocol {
   readonly protocolDriver: ProtocolDriverSlot;
 }
 /** A tool without a plugin. Its arguments and its result are typed by its schemas. */
-declare function defineTool<I extends ToolSchema, O = unknown>(spec: ToolSpec<I, O>): Tool;
-/** Opens a runtime. The defaults are bound here: the inline host, the tool-calls protocol, the AI SDK adapter. */
+declare function defineTool<I extends ToolSchema, O = unknown, W extends true | undefined = undefined>(spec: ToolSpec<I, O, undefined, W>): Tool;
+/** Tools that come and go: listed light, loaded by name. */
+declare function defineToolProvider(spec: ToolProvider): ToolProvider;
+/** Opens a runtime. The defaults are bound here: the journal host where the store keeps things and the inline one elsewhere, the tool-calls protocol, the AI SDK adapter. */
 declare function createRuntime(options: RuntimeOptions): Promise<Runtime>;
-export { type Attachable, type Attachment, type CancelAnswer, type Capabilities, type Code, DEFAULT_LIMITS, type Decision, type DescribedSchema, type Draft, type EffectHost, type Failed, HOOKS, type HookName, type Input, type Issue$1 as Issue, type Json, type JsonSchema, type LanguageModel, type Limits, type Message, type Model, type ModelPart, type ModelRequest, type ModelResolver, type ModelSettings, type NewSessionRequest, type OperationDefinition, type Part, type Plugin, type PluginFactory, type PluginOptions, type Point, type PreviewKey, type Probe, type PromptPart, type Protocol, type ProtocolDriver, type Provider, ProviderFailure, type Receipt, type Reply, type RequestView, type RoundView, type Runtime, RuntimeError, type RuntimeOptions, type Schema, type Section, type Services, type Session, type SessionConfig, type SessionEvent, type SessionId, type SessionSummary, type SessionView, type Stopped, type Store, type TextPart, type Tool, type ToolCall, type ToolContext, type ToolOutput, type ToolSchema, type ToolSpec, type TraceRecord, type TraceSink, type TriggerDeclaration, type Turn, type TurnId, type TurnOptions, type TurnOutcome, type TurnResult, type Usage, type WaitKey, abort, abortTurn, ask, attach, createRuntime, createSession, definePlugin, defineTool, deny, described, emitEvent, emitTrace, enqueueMessages, fail, finish, hasCode, jsonSchema, point, replaceArgs, replaceResult, retryable, shortCircuit, switchFrame };
+export { type Attachable, type Attachment, type Availability, type CancelAnswer, type Capabilities, type Code, DEFAULT_LIMITS, type Decision, type DescribedSchema, type Draft, type EffectHost, type Failed, type FailureClass, HOOKS, type HookName, type Input, type Issue$1 as Issue, type Json, type JsonSchema, type LanguageModel, type Limits, type Message, type Model, type ModelPart, type ModelRequest, type ModelResolver, type ModelSettings, type NewSessionRequest, type OperationDefinition, type Part, type Plugin, type PluginFactory, type PluginOptions, type Point, type PreviewKey, type Probe, type PromptPart, type Protocol, type ProtocolDriver, type Provider, ProviderFailure, type Receipt, type Reply, type RequestView, type RoundView, type Runtime, RuntimeError, type RuntimeOptions, type Schema, type Section, type Services, type Session, type SessionConfig, type SessionEvent, type SessionId, type SessionSummary, type SessionTools, type SessionView, type StateCell, type StateView, type Stopped, type Store, type TextPart, type Tool, type ToolCall, type ToolContext, ToolError, type ToolManifest, type ToolOutput, type ToolProvider, type ToolSchema, type ToolSpec, type TraceRecord, type TraceSink, type TriggerDeclaration, type Turn, type TurnId, type TurnOptions, type TurnOutcome, type TurnResult, type Usage, type WaitKey, abort, abortTurn, ask, attach, createRuntime, createSession, definePlugin, defineTool, defineToolProvider, deny, described, emitEvent, emitTrace, enqueueMessages, fail, finish, hasCode, jsonSchema, point, replaceArgs, replaceResult, retryable, shortCircuit, switchFrame };

@@ -120,6 +120,9 @@ interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
+  /** To be described in the prompt too, with these examples. */
+  readonly isDocumented?: true;
+  readonly examples?: readonly JsonObject[];
 }
 interface ModelSettings {
   readonly temperature?: number;
@@ -128,6 +131,8 @@ interface ModelSettings {
   readonly stopSequences?: readonly string[];
   readonly seed?: number;
   readonly reasoning?: "none" | "low" | "medium" | "high";
+  /** Whether a provider that takes cache breakpoints is given them; `auto` unless set. */
+  readonly cache?: "auto" | "off";
   /** Options only one provider knows, by its name. */
   readonly providerOptions?: {
     readonly [provider: string]: JsonObject;
@@ -137,6 +142,13 @@ interface ModelRequest {
   readonly system: string;
   /** Must not be changed, and does not change, while the call runs; copy it to keep it. */
   readonly messages: readonly Message[];
+  /**
+   * How many of the messages will stand there again, word for word, in the next call: a provider may cache system,
+   * tools and these. What changes every round comes after them. All of them unless given.
+   */
+  readonly stable?: number;
+  /** Another model than the session's, for this call. */
+  readonly model?: string;
   readonly tools: readonly ToolDeclaration[];
   readonly toolChoice?: "auto" | "none" | "required" | {
     readonly name: string;
@@ -256,6 +268,10 @@ interface PromptPart {
   /** Lower first; 0 unless given. */
   readonly priority?: number;
   readonly title?: string;
+  /** Takes the place of what came before in this slot, which an empty text clears. */
+  readonly replaces?: true;
+  /** Asked for anew before every model call, and said at the end: it never sits in what a provider caches. */
+  readonly isVolatile?: true;
   /** Kept only while one of these tools is callable. */
   readonly tools?: readonly string[];
 }
@@ -425,6 +441,10 @@ declare const ERRORS: {
   readonly "operation.unexpected-session": (d: {
     name: string;
   }) => Said;
+  readonly "operation.input": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
   readonly "operation.failed": (d: {
     name: string;
     problem: string;
@@ -446,6 +466,18 @@ declare const ERRORS: {
   readonly "tool.unknown": (d: {
     name: string;
     known: readonly string[];
+  }) => Said;
+  readonly "tool.unavailable": (d: {
+    name: string;
+    availability: string;
+  }) => Said;
+  readonly "tool.source": (d: {
+    source: string;
+    problem: string;
+  }) => Said;
+  readonly "tool.generation": (d: {
+    expected: number;
+    actual: number;
   }) => Said;
   readonly "tool.arguments": (d: {
     name: string;
@@ -511,6 +543,32 @@ declare const ERRORS: {
   }) => Said;
   readonly "store.corrupt": (d: {
     item: string;
+    problem: string;
+  }) => Said;
+  readonly "store.path": (d: {
+    path: string;
+    problem: string;
+  }) => Said;
+  readonly "store.foreign": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.newer": (d: {
+    path: string;
+    found: number;
+    known: number;
+  }) => Said;
+  readonly "store.locked": (d: {
+    path: string;
+    ms: number;
+  }) => Said;
+  readonly "store.full": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.readonly": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.failed": (d: {
+    path: string;
     problem: string;
   }) => Said;
   readonly "lease.lost": (d: {
@@ -650,6 +708,8 @@ interface Limits {
 /** A call as it is carried out: what the model asked for, at its position in the turn. */
 interface ToolCall {
   readonly id: CallId;
+  /** The batch that it is a part of. */
+  readonly parentId?: CallId;
   readonly name: string;
   readonly input: Json;
   /** What the model wrote, when it was not JSON. */
@@ -781,9 +841,16 @@ type Effect = {
   readonly kind: "sleep";
   readonly until: number;
 });
-/** By plugin id, the whole new state of those that changed. */
+/** What a plugin keeps: its state, and bigger things as blobs by name. */
+interface PluginState {
+  readonly state: Json;
+  readonly blobs?: {
+    readonly [name: string]: BlobHash;
+  };
+}
+/** By plugin id, the whole of what those keep that changed something. */
 type Changes = {
-  readonly [plugin: string]: Json;
+  readonly [plugin: string]: PluginState;
 };
 /** Everything a fold needs to know of the world in which the turn began; it never reads today's configuration. */
 interface Opened {
@@ -806,8 +873,12 @@ interface Opened {
   }[];
   readonly limits: Limits;
   readonly config: SessionConfig;
+  /** Parts of the prompt for this turn alone. */
+  readonly prompt?: readonly PromptPart[];
   /** The JSON Schema of a typed result, when the caller asked for one. */
   readonly output?: JsonObject;
+  /** The result is the field `value` of what is handed in. */
+  readonly unwraps?: true;
   readonly generation: number;
 }
 /** Stages at which nobody has anything to do in this turn: the machine passes them by, and nothing is journaled there. */
@@ -876,12 +947,22 @@ type Answered = {
   readonly changes?: Changes;
   /** What nested model calls cost while it ran. */
   readonly spent?: readonly Spent[];
+  /** Which noted ones that counts. */
+  readonly booked?: readonly string[];
 };
 type Answer = Answered & ({
   readonly kind: "prepared";
   /** Left out when nothing changed since the round before. */
   readonly prompt?: BlobHash;
   readonly catalog?: BlobHash;
+  /** What is said after the conversation in this round. */
+  readonly tail?: string;
+  /** The messages that plugins show instead of the plain conversation, as JSON. */
+  readonly shown?: BlobHash;
+  /** What the prompt was made of, as JSON; left out when plugins had no part in it. */
+  readonly parts?: BlobHash;
+  /** Plugins gave tools for this turn. */
+  readonly hasTools?: true;
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
   readonly frame?: {
@@ -897,6 +978,8 @@ type Answer = Answered & ({
   readonly kind: "replied";
   readonly reply: Reply$1;
   readonly attempts?: readonly Attempt[];
+  /** Asked instead of the session's. */
+  readonly model?: string;
 } | {
   readonly kind: "responded";
   readonly parts?: readonly Part[];
@@ -947,6 +1030,7 @@ type Answer = Answered & ({
   readonly error: Failure;
   readonly attempts?: readonly Attempt[];
   readonly usage?: Usage;
+  readonly model?: string;
   /** What a model had said when the call broke off. */
   readonly partial?: readonly Part[];
 });
@@ -976,10 +1060,9 @@ type TurnEvent = Opened | Answer | {
   readonly reason: string;
 };
 /** A plugin's state as last committed. `revision` counts its changes. */
-interface PluginSnapshot {
+interface PluginSnapshot extends PluginState {
   readonly version: string;
   readonly revision: number;
-  readonly state: Json;
 }
 type PluginSnapshots = {
   readonly [plugin: string]: PluginSnapshot;
@@ -1022,9 +1105,17 @@ interface NewInput {
   readonly message: Draft;
   /** `boundary`: a running turn may take it; else it is the next turn. */
   readonly place: "boundary" | "turn";
+  /** What the caller wants of the turn that it opens, besides an answer. */
+  readonly wants?: TurnWants;
   /** Of what the caller sent: the same key with another hash is a conflict. */
   readonly hash: string;
   readonly at: number;
+}
+interface TurnWants {
+  readonly prompt?: readonly PromptPart[];
+  /** JSON Schema of a typed result. */
+  readonly output?: JsonObject;
+  readonly unwraps?: true;
 }
 interface PendingInput extends NewInput {
   /** In the order of acceptance, per session. */
@@ -1306,6 +1397,8 @@ interface TurnRef {
   readonly lease: Lease;
   /** What is recorded already: `opened`, and all that followed when the turn is resumed. */
   readonly journal: readonly TurnEvent[];
+  /** Another run had it before. */
+  readonly isResumed?: true;
 }
 /** What a host needs from the runtime; the runtime's own. */
 interface HostContext {

@@ -1,13 +1,14 @@
 import { inline } from "./hosts/inline.ts";
+import { journal } from "./hosts/journal.ts";
 import { toolCalls } from "./protocols/tool-calls/index.ts";
 import { aiSdk } from "./providers/ai-sdk.ts";
 import { isProvider } from "./providers/provider.ts";
 import { openRuntime, type Runtime, type RuntimeOptions } from "./runtime/runtime.ts";
 
-/** Opens a runtime. The defaults are bound here: the inline host, the tool-calls protocol, the AI SDK adapter. */
+/** Opens a runtime. The defaults are bound here: the journal host where the store keeps things and the inline one elsewhere, the tool-calls protocol, the AI SDK adapter. */
 export function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   return openRuntime(options, {
-    host: () => inline(),
+    host: (store) => (store.isDurable ? journal() : inline()),
     protocol: toolCalls,
     adapt: (model) => (isProvider(model) ? model : aiSdk(model)),
   });
@@ -41,6 +42,7 @@ export { type Point, point } from "./kernel/point.ts";
 export type { Section } from "./kernel/prompt.ts";
 export type { Issue, Probe } from "./kernel/run.ts";
 export type { NewSessionRequest, Services } from "./kernel/services.ts";
+export type { Tool, ToolContext, ToolProvider, ToolSpec } from "./kernel/tool.ts";
 export type { SessionConfig } from "./model/config.ts";
 export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
 export type { PreviewKey, SessionEvent } from "./model/event.ts";
@@ -54,16 +56,19 @@ export { type ModelPart, type ModelRequest, type ModelSettings, ProviderFailure,
 export { type DescribedSchema, described, type JsonSchema, type Schema, type ToolSchema } from "./model/schema.ts";
 export {
   type Attachable,
+  type Availability,
   attach,
+  type FailureClass,
   fail,
   finish,
   retryable,
+  type StateCell,
+  type StateView,
   switchFrame,
-  type Tool,
   type ToolCall,
-  type ToolContext,
+  ToolError,
+  type ToolManifest,
   type ToolOutput,
-  type ToolSpec,
 } from "./model/tool.ts";
 export type { Usage } from "./model/usage.ts";
 export type { Protocol } from "./protocols/protocol.ts";
@@ -73,11 +78,12 @@ export type { Receipt } from "./runtime/operate.ts";
 // The handles
 export type { Runtime, RuntimeOptions, SessionSummary } from "./runtime/runtime.ts";
 export type { Session, SessionView, TurnOptions } from "./runtime/session.ts";
+export type { SessionTools } from "./runtime/tools.ts";
 export type { Turn, TurnResult } from "./runtime/turn.ts";
 // Contracts of what can be exchanged
 export type { CancelAnswer, Store } from "./stores/store.ts";
 // Tools
-export { defineTool } from "./tools/define.ts";
+export { defineTool, defineToolProvider } from "./tools/define.ts";
 export { jsonSchema } from "./tools/validator.ts";
 export type { TraceRecord, TraceSink } from "./trace/trace.ts";
 export type { Decision, ProtocolDriver, RequestView, RoundView } from "./turn/driver.ts";

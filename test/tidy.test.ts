@@ -13,6 +13,9 @@ const CONTRACT_OF: Record<string, string> = {
   trace: "trace",
 };
 
+/** What members of a family have in common belongs to its contract. */
+const SHARED: ReadonlySet<string> = new Set(["hosts/local"]);
+
 const pure = ["model", "turn", "graph"];
 const core = [...pure, "kernel", "tools", ...Object.values(CONTRACT_OF)];
 const shell = ["runtime", "jobs"];
@@ -137,7 +140,7 @@ function unitOf(file: string): string {
   if (folder === "plugins") return `${folder}/${name}`;
   const contract = CONTRACT_OF[folder];
   if (contract === undefined) return folder;
-  return name === contract ? contract : `${folder}/${name}`;
+  return name === contract || SHARED.has(`${folder}/${name}`) ? contract : `${folder}/${name}`;
 }
 
 function rowOf(unit: string): string {

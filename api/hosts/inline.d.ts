@@ -122,6 +122,8 @@ interface ModelSettings {
   readonly stopSequences?: readonly string[];
   readonly seed?: number;
   readonly reasoning?: "none" | "low" | "medium" | "high";
+  /** Whether a provider that takes cache breakpoints is given them; `auto` unless set. */
+  readonly cache?: "auto" | "off";
   /** Options only one provider knows, by its name. */
   readonly providerOptions?: {
     readonly [provider: string]: JsonObject;
@@ -156,6 +158,10 @@ interface PromptPart {
   /** Lower first; 0 unless given. */
   readonly priority?: number;
   readonly title?: string;
+  /** Takes the place of what came before in this slot, which an empty text clears. */
+  readonly replaces?: true;
+  /** Asked for anew before every model call, and said at the end: it never sits in what a provider caches. */
+  readonly isVolatile?: true;
   /** Kept only while one of these tools is callable. */
   readonly tools?: readonly string[];
 }
@@ -325,6 +331,10 @@ declare const ERRORS: {
   readonly "operation.unexpected-session": (d: {
     name: string;
   }) => Said;
+  readonly "operation.input": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
   readonly "operation.failed": (d: {
     name: string;
     problem: string;
@@ -346,6 +356,18 @@ declare const ERRORS: {
   readonly "tool.unknown": (d: {
     name: string;
     known: readonly string[];
+  }) => Said;
+  readonly "tool.unavailable": (d: {
+    name: string;
+    availability: string;
+  }) => Said;
+  readonly "tool.source": (d: {
+    source: string;
+    problem: string;
+  }) => Said;
+  readonly "tool.generation": (d: {
+    expected: number;
+    actual: number;
   }) => Said;
   readonly "tool.arguments": (d: {
     name: string;
@@ -411,6 +433,32 @@ declare const ERRORS: {
   }) => Said;
   readonly "store.corrupt": (d: {
     item: string;
+    problem: string;
+  }) => Said;
+  readonly "store.path": (d: {
+    path: string;
+    problem: string;
+  }) => Said;
+  readonly "store.foreign": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.newer": (d: {
+    path: string;
+    found: number;
+    known: number;
+  }) => Said;
+  readonly "store.locked": (d: {
+    path: string;
+    ms: number;
+  }) => Said;
+  readonly "store.full": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.readonly": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.failed": (d: {
+    path: string;
     problem: string;
   }) => Said;
   readonly "lease.lost": (d: {
@@ -548,6 +596,8 @@ interface Limits {
 /** A call as it is carried out: what the model asked for, at its position in the turn. */
 interface ToolCall {
   readonly id: CallId;
+  /** The batch that it is a part of. */
+  readonly parentId?: CallId;
   readonly name: string;
   readonly input: Json;
   /** What the model wrote, when it was not JSON. */
@@ -673,9 +723,16 @@ type Effect = {
   readonly kind: "sleep";
   readonly until: number;
 });
-/** By plugin id, the whole new state of those that changed. */
+/** What a plugin keeps: its state, and bigger things as blobs by name. */
+interface PluginState {
+  readonly state: Json;
+  readonly blobs?: {
+    readonly [name: string]: BlobHash;
+  };
+}
+/** By plugin id, the whole of what those keep that changed something. */
 type Changes = {
-  readonly [plugin: string]: Json;
+  readonly [plugin: string]: PluginState;
 };
 /** Everything a fold needs to know of the world in which the turn began; it never reads today's configuration. */
 interface Opened {
@@ -698,8 +755,12 @@ interface Opened {
   }[];
   readonly limits: Limits;
   readonly config: SessionConfig;
+  /** Parts of the prompt for this turn alone. */
+  readonly prompt?: readonly PromptPart[];
   /** The JSON Schema of a typed result, when the caller asked for one. */
   readonly output?: JsonObject;
+  /** The result is the field `value` of what is handed in. */
+  readonly unwraps?: true;
   readonly generation: number;
 }
 /** Stages at which nobody has anything to do in this turn: the machine passes them by, and nothing is journaled there. */
@@ -768,12 +829,22 @@ type Answered = {
   readonly changes?: Changes;
   /** What nested model calls cost while it ran. */
   readonly spent?: readonly Spent[];
+  /** Which noted ones that counts. */
+  readonly booked?: readonly string[];
 };
 type Answer = Answered & ({
   readonly kind: "prepared";
   /** Left out when nothing changed since the round before. */
   readonly prompt?: BlobHash;
   readonly catalog?: BlobHash;
+  /** What is said after the conversation in this round. */
+  readonly tail?: string;
+  /** The messages that plugins show instead of the plain conversation, as JSON. */
+  readonly shown?: BlobHash;
+  /** What the prompt was made of, as JSON; left out when plugins had no part in it. */
+  readonly parts?: BlobHash;
+  /** Plugins gave tools for this turn. */
+  readonly hasTools?: true;
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
   readonly frame?: {
@@ -789,6 +860,8 @@ type Answer = Answered & ({
   readonly kind: "replied";
   readonly reply: Reply;
   readonly attempts?: readonly Attempt[];
+  /** Asked instead of the session's. */
+  readonly model?: string;
 } | {
   readonly kind: "responded";
   readonly parts?: readonly Part[];
@@ -839,6 +912,7 @@ type Answer = Answered & ({
   readonly error: Failure;
   readonly attempts?: readonly Attempt[];
   readonly usage?: Usage;
+  readonly model?: string;
   /** What a model had said when the call broke off. */
   readonly partial?: readonly Part[];
 });
@@ -868,10 +942,9 @@ type TurnEvent = Opened | Answer | {
   readonly reason: string;
 };
 /** A plugin's state as last committed. `revision` counts its changes. */
-interface PluginSnapshot {
+interface PluginSnapshot extends PluginState {
   readonly version: string;
   readonly revision: number;
-  readonly state: Json;
 }
 type PluginSnapshots = {
   readonly [plugin: string]: PluginSnapshot;
@@ -914,9 +987,17 @@ interface NewInput {
   readonly message: Draft;
   /** `boundary`: a running turn may take it; else it is the next turn. */
   readonly place: "boundary" | "turn";
+  /** What the caller wants of the turn that it opens, besides an answer. */
+  readonly wants?: TurnWants;
   /** Of what the caller sent: the same key with another hash is a conflict. */
   readonly hash: string;
   readonly at: number;
+}
+interface TurnWants {
+  readonly prompt?: readonly PromptPart[];
+  /** JSON Schema of a typed result. */
+  readonly output?: JsonObject;
+  readonly unwraps?: true;
 }
 interface PendingInput extends NewInput {
   /** In the order of acceptance, per session. */
@@ -1198,6 +1279,8 @@ interface TurnRef {
   readonly lease: Lease;
   /** What is recorded already: `opened`, and all that followed when the turn is resumed. */
   readonly journal: readonly TurnEvent[];
+  /** Another run had it before. */
+  readonly isResumed?: true;
 }
 /** What a host needs from the runtime; the runtime's own. */
 interface HostContext {

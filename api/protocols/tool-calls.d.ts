@@ -106,6 +106,9 @@ interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
+  /** To be described in the prompt too, with these examples. */
+  readonly isDocumented?: true;
+  readonly examples?: readonly JsonObject[];
 }
 interface ModelSettings {
   readonly temperature?: number;
@@ -114,6 +117,8 @@ interface ModelSettings {
   readonly stopSequences?: readonly string[];
   readonly seed?: number;
   readonly reasoning?: "none" | "low" | "medium" | "high";
+  /** Whether a provider that takes cache breakpoints is given them; `auto` unless set. */
+  readonly cache?: "auto" | "off";
   /** Options only one provider knows, by its name. */
   readonly providerOptions?: {
     readonly [provider: string]: JsonObject;
@@ -123,6 +128,13 @@ interface ModelRequest {
   readonly system: string;
   /** Must not be changed, and does not change, while the call runs; copy it to keep it. */
   readonly messages: readonly Message[];
+  /**
+   * How many of the messages will stand there again, word for word, in the next call: a provider may cache system,
+   * tools and these. What changes every round comes after them. All of them unless given.
+   */
+  readonly stable?: number;
+  /** Another model than the session's, for this call. */
+  readonly model?: string;
   readonly tools: readonly ToolDeclaration[];
   readonly toolChoice?: "auto" | "none" | "required" | {
     readonly name: string;
@@ -146,6 +158,10 @@ interface PromptPart {
   /** Lower first; 0 unless given. */
   readonly priority?: number;
   readonly title?: string;
+  /** Takes the place of what came before in this slot, which an empty text clears. */
+  readonly replaces?: true;
+  /** Asked for anew before every model call, and said at the end: it never sits in what a provider caches. */
+  readonly isVolatile?: true;
   /** Kept only while one of these tools is callable. */
   readonly tools?: readonly string[];
 }
@@ -315,6 +331,10 @@ declare const ERRORS: {
   readonly "operation.unexpected-session": (d: {
     name: string;
   }) => Said;
+  readonly "operation.input": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
   readonly "operation.failed": (d: {
     name: string;
     problem: string;
@@ -336,6 +356,18 @@ declare const ERRORS: {
   readonly "tool.unknown": (d: {
     name: string;
     known: readonly string[];
+  }) => Said;
+  readonly "tool.unavailable": (d: {
+    name: string;
+    availability: string;
+  }) => Said;
+  readonly "tool.source": (d: {
+    source: string;
+    problem: string;
+  }) => Said;
+  readonly "tool.generation": (d: {
+    expected: number;
+    actual: number;
   }) => Said;
   readonly "tool.arguments": (d: {
     name: string;
@@ -401,6 +433,32 @@ declare const ERRORS: {
   }) => Said;
   readonly "store.corrupt": (d: {
     item: string;
+    problem: string;
+  }) => Said;
+  readonly "store.path": (d: {
+    path: string;
+    problem: string;
+  }) => Said;
+  readonly "store.foreign": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.newer": (d: {
+    path: string;
+    found: number;
+    known: number;
+  }) => Said;
+  readonly "store.locked": (d: {
+    path: string;
+    ms: number;
+  }) => Said;
+  readonly "store.full": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.readonly": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.failed": (d: {
+    path: string;
     problem: string;
   }) => Said;
   readonly "lease.lost": (d: {
@@ -537,61 +595,11 @@ interface Limits {
   /** Events kept for one reader that does not keep up. */
   readonly unreadEventsMax: number;
 }
-/** Standard Schema v1 (standardschema.dev), by shape: zod, arktype, valibot and others fit without an import. */
-interface StandardSchemaV1<In = unknown, Out = In> {
-  readonly "~standard": StandardSchemaV1.Props<In, Out>;
-}
-declare namespace StandardSchemaV1 {
-  interface Props<In = unknown, Out = In> {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly validate: (value: unknown) => Result<Out> | Promise<Result<Out>>;
-    readonly types?: {
-      readonly input: In;
-      readonly output: Out;
-    } | undefined;
-  }
-  type Result<Out> = {
-    readonly value: Out;
-    readonly issues?: undefined;
-  } | {
-    readonly issues: readonly Issue[];
-  };
-  interface Issue {
-    readonly message: string;
-    readonly path?: readonly (PropertyKey | {
-      readonly key: PropertyKey;
-    })[] | undefined;
-  }
-}
-/** Standard JSON Schema v1: a schema that can describe itself to a model. */
-interface JsonSchemaSource {
-  readonly input: (options: {
-    readonly target: "draft-2020-12";
-  }) => Record<string, unknown>;
-  readonly output: (options: {
-    readonly target: "draft-2020-12";
-  }) => Record<string, unknown>;
-}
-type Any = any;
-type Schema<In = Any, Out = Any> = StandardSchemaV1<In, Out>;
-interface DescribedSchema<In = Any, Out = Any> {
-  readonly "~standard": StandardSchemaV1.Props<In, Out> & {
-    readonly jsonSchema: JsonSchemaSource;
-  };
-}
-interface JsonSchema {
-  readonly type?: string | readonly string[];
-  readonly [keyword: string]: unknown;
-  /** Not a field: it makes the compiler say what to do with a schema that cannot describe itself. */
-  readonly "~standard"?: "This schema cannot describe itself to a model: wrap it in described(schema, json)";
-}
-type ToolSchema = DescribedSchema | JsonSchema;
-type InputOf<S> = S extends StandardSchemaV1<infer In, Any> ? In : unknown;
-type OutputOf<S> = S extends StandardSchemaV1<Any, infer Out> ? Out : unknown;
 /** A call as it is carried out: what the model asked for, at its position in the turn. */
 interface ToolCall {
   readonly id: CallId;
+  /** The batch that it is a part of. */
+  readonly parentId?: CallId;
   readonly name: string;
   readonly input: Json;
   /** What the model wrote, when it was not JSON. */
@@ -659,76 +667,40 @@ interface CallPolicy {
     readonly maxMs: number;
   };
 }
+/**
+ * How far a tool is open to the model, each step more than the one before: not there; found by a search, which may make
+ * it callable; declared; declared and described in the prompt.
+ */
+type Availability = "off" | "searchable" | "callable" | "documented";
+/** What is known of a tool without its schemas. */
 interface ToolManifest {
   readonly name: string;
   readonly description: string;
-}
-interface ToolContext {
-  readonly callId: CallId;
-  readonly sessionId: SessionId;
-  readonly turnId: TurnId;
-  /** 1, 2, … */
-  readonly attempt: number;
-  /** Aborts on cancel and on timeout. */
-  readonly signal: AbortSignal;
-  /** The same in every attempt at this call, also after a crash. Hand it to whatever must not act twice. */
-  readonly idempotencyKey: string;
+  /** `callable` unless given. */
+  readonly availability?: Availability;
+  /** `runtime`: never shown to the model nor called by it, except under a grant. */
+  readonly audience?: "model" | "runtime";
+  /** For whoever runs it, as `context.bindings`. */
+  readonly bindings?: JsonObject;
+  /** Arguments as one would write them. */
+  readonly examples?: readonly JsonObject[];
 }
 interface StateView<S> {
   get(): S;
+  /** Bigger things that the plugin keeps, by name. */
+  readonly blobs: BlobsView;
+}
+interface BlobsView {
+  names(): readonly string[];
+  get(name: string): Promise<Uint8Array | undefined>;
 }
 interface StateCell<S> extends StateView<S> {
   /** Runs once; its value is journaled with the event of the effect it ran in. */
   update(change: (state: S) => S): void;
-}
-type StateOf$1<S, Writes> = S extends undefined ? object : {
-  readonly state: Writes extends true ? StateCell<S> : StateView<S>;
-};
-interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true | undefined = undefined> extends ToolManifest {
-  readonly input: I;
-  readonly output?: Schema<Any, O>;
-  readonly timeoutMs?: number;
-  /** Never beside another call of the same reply. */
-  readonly isSerial?: boolean;
-  /** May change the plugin's state; such calls are released one at a time. */
-  readonly writes?: Writes;
-  readonly retry?: RetryPolicy | {
-    readonly policy: RetryPolicy;
-    readonly attempts?: number;
-    readonly baseMs?: number;
-    readonly maxMs?: number;
+  readonly blobs: BlobsView & {
+    put(name: string, data: Uint8Array): Promise<void>;
+    remove(name: string): void;
   };
-  /** What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), or tell the model. */
-  readonly onInterrupt?: "rerun" | "fail";
-  execute(input: OutputOf<I>, context: ToolContext & StateOf$1<S, Writes>): Awaitable<O | ControlResult>;
-}
-declare const toolState: unique symbol;
-/** A tool, ready to be listed and called. Made by `defineTool`, or by `tool` in a plugin's setup. */
-interface Tool<S = undefined> extends ToolManifest {
-  readonly inputSchema: {
-    readonly [keyword: string]: Json;
-  };
-  readonly policy: CallPolicy;
-  readonly timeoutMs?: number;
-  /** Checks the arguments as the tool's author wrote them; the value may differ from the input (defaults, transforms). */
-  check(input: Json): Awaitable<{
-    readonly ok: true;
-    readonly value: unknown;
-  } | {
-    readonly ok: false;
-    readonly problem: string;
-  }>;
-  run(input: unknown, context: ToolContext & {
-    readonly state?: unknown;
-  }): Awaitable<unknown>;
-  checkOutput?(output: unknown): Awaitable<{
-    readonly ok: true;
-    readonly value: unknown;
-  } | {
-    readonly ok: false;
-    readonly problem: string;
-  }>;
-  readonly [toolState]?: S;
 }
 /** Returned or thrown by tools; made by `finish`, `fail`, `switchFrame`, `retryable` and `attach`. */
 declare class ControlResult {
@@ -819,6 +791,58 @@ interface ProtocolDriver {
   onResults(view: RoundView, reply: Reply, results: readonly PlacedResult[]): Decision;
   onExec(view: RoundView, reply: Reply, output: CellOutput, results: readonly PlacedResult[]): Decision;
 }
+/** Standard Schema v1 (standardschema.dev), by shape: zod, arktype, valibot and others fit without an import. */
+interface StandardSchemaV1<In = unknown, Out = In> {
+  readonly "~standard": StandardSchemaV1.Props<In, Out>;
+}
+declare namespace StandardSchemaV1 {
+  interface Props<In = unknown, Out = In> {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => Result<Out> | Promise<Result<Out>>;
+    readonly types?: {
+      readonly input: In;
+      readonly output: Out;
+    } | undefined;
+  }
+  type Result<Out> = {
+    readonly value: Out;
+    readonly issues?: undefined;
+  } | {
+    readonly issues: readonly Issue[];
+  };
+  interface Issue {
+    readonly message: string;
+    readonly path?: readonly (PropertyKey | {
+      readonly key: PropertyKey;
+    })[] | undefined;
+  }
+}
+/** Standard JSON Schema v1: a schema that can describe itself to a model. */
+interface JsonSchemaSource {
+  readonly input: (options: {
+    readonly target: "draft-2020-12";
+  }) => Record<string, unknown>;
+  readonly output: (options: {
+    readonly target: "draft-2020-12";
+  }) => Record<string, unknown>;
+}
+type Any = any;
+type Schema<In = Any, Out = Any> = StandardSchemaV1<In, Out>;
+interface DescribedSchema<In = Any, Out = Any> {
+  readonly "~standard": StandardSchemaV1.Props<In, Out> & {
+    readonly jsonSchema: JsonSchemaSource;
+  };
+}
+interface JsonSchema {
+  readonly type?: string | readonly string[];
+  readonly [keyword: string]: unknown;
+  /** Not a field: it makes the compiler say what to do with a schema that cannot describe itself. */
+  readonly "~standard"?: "This schema cannot describe itself to a model: wrap it in described(schema, json)";
+}
+type ToolSchema = DescribedSchema | JsonSchema;
+type InputOf<S> = S extends StandardSchemaV1<infer In, Any> ? In : unknown;
+type OutputOf<S> = S extends StandardSchemaV1<Any, infer Out> ? Out : unknown;
 /** A session as it may be read: what is committed, and of the current one what its turn has added so far. */
 interface SessionReading {
   readonly id: SessionId;
@@ -828,6 +852,14 @@ interface SessionReading {
   readonly config: SessionConfig;
   readonly usage: Usage;
   readonly turns: number;
+}
+/** Authority to call one tool under a name of its own. */
+interface ToolGrant {
+  /** `app`, a plugin's id, or a provider's. */
+  readonly source: string;
+  readonly tool: string;
+  /** Given to the tool with its own bindings. */
+  readonly bindings?: JsonObject;
 }
 /** What a child may do. */
 interface Authority {
@@ -841,12 +873,22 @@ interface Authority {
     readonly depthMax: number;
   };
 }
+/** One edit of a session's catalog. */
+interface CatalogOverlay {
+  readonly tool: string;
+  readonly hide?: true;
+  readonly availability?: Availability;
+  readonly description?: string;
+  readonly note?: string;
+}
 interface NewSessionRequest {
   readonly id?: string;
   /** `child` of the session that asks, with its authority; `fork` shares its history and copies its states. */
   readonly kind?: "fresh" | "child" | "fork";
   readonly config?: Partial<SessionConfig>;
   readonly authority?: Authority;
+  /** Edits of its catalog, after those of plugins; a fork without its own has its origin's. */
+  readonly overlay?: readonly CatalogOverlay[];
   /** Whether a child begins with a copy of the parent's plugin states. */
   readonly copiesState?: boolean;
   /** Said to it first; `sessions.takeFirstInput` gives it once. */
@@ -882,11 +924,17 @@ interface Services {
     snapshot(id: string): Promise<SessionReading>;
   };
   readonly catalog: {
+    /** Also those that can only be found by a search; `availability` tells. */
     list(): readonly ToolManifest[];
+    /** With its schema, which is loaded if need be. */
+    describe(name: string): Promise<ToolDeclaration | undefined>;
   };
-  /** Which tools are callable in this session. */
+  /** Which tools this session has, from the next round on, also after a restart. A tool needs `writes: true` for it. */
   readonly membership: {
-    set(names: readonly string[], isMember: boolean): Promise<void>;
+    set(names: string | readonly string[], availability: Availability): void;
+    /** Lets the model call this tool of this source under this name, whatever the catalog shows. */
+    grant(name: string, grant: ToolGrant): void;
+    revoke(name: string): void;
   };
   readonly sessions: {
     create(request: NewSessionRequest): Promise<{
@@ -1037,6 +1085,80 @@ interface CodeExecutor {
 }
 /** Raw model text to what a person sees. */
 type ProseProjector = (text: string) => string;
+type ToolServices = Pick<Services, "session" | "catalog" | "membership" | "complete" | "blobs" | "trace">;
+/** What a tool is given besides its arguments. What is nested in a call and costs something is noted: a rerun is given it back. */
+interface ToolContext extends ToolServices {
+  readonly callId: CallId;
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  /** 1, 2, … */
+  readonly attempt: number;
+  /** Aborts on cancel and on timeout. */
+  readonly signal: AbortSignal;
+  /** The same in every attempt at this call, also after a crash. Hand it to whatever must not act twice. */
+  readonly idempotencyKey: string;
+  /** Of the tool's manifest, and of the grant it is called under. */
+  readonly bindings: JsonObject;
+  /** Says that the call is getting on: its timeout starts anew. */
+  progress(note?: string): void;
+  /** What plugins contributed to a point. */
+  read<Out>(point: Point<Any, Out>): Out;
+  /** Runs once in this call, whatever the attempt. */
+  once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
+}
+type StateOf$1<S, Writes> = S extends undefined ? object : {
+  readonly state: Writes extends true ? StateCell<S> : StateView<S>;
+};
+interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true | undefined = undefined> extends ToolManifest {
+  readonly input: I;
+  readonly output?: Schema<Any, O>;
+  readonly timeoutMs?: number;
+  /** Never beside another call of the same reply. */
+  readonly isSerial?: boolean;
+  /** May change the plugin's state and the session's tools; such calls are released one at a time. */
+  readonly writes?: Writes;
+  readonly retry?: RetryPolicy | {
+    readonly policy: RetryPolicy;
+    readonly attempts?: number;
+    readonly baseMs?: number;
+    readonly maxMs?: number;
+  };
+  /** What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), or tell the model. */
+  readonly onInterrupt?: "rerun" | "fail";
+  execute(input: OutputOf<I>, context: ToolContext & StateOf$1<S, Writes>): Awaitable<O | ControlResult>;
+}
+declare const toolState: unique symbol;
+type Check = Awaitable<{
+  readonly ok: true;
+  readonly value: unknown;
+} | {
+  readonly ok: false;
+  readonly problem: string;
+}>;
+/** A tool, ready to be listed and called. Made by `defineTool`, or by `tool` in a plugin's setup. */
+interface Tool<S = undefined> extends ToolManifest {
+  readonly inputSchema: JsonObject;
+  readonly policy: CallPolicy;
+  readonly timeoutMs?: number;
+  /** Checks the arguments as the tool's author wrote them; the value may differ from the input (defaults, transforms). */
+  check(input: Json): Check;
+  run(input: unknown, context: ToolContext & {
+    readonly state?: unknown;
+  }): Awaitable<unknown>;
+  checkOutput?(output: unknown): Check;
+  readonly [toolState]?: S;
+}
+/** Tools that come and go, or are too many to be made at once. Made by `defineToolProvider`. */
+interface ToolProvider {
+  /** Names the source: what a session remembers of its tools holds for it. */
+  readonly id: string;
+  /** Light: no schema is made. A throw leaves the list as it was. */
+  list(signal: AbortSignal): Awaitable<readonly ToolManifest[]>;
+  /** Heavy: one tool, when it is first needed. Nothing means that it is not there any more. */
+  load(name: string, signal: AbortSignal): Awaitable<Tool | undefined>;
+  /** Calls back when the list has changed: it is read again before the next turn. Answers how to stop. */
+  watch?(changed: () => void): () => void;
+}
 interface HookTypes<Sees, Answer> {
   readonly "~sees"?: Sees;
   readonly "~answer"?: Answer;
@@ -1046,6 +1168,10 @@ interface TurnContext {
   /** The active frame and this turn's input. */
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
+  /** More tools for this turn; one of the same name as another stands in its place. */
+  readonly tools?: readonly (Tool<Any> | ToolProvider)[];
+  /** False leaves only those. */
+  readonly includeBaseTools?: boolean;
 }
 interface TurnReport {
   readonly outcome: TurnOutcome;
@@ -1057,6 +1183,8 @@ interface TurnReport {
 interface Chunk {
   readonly kind: "text" | "reasoning";
   readonly delta: string;
+  /** Nothing follows: what was held back can be said now. Only handlers with `atEnd` are told. */
+  readonly isEnd?: true;
 }
 interface ChunkAnswer {
   /** What is shown and kept instead of the delta. */
@@ -1076,11 +1204,6 @@ interface ReplyAnswer {
     readonly name: string;
     readonly payload?: Json;
   }[];
-}
-interface CatalogEdit {
-  readonly tool: string;
-  readonly hide?: true;
-  readonly description?: string;
 }
 type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
 type LifecycleEvent = {
@@ -1138,7 +1261,7 @@ declare const HOOKS: {
     readonly isSync: true;
   } & HookTypes<{
     readonly tools: readonly ToolManifest[];
-  }, CatalogEdit>;
+  }, CatalogOverlay>;
   readonly beforeTurn: {
     readonly family: "collect";
     readonly fires: "after `context`, before the first model call";
@@ -1242,10 +1365,11 @@ declare const HOOKS: {
     readonly onThrow: "show";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog"];
+    readonly services: readonly ["session", "catalog", "blobs"];
   } & HookTypes<{
     readonly call: ToolCall;
     readonly output: ToolOutput;
+    readonly parts: readonly ResultPart[];
   }, readonly ResultPart[]>;
   readonly config: {
     readonly family: "transform";
@@ -1340,6 +1464,8 @@ interface Placed<H> {
   /** Wins over the plugin's own order. */
   readonly order?: Order;
   readonly deadlineMs?: number;
+  /** Of `stream`: called once more when the text has ended, with `chunk.isEnd`, to say what it held back. */
+  readonly atEnd?: true;
   readonly run: H;
 }
 type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
@@ -1417,7 +1543,7 @@ interface TriggerDeclaration {
 }
 /** What a plugin adds to a session. */
 type PluginParts<S = undefined> = Hooks<S> & {
-  readonly tools?: readonly (Tool<S> | Tool)[];
+  readonly tools?: readonly (Tool<S> | Tool | ToolProvider)[];
   readonly operations?: {
     readonly [name: string]: Operation<Any, Any, Any, S>;
   };
@@ -1460,6 +1586,10 @@ interface Definition {
   /** Undefined until given; then parsed. */
   readonly options: unknown;
 }
+interface Options {
+  /** Adds a tool with which the model makes up to 25 independent calls in one. */
+  readonly batch?: boolean;
+}
 /** The native loop: the model calls tools by the provider's own means until it answers. The default protocol. */
-declare const toolCalls: () => Plugin;
+declare const toolCalls: (given?: Options) => Plugin;
 export { toolCalls };

@@ -104,6 +104,9 @@ interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
+  /** To be described in the prompt too, with these examples. */
+  readonly isDocumented?: true;
+  readonly examples?: readonly JsonObject[];
 }
 interface ModelSettings {
   readonly temperature?: number;
@@ -112,6 +115,8 @@ interface ModelSettings {
   readonly stopSequences?: readonly string[];
   readonly seed?: number;
   readonly reasoning?: "none" | "low" | "medium" | "high";
+  /** Whether a provider that takes cache breakpoints is given them; `auto` unless set. */
+  readonly cache?: "auto" | "off";
   /** Options only one provider knows, by its name. */
   readonly providerOptions?: {
     readonly [provider: string]: JsonObject;
@@ -121,6 +126,13 @@ interface ModelRequest {
   readonly system: string;
   /** Must not be changed, and does not change, while the call runs; copy it to keep it. */
   readonly messages: readonly Message[];
+  /**
+   * How many of the messages will stand there again, word for word, in the next call: a provider may cache system,
+   * tools and these. What changes every round comes after them. All of them unless given.
+   */
+  readonly stable?: number;
+  /** Another model than the session's, for this call. */
+  readonly model?: string;
   readonly tools: readonly ToolDeclaration[];
   readonly toolChoice?: "auto" | "none" | "required" | {
     readonly name: string;

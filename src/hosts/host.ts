@@ -16,6 +16,8 @@ export interface TurnRef {
   readonly lease: Lease;
   /** What is recorded already: `opened`, and all that followed when the turn is resumed. */
   readonly journal: readonly TurnEvent[];
+  /** Another run had it before. */
+  readonly isResumed?: true;
 }
 
 /** What a host needs from the runtime; the runtime's own. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { later } from "../../test/stores/later.ts";
 import { asInputId, asSessionId, asTurnId } from "../model/ids.ts";
 import { DEFAULT_LIMITS } from "../model/limits.ts";
 import { NO_USAGE } from "../model/usage.ts";
@@ -19,19 +20,6 @@ describe.concurrent("inline", () => {
       check({ host: inline, store: () => later(memory()) }));
   }
 });
-
-/** Every answer of the store is a promise, kept in the order of the calls. */
-function later<T extends object>(target: T): T {
-  return new Proxy(target, {
-    get(_, key) {
-      const value: unknown = Reflect.get(target, key);
-      if (typeof value === "object" && value !== null) return later(value);
-      if (typeof value !== "function") return value;
-      return (...args: unknown[]) =>
-        new Promise((resolve) => setImmediate(resolve)).then(() => value.apply(target, args));
-    },
-  });
-}
 
 describe.concurrent("the laws", () => {
   for (const { law, check } of hostLaws) {

@@ -1,7 +1,9 @@
 import { isObject, toJson } from "../model/json.ts";
 import { SLOTS } from "../model/prompt.ts";
+import { AVAILABILITIES } from "../model/tool.ts";
 import type { Directive } from "./directive.ts";
 import type { HookName } from "./hooks.ts";
+import { isTool, isToolProvider } from "./tool.ts";
 
 /** What is wrong with an answer; undefined when it can be used. */
 type Check = (answer: { readonly [field: string]: unknown }) => string | undefined;
@@ -58,7 +60,11 @@ export const isPromptPart = (part: unknown): boolean =>
   SLOTS.includes(part.slot as never) &&
   isOptional(part.priority, Number.isFinite) &&
   isOptional(part.title, isText) &&
+  isOptional(part.replaces, (value) => value === true) &&
+  isOptional(part.isVolatile, (value) => value === true) &&
   isOptional(part.tools, (tools) => isList(tools, isText));
+
+const isToolOrProvider = (given: unknown): boolean => isTool(given) || isToolProvider(given);
 
 const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
   abortTurn: text("code", "message"),
@@ -77,15 +83,27 @@ const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
 };
 
 const ANSWERS: { readonly [N in HookName]?: Check } = {
-  context: ({ messages: shown, prompt }) =>
-    isList(shown, isMessage) && isList(prompt, isPromptPart) ? undefined : "a context has messages and prompt parts",
-  prompt: (part) => (isPromptPart(part) ? undefined : `a part has a text and a slot: ${SLOTS.join(", ")}`),
-  toolCatalog: ({ tool, description }) =>
-    isText(tool) && isOptional(description, isText) ? undefined : "an edit names its tool",
-  request: ({ system, messages: sent, tools }) =>
-    isText(system) && isList(sent, isMessage) && isList(tools, isObject)
+  context: ({ messages: shown, prompt, tools, includeBaseTools }) => {
+    if (!isList(shown, isMessage) || !isList(prompt, isPromptPart)) return "a context has messages and prompt parts";
+    if (!isOptional(includeBaseTools, (value) => typeof value === "boolean"))
+      return "includeBaseTools is true or false";
+    return isOptional(tools, (list) => isList(list, isToolOrProvider))
       ? undefined
-      : "a request has system, messages and tools",
+      : "tools are made with defineTool, tool or defineToolProvider";
+  },
+  prompt: (part) => (isPromptPart(part) ? undefined : `a part has a text and a slot: ${SLOTS.join(", ")}`),
+  toolCatalog: ({ tool, description, note, availability }) => {
+    if (!isText(tool) || !isOptional(description, isText) || !isOptional(note, isText)) return "an edit names its tool";
+    return isOptional(availability, (value) => AVAILABILITIES.includes(value as never))
+      ? undefined
+      : `availability is one of ${AVAILABILITIES.join(", ")}`;
+  },
+  request: ({ system, messages: sent, tools, model, stable }) => {
+    if (!isText(system) || !isList(sent, isMessage) || !isList(tools, isObject))
+      return "a request has system, messages and tools";
+    if (!isOptional(model, (value) => isText(value) && value !== "")) return "model is the name of one";
+    return isOptional(stable, Number.isSafeInteger) ? undefined : "stable counts messages";
+  },
   stream: ({ delta, reasoning, events }) =>
     isOptional(delta, isText) && isOptional(reasoning, isText) && isOptional(events, (list) => isList(list, isEvent))
       ? undefined

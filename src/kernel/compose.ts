@@ -1,17 +1,18 @@
 import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import type { Tool } from "../model/tool.ts";
 import { HOOK_NAMES, HOOKS, type HookName, type Order, type Owned, type RowData, type SlotName } from "./hooks.ts";
 import { type OwnedOperation, operationsOf, wireName } from "./operation.ts";
 import { type Installed, type SetupContext, setUp, type TriggerDeclaration } from "./plugin.ts";
 import { Contributions, contributionsOf } from "./point.ts";
 import { type Bound, HookRunner, ORDERS, type Probe } from "./run.ts";
+import { isTool, isToolProvider, type Tool, type ToolProvider } from "./tool.ts";
 
 /** A session's plugins, composed: what runs, in which order, and what it adds. */
 export interface Composition {
   readonly hooks: HookRunner;
   /** In order of installation. */
   readonly tools: readonly Owned<Tool>[];
+  readonly providers: readonly Owned<ToolProvider>[];
   /** By wire name. */
   readonly operations: ReadonlyMap<string, OwnedOperation>;
   readonly contributions: Contributions;
@@ -40,6 +41,7 @@ export function compose(
   const placed = new Map<HookName, { readonly bound: Bound; readonly order: Order }[]>();
   const slots = new Map<HookName, Owned<unknown>>();
   const tools: Owned<Tool>[] = [];
+  const providers: Owned<ToolProvider>[] = [];
   const operations = new Map<string, OwnedOperation>();
   const given: ReturnType<typeof contributionsOf>[number][] = [];
   const triggers: Owned<TriggerDeclaration>[] = [];
@@ -49,7 +51,10 @@ export function compose(
       const part = parts[key];
       if (part === undefined) continue;
       if (!KNOWN.has(key)) throw new RuntimeError("hook.unknown", { plugin: plugin.id, hook: key, known: [...KNOWN] });
-      if (key === "tools") tools.push(...toolsOf(plugin.id, part));
+      if (key === "tools")
+        for (const value of toolsOf(plugin.id, part))
+          if (isTool(value)) tools.push({ plugin: plugin.id, value });
+          else providers.push({ plugin: plugin.id, value });
       else if (key === "operations")
         for (const owned of operationsOf(plugin.id, part)) operations.set(wireName(plugin.id, owned.name), owned);
       else if (key === "contributions") given.push(...contributionsOf(plugin.id, part));
@@ -64,21 +69,20 @@ export function compose(
   return {
     hooks: new HookRunner(sorted(placed), slots, probe, overran),
     tools,
+    providers,
     operations,
     contributions: new Contributions(given),
     triggers,
   };
 }
 
-function toolsOf(plugin: string, part: unknown): readonly Owned<Tool>[] {
-  const isTool = (tool: unknown): tool is Tool =>
-    isObject(tool) && typeof tool.run === "function" && typeof tool.check === "function";
-  if (!Array.isArray(part) || !part.every(isTool))
+function toolsOf(plugin: string, part: unknown): readonly (Tool | ToolProvider)[] {
+  if (!Array.isArray(part) || !part.every((given) => isTool(given) || isToolProvider(given)))
     throw new RuntimeError("plugin.invalid", {
       plugin,
-      problem: "its tools must be a list of what `tool` or `defineTool` made",
+      problem: "its tools must be a list of what `tool`, `defineTool` or `defineToolProvider` made",
     });
-  return part.map((value) => ({ plugin, value }));
+  return part;
 }
 
 function triggersOf(plugin: string, part: unknown): readonly Owned<TriggerDeclaration>[] {
@@ -133,6 +137,7 @@ function place(
       run?: unknown;
       order?: Order;
       deadlineMs?: number;
+      atEnd?: boolean;
     } | null;
     if (typeof handler?.run !== "function")
       throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} is no function` });
@@ -144,13 +149,20 @@ function place(
         plugin: plugin.id,
         problem: `the deadlineMs of ${hook} must be a number above 0`,
       });
+    if (handler.atEnd !== undefined && hook !== "stream")
+      throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} has no end to be told of` });
     if (handler.order !== undefined && !ORDERS.includes(handler.order))
       throw new RuntimeError("plugin.invalid", {
         plugin: plugin.id,
         problem: `the order of ${hook} is not early, normal or late`,
       });
     list.push({
-      bound: { plugin, deadlineMs: handler.deadlineMs ?? row.deadlineMs, run: handler.run as Bound["run"] },
+      bound: {
+        plugin,
+        deadlineMs: handler.deadlineMs ?? row.deadlineMs,
+        run: handler.run as Bound["run"],
+        ...(handler.atEnd === true ? { atEnd: true } : {}),
+      },
       order: handler.order ?? plugin.order,
     });
   }

@@ -10,8 +10,9 @@ import type { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutp
 import type { Usage } from "../model/usage.ts";
 import type { DirectiveKind, DirectiveOf } from "./directive.ts";
 import type { Point } from "./point.ts";
-import type { ServiceName, Services } from "./services.ts";
+import type { CatalogOverlay, ServiceName, Services } from "./services.ts";
 import type { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.ts";
+import type { Tool, ToolProvider } from "./tool.ts";
 
 /**
  * How several answers become one: `observe` has none and runs concurrently; `transform` pipes; `collect` takes all, in
@@ -66,6 +67,10 @@ export interface TurnContext {
   /** The active frame and this turn's input. */
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
+  /** More tools for this turn; one of the same name as another stands in its place. */
+  readonly tools?: readonly (Tool<Any> | ToolProvider)[];
+  /** False leaves only those. */
+  readonly includeBaseTools?: boolean;
 }
 export interface TurnReport {
   readonly outcome: TurnOutcome;
@@ -77,6 +82,8 @@ export interface TurnReport {
 export interface Chunk {
   readonly kind: "text" | "reasoning";
   readonly delta: string;
+  /** Nothing follows: what was held back can be said now. Only handlers with `atEnd` are told. */
+  readonly isEnd?: true;
 }
 export interface ChunkAnswer {
   /** What is shown and kept instead of the delta. */
@@ -91,11 +98,8 @@ export interface ReplyAnswer {
   readonly parts: readonly Part[];
   readonly events?: readonly { readonly name: string; readonly payload?: Json }[];
 }
-export interface CatalogEdit {
-  readonly tool: string;
-  readonly hide?: true;
-  readonly description?: string;
-}
+/** One edit per tool; hidden ones are neither shown nor run. */
+export type CatalogEdit = CatalogOverlay;
 export type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
 export type LifecycleEvent =
   | { readonly kind: "turnFinalized"; readonly report: TurnReport }
@@ -231,13 +235,17 @@ export const HOOKS = {
     services: EVERYTHING,
     directives: ["abort", "deny", "replaceResult", "enqueueMessages", ...EMIT],
   }),
-  projectResult: hook<{ readonly call: ToolCall; readonly output: ToolOutput }, readonly ResultPart[]>()({
+  projectResult: hook<
+    /** `parts` is what would be shown without the hook. */
+    { readonly call: ToolCall; readonly output: ToolOutput; readonly parts: readonly ResultPart[] },
+    readonly ResultPart[]
+  >()({
     family: "single",
     fires: "when a result is shown to the model",
     onThrow: "show",
     deadlineMs: 30_000,
     state: "read",
-    services: READS,
+    services: ["session", "catalog", "blobs"],
   }),
   config: hook<{ readonly config: SessionConfig }, SessionConfig>()({
     family: "transform",
@@ -349,6 +357,8 @@ export interface Placed<H> {
   /** Wins over the plugin's own order. */
   readonly order?: Order;
   readonly deadlineMs?: number;
+  /** Of `stream`: called once more when the text has ended, with `chunk.isEnd`, to say what it held back. */
+  readonly atEnd?: true;
   readonly run: H;
 }
 export type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];

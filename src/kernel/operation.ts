@@ -152,11 +152,10 @@ export function operationsOf(plugin: string, part: unknown): readonly OwnedOpera
 export function checkedInput({ plugin, name, operation }: OwnedOperation, input: unknown): unknown {
   const wire = wireName(plugin, name);
   if (operation.spec.input === undefined) {
-    if (input !== undefined) throw new RuntimeError("operation.failed", { name: wire, problem: "it takes no input" });
+    if (input !== undefined) throw new RuntimeError("operation.input", { name: wire, problem: "it takes none" });
     return undefined;
   }
   const result = check(operation.spec.input as Schema, input ?? {}, `the input of ${wire}`);
-  if (!result.ok)
-    throw new RuntimeError("operation.failed", { name: wire, problem: `its input is not right: ${result.problem}` });
+  if (!result.ok) throw new RuntimeError("operation.input", { name: wire, problem: result.problem });
   return result.value;
 }

@@ -10,10 +10,10 @@ import {
   type Schema,
   type ToolSchema,
 } from "../model/schema.ts";
-import type { Tool, ToolSpec } from "../model/tool.ts";
 import type { Hooks, Order } from "./hooks.ts";
 import { makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
 import type { Contribution } from "./point.ts";
+import type { Tool, ToolProvider, ToolSpec } from "./tool.ts";
 
 type StateOf<S> = S extends Schema ? OutputOf<S> : undefined;
 type OptionsOf<O> = O extends Schema ? OutputOf<O> : undefined;
@@ -41,7 +41,7 @@ export interface TriggerDeclaration {
 
 /** What a plugin adds to a session. */
 export type PluginParts<S = undefined> = Hooks<S> & {
-  readonly tools?: readonly (Tool<S> | Tool)[];
+  readonly tools?: readonly (Tool<S> | Tool | ToolProvider)[];
   readonly operations?: { readonly [name: string]: Operation<Any, Any, Any, S> };
   readonly contributions?: readonly Contribution[];
   readonly triggers?: readonly TriggerDeclaration[];

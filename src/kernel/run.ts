@@ -1,11 +1,9 @@
 import { after } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { SessionId, TurnId } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable, type Json, unheard } from "../model/json.ts";
-import type { Any } from "../model/schema.ts";
-import type { StateCell } from "../model/tool.ts";
+import { type Awaitable, describeThrown, isThenable, unheard } from "../model/json.ts";
 import { answerProblem, directiveProblem } from "./answers.ts";
 import type { Directive } from "./directive.ts";
+import { CallScope, eventFor, type Surroundings } from "./hook-event.ts";
 import {
   type AnswerOf,
   type HandledName,
@@ -18,9 +16,8 @@ import {
   type SlotName,
 } from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
-import type { Point } from "./point.ts";
-import type { ServiceName, Services } from "./services.ts";
-import type { StateAccess } from "./states.ts";
+
+export type { Surroundings } from "./hook-event.ts";
 
 export const ORDERS: readonly Order[] = ["early", "normal", "late"];
 
@@ -28,18 +25,8 @@ export const ORDERS: readonly Order[] = ["early", "normal", "late"];
 export interface Bound {
   readonly plugin: Installed;
   readonly deadlineMs: number;
+  readonly atEnd?: true;
   run(event: object): unknown;
-}
-
-/** What surrounds a hook call: the turn, its signal, its services. */
-export interface Surroundings {
-  readonly sessionId: SessionId;
-  readonly turnId?: TurnId;
-  readonly signal: AbortSignal;
-  readonly states: StateAccess;
-  service<N extends ServiceName>(name: N, plugin: string): Services[N];
-  read<Out>(point: Point<Any, Out>): Out;
-  once<T extends Json>(plugin: string, name: string, run: () => Awaitable<T>): Promise<T>;
 }
 
 /** Something went wrong in an observer, which may not fail anything. */
@@ -120,12 +107,12 @@ export class HookRunner {
     });
   }
 
-  /** Each handler sees what the one before it answered. */
+  /** Each handler sees what the one before it answered; one that has nothing to see is passed by. */
   transform<N extends HandledName, T>(
     hook: N,
     start: T,
     here: Surroundings,
-    sees: (now: T) => SeesOf<N>,
+    sees: (now: T, bound: Bound) => SeesOf<N> | undefined,
     merge: (now: T, answer: AnswerOf<N>, owner: string) => T,
   ): Awaitable<T> {
     let now = start;
@@ -136,8 +123,8 @@ export class HookRunner {
       now = merge(now, answer as AnswerOf<N>, bound.plugin.id);
     };
     if ((HOOKS[hook] as RowData).onThrow === "skip")
-      return this.#transformLeniently(hook, here, () => sees(now), take).then(() => now);
-    const done = this.inTurn(hook, here, () => sees(now), take);
+      return this.#transformLeniently(hook, here, (bound) => sees(now, bound), take).then(() => now);
+    const done = this.inTurn(hook, here, (bound) => sees(now, bound), take);
     return isThenable(done) ? done.then(() => now) : now;
   }
 
@@ -145,12 +132,13 @@ export class HookRunner {
   async #transformLeniently<N extends HandledName>(
     hook: N,
     here: Surroundings,
-    sees: () => SeesOf<N>,
+    sees: (bound: Bound) => SeesOf<N> | undefined,
     take: (bound: Bound, answer: unknown) => void,
   ): Promise<void> {
     for (const bound of this.handlers(hook)) {
       try {
-        take(bound, await this.call(hook, bound, sees(), here));
+        const seen = sees(bound);
+        if (seen !== undefined) take(bound, await this.call(hook, bound, seen, here));
       } catch (error) {
         this.#overran(error instanceof RuntimeError ? error : owned(hook, bound.plugin.id, error));
       }
@@ -222,13 +210,15 @@ export class HookRunner {
   inTurn<N extends HandledName>(
     hook: N,
     here: Surroundings,
-    sees: () => SeesOf<N>,
+    sees: (bound: Bound) => SeesOf<N> | undefined,
     take: (bound: Bound, answer: unknown) => void,
   ): Awaitable<void> {
     const handlers = this.handlers(hook);
     for (let index = 0; index < handlers.length; index++) {
       const bound = handlers[index] as Bound;
-      const answer = this.call(hook, bound, sees(), here);
+      const seen = sees(bound);
+      if (seen === undefined) continue;
+      const answer = this.call(hook, bound, seen, here);
       if (isThenable(answer)) return this.#inTurnLater(hook, here, sees, take, index, answer);
       take(bound, answer);
     }
@@ -237,14 +227,17 @@ export class HookRunner {
   async #inTurnLater<N extends HandledName>(
     hook: N,
     here: Surroundings,
-    sees: () => SeesOf<N>,
+    sees: (bound: Bound) => SeesOf<N> | undefined,
     take: (bound: Bound, answer: unknown) => void,
     from: number,
     first: PromiseLike<unknown>,
   ): Promise<void> {
     const handlers = this.handlers(hook);
     take(handlers[from] as Bound, await first);
-    for (const bound of handlers.slice(from + 1)) take(bound, await this.call(hook, bound, sees(), here));
+    for (const bound of handlers.slice(from + 1)) {
+      const seen = sees(bound);
+      if (seen !== undefined) take(bound, await this.call(hook, bound, seen, here));
+    }
   }
 
   /** One call: probed, owned, with a deadline once it turns out to wait. */
@@ -272,7 +265,7 @@ export class HookRunner {
 
   #callNow<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Surroundings): unknown {
     const scope = new CallScope(here);
-    const event = eventFor(hook, bound.plugin, sees, here, scope);
+    const event = eventFor(hook, bound.plugin, sees as object, here, scope);
     const began = performance.now();
     let answer: unknown;
     try {
@@ -291,78 +284,6 @@ export class HookRunner {
 }
 
 const NONE: readonly never[] = [];
-
-/** The signal of one call: it follows the turn's, and aborts when the handler's time is over. Made when it is looked at. */
-class CallScope {
-  readonly #here: Surroundings;
-  #controller: AbortController | undefined;
-  #follow: (() => void) | undefined;
-  #reason: unknown;
-  isOver = false;
-
-  constructor(here: Surroundings) {
-    this.#here = here;
-  }
-
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      const controller = new AbortController();
-      const { signal } = this.#here;
-      const follow = (): void => controller.abort(signal.reason);
-      this.#controller = controller;
-      this.#follow = follow;
-      if (signal.aborted) follow();
-      else signal.addEventListener("abort", follow, { once: true });
-    }
-    if (this.#reason !== undefined) this.#controller.abort(this.#reason);
-    return this.#controller.signal;
-  }
-
-  end(reason?: unknown): void {
-    this.isOver = true;
-    this.#reason = reason;
-    if (this.#follow !== undefined) this.#here.signal.removeEventListener("abort", this.#follow);
-    if (reason !== undefined) this.#controller?.abort(reason);
-  }
-}
-
-function eventFor<N extends HandledName>(
-  hook: N,
-  plugin: Installed,
-  sees: SeesOf<N>,
-  here: Surroundings,
-  scope: CallScope,
-): object {
-  const row: RowData = HOOKS[hook];
-  const event: { [field: string]: unknown } = {
-    ...(sees as object),
-    sessionId: here.sessionId,
-    turnId: here.turnId,
-    read: (point: Point<Any, unknown>): unknown => here.read(point),
-    once: (name: string, run: () => Awaitable<Json>): Promise<Json> => here.once(plugin.id, name, run),
-    // Most handlers never look at it.
-    get signal() {
-      return scope.signal;
-    },
-  };
-  if (here.turnId === undefined) delete event.turnId;
-  for (const service of row.services) event[service] = here.service(service, plugin.id);
-  if (plugin.spec.state !== undefined)
-    event.state =
-      row.state === "write"
-        ? cellUntil(scope, here.states.cell(plugin.id, hook), plugin.id, hook)
-        : here.states.readOnly(plugin.id, hook);
-  return event;
-}
-
-/** A handler whose time is over may not write any more, though its effect runs on. */
-const cellUntil = (scope: CallScope, cell: StateCell<Json>, plugin: string, where: string): StateCell<Json> => ({
-  get: () => cell.get(),
-  update: (change) => {
-    if (scope.isOver) throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
-    cell.update(change);
-  },
-});
 
 const late = (hook: HookName, { plugin, deadlineMs: ms }: Bound): RuntimeError =>
   new RuntimeError("hook.deadline", { plugin: plugin.id, hook, ms });

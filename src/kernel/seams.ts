@@ -1,10 +1,12 @@
+import { after, inOrder } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { describeThrown, frozen, type Json, ownJson } from "../model/json.ts";
+import { type Awaitable, describeThrown, frozen, isThenable, type Json, ownJson } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
 import type { DirectiveOf } from "./directive.ts";
-import type { AnswerOf, HookName, Owned } from "./hooks.ts";
+import type { AnswerOf, HookName, Owned, SeesOf } from "./hooks.ts";
 import type { Bound, HookRunner, Issue, Surroundings } from "./run.ts";
+import type { Services } from "./services.ts";
 
 /** What ends a call at a seam; the stronger one stands, and equal ones in order of installation. */
 export type Verdict = DirectiveOf<"abort" | "deny" | "ask" | "shortCircuit">;
@@ -31,15 +33,15 @@ export interface Gated {
 /**
  * The gate before a call. It can only become stricter: whatever the order of plugins, nothing turns a denial into a
  * permission. Replaced arguments count at once and the handlers before see them once more; in that second look only
- * what is stricter counts, and another replacement there closes the gate. A handler that throws denies.
+ * what is stricter counts, and another replacement there closes the gate. A handler that throws denies. Waits only
+ * where a handler does.
  */
-export async function gateCall(hooks: HookRunner, call: ToolCall, here: Surroundings): Promise<Gated> {
-  const seam = new Seam("beforeToolCall");
+export function gateCall(hooks: HookRunner, call: ToolCall, here: Surroundings): Awaitable<Gated> {
+  const seam = new Seam("beforeToolCall", hooks, here);
   const handlers = hooks.handlers("beforeToolCall");
-  const again = secondLook(here);
   let now: ToolCall = frozen(call); // A guard that changed it in place would go round those before it.
-  const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
-    for (const answer of await answers(seam, hooks, "beforeToolCall", bound, { call: now }, isAgain ? again : here)) {
+  const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> =>
+    seam.look("beforeToolCall", bound, { call: now }, isAgain, (answer) => {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind !== "replaceArgs") {
@@ -49,12 +51,13 @@ export async function gateCall(hooks: HookRunner, call: ToolCall, here: Surround
         seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's arguments." });
       } else {
         now = frozen({ ...now, input: ownJson(answer.args) });
-        for (const earlier of handlers.slice(0, handlers.indexOf(bound))) await look(earlier, true);
+        return inOrder(handlers.slice(0, handlers.indexOf(bound)), (earlier) => look(earlier, true));
       }
-    }
-  };
-  for (const bound of handlers) await look(bound, false);
-  return { call: now, ...seam.ruling() };
+    });
+  return after(
+    inOrder(handlers, (bound) => look(bound, false)),
+    () => ({ call: now, ...seam.ruling() }),
+  );
 }
 
 export interface Inspected {
@@ -68,19 +71,18 @@ export interface Inspected {
 }
 
 /** The seam after a call, by the same rules: a replaced result is looked at once more by the handlers before. */
-export async function inspectResult(
+export function inspectResult(
   hooks: HookRunner,
   call: ToolCall,
   given: ToolOutput,
   here: Surroundings,
-): Promise<Inspected> {
-  const seam = new Seam("afterToolCall");
+): Awaitable<Inspected> {
+  const seam = new Seam("afterToolCall", hooks, here);
   const handlers = hooks.handlers("afterToolCall");
-  const again = secondLook(here);
   const messages: Owned<Draft>[] = [];
   let output = frozen(given);
-  const look = async (bound: Bound, isAgain: boolean): Promise<void> => {
-    for (const answer of await answers(seam, hooks, "afterToolCall", bound, { call, output }, isAgain ? again : here)) {
+  const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> =>
+    seam.look("afterToolCall", bound, { call, output }, isAgain, (answer) => {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind === "enqueueMessages") {
@@ -91,26 +93,37 @@ export async function inspectResult(
         seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's results." });
       } else {
         output = frozen(replaced(output, ownJson(answer.value)));
-        for (const earlier of handlers.slice(0, handlers.indexOf(bound))) await look(earlier, true);
+        return inOrder(handlers.slice(0, handlers.indexOf(bound)), (earlier) => look(earlier, true));
       }
-    }
-  };
-  for (const bound of handlers) await look(bound, false);
-  return { output, messages, ...seam.ruling() };
+    });
+  return after(
+    inOrder(handlers, (bound) => look(bound, false)),
+    () => ({ output, messages, ...seam.ruling() }),
+  );
 }
 
-/** The same surroundings, where changes of state are not kept. */
+/**
+ * The same surroundings, where a handler is heard for its verdict only: its changes of state are not kept, and its
+ * traces were told in the first look. What else it may do with its services is left to it: `complete` and
+ * `sessions.create` asked about other arguments are other questions, and what must happen once goes through `once`.
+ */
 const secondLook = (here: Surroundings): Surroundings => ({
   sessionId: here.sessionId,
   ...(here.turnId === undefined ? {} : { turnId: here.turnId }),
   states: here.states.unheard(),
-  service: (name, plugin) => here.service(name, plugin),
+  service: (name, plugin) => (QUIET as Partial<Services>)[name] ?? here.service(name, plugin),
   read: (point) => here.read(point),
   once: (plugin, name, run) => here.once(plugin, name, run),
+  onceHere: (plugin, name, run) => here.onceHere(plugin, name, run),
   get signal() {
     return here.signal;
   },
 });
+/** What was traced and chosen the first time is not again. */
+const QUIET: Pick<Services, "trace" | "membership"> = {
+  trace: { emit: () => {} },
+  membership: { set: () => {}, grant: () => {}, revoke: () => {} },
+};
 
 /** A result keeps what its tool decided about the turn, whatever is shown of it. */
 const replaced = (output: ToolOutput, value: Json): ToolOutput => ({
@@ -119,42 +132,72 @@ const replaced = (output: ToolOutput, value: Json): ToolOutput => ({
   ...(output.kind === "value" && output.control !== undefined ? { control: output.control } : {}),
 });
 
-/** One handler's answers; a throw or a missed deadline is a denial, in its owner's name. */
-async function answers<N extends "beforeToolCall" | "afterToolCall">(
-  seam: Seam,
-  hooks: HookRunner,
-  hook: N,
-  bound: Bound,
-  sees: { call: ToolCall; output?: ToolOutput },
-  here: Surroundings,
-): Promise<readonly AnswerOf<N>[]> {
-  try {
-    const answer: unknown = await hooks.call(hook, bound, sees as never, here);
-    return hooks.allowed(hook, bound.plugin.id, answer) as readonly AnswerOf<N>[];
-  } catch (error) {
-    seam.issue(bound, error);
-    return [{ kind: "deny", reason: describeThrown(error) } as AnswerOf<N>];
-  }
-}
-
+/** One call at a seam: who looked, and what came of it. */
 class Seam {
   readonly #hook: HookName;
+  readonly #hooks: HookRunner;
+  readonly #here: Surroundings;
+  /** Made when somebody replaces something. */
+  #again: Surroundings | undefined;
   readonly #emits: Emit[] = [];
-  readonly #conflicts: Conflict[] = [];
+  #conflicts: readonly Conflict[] = [];
   readonly #issues: Issue[] = [];
   #verdict: Owned<Verdict> | undefined;
 
-  constructor(hook: HookName) {
+  constructor(hook: HookName, hooks: HookRunner, here: Surroundings) {
     this.#hook = hook;
+    this.#hooks = hooks;
+    this.#here = here;
+  }
+
+  /** One handler's answers, each taken; a throw or a missed deadline is a denial, in its owner's name. */
+  look<N extends "beforeToolCall" | "afterToolCall">(
+    hook: N,
+    bound: Bound,
+    sees: SeesOf<N>,
+    isAgain: boolean,
+    take: (answer: AnswerOf<N>) => Awaitable<unknown>,
+  ): Awaitable<unknown> {
+    const here = isAgain ? (this.#again ??= secondLook(this.#here)) : this.#here;
+    let answers: readonly AnswerOf<N>[];
+    try {
+      const answer = this.#hooks.call(hook, bound, sees, here);
+      if (isThenable(answer)) return this.#lookLater(hook, bound, answer, isAgain, take);
+      answers = this.#hooks.allowed(hook, bound.plugin.id, answer) as readonly AnswerOf<N>[];
+    } catch (error) {
+      answers = [this.#denial(bound, error, isAgain) as AnswerOf<N>];
+    }
+    return answers.length === 0 ? undefined : inOrder(answers, take);
+  }
+
+  async #lookLater<N extends "beforeToolCall" | "afterToolCall">(
+    hook: N,
+    bound: Bound,
+    answer: PromiseLike<unknown>,
+    isAgain: boolean,
+    take: (answer: AnswerOf<N>) => Awaitable<unknown>,
+  ): Promise<void> {
+    let answers: readonly AnswerOf<N>[];
+    try {
+      answers = this.#hooks.allowed(hook, bound.plugin.id, await answer) as readonly AnswerOf<N>[];
+    } catch (error) {
+      answers = [this.#denial(bound, error, isAgain) as AnswerOf<N>];
+    }
+    await inOrder(answers, take);
+  }
+
+  #denial(bound: Bound, error: unknown, isAgain: boolean): Verdict {
+    const plugin = bound.plugin.id;
+    const code = error instanceof RuntimeError ? error.code : "hook.failed";
+    const message = describeThrown(error);
+    const isSame = (issue: Issue): boolean =>
+      issue.plugin === plugin && issue.code === code && issue.message === message;
+    if (!isAgain || !this.#issues.some(isSame)) this.#issues.push({ plugin, code, message });
+    return { kind: "deny", reason: message };
   }
 
   emit(bound: Bound, value: Emit["value"]): void {
     this.#emits.push({ plugin: bound.plugin.id, value });
-  }
-
-  issue(bound: Bound, error: unknown): void {
-    const code = error instanceof RuntimeError ? error.code : "hook.failed";
-    this.#issues.push({ plugin: bound.plugin.id, code, message: describeThrown(error) });
   }
 
   rule(bound: Bound, value: Verdict): void {
@@ -162,7 +205,9 @@ class Seam {
     const isStronger = before === undefined || STRENGTH[value.kind] > STRENGTH[before.value.kind];
     if (before !== undefined && before.plugin !== bound.plugin.id) {
       const [winner, loser] = isStronger ? [bound.plugin.id, before.plugin] : [before.plugin, bound.plugin.id];
-      this.#conflicts.push({ hook: this.#hook, winner, loser });
+      // Each pair once and where it was last met, so that the last one names who won.
+      const others = this.#conflicts.filter((each) => each.winner !== winner || each.loser !== loser);
+      this.#conflicts = [...others, { hook: this.#hook, winner, loser }];
     }
     if (isStronger) this.#verdict = { plugin: bound.plugin.id, value };
   }

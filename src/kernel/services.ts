@@ -1,11 +1,11 @@
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash, NodeId, SessionId } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import type { Json, JsonObject } from "../model/json.ts";
 import type { Draft, Message } from "../model/message.ts";
-import type { ModelSettings, Reply } from "../model/request.ts";
+import type { ModelSettings, Reply, ToolDeclaration } from "../model/request.ts";
 import type { OutputOf, Schema } from "../model/schema.ts";
-import type { ToolManifest } from "../model/tool.ts";
+import type { Availability, ToolManifest } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 
 /** A session as it may be read: what is committed, and of the current one what its turn has added so far. */
@@ -19,6 +19,15 @@ export interface SessionReading {
   readonly turns: number;
 }
 
+/** Authority to call one tool under a name of its own. */
+export interface ToolGrant {
+  /** `app`, a plugin's id, or a provider's. */
+  readonly source: string;
+  readonly tool: string;
+  /** Given to the tool with its own bindings. */
+  readonly bindings?: JsonObject;
+}
+
 /** What a child may do. */
 export interface Authority {
   /** Tools it never has, whatever plugins or tool search say. */
@@ -28,12 +37,23 @@ export interface Authority {
   readonly subagent?: { readonly capability: string; readonly depth: number; readonly depthMax: number };
 }
 
+/** One edit of a session's catalog. */
+export interface CatalogOverlay {
+  readonly tool: string;
+  readonly hide?: true;
+  readonly availability?: Availability;
+  readonly description?: string;
+  readonly note?: string;
+}
+
 export interface NewSessionRequest {
   readonly id?: string;
   /** `child` of the session that asks, with its authority; `fork` shares its history and copies its states. */
   readonly kind?: "fresh" | "child" | "fork";
   readonly config?: Partial<SessionConfig>;
   readonly authority?: Authority;
+  /** Edits of its catalog, after those of plugins; a fork without its own has its origin's. */
+  readonly overlay?: readonly CatalogOverlay[];
   /** Whether a child begins with a copy of the parent's plugin states. */
   readonly copiesState?: boolean;
   /** Said to it first; `sessions.takeFirstInput` gives it once. */
@@ -75,9 +95,19 @@ export interface Services {
     /** Of any session; throws `session.unknown`. */
     snapshot(id: string): Promise<SessionReading>;
   };
-  readonly catalog: { list(): readonly ToolManifest[] };
-  /** Which tools are callable in this session. */
-  readonly membership: { set(names: readonly string[], isMember: boolean): Promise<void> };
+  readonly catalog: {
+    /** Also those that can only be found by a search; `availability` tells. */
+    list(): readonly ToolManifest[];
+    /** With its schema, which is loaded if need be. */
+    describe(name: string): Promise<ToolDeclaration | undefined>;
+  };
+  /** Which tools this session has, from the next round on, also after a restart. A tool needs `writes: true` for it. */
+  readonly membership: {
+    set(names: string | readonly string[], availability: Availability): void;
+    /** Lets the model call this tool of this source under this name, whatever the catalog shows. */
+    grant(name: string, grant: ToolGrant): void;
+    revoke(name: string): void;
+  };
   readonly sessions: {
     create(request: NewSessionRequest): Promise<{ readonly id: SessionId }>;
     /** What `firstInput` said, once. */

@@ -1,22 +1,28 @@
 import { RuntimeError } from "../model/errors.ts";
+import type { BlobHash } from "../model/ids.ts";
 import { type Awaitable, describeThrown, frozen, isThenable, type Json, toJson, unheard } from "../model/json.ts";
 import { check, type Schema } from "../model/schema.ts";
-import type { StateCell } from "../model/tool.ts";
-import type { Changes } from "../turn/event.ts";
+import type { BlobsView, StateCell } from "../model/tool.ts";
+import type { Changes, PluginState } from "../turn/event.ts";
 import type { Installed } from "./plugin.ts";
 
-/** A plugin's state as a session keeps it. */
-export interface Snapshot {
+/** What a plugin keeps, as a session keeps it. */
+export interface Snapshot extends PluginState {
   readonly version: string;
   /** Counts its changes by itself. */
   readonly revision: number;
-  readonly state: Json;
 }
 export type Snapshots = { readonly [plugin: string]: Snapshot };
 
+/** Where the bytes of named blobs are. */
+export interface Blobs {
+  put(data: Uint8Array): Awaitable<BlobHash>;
+  get(hash: BlobHash): Awaitable<Uint8Array | undefined>;
+}
+
 interface Slot {
   readonly plugin: Installed;
-  value: Json;
+  value: PluginState;
   revision: number;
 }
 
@@ -27,6 +33,12 @@ export interface StateAccess {
   unheard(): StateAccess;
 }
 
+const isBlobName = (name: unknown): boolean =>
+  typeof name === "string" && name !== "__proto__" && /^[\w.@/-]{1,128}$/.test(name);
+
+/** The tools of a session are many: what is chosen for them may take more room than a plugin's state. */
+const LATE_BYTES_MAX = 1_048_576;
+
 /**
  * The states of a session's plugins while turns run. A change belongs to the serial effect that makes it: it is held
  * apart until that effect answers, then journaled with the answer, or forgotten when the effect fails.
@@ -34,50 +46,109 @@ export interface StateAccess {
 export class PluginStates implements StateAccess {
   /** Absent when no plugin keeps anything. */
   #slots: Map<string, Slot> | undefined;
+  readonly #plugins: readonly Installed[];
+  /** Keeps something in few sessions only: its slot is made when it is first asked for. */
+  readonly #late: Installed | undefined;
   readonly #bytesMax: number;
+  readonly #blobs: Blobs;
   /** What was stored, plugins that are no longer installed included: their state is kept. */
   #base: Snapshots;
-  #pending: Map<string, Json> | undefined;
+  #pending: Map<string, PluginState> | undefined;
   /** Cells are good for the effect they were made in; a handler that comes back later finds its cell closed. */
   #epoch = 0;
 
-  constructor(plugins: readonly Installed[], base: Snapshots, bytesMax: number) {
+  constructor(plugins: readonly Installed[], base: Snapshots, bytesMax: number, blobs: Blobs, late?: Installed) {
+    this.#plugins = plugins;
+    this.#late = late;
     this.#base = base;
     this.#bytesMax = bytesMax;
-    for (const plugin of plugins) {
-      if (plugin.spec.state === undefined) continue;
-      const stored = Object.hasOwn(base, plugin.id) ? base[plugin.id] : undefined;
-      const value = stored === undefined ? parse(plugin, {}) : migrated(plugin, stored);
-      (this.#slots ??= new Map()).set(plugin.id, { plugin, value, revision: stored?.revision ?? 0 });
-    }
+    this.#blobs = blobs;
+    for (const plugin of plugins) if (plugin.spec.state !== undefined) this.#fill(plugin);
+  }
+
+  #fill(plugin: Installed): Slot {
+    const stored = Object.hasOwn(this.#base, plugin.id) ? this.#base[plugin.id] : undefined;
+    const state = stored === undefined ? parse(plugin, {}) : migrated(plugin, stored);
+    const value = stored?.blobs === undefined ? { state } : { state, blobs: stored.blobs };
+    const slot = { plugin, value, revision: stored?.revision ?? 0 };
+    (this.#slots ??= new Map()).set(plugin.id, slot);
+    return slot;
+  }
+
+  #slot(id: string): Slot | undefined {
+    return this.#slots?.get(id) ?? (this.#late?.id === id ? this.#fill(this.#late) : undefined);
   }
 
   cell(plugin: string, where: string): StateCell<Json> {
     const epoch = this.#epoch;
+    const requireOpen = (): void => {
+      if (epoch !== this.#epoch)
+        throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
+    };
+    const keep = (value: PluginState): void => void (this.#pending ??= new Map()).set(plugin, value);
+    const withBlobs = (change: (blobs: { [name: string]: BlobHash }) => void): void => {
+      requireOpen();
+      const { state, blobs: before } = this.#get(plugin);
+      const blobs = { ...before };
+      change(blobs);
+      keep(Object.keys(blobs).length === 0 ? { state } : { state, blobs });
+    };
     return {
-      get: () => this.#get(plugin),
+      get: () => this.#get(plugin).state,
       update: (change) => {
-        if (epoch !== this.#epoch)
-          throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
-        (this.#pending ??= new Map()).set(plugin, this.#checked(plugin, change(this.#get(plugin))));
+        requireOpen();
+        const before = this.#get(plugin);
+        keep({ ...before, state: this.#checked(plugin, change(before.state)) });
+      },
+      blobs: {
+        ...this.#blobsView(() => this.#get(plugin)),
+        put: (name, data) =>
+          unwaited(async () => {
+            requireOpen();
+            if (!isBlobName(name) || !(data instanceof Uint8Array))
+              throw new RuntimeError("state.invalid", {
+                plugin,
+                problem: "a blob needs a name of 1 to 128 letters, digits and . _ - / @, and a Uint8Array",
+              });
+            const hash = await this.#blobs.put(data);
+            withBlobs((blobs) => {
+              blobs[name] = hash;
+            });
+          }),
+        remove: (name) => withBlobs((blobs) => delete blobs[name]),
+      },
+    };
+  }
+
+  #blobsView(value: () => PluginState): BlobsView {
+    const now = (): { readonly [name: string]: BlobHash } => value().blobs ?? {};
+    const store = this.#blobs;
+    return {
+      names: () => Object.keys(now()),
+      async get(name) {
+        const hash = Object.hasOwn(now(), name) ? now()[name] : undefined;
+        return hash === undefined ? undefined : store.get(hash);
       },
     };
   }
 
   /** A view whose `update` says why it may not. */
   readOnly(plugin: string, where: string): StateCell<Json> {
+    const refuse = (): never => {
+      throw new RuntimeError("state.parallel", { plugin, where });
+    };
     return {
-      get: () => this.#get(plugin),
-      update: () => {
-        throw new RuntimeError("state.parallel", { plugin, where });
-      },
+      get: () => this.#get(plugin).state,
+      update: refuse,
+      blobs: { ...this.#blobsView(() => this.#get(plugin)), put: () => unwaited(async () => refuse()), remove: refuse },
     };
   }
 
   /** What counts, whatever is under way. */
   settled(plugin: string, where: string): StateCell<Json> {
-    const { update } = this.readOnly(plugin, where);
-    return { get: () => this.#slots?.get(plugin)?.value ?? null, update };
+    const { update, blobs } = this.readOnly(plugin, where);
+    const value = (): PluginState => this.#slot(plugin)?.value ?? { state: null };
+    return { get: () => value().state, update, blobs: { ...blobs, ...this.#blobsView(value) } };
   }
 
   /** For a second look at a call: changes made there are checked and not kept, so that nothing is counted twice. */
@@ -85,8 +156,9 @@ export class PluginStates implements StateAccess {
     const readOnly = (plugin: string, where: string): StateCell<Json> => this.readOnly(plugin, where);
     return {
       cell: (plugin) => ({
-        get: () => this.#get(plugin),
-        update: (change) => void this.#checked(plugin, change(this.#get(plugin))),
+        get: () => this.#get(plugin).state,
+        update: (change) => void this.#checked(plugin, change(this.#get(plugin).state)),
+        blobs: { ...this.#blobsView(() => this.#get(plugin)), put: async () => {}, remove: () => {} },
       }),
       readOnly,
       unheard() {
@@ -95,8 +167,24 @@ export class PluginStates implements StateAccess {
     };
   }
 
+  /** What it keeps now, if it keeps anything. */
+  peek(plugin: string): Json | undefined {
+    const hasAny = this.#pending?.has(plugin) || this.#slots?.has(plugin) || Object.hasOwn(this.#base, plugin);
+    return hasAny ? this.#get(plugin).state : undefined;
+  }
+
+  /** Whether something was changed that does not count yet. */
+  get hasPending(): boolean {
+    return this.#pending !== undefined;
+  }
+
   has(plugin: string): boolean {
     return this.#slots?.has(plugin) ?? false;
+  }
+
+  /** Of the installed plugins, in their order: changes with an id, a version or a revision, and with nothing else. */
+  fingerprint(): string {
+    return this.#plugins.map(({ id, version }) => `${id}@${version}#${this.#slots?.get(id)?.revision ?? 0}`).join("\n");
   }
 
   /** The effect answered: its changes, which now count. */
@@ -114,10 +202,20 @@ export class PluginStates implements StateAccess {
     this.#pending = undefined;
   }
 
-  /** Changes that a journal recorded. */
+  /** Changes that a journal recorded, perhaps under another version of their plugin. */
+  replay(changes: Changes, versions: ReadonlyMap<string, string>): void {
+    for (const [id, value] of Object.entries(changes)) {
+      const slot = this.#slot(id);
+      const version = versions.get(id);
+      if (slot === undefined) continue; // Its plugin is gone: what was committed of it is kept.
+      if (version === undefined || version === slot.plugin.version) this.apply({ [id]: value });
+      else this.apply({ [id]: { ...value, state: migrated(slot.plugin, { ...value, version, revision: 0 }) } });
+    }
+  }
+
   apply(changes: Changes): void {
     for (const [plugin, value] of Object.entries(changes)) {
-      const slot = this.#slots?.get(plugin);
+      const slot = this.#slot(plugin);
       if (slot === undefined) continue;
       slot.value = value;
       slot.revision++;
@@ -129,8 +227,8 @@ export class PluginStates implements StateAccess {
     if (ids.length === 0) return this.#base;
     const next: { [plugin: string]: Snapshot } = { ...this.#base };
     for (const id of ids) {
-      const slot = this.#slots?.get(id);
-      if (slot !== undefined) next[id] = { version: slot.plugin.version, revision: slot.revision, state: slot.value };
+      const slot = this.#slot(id);
+      if (slot !== undefined) next[id] = { version: slot.plugin.version, revision: slot.revision, ...slot.value };
     }
     return next;
   }
@@ -139,10 +237,10 @@ export class PluginStates implements StateAccess {
     this.#base = base;
   }
 
-  #get(plugin: string): Json {
+  #get(plugin: string): PluginState {
     const pending = this.#pending?.get(plugin);
     if (pending !== undefined) return pending;
-    const slot = this.#slots?.get(plugin);
+    const slot = this.#slot(plugin);
     if (slot === undefined)
       throw new RuntimeError("state.invalid", { plugin, problem: "the plugin declares no state" });
     return slot.value;
@@ -153,14 +251,22 @@ export class PluginStates implements StateAccess {
       unheard(value);
       throw new RuntimeError("state.invalid", { plugin: id, problem: "an update must not be asynchronous" });
     }
-    const slot = this.#slots?.get(id);
+    const slot = this.#slot(id);
     if (slot === undefined)
       throw new RuntimeError("state.invalid", { plugin: id, problem: "the plugin declares no state" });
     const json = parse(slot.plugin, value);
     const bytes = Buffer.byteLength(JSON.stringify(json));
-    if (bytes > this.#bytesMax) throw new RuntimeError("state.too-large", { plugin: id, bytes, max: this.#bytesMax });
+    const max = id === this.#late?.id ? Math.max(this.#bytesMax, LATE_BYTES_MAX) : this.#bytesMax;
+    if (bytes > max) throw new RuntimeError("state.too-large", { plugin: id, bytes, max });
     return json;
   }
+}
+
+/** Whoever does not wait for it is not ended by its failure; whoever does is told. */
+function unwaited<T>(run: () => Promise<T>): Promise<T> {
+  const running = run();
+  running.catch(() => {});
+  return running;
 }
 
 function parse(plugin: Installed, value: unknown): Json {

@@ -117,6 +117,8 @@ const ERRORS = {
     said(`${d.name} runs on a session, and none was given.`, "Call it on a session."),
   "operation.unexpected-session": (d: { name: string }) =>
     said(`${d.name} runs without a session, and one was given.`, "Pass { session: null }, or leave it out."),
+  "operation.input": (d: { name: string; problem: string }) =>
+    said(`The input of ${d.name} is not right: ${d.problem}`, "Its schema is in session.operations()."),
   "operation.failed": (d: { name: string; problem: string }) =>
     said(`${d.name} failed: ${d.problem}`, "See what it says."),
   "operation.reentrant": (d: { name: string }) =>
@@ -137,6 +139,16 @@ const ERRORS = {
     said(`The tool ${d.name} is given by ${d.sources.join(" and by ")}.`, "Rename one of them."),
   "tool.unknown": (d: { name: string; known: readonly string[] }) =>
     said(`There is no tool ${d.name}.`, `The tools are ${list(d.known)}.`),
+  "tool.unavailable": (d: { name: string; availability: string }) =>
+    said(`The tool ${d.name} cannot be called now: it is ${d.availability}.`, "Make it callable first."),
+  "tool.source": (d: { source: string; problem: string }) =>
+    said(`The tool source ${d.source} cannot be used: ${d.problem}.`, "Give every source an id of its own."),
+  "tool.generation": (d: { expected: number; actual: number }) =>
+    said(
+      `The tools are at generation ${d.actual}, not ${d.expected}.`,
+      "Export the state again, edit that one, or use `restore`.",
+      "reload",
+    ),
   "tool.arguments": (d: { name: string; problem: string }) =>
     said(`The arguments of ${d.name} are not right: ${d.problem}`, "Call it again with arguments that fit its schema."),
   "tool.failed": (d: { name: string; problem: string }) =>
@@ -193,6 +205,27 @@ const ERRORS = {
     ),
   "store.corrupt": (d: { item: string; problem: string }) =>
     said(`${d.item} is damaged: ${d.problem}.`, "Restore it from a backup; nothing was changed."),
+  "store.path": (d: { path: string; problem: string }) =>
+    said(`The database ${d.path} cannot be opened: ${d.problem}.`, "Give a file in a folder that is there."),
+  "store.foreign": (d: { path: string }) =>
+    said(`${d.path} is the database of something else.`, "Give the store a file of its own; nothing was changed."),
+  "store.newer": (d: { path: string; found: number; known: number }) =>
+    said(
+      `${d.path} has schema ${d.found}, and this version knows schemas up to ${d.known}.`,
+      "Update bowline, or open it with the version that wrote it; nothing was changed.",
+    ),
+  "store.locked": (d: { path: string; ms: number }) =>
+    said(
+      `${d.path} was locked by another connection for ${d.ms} ms.`,
+      "Nothing was written. End what holds it, or try again.",
+      "unchanged",
+    ),
+  "store.full": (d: { path: string }) =>
+    said(`There is no room left for ${d.path}.`, "Nothing was written. Free some space, then try again.", "unchanged"),
+  "store.readonly": (d: { path: string }) =>
+    said(`${d.path} cannot be written.`, "Let this user write the file and its folder."),
+  "store.failed": (d: { path: string; problem: string }) =>
+    said(`${d.path} failed: ${d.problem}.`, "Look at the disk; what was not acknowledged may not be kept.", "reload"),
   "lease.lost": (d: { sessionId: string; generation: number }) =>
     said(
       `Another worker has taken session ${d.sessionId} over from generation ${d.generation}.`,

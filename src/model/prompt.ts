@@ -8,6 +8,10 @@ export interface PromptPart {
   /** Lower first; 0 unless given. */
   readonly priority?: number;
   readonly title?: string;
+  /** Takes the place of what came before in this slot, which an empty text clears. */
+  readonly replaces?: true;
+  /** Asked for anew before every model call, and said at the end: it never sits in what a provider caches. */
+  readonly isVolatile?: true;
   /** Kept only while one of these tools is callable. */
   readonly tools?: readonly string[];
 }

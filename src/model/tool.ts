@@ -1,11 +1,12 @@
-import type { CallId, SessionId, TurnId } from "./ids.ts";
-import type { Awaitable, Json } from "./json.ts";
+import type { CallId } from "./ids.ts";
+import type { Json, JsonObject } from "./json.ts";
 import type { Attachment, TextPart, ToolStatus } from "./message.ts";
-import type { Any, OutputOf, Schema, ToolSchema } from "./schema.ts";
 
 /** A call as it is carried out: what the model asked for, at its position in the turn. */
 export interface ToolCall {
   readonly id: CallId;
+  /** The batch that it is a part of. */
+  readonly parentId?: CallId;
   readonly name: string;
   readonly input: Json;
   /** What the model wrote, when it was not JSON. */
@@ -44,6 +45,12 @@ export type Control =
 
 /** The name under which a model hands in the typed result of a turn; no other tool may have it. */
 export const OUTPUT_TOOL = "submit_output";
+
+/** The name of the tool that stands for many calls; they are made only where it can be called. */
+export const BATCH_TOOL = "batch";
+
+/** Under this id a session keeps which of its tools are open, like a plugin's state. A round after a change prepares anew. */
+export const TOOLS_STATE = "bowline/tools";
 
 export type ResultPart = TextPart | Attachment;
 
@@ -101,66 +108,45 @@ export interface CallPolicy {
   };
 }
 
+/**
+ * How far a tool is open to the model, each step more than the one before: not there; found by a search, which may make
+ * it callable; declared; declared and described in the prompt.
+ */
+export type Availability = "off" | "searchable" | "callable" | "documented";
+export const AVAILABILITIES: readonly Availability[] = ["off", "searchable", "callable", "documented"];
+
+/** What is known of a tool without its schemas. */
 export interface ToolManifest {
   readonly name: string;
   readonly description: string;
+  /** `callable` unless given. */
+  readonly availability?: Availability;
+  /** `runtime`: never shown to the model nor called by it, except under a grant. */
+  readonly audience?: "model" | "runtime";
+  /** For whoever runs it, as `context.bindings`. */
+  readonly bindings?: JsonObject;
+  /** Arguments as one would write them. */
+  readonly examples?: readonly JsonObject[];
 }
 
-export interface ToolContext {
-  readonly callId: CallId;
-  readonly sessionId: SessionId;
-  readonly turnId: TurnId;
-  /** 1, 2, … */
-  readonly attempt: number;
-  /** Aborts on cancel and on timeout. */
-  readonly signal: AbortSignal;
-  /** The same in every attempt at this call, also after a crash. Hand it to whatever must not act twice. */
-  readonly idempotencyKey: string;
-}
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+/** What a tool may be called; `__proto__` trips up too much of the world. */
+export const isToolName = (name: unknown): name is string =>
+  typeof name === "string" && name !== "__proto__" && name !== OUTPUT_TOOL && NAME.test(name);
 
 export interface StateView<S> {
   get(): S;
+  /** Bigger things that the plugin keeps, by name. */
+  readonly blobs: BlobsView;
+}
+export interface BlobsView {
+  names(): readonly string[];
+  get(name: string): Promise<Uint8Array | undefined>;
 }
 export interface StateCell<S> extends StateView<S> {
   /** Runs once; its value is journaled with the event of the effect it ran in. */
   update(change: (state: S) => S): void;
-}
-type StateOf<S, Writes> = S extends undefined
-  ? object
-  : { readonly state: Writes extends true ? StateCell<S> : StateView<S> };
-
-export interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true | undefined = undefined>
-  extends ToolManifest {
-  readonly input: I;
-  readonly output?: Schema<Any, O>;
-  readonly timeoutMs?: number;
-  /** Never beside another call of the same reply. */
-  readonly isSerial?: boolean;
-  /** May change the plugin's state; such calls are released one at a time. */
-  readonly writes?: Writes;
-  readonly retry?:
-    | RetryPolicy
-    | { readonly policy: RetryPolicy; readonly attempts?: number; readonly baseMs?: number; readonly maxMs?: number };
-  /** What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), or tell the model. */
-  readonly onInterrupt?: "rerun" | "fail";
-  execute(input: OutputOf<I>, context: ToolContext & StateOf<S, Writes>): Awaitable<O | ControlResult>;
-}
-
-declare const toolState: unique symbol;
-/** A tool, ready to be listed and called. Made by `defineTool`, or by `tool` in a plugin's setup. */
-export interface Tool<S = undefined> extends ToolManifest {
-  readonly inputSchema: { readonly [keyword: string]: Json };
-  readonly policy: CallPolicy;
-  readonly timeoutMs?: number;
-  /** Checks the arguments as the tool's author wrote them; the value may differ from the input (defaults, transforms). */
-  check(
-    input: Json,
-  ): Awaitable<{ readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string }>;
-  run(input: unknown, context: ToolContext & { readonly state?: unknown }): Awaitable<unknown>;
-  checkOutput?(
-    output: unknown,
-  ): Awaitable<{ readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string }>;
-  readonly [toolState]?: S;
+  readonly blobs: BlobsView & { put(name: string, data: Uint8Array): Promise<void>; remove(name: string): void };
 }
 
 /** Returned or thrown by tools; made by `finish`, `fail`, `switchFrame`, `retryable` and `attach`. */
@@ -191,6 +177,22 @@ export class RetryableError extends Error {
 export const retryable = (error: unknown, options: { readonly afterMs?: number } = {}): RetryableError =>
   new RetryableError(error instanceof Error ? error.message : String(error), { ...options, cause: error });
 
+/** Thrown by a tool to say what kind of failure it is: a program reads the code, the model the message. */
+export class ToolError extends Error {
+  readonly code: string;
+  readonly class: FailureClass;
+  constructor(
+    code: string,
+    message: string,
+    options: { readonly class?: FailureClass; readonly cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "ToolError";
+    this.code = code;
+    this.class = options.class ?? "failed";
+  }
+}
+
 /** Bytes for a tool's result or an input; kept once, by their hash. */
 export class Attachable {
   readonly data: Uint8Array;
@@ -198,7 +200,7 @@ export class Attachable {
   readonly name?: string;
   constructor(data: Uint8Array, about: { readonly mediaType: string; readonly name?: string }) {
     if (!(data instanceof Uint8Array)) throw new TypeError("attach() takes bytes: a Uint8Array.");
-    this.data = data;
+    this.data = new Uint8Array(data); // The buffer may be used again.
     this.mediaType = about.mediaType;
     if (about.name !== undefined) this.name = about.name;
   }

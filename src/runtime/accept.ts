@@ -2,10 +2,10 @@ import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asBlobHash, asInputId, asTurnId, type SessionId } from "../model/ids.ts";
-import { type Awaitable, bytesOver, isObject, type JsonObject } from "../model/json.ts";
+import { type Awaitable, bytesOver, isObject } from "../model/json.ts";
 import type { Attachment, Draft, TextPart } from "../model/message.ts";
 import { Attachable } from "../model/tool.ts";
-import type { NewInput } from "../stores/store.ts";
+import type { NewInput, TurnWants } from "../stores/store.ts";
 import { hashOf } from "../tools/catalog.ts";
 import type { Opened } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
@@ -21,6 +21,7 @@ export function newInput(
   input: Input,
   key: string | undefined,
   place: NewInput["place"],
+  wants?: TurnWants,
 ): Awaitable<NewInput> {
   if (key !== undefined && (typeof key !== "string" || key === "" || key.length > 256))
     throw new RuntimeError("input.invalid", { problem: "its key must be text of 1 to 256 characters" });
@@ -33,8 +34,11 @@ export function newInput(
       place,
       at: core.world.now(),
       hash: "",
+      ...(wants === undefined ? {} : { wants }),
     };
-    return key === undefined ? base : { ...base, key, hash: hashOf(JSON.stringify(message)) };
+    return key === undefined
+      ? base
+      : { ...base, key, hash: hashOf(JSON.stringify(wants ? [message, wants] : message)) };
   };
   return typeof input === "string" ? made(ofText(core, input)) : ofParts(core, input).then(made);
 }
@@ -88,6 +92,7 @@ async function keptAlready(
   const data = typeof hash === "string" ? await store.blobs.get(asBlobHash(hash)) : undefined;
   if (data === undefined || typeof mediaType !== "string")
     throw new RuntimeError("input.invalid", { problem: "an attachment names bytes that are not there" });
+  await store.blobs.put(asBlobHash(hash as string), data); // Named anew: a sweep must not take them now.
   return {
     kind: "attachment",
     hash: asBlobHash(hash as string),
@@ -108,7 +113,6 @@ export function openedFor(
   session: { readonly core: Core; readonly id: SessionId; readonly slot: ProtocolDriverSlot },
   input: NewInput,
   config: Partial<SessionConfig>,
-  output: JsonObject | undefined,
 ): Omit<Opened, "generation"> {
   const { core, slot } = session;
   return {
@@ -124,7 +128,7 @@ export function openedFor(
     plugins: core.pluginList,
     limits: core.limits,
     config: effectiveConfig(core, config),
-    ...(output === undefined ? {} : { output }),
+    ...input.wants,
   };
 }
 

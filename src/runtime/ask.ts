@@ -1,8 +1,9 @@
 import { type Deadline, within } from "../kernel/deadline.ts";
-import type { ChunkAnswer, StreamEnd } from "../kernel/hooks.ts";
+import type { Chunk, ChunkAnswer, StreamEnd } from "../kernel/hooks.ts";
+import { after } from "../model/awaitable.ts";
 import { describe } from "../model/errors.ts";
 import { asCallId } from "../model/ids.ts";
-import { describeThrown, isThenable, type Json, toJson } from "../model/json.ts";
+import { type Awaitable, describeThrown, type Json, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Part } from "../model/message.ts";
 import { redacted } from "../model/redact.ts";
@@ -23,7 +24,7 @@ export interface Asking {
   /** A delta to show, or that all shown under this key is void. */
   show(attempt: number, kind: "text" | "reasoning" | "retracted", delta: string): void;
   /** Absent when no plugin transforms the stream: then a delta costs no call and no promise. */
-  readonly transform?: (kind: "text" | "reasoning", delta: string) => ChunkAnswer | PromiseLike<ChunkAnswer>;
+  readonly transform?: (chunk: Chunk) => ChunkAnswer | PromiseLike<ChunkAnswer>;
   /** Told of each stream's end. */
   readonly finished?: (reason: StreamEnd) => unknown;
 }
@@ -186,6 +187,7 @@ class Streaming {
   #isOver = false;
   #finish: Extract<ModelPart, { kind: "finish" }> | undefined;
   #isAborted = false;
+  #saying: Extract<ModelPart, { delta: string }> | undefined;
   hasShown = false;
 
   constructor(asking: Asking, number: number) {
@@ -244,13 +246,13 @@ class Streaming {
         const waits = this.#take(part as ModelPart);
         if (waits !== undefined) await waits;
       }
-      if (!this.#isAborted) continue;
-      leave(parts);
+      if (!this.#isAborted && this.#finish === undefined) continue;
+      leave(parts); // Nothing comes after the finish, whether the stream is closed or not.
       break;
     }
     if (this.#isAborted) {
       await this.#asking.finished?.("aborted");
-      return this.#reply("aborted", UNKNOWN_CALL);
+      return this.#reply("aborted", this.#finish === undefined ? UNKNOWN_CALL : usageOf(this.#finish.usage));
     }
     if (this.#finish === undefined)
       throw new ProviderFailure({
@@ -267,8 +269,13 @@ class Streaming {
       case "reasoning": {
         const { transform } = this.#asking;
         if (transform === undefined) return void this.#add(part.kind, part.delta, part.id);
-        const answer = transform(part.kind, part.delta);
-        return isThenable(answer) ? answer.then((found) => this.#changed(part, found)) : this.#changed(part, answer);
+        const flushed = this.#saying?.kind === part.kind ? undefined : this.#flush();
+        this.#saying = part;
+        return after(flushed, () =>
+          this.#isAborted
+            ? undefined
+            : after(transform({ kind: part.kind, delta: part.delta }), (answer) => this.#changed(part, answer)),
+        ) as PromiseLike<void> | undefined;
       }
       case "made": {
         this.#count(JSON.stringify(part.data) ?? "");
@@ -280,13 +287,27 @@ class Streaming {
         return undefined;
       }
       case "call":
-        this.#block = undefined;
-        this.#blocks.push(this.#call(part));
-        return undefined;
+        return after(this.#flush(), () => {
+          if (this.#isAborted) return;
+          this.#block = undefined;
+          this.#blocks.push(this.#call(part));
+        }) as PromiseLike<void> | undefined;
       case "finish":
-        this.#finish = part;
-        return undefined;
+        return after(this.#flush(), () => {
+          this.#finish = part;
+        }) as PromiseLike<void> | undefined;
     }
+  }
+
+  /** What a plugin held back of the text so far is said before anything else comes. */
+  #flush(): Awaitable<void> {
+    const said = this.#saying;
+    const { transform } = this.#asking;
+    if (said === undefined || transform === undefined) return undefined;
+    this.#saying = undefined;
+    return after(transform({ kind: said.kind, delta: "", isEnd: true }), (answer) =>
+      this.#changed({ ...said, delta: "" }, answer),
+    );
   }
 
   #changed(part: Extract<ModelPart, { delta: string }>, answer: ChunkAnswer): undefined {

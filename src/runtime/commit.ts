@@ -3,7 +3,7 @@ import { describeThrown } from "../model/json.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import { hasOpenCalls, pairingProblem } from "../model/pairing.ts";
-import { addUsage, totalOf } from "../model/usage.ts";
+import { addUsage, type Spent, totalOf } from "../model/usage.ts";
 import type { EndedTurn } from "../stores/store.ts";
 import { itemsOf } from "../turn/log.ts";
 import { said } from "../turn/move.ts";
@@ -45,6 +45,13 @@ function wholePart(entries: readonly Entry[]): readonly Entry[] {
   return entries.slice(0, whole);
 }
 
+const ownSpent = ({ opened, state }: LiveTurn): Spent => ({
+  source: "turn",
+  model: opened.config.model,
+  usage: state.usage,
+  calls: state.asks,
+});
+
 function kept(live: LiveTurn, entries: readonly Entry[], outcome: TurnOutcome, cancel: string | undefined): EndedTurn {
   const { state, session } = live;
   const { head } = session.stored;
@@ -55,7 +62,7 @@ function kept(live: LiveTurn, entries: readonly Entry[], outcome: TurnOutcome, c
     entries,
     plugins: live.states.snapshots(state.changes),
     usage: addUsage(state.usage, totalOf(state.spent)),
-    spent: [{ source: "turn", model: live.opened.config.model, usage: state.usage, calls: state.asks }, ...state.spent],
+    spent: state.asks === 0 ? state.spent : [ownSpent(live), ...state.spent],
     inputs: state.inputs,
     ...(head === undefined ? {} : { base: head }),
     ...(cancel === undefined ? {} : { cancel }),

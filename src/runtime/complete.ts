@@ -18,9 +18,9 @@ export interface CompletionHome {
   readonly model: string;
   readonly limits: Limits;
   /** Books what it cost. */
-  spend(spent: Spent): Awaitable<void>;
+  spend(spent: Spent, key?: string): Awaitable<void>;
   /** The recorded reply of the same call in an earlier run of the same effect, else `run`'s, recorded. */
-  once(run: () => Promise<Reply>): Promise<Reply>;
+  once(run: () => Promise<Reply>): Promise<{ readonly reply: Reply; readonly isBooked?: true; readonly key?: string }>;
   readonly signal?: AbortSignal;
 }
 
@@ -44,7 +44,11 @@ async function reply(
 ): Promise<Reply> {
   const { core, limits } = home;
   const model = request.model ?? home.model;
-  const asked = await home.once(async () => {
+  const {
+    reply: asked,
+    isBooked,
+    key,
+  } = await home.once(async () => {
     const provider = await core.models.require(model);
     const scope = new LazyScope();
     const stop = (): void => scope.abort();
@@ -80,7 +84,8 @@ async function reply(
       home.signal?.removeEventListener("abort", stop);
     }
   });
-  await home.spend({ source: options.label ?? "direct", model, usage: asked.usage, calls: 1 });
+  if (isBooked !== true)
+    await home.spend({ source: options.label ?? "direct", model, usage: asked.usage, calls: 1 }, key);
   return asked;
 }
 

@@ -2,24 +2,20 @@ import type { EffectHost } from "../hosts/host.ts";
 import type { Composition } from "../kernel/compose.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Installed } from "../kernel/plugin.ts";
-import { mergePrompt, renderPrompt, type Section } from "../kernel/prompt.ts";
-import type { Probe, Surroundings } from "../kernel/run.ts";
-import type { Authority } from "../kernel/services.ts";
-import type { ProtocolDriverSlot } from "../kernel/slots.ts";
+import type { Probe } from "../kernel/run.ts";
+import type { Blobs } from "../kernel/states.ts";
+import type { Tool, ToolProvider } from "../kernel/tool.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { BlobHash } from "../model/ids.ts";
 import { describeThrown, type Json, unheard } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { PromptPart } from "../model/prompt.ts";
-import type { ToolDeclaration } from "../model/request.ts";
-import type { Tool } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Owner, Store } from "../stores/store.ts";
-import { type Catalog, composeCatalog, hashOf } from "../tools/catalog.ts";
+import type { Listings } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
-import type { Answer } from "../turn/event.ts";
+import type { Artifact, Artifacts, TurnFlags } from "./artifacts.ts";
 
 /** What all sessions of a runtime share. */
 export interface Core {
@@ -32,6 +28,8 @@ export interface Core {
   readonly limits: Limits;
   /** What a session runs on where it has nothing of its own. */
   readonly config: SessionConfig;
+  /** The lowest layer of every prompt. */
+  readonly prompt: readonly PromptPart[];
   readonly plugins: readonly Installed[];
   /** Fills the protocol slots when no plugin does. */
   readonly protocol: Installed | undefined;
@@ -39,8 +37,12 @@ export interface Core {
   readonly bare: Composition | undefined;
   readonly bareFlags: WeakMap<Artifact, TurnFlags>;
   readonly tools: readonly Owned<Tool>[];
+  readonly providers: readonly Owned<ToolProvider>[];
+  readonly listings: Listings;
   readonly models: Models;
   readonly artifacts: Artifacts;
+  /** For named blobs of plugins. */
+  readonly blobs: Blobs;
   readonly probe: Probe | undefined;
   /** As a turn records them. */
   readonly pluginList: readonly { readonly id: string; readonly version: string }[];
@@ -113,110 +115,3 @@ export class Models {
     }
   }
 }
-
-/** Which stages of a turn have something to do. */
-export type TurnFlags = Pick<Extract<Answer, { kind: "prepared" }>, "responds" | "compacts" | "skips" | "policies">;
-
-/** A catalog and what the protocol makes of it: built once, used by every turn and session with the same tools. */
-export interface Artifact {
-  readonly catalog: Catalog;
-  readonly declarations: readonly ToolDeclaration[];
-  readonly prompt: readonly PromptPart[];
-  /** Of the declarations, as JSON in a blob. */
-  readonly hash: BlobHash;
-  /** Prompts that no plugin had a part in, by the instructions. */
-  readonly prompts: Map<string, Prompt>;
-}
-export interface Prompt {
-  readonly system: string;
-  readonly hash: BlobHash;
-}
-
-interface Cached {
-  readonly tools: readonly Tool[];
-  readonly slot: ProtocolDriverSlot;
-  readonly artifact: Artifact;
-}
-
-const KEPT = 32;
-const utf8 = new TextEncoder();
-
-export class Artifacts {
-  readonly #store: Store;
-  readonly #template: readonly Section[] | undefined;
-  readonly #cached: Cached[] = [];
-  readonly #prompts = new Map<string, Prompt>();
-
-  constructor(store: Store, template: readonly Section[] | undefined) {
-    this.#store = store;
-    this.#template = template;
-  }
-
-  /** What was built before for the same tools, if anything. */
-  known(tools: SessionTools): Artifact | undefined {
-    const { composition, slot } = tools;
-    if (composition.hooks.has("toolCatalog")) return undefined;
-    const owned = ownedBy(tools);
-    return this.#cached.find((each) => each.slot === slot && isSame(each.tools, owned))?.artifact;
-  }
-
-  /** Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
-  async of(tools: SessionTools, here: Surroundings): Promise<Artifact> {
-    const known = this.known(tools);
-    if (known !== undefined) return known;
-    const { composition, slot } = tools;
-    const owned = ownedBy(tools);
-    const isEdited = composition.hooks.has("toolCatalog");
-    const manifests = owned.map(({ value: { name, description } }) => ({ name, description }));
-    const edits = isEdited ? await composition.hooks.collect("toolCatalog", { tools: manifests }, here) : [];
-    const catalog = composeCatalog(owned, edits);
-    const { tools: declarations, prompt } = slot.preamble(catalog.declarations);
-    const json = JSON.stringify(declarations);
-    const artifact: Artifact = { catalog, declarations, prompt, hash: hashOf(json), prompts: new Map() };
-    await this.#store.blobs.put(artifact.hash, utf8.encode(json));
-    if (!isEdited) {
-      this.#cached.unshift({ tools: owned.map(({ value }) => value), slot, artifact });
-      this.#cached.length = Math.min(this.#cached.length, KEPT);
-    }
-    return artifact;
-  }
-
-  /** Equal parts give the identical prompt, hashed and stored once. */
-  async prompt(parts: readonly PromptPart[], tools: readonly string[]): Promise<Prompt> {
-    const system = renderPrompt(mergePrompt(parts, tools), this.#template);
-    const known = this.#prompts.get(system);
-    if (known !== undefined) return known;
-    const prompt: Prompt = { system, hash: hashOf(system) };
-    await this.#store.blobs.put(prompt.hash, utf8.encode(system));
-    if (this.#prompts.size >= KEPT) this.#prompts.delete(this.#prompts.keys().next().value as string);
-    this.#prompts.set(system, prompt);
-    return prompt;
-  }
-}
-
-/** What a session's catalog is made of. */
-export interface SessionTools {
-  readonly composition: Composition;
-  readonly slot: ProtocolDriverSlot;
-  readonly authority: Authority;
-  readonly core: { readonly tools: readonly Owned<Tool>[] };
-}
-
-/** The app's tools and the plugins', less what the session's authority hides: such tools are neither shown nor run. */
-export function ownedBy({
-  composition,
-  core,
-  authority: { hiddenTools, toolAccess },
-}: SessionTools): readonly Owned<Tool>[] {
-  const all = composition.tools.length === 0 ? core.tools : [...core.tools, ...composition.tools];
-  if (hiddenTools === undefined && toolAccess === undefined) return all;
-  return all.filter(
-    ({ value: { name } }) => hiddenTools?.includes(name) !== true && toolAccess?.includes(name) !== false,
-  );
-}
-
-const isSame = (tools: readonly Tool[], owned: readonly Owned<Tool>[]): boolean => {
-  if (tools.length !== owned.length) return false;
-  for (let index = 0; index < tools.length; index++) if (tools[index] !== owned[index]?.value) return false;
-  return true;
-};

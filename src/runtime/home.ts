@@ -15,17 +15,19 @@ import type { SessionConfig } from "../model/config.ts";
 import type { SessionId } from "../model/ids.ts";
 import { type Awaitable, isThenable, type Json } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
+import type { ToolDeclaration } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { ToolManifest } from "../model/tool.ts";
 import type { Spent } from "../model/usage.ts";
-import { composeCatalog } from "../tools/catalog.ts";
 import { completer } from "./complete.ts";
-import { type Core, ownedBy, type SessionTools } from "./core.ts";
+import type { Core } from "./core.ts";
 import { type ServiceHome, serviceOf } from "./services.ts";
 import { takeFirstInput } from "./sessions.ts";
+import { type Membership, membershipOf, type Toolset, type ToolsetSession } from "./toolset.ts";
 
 /** The session that is at home. */
-export interface HomeSession extends SessionTools {
+export interface HomeSession extends ToolsetSession {
+  readonly toolset: Toolset;
   readonly core: Core;
   readonly id: SessionId;
   readonly states: PluginStates;
@@ -69,6 +71,9 @@ export class Home implements Surroundings, ServiceHome {
   async once<T extends Json>(_plugin: string, _name: string, run: () => Awaitable<T>): Promise<T> {
     return run();
   }
+  onceHere<T extends Json>(plugin: string, name: string, run: () => Awaitable<T>): Promise<T> {
+    return this.once(plugin, name, run);
+  }
   complete(): Complete {
     const { core, signal } = this;
     return completer({
@@ -76,7 +81,7 @@ export class Home implements Surroundings, ServiceHome {
       model: this.#session.config.model,
       limits: core.limits,
       spend: this.#spend,
-      once: (run) => run(),
+      once: async (run) => ({ reply: await run() }),
       signal,
     });
   }
@@ -87,15 +92,14 @@ export class Home implements Surroundings, ServiceHome {
     return this.#session.reading(messages);
   }
   tools(): readonly ToolManifest[] {
-    const { hooks } = this.#session.composition;
-    const owned = ownedBy(this.#session);
-    const all = owned.map(({ value: { name, description } }) => ({ name, description }));
-    if (!hooks.has("toolCatalog")) return all;
-    const edits = hooks.collect("toolCatalog", { tools: all }, this);
-    // The row says that it cannot wait.
-    return isThenable(edits)
-      ? all
-      : composeCatalog(owned, edits).declarations.map(({ name, description }) => ({ name, description }));
+    const found = this.#session.toolset.manifests(this);
+    return isThenable(found) ? [] : found; // The row of `toolCatalog` says that it cannot wait.
+  }
+  describe(tool: string): Promise<ToolDeclaration | undefined> {
+    return this.#session.toolset.describe(tool, this);
+  }
+  membership(plugin: string): Membership {
+    return membershipOf(this.#session.toolset, this.states, plugin, "an operation", true);
   }
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
     return this.#session.append("app", nodes, options);

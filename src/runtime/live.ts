@@ -10,10 +10,18 @@ import type { CallId, EffectName, SessionId, TurnId, WaitKey } from "../model/id
 import { type Awaitable, describeThrown, type Json, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Message } from "../model/message.ts";
-import type { Reply } from "../model/request.ts";
+import type { PromptPart } from "../model/prompt.ts";
+import type { Reply, ToolDeclaration } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { Scope } from "../model/scope.ts";
-import { type Attachable, statusOf, type ToolCall, type ToolManifest, type ToolOutput } from "../model/tool.ts";
+import {
+  type Attachable,
+  type Availability,
+  statusOf,
+  type ToolCall,
+  type ToolManifest,
+  type ToolOutput,
+} from "../model/tool.ts";
 import type { Spent } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Lease, StoredSession } from "../stores/store.ts";
@@ -21,18 +29,21 @@ import { type Catalog, hashOf } from "../tools/catalog.ts";
 import type { Dispatch } from "../tools/dispatch.ts";
 import type { Validate } from "../tools/validator.ts";
 import type { ProtocolDriver } from "../turn/driver.ts";
-import { name, type PlacedCall } from "../turn/effect.ts";
-import type { Opened } from "../turn/event.ts";
+import { type EffectOf, name, type PlacedCall } from "../turn/effect.ts";
+import type { Opened, TurnEvent } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
 import type { TurnState } from "../turn/state.ts";
+import type { Artifact, Prompt, TurnFlags } from "./artifacts.ts";
 import { completer } from "./complete.ts";
-import type { Artifact, Core, Prompt, SessionTools, TurnFlags } from "./core.ts";
+import type { Core } from "./core.ts";
 import { type ServiceHome, serviceOf } from "./services.ts";
 import { takeFirstInput } from "./sessions.ts";
+import { type Membership, membershipOf, type Toolset, type ToolsetSession } from "./toolset.ts";
 import type { TurnHandle } from "./turn.ts";
 
 /** What a turn needs of the session it runs on. */
-export interface TurnSession extends SessionTools {
+export interface TurnSession extends ToolsetSession {
+  readonly toolset: Toolset;
   readonly states: PluginStates;
   readonly stored: StoredSession;
   readonly transcript: Transcript;
@@ -61,6 +72,14 @@ export class LiveTurn implements Dispatch {
   state!: TurnState;
   artifact: Artifact | undefined;
   prompt: Prompt | undefined;
+  /** What the prompt was made of; rendered again when the tools change. */
+  parts: Parts = NO_PARTS;
+  /** Said after the conversation in this round. */
+  tail = "";
+  /** Under way: what the turn was prepared with is read back. */
+  recalling: Promise<void> | undefined;
+  /** What another run recorded of this turn. */
+  journal: readonly TurnEvent[] = [];
   /** What `context` hooks show the model instead of the plain conversation; this turn's additions follow it. */
   shown: { readonly messages: readonly Message[]; readonly upTo: number } | undefined;
   /** Bytes on their way to the store; a result that names them waits for them. */
@@ -68,6 +87,8 @@ export class LiveTurn implements Dispatch {
   #transcript: Transcript;
   #grown = 0;
   #spent: readonly Spent[] | undefined;
+  #booked: Set<string> | undefined;
+  #bookedNow: readonly string[] | undefined;
   #startedAt: Map<string, number> | undefined;
   #asked: Map<WaitKey, { readonly placed: PlacedCall; readonly reason: string }> | undefined;
 
@@ -108,6 +129,16 @@ export class LiveTurn implements Dispatch {
     return (this.artifact as Artifact).catalog;
   }
 
+  /** Goes on with a turn that another run left: plugin states as they were recorded, the rest when it is needed. */
+  recall(journal: readonly TurnEvent[]): void {
+    this.journal = journal;
+    const versions = new Map(this.opened.plugins.map(({ id, version }) => [id, version]));
+    for (const event of journal) {
+      if ("changes" in event && event.changes !== undefined) this.states.replay(event.changes, versions);
+      if ("booked" in event) for (const key of event.booked ?? []) (this.#booked ??= new Set()).add(key);
+    }
+  }
+
   tell(event: SessionEvent): void {
     for (const { feed } of this.listeners) feed.push(event);
   }
@@ -132,12 +163,33 @@ export class LiveTurn implements Dispatch {
   }
 
   here(scope: Scope, effect: EffectName): Surroundings {
-    return new TurnSurroundings(this, scope, effect);
+    return new TurnSurroundings(this, scope, effect, effect, true);
   }
 
-  /** What nested model calls cost, until the effect they ran in answers. */
-  spend(spent: Spent): void {
+  hereInCall(scope: Scope, { position, writes, call }: EffectOf<"call">): Surroundings {
+    const where = `the tool ${call.name}${writes === true ? "" : ", which does not say `writes: true`"}`;
+    return new TurnSurroundings(this, scope, position, where, writes === true);
+  }
+
+  /** Why a tool of this name cannot be called, where there is one. */
+  availability(tool: string): Availability | undefined {
+    return this.catalog.availability(tool);
+  }
+
+  /** What nested model calls cost, until an effect answers. One that was noted is booked once, whoever asks for it again. */
+  spend(spent: Spent, key?: string): void {
     this.#spent = [...(this.#spent ?? []), spent];
+    if (key === undefined) return;
+    (this.#booked ??= new Set()).add(key);
+    this.#bookedNow = [...(this.#bookedNow ?? []), key];
+  }
+  isBooked(key: string): boolean {
+    return this.#booked?.has(key) ?? false;
+  }
+  takeBooked(): readonly string[] | undefined {
+    const booked = this.#bookedNow;
+    this.#bookedNow = undefined;
+    return booked;
   }
   takeSpent(): readonly Spent[] | undefined {
     const spent = this.#spent;
@@ -284,6 +336,16 @@ export class LiveTurn implements Dispatch {
   }
 }
 
+/** What a prompt is made of. */
+interface Parts {
+  /** The layers and what context hooks gave: once in a turn. */
+  readonly given: readonly PromptPart[];
+  /** Of prompt hooks: the volatile ones are asked for in every round. */
+  readonly plugins: readonly PromptPart[];
+  readonly isVolatile?: true;
+}
+export const NO_PARTS: Parts = { given: [], plugins: [] };
+
 /** Where values that a whole turn shares are noted. */
 const ONCE = name("once");
 
@@ -297,9 +359,13 @@ class TurnSurroundings implements Surroundings, ServiceHome {
   readonly #scope: Scope;
   readonly #effect: EffectName;
   readonly #services = new Map<string, { -readonly [N in ServiceName]?: Services[N] }>();
+  readonly #mayWrite: boolean;
+  readonly #where: string;
   #completions = 0;
 
-  constructor(live: LiveTurn, scope: Scope, effect: EffectName) {
+  constructor(live: LiveTurn, scope: Scope, effect: EffectName, where: string, mayWrite: boolean) {
+    this.#mayWrite = mayWrite;
+    this.#where = where;
     this.core = live.core;
     this.#live = live;
     this.#scope = scope;
@@ -337,6 +403,9 @@ class TurnSurroundings implements Surroundings, ServiceHome {
   once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
     return this.#noted(ONCE, `${plugin}/${key}`, plugin, run);
   }
+  onceHere<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
+    return this.#noted(this.#effect, `${plugin}/once/${key}`, plugin, run);
+  }
 
   /** The recorded value, that of whoever is at it right now, or a new one. */
   #noted<T extends Json>(effect: EffectName, key: string, plugin: string, run: () => Awaitable<T>): Promise<T> {
@@ -368,14 +437,14 @@ class TurnSurroundings implements Surroundings, ServiceHome {
       core: this.core,
       model: live.opened.config.model,
       limits: live.limits,
-      spend: (spent) => live.spend(spent),
-      once: (run) =>
-        this.#noted(
-          this.#effect,
-          `${plugin}/complete/${this.#completions++}`,
-          plugin,
-          async () => (await run()) as unknown as Json,
-        ) as unknown as Promise<Reply>,
+      spend: (spent, key) => live.spend(spent, key),
+      once: async (run) => {
+        const key = `${plugin}/complete/${this.#completions++}`;
+        const reply = await this.#noted(this.#effect, key, plugin, async () => (await run()) as unknown as Json);
+        const place = `${this.#effect}/${key}`;
+        const found = { reply: reply as unknown as Reply, key: place };
+        return live.isBooked(place) ? { ...found, isBooked: true } : found;
+      },
       signal: this.signal,
     });
   }
@@ -387,7 +456,13 @@ class TurnSurroundings implements Surroundings, ServiceHome {
     return this.#live.session.reading(messages);
   }
   tools(): readonly ToolManifest[] {
-    return manifests(this.#live.artifact);
+    return this.#live.artifact?.catalog.manifests ?? [];
+  }
+  describe(tool: string): Promise<ToolDeclaration | undefined> {
+    return this.#live.session.toolset.describe(tool, this);
+  }
+  membership(plugin: string): Membership {
+    return membershipOf(this.#live.session.toolset, this.states, plugin, this.#where, this.#mayWrite);
   }
   async append(): Promise<never> {
     throw new RuntimeError("operation.reentrant", { name: "graph.append" });
@@ -402,6 +477,3 @@ class TurnSurroundings implements Surroundings, ServiceHome {
     this.#live.trace(event, about);
   }
 }
-
-const manifests = (artifact: Artifact | undefined): readonly ToolManifest[] =>
-  artifact?.catalog.declarations.map(({ name: tool, description }) => ({ name: tool, description })) ?? [];

@@ -115,16 +115,21 @@ export async function change(
     events.push({ name, payload: found.json });
   };
   context.queueTurn = (words: string, about: { readonly key?: string } = {}): void => {
-    if (!isOn) throw new RuntimeError("operation.missing-session", { name: wireName(owned.plugin, owned.name) });
+    requireSession();
     if (typeof words !== "string" || words.trim() === "")
       throw new RuntimeError("input.invalid", { problem: "a queued turn needs words" });
     turns.push({ input: words, ...about });
   };
+  const requireSession = (): void => {
+    if (!isOn) throw new RuntimeError("operation.missing-session", { name: wireName(owned.plugin, owned.name) });
+  };
+  if (!isOn) context.membership = { set: requireSession, grant: requireSession, revoke: requireSession };
   const nodes: Entry[] = [];
   const at = resident.core.world.now();
   // Kept with the operation's own change, or not at all.
   context.graph = {
     append: async (given: readonly AppendNode[], about: AppendOptions = {}): Promise<Appended> => {
+      requireSession();
       if (about.requiresAncestor !== undefined)
         throw new RuntimeError("operation.failed", {
           name: wireName(owned.plugin, owned.name),

@@ -1,24 +1,22 @@
 import type { Perform } from "../hosts/host.ts";
-import type { Directive } from "../kernel/directive.ts";
-import type { ChunkAnswer, Owned, ReplyAnswer, TurnContext, TurnReport } from "../kernel/hooks.ts";
-import type { Surroundings } from "../kernel/run.ts";
+import type { Chunk, ChunkAnswer, ReplyAnswer, TurnReport } from "../kernel/hooks.ts";
+import type { Bound } from "../kernel/run.ts";
 import { after } from "../model/awaitable.ts";
-import type { SessionConfig } from "../model/config.ts";
 import { describe, RuntimeError } from "../model/errors.ts";
-import type { EffectName } from "../model/ids.ts";
+import { type EffectName, nodeId } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable } from "../model/json.ts";
-import type { Draft, Message } from "../model/message.ts";
-import type { PromptPart } from "../model/prompt.ts";
+import type { Message } from "../model/message.ts";
 import type { ModelRequest, Reply } from "../model/request.ts";
 import type { Scope } from "../model/scope.ts";
 import type { ToolOutput } from "../model/tool.ts";
 import { attempt, gate, settle } from "../tools/dispatch.ts";
 import type { Effect, EffectKind, EffectOf } from "../turn/effect.ts";
-import type { Abort, Answer, Failure, Policies, Skips } from "../turn/event.ts";
+import type { Answer, Failure } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
 import { ask, HookStop } from "./ask.ts";
-import type { Artifact, TurnFlags } from "./core.ts";
 import type { LiveTurn } from "./live.ts";
+import { NOTHING, obey, saidBy } from "./obey.ts";
+import { prepare, recallPrepared } from "./prepare.ts";
 
 /** An answer before it is stamped. */
 type Body = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect" | "changes"> : never) : never;
@@ -76,11 +74,9 @@ export const performer =
   (effect, scope) => {
     let body: Awaitable<Body>;
     try {
-      body = (PERFORMERS[effect.kind] as (live: LiveTurn, effect: Effect, scope: Scope) => Awaitable<Body>)(
-        live,
-        effect,
-        scope,
-      );
+      body = isToRecall(live, effect)
+        ? (live.recalling ??= recallPrepared(live, scope)).then(() => bodyOf(live, effect, scope))
+        : bodyOf(live, effect, scope);
     } catch (error) {
       return failed(live, effect, error);
     }
@@ -93,6 +89,15 @@ export const performer =
       .then(undefined, (error: unknown) => failed(live, effect, error));
   };
 
+const bodyOf = (live: LiveTurn, effect: Effect, scope: Scope): Awaitable<Body> =>
+  (PERFORMERS[effect.kind] as (live: LiveTurn, effect: Effect, scope: Scope) => Awaitable<Body>)(live, effect, scope);
+
+/** A resumed turn was prepared elsewhere. */
+const isToRecall = (live: LiveTurn, effect: Effect): boolean =>
+  live.journal.length > 0 && live.artifact === undefined && !NEEDS_NOTHING.has(effect.kind) && !isFirst(effect);
+const NEEDS_NOTHING: ReadonlySet<EffectKind> = new Set(["boundary", "finalize", "sleep", "wait"]);
+const isFirst = (effect: Effect): boolean => effect.kind === "prepare" && effect.round === 1;
+
 /** Only calls run beside each other, and of those only one that `writes` runs alone and may change state. */
 const mayWrite = (effect: Effect): boolean => effect.kind !== "call" || effect.writes === true;
 
@@ -103,7 +108,11 @@ function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
   const changes = mayWrite(effect) ? live.states.take() : undefined;
   if (changes !== undefined) answer.changes = changes;
   const spent = live.takeSpent();
-  if (spent !== undefined) answer.spent = spent;
+  if (spent !== undefined) {
+    answer.spent = spent;
+    const booked = live.takeBooked();
+    if (booked !== undefined) answer.booked = booked;
+  }
   return answer as Answer;
 }
 
@@ -111,7 +120,9 @@ function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
   if (mayWrite(effect)) live.states.forget();
   const spent = live.takeSpent();
   const answer = { kind: "failed", at: live.core.world.now(), effect: effect.name, error: failureOf(error) } as const;
-  return spent === undefined ? answer : { ...answer, spent };
+  if (spent === undefined) return answer;
+  const booked = live.takeBooked();
+  return { ...answer, spent, ...(booked === undefined ? {} : { booked }) };
 }
 
 function failureOf(error: unknown): Failure {
@@ -122,148 +133,11 @@ function failureOf(error: unknown): Failure {
   return { class: "runtime", code: error.code, message: error.message };
 }
 
-// ── Prepare ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** The first round sets the turn up; later ones only ask whether the protocol wants another frame. */
-function prepare(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Awaitable<Body> {
-  if (effect.round === 1 || live.prompt === undefined)
-    return after(setUp(live, effect, scope), (body) => beforeAsk(live, effect.round, body));
-  return beforeAsk(live, effect.round, { kind: "prepared", ...flags(live) });
-}
-
-type Prepared = Extract<Body, { readonly kind: "prepared" }>;
-
-/** Which stages have something to do. The same for every turn of a session with the same tools. */
-function flags({ hooks, artifact, session }: LiveTurn): TurnFlags {
-  const known = session.flags.get(artifact as Artifact);
-  if (known !== undefined) return known;
-  const policies = policiesOf(artifact as Artifact);
-  const skips: Skips = {
-    ...(hooks.slot("protocolSession")?.beforeAsk === undefined ? { prepare: true } : {}),
-    ...(hooks.has("beforeToolCall") ? {} : { gate: true }),
-    ...(hooks.has("afterToolCall") || hooks.has("projectResult") ? {} : { settle: true }),
-    ...(hooks.has("afterTurn") || hooks.has("lifecycle") ? {} : { finalize: true }),
-  };
-  const found: TurnFlags = {
-    skips,
-    ...(hooks.has("response") ? { responds: true } : {}),
-    ...(hooks.has("compact") ? { compacts: true } : {}),
-    ...(policies === undefined ? {} : { policies }),
-  };
-  session.flags.set(artifact as Artifact, found);
-  return found;
-}
-
-function policiesOf({ catalog }: Artifact): Policies | undefined {
-  const own = catalog.names.flatMap((tool) => {
-    const policy = catalog.find(tool)?.value.policy ?? {};
-    return Object.keys(policy).length === 0 ? [] : [[tool, policy] as const];
-  });
-  return own.length === 0 ? undefined : Object.fromEntries(own);
-}
-
-/** With no plugin to ask and everything known from the turn before, there is nothing to wait for. */
-function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Awaitable<Prepared> {
-  const { core, session, hooks, opened } = live;
-  if (
-    hooks.has("context") ||
-    hooks.has("beforeTurn") ||
-    hooks.has("prompt") ||
-    core.models.known(opened.config.model) === undefined
-  )
-    return setUpWithHooks(live, effect, scope);
-  const artifact = core.artifacts.known(session);
-  const prompt =
-    opened.config.prompt === undefined ? artifact?.prompts.get(opened.config.instructions ?? "") : undefined;
-  if (artifact === undefined || prompt === undefined) return setUpWithHooks(live, effect, scope);
-  live.artifact = artifact;
-  live.prompt = prompt;
-  return { kind: "prepared", prompt: prompt.hash, catalog: artifact.hash, ...flags(live) };
-}
-
-async function setUpWithHooks(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<Prepared> {
-  const { core, session, hooks, opened } = live;
-  const here = live.here(scope, effect.name);
-  const artifact = await core.artifacts.of(session, here);
-  live.artifact = artifact;
-  const { instructions } = opened.config;
-  const parts: PromptPart[] = [...layersOf(opened.config), ...artifact.prompt];
-  const plain = parts.length;
-  if (hooks.has("context")) parts.push(...(await transformContext(live, here)));
-  const before = hooks.has("beforeTurn")
-    ? obey(live, effect.name, await hooks.collect("beforeTurn", { input: inputOf(live) }, here))
-    : NOTHING;
-  if (hooks.has("prompt")) parts.push(...(await hooks.collect("prompt", {}, here)).map(({ value }) => value));
-  live.prompt = await core.artifacts.prompt(parts, artifact.catalog.names);
-  if (parts.length === plain && opened.config.prompt === undefined && artifact.prompts.size < 32)
-    artifact.prompts.set(instructions ?? "", live.prompt);
-  await core.models.require(opened.config.model); // Found before anything is paid for.
-  return { kind: "prepared", prompt: live.prompt.hash, catalog: artifact.hash, ...flags(live), ...before };
-}
-
-function beforeAsk(live: LiveTurn, round: number, body: Prepared): Awaitable<Body> {
-  const asked = live.hooks.slot("protocolSession")?.beforeAsk?.({ sessionId: live.sessionId, round });
-  if (asked === undefined) return body;
-  return after(asked, (frame) => (frame === undefined || frame === null ? body : { ...body, frame }));
-}
-
-/** The runtime's words and the session's, in this order; plugins follow. */
-const layersOf = ({ instructions, prompt = [] }: SessionConfig): readonly PromptPart[] =>
-  instructions === undefined ? prompt : [{ slot: "intro", text: instructions }, ...prompt];
-
-async function transformContext(live: LiveTurn, here: Surroundings): Promise<readonly PromptPart[]> {
-  const start: TurnContext = { messages: live.messages(), prompt: [] };
-  const end = await live.hooks.transform(
-    "context",
-    start,
-    here,
-    (context) => ({ context }),
-    (_, answer) => answer,
-  );
-  if (end.messages !== start.messages) {
-    live.shown = { messages: end.messages, upTo: live.state.log.length };
-  }
-  return end.prompt;
-}
-
-function inputOf(live: LiveTurn): Message {
-  const first = live.state.log.items[0];
-  if (first?.kind !== "message")
-    throw new RuntimeError("store.corrupt", { item: live.turnId, problem: "the turn has no input" });
-  return first.message;
-}
-
-// ── Directives ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const NOTHING: { readonly messages?: readonly Draft[]; readonly abort?: Abort } = {};
-
-/** Carries out what hooks asked for; what concerns the turn's log goes into the event. The last abort counts. */
-function obey(live: LiveTurn, effect: EffectName, directives: readonly Owned<Directive>[]): typeof NOTHING {
-  const messages: Draft[] = [];
-  let abort: Abort | undefined;
-  for (const { plugin, value } of directives) {
-    if (value.kind === "emitEvent") live.emit(effect, plugin, value.name, value.payload);
-    else if (value.kind === "emitTrace") live.trace(`${plugin}.${value.name}`, { payload: value.payload });
-    else if (value.kind === "enqueueMessages")
-      messages.push(...value.messages.map((message) => saidBy({ plugin, value: message })));
-    else if (value.kind === "createSession") live.makeSession(plugin, value.request);
-    else if (value.kind === "abortTurn") abort = { plugin, code: value.code, message: value.message };
-  }
-  return { ...(messages.length === 0 ? {} : { messages }), ...(abort === undefined ? {} : { abort }) };
-}
-
-const saidBy = ({ plugin, value: { role, parts } }: Owned<Draft>): Draft => ({
-  role,
-  parts,
-  origin: { kind: "plugin", plugin },
-});
-
 // ── Ask and respond ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): Promise<Body> {
   const { core, opened, state, hooks } = live;
   live.transcript().requirePaired();
-  const provider = core.models.known(opened.config.model) ?? (await core.models.require(opened.config.model));
   const { settings } = opened.config;
   let request: ModelRequest = live.driver.request({
     round: state.round,
@@ -279,6 +153,8 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
   if (!Array.isArray((request as Partial<ModelRequest> | undefined)?.messages))
     throw new RuntimeError("protocol.failed", { protocol: live.driver.id, problem: "it made no request" });
   const here = live.here(scope, effect.name);
+  if (live.tail !== "")
+    request = { ...request, messages: [...request.messages, tailOf(live)], stable: request.messages.length };
   if (hooks.has("request")) {
     const theirs: ModelRequest = { ...request, messages: [...request.messages] }; // To change; the conversation is not.
     request = await hooks.transform(
@@ -289,7 +165,11 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
       (_, answer) => answer,
     );
   }
+  if (request.stable !== undefined) request = { ...request, stable: stableOf(live, request) };
   const { sessionId, turnId } = live;
+  const model = request.model ?? opened.config.model;
+  const provider = core.models.known(model) ?? (await core.models.require(model));
+  const other = model === opened.config.model ? NOTHING : { model };
   let key = live.key(effect.name, 1);
   const asked = await ask({
     provider,
@@ -316,51 +196,61 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
         }
       : {}),
   });
-  if (asked.kind === "replied") return asked;
+  if (asked.kind === "replied") return model === opened.config.model ? asked : { ...asked, ...other };
   const { failure, partial, ...rest } = asked;
-  if (failure instanceof HookStop) return { ...rest, error: failureOf(failure.cause), partial };
+  if (failure instanceof HookStop) return { ...rest, ...other, error: failureOf(failure.cause), partial };
   const code = failure.class === "cancelled" ? "turn.cancelled" : "provider.failed";
   const message =
     failure.class === "cancelled"
       ? failure.message
-      : describe("provider.failed", { route: opened.config.model, class: failure.class, problem: failure.message })
-          .message;
-  return { ...rest, error: { class: failure.class, code, message }, partial };
+      : describe("provider.failed", { route: model, class: failure.class, problem: failure.message }).message;
+  return { ...rest, ...other, error: { class: failure.class, code, message }, partial };
 }
+
+/** A hook may have taken messages out, or put some after the tail. */
+function stableOf(live: LiveTurn, { messages, stable = 0 }: ModelRequest): number {
+  const tail = tailOf(live).id;
+  const at = messages.findIndex(({ id }) => id === tail);
+  return at < 0 ? Math.min(stable, messages.length) : at;
+}
+
+/** What changes from round to round is said last and never kept. */
+const tailOf = ({ tail, turnId }: LiveTurn): Message => ({
+  id: nodeId(`${turnId}/tail`, 0),
+  role: "user",
+  parts: [{ kind: "text", text: tail }],
+  origin: { kind: "runtime" },
+});
 
 const missing = (hash: string): never => {
   throw new RuntimeError("store.corrupt", { item: `the attachment ${hash}`, problem: "its bytes are not there" });
 };
 
 /** Handlers of `stream` are called in line; only a promise is waited for. */
-function streamTransform(
-  live: LiveTurn,
-  effect: EffectName,
-  scope: Scope,
-): (kind: "text" | "reasoning", delta: string) => Awaitable<ChunkAnswer> {
+function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chunk: Chunk) => Awaitable<ChunkAnswer> {
   const { hooks } = live;
   const here = live.here(scope, effect);
   const stop = (error: unknown): never => {
     throw new HookStop("A stream hook failed.", { cause: error });
   };
-  return (kind, delta) => {
-    const merge = (now: ChunkAnswer, answer: ChunkAnswer, plugin: string): ChunkAnswer => {
-      for (const { name, payload } of answer.events ?? []) live.emit(effect, plugin, name, payload ?? null);
-      const reasoning = (now.reasoning ?? "") + (answer.reasoning ?? "");
-      return {
-        delta: answer.delta ?? now.delta ?? delta,
-        ...(reasoning === "" ? {} : { reasoning }),
-        ...(now.abort === true || answer.abort === true ? { abort: true } : {}),
-      };
+  const merge = (now: ChunkAnswer, answer: ChunkAnswer, plugin: string): ChunkAnswer => {
+    for (const { name, payload } of answer.events ?? []) live.emit(effect, plugin, name, payload ?? null);
+    const reasoning = (now.reasoning ?? "") + (answer.reasoning ?? "");
+    return {
+      delta: answer.delta ?? now.delta ?? "",
+      ...(reasoning === "" ? {} : { reasoning }),
+      ...(now.abort === true || answer.abort === true ? { abort: true } : {}),
+    };
+  };
+  return ({ kind, delta, isEnd }) => {
+    const start: ChunkAnswer = { delta };
+    const sees = ({ delta: now = "" }: ChunkAnswer, bound: Bound): { chunk: Chunk } | undefined => {
+      if (isEnd !== true) return { chunk: { kind, delta: now } };
+      if (bound.atEnd === true) return { chunk: { kind, delta: now, isEnd } };
+      return now === "" ? undefined : { chunk: { kind, delta: now } }; // What another one held back is a delta like any.
     };
     try {
-      const answer = hooks.transform(
-        "stream",
-        { delta } as ChunkAnswer,
-        here,
-        (now) => ({ chunk: { kind, delta: now.delta ?? delta } }),
-        merge,
-      );
+      const answer = hooks.transform("stream", start, here, sees, merge);
       return isThenable(answer) ? answer.then((found) => found, stop) : answer;
     } catch (error) {
       return stop(error);

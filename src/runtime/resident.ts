@@ -9,6 +9,7 @@ import type {
   AppendNode,
   AppendOptions,
   Authority,
+  CatalogOverlay,
   NewSessionRequest,
   SessionReading,
 } from "../kernel/services.ts";
@@ -33,17 +34,20 @@ import type {
   StoredSession,
 } from "../stores/store.ts";
 import { makeTool } from "../tools/define.ts";
+import type { Validate } from "../tools/validator.ts";
 import type { Opened, TurnEvent } from "../turn/event.ts";
 import { effectiveConfig, openedFor } from "./accept.ts";
+import type { Artifact, TurnFlags } from "./artifacts.ts";
 import { append, type BetweenTurns, type Change } from "./between.ts";
-import { type Artifact, type Core, overran, type TurnFlags } from "./core.ts";
+import { type Core, overran } from "./core.ts";
 import { type Kept, toCommit } from "./drive.ts";
 import { Home } from "./home.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
 import { performer, reportOf } from "./perform.ts";
-import { authorityOf, makeSession } from "./sessions.ts";
+import { authorityOf, makeSession, overlayOf } from "./sessions.ts";
+import { TOOLS_PLUGIN, Toolset } from "./toolset.ts";
 import type { TurnHandle, TurnResult } from "./turn.ts";
-import type { TypedOutput } from "./typed.ts";
+import { checkOf } from "./typed.ts";
 
 /** Something to do between turns. */
 interface Between {
@@ -53,6 +57,8 @@ interface Between {
 interface Ready {
   readonly lease: Lease;
   readonly journal: readonly TurnEvent[];
+  /** Another run had it before. */
+  readonly isResumed?: true;
   /** It was accepted some time ago. */
   readonly hasWaited?: true;
   /** A cancel that came with the input: it is there before the turn begins. */
@@ -70,9 +76,11 @@ export class Resident implements TurnSession, BetweenTurns {
   readonly composition: Composition;
   readonly slot: ProtocolDriverSlot;
   states: PluginStates;
+  readonly toolset: Toolset;
   /** Who waits for which turn in this process. */
   readonly #handles = new Map<TurnId, TurnHandle[]>();
-  #outputs: Map<TurnId, TypedOutput> | undefined;
+  /** The schemas of typed turns as their callers gave them: they may do more than their documents say. */
+  #outputs: Map<TurnId, Validate> | undefined;
   readonly flags: WeakMap<Artifact, TurnFlags>;
   stored: StoredSession;
   transcript: Transcript;
@@ -92,7 +100,8 @@ export class Resident implements TurnSession, BetweenTurns {
     this.composition = composition;
     this.flags = composition === core.bare ? core.bareFlags : new WeakMap();
     this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
-    this.states = new PluginStates(core.plugins, stored.plugins, core.limits.stateBytesMax);
+    this.states = statesOf(core, stored);
+    this.toolset = new Toolset(this);
   }
 
   static open(
@@ -168,6 +177,10 @@ export class Resident implements TurnSession, BetweenTurns {
     return authorityOf(this.stored);
   }
 
+  get catalogEdits(): readonly CatalogOverlay[] {
+    return overlayOf(this.stored);
+  }
+
   get config(): SessionConfig {
     return effectiveConfig(this.core, this.stored.config);
   }
@@ -221,14 +234,13 @@ export class Resident implements TurnSession, BetweenTurns {
 
   // ── Turns ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  readonly #opening: Opening = (input, config) =>
-    openedFor(this, input, config, this.#outputs?.get(input.turnId)?.document);
+  readonly #opening: Opening = (input, config) => openedFor(this, input, config);
 
   /** Accepts an input and runs the turn it opens, or queues behind the one that runs. */
   begin(
     input: NewInput,
     handle: TurnHandle | undefined,
-    output: TypedOutput | undefined,
+    output: Validate | undefined,
     cancelled?: string,
   ): Awaitable<TurnId> {
     const { core } = this;
@@ -340,7 +352,8 @@ export class Resident implements TurnSession, BetweenTurns {
     const { store, owner, world } = this.core;
     const answer = await store.open(this.id, owner, world.now(), this.#opening);
     if (answer.kind === "opened") this.#ready.push({ lease: answer.lease, journal: [answer.opened], hasWaited: true });
-    else if (answer.kind === "resumed") this.#ready.push({ ...answer, hasWaited: true });
+    else if (answer.kind === "resumed")
+      this.#ready.push({ lease: answer.lease, journal: answer.journal, isResumed: true, hasWaited: true });
     else if ((await this.#settleElsewhere()) || this.#ready.length > 0) return;
     else if (this.#accepting !== undefined && this.#accepting.size > 0)
       await Promise.all(this.#accepting); // Perhaps the lease that holds it is on its way to us.
@@ -363,20 +376,20 @@ export class Resident implements TurnSession, BetweenTurns {
     return found;
   }
 
-  async #run({ lease, journal, hasWaited, before }: Ready): Promise<void> {
+  async #run({ lease, journal, isResumed, hasWaited, before }: Ready): Promise<void> {
     const opened = journal[0] as Opened;
     const { turnId } = opened;
     const { core } = this;
     try {
       if (before !== undefined) await before;
-      if (lease.revision !== this.stored.revision) await this.refresh();
+      if (isResumed === true || lease.revision !== this.stored.revision) await this.refresh(isResumed);
       const live = new LiveTurn(
         core,
         this,
         lease,
         opened,
         this.#handles.get(turnId) ?? [],
-        this.#outputs?.get(turnId)?.check,
+        this.#outputs?.get(turnId) ?? checkOf(opened),
       );
       const context = {
         store: core.store,
@@ -384,7 +397,9 @@ export class Resident implements TurnSession, BetweenTurns {
         waiting: (key: WaitKey) => live.canBeAnswered(key),
         trace: (name: string, about: JsonObject) => live.trace(name, about),
       };
-      const run = core.host.open({ lease, journal }, performer(live), context);
+      if (isResumed === true) live.recall(journal);
+      const turn = isResumed === true ? { lease, journal, isResumed } : { lease, journal };
+      const run = core.host.open(turn, performer(live), context);
       this.#running = { live, run: isThenable(run) ? await run : run };
       if (hasWaited === true || before !== undefined) await this.#running.run.poke(); // It may have been cancelled while it waited.
       const running = this.#running;
@@ -395,6 +410,8 @@ export class Resident implements TurnSession, BetweenTurns {
     } catch (error) {
       await this.#leave();
       this.#fail(turnId, error);
+    } finally {
+      this.toolset.end();
     }
   }
 
@@ -418,7 +435,7 @@ export class Resident implements TurnSession, BetweenTurns {
     const transcript = Transcript.from(await core.store.view(id));
     this.stored = stored;
     this.transcript = transcript;
-    this.states = new PluginStates(core.plugins, stored.plugins, core.limits.stateBytesMax);
+    this.states = statesOf(core, stored);
   }
 
   get isRunning(): boolean {
@@ -533,7 +550,8 @@ export class Resident implements TurnSession, BetweenTurns {
     }
     await this.refresh(true); // What was being worked out does not count.
     const journal = found.kind === "opened" ? [found.opened] : found.journal;
-    await this.#run({ lease: found.lease, journal, hasWaited: true });
+    const isResumed = found.kind === "resumed" ? ({ isResumed: true } as const) : {};
+    await this.#run({ lease: found.lease, journal, ...isResumed, hasWaited: true });
     return true;
   }
 
@@ -573,6 +591,9 @@ export class Resident implements TurnSession, BetweenTurns {
     await work;
   }
 }
+
+const statesOf = (core: Core, { plugins }: StoredSession): PluginStates =>
+  new PluginStates(core.plugins, plugins, core.limits.stateBytesMax, core.blobs, TOOLS_PLUGIN);
 
 const WATCH_MS = 250;
 const STORE_TRIES = 5;

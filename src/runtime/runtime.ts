@@ -1,10 +1,12 @@
-import { hostname } from "node:os";
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
+import type { Owned } from "../kernel/hooks.ts";
 import { closePlugins, installPlugins, optionsFor, type Plugin, type PluginOptions } from "../kernel/plugin.ts";
 import type { Section } from "../kernel/prompt.ts";
 import type { Probe } from "../kernel/run.ts";
 import type { SessionReading } from "../kernel/services.ts";
+import { isTool, isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
+import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, asWaitKey, type NodeId, type SessionId } from "../model/ids.ts";
@@ -12,16 +14,19 @@ import { type Awaitable, describeThrown, isThenable, type Json, toJson } from ".
 import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { ModelSettings } from "../model/request.ts";
-import type { Tool } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Store } from "../stores/store.ts";
-import { APP, composeCatalog } from "../tools/catalog.ts";
+import { APP, hashOf } from "../tools/catalog.ts";
 import { makeTool } from "../tools/define.ts";
+import { NO_CHOICES, Registry } from "../tools/registry.ts";
+import { Listings, staticSource } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
 import { checkedId } from "./accept.ts";
+import { Artifacts } from "./artifacts.ts";
 import { requireConfig, requireTemplate } from "./config.ts";
-import { Artifacts, type Core, Models, overran, tracer } from "./core.ts";
+import { type Core, Models, overran, tracer } from "./core.ts";
+import { processName } from "./process.ts";
 import { Resident } from "./resident.ts";
 import { snapshot } from "./services.ts";
 import { type Session, SessionHandle } from "./session.ts";
@@ -32,10 +37,10 @@ export type RuntimeOptions = {
   readonly store: Store;
   readonly host?: EffectHost;
   readonly trace?: TraceSink;
-  readonly tools?: readonly Tool[];
+  readonly tools?: readonly (Tool | ToolProvider)[];
   readonly plugins?: readonly Plugin[];
   readonly instructions?: string;
-  /** More of the prompt, for every session; a session's own config takes its place. */
+  /** More of the prompt, for every session: the lowest of its layers. */
   readonly prompt?: readonly PromptPart[];
   /** Headings and order of the prompt's slots. */
   readonly template?: readonly Section[];
@@ -97,8 +102,10 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const world = defaults.world ?? realWorld();
   const models = new Models(defaults.adapt, resolve);
   const modelName = typeof model === "string" ? model : models.add(model);
-  const tools = (options.tools ?? []).map((value) => ({ plugin: APP, value }));
-  composeCatalog(tools, []); // Refuses doubles before anything is opened.
+  const ofApp = (options.tools ?? []).map((value): Owned<Tool | ToolProvider> => ({ plugin: APP, value }));
+  const tools = ofApp.filter((owned): owned is Owned<Tool> => !isToolProvider(owned.value));
+  const providers = ofApp.filter((owned): owned is Owned<ToolProvider> => isToolProvider(owned.value));
+  requireDistinct(tools, providers); // Before anything is opened.
   const { instructions, prompt, settings, template } = options;
   requireConfig({ instructions, prompt, settings }, "options");
   requireTemplate(template);
@@ -110,7 +117,6 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const config: SessionConfig = {
     model: modelName,
     ...(options.instructions === undefined ? {} : { instructions: options.instructions }),
-    ...(options.prompt === undefined ? {} : { prompt: options.prompt }),
     ...(options.settings === undefined ? {} : { settings: options.settings }),
   };
   const core: Core = {
@@ -119,7 +125,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     store,
     host: options.host ?? defaults.host(store),
     world,
-    owner: { id: world.id("own"), process: `${hostname()}/${process.pid}` },
+    owner: { id: world.id("own"), process: processName() },
     limits,
     plugins,
     protocol,
@@ -137,12 +143,23 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
           ),
     bareFlags: new WeakMap(),
     tools,
+    providers,
+    listings: new Listings((problem, about) => trace("tool.source", { problem, ...about })),
+    prompt: options.prompt ?? [],
     models,
-    artifacts: new Artifacts(store, options.template),
+    artifacts: new Artifacts(store, world, options.template),
+    blobs: {
+      put: (data) => {
+        const hash = hashOf(data);
+        return after(store.blobs.put(hash, data), () => hash);
+      },
+      get: (hash) => store.blobs.get(hash),
+    },
     probe: options.probe,
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
     trace,
   };
+  for (const provider of providers) core.listings.take(provider); // Until the runtime is closed.
   return new RuntimeHandle(core, closing);
 }
 
@@ -185,7 +202,9 @@ class RuntimeHandle implements Runtime {
     const resident = isThenable(open.resident) ? await open.resident : open.resident;
     open.resident = resident;
     const letGo = (): void => {
-      if (open.handles === 0 && this.#residents.get(sessionId) === open) this.#residents.delete(sessionId);
+      if (open.handles > 0 || this.#residents.get(sessionId) !== open) return;
+      this.#residents.delete(sessionId);
+      resident.toolset.close();
     };
     const close = (): void => {
       if (--open.handles === 0) resident.whenIdle(letGo);
@@ -275,10 +294,12 @@ class RuntimeHandle implements Runtime {
     const core = this.#core;
     core.door.isClosed = true;
     const closing = [...this.#residents.values()].map(async ({ resident }) => (await resident).close(CLOSE_MS));
+    for (const { resident } of this.#residents.values()) if (!isThenable(resident)) resident.toolset.close();
     for (const closed of await Promise.allSettled(closing)) {
       if (closed.status === "rejected") core.trace("session.close", { problem: describeThrown(closed.reason) });
     }
     this.#closing.abort();
+    core.listings.close();
     await closePlugins(core.plugins, (plugin, error) => core.trace("plugin.close", { plugin, problem: String(error) }));
     await core.store.close();
   }
@@ -301,8 +322,18 @@ function checkedOptions(options: RuntimeOptions): RuntimeOptions {
   for (const list of ["tools", "plugins"] as const)
     if (options[list] !== undefined && !Array.isArray(options[list])) wrong(list, "it is no list");
   for (const tool of options.tools ?? [])
-    if (typeof tool?.run !== "function") wrong("tools", "one was not made with defineTool");
+    if (!isTool(tool) && !isToolProvider(tool))
+      wrong("tools", "one was made with neither defineTool nor defineToolProvider");
   return options;
+}
+
+function requireDistinct(tools: readonly Owned<Tool>[], providers: readonly Owned<ToolProvider>[]): void {
+  const listed = providers.map(({ value: { id } }) => ({ id, owner: APP, revision: 0, offers: [], isStatic: false }));
+  const app = staticSource(
+    APP,
+    tools.map(({ value }) => value),
+  );
+  new Registry([app, ...listed], NO_CHOICES, { clash: () => {}, isHidden: () => false });
 }
 
 /** Infinity is a choice, and journals are JSON: it is recorded as the largest whole number. */

@@ -10,6 +10,7 @@ import { RuntimeError } from "../model/errors.ts";
 import { asSessionId } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
+import type { ToolDeclaration } from "../model/request.ts";
 import type { ToolManifest } from "../model/tool.ts";
 import { hashOf } from "../tools/catalog.ts";
 import type { Core } from "./core.ts";
@@ -20,6 +21,8 @@ export interface ServiceHome {
   messages(): readonly Message[];
   reading(messages: readonly Message[]): SessionReading;
   tools(): readonly ToolManifest[];
+  describe(tool: string): Promise<ToolDeclaration | undefined>;
+  membership(plugin: string): Services["membership"];
   complete(plugin: string): Complete;
   append(...given: Parameters<Services["graph"]["append"]>): ReturnType<Services["graph"]["append"]>;
   /** Made for this session: as its child, its fork, or on their own. */
@@ -33,8 +36,8 @@ type Makers = { readonly [N in ServiceName]: (home: ServiceHome, plugin: string)
 /** One way to make each service; which hook is given which is in the table. */
 const MAKERS: Makers = {
   session: (home) => ({ read: () => home.reading(home.messages()), snapshot: (id) => snapshot(home.core, id) }),
-  catalog: (home) => ({ list: () => home.tools() }),
-  membership: (_, plugin) => unavailable("membership", plugin),
+  catalog: (home) => ({ list: () => home.tools(), describe: (name) => home.describe(name) }),
+  membership: (home, plugin) => home.membership(plugin),
   sessions: (home) => ({
     create: (request) => home.create(request),
     takeFirstInput: (id) => home.takeFirstInput(id),

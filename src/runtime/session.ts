@@ -14,23 +14,29 @@ import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asTurnId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
-import { isThenable, type Json } from "../model/json.ts";
+import { isThenable, type Json, ownJson } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
+import type { PromptPart } from "../model/prompt.ts";
 import type { Any, OutputOf, ToolSchema } from "../model/schema.ts";
 import type { Spent, Usage } from "../model/usage.ts";
 import type { CancelAnswer } from "../stores/store.ts";
+import { hashOf } from "../tools/catalog.ts";
 import { type Input, newInput } from "./accept.ts";
 import { ask, configure, operate } from "./between.ts";
+import { requireConfig } from "./config.ts";
 import { type OperationOptions, operationsIn, type Receipt, requireOperation } from "./operate.ts";
 import type { Resident } from "./resident.ts";
+import { type SessionTools, sessionTools } from "./tools.ts";
 import { type Turn, TurnHandle } from "./turn.ts";
-import { typed } from "./typed.ts";
+import { type TypedOutput, typed } from "./typed.ts";
 
 export interface TurnOptions {
   /** The same key with the same input joins the turn that is already there; with another input it is `input.conflict`. */
   readonly key?: string | undefined;
   /** Cancels the turn when it aborts. */
   readonly signal?: AbortSignal | undefined;
+  /** Parts of the prompt for this turn alone: the highest of its layers. */
+  readonly prompt?: readonly PromptPart[] | undefined;
 }
 
 /** The session as it stands: what is committed. */
@@ -85,6 +91,8 @@ export interface Session extends AsyncDisposable {
   /** What plugins contributed to a point. */
   contributed<Out>(point: Point<Any, Out>): Out;
   triggers(): readonly TriggerDeclaration[];
+  /** Of the plugins' states here: another one when a plugin, its version, its revision or their order is another. */
+  readonly fingerprint: string;
 
   /** Changes what the session has of its own; `undefined` gives a field back to the runtime. */
   configure(patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined }): Promise<SessionConfig>;
@@ -92,6 +100,8 @@ export interface Session extends AsyncDisposable {
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
   /** One model call outside the conversation, booked in its ledger. */
   readonly complete: Complete;
+  /** Which tools the session has. */
+  readonly tools: SessionTools;
   /** A second session over the same history; at the head unless told where. */
   fork(options?: { readonly at?: string; readonly id?: string }): Promise<Session>;
   close(): Promise<void>;
@@ -118,19 +128,25 @@ export class SessionHandle implements Session {
   turn(said: Input, options: TurnOptions & { readonly output?: ToolSchema } = {}): Turn {
     const resident = this.#resident;
     const handle = new TurnHandle(resident.core.limits.unreadEventsMax, (id, reason) => resident.cancel(id, reason));
-    const { key, output, signal } = options;
+    const { key, output, signal, prompt } = options;
     try {
       this.#open();
       if (signal !== undefined && typeof signal?.addEventListener !== "function")
         throw new RuntimeError("input.invalid", { problem: "its signal is no AbortSignal" });
-      const input = newInput(resident.core, resident.id, said, key, "turn");
+      if (prompt !== undefined) requireConfig({ prompt });
+      const { check, ...document } = output === undefined ? ({} as Partial<TypedOutput>) : typed(output);
+      const wants =
+        output === undefined && prompt === undefined
+          ? undefined
+          : {
+              ...document,
+              ...(prompt === undefined
+                ? {}
+                : { prompt: ownJson(prompt as unknown as Json) as unknown as typeof prompt }),
+            };
+      const input = newInput(resident.core, resident.id, said, key, "turn", wants);
       const begun = after(input, (made) =>
-        resident.begin(
-          made,
-          handle,
-          output === undefined ? undefined : typed(output),
-          signal?.aborted === true ? reasonOf(signal) : undefined,
-        ),
+        resident.begin(made, handle, check, signal?.aborted === true ? reasonOf(signal) : undefined),
       );
       if (isThenable(begun)) begun.then(undefined, (error: unknown) => handle.failed(error));
       if (signal !== undefined) follow(signal, handle);
@@ -215,6 +231,10 @@ export class SessionHandle implements Session {
     return this.#open().composition.triggers.map(({ value }) => value);
   }
 
+  get fingerprint(): string {
+    return hashOf(this.#open().states.fingerprint());
+  }
+
   async configure(
     patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined },
   ): Promise<SessionConfig> {
@@ -227,6 +247,10 @@ export class SessionHandle implements Session {
 
   get complete(): Complete {
     return this.#open().home(undefined, undefined).complete();
+  }
+
+  get tools(): SessionTools {
+    return sessionTools(() => this.#open());
   }
 
   async fork({ at, id }: { readonly at?: string; readonly id?: string } = {}): Promise<Session> {

@@ -1,7 +1,9 @@
-import type { Authority, NewSessionRequest } from "../kernel/services.ts";
+import { answerProblem } from "../kernel/answers.ts";
+import type { Authority, CatalogOverlay, NewSessionRequest } from "../kernel/services.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, type NodeId, type SessionId } from "../model/ids.ts";
-import { isObject, type Json } from "../model/json.ts";
+import { isObject, type Json, type JsonObject } from "../model/json.ts";
+import { TOOLS_STATE } from "../model/tool.ts";
 import type { PluginSnapshots, StoredSession } from "../stores/store.ts";
 import { checkedId } from "./accept.ts";
 import type { Core } from "./core.ts";
@@ -9,8 +11,13 @@ import type { Core } from "./core.ts";
 // Kept like plugin states, so that forks and restores carry them.
 const AUTHORITY = "bowline/authority";
 const FIRST_INPUT = "bowline/first-input";
+const OVERLAY = "bowline/overlay";
 
 export const authorityOf = (stored: StoredSession): Authority => (stored.plugins[AUTHORITY]?.state ?? {}) as Authority;
+
+/** Edits of the session's own catalog. */
+export const overlayOf = (stored: StoredSession): readonly CatalogOverlay[] =>
+  (stored.plugins[OVERLAY]?.state ?? []) as unknown as readonly CatalogOverlay[];
 
 /** Makes a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
 export async function makeSession(
@@ -35,14 +42,22 @@ export async function makeSession(
   else await store.create(made);
   const own = (state: Json): PluginSnapshots[string] => ({ version: "1", revision: 1, state });
   const plugins: PluginSnapshots = {
-    ...(kind === "child" && copiesState ? from.plugins : {}),
+    ...(kind === "child" && copiesState ? withoutGrants(from.plugins) : {}),
     ...(from.plugins[FIRST_INPUT] === undefined || kind === "fresh" ? {} : { [FIRST_INPUT]: own(null) }),
     ...(Object.keys(authority).length === 0 ? {} : { [AUTHORITY]: own(authority as unknown as Json) }),
+    ...(request.overlay === undefined ? {} : { [OVERLAY]: own(request.overlay as unknown as Json) }),
     ...(firstInput === undefined ? {} : { [FIRST_INPUT]: own(firstInput) }),
   };
   if (Object.keys(plugins).length > 0)
     await store.apply({ sessionId: id, operation: `make/${id}`, at: world.now(), plugins });
   return id;
+}
+
+/** What a session was granted is its own. */
+function withoutGrants(plugins: PluginSnapshots): PluginSnapshots {
+  const tools = plugins[TOOLS_STATE];
+  if (tools === undefined) return plugins;
+  return { ...plugins, [TOOLS_STATE]: { ...tools, state: { ...(tools.state as JsonObject), grants: {} } } };
 }
 
 /** Authority only narrows: whatever a child makes has no tool that the child has not. */
@@ -60,7 +75,7 @@ function narrowed(mine: Authority, given: Authority): Authority {
   };
 }
 
-function requireRight({ kind, authority, firstInput, config }: NewSessionRequest): void {
+function requireRight({ kind, authority, firstInput, config, overlay }: NewSessionRequest): void {
   const wrong = (problem: string): never => {
     throw new RuntimeError("input.invalid", { problem });
   };
@@ -69,6 +84,11 @@ function requireRight({ kind, authority, firstInput, config }: NewSessionRequest
   if (kind !== undefined && !["fresh", "child", "fork"].includes(kind))
     wrong("a session is made fresh, as a child or as a fork");
   if (config !== undefined && !isObject(config)) wrong("its config is no object");
+  if (overlay !== undefined && !Array.isArray(overlay)) wrong("its overlay is no list of edits");
+  for (const edit of overlay ?? []) {
+    const problem = answerProblem("toolCatalog", edit);
+    if (problem !== undefined) wrong(`its overlay: ${problem}`);
+  }
   if (firstInput !== undefined && typeof firstInput !== "string") wrong("its first input is no text");
   if (
     authority !== undefined &&

@@ -1,17 +1,17 @@
 import type { SessionConfig } from "../model/config.ts";
 import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
-import type { Awaitable, Json } from "../model/json.ts";
+import type { Awaitable, Json, JsonObject } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
+import type { PromptPart } from "../model/prompt.ts";
 import type { Spent, Usage } from "../model/usage.ts";
-import type { Opened, TurnEvent, WaitAnswer } from "../turn/event.ts";
+import type { Opened, PluginState, TurnEvent, WaitAnswer } from "../turn/event.ts";
 
 /** A plugin's state as last committed. `revision` counts its changes. */
-export interface PluginSnapshot {
+export interface PluginSnapshot extends PluginState {
   readonly version: string;
   readonly revision: number;
-  readonly state: Json;
 }
 export type PluginSnapshots = { readonly [plugin: string]: PluginSnapshot };
 
@@ -56,9 +56,17 @@ export interface NewInput {
   readonly message: Draft;
   /** `boundary`: a running turn may take it; else it is the next turn. */
   readonly place: "boundary" | "turn";
+  /** What the caller wants of the turn that it opens, besides an answer. */
+  readonly wants?: TurnWants;
   /** Of what the caller sent: the same key with another hash is a conflict. */
   readonly hash: string;
   readonly at: number;
+}
+export interface TurnWants {
+  readonly prompt?: readonly PromptPart[];
+  /** JSON Schema of a typed result. */
+  readonly output?: JsonObject;
+  readonly unwraps?: true;
 }
 export interface PendingInput extends NewInput {
   /** In the order of acceptance, per session. */

@@ -1,40 +1,175 @@
 import { createHash } from "node:crypto";
 import type { CatalogEdit, Owned } from "../kernel/hooks.ts";
-import { RuntimeError } from "../model/errors.ts";
+import type { Authority } from "../kernel/services.ts";
+import type { Tool } from "../kernel/tool.ts";
 import { asBlobHash, type BlobHash } from "../model/ids.ts";
+import { frozen, type JsonObject } from "../model/json.ts";
 import type { ToolDeclaration } from "../model/request.ts";
-import type { Tool } from "../model/tool.ts";
+import type { Availability, ToolManifest } from "../model/tool.ts";
+import type { Registered } from "./registry.ts";
+import type { Offered } from "./source.ts";
+
+/** A tool that can be called, whose it is, and what it is bound to here. */
+export interface Member extends Owned<Tool> {
+  readonly bindings: JsonObject;
+}
 
 /** The tools of a session, and what the model is told of them. */
 export interface Catalog {
   readonly declarations: readonly ToolDeclaration[];
-  find(name: string): Owned<Tool> | undefined;
+  /** Of those that can be called. */
   readonly names: readonly string[];
+  /** All that are not off, also those that can only be found by a search. */
+  readonly manifests: readonly ToolManifest[];
+  /** Those that are granted too. */
+  readonly callable: readonly (readonly [name: string, member: Member])[];
+  find(name: string): Member | undefined;
+  /** Why a tool that is there cannot be called. */
+  availability(name: string): Availability | undefined;
 }
 
 /** The owner of tools that the app gave to the runtime itself. */
 export const APP = "app";
 
-export function composeCatalog(tools: readonly Owned<Tool>[], edits: readonly Owned<CatalogEdit>[]): Catalog {
-  const byName = new Map<string, Owned<Tool>>();
-  for (const tool of tools) {
-    const before = byName.get(tool.value.name);
-    if (before !== undefined)
-      throw new RuntimeError("tool.duplicate", { name: tool.value.name, sources: [before.plugin, tool.plugin] });
-    byName.set(tool.value.name, tool);
-  }
-  const descriptions = new Map<string, string>();
-  for (const { value: edit } of edits) {
-    if (edit.hide === true) byName.delete(edit.tool);
-    if (edit.description !== undefined) descriptions.set(edit.tool, edit.description);
-  }
-  const declarations = [...byName.values()].map(({ value: tool }) => ({
-    name: tool.name,
-    description: descriptions.get(tool.name) ?? tool.description,
-    inputSchema: tool.inputSchema,
-  }));
-  return { declarations, names: [...byName.keys()], find: (name) => byName.get(name) };
+/** Tools for one turn, from `context` hooks. */
+export interface Overlay {
+  readonly offers: readonly Offered[];
+  readonly includeBase: boolean;
 }
+
+/** A tool as a catalog is about to have it. */
+export interface Chosen {
+  readonly offered: Offered;
+  readonly description: string;
+  readonly availability: Availability;
+}
+
+/** The session's own tools, unless left out, and the turn's, which stand in the place of others of the same name. */
+export function baseOf(
+  registered: Iterable<Registered>,
+  { offers, includeBase }: Overlay,
+  { toolAccess }: Authority,
+): readonly Chosen[] {
+  const found = new Map<string, Chosen>();
+  const add = (offered: Offered, availability: Availability): void => {
+    const { name, description, audience } = offered.manifest;
+    if (toolAccess?.includes(name) === false) return;
+    if (audience !== "runtime") found.set(name, { offered, description, availability });
+  };
+  if (includeBase) for (const each of registered) add(each, each.availability);
+  for (const offered of offers) add(offered, offered.manifest.availability ?? "callable");
+  return [...found.values()];
+}
+
+/** Plugins' edits in their order, then the session's own; what its authority hides is taken out last. */
+export function edited(
+  base: readonly Chosen[],
+  edits: readonly CatalogEdit[],
+  { hiddenTools }: Authority,
+): readonly Chosen[] {
+  if (edits.length === 0 && hiddenTools === undefined) return base;
+  const found = new Map(base.map((chosen) => [chosen.offered.manifest.name, chosen]));
+  for (const { tool, hide, availability, description, note } of edits) {
+    const before = found.get(tool);
+    if (before === undefined) continue;
+    if (hide === true) found.delete(tool);
+    else {
+      const words = description ?? before.description;
+      found.set(tool, {
+        offered: before.offered,
+        description: note === undefined ? words : `${words}\n\n${note}`,
+        availability: availability ?? before.availability,
+      });
+    }
+  }
+  for (const name of hiddenTools ?? []) found.delete(name);
+  return [...found.values()];
+}
+
+export const isCallable = (availability: Availability): boolean =>
+  availability === "callable" || availability === "documented";
+
+/** One that can be called, with its schemas. */
+export interface Loaded extends Chosen {
+  readonly tool: Tool;
+}
+/** A tool under the name it was granted. */
+export interface Granted {
+  readonly name: string;
+  readonly tool: Tool;
+  readonly owner: string;
+  readonly bindings: JsonObject;
+}
+
+export function composeCatalog(
+  loaded: readonly Loaded[],
+  others: readonly Chosen[],
+  granted: readonly Granted[],
+): Catalog {
+  const members = new Map<string, Member>();
+  for (const { name, tool, owner, bindings } of granted)
+    members.set(name, { plugin: owner, value: tool, bindings: frozen({ ...tool.bindings, ...bindings }) });
+  for (const { tool, offered } of loaded)
+    members.set(tool.name, { plugin: offered.owner, value: tool, bindings: frozen(tool.bindings ?? NOTHING) });
+  return {
+    declarations: loaded.map(({ tool, description, availability }) => ({
+      name: tool.name,
+      description,
+      inputSchema: tool.inputSchema,
+      ...(availability === "documented" ? documented(tool) : NOTHING),
+    })),
+    names: loaded.map(({ tool }) => tool.name),
+    manifests: [...loaded, ...others.filter(({ availability }) => availability !== "off")].map(
+      ({ offered: { manifest }, description, availability }) => ({
+        name: manifest.name,
+        description,
+        ...(availability === "callable" ? NOTHING : { availability }),
+      }),
+    ),
+    callable: [...members],
+    find: (name) => members.get(name),
+    availability: (name) => others.find(({ offered }) => offered.manifest.name === name)?.availability,
+  };
+}
+const NOTHING = {};
+
+const documented = ({ examples }: Tool): Partial<ToolDeclaration> =>
+  examples === undefined ? { isDocumented: true } : { isDocumented: true, examples };
 
 export const hashOf = (content: string | Uint8Array): BlobHash =>
   asBlobHash(createHash("sha256").update(content).digest("base64url"));
+
+/** What a session's catalog depends on. The same four, the same catalog. */
+export interface CatalogKey {
+  readonly includeBase: boolean;
+  /** Of the turn's tools. */
+  readonly overlay: number;
+  readonly generation: number;
+  readonly fingerprint: string;
+}
+
+const KEPT = 4;
+
+/** Catalogs that were built for a session, newest first. */
+export class CatalogCache<T> {
+  readonly #entries: { readonly key: CatalogKey; readonly artifact: T }[] = [];
+
+  find(key: CatalogKey): T | undefined {
+    return this.#entries.find(
+      ({ key: { includeBase, overlay, generation, fingerprint } }) =>
+        includeBase === key.includeBase &&
+        overlay === key.overlay &&
+        generation === key.generation &&
+        fingerprint === key.fingerprint,
+    )?.artifact;
+  }
+
+  keep(key: CatalogKey, artifact: T): void {
+    this.#entries.unshift({ key, artifact });
+    this.#entries.length = Math.min(this.#entries.length, KEPT);
+  }
+
+  clear(): void {
+    this.#entries.length = 0;
+  }
+}

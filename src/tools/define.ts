@@ -1,38 +1,73 @@
+import type { Tool, ToolProvider, ToolSpec } from "../kernel/tool.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { type JsonObject, toJson } from "../model/json.ts";
-import { documentOf, type ToolSchema } from "../model/schema.ts";
-import { type CallPolicy, OUTPUT_TOOL, type RetryPolicy, type Tool, type ToolSpec } from "../model/tool.ts";
+import { isObject, type JsonObject, toJson } from "../model/json.ts";
+import { documentOf, isStandard, type ToolSchema } from "../model/schema.ts";
+import { AVAILABILITIES, type CallPolicy, isToolName, type RetryPolicy, type ToolManifest } from "../model/tool.ts";
 import { validatorOf } from "./validator.ts";
 
-const NAME = /^[A-Za-z0-9_-]{1,64}$/;
-
 /** A tool without a plugin. Its arguments and its result are typed by its schemas. */
-export function defineTool<I extends ToolSchema, O = unknown>(spec: ToolSpec<I, O>): Tool {
+export function defineTool<I extends ToolSchema, O = unknown, W extends true | undefined = undefined>(
+  spec: ToolSpec<I, O, undefined, W>,
+): Tool {
   return makeTool(spec);
 }
 
 /** What `defineTool` and a plugin's `tool` both do. */
 export function makeTool<I extends ToolSchema, O, S, W extends true | undefined>(spec: ToolSpec<I, O, S, W>): Tool<S> {
   const { name, description, output } = spec;
-  if (typeof name !== "string" || !NAME.test(name) || name === OUTPUT_TOOL)
-    throw new RuntimeError("tool.name", { name: String(name) });
+  if (!isToolName(name)) throw new RuntimeError("tool.name", { name: String(name) });
   const wrong = (problem: string): never => {
     throw new RuntimeError("tool.invalid", { name, problem });
   };
   if (typeof description !== "string") wrong("it has no description");
   if (typeof spec.execute !== "function") wrong("it has no execute function");
-  if (spec.timeoutMs !== undefined && !(spec.timeoutMs > 0)) wrong("timeoutMs must be above 0");
+  if (spec.timeoutMs !== undefined && !isAbove0(spec.timeoutMs)) wrong("timeoutMs must be a number above 0");
+  const problem = retryProblem(spec.retry);
+  if (problem !== undefined) wrong(problem);
+  if (spec.onInterrupt !== undefined && spec.onInterrupt !== "rerun" && spec.onInterrupt !== "fail")
+    wrong("onInterrupt is neither rerun nor fail");
   const of = `the tool ${name}`;
+  if (spec.availability !== undefined && !AVAILABILITIES.includes(spec.availability))
+    wrong("its availability is unknown");
+  if (spec.audience !== undefined && spec.audience !== "model" && spec.audience !== "runtime")
+    wrong("its audience is neither model nor runtime");
   return {
     name,
     description,
+    ...ownManifest(spec, wrong),
     inputSchema: document(spec.input, of),
     policy: policyOf(spec),
     ...(spec.timeoutMs === undefined ? {} : { timeoutMs: spec.timeoutMs }),
-    check: validatorOf(spec.input, of),
+    // A document is checked as it is now, whatever becomes of it.
+    check: validatorOf(isStandard(spec.input) ? spec.input : structuredClone(spec.input), of),
     run: spec.execute.bind(spec) as Tool["run"],
     ...(output === undefined ? {} : { checkOutput: validatorOf(output, `the output of ${name}`) }),
   };
+}
+
+/** What a manifest says besides name and description, as JSON. */
+function ownManifest(spec: ToolManifest, wrong: (problem: string) => never): Partial<ToolManifest> {
+  const { availability, audience, bindings, examples } = spec;
+  if (availability === undefined && audience === undefined && bindings === undefined && examples === undefined)
+    return {};
+  if (bindings !== undefined && !isObject(bindings)) wrong("its bindings are no object");
+  if (examples !== undefined && !(Array.isArray(examples) && examples.every(isObject)))
+    wrong("its examples must be a list of arguments");
+  const own = { availability, audience, bindings, examples };
+  const json = toJson(Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)));
+  return "problem" in json ? wrong(`${json.path}: ${json.problem}`) : (json.json as Partial<ToolManifest>);
+}
+
+/** Tools that come and go: listed light, loaded by name. */
+export function defineToolProvider(spec: ToolProvider): ToolProvider {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("tool.invalid", { name: `the provider ${String(spec?.id)}`, problem });
+  };
+  if (typeof spec?.id !== "string" || !/^[\w.@:/-]{1,128}$/.test(spec.id))
+    wrong("its id must be 1 to 128 of letters, digits and . _ - / @ :");
+  if (typeof spec.list !== "function" || typeof spec.load !== "function") wrong("it needs the functions list and load");
+  if (spec.watch !== undefined && typeof spec.watch !== "function") wrong("its watch is no function");
+  return spec;
 }
 
 /** Providers want an object at the top; `$schema` means nothing to them. */
@@ -58,6 +93,23 @@ function policyOf(
     ...(spec.onInterrupt === "fail" ? { onInterrupt: "fail" } : {}),
     ...(retry === undefined ? {} : { retry }),
   };
+}
+
+const isAbove0 = (value: unknown): boolean => typeof value === "number" && value > 0;
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) > 0;
+const isMs = (value: unknown): boolean => typeof value === "number" && value >= 0;
+
+function retryProblem(given: unknown): string | undefined {
+  if (given === undefined) return undefined;
+  const { policy, attempts, baseMs, maxMs } = (isObject(given) ? given : { policy: given }) as {
+    readonly [field: string]: unknown;
+  };
+  if (policy !== "never" && policy !== "safe" && policy !== "idempotent")
+    return "its retry policy is not never, safe or idempotent";
+  if (attempts !== undefined && !isCount(attempts)) return "the attempts of its retry must be 1 or more";
+  return [baseMs, maxMs].every((ms) => ms === undefined || isMs(ms))
+    ? undefined
+    : "baseMs and maxMs of its retry must be 0 or more";
 }
 
 const RETRY = { attempts: 3, baseMs: 250, maxMs: 5_000 };

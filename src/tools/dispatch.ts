@@ -1,31 +1,34 @@
 import { createHash } from "node:crypto";
-import { within } from "../kernel/deadline.ts";
+import { type Deadline, within } from "../kernel/deadline.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { HookRunner, Issue, Surroundings } from "../kernel/run.ts";
 import { type Conflict, type Emit, gateCall, inspectResult } from "../kernel/seams.ts";
+import type { ServiceName, Services } from "../kernel/services.ts";
 import type { PluginStates } from "../kernel/states.ts";
+import type { Tool, ToolContext } from "../kernel/tool.ts";
 import { after, inOrder } from "../model/awaitable.ts";
 import { describe, RuntimeError } from "../model/errors.ts";
 import { asWaitKey, type CallId, type EffectName, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable, type Json, toJson } from "../model/json.ts";
+import { type Awaitable, describeThrown, isThenable, type Json, type JsonObject, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Draft } from "../model/message.ts";
 import type { Checked } from "../model/schema.ts";
 import type { Scope } from "../model/scope.ts";
 import {
   type Attachable,
+  type Availability,
+  BATCH_TOOL,
   type CallPolicy,
   OUTPUT_TOOL,
+  projectOutput,
   type ResultPart,
-  type Tool,
   type ToolCall,
-  type ToolContext,
   type ToolOutput,
 } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
 import type { EffectOf, PlacedCall } from "../turn/effect.ts";
 import type { Abort, Settlement, Verdict } from "../turn/event.ts";
-import type { Catalog } from "./catalog.ts";
+import type { Catalog, Member } from "./catalog.ts";
 import { denied, failure, failureOf, resultOf, value } from "./result.ts";
 import type { Validate } from "./validator.ts";
 
@@ -45,6 +48,9 @@ export interface Dispatch {
   keep(attachable: Attachable): Attachment;
   started(call: PlacedCall): void;
   ended(call: PlacedCall, output: ToolOutput): void;
+  hereInCall(scope: Scope, effect: EffectOf<"call">): Surroundings;
+  /** Why a tool of this name cannot be called, where there is one. */
+  availability(tool: string): Availability | undefined;
   waiting(call: PlacedCall, wait: WaitKey, reason: string): void;
   emitted(emit: Emit, call: PlacedCall): void;
   conflict(conflict: Conflict): void;
@@ -83,12 +89,12 @@ function gateOne(
   dispatch.started(placed);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL)
     return after(handedIn(dispatch.output, call), settled);
-  const found = dispatch.catalog.find(call.name);
+  const found = memberFor(dispatch, call);
   if (found === undefined) return settled(unknownTool(dispatch, call));
   if (call.malformed !== undefined) return settled(wrongArguments(call, "they are not JSON"));
   if (!dispatch.hooks.has("beforeToolCall"))
     return after(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
-  return gateCall(dispatch.hooks, call, here()).then((gated) => {
+  return after(gateCall(dispatch.hooks, call, here()), (gated): Awaitable<Verdict> => {
     for (const emit of gated.emits) dispatch.emitted(emit, placed);
     for (const conflict of gated.conflicts) dispatch.conflict(conflict);
     dispatch.observed(gated.issues);
@@ -110,10 +116,19 @@ function gateOne(
   });
 }
 
+/** What is in a batch can be called only where a batch can. */
+const memberFor = ({ catalog }: Dispatch, { name, parentId }: ToolCall): Member | undefined =>
+  parentId !== undefined && catalog.find(BATCH_TOOL) === undefined ? undefined : catalog.find(name);
+
 const settled = (output: ToolOutput): Verdict => ({ kind: "settled", output });
 
-const unknownTool = ({ catalog }: Dispatch, { name }: ToolCall): ToolOutput =>
-  failure("unavailable", "tool.unknown", words("tool.unknown", { name, known: catalog.names }));
+function unknownTool(dispatch: Dispatch, call: ToolCall): ToolOutput {
+  const name = call.parentId !== undefined && dispatch.catalog.find(BATCH_TOOL) === undefined ? BATCH_TOOL : call.name;
+  const known = dispatch.availability(name);
+  return known === undefined
+    ? failure("unavailable", "tool.unknown", words("tool.unknown", { name, known: dispatch.catalog.names }))
+    : failure("unavailable", "tool.unavailable", words("tool.unavailable", { name, availability: known }));
+}
 
 /** The typed result of the turn arrives as a call; it is checked here and ends the turn. It is kept, so it must be JSON. */
 function handedIn(check: Validate, call: ToolCall): Awaitable<ToolOutput> {
@@ -184,7 +199,7 @@ const words = (...[code, details]: Parameters<typeof describe>): string => {
 /** One bare try at a call. Whatever the tool does, this answers: a value, a failure, or a timeout. */
 export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Scope): Awaitable<ToolOutput> {
   const { call } = effect;
-  const found = dispatch.catalog.find(call.name);
+  const found = memberFor(dispatch, call);
   if (dispatch.passed.has(call) && found !== undefined)
     return run(dispatch, found, effect, dispatch.passed.get(call), scope);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return handedIn(dispatch.output, call);
@@ -197,22 +212,24 @@ export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Sco
 
 function run(
   dispatch: Dispatch,
-  { value: tool, plugin }: Owned<Tool>,
+  { value: tool, plugin, bindings }: Member,
   effect: EffectOf<"call">,
   input: unknown,
   scope: Scope,
 ): Awaitable<ToolOutput> {
-  const context = new CallContext(dispatch, effect, plugin, scope);
-  let returned: unknown;
+  const context = new CallContext(dispatch, effect, plugin, bindings, scope);
+  const failed = (error: unknown): ToolOutput => failureOf(tool.name, error, dispatch.limits.resultBytesMax);
   try {
     // What a tool does to its arguments must not reach the conversation, nor its next attempt.
     const own = input === effect.call.input ? copyOf(effect.call.input) : input;
-    returned = tool.run(own, context as ToolContext);
+    const returned: unknown = tool.run(own, context);
+    const output = isThenable(returned)
+      ? Promise.resolve(returned).then((value) => finished(dispatch, tool, value))
+      : finished(dispatch, tool, returned);
+    return isThenable(output) ? inTime(dispatch, tool, output, context, scope, failed) : output;
   } catch (error) {
-    return failureOf(tool.name, error);
+    return failed(error);
   }
-  if (!isThenable(returned)) return finished(dispatch, tool, returned);
-  return inTime(dispatch, tool, returned, context, scope);
 }
 
 /** Own and plain: JSON has nothing that a deeper copy would be for. */
@@ -236,9 +253,10 @@ function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<
 function inTime(
   dispatch: Dispatch,
   tool: Tool,
-  returned: PromiseLike<unknown>,
+  output: PromiseLike<ToolOutput>,
   context: CallContext,
   scope: Scope,
+  failed: (error: unknown) => ToolOutput,
 ): Promise<ToolOutput> {
   const ms = tool.timeoutMs ?? dispatch.limits.toolMs;
   return new Promise((resolve) => {
@@ -246,30 +264,15 @@ function inTime(
       context.abort(new RuntimeError("tool.timeout", { name: tool.name, ms }));
       resolve(failure("timeout", "tool.timeout", words("tool.timeout", { name: tool.name, ms })));
     });
+    context.limit(deadline);
     const unlisten = scope.onAbort(() => deadline.clear()); // Whoever stops the turn has a grace of their own.
-    const end = (output: Awaitable<ToolOutput>): void => {
+    const end = (result: ToolOutput): void => {
       deadline.clear();
       unlisten();
       context.close();
-      resolve(output);
+      resolve(result);
     };
-    const failed = (error: unknown): void => end(failureOf(tool.name, error));
-    try {
-      returned.then((value) => {
-        try {
-          const output = finished(dispatch, tool, value);
-          end(
-            isThenable(output)
-              ? Promise.resolve(output).catch((error: unknown) => failureOf(tool.name, error))
-              : output,
-          );
-        } catch (error) {
-          failed(error);
-        }
-      }, failed);
-    } catch (error) {
-      failed(error);
-    }
+    output.then(end, (error: unknown) => end(failed(error)));
   });
 }
 
@@ -287,7 +290,16 @@ class CallContext implements ToolContext {
   #reason: unknown;
   #detach: (() => void) | undefined;
 
-  constructor(dispatch: Dispatch, effect: EffectOf<"call">, plugin: string, scope: Scope) {
+  readonly bindings: JsonObject;
+  readonly #dispatch: Dispatch;
+  readonly #plugin: string;
+  #surroundings: Surroundings | undefined;
+  #deadline: Deadline | undefined;
+
+  constructor(dispatch: Dispatch, effect: EffectOf<"call">, plugin: string, bindings: JsonObject, scope: Scope) {
+    this.#dispatch = dispatch;
+    this.#plugin = plugin;
+    this.bindings = bindings;
     this.callId = effect.call.id;
     this.sessionId = dispatch.sessionId;
     this.turnId = dispatch.turnId;
@@ -318,6 +330,47 @@ class CallContext implements ToolContext {
 
   get state(): unknown {
     return this.#state;
+  }
+
+  get #here(): Surroundings {
+    this.#surroundings ??= this.#dispatch.hereInCall(this.#scope, this.#effect);
+    return this.#surroundings;
+  }
+  #service<N extends ServiceName>(service: N): Services[N] {
+    return this.#here.service(service, this.#plugin);
+  }
+  get session(): Services["session"] {
+    return this.#service("session");
+  }
+  get catalog(): Services["catalog"] {
+    return this.#service("catalog");
+  }
+  get membership(): Services["membership"] {
+    return this.#service("membership");
+  }
+  get complete(): Services["complete"] {
+    return this.#service("complete");
+  }
+  get blobs(): Services["blobs"] {
+    return this.#service("blobs");
+  }
+  get trace(): Services["trace"] {
+    return this.#service("trace");
+  }
+  // Taken off the context as often as not, so they know where they belong.
+  get read(): ToolContext["read"] {
+    return (point) => this.#here.read(point);
+  }
+  get once(): ToolContext["once"] {
+    return (name, run) => this.#here.onceHere(this.#plugin, name, run);
+  }
+  get progress(): ToolContext["progress"] {
+    return () => this.#deadline?.beat();
+  }
+
+  /** How long it may still take; `progress` starts it anew. */
+  limit(deadline: Deadline): void {
+    this.#deadline = deadline;
   }
 
   abort(reason: unknown): void {
@@ -374,25 +427,26 @@ export function settle(
   }));
 }
 
-async function inspect(
+function inspect(
   dispatch: Dispatch,
   placed: Result,
   here: () => Surroundings,
   messages: Owned<Draft>[],
   stop: (abort: Abort) => void,
-): Promise<ToolOutput> {
+): Awaitable<ToolOutput> {
   const { call, output } = placed;
-  const seen = await inspectResult(dispatch.hooks, call, output, here());
-  for (const emit of seen.emits) dispatch.emitted(emit, placed);
-  for (const conflict of seen.conflicts) dispatch.conflict(conflict);
-  dispatch.observed(seen.issues);
-  messages.push(...seen.messages);
-  const { verdict } = seen;
-  if (verdict?.value.kind === "abort") {
-    stop({ plugin: verdict.plugin, code: verdict.value.code, message: verdict.value.message });
-    return { kind: "cancelled", reason: verdict.value.message };
-  }
-  return verdict?.value.kind === "deny" ? denied(call.name, verdict.value.reason) : seen.output;
+  return after(inspectResult(dispatch.hooks, call, output, here()), (seen): ToolOutput => {
+    for (const emit of seen.emits) dispatch.emitted(emit, placed);
+    for (const conflict of seen.conflicts) dispatch.conflict(conflict);
+    dispatch.observed(seen.issues);
+    messages.push(...seen.messages);
+    const { verdict } = seen;
+    if (verdict?.value.kind === "abort") {
+      stop({ plugin: verdict.plugin, code: verdict.value.code, message: verdict.value.message });
+      return { kind: "cancelled", reason: verdict.value.message };
+    }
+    return verdict?.value.kind === "deny" ? denied(call.name, verdict.value.reason) : seen.output;
+  });
 }
 
 /** The one projector's parts, or nothing where the plain projection stands; its error is what the model is shown. */
@@ -405,8 +459,10 @@ function project(
   if (!dispatch.hooks.has("projectResult")) return undefined;
   const failed = (error: unknown): readonly ResultPart[] => [{ kind: "text", text: `Error: ${describeThrown(error)}` }];
   try {
-    const parts = dispatch.hooks.single("projectResult", { call, output }, here());
-    return isThenable(parts) ? parts.then((found) => found, failed) : parts;
+    const plain = projectOutput(output);
+    const own = (parts: readonly ResultPart[] | undefined): typeof parts => (parts === plain ? undefined : parts);
+    const parts = dispatch.hooks.single("projectResult", { call, output, parts: plain }, here());
+    return isThenable(parts) ? parts.then(own, failed) : own(parts);
   } catch (error) {
     return failed(error);
   }

@@ -7,6 +7,7 @@ import {
   ControlResult,
   type FailureClass,
   RetryableError,
+  ToolError,
   type ToolFailure,
   type ToolOutput,
 } from "../model/tool.ts";
@@ -81,19 +82,19 @@ const unusable = (name: string, problem: string): ToolOutput =>
   failure("internal", "tool.result", describe("tool.result", { name, problem }).message);
 
 /** What a tool threw, as a result that the model sees. */
-export function failureOf(name: string, thrown: unknown): ToolOutput {
+export function failureOf(name: string, thrown: unknown, bytesMax: number): ToolOutput {
   try {
-    return failureFrom(name, thrown);
+    return failureFrom(name, thrown, bytesMax);
   } catch (error) {
     // Even to look at it can throw: a revoked proxy, a getter.
     return failure("failed", "tool.failed", describe("tool.failed", { name, problem: describeThrown(error) }).message);
   }
 }
 
-function failureFrom(name: string, thrown: unknown): ToolOutput {
-  if (thrown instanceof ControlResult)
-    return resultOf(name, thrown, Number.POSITIVE_INFINITY, { keep: () => noAttachments(name) });
+function failureFrom(name: string, thrown: unknown, bytesMax: number): ToolOutput {
+  if (thrown instanceof ControlResult) return resultOf(name, thrown, bytesMax, { keep: () => noAttachments(name) });
   if (thrown instanceof RuntimeError) return failure("failed", thrown.code, thrown.message);
+  if (thrown instanceof ToolError) return failure(thrown.class, thrown.code, thrown.message.slice(0, 4_000));
   const retry: Partial<ToolFailure> =
     thrown instanceof RetryableError
       ? { isRetryable: true, ...(thrown.retryAfterMs === undefined ? {} : { retryAfterMs: thrown.retryAfterMs }) }

@@ -25,6 +25,8 @@ function standard(schema: Schema, value: unknown): Awaitable<Checked> {
 /** JSON Schema: refused at once when it could not be meant, compiled when the first value comes. */
 function fromDocument(document: unknown, of: string): Validate {
   if (!isObject(document)) throw new RuntimeError("schema.invalid", { of, problem: "it is no JSON Schema object" });
+  if (document.$async !== undefined)
+    throw new RuntimeError("schema.invalid", { of, problem: "it would be checked asynchronously" });
   refuseRemote(document, of, 0);
   let compiled: ((value: unknown) => Checked) | undefined;
   return (value) => {
@@ -44,12 +46,17 @@ function refuseRemote(node: unknown, of: string, depth: number): void {
       if ((key === "$ref" || key === "$dynamicRef") && typeof value === "string" && !value.startsWith("#")) {
         throw new RuntimeError("schema.invalid", { of, problem: `the reference ${value} points outside of it` });
       }
+      if (key === "$async" && value === true)
+        throw new RuntimeError("schema.invalid", { of, problem: "a part of it would be checked asynchronously" });
       refuseRemote(value, of, depth + 1);
     }
   }
 }
 
-async function compile(document: object, of: string): Promise<(value: unknown) => Checked> {
+async function compile(
+  { $schema: _, ...document }: { readonly $schema?: unknown },
+  of: string,
+): Promise<(value: unknown) => Checked> {
   const { Ajv2020 } = await import("ajv/dist/2020.js"); // 100 ms that only users of plain JSON Schema pay, and once.
   try {
     const check = new Ajv2020({ strict: false, validateFormats: false, allErrors: false }).compile(document);

@@ -3,13 +3,19 @@ import type { BlobHash, EffectName, InputId, SessionId, TurnId, WaitKey } from "
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Draft, Part } from "../model/message.ts";
+import type { PromptPart } from "../model/prompt.ts";
 import type { Attempt, ProviderFailureClass, Reply } from "../model/request.ts";
 import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
 import type { Spent, Usage } from "../model/usage.ts";
 import type { PlacedCall } from "./effect.ts";
 
-/** By plugin id, the whole new state of those that changed. */
-export type Changes = { readonly [plugin: string]: Json };
+/** What a plugin keeps: its state, and bigger things as blobs by name. */
+export interface PluginState {
+  readonly state: Json;
+  readonly blobs?: { readonly [name: string]: BlobHash };
+}
+/** By plugin id, the whole of what those keep that changed something. */
+export type Changes = { readonly [plugin: string]: PluginState };
 
 /** Everything a fold needs to know of the world in which the turn began; it never reads today's configuration. */
 export interface Opened {
@@ -26,8 +32,12 @@ export interface Opened {
   readonly plugins: readonly { readonly id: string; readonly version: string }[];
   readonly limits: Limits;
   readonly config: SessionConfig;
+  /** Parts of the prompt for this turn alone. */
+  readonly prompt?: readonly PromptPart[];
   /** The JSON Schema of a typed result, when the caller asked for one. */
   readonly output?: JsonObject;
+  /** The result is the field `value` of what is handed in. */
+  readonly unwraps?: true;
   readonly generation: number;
 }
 
@@ -90,6 +100,8 @@ type Answered = {
   readonly changes?: Changes;
   /** What nested model calls cost while it ran. */
   readonly spent?: readonly Spent[];
+  /** Which noted ones that counts. */
+  readonly booked?: readonly string[];
 };
 
 export type Answer = Answered &
@@ -99,6 +111,14 @@ export type Answer = Answered &
         /** Left out when nothing changed since the round before. */
         readonly prompt?: BlobHash;
         readonly catalog?: BlobHash;
+        /** What is said after the conversation in this round. */
+        readonly tail?: string;
+        /** The messages that plugins show instead of the plain conversation, as JSON. */
+        readonly shown?: BlobHash;
+        /** What the prompt was made of, as JSON; left out when plugins had no part in it. */
+        readonly parts?: BlobHash;
+        /** Plugins gave tools for this turn. */
+        readonly hasTools?: true;
         readonly messages?: readonly Draft[];
         readonly abort?: Abort;
         readonly frame?: { readonly task: string; readonly seed?: Json };
@@ -108,7 +128,13 @@ export type Answer = Answered &
         readonly skips?: Skips;
         readonly policies?: Policies;
       }
-    | { readonly kind: "replied"; readonly reply: Reply; readonly attempts?: readonly Attempt[] }
+    | {
+        readonly kind: "replied";
+        readonly reply: Reply;
+        readonly attempts?: readonly Attempt[];
+        /** Asked instead of the session's. */
+        readonly model?: string;
+      }
     | { readonly kind: "responded"; readonly parts?: readonly Part[] }
     | { readonly kind: "gated"; readonly verdicts: readonly Verdict[]; readonly abort?: Abort }
     | { readonly kind: "returned"; readonly output: ToolOutput }
@@ -136,6 +162,7 @@ export type Answer = Answered &
         readonly error: Failure;
         readonly attempts?: readonly Attempt[];
         readonly usage?: Usage;
+        readonly model?: string;
         /** What a model had said when the call broke off. */
         readonly partial?: readonly Part[];
       }

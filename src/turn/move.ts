@@ -3,10 +3,11 @@ import { type EffectName, nodeId } from "../model/ids.ts";
 import { callsOf, type Draft, type Message, type ToolCallPart, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
-import { projectOutput, statusOf, type ToolOutput } from "../model/tool.ts";
+import { projectOutput, statusOf, TOOLS_STATE, type ToolOutput } from "../model/tool.ts";
+import { addUsage, type Usage } from "../model/usage.ts";
 import type { ProtocolDriver, RoundView } from "./driver.ts";
 import { type Effect, FINALIZE, GRACE, type Winding } from "./effect.ts";
-import type { Failure } from "./event.ts";
+import type { Changes, Failure } from "./event.ts";
 import { append, itemsOf } from "./log.ts";
 import type { Phase, Step, TurnState } from "./state.ts";
 
@@ -66,6 +67,25 @@ export class Move {
 
   addEntry(entry: Entry): void {
     this.state.log = append(this.state.log, entry);
+  }
+
+  /** The session's tools among them: the next round is told of those. */
+  change(changes: Changes): void {
+    this.state.changes = { ...this.state.changes, ...changes };
+    if (!Object.hasOwn(changes, TOOLS_STATE)) return;
+    const { prepare: _, ...skips } = this.state.skips;
+    this.state.skips = skips;
+  }
+
+  /** Another model than the session's has a line of its own in the ledger. */
+  spend(usage: Usage, model: string | undefined): void {
+    const { state } = this;
+    if (model === undefined) {
+      state.usage = addUsage(state.usage, usage);
+      return;
+    }
+    state.asks--;
+    state.spent = [...state.spent, { source: "turn", model, usage, calls: 1 }];
   }
 
   lastMessage(): Message | undefined {

@@ -20,6 +20,8 @@ import { text } from "../model/message.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { begin, step } from "./step.ts";
 
+const is = (state: number) => ({ state });
+
 const ABORT = { plugin: "acme/guard", code: "guard.no", message: "Not today." };
 const userSays = (words: string) =>
   ({ inputId: asInputId(`inp ${words}`), message: { role: "user", parts: [text(words)] } }) as const;
@@ -251,11 +253,11 @@ describe("rounds", () => {
   });
 
   test("plugin state changed by any effect is in the turn, the last value of each", () => {
-    const turn = tell(toolLoop).answer("r1.prepare", { kind: "prepared", changes: { a: 1, b: 1 } });
-    turn.happen({ kind: "applied", at: turn.at + 1, inputId: asInputId("inp_op"), changes: { c: 1 } });
-    turn.answer("r1.ask", replied("Nine.")).answer("r1.before-completion", { kind: "bounded", changes: { b: 2 } });
-    turn.answer("finalize", { ...failed("plugin"), changes: { a: 3 } } as Said);
-    expect(turn.state.changes).toEqual({ a: 3, b: 2, c: 1 });
+    const turn = tell(toolLoop).answer("r1.prepare", { kind: "prepared", changes: { a: is(1), b: is(1) } });
+    turn.happen({ kind: "applied", at: turn.at + 1, inputId: asInputId("inp_op"), changes: { c: is(1) } });
+    turn.answer("r1.ask", replied("Nine.")).answer("r1.before-completion", { kind: "bounded", changes: { b: is(2) } });
+    turn.answer("finalize", { ...failed("plugin"), changes: { a: is(3) } } as Said);
+    expect(turn.state.changes).toEqual({ a: is(3), b: is(2), c: is(1) });
   });
 
   test("what after-turn hooks want said is kept with the turn", () => {
@@ -545,7 +547,7 @@ describe("an event that does not fit", () => {
 
   test("leaves no trace: the turn goes on as if it had not been there", () => {
     const turn = searching(tell(toolLoop));
-    expect(() => turn.answer("r1.call.0", { kind: "settled", results: [], changes: { a: 1 } })).toThrow();
+    expect(() => turn.answer("r1.call.0", { kind: "settled", results: [], changes: { a: is(1) } })).toThrow();
     turn.answer("r1.call.0", returned("nine"));
     expect(turn.state.changes).toEqual({});
     expect(turn.end()).toMatchObject({ kind: "answered" });

@@ -3,7 +3,7 @@ import { describeThrown, type Json } from "../model/json.ts";
 import { type Draft, textOf } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
-import { addUsage, NO_USAGE } from "../model/usage.ts";
+import { NO_USAGE, UNKNOWN_CALL } from "../model/usage.ts";
 import { decisionProblem } from "./decision.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { type Effect, GRACE, name } from "./effect.ts";
@@ -67,7 +67,7 @@ export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent)
       cancel(move, event.requestId, event.reason);
       break;
     case "applied":
-      move.state.changes = { ...move.state.changes, ...event.changes };
+      move.change(event.changes);
       break;
     case "called": {
       const work = working(move, event);
@@ -90,7 +90,7 @@ function close(move: Move, event: Answer): Effect {
   const effect = move.state.open[index];
   if (effect === undefined) return diverged(event);
   move.state.open = move.state.open.toSpliced(index, 1);
-  if (event.changes !== undefined) move.state.changes = { ...move.state.changes, ...event.changes };
+  if (event.changes !== undefined) move.change(event.changes);
   if (event.spent !== undefined) move.state.spent = [...move.state.spent, ...event.spent];
   return effect;
 }
@@ -105,7 +105,7 @@ function answer(move: Move, effect: Effect, event: Answer): void {
     case "prepare":
       return event.kind === "prepared" ? prepared(move, event) : diverged(event);
     case "ask":
-      return event.kind === "replied" ? replied(move, event.reply) : diverged(event);
+      return event.kind === "replied" ? replied(move, event.reply, event.model) : diverged(event);
     case "respond":
       if (event.kind !== "responded") return diverged(event);
       return decideReply(move, event.parts === undefined ? effect.reply : { ...effect.reply, parts: event.parts });
@@ -182,9 +182,9 @@ function ask(move: Move): void {
   move.open({ name: name(`r${round}.ask`), kind: "ask", round });
 }
 
-function replied(move: Move, reply: Reply): void {
+function replied(move: Move, reply: Reply, model: string | undefined): void {
   const { state } = move;
-  state.usage = addUsage(state.usage, reply.usage);
+  move.spend(reply.usage, model);
   if (!state.responds) return decideReply(move, reply);
   move.become({ kind: "responding", reply });
   move.open({ name: name(`r${state.round}.respond`), kind: "respond", round: state.round, reply });
@@ -386,6 +386,7 @@ function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["out
 function resume(move: Move): void {
   const { resumesMax: max } = move.state.limits;
   move.state.resumes++;
+  if (move.state.open.some(({ kind }) => kind === "ask")) move.spend(UNKNOWN_CALL, undefined); // It may have been billed.
   if (move.state.phase.kind === "ended" || move.state.resumes <= max) return;
   settleUnheard(move, describe("turn.crash-loop", { max }).message);
   move.end(failed("runtime", "turn.crash-loop", describe("turn.crash-loop", { max }).message));
@@ -442,9 +443,10 @@ function settleUnheard(move: Move, reason: string): void {
 function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind: "failed" }>): void {
   const { state } = move;
   const { error } = event;
-  if (event.usage !== undefined) state.usage = addUsage(state.usage, event.usage);
+  if (event.usage !== undefined) move.spend(event.usage, event.model);
   switch (effect.kind) {
     case "ask":
+      if (event.attempts === undefined) state.asks--; // It was never made.
       if (event.partial !== undefined && event.partial.length > 0)
         move.add({ role: "assistant", parts: event.partial, origin: { kind: "partial" } });
       if (error.class !== "context-overflow" || state.winding !== undefined) return move.conclude(endingOf(error));

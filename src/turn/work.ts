@@ -224,7 +224,7 @@ function returned(work: Work, at: string, output: ToolOutput): Work {
 function retryDelay(state: CallState, output: ToolOutput): number | undefined {
   const retry = state.policy?.retry;
   if (retry === undefined || output.kind !== "failure" || state.attempt >= retry.attempts) return undefined;
-  if (!mayRetry(retry, output.failure)) return undefined;
+  if (output.control !== undefined || !mayRetry(retry, output.failure)) return undefined; // What it decided stands.
   return Math.min(output.failure.retryAfterMs ?? retry.baseMs * 2 ** (state.attempt - 1), retry.maxMs);
 }
 

@@ -464,7 +464,6 @@ test.each(["at once", "later"])(
   },
 );
 
-// DEFECT 56
 test("S9 a completion does not wait for another runtime's turn either, and is booked when that is over", async () => {
   const hold = signalOf();
   const began = signalOf();

@@ -42,6 +42,9 @@ function ofTheDead(store: Store): Store {
       if (key === "accept")
         return ((input, ...rest) => target.accept({ ...input, at: past(input.at) }, ...rest)) as Store["accept"];
       if (key === "renew") return ((lease, now) => target.renew(lease, past(now))) as Store["renew"];
+      if (key === "append")
+        return ((lease, seq, events, now, waits) =>
+          target.append(lease, seq, events, past(now), waits)) as Store["append"];
       if (key === "open")
         return ((id, owner, now, opening) => target.open(id, owner, past(now), opening)) as Store["open"];
       const found: unknown = Reflect.get(target, key);
@@ -50,7 +53,6 @@ function ofTheDead(store: Store): Store {
   });
 }
 
-// DEFECT 52
 test.each(["command", "configure", "append", "complete", "turn"] as const)(
   "D2 %s on a session whose turn was left by a dead worker takes the turn up first, and does not wait for ever",
   async (what) => {
@@ -119,7 +121,6 @@ test.each(["command", "configure", "append"] as const)(
 
 // ── Configs of a wrong shape ────────────────────────────────────────────────────────────────────────────────────────
 
-// DEFECT 53
 test.each<readonly [string, object]>([
   ["a prompt that is no list", { prompt: "Be kind." }],
   ["a part in no slot", { prompt: [{ slot: "nowhere", text: "x" }] }],
@@ -142,7 +143,6 @@ test.each<readonly [string, object]>([
   expect((await session.turn("Go.").result()).outcome.kind).toBe("answered");
 });
 
-// DEFECT 53
 test.each<readonly [string, object]>([
   ["a prompt that is no list", { prompt: "Be kind." }],
   ["a part in no slot", { prompt: [{ slot: "nowhere", text: "x" }] }],
@@ -231,7 +231,6 @@ test("K13 an operation that forbids a session may be called from inside a turn: 
   expect(codes[0]).toBeOneOf([null, "operation.reentrant"]);
 });
 
-// DEFECT 54
 test("K13 a turn that an operation without a session queues is refused, and does not run on the session", async () => {
   await using world = await open(echo(), { plugins: [counter] });
   await expect(world.session.command(counter, "queues", undefined, { session: null })).rejects.toMatchObject({
@@ -243,7 +242,6 @@ test("K13 a turn that an operation without a session queues is refused, and does
 
 // ── Closing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// DEFECT 55
 test.each(STORES)(
   "S9 what was paid before the runtime closes is booked, on a store that answers %s",
   async (_, makeStore) => {
@@ -289,7 +287,6 @@ test("K13 two runtimes that both change everything of one session lose nothing",
   expect(outline(view.messages)).toHaveLength(4);
 }, 8_000);
 
-// DEFECT 57
 test.each(STORES)(
   "S3 a turn that was cancelled before it began ends without a model call, on a store that answers %s",
   async (_, makeStore) => {

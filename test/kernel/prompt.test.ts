@@ -121,7 +121,7 @@ test("K9 a template gives headings and order; a section with nothing in it is le
   );
 });
 
-test("K9 layers: the runtime's instructions and parts, then the plugins'; what the session has takes the runtime's place", async () => {
+test("K9 layers: the runtime's instructions and parts, the session's, the turn's, then the plugins'", async () => {
   const options = {
     instructions: "Runtime.",
     prompt: [{ slot: "intro", text: "Runtime part." }],
@@ -130,9 +130,12 @@ test("K9 layers: the runtime's instructions and parts, then the plugins'; what t
   expect(await systemOf(options)).toBe("Runtime.\n\nRuntime part.\n\nPlugin part.");
   expect(await systemOf(options, { instructions: "Session." })).toBe("Session.\n\nRuntime part.\n\nPlugin part.");
   expect(await systemOf(options, { prompt: [{ slot: "intro", text: "Session part." }] })).toBe(
-    "Runtime.\n\nSession part.\n\nPlugin part.",
+    "Runtime.\n\nRuntime part.\n\nSession part.\n\nPlugin part.",
   );
-  expect(await systemOf(options, { prompt: [] })).toBe("Runtime.\n\nPlugin part.");
+  const replacing = { prompt: [{ slot: "intro", text: "Session part.", replaces: true }] } as const;
+  expect(await systemOf(options, replacing)).toBe("Session part.\n\nPlugin part.");
+  const clearing = { prompt: [{ slot: "intro", text: "", replaces: true }] } as const;
+  expect(await systemOf(options, clearing)).toBe("Plugin part.");
 });
 
 test("K9 a session's parts are its own: two sessions of one runtime do not share them, whichever came first", async () => {

@@ -26,6 +26,7 @@ import { PluginStates } from "../../src/kernel/states.ts";
 import { asCallId, asSessionId } from "../../src/model/ids.ts";
 import type { ToolCall } from "../../src/model/tool.ts";
 import { makeTool } from "../../src/tools/define.ts";
+import type { Changes } from "../../src/turn/event.ts";
 import { eventsOf, only, open, outline } from "../stories/kit.ts";
 
 // Plugins at random: several handlers each, in any order, that answer, throw, answer nonsense or never answer. Whatever
@@ -170,12 +171,22 @@ async function passing(seam: SeamUnderTest, plans: readonly PluginPlan[], nonsen
   const [protocol] = await installPlugins([toolCalls()], signal);
   const id = asSessionId("s");
   const { hooks } = compose(installed, protocol, new Map(), { id, isRoot: true }, makeTool, undefined, () => {});
-  const states = new PluginStates(installed, {}, 1_000);
-  const here = { sessionId: id, signal, states, read: unasked, once: unasked, service: () => ({}) as never };
+  const states = new PluginStates(installed, {}, 1_000, { put: unasked, get: unasked });
+  const here = {
+    sessionId: id,
+    signal,
+    states,
+    read: unasked,
+    once: unasked,
+    onceHere: unasked,
+    service: () => ({}) as never,
+  };
   const passed = await seam.run(hooks, here);
   const inOrder = [...new Set(looks.map(({ handler }) => handler))];
-  return { ...passed, looks, inOrder, states: (states.take() ?? {}) as Ran["states"] };
+  return { ...passed, looks, inOrder, states: mapValues(states.take() ?? {}) };
 }
+const mapValues = (changes: Changes): Ran["states"] =>
+  Object.fromEntries(Object.entries(changes).map(([plugin, { state }]) => [plugin, state as { looks: number }]));
 const unasked = (): never => {
   throw new Error("No handler here asks for services.");
 };

@@ -231,7 +231,7 @@ test("S3 inputs queue up to a limit", async () => {
   const model = plays(talksOn("Hm."), answers("Two."));
   await using world = await open(model, { limits: { pendingInputsMax: 1 } });
   const first = world.session.turn("One.");
-  await first.id;
+  await seen(first, "text");
   const second = world.session.turn("Two.");
   await expect(world.session.turn("Three.").result()).rejects.toMatchObject({ code: "input.full", retry: "unchanged" });
   await first.cancel();

@@ -117,7 +117,7 @@ export function play(driver: ProtocolDriver, opened: Opened, game: Game): Played
     if (game.isStormy && luck >= 97 && !isCancelled) cancel();
     else if (game.isStormy && luck >= 94) happen({ kind: "resumed", at, step: 1, generation: 2 });
     else if (game.isStormy && luck >= 92)
-      happen({ kind: "applied", at, inputId: asInputId("inp_op"), changes: { op: at } });
+      happen({ kind: "applied", at, inputId: asInputId("inp_op"), changes: { op: { state: at } } });
     else {
       // Code mostly waits for the calls it has made.
       const quick = luck % 4 === 3 ? state.open : state.open.filter(({ kind }) => kind !== "exec");
@@ -165,7 +165,7 @@ const TOOLS = ["search", "fetch", "pay"] as const;
 export function answerTo(effect: Effect, dice: Dice, driver: ProtocolDriver, at: number): Said {
   if (dice.chance(effect.kind === "ask" ? 8 : 3)) return failing(effect, dice);
   const said = wellAnswered(effect, dice, driver, at);
-  return dice.chance(10) ? { ...said, changes: { [dice.pick(["a", "b"])]: effect.name } } : said;
+  return dice.chance(10) ? { ...said, changes: { [dice.pick(["a", "b"])]: { state: effect.name } } } : said;
 }
 
 function wellAnswered(effect: Effect, dice: Dice, driver: ProtocolDriver, at: number): Said {

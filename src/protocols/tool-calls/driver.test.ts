@@ -9,10 +9,13 @@ import { OUTPUT_TOOL, projectOutput, type ToolOutput } from "../../model/tool.ts
 import { NO_USAGE } from "../../model/usage.ts";
 import { protocolLaws } from "../../testing/protocol-laws.ts";
 import type { Decision, PlacedResult, ProtocolDriver, RequestView, RoundView } from "../../turn/driver.ts";
-import { driver } from "./driver.ts";
+import { driverFor } from "./driver.ts";
+
+const driver = driverFor(false);
 
 for (const { law, check } of protocolLaws) {
   test(`P4 tool-calls: ${law}`, () => check(driver));
+  test(`P4 tool-calls with batch: ${law}`, () => check(driverFor(true)));
   test(`P4 other drivers keep the laws too: ${law}`, () => [toolLoop, cellLoop].forEach(check));
 }
 

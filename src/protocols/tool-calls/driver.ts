@@ -1,19 +1,23 @@
 import { describe } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { callsOf, type Draft, type ToolCallPart, textOf } from "../../model/message.ts";
+import { callsOf, type Draft, type ToolCallPart, type ToolResultPart, textOf } from "../../model/message.ts";
 import type { ModelRequest, Reply, ToolDeclaration } from "../../model/request.ts";
 import { OUTPUT_TOOL, statusOf } from "../../model/tool.ts";
 import type { Decision, PlacedResult, ProtocolDriver, RequestView, RoundView } from "../../turn/driver.ts";
+import type { PlacedCall } from "../../turn/effect.ts";
+import { expanded, joined } from "./batch.ts";
 
 /** Times a model may be told that its typed result was wrong or missing. */
 const REPAIRS_MAX = 2;
 
-export const driver: ProtocolDriver = {
-  id: "bowline/tool-calls",
+/** With `batch`, a reply's calls of that tool stand for the calls inside them. */
+export const driverFor = (hasBatch: boolean): ProtocolDriver => ({
+  id: hasBatch ? "bowline/tool-calls/batch" : "bowline/tool-calls",
   version: 1,
   request,
-  onReply,
-  onResults,
+  onReply: (view, reply) => onReply(view, reply, hasBatch ? placedOrExpanded : placed),
+  onResults: (view, reply, results) =>
+    onResults(view, results, hasBatch ? shownOrJoined(reply, results) : results.map(shown)),
   onExec: () => ({
     kind: "end",
     ending: {
@@ -23,7 +27,7 @@ export const driver: ProtocolDriver = {
       reason: describe("code.unavailable", {}).message,
     },
   }),
-};
+});
 
 function request({ system, messages, tools, settings, output }: RequestView): ModelRequest {
   return {
@@ -40,11 +44,15 @@ const outputTool = (inputSchema: JsonObject): ToolDeclaration => ({
   inputSchema,
 });
 
-function onReply(view: RoundView, reply: Reply): Decision {
+type Place = (part: ToolCallPart, index: number) => readonly PlacedCall[];
+
+const placed: Place = (part, index) => [{ at: String(index), call: callOf(part) }];
+const placedOrExpanded: Place = (part, index) => expanded(part, index) ?? placed(part, index);
+
+function onReply(view: RoundView, reply: Reply, place: Place): Decision {
   const calls = callsOf(reply.parts);
   if (reply.finish === "refused") return ended("stopped", "incomplete", "reply.refused");
-  if (calls.length > 0)
-    return { kind: "calls", calls: calls.map((part, index) => ({ at: String(index), call: callOf(part) })) };
+  if (calls.length > 0) return { kind: "calls", calls: calls.flatMap(place) };
   if (reply.finish === "length") return ended("stopped", "incomplete", "reply.truncated");
   if (view.output !== undefined)
     return repair(view, `Hand the result in with ${OUTPUT_TOOL}; the words of an answer are not read.`);
@@ -101,19 +109,23 @@ function repair(view: RoundView, words: string): Decision {
   };
 }
 
-function onResults(view: RoundView, _reply: Reply, results: readonly PlacedResult[]): Decision {
-  const add: readonly Draft[] = [
-    {
-      role: "tool",
-      parts: results.map(({ call, output, parts }) => ({
-        kind: "toolResult",
-        callId: call.id,
-        name: call.name,
-        status: statusOf(output),
-        parts,
-      })),
-    },
-  ];
+const shown = ({ call, output, parts }: PlacedResult): ToolResultPart => ({
+  kind: "toolResult",
+  callId: call.id,
+  name: call.name,
+  status: statusOf(output),
+  parts,
+});
+
+function shownOrJoined({ parts }: Reply, results: readonly PlacedResult[]): readonly ToolResultPart[] {
+  return callsOf(parts).flatMap((part, index) => {
+    const own = results.filter(({ at }) => at === String(index) || at.startsWith(`${index}.`));
+    return expanded(part, index) === undefined ? own.map(shown) : [joined(part, own)];
+  });
+}
+
+function onResults(view: RoundView, results: readonly PlacedResult[], parts: readonly ToolResultPart[]): Decision {
+  const add: readonly Draft[] = [{ role: "tool", parts }];
   const wrong =
     view.output === undefined
       ? undefined

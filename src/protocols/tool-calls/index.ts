@@ -1,13 +1,59 @@
 import { definePlugin, type Plugin } from "../../kernel/plugin.ts";
+import { isObject } from "../../model/json.ts";
+import type { PromptPart } from "../../model/prompt.ts";
+import type { ToolDeclaration } from "../../model/request.ts";
+import type { Schema } from "../../model/schema.ts";
 import type { Protocol } from "../protocol.ts";
-import { driver } from "./driver.ts";
+import { batchTool } from "./batch.ts";
+import { driverFor } from "./driver.ts";
 
-const PROTOCOL: Protocol = {
+const protocol = (hasBatch: boolean): Protocol => ({
   protocolSession: {},
-  protocolDriver: { driver, preamble: (catalog) => ({ tools: catalog, prompt: [] }) },
+  protocolDriver: {
+    driver: driverFor(hasBatch),
+    preamble: (catalog) => ({ tools: catalog.map(declared), prompt: documentation(catalog) }),
+  },
+});
+const PLAIN = protocol(false);
+const WITH_BATCH = { ...protocol(true), tools: [batchTool] };
+
+const declared = (tool: ToolDeclaration): ToolDeclaration => {
+  if (tool.isDocumented !== true) return tool;
+  const { name, description, inputSchema } = tool;
+  return { name, description, inputSchema };
 };
 
-const plugin = definePlugin({ id: "bowline/tool-calls", version: "1", setup: () => PROTOCOL });
+/** Tools that are to be described in the prompt too: one part, as long as one of them is there. */
+function documentation(catalog: readonly ToolDeclaration[]): readonly PromptPart[] {
+  const tools = catalog.filter(({ isDocumented }) => isDocumented === true);
+  if (tools.length === 0) return [];
+  const lines = tools.map(({ name, description, examples = [] }) =>
+    [`- \`${name}\`: ${description}`, ...examples.map((each) => `  - \`${JSON.stringify(each)}\``)].join("\n"),
+  );
+  return [{ slot: "execution", title: "Tools", text: lines.join("\n"), tools: tools.map(({ name }) => name) }];
+}
+
+interface Options {
+  /** Adds a tool with which the model makes up to 25 independent calls in one. */
+  readonly batch?: boolean;
+}
+const options: Schema<Options, Options> = {
+  "~standard": {
+    version: 1,
+    vendor: "bowline",
+    validate: (value) =>
+      isObject(value) && (value.batch === undefined || typeof value.batch === "boolean")
+        ? { value: value as Options }
+        : { issues: [{ message: "it must be { batch?: boolean }" }] },
+  },
+};
+
+const plugin = definePlugin({
+  id: "bowline/tool-calls",
+  version: "1",
+  options,
+  setup: ({ options: { batch } }) => (batch === true ? WITH_BATCH : PLAIN),
+});
 
 /** The native loop: the model calls tools by the provider's own means until it answers. The default protocol. */
-export const toolCalls = (): Plugin => plugin();
+export const toolCalls = (given: Options = {}): Plugin => plugin(given);

@@ -2,6 +2,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import { type ModelPart, type ModelRequest, ProviderFailure } from "../../model/request.ts";
 import { type CallOptions, type LanguageModel, type Provider, routeOf } from "../provider.ts";
+import { cacheStyleOf } from "./cache.ts";
 import { callOptions } from "./call.ts";
 import { toFailure } from "./failure.ts";
 import type { Callee } from "./prompt.ts";
@@ -16,7 +17,8 @@ export function aiSdk(model: LanguageModel): Provider {
     modelId,
     stream: (request, options) => stream(model, callee, request, options),
   };
-  const callee: Callee = { version, route: routeOf(provider), isChat: api.endsWith(".chat") };
+  const route = routeOf(provider);
+  const callee: Callee = { version, route, isChat: api.endsWith(".chat"), cache: cacheStyleOf(api, modelId) };
   return provider;
 }
 

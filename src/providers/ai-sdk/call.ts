@@ -7,7 +7,7 @@ import { DIALECTS } from "./versions.ts";
 /** What `doStream` is given. */
 export async function callOptions(request: ModelRequest, callee: Callee, options: CallOptions): Promise<object> {
   const files = await loadAttachments(request.messages, options);
-  const { reasoning, stopSequences, ...settings } = request.settings ?? {};
+  const { reasoning, stopSequences, cache: _, ...settings } = request.settings ?? {};
   return {
     prompt: toPrompt(request, callee, files),
     ...settings,

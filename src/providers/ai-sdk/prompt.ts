@@ -9,6 +9,7 @@ import {
   textOf,
 } from "../../model/message.ts";
 import type { ModelRequest } from "../../model/request.ts";
+import { type Block, type Breakpoints, breakpointsIn, type CacheStyle, type Draft } from "./cache.ts";
 import { CallIds } from "./call-ids.ts";
 import { DIALECTS, type LoadedFile, named, type Version } from "./versions.ts";
 
@@ -18,40 +19,59 @@ export interface Callee {
   readonly route: string;
   /** Speaks chat completions, where a tool's result is text and nothing else. */
   readonly isChat: boolean;
+  /** How it takes cache breakpoints, if it does. */
+  readonly cache: CacheStyle | undefined;
 }
 
 /** The attachments in the messages, loaded. */
 export type Files = ReadonlyMap<BlobHash, Uint8Array>;
 
-type WireMessage =
+type WireMessage = { readonly providerOptions?: object } & (
   | { readonly role: "system"; readonly content: string }
-  | { readonly role: PlacedRole; readonly content: object[] };
-
-type PlacedRole = "user" | "assistant" | "tool";
+  | { readonly role: Block["role"]; readonly content: readonly object[] }
+);
 
 /** A part with the role it can be sent in, which need not be that of the message it is in. */
-interface Placeable {
-  readonly role: PlacedRole;
-  readonly part: object;
+interface Placeable extends Omit<Block, "at"> {
   /** Waits for the results beside it, which must follow their calls without a break. */
   readonly isLate?: boolean;
 }
-interface Placed extends Placeable {
-  readonly from: Message;
-}
+type Placed = Placeable & Block;
 
 export function toPrompt(request: ModelRequest, callee: Callee, files: Files): readonly WireMessage[] {
-  const { messages } = request;
+  const { messages, settings } = request;
   const first = messages.findIndex(({ role }) => role !== "system");
   const opening = messages.slice(0, first < 0 ? messages.length : first);
   // A later system message is refused by some APIs; as the user's words every one takes it.
-  const system = [request.system, ...opening.map(({ parts }) => textOf(parts))];
+  const system = [{ words: request.system, at: -1 }, ...opening.map(({ parts }, at) => ({ words: textOf(parts), at }))];
   const placer = new Placer(callee, files);
-  const placed = messages.slice(opening.length).flatMap((message) => placer.place(message));
+  const placed = messages
+    .slice(opening.length)
+    .flatMap((message, index) => placer.place(message, opening.length + index));
+  const draft = { system: system.filter(({ words }) => words !== ""), body: joined(inOrder(placed)) };
+  const isCached = callee.cache !== undefined && settings?.cache !== "off";
+  return written(draft, isCached ? breakpointsIn(draft, request, callee.cache) : undefined);
+}
+
+function written({ system, body }: Draft, breakpoints: Breakpoints | undefined): readonly WireMessage[] {
+  const marked = <T extends object>(target: T, source: object): T =>
+    breakpoints?.after.has(source) ? withOption(target, breakpoints) : target;
   return [
-    ...system.filter((words) => words !== "").map((content) => ({ role: "system", content }) as const),
-    ...joined(inOrder(placed)),
+    ...system.map((each) => marked({ role: "system", content: each.words } as const, each)),
+    ...body.map(({ role, blocks }) =>
+      breakpoints?.isOnMessage
+        ? marked({ role, content: blocks.map(({ part }) => part) }, blocks.at(-1)!)
+        : { role, content: blocks.map((block) => marked(block.part, block)) },
+    ),
   ];
+}
+
+/** What the target says for itself stays. */
+function withOption<T extends { readonly providerOptions?: unknown }>(target: T, breakpoints: Breakpoints): T {
+  const { namespace, option } = breakpoints;
+  const own = isObject(target.providerOptions) ? target.providerOptions : {};
+  const beside = isObject(own[namespace]) ? own[namespace] : {};
+  return { ...target, providerOptions: { ...own, [namespace]: { ...option, ...beside } } };
 }
 
 function* inOrder(placed: readonly Placed[]): Generator<Placed> {
@@ -71,13 +91,12 @@ function* inOrder(placed: readonly Placed[]): Generator<Placed> {
 }
 
 /** Messages stay apart as they were, but all results of one reply are one message. */
-function joined(placed: Iterable<Placed>): readonly WireMessage[] {
-  const messages: { role: PlacedRole; content: object[] }[] = [];
+function joined(placed: Iterable<Placed>): Draft["body"] {
+  const messages: { role: Block["role"]; blocks: Placed[] }[] = [];
   let last: Placed | undefined;
   for (const each of placed) {
-    if (last?.role === each.role && (each.role === "tool" || last.from === each.from)) {
-      messages.at(-1)!.content.push(each.part);
-    } else messages.push({ role: each.role, content: [each.part] });
+    if (last?.role === each.role && (each.role === "tool" || last.at === each.at)) messages.at(-1)!.blocks.push(each);
+    else messages.push({ role: each.role, blocks: [each] });
     last = each;
   }
   return messages;
@@ -94,9 +113,9 @@ class Placer {
     this.#ids = new CallIds(callee.route);
   }
 
-  place(from: Message): readonly Placed[] {
-    const speaker = from.role === "assistant" ? "assistant" : "user";
-    return from.parts.flatMap((part) => this.#place(part, speaker)).map((placed) => ({ ...placed, from }));
+  place({ role, parts }: Message, at: number): readonly Placed[] {
+    const speaker = role === "assistant" ? "assistant" : "user";
+    return parts.flatMap((part) => this.#place(part, speaker)).map((placed) => ({ ...placed, at }));
   }
 
   #place(part: Part, speaker: "assistant" | "user"): readonly Placeable[] {
@@ -145,7 +164,7 @@ class Placer {
     return { type: part.status === "ok" ? "text" : "error-text", value: lines.join("\n") };
   }
 
-  #file(attachment: Attachment): object {
+  #file(attachment: Attachment): Block["part"] {
     const file = this.#loaded(attachment);
     const data = DIALECTS[this.#callee.version].fileData(file.bytes);
     return { type: "file", data, mediaType: file.mediaType, ...named(file) };

@@ -168,6 +168,15 @@ test("E1 usage of Anthropic's v2 package has cached tokens beside the input", as
   expect(parts).toMatchObject([{ usage: { input: 12, cacheRead: 300, cacheWrite: 40, output: 9 } }]);
 });
 
+test("K9 usage of Bedrock's v2 package has cached tokens beside the input", async () => {
+  const end = {
+    ...finish("v2", "stop", { inputTokens: 312, cachedInputTokens: 300, outputTokens: 9, totalTokens: 321 }),
+    providerMetadata: { bedrock: { usage: { cacheWriteInputTokens: 40 } } },
+  };
+  const { parts } = await ask(aiSdk(fake("v2", [end]).model));
+  expect(parts).toMatchObject([{ usage: { input: 312, cacheRead: 300, cacheWrite: 40, output: 9 } }]);
+});
+
 test("no usage is not the same as none used", async () => {
   const { parts } = await ask(aiSdk(fake("v4", [finish("v4", "stop", { inputTokens: {}, outputTokens: {} })]).model));
   expect(parts).toEqual([{ kind: "finish", reason: "stop" }]);

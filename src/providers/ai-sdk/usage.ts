@@ -46,13 +46,18 @@ function flat(usage: { readonly [key: string]: unknown }, finish: { readonly [ke
   const output = count(usage.outputTokens);
   const reasoning = count(usage.reasoningTokens);
   const cacheRead = count(usage.cachedInputTokens);
-  const anthropic = isObject(finish.providerMetadata) ? finish.providerMetadata.anthropic : undefined;
-  // Anthropic's input has no cached tokens in it, and the written ones are found here only.
-  const cacheWrite = isObject(anthropic) ? count(anthropic.cacheCreationInputTokens) : undefined;
+  const { anthropic, bedrock } = isObject(finish.providerMetadata) ? finish.providerMetadata : {};
+  // Anthropic's and Bedrock's input has no cached tokens in it, and the written ones are found here only.
+  const isBeside = isObject(anthropic) || isObject(bedrock);
+  const cacheWrite = isObject(anthropic)
+    ? count(anthropic.cacheCreationInputTokens)
+    : isObject(bedrock) && isObject(bedrock.usage)
+      ? count(bedrock.usage.cacheWriteInputTokens)
+      : undefined;
   // Google's output has no reasoning in it; its own total tells.
   const isApart = reasoning !== undefined && count(usage.totalTokens) === sum(input, output, reasoning);
   return {
-    total: isObject(anthropic) ? sum(input, cacheRead, cacheWrite) : input,
+    total: isBeside ? sum(input, cacheRead, cacheWrite) : input,
     cacheRead,
     cacheWrite,
     output: isApart ? sum(output, reasoning) : output,

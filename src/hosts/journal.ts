@@ -1,0 +1,195 @@
+import { after } from "../model/awaitable.ts";
+import { asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
+import type { Awaitable } from "../model/json.ts";
+import type { Mail, NewWait } from "../stores/store.ts";
+import type { Effect } from "../turn/effect.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import { STEP_VERSION } from "../turn/state.ts";
+import type { EffectHost, HostContext, Perform, TurnRef } from "./host.ts";
+import { type Held, LocalRun } from "./local/run.ts";
+import { watched } from "./local/watch.ts";
+
+/**
+ * Effects run here, and every event is in the store before anything outward follows from it: whoever opens the turn
+ * next folds the same events and goes on. The default for stores that keep things.
+ */
+export function journal(): EffectHost {
+  const watch = watched();
+  return {
+    kind: "journal",
+    open: (turn, perform, context) => watch((left) => new JournalRun(turn, perform, context, left)),
+  };
+}
+
+/** Local ones run hooks and join the write of the event that released them; these act on the world, or cost something. */
+const OUTWARD: ReadonlySet<Effect["kind"]> = new Set(["ask", "call", "exec", "compact", "wait"]);
+const WEEK_MS = 7 * 24 * 3_600_000;
+
+class JournalRun extends LocalRun {
+  /** Recorded by whoever ran this turn before, and not handed out yet. */
+  readonly #replay: TurnEvent[];
+  #replayed = 0;
+  /** It was run before: that it goes on is recorded before anything is done. */
+  #isToResume: boolean;
+  /** Handed out and not yet written. */
+  #unwritten: TurnEvent[] = [];
+  #newWaits: NewWait[] = [];
+  /** Not begun: what released them is not durable yet, or the turn is still being folded. */
+  #held: Held[] = [];
+  /** Begun by whoever ran this turn before, as far as the journal tells. */
+  #old: ReadonlySet<Held> = new Set();
+  #seq: number;
+  /** Of the lease, by our own clock from before it was asked for: past it another worker may be at this turn. */
+  #until: number;
+  #writing: PromiseLike<void> | undefined;
+
+  constructor(turn: TurnRef, perform: Perform, context: HostContext, left: () => void) {
+    super(turn, perform, context, left);
+    this.#replay = turn.journal.slice(1);
+    this.#seq = turn.journal.length;
+    this.#isToResume = turn.isResumed === true;
+    this.#until = turn.lease.until;
+  }
+
+  protected override recorded(): TurnEvent[] {
+    return []; // They are handed out by `next`, before anything is begun.
+  }
+
+  override start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
+    if (dropped.length > 0) this.#held = this.#held.filter(({ effect }) => !dropped.includes(effect.name));
+    super.start(effects, dropped);
+    if (this.#held.length > 0 && !this.#isFolding) queueMicrotask(() => void this.#write()); // Unless `next` was sooner.
+  }
+
+  protected override release(held: Held): void {
+    const { effect } = held;
+    if (!this.#isFolding && !OUTWARD.has(effect.kind)) return this.begin(held);
+    if (effect.kind === "wait" && !this.#isFolding) this.#newWaits.push({ key: effect.key, until: effect.until });
+    this.#held.push(held);
+  }
+
+  get #isFolding(): boolean {
+    return this.#replayed < this.#replay.length || this.#isToResume;
+  }
+
+  protected override hand(event: TurnEvent): boolean {
+    if (!super.hand(event)) return false;
+    if ("effect" in event) this.#held = this.#held.filter(({ effect }) => effect.name !== event.effect);
+    this.#unwritten.push(event);
+    return true;
+  }
+
+  override next(): Awaitable<TurnEvent> {
+    if (this.#replayed < this.#replay.length) {
+      const event = this.#replay[this.#replayed++] as TurnEvent;
+      super.hand(event);
+      if ("effect" in event) this.#held = this.#held.filter(({ effect }) => effect.name !== event.effect);
+      return event;
+    }
+    if (this.#isToResume) return this.#resume();
+    for (;;) {
+      const ready = this.ready();
+      if (ready !== undefined) return ready;
+      const writing = this.#write();
+      if (writing !== undefined) return writing.then(() => this.next());
+      if (!this.hasArrivals || this.isOver) return this.arrival();
+    }
+  }
+
+  /** Written at once: a turn that crashes its process before anything else is counted too. */
+  #resume(): Awaitable<TurnEvent> {
+    const { world } = this.context;
+    this.#isToResume = false;
+    this.#old = new Set(this.#held);
+    const resumed: TurnEvent = {
+      kind: "resumed",
+      at: world.now(),
+      step: STEP_VERSION,
+      generation: this.turn.lease.generation,
+    };
+    this.#unwritten.push(resumed);
+    return after(this.#append() ?? undefined, () => resumed);
+  }
+
+  /** Writes what was handed out, then begins what waited for it. Nothing when there is nothing to wait for. */
+  #write(): PromiseLike<void> | undefined {
+    if (this.#writing !== undefined) return this.#writing;
+    if (this.isOver) return undefined;
+    const isNothingNew = this.#unwritten.length === 0 && this.#newWaits.length === 0;
+    if (isNothingNew && this.#held.length === 0) return undefined;
+    const written = isNothingNew && this.context.world.now() < this.#until ? undefined : this.#append();
+    if (written === undefined) return void this.#beginHeld();
+    this.#writing = written.then(() => {
+      this.#writing = undefined;
+      // The process may have been stopped meanwhile, for longer than the lease holds.
+      if (this.context.world.now() >= this.#until) return this.#write();
+      this.#beginHeld();
+      return undefined;
+    });
+    return this.#writing;
+  }
+
+  #append(): PromiseLike<void> | undefined {
+    const { store, world } = this.context;
+    const events = this.#unwritten;
+    const waits = this.#newWaits;
+    this.#unwritten = [];
+    this.#newWaits = [];
+    const taken = (mail: Mail): void => {
+      this.#seq += events.length;
+      this.#until = mail.until;
+      for (const { key } of waits) this.context.waiting(key);
+      this.read(mail);
+    };
+    try {
+      const mail = after(store.append(this.turn.lease, this.#seq, events, world.now(), waits), taken);
+      return mail === undefined ? undefined : (mail as PromiseLike<void>).then(undefined, (error) => this.lose(error));
+    } catch (error) {
+      this.lose(error);
+      return undefined;
+    }
+  }
+
+  /** A cancel that the write brought comes first: it may give up what is held. */
+  #beginHeld(): void {
+    if (this.hasArrivals || this.isOver) return;
+    const held = this.#held;
+    this.#held = [];
+    for (const each of held) {
+      if (this.#old.has(each) && each.effect.kind === "call" && each.effect.onInterrupt !== undefined)
+        this.#interrupted(each.effect);
+      else this.begin(each);
+    }
+    if (held.some(({ effect }) => effect.kind === "wait")) void this.poke(); // It may be answered already.
+  }
+
+  /** It may have run, and its tool does not want it to run again. */
+  #interrupted({ name, onInterrupt }: Extract<Effect, { kind: "call" }>): void {
+    const { world } = this.context;
+    const at = world.now();
+    const asks = onInterrupt === "ask" ? { key: asWaitKey(world.secret()), until: at + WEEK_MS } : {};
+    this.arrive({ kind: "interrupted", at, effect: name, ...asks });
+  }
+
+  /** Its row was written with the event that made it. */
+  protected override async announce(_key: WaitKey): Promise<void> {}
+
+  protected override reopened(event: TurnEvent): TurnEvent {
+    this.#unwritten.push(event);
+    return event;
+  }
+
+  protected override read(mail: Mail): void {
+    this.#until = Math.max(this.#until, mail.until);
+    super.read(mail);
+  }
+
+  /** What was handed out is recorded first, as far as that is possible. */
+  override async leave(): Promise<void> {
+    if (!this.isOver) {
+      await this.#writing;
+      if (this.#unwritten.length > 0) await this.#append();
+    }
+    await super.leave();
+  }
+}

@@ -1,0 +1,272 @@
+import { after } from "../../model/awaitable.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import type { EffectName, WaitKey } from "../../model/ids.ts";
+import { type Awaitable, describeThrown, isThenable } from "../../model/json.ts";
+import { LazyScope } from "../../model/scope.ts";
+import type { Committed, EndedTurn, Mail } from "../../stores/store.ts";
+import { type Effect, GRACE } from "../../turn/effect.ts";
+import type { Answer, TurnEvent } from "../../turn/event.ts";
+import type { HostContext, Perform, TurnRef, TurnRun } from "../host.ts";
+
+/** An effect under way, and its cancellation. */
+export class Held extends LazyScope {
+  readonly effect: Effect;
+  constructor(effect: Effect) {
+    super();
+    this.effect = effect;
+  }
+}
+
+/** A turn whose effects run in this process. What it hands out is nowhere but here; a journal adds that. */
+export class LocalRun implements TurnRun {
+  protected readonly turn: TurnRef;
+  protected readonly context: HostContext;
+  readonly #perform: Perform;
+  readonly #left: () => void;
+  /** Few at a time, so a list. */
+  readonly #open: Held[] = [];
+  /** Arrived and not yet handed out; the recorded ones come first. */
+  readonly #queue: TurnEvent[];
+  #waits: Map<WaitKey, EffectName> | undefined;
+  #head = 0;
+  #waiter: { resolve(event: TurnEvent): void; reject(error: unknown): void } | undefined;
+  #lost: unknown;
+  #cancelSeen = false;
+  #isOver = false;
+
+  constructor(turn: TurnRef, perform: Perform, context: HostContext, left: () => void) {
+    this.turn = turn;
+    this.#perform = perform;
+    this.context = context;
+    this.#left = left;
+    this.#queue = this.recorded(turn);
+    for (const event of turn.journal) if (event.kind === "cancelled") this.#cancelSeen = true;
+  }
+
+  /** What comes before anything new. */
+  protected recorded({ journal }: TurnRef): TurnEvent[] {
+    return journal.slice(1);
+  }
+
+  start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
+    if (this.#isOver) return; // An event was on its way to whoever starts these when the turn was let go.
+    for (const name of dropped) this.#close(name)?.abort();
+    for (const effect of effects) {
+      const held = new Held(effect);
+      this.#open.push(held);
+      this.release(held);
+    }
+    for (const effect of effects) if (effect.name === GRACE) this.#abortWork();
+  }
+
+  /** A journal holds some of them back. */
+  protected release(held: Held): void {
+    this.begin(held);
+  }
+
+  protected begin(scope: Held): void {
+    const { effect } = scope;
+    if (effect.kind === "sleep") return this.#sleep(effect.name, effect.until, scope);
+    if (effect.kind === "wait") return void this.#wait(effect.name, effect.key, effect.until, scope);
+    let answer: Awaitable<Answer>;
+    try {
+      answer = this.#perform(effect, scope);
+    } catch (error) {
+      return this.arrive(this.#failed(effect, error));
+    }
+    if (!isThenable(answer)) return this.arrive(answer);
+    answer.then(
+      (event) => this.arrive(event),
+      (error: unknown) => this.arrive(this.#failed(effect, error)),
+    );
+  }
+
+  #close(name: EffectName): Held | undefined {
+    const open = this.#open;
+    for (let index = 0; index < open.length; index++) {
+      const held = open[index] as Held;
+      if (held.effect.name !== name) continue;
+      const last = open.pop() as Held;
+      if (last !== held) open[index] = last;
+      return held;
+    }
+    return undefined;
+  }
+
+  #failed(effect: Effect, error: unknown): Answer {
+    const code = error instanceof RuntimeError ? error.code : "protocol.failed";
+    return {
+      kind: "failed",
+      at: this.context.world.now(),
+      effect: effect.name,
+      error: { class: "runtime", code, message: describeThrown(error) },
+    };
+  }
+
+  /** The wait for the end of a grace or a backoff; a dropped one ends early and is not heard. */
+  #sleep(effect: EffectName, until: number, scope: LazyScope): void {
+    const { world } = this.context;
+    void world.sleep(Math.max(0, until - world.now()), scope.signal).then(() => {
+      if (!scope.isAborted) this.arrive({ kind: "slept", at: world.now(), effect });
+    });
+  }
+
+  async #wait(effect: EffectName, key: WaitKey, until: number, scope: LazyScope): Promise<void> {
+    const { world, store } = this.context;
+    this.#waits ??= new Map();
+    this.#waits.set(key, effect);
+    try {
+      await this.announce(key, until);
+      await world.sleep(Math.max(0, until - world.now()), scope.signal);
+      if (scope.isAborted || !this.#waits.has(key)) return;
+      await store.waits.resolve(key, { kind: "timeout" }); // First writer wins, also against the clock.
+      this.poke();
+    } catch (error) {
+      this.lose(error);
+    }
+  }
+
+  /** Writes the row of a wait, and tells that it can be answered. */
+  protected async announce(key: WaitKey, until: number): Promise<void> {
+    const { store, world } = this.context;
+    this.read(await store.append(this.turn.lease, 0, [], world.now(), [{ key, until }]));
+    this.context.waiting(key);
+  }
+
+  #abortWork(): void {
+    for (const held of [...this.#open]) if (held.effect.kind !== "sleep" && held.effect.kind !== "wait") held.abort();
+  }
+
+  protected arrive(event: TurnEvent): void {
+    if (this.#isOver) return this.context.trace("host.late", { event: event.kind });
+    const waiter = this.#waiter;
+    if (waiter === undefined) {
+      this.#queue.push(event);
+      return;
+    }
+    if (!this.hand(event)) return;
+    this.#waiter = undefined;
+    waiter.resolve(event);
+  }
+
+  /** Whether an answer is still wanted is asked now, not when it came: the event before it may have dropped its effect. */
+  protected hand(event: TurnEvent): boolean {
+    if (!("effect" in event) || event.kind === "called") return true;
+    const held = this.#close(event.effect);
+    if (held !== undefined) {
+      if (event.kind === "resolved") held.abort(); // Nobody needs its clock any more.
+      return true;
+    }
+    this.context.trace("host.late", { event: event.kind, effect: event.effect });
+    return false;
+  }
+
+  next(): Awaitable<TurnEvent> {
+    return this.ready() ?? this.arrival();
+  }
+
+  /** The next of those that are there. */
+  protected ready(): TurnEvent | undefined {
+    while (this.#lost === undefined && this.#head < this.#queue.length) {
+      const event = this.#take();
+      if (this.hand(event)) return event;
+    }
+    return undefined;
+  }
+
+  protected get hasArrivals(): boolean {
+    return this.#head < this.#queue.length;
+  }
+
+  protected arrival(): Promise<TurnEvent> {
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
+    return new Promise((resolve, reject) => {
+      this.#waiter = { resolve, reject };
+    });
+  }
+
+  #take(): TurnEvent {
+    const queue = this.#queue;
+    if (queue.length === 1) return queue.pop() as TurnEvent;
+    const event = queue[this.#head++] as TurnEvent;
+    if (this.#head === queue.length) {
+      queue.length = 0;
+      this.#head = 0;
+    }
+    return event;
+  }
+
+  commit(ended: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }> {
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
+    return after(this.context.store.commit(this.turn.lease, ended), (answer) => {
+      if (answer.kind === "reopen") {
+        this.#cancelSeen = true;
+        const inLine = this.#queue.findIndex((event, index) => index >= this.#head && event.kind === "cancelled");
+        if (inLine >= 0) this.#queue.splice(inLine, 1); // Mail had brought it too.
+        return { reopen: [this.reopened({ kind: "cancelled", ...answer.cancel })] };
+      }
+      this.#end();
+      return answer;
+    });
+  }
+
+  protected reopened(event: TurnEvent): TurnEvent {
+    return event;
+  }
+
+  poke(): Awaitable<void> {
+    if (this.#isOver) return;
+    try {
+      const mail = this.context.store.renew(this.turn.lease, this.context.world.now());
+      if (!isThenable(mail)) return this.read(mail);
+      return mail.then(
+        (found) => this.read(found),
+        (error: unknown) => this.lose(error),
+      );
+    } catch (error) {
+      this.lose(error);
+    }
+  }
+
+  protected read(mail: Mail): void {
+    if (mail.cancel !== undefined && !this.#cancelSeen) {
+      this.#cancelSeen = true;
+      this.arrive({ kind: "cancelled", ...mail.cancel });
+    }
+    for (const { key, answer } of mail.resolved ?? []) {
+      const effect = this.#waits?.get(key);
+      if (effect === undefined || this.#waits?.delete(key) !== true) continue;
+      this.arrive({ kind: "resolved", at: this.context.world.now(), effect, answer });
+    }
+  }
+
+  /** Another worker holds the session: nothing more is written, and whoever waits is told. */
+  protected lose(error: unknown): void {
+    if (this.#isOver) return;
+    this.context.trace("host.lost", { problem: describeThrown(error) });
+    this.#letGo(error);
+  }
+
+  #letGo(error: unknown): void {
+    this.#lost = error;
+    this.#end();
+    this.#waiter?.reject(error);
+    this.#waiter = undefined;
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#left();
+    for (const held of this.#open.splice(0)) held.abort();
+  }
+
+  protected get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  async leave(): Promise<void> {
+    if (this.#isOver) return;
+    this.#letGo(new RuntimeError("runtime.closed", {}));
+    await this.context.store.release(this.turn.lease);
+  }
+}

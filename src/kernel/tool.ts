@@ -1,0 +1,102 @@
+import type { CallId, SessionId, TurnId } from "../model/ids.ts";
+import { type Awaitable, isObject, type Json, type JsonObject } from "../model/json.ts";
+import type { Any, OutputOf, Schema, ToolSchema } from "../model/schema.ts";
+import {
+  type CallPolicy,
+  type ControlResult,
+  isToolName,
+  type RetryPolicy,
+  type StateCell,
+  type StateView,
+  type ToolManifest,
+} from "../model/tool.ts";
+import type { Point } from "./point.ts";
+import type { Services } from "./services.ts";
+
+type ToolServices = Pick<Services, "session" | "catalog" | "membership" | "complete" | "blobs" | "trace">;
+
+/** What a tool is given besides its arguments. What is nested in a call and costs something is noted: a rerun is given it back. */
+export interface ToolContext extends ToolServices {
+  readonly callId: CallId;
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  /** 1, 2, … */
+  readonly attempt: number;
+  /** Aborts on cancel and on timeout. */
+  readonly signal: AbortSignal;
+  /** The same in every attempt at this call, also after a crash. Hand it to whatever must not act twice. */
+  readonly idempotencyKey: string;
+  /** Of the tool's manifest, and of the grant it is called under. */
+  readonly bindings: JsonObject;
+  /** Says that the call is getting on: its timeout starts anew. */
+  progress(note?: string): void;
+  /** What plugins contributed to a point. */
+  read<Out>(point: Point<Any, Out>): Out;
+  /** Runs once in this call, whatever the attempt. */
+  once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
+}
+
+type StateOf<S, Writes> = S extends undefined
+  ? object
+  : { readonly state: Writes extends true ? StateCell<S> : StateView<S> };
+
+export interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true | undefined = undefined>
+  extends ToolManifest {
+  readonly input: I;
+  readonly output?: Schema<Any, O>;
+  readonly timeoutMs?: number;
+  /** Never beside another call of the same reply. */
+  readonly isSerial?: boolean;
+  /** May change the plugin's state and the session's tools; such calls are released one at a time. */
+  readonly writes?: Writes;
+  readonly retry?:
+    | RetryPolicy
+    | { readonly policy: RetryPolicy; readonly attempts?: number; readonly baseMs?: number; readonly maxMs?: number };
+  /** What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), or tell the model. */
+  readonly onInterrupt?: "rerun" | "fail";
+  execute(input: OutputOf<I>, context: ToolContext & StateOf<S, Writes>): Awaitable<O | ControlResult>;
+}
+
+declare const toolState: unique symbol;
+type Check = Awaitable<
+  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string }
+>;
+/** A tool, ready to be listed and called. Made by `defineTool`, or by `tool` in a plugin's setup. */
+export interface Tool<S = undefined> extends ToolManifest {
+  readonly inputSchema: JsonObject;
+  readonly policy: CallPolicy;
+  readonly timeoutMs?: number;
+  /** Checks the arguments as the tool's author wrote them; the value may differ from the input (defaults, transforms). */
+  check(input: Json): Check;
+  run(input: unknown, context: ToolContext & { readonly state?: unknown }): Awaitable<unknown>;
+  checkOutput?(output: unknown): Check;
+  readonly [toolState]?: S;
+}
+
+/** Whether it is one, wherever it came from: made here, by hand, or by copying another. */
+export const isTool = (given: unknown): given is Tool =>
+  isObject(given) &&
+  isToolName(given.name) &&
+  typeof given.description === "string" &&
+  typeof given.run === "function" &&
+  typeof given.check === "function" &&
+  isObject(given.policy) &&
+  isObject(given.inputSchema);
+
+/** Tools that come and go, or are too many to be made at once. Made by `defineToolProvider`. */
+export interface ToolProvider {
+  /** Names the source: what a session remembers of its tools holds for it. */
+  readonly id: string;
+  /** Light: no schema is made. A throw leaves the list as it was. */
+  list(signal: AbortSignal): Awaitable<readonly ToolManifest[]>;
+  /** Heavy: one tool, when it is first needed. Nothing means that it is not there any more. */
+  load(name: string, signal: AbortSignal): Awaitable<Tool | undefined>;
+  /** Calls back when the list has changed: it is read again before the next turn. Answers how to stop. */
+  watch?(changed: () => void): () => void;
+}
+
+export const isToolProvider = (given: unknown): given is ToolProvider =>
+  isObject(given) &&
+  typeof given.id === "string" &&
+  typeof given.list === "function" &&
+  typeof given.load === "function";

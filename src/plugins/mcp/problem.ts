@@ -1,0 +1,95 @@
+/** Why a server is not there: a code to match, words to show, a hint to act on. */
+export interface McpProblem {
+  readonly code: McpProblemCode;
+  readonly message: string;
+  readonly hint: string;
+}
+
+export type McpProblemCode =
+  | "mcp.package"
+  | "mcp.start"
+  | "mcp.exited"
+  | "mcp.unreachable"
+  | "mcp.unauthorized"
+  | "mcp.http"
+  | "mcp.timeout"
+  | "mcp.protocol";
+
+const HINTS: { readonly [C in McpProblemCode]: string } = {
+  "mcp.package": "Install it: npm install @modelcontextprotocol/client",
+  "mcp.start": "Check the server's `command`, `args` and `cwd`.",
+  "mcp.exited": "See what it wrote to stderr.",
+  "mcp.unreachable": "Check the server's `url`, and that it runs.",
+  "mcp.unauthorized": "Check the server's `headers`.",
+  "mcp.http": "See what the server answered.",
+  "mcp.timeout": "See why the server does not answer, or raise `startMs`.",
+  "mcp.protocol": "The server does not speak MCP as it should; see its documentation.",
+};
+
+export const problem = (code: McpProblemCode, message: string): McpProblem => ({
+  code,
+  message: message.slice(0, 1_000),
+  hint: HINTS[code],
+});
+
+/** The connection is gone. What was asked on it may have been done or not, unless it was never sent. */
+export class Disconnected extends Error {
+  readonly problem: McpProblem;
+  readonly isUnsent: boolean;
+  constructor(found: McpProblem, options: { readonly cause?: unknown; readonly isUnsent?: boolean } = {}) {
+    super(found.message, { cause: options.cause });
+    this.name = "Disconnected";
+    this.problem = found;
+    this.isUnsent = options.isUnsent === true;
+  }
+}
+
+const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+const NOT_TAKEN = new Set([401, 403, 404]);
+
+/** The request did not reach the server, or it refused to look at it: for one, because it has forgotten the session. */
+export function isUnsent(error: unknown): boolean {
+  for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
+    if (at instanceof Disconnected) return at.isUnsent;
+    if (NOT_TAKEN.has(statusOf(at) ?? 0) || NOT_SENT.has((at as { readonly code?: string }).code ?? "")) return true;
+  }
+  return false;
+}
+
+const START_CODES = new Set(["ENOENT", "EACCES", "ENOTDIR", "EPERM", "E2BIG", "EAGAIN", "EMFILE"]);
+
+/** By what the error carries, not by its class: the package it comes from is loaded late, and may be there twice. */
+export function problemOf(error: unknown): McpProblem {
+  for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
+    if (at instanceof Disconnected) return at.problem;
+    const { code, syscall } = at as Error & { readonly code?: unknown; readonly syscall?: unknown };
+    const status = statusOf(at);
+    if (status !== undefined)
+      return problem(status === 401 || status === 403 ? "mcp.unauthorized" : "mcp.http", httpWords(status, at));
+    if (code === "REQUEST_TIMEOUT") return problem("mcp.timeout", "The server did not answer in time.");
+    if (typeof code !== "string") continue;
+    if (typeof syscall === "string" && syscall.startsWith("spawn") && START_CODES.has(code))
+      return problem("mcp.start", `The server could not be started: ${at.message}`);
+    if (/^(?:E[A-Z]{3,}|UND_ERR_\w+)$/.test(code) && code !== "ERA_NEGOTIATION_FAILED")
+      return problem("mcp.unreachable", `The server could not be reached: ${at.message || code}`);
+  }
+  if (error instanceof TypeError && error.message === "fetch failed")
+    return problem("mcp.unreachable", "The server could not be reached.");
+  return problem("mcp.protocol", error instanceof Error ? error.message : String(error));
+}
+
+function httpWords(status: number, error: Error): string {
+  const { text } = ((error as { readonly data?: unknown }).data ?? {}) as { readonly text?: unknown };
+  const body = typeof text === "string" ? text.trim().slice(0, 200) : "";
+  return `The server answered with HTTP ${status}${body === "" ? "" : `: ${body}`}`;
+}
+
+/** The HTTP status that an error of the package carries. */
+export function statusOf(error: unknown): number | undefined {
+  const { status, data } = (error ?? {}) as {
+    readonly status?: unknown;
+    readonly data?: { readonly status?: unknown };
+  };
+  const found = status ?? data?.status;
+  return typeof found === "number" ? found : undefined;
+}

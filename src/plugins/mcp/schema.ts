@@ -1,0 +1,88 @@
+import { createContext, Script } from "node:vm";
+import { type DescribedSchema, described, type JsonSchema } from "../../index.ts";
+
+const BYTES_MAX = 65_536;
+const DEPTH_MAX = 64;
+const CHECK_MS = 250;
+
+/** Makes checkers that interpret a schema and generate no code. */
+export interface Interpreter {
+  getValidator(
+    schema: object,
+  ): (input: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
+}
+
+/** Why a schema that a server sent is not used, if so. */
+export function refusal(schema: unknown): string | undefined {
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return "its schema is no object";
+  try {
+    const found = unfit(schema, 0, false);
+    if (found !== undefined) return found;
+    const { type } = schema as { readonly type?: unknown };
+    if (type !== undefined && type !== "object") return "its arguments are no object";
+    const bytes = Buffer.byteLength(JSON.stringify(schema));
+    return bytes > BYTES_MAX ? `its schema has ${bytes} bytes; ${BYTES_MAX} are allowed` : undefined;
+  } catch {
+    return "its schema is nested too deep"; // Data in it, beyond what JSON.stringify can follow.
+  }
+}
+
+const REFERENCES = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);
+/** Under these, keys are names and not keywords … */
+const NAMES = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"]);
+/** … and under these, all is data. */
+const DATA = new Set(["const", "enum", "default", "examples"]);
+
+function unfit(node: unknown, depth: number, areNames: boolean): string | undefined {
+  if (typeof node !== "object" || node === null) return undefined;
+  if (depth > DEPTH_MAX) return `its schema is nested more than ${DEPTH_MAX} deep`;
+  for (const [key, value] of Object.entries(node)) {
+    if (!areNames && REFERENCES.has(key) && typeof value === "string" && !value.startsWith("#"))
+      return `its schema refers to ${value.slice(0, 100)}, outside of it`;
+    if (!areNames && DATA.has(key)) continue;
+    const found = unfit(value, depth + 1, !areNames && NAMES.has(key));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/**
+ * A foreign schema for `defineTool`. The server checks its arguments again, so what cannot be interpreted here passes;
+ * what takes too long does not: an evil pattern or a tower of references must not hold the process.
+ */
+export function foreignSchema(document: JsonSchema, interpreter: (draft: Draft) => Interpreter): DescribedSchema {
+  let check: ReturnType<Interpreter["getValidator"]> | undefined;
+  const validate = (value: unknown) => {
+    try {
+      const found = within(CHECK_MS, () => {
+        check ??= interpreter(draftOf(document)).getValidator(structuredClone(document));
+        return check(value);
+      });
+      return found.valid ? { value } : { issues: [{ message: found.errorMessage ?? "they do not fit" }] };
+    } catch (error) {
+      const isLate = (error as { readonly code?: unknown } | null)?.code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
+      return isLate ? { issues: [{ message: `they could not be checked within ${CHECK_MS} ms` }] } : { value };
+    }
+  };
+  return described({ "~standard": { version: 1, vendor: "mcp", validate } }, document);
+}
+
+export type Draft = "4" | "7" | "2019-09" | "2020-12";
+const draftOf = ({ $schema }: JsonSchema): Draft => {
+  const dialect = String($schema ?? "");
+  if (dialect.includes("draft-04")) return "4";
+  if (dialect.includes("draft-06") || dialect.includes("draft-07")) return "7";
+  return dialect.includes("2019-09") ? "2019-09" : "2020-12";
+};
+
+const box = createContext({ run: undefined as unknown });
+const script = new Script("run()");
+/** The one way to end a computation that does not end: it costs 0.3 ms, which a call over a wire does not notice. */
+function within<T>(ms: number, run: () => T): T {
+  box.run = run;
+  try {
+    return script.runInContext(box, { timeout: ms }) as T;
+  } finally {
+    box.run = undefined;
+  }
+}

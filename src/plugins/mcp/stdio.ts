@@ -1,0 +1,217 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import type { Place } from "./options.ts";
+import { Disconnected, problem } from "./problem.ts";
+
+const INHERITED = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+const TAIL_BYTES = 8_192;
+const GRACE_MS = 1_000;
+/** What is left in the pipes of a child that has ended is read within this time; its own children may keep them open. */
+const DRAIN_MS = 200;
+
+/** Speaks with a child process by lines, and ends it with all that it started. */
+export class ChildTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: NonNullable<Transport["onmessage"]>;
+  /** The client tells by this and `pid` that it speaks with a process. */
+  readonly stderr = null;
+  readonly #place: Extract<Place, { kind: "process" }>;
+  readonly #parse: (line: string) => JSONRPCMessage;
+  readonly #lineBytesMax: number;
+  readonly #ended: Promise<void>;
+  readonly #end: () => void;
+  #child: ChildProcess | undefined;
+  #isOver = false;
+  #closing: Promise<void> | undefined;
+  #pending: Buffer[] = [];
+  #pendingBytes = 0;
+  #tail = "";
+  #why: Disconnected | undefined;
+
+  constructor(
+    place: Extract<Place, { kind: "process" }>,
+    parse: (line: string) => JSONRPCMessage,
+    lineBytesMax: number,
+  ) {
+    this.#place = place;
+    this.#parse = parse;
+    this.#lineBytesMax = lineBytesMax;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#ended = promise;
+    this.#end = resolve;
+  }
+
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  /** The end of what the server wrote to stderr, and to stdout where it was no message. */
+  get tail(): string {
+    return this.#tail;
+  }
+
+  /** Why it ended, once it has. */
+  get why(): Disconnected | undefined {
+    return this.#why;
+  }
+
+  start(): Promise<void> {
+    const { command, args = [], env, cwd } = this.#place;
+    return new Promise((resolve, reject) => {
+      const child = spawn(command, args, {
+        env: { ...inheritedEnv(), ...env },
+        stdio: "pipe",
+        detached: true, // A group of its own, so that what it starts can be ended with it.
+        ...(cwd === undefined ? {} : { cwd }),
+      });
+      this.#child = child;
+      child.once("spawn", () => {
+        groups.add(child.pid as number);
+        resolve();
+      });
+      child.once("error", (error) => {
+        reject(error);
+        if (child.pid === undefined) this.#over();
+      });
+      child.once("exit", (code, signal) => {
+        this.#why ??= new Disconnected(problem("mcp.exited", exitWords(code, signal, this.#tail)));
+        setTimeout(() => this.#over(), DRAIN_MS).unref();
+      });
+      child.once("close", () => this.#over());
+      child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
+      child.stderr.on("data", (chunk: Buffer) => this.#keep(chunk.toString()));
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", () => {}); // Its end says more.
+    });
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#child?.stdin;
+    if (this.#isOver || !stdin?.writable)
+      return Promise.reject(new Disconnected(this.#why?.problem ?? gone().problem, { isUnsent: true }));
+    return new Promise((resolve, reject) => {
+      stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(this.#why ?? gone(error)) : resolve()));
+    });
+  }
+
+  /** By closing its stdin, as MCP says; then by force. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || this.#isOver) return this.#over();
+    child.stdin?.end();
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      if (await this.#endsWithin(GRACE_MS)) return;
+      killGroup(child.pid, signal);
+    }
+    await this.#endsWithin(GRACE_MS);
+    this.#over();
+  }
+
+  async #endsWithin(ms: number): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+    });
+    await Promise.race([this.#ended, late]);
+    clearTimeout(timer);
+    return this.#isOver;
+  }
+
+  #over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const child = this.#child;
+    if (child?.pid !== undefined) {
+      killGroup(child.pid, "SIGKILL"); // What it left behind.
+      groups.delete(child.pid);
+    }
+    for (const stream of [child?.stdin, child?.stdout, child?.stderr]) stream?.destroy();
+    this.#pending = [];
+    this.#end();
+    this.onclose?.();
+  }
+
+  #read(chunk: Buffer): void {
+    let from = 0;
+    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
+      const line = Buffer.concat([...this.#pending, chunk.subarray(from, at)]).toString();
+      from = at + 1;
+      this.#pending = [];
+      this.#pendingBytes = 0;
+      this.#hear(line);
+    }
+    if (from === chunk.length) return;
+    this.#pending.push(chunk.subarray(from));
+    this.#pendingBytes += chunk.length - from;
+    if (this.#pendingBytes <= this.#lineBytesMax || this.#why !== undefined) return;
+    this.#why = new Disconnected(
+      problem("mcp.protocol", `The server sent a message of more than ${this.#lineBytesMax} bytes.`),
+    );
+    killGroup(this.#child?.pid, "SIGKILL");
+    this.#over();
+  }
+
+  #hear(line: string): void {
+    if (line.trim() === "") return;
+    let message: JSONRPCMessage;
+    try {
+      message = this.#parse(line);
+    } catch {
+      this.#keep(`${line}\n`); // Many servers log to stdout, though they should not.
+      return;
+    }
+    this.onmessage?.(message);
+  }
+
+  #keep(text: string): void {
+    this.#tail = (this.#tail + text).slice(-TAIL_BYTES);
+  }
+}
+
+const gone = (cause?: unknown): Disconnected =>
+  new Disconnected(problem("mcp.exited", "The server's process is gone."), { cause });
+
+function exitWords(code: number | null, signal: NodeJS.Signals | null, tail: string): string {
+  const how = signal === null ? `with code ${code}` : `by ${signal}`;
+  const last = tail.trimEnd().split("\n").at(-1)?.trim() ?? "";
+  return `The server's process ended ${how}${last === "" ? "." : `: ${last.slice(0, 500)}`}`;
+}
+
+function inheritedEnv(): { [name: string]: string } {
+  return Object.fromEntries(
+    INHERITED.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Nobody is left in it.
+  }
+}
+
+/** Of children that run: a process that exits without closing its runtime takes them along. */
+const groups = new (class {
+  readonly #pids = new Set<number>();
+  readonly #killAll = (): void => {
+    for (const pid of this.#pids) killGroup(pid, "SIGTERM");
+  };
+  add(pid: number): void {
+    if (this.#pids.size === 0) process.once("exit", this.#killAll);
+    this.#pids.add(pid);
+  }
+  delete(pid: number): void {
+    this.#pids.delete(pid);
+    if (this.#pids.size === 0) process.off("exit", this.#killAll);
+  }
+})();

@@ -1,0 +1,185 @@
+import { definePlugin, jsonSchema, type Schema } from "../index.ts";
+import { fit, isSmall, MARKER, plainly } from "./output-budget/fit.ts";
+import { characterAt, headEnd, type Keep, linesIn, type Room, startOfLine, textOf } from "./output-budget/window.ts";
+
+export interface OutputBudgetOptions {
+  /** The most that one text of a result may take up; 16 KiB unless given. */
+  readonly bytesMax?: number;
+  /** 400 unless given. */
+  readonly linesMax?: number;
+  /** Which end of a long text is shown, for all tools or by the tool's name; the head, and of `shell` the tail. */
+  readonly keep?: Keep | { readonly [tool: string]: Keep };
+  /** Texts and attachments of one result that are shown; the others are named. 32 unless given. */
+  readonly partsMax?: number;
+  /** Long texts of a session that can still be read; 100 unless given, then the oldest are let go. */
+  readonly keptMax?: number;
+}
+
+const READ = "read_output";
+
+/**
+ * Shows of a long result what fits, says how much it left out, and lets the model page through the whole. The whole is
+ * kept as a named blob of this plugin's state: so it is committed, restored and forked with the session, no sweep of
+ * the store takes it, and nothing but what this session was shown can be read by its hash.
+ */
+export const outputBudget = definePlugin({
+  id: "bowline/output-budget",
+  options: schemaOf<OutputBudgetOptions, Settings>(settingsOf),
+  state: schemaOf<unknown, Kept>(keptOf),
+  setup: ({ options: budget, tool }) => ({
+    // Late, so that it is the result as other plugins leave it. State cannot be changed where results are projected.
+    afterToolCall: {
+      order: "late",
+      run: ({ call, output, state, blobs }) => {
+        const parts = plainly(output);
+        if (isSmall(parts, budget)) return;
+        return (async () => {
+          try {
+            const { keptMax } = budget;
+            const { cut } = await fit(parts, budget, {
+              keep: budget.keepOf(call.name),
+              value: output.kind === "value" ? output.value : undefined,
+              load: (hash) => blobs.get(hash),
+              isKept: () => true,
+            });
+            for (const [id, data] of cut) await state.blobs.put(id, data);
+            const kept = [...state.get().kept.filter((id) => !cut.has(id)), ...cut.keys()];
+            for (const id of kept.slice(0, -keptMax)) state.blobs.remove(id);
+            state.update(() => ({ kept: kept.slice(-keptMax) }));
+          } catch {
+            // A result is worth more than its tail: what was not kept is said not to be.
+          }
+        })();
+      },
+    },
+    projectResult: ({ call, output, parts, state, blobs }) => {
+      if (isSmall(parts, budget)) return parts;
+      const names = new Set(state.blobs.names());
+      const fitted = fit(parts, budget, {
+        keep: budget.keepOf(call.name),
+        value: output.kind === "value" ? output.value : undefined,
+        load: (hash) => blobs.get(hash),
+        isKept: (id) => names.has(id),
+      });
+      return fitted.then((found) => found.parts);
+    },
+    tools: [
+      tool({
+        name: READ,
+        description:
+          "Reads on in a result that was too long to be shown whole, by the id that its last or first line names.",
+        input: INPUT,
+        retry: "safe",
+        execute: async ({ id, ...where }, { state }) => {
+          const data = await state.blobs.get(id);
+          if (data === undefined) throw new Error("No output of this id is kept in this session.");
+          return pageOf(data, where, budget);
+        },
+      }),
+    ],
+  }),
+});
+
+interface ReadInput {
+  readonly id: string;
+  readonly offset?: number;
+  readonly byte?: number;
+  readonly lines?: number;
+}
+const INPUT = jsonSchema<ReadInput>({
+  type: "object",
+  properties: {
+    id: { type: "string", description: "As the result names it.", maxLength: 128 },
+    offset: { type: "integer", minimum: 1, description: "The first line to show, from 1." },
+    byte: { type: "integer", minimum: 0, description: "Instead of offset, the first byte to show, from 0." },
+    lines: { type: "integer", minimum: 1, description: "Lines to show; as many as fit unless given." },
+  },
+  required: ["id"],
+  additionalProperties: false,
+});
+
+/** One window and a last line in brackets that says where it is and how to go on. */
+function pageOf(data: Uint8Array, { offset = 1, byte, lines }: Omit<ReadInput, "id">, room: Room): string {
+  const from = byte === undefined ? startOfLine(data, offset) : characterAt(data, Math.min(byte, data.length));
+  const total = `${data.length} bytes (${linesIn(data)} lines)`;
+  if (from >= data.length && data.length > 0) throw new Error(`That is past the end: there are ${total}.`);
+  const linesMax = room.linesMax - MARKER.linesMax;
+  const end = headEnd(data, from, {
+    bytesMax: room.bytesMax - MARKER.bytesMax,
+    linesMax: Math.min(lines ?? linesMax, linesMax),
+  });
+  const shown = textOf(data, from, end);
+  const isWhole = shown === "" || shown.endsWith("\n");
+  const first = linesIn(data, 0, from) + (from === 0 || data[from - 1] === 10 ? 1 : 0);
+  const last = first + Math.max(0, linesIn(data, from, end) - 1);
+  const next =
+    end === data.length ? "This is the end." : `Go on with ${isWhole ? `offset ${last + 1}` : `byte ${end}`}.`;
+  return `${shown}${isWhole ? "" : "\n"}[Lines ${first} to ${last}, bytes ${from} to ${end}, of ${total}. ${next}]`;
+}
+
+// ── Options and state ───────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Settings extends Room {
+  readonly partsMax: number;
+  readonly keptMax: number;
+  keepOf(tool: string): Keep;
+}
+interface Kept {
+  /** Ids, oldest first. */
+  readonly kept: readonly string[];
+}
+
+class Wrong extends Error {}
+
+function schemaOf<In, Out>(parse: (given: { readonly [key: string]: unknown }) => Out): Schema<In, Out> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "bowline",
+      validate(given) {
+        if (typeof given !== "object" || given === null) return { issues: [{ message: "it must be an object" }] };
+        try {
+          return { value: parse(given as { readonly [key: string]: unknown }) };
+        } catch (error) {
+          if (error instanceof Wrong) return { issues: [{ message: error.message }] };
+          throw error;
+        }
+      },
+    },
+  };
+}
+
+function keptOf({ kept = [] }: { readonly kept?: unknown }): Kept {
+  if (!Array.isArray(kept) || !kept.every((id) => typeof id === "string"))
+    throw new Wrong("kept must be a list of ids");
+  return { kept };
+}
+
+function settingsOf(given: { readonly [key: string]: unknown }): Settings {
+  const { bytesMax, linesMax, keep, partsMax, keptMax, ...others } = given;
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw new Wrong(`there is no option ${other}`);
+  return {
+    bytesMax: whole(bytesMax, "bytesMax", 16_384, 1_024, 16_777_216),
+    linesMax: whole(linesMax, "linesMax", 400, 2, 1_000_000),
+    partsMax: whole(partsMax, "partsMax", 32, 2, 1_000),
+    keptMax: whole(keptMax, "keptMax", 100, 1, 1_000),
+    keepOf: keepOf(keep),
+  };
+}
+
+const isKeep = (given: unknown): given is Keep => given === "head" || given === "tail";
+
+function keepOf(given: unknown = {}): (tool: string) => Keep {
+  if (isKeep(given)) return () => given;
+  if (typeof given !== "object" || given === null || !Object.values(given).every(isKeep))
+    throw new Wrong("keep must be head or tail, for all tools or by the tool's name");
+  const byName = new Map<string, Keep>([["shell", "tail"], ...Object.entries(given as { [tool: string]: Keep })]);
+  return (tool) => byName.get(tool) ?? "head";
+}
+
+function whole(given: unknown, what: string, unlessGiven: number, min: number, max: number): number {
+  if (given === undefined) return unlessGiven;
+  if (typeof given === "number" && Number.isInteger(given) && given >= min && given <= max) return given;
+  throw new Wrong(`${what} must be a whole number from ${min} to ${max}`);
+}

@@ -1,0 +1,170 @@
+import { createHash } from "node:crypto";
+import type { Attachment, Json, TextPart, ToolOutput } from "../../index.ts";
+import { bytesOf, fits, headEnd, type Keep, linesIn, type Room, tailStart, textOf } from "./window.ts";
+
+type ResultPart = TextPart | Attachment;
+
+export interface Budget extends Room {
+  readonly partsMax: number;
+}
+
+/** Of a result, besides what is shown of it. */
+export interface Source {
+  readonly keep: Keep;
+  /** JSON whose long texts can be cut one by one. */
+  readonly value?: Json | undefined;
+  load(hash: Attachment["hash"]): Promise<Uint8Array | undefined>;
+  /** Whether what is cut can be read later. */
+  isKept(id: string): boolean;
+}
+export interface Fitted {
+  readonly parts: readonly ResultPart[];
+  /** What was cut, whole, by its hash. */
+  readonly cut: ReadonlyMap<string, Uint8Array>;
+}
+
+/** What a marker may take up, its line and the feed before it included. */
+export const MARKER: Room = { bytesMax: 256, linesMax: 1 };
+/** All the texts of a result, in budgets of one. */
+const TEXTS_MAX = 4;
+/** Below this a window is not worth its marker. */
+const WINDOW_MIN = 512;
+const NAMED_MAX = 16;
+
+/** What would be shown of a result without a budget: text as it is, other JSON compact, failures as a line. */
+export function plainly(output: ToolOutput): readonly ResultPart[] {
+  switch (output.kind) {
+    case "value": {
+      const text = typeof output.value === "string" ? output.value : JSON.stringify(output.value);
+      return [{ kind: "text", text }, ...(output.attachments ?? [])];
+    }
+    case "failure":
+      return [{ kind: "text", text: `Error (${output.failure.code}): ${output.failure.message}` }];
+    case "cancelled":
+      return [{ kind: "text", text: `Cancelled: ${output.reason}` }];
+    case "unknown":
+      return [{ kind: "text", text: `Unknown: ${output.reason}` }];
+  }
+}
+
+/** Nothing to cut: most results. */
+export function isSmall(parts: readonly ResultPart[], budget: Budget): boolean {
+  if (parts.length > budget.partsMax) return false;
+  if (parts.length === 1) return isSmallPart(parts[0] as ResultPart, budget);
+  const texts = parts.reduce((sum, part) => sum + textBytes(part), 0);
+  return texts <= TEXTS_MAX * budget.bytesMax && parts.every((part) => isSmallPart(part, budget));
+}
+
+const isSmallPart = (part: ResultPart, room: Room): boolean =>
+  part.kind === "text" ? fits(part.text, room) : !isText(part) || part.bytes <= room.bytesMax;
+
+const isText = ({ mediaType }: Attachment): boolean => /^text\/|[/+](?:json|xml|yaml|javascript)\b/i.test(mediaType);
+
+const textBytes = (part: ResultPart): number => {
+  if (part.kind === "text") return Buffer.byteLength(part.text);
+  return isText(part) ? part.bytes : 0;
+};
+
+/** Cuts what is too much, part by part; what comes when all the room is used up is only named. */
+export async function fit(parts: readonly ResultPart[], budget: Budget, source: Source): Promise<Fitted> {
+  const cutter = new Cutter(source);
+  const shown: ResultPart[] = [];
+  let left = TEXTS_MAX * budget.bytesMax;
+  for (const [index, part] of parts.entries()) {
+    // The last place is for the line that names the rest.
+    const isFull = shown.length >= budget.partsMax - 1 && index < parts.length - 1;
+    const room = { bytesMax: Math.min(budget.bytesMax, left), linesMax: budget.linesMax };
+    if (isFull || (room.bytesMax < WINDOW_MIN && textBytes(part) > room.bytesMax)) {
+      shown.push(await cutter.named(parts.slice(index)));
+      break;
+    }
+    const fitted = isSmallPart(part, room) ? part : await cutter.part(part, room, index === 0);
+    left -= textBytes(fitted);
+    shown.push(fitted);
+  }
+  return { parts: shown, cut: cutter.cut };
+}
+
+class Cutter {
+  readonly cut = new Map<string, Uint8Array>();
+  readonly #source: Source;
+
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  async part(part: ResultPart, room: Room, isFirst: boolean): Promise<ResultPart> {
+    const { keep, value, load } = this.#source;
+    if (part.kind === "attachment") {
+      const data = await load(part.hash);
+      return data === undefined ? part : { kind: "text", text: this.#window(data, part.hash, keep, room) };
+    }
+    const isTree = isFirst && typeof value === "object" && value !== null;
+    const text = (isTree ? this.#leaves(value, keep, room) : undefined) ?? this.#text(part.text, keep, room);
+    return { kind: "text", text };
+  }
+
+  /** JSON with its long texts cut, so that an exit code is not lost with the log beside it; undefined if that is not enough. */
+  #leaves(value: Json, keep: Keep, room: Room): string | undefined {
+    for (let bytesMax = room.bytesMax; bytesMax >= WINDOW_MIN; bytesMax /= 2) {
+      const own = new Cutter(this.#source);
+      const leaf = { bytesMax: Math.floor(bytesMax), linesMax: room.linesMax };
+      const json = JSON.stringify(value, (_, item: unknown) =>
+        typeof item === "string" && !fits(item, leaf) ? own.#text(item, keep, leaf) : item,
+      );
+      if (!fits(json, room)) continue;
+      for (const [id, data] of own.cut) this.cut.set(id, data);
+      return json;
+    }
+    return undefined;
+  }
+
+  #text(text: string, keep: Keep, room: Room): string {
+    const data = bytesOf(text);
+    return this.#window(data, createHash("sha256").update(data).digest("base64url"), keep, room);
+  }
+
+  #window(data: Uint8Array, id: string, keep: Keep, room: Room): string {
+    this.cut.set(id, data);
+    const inner = { bytesMax: room.bytesMax - MARKER.bytesMax, linesMax: room.linesMax - MARKER.linesMax };
+    const all = `${data.length} bytes (${linesIn(data)} lines)`;
+    if (keep === "tail") {
+      const start = tailStart(data, inner);
+      const more = this.#source.isKept(id) ? ` read_output {"id":"${id}"} begins at the start.` : NOT_KEPT;
+      return `[Left out: the first ${start} bytes (${linesIn(data, 0, start)} lines) of ${all}.${more}]\n${textOf(data, start)}`;
+    }
+    const end = headEnd(data, 0, inner);
+    const shown = textOf(data, 0, end);
+    const isWhole = shown.endsWith("\n");
+    const at = isWhole ? `"offset":${linesIn(data, 0, end) + 1}` : `"byte":${end}`;
+    const more = this.#source.isKept(id) ? ` Go on with read_output {"id":"${id}",${at}}.` : NOT_KEPT;
+    const left = `the last ${data.length - end} bytes (${linesIn(data, end)} lines) of ${all}`;
+    return `${shown}${isWhole ? "" : "\n"}[Left out: ${left}.${more}]`;
+  }
+
+  /** One line for all that is not shown. */
+  async named(parts: readonly ResultPart[]): Promise<TextPart> {
+    const names: string[] = [];
+    for (const part of parts.slice(0, NAMED_MAX)) names.push(await this.#name(part));
+    const others = parts.length > NAMED_MAX ? `, and ${parts.length - NAMED_MAX} others` : "";
+    const hint = this.cut.size > 0 ? " read_output shows texts by their id." : "";
+    return {
+      kind: "text",
+      text: `[Left out: ${parts.length} more parts of this result: ${names.join("; ")}${others}.${hint}]`,
+    };
+  }
+
+  async #name(part: ResultPart): Promise<string> {
+    if (part.kind === "attachment") {
+      const { hash, mediaType, bytes } = part;
+      const data = isText(part) ? await this.#source.load(hash) : undefined;
+      if (data !== undefined) this.cut.set(hash, data);
+      return `${mediaType.slice(0, 64)} ${hash} (${bytes} bytes)`;
+    }
+    const data = bytesOf(part.text);
+    const id = createHash("sha256").update(data).digest("base64url");
+    this.cut.set(id, data);
+    return `text ${id} (${data.length} bytes)`;
+  }
+}
+const NOT_KEPT = " They are not kept.";

@@ -1,0 +1,246 @@
+import { definePlugin, hasCode, jsonSchema, type Schema, type ToolContext, type ToolManifest } from "../index.ts";
+import { groupsOf, Index } from "./tools-search/rank.ts";
+import { cutAt, signatureOf } from "./tools-search/signature.ts";
+
+export interface ToolsSearchOptions {
+  /** The most tools that one search opens; 8 unless given. */
+  readonly max?: number;
+}
+
+interface Found {
+  readonly name: string;
+  readonly description: string;
+  /** Its arguments, as one would write their type. */
+  readonly signature: string;
+}
+export interface ToolsSearchResult {
+  /** Can be called from the next reply on. */
+  readonly opened: readonly Found[];
+  /** Fit too, and could be called before. */
+  readonly open?: readonly string[];
+  readonly note: string;
+}
+
+const NAME = "tools_search";
+const QUERY_CHARS_MAX = 1_000;
+const DESCRIPTION_CHARS_MAX = 600;
+const SIGNATURE_CHARS_MAX = 1_200;
+const GROUPS_MAX = 24;
+
+/** Lets the model find the tools that are not declared to it, and call what it found. */
+export const toolsSearch = definePlugin({
+  id: "bowline/tools-search",
+  options: optionsSchema(),
+  setup: ({ options: { max }, tool }) => {
+    const indexOf = indexer();
+    return {
+      prompt: ({ catalog }) => {
+        const tools = catalog.list();
+        if (!tools.some(isSearchable)) return;
+        return {
+          slot: "guidance",
+          tools: [NAME],
+          text:
+            `Not all tools are declared to you: there are ${roughly(tools.length)} in all. ` +
+            `When none of yours fits, look for one with \`${NAME}\`: what it finds can be called from your next reply on.`,
+        };
+      },
+      tools: [
+        tool({
+          name: NAME,
+          description:
+            "Finds tools that are not declared yet, by words for what they do or work on, and opens them: they can be " +
+            `called from your next reply on. "select: name, name" opens tools by their names.`,
+          input: inputSchema(max),
+          writes: true,
+          execute: ({ query, max: wanted = max }, context): Promise<ToolsSearchResult> => {
+            const all = context.catalog.list().filter(({ name }) => name !== NAME);
+            const search = new Search(all, indexOf(all), context, Math.min(wanted, max));
+            const [, names] = /^\s*select\s*:(.*)$/is.exec(query) ?? [];
+            return names === undefined ? search.byWords(query) : search.byNames(names.split(/[\s,;]+/).filter(Boolean));
+          },
+        }),
+      ],
+    };
+  },
+});
+
+const isSearchable = ({ availability }: ToolManifest): boolean => availability === "searchable";
+
+/** All tools and not those to be found: finding some must not change the prompt, nor must a few that come or go. */
+const roughly = (count: number): string => (count < 10 ? "a few" : `about ${Number(count.toPrecision(1))}`);
+
+/** The index of the last list; rounds and turns with the same tools have the same one. */
+function indexer(): (tools: readonly ToolManifest[]) => Index {
+  let known: { readonly of: readonly ToolManifest[]; readonly index: Index } | undefined;
+  return (tools) => {
+    const isSame =
+      known?.of.length === tools.length &&
+      tools.every(
+        ({ name, description }, at) => name === known?.of[at]?.name && description === known.of[at]?.description,
+      );
+    if (known === undefined || !isSame) known = { of: tools, index: new Index(tools) };
+    return known.index;
+  };
+}
+
+type SearchContext = Pick<ToolContext, "catalog" | "membership">;
+
+class Search {
+  readonly #tools: readonly ToolManifest[];
+  readonly #index: Index;
+  readonly #context: SearchContext;
+  readonly #max: number;
+
+  constructor(tools: readonly ToolManifest[], index: Index, context: SearchContext, max: number) {
+    this.#tools = tools;
+    this.#index = index;
+    this.#context = context;
+    this.#max = max;
+  }
+
+  async byWords(query: string): Promise<ToolsSearchResult> {
+    const ranked = this.#index.rank(query);
+    const { opened, open, failed } = await this.#open(ranked);
+    if (opened.length + open.length === 0) return { opened, note: this.#nothing(query, failed) };
+    const left = ranked.length - opened.length - open.length - failed.length;
+    const more = left > 0 ? ` ${left} more fit less well.` : "";
+    return result(opened, open, `${said(opened, failed)}${more}`);
+  }
+
+  async byNames(names: readonly string[]): Promise<ToolsSearchResult> {
+    const asked = [...new Set(names)];
+    const known = new Map(this.#tools.map((manifest) => [manifest.name, manifest]));
+    const { opened, open, failed, left } = await this.#open(asked.flatMap((name) => known.get(name) ?? []));
+    const unknown = asked.filter((name) => !known.has(name));
+    const notes = [
+      said(opened, failed),
+      ...(left.length === 0 ? [] : [`At most ${this.#max} are opened at once: ${listed(left)} ${are(left)} not.`]),
+      ...(unknown.length === 0 ? [] : [`There is no tool ${listed(unknown)}.${this.#alike(unknown)}`]),
+      ...(asked.length === 0 ? [this.#whatThereIs()] : []),
+    ];
+    return result(opened, open, notes.filter((note) => note !== "").join(" "));
+  }
+
+  /** The first of them, as many as may be; one that is gone makes room for the next. */
+  async #open(ranked: readonly ToolManifest[]): Promise<Opened> {
+    const [opened, open, failed]: [Found[], string[], string[]] = [[], [], []];
+    let next = 0;
+    const reach = (): number => this.#max - opened.length - open.length;
+    while (next < ranked.length && reach() > 0 && failed.length <= this.#max) {
+      const tried = ranked.slice(next, next + reach());
+      next += tried.length;
+      const found = await Promise.all(
+        tried.map((manifest) => (isSearchable(manifest) ? this.#describe(manifest) : OPEN)),
+      );
+      for (const [index, { name }] of tried.entries()) {
+        const each = found[index];
+        if (each === OPEN) open.push(name);
+        else if (each !== undefined && this.#callable(name)) opened.push(each);
+        else failed.push(name);
+      }
+    }
+    return { opened, open, failed, left: ranked.slice(next).map(({ name }) => name) };
+  }
+
+  async #describe({ name, description }: ToolManifest): Promise<Found | undefined> {
+    const declared = await this.#context.catalog.describe(name);
+    if (declared === undefined) return undefined;
+    const isLong = description.length > DESCRIPTION_CHARS_MAX;
+    return {
+      name,
+      description: isLong ? `${cutAt(description, DESCRIPTION_CHARS_MAX - 1)}…` : description,
+      signature: signatureOf(name, declared.inputSchema, SIGNATURE_CHARS_MAX),
+    };
+  }
+
+  #callable(name: string): boolean {
+    try {
+      this.#context.membership.set(name, "callable");
+      return true;
+    } catch (error) {
+      if (hasCode(error, "tool.unknown")) return false; // It went meanwhile, or was only lent to this turn.
+      throw error;
+    }
+  }
+
+  #nothing(query: string, failed: readonly string[]): string {
+    const tried = failed.length === 0 ? "" : ` ${listed(failed)} would, but cannot be had now.`;
+    const shown = query.length > 100 ? `${cutAt(query, 99)}…` : query;
+    const what = query.trim() === "" ? "Nothing was asked for." : `Nothing fits ${JSON.stringify(shown)}.`;
+    return `${what}${tried} ${this.#whatThereIs()}`;
+  }
+
+  #whatThereIs(): string {
+    const tools = this.#tools.filter(isSearchable);
+    if (tools.length === 0) return "There are no tools but those that you have.";
+    return `There ${tools.length === 1 ? "is 1 tool" : `are ${tools.length} tools`} to be found, by the beginnings of their names: ${groupsOf(tools, GROUPS_MAX)}.`;
+  }
+
+  #alike(names: readonly string[]): string {
+    const alike = new Set(names.slice(0, 8).flatMap((name) => this.#index.rank(name).slice(0, 3)));
+    return alike.size === 0 ? "" : ` Alike: ${listed([...alike].slice(0, 8).map(({ name }) => name))}.`;
+  }
+}
+
+const OPEN = "open";
+interface Opened {
+  readonly opened: readonly Found[];
+  readonly open: readonly string[];
+  readonly failed: readonly string[];
+  /** Not reached. */
+  readonly left: readonly string[];
+}
+
+const result = (opened: readonly Found[], open: readonly string[], note: string): ToolsSearchResult => ({
+  opened,
+  ...(open.length === 0 ? {} : { open }),
+  note,
+});
+
+function said(opened: readonly Found[], failed: readonly string[]): string {
+  const can = opened.length === 0 ? "" : "You can call them from your next reply on, also in later turns.";
+  return failed.length === 0 ? can : `${can} ${listed(failed)} cannot be had now.`.trim();
+}
+
+const are = (names: readonly string[]): string => (names.length === 1 ? "is" : "are");
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, 16).map((name) => (name.length > 64 ? `${cutAt(name, 63)}…` : name));
+  return `${shown.join(", ")}${names.length > 16 ? ` and ${names.length - 16} others` : ""}`;
+}
+
+interface SearchInput {
+  readonly query: string;
+  readonly max?: number;
+}
+const inputSchema = (max: number) =>
+  jsonSchema<SearchInput>({
+    type: "object",
+    properties: {
+      query: {
+        type: "string",
+        maxLength: QUERY_CHARS_MAX,
+        description: 'Words, such as "send mail", or "select: name, name".',
+      },
+      max: { type: "integer", minimum: 1, description: `How many to open, ${max} at most and unless given.` },
+    },
+    required: ["query"],
+    additionalProperties: false,
+  });
+
+function optionsSchema(): Schema<ToolsSearchOptions, { readonly max: number }> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "bowline",
+      validate: (given) => {
+        const { max = 8, ...others } = (given ?? {}) as { readonly max?: unknown };
+        const [other] = Object.keys(others);
+        if (other !== undefined) return { issues: [{ message: `there is no option ${other}` }] };
+        if (typeof max === "number" && Number.isInteger(max) && max >= 1 && max <= 64) return { value: { max } };
+        return { issues: [{ message: "max must be a whole number from 1 to 64" }] };
+      },
+    },
+  };
+}

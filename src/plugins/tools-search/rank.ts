@@ -1,0 +1,93 @@
+import type { ToolManifest } from "../../index.ts";
+import { likeness, wordsOf } from "./words.ts";
+
+/** A word in a name counts as much as this many in a description. */
+const NAME_WEIGHT = 3;
+const NAME_WORDS_MAX = 64;
+const DESCRIPTION_WORDS_MAX = 256;
+const QUERY_WORDS_MAX = 32;
+/** What fits less than this, measured by the best, is left out: every tool that is opened costs in each request after. */
+const LEAST = 0.3;
+// The usual parameters of BM25: how soon repetition stops to count, and how much a long text is discounted.
+const [K, B] = [1.2, 0.75];
+
+interface Document {
+  readonly manifest: ToolManifest;
+  readonly length: number;
+}
+/** Where a word is: document, and how often it is there, by weight. */
+type Places = Map<number, number>;
+
+/** An index of tools by the words of their names and descriptions. Equal lists and queries give equal answers. */
+export class Index {
+  readonly #documents: readonly Document[];
+  readonly #places = new Map<string, Places>();
+  readonly #byName: ReadonlyMap<string, number>;
+  readonly #averageLength: number;
+
+  constructor(tools: readonly ToolManifest[]) {
+    this.#documents = tools.map((manifest, index) => {
+      const name = wordsOf(manifest.name, NAME_WORDS_MAX);
+      const description = wordsOf(manifest.description.slice(0, 16 * DESCRIPTION_WORDS_MAX), DESCRIPTION_WORDS_MAX);
+      for (const word of name) this.#add(word, index, NAME_WEIGHT);
+      for (const word of description) this.#add(word, index, 1);
+      return { manifest, length: NAME_WEIGHT * name.length + description.length };
+    });
+    this.#byName = new Map(tools.map(({ name }, index) => [name.toLowerCase(), index]));
+    this.#averageLength = this.#documents.reduce((sum, { length }) => sum + length, 0) / Math.max(1, tools.length) || 1;
+  }
+
+  #add(word: string, index: number, weight: number): void {
+    let places = this.#places.get(word);
+    if (places === undefined) this.#places.set(word, (places = new Map()));
+    places.set(index, (places.get(index) ?? 0) + weight);
+  }
+
+  /** The tools that fit, best first; equally good ones by their names. */
+  rank(query: string): readonly ToolManifest[] {
+    const scores = new Map<number, number>();
+    for (const word of new Set(wordsOf(query, QUERY_WORDS_MAX)))
+      for (const [index, score] of this.#scoresOf(word)) scores.set(index, (scores.get(index) ?? 0) + score);
+    const best = [...scores.values()].reduce((one, other) => Math.max(one, other), 0);
+    for (const name of query.toLowerCase().split(/[^\w-]+/, QUERY_WORDS_MAX)) {
+      const named = this.#byName.get(name);
+      if (named !== undefined) scores.set(named, best + (scores.get(named) ?? 0) + 1); // Called by its name.
+    }
+    return [...scores]
+      .filter(([, score]) => score >= LEAST * best)
+      .map(([index, score]) => ({ score, ...(this.#documents[index] as Document) }))
+      .sort((a, b) => b.score - a.score || (a.manifest.name < b.manifest.name ? -1 : 1))
+      .map(({ manifest }) => manifest);
+  }
+
+  #scoresOf(asked: string): ReadonlyMap<number, number> {
+    const frequencies: Places = new Map();
+    for (const [word, places] of this.#places) {
+      const like = likeness(asked, word);
+      if (like === 0) continue;
+      for (const [index, count] of places) {
+        const { length } = this.#documents[index] as Document;
+        const discount = K * (1 - B + (B * length) / this.#averageLength);
+        const frequency = (like * count * (K + 1)) / (count + discount);
+        if (frequency > (frequencies.get(index) ?? 0)) frequencies.set(index, frequency);
+      }
+    }
+    const rarity = Math.log(1 + (this.#documents.length - frequencies.size + 0.5) / (frequencies.size + 0.5));
+    return new Map([...frequencies].map(([index, frequency]) => [index, frequency * rarity]));
+  }
+}
+
+/** What there is, in few words: servers of MCP by their names, other tools by the first word of theirs. */
+export function groupsOf(tools: readonly ToolManifest[], max: number): string {
+  const counts = new Map<string, number>();
+  for (const { name } of tools) {
+    const group = /^(mcp__.+?)__/.exec(name)?.[1] ?? `${wordsOf(name, 1)[0] ?? name}`;
+    counts.set(group, (counts.get(group) ?? 0) + 1);
+  }
+  const sorted = [...counts].sort(([a, one], [b, other]) => other - one || (a < b ? -1 : 1));
+  const more = sorted.length > max ? `, and ${sorted.length - max} others` : "";
+  return `${sorted
+    .slice(0, max)
+    .map(([group, count]) => `${group} (${count})`)
+    .join(", ")}${more}`;
+}

@@ -1,0 +1,115 @@
+import type { Dirent } from "node:fs";
+import { readlink } from "node:fs/promises";
+import { globMatcher } from "./glob.ts";
+import { type Folder, withFolder } from "./place.ts";
+
+export const DEPTH_MAX = 32;
+export const VISITS_MAX = 100_000;
+
+export interface ListInput {
+  readonly path?: string;
+  readonly glob?: string;
+  readonly depth?: number;
+  readonly limit?: number;
+}
+interface ListOptions {
+  readonly root: string;
+  readonly ignore: readonly string[];
+  readonly bytesMax: number;
+}
+
+/** One path a line, folders with a slash at the end; a last line says what is missing. */
+export function listFiles(
+  { path = ".", glob, depth = glob === undefined ? 3 : DEPTH_MAX, limit = 500 }: ListInput,
+  { root, ignore, bytesMax }: ListOptions,
+  signal: AbortSignal,
+): Promise<string> {
+  const isWanted = glob === undefined ? () => true : globMatcher(glob);
+  return withFolder(root, path, async (folder, base) => {
+    const lines: string[] = [];
+    let bytes = 0;
+    let cut: string | undefined;
+    const visits = { left: VISITS_MAX, isOver: false };
+    for await (const entry of walk(folder, { depth, ignore, signal, visits })) {
+      if (!isWanted(entry.path)) continue;
+      const line = oneLine((base === "." ? "" : `${base}/`) + entry.path) + (await suffix(entry));
+      bytes += Buffer.byteLength(line) + 1;
+      if (lines.length === limit || bytes > bytesMax) {
+        cut = `${lines.length} shown, there are more: narrow it with path, glob or depth`;
+        break;
+      }
+      lines.push(line);
+    }
+    if (visits.isOver) cut = `only ${VISITS_MAX} names were looked at: narrow it with path or depth`;
+    if (cut === undefined && lines.length === 0) return "[nothing there]";
+    return cut === undefined ? lines.join("\n") : [...lines, `[${cut}]`].join("\n");
+  });
+}
+
+/** A name may hold anything but a slash, and must not look like two. */
+const CONTROL = /[\p{Cc}\u2028\u2029]/u;
+export const oneLine = (path: string): string => (CONTROL.test(path) ? JSON.stringify(path) : path);
+
+async function suffix({ kind, folder, name }: Entry): Promise<string> {
+  if (kind === "folder") return "/";
+  if (kind === "link") return ` -> ${oneLine(await readlink(folder.at(name)).catch(() => "?"))}`;
+  return kind === "file" ? "" : " (no regular file)";
+}
+
+export interface Entry {
+  readonly kind: "file" | "folder" | "link" | "other";
+  readonly name: string;
+  /** From where the walk began. */
+  readonly path: string;
+  readonly folder: Folder;
+}
+interface Walk {
+  readonly depth: number;
+  readonly ignore: readonly string[];
+  readonly signal: AbortSignal;
+  /** Counted down by every name that is seen; nothing more is looked up when none are left. */
+  readonly visits: { left: number; isOver: boolean };
+}
+
+/** What is below a folder, by name, each folder before what is in it. Links are told and not followed: no loop, no way out. */
+export async function* walk(folder: Folder, options: Walk, prefix = ""): AsyncGenerator<Entry> {
+  const { depth, ignore, signal, visits } = options;
+  if (depth <= 0) return;
+  for (const dirent of await sorted(folder, signal, visits)) {
+    signal.throwIfAborted();
+    const { name } = dirent;
+    const [kind, path] = [kindOf(dirent), prefix + name];
+    if (kind === "folder" && ignore.includes(name)) continue;
+    yield { kind, name, path, folder };
+    if (kind !== "folder" || depth === 1 || visits.isOver) continue;
+    const inner = await folder.enter(name).catch(() => undefined); // Gone or replaced meanwhile, or not ours to see.
+    if (inner === undefined) continue;
+    try {
+      yield* walk(inner, { ...options, depth: depth - 1 }, `${path}/`);
+    } finally {
+      await inner.close();
+    }
+  }
+}
+
+async function sorted(folder: Folder, signal: AbortSignal, visits: Walk["visits"]): Promise<readonly Dirent[]> {
+  const found: Dirent[] = [];
+  try {
+    for await (const dirent of folder.entries()) {
+      signal.throwIfAborted();
+      visits.isOver = visits.left === 0;
+      if (visits.isOver) break;
+      visits.left--;
+      found.push(dirent);
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
+  }
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function kindOf(dirent: Dirent): Entry["kind"] {
+  if (dirent.isFile()) return "file";
+  if (dirent.isDirectory()) return "folder";
+  return dirent.isSymbolicLink() ? "link" : "other";
+}

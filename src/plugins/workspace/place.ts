@@ -1,0 +1,214 @@
+import { type Dirent, existsSync, type Stats } from "node:fs";
+import { constants, type FileHandle, lstat, mkdir, open, opendir, readlink, realpath } from "node:fs/promises";
+import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { explained, Refusal, shown } from "./refusal.ts";
+
+const { O_RDONLY, O_DIRECTORY = 0, O_NOFOLLOW = 0 } = constants;
+const PATH_BYTES_MAX = 4_096;
+const LINKS_MAX = 40;
+
+/** Names below an open folder can be looked up through its descriptor: what happens to the path meanwhile is no matter. */
+const HAS_DESCRIPTORS = process.platform === "linux" && existsSync("/proc/self/fd");
+
+/** A folder that is held open. Its names are looked up in it and not by its path, which may come to mean another one. */
+export class Folder {
+  readonly path: string;
+  readonly #handle: FileHandle;
+  readonly #holds: boolean;
+
+  private constructor(handle: FileHandle, path: string, holds: boolean) {
+    this.#handle = handle;
+    this.path = path;
+    this.#holds = holds;
+  }
+
+  static async root(path: string, holds = HAS_DESCRIPTORS): Promise<Folder> {
+    return new Folder(await open(path, O_RDONLY | O_DIRECTORY), path, holds);
+  }
+
+  /** Where the system finds a name of this folder. */
+  at(name: string): string {
+    return this.#holds ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.path, name);
+  }
+
+  /** Opens a name of this folder; never through a link. */
+  async open(name: string, flags: number, mode?: number): Promise<FileHandle> {
+    const handle = await open(this.at(name), flags | O_NOFOLLOW, mode);
+    if (this.#holds) return handle;
+    try {
+      await this.#verify(handle, join(this.path, name));
+      return handle;
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  async enter(name: string): Promise<Folder> {
+    const handle = await this.open(name, O_RDONLY | O_DIRECTORY);
+    return new Folder(handle, join(this.path, name), this.#holds);
+  }
+
+  /** What is in it, in no order. */
+  async *entries(): AsyncGenerator<Dirent> {
+    yield* await opendir(this.at("."), { bufferSize: 512 });
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close();
+  }
+
+  /** Without descriptors to look up in, what was opened is compared with what the path means afterwards. */
+  async #verify(handle: FileHandle, path: string): Promise<void> {
+    const [opened, meant, real] = await Promise.all([handle.stat(), lstat(path), realpath(path)]);
+    if (real !== path || opened.ino !== meant.ino || opened.dev !== meant.dev)
+      throw new Refusal("workspace.changed", `${shown(path)} was replaced meanwhile.`);
+  }
+}
+
+/** Where a path leads: a name in a folder, or the folder itself. */
+export interface Place {
+  readonly folder: Folder;
+  readonly name?: string;
+  /** What is there now; never a link. */
+  readonly found?: Stats;
+  /** Relative to the root, as the model would write it. */
+  readonly path: string;
+}
+
+interface Options {
+  /** Makes the folders that are missing on the way. */
+  readonly creates?: boolean;
+  /** Only tests: as on a system without /proc. */
+  readonly holds?: boolean;
+}
+
+/**
+ * Walks from the root to a path, one name at a time, and lets `use` work there. Links are followed by hand, so that
+ * nothing outside the root is ever looked at, not even to say that it is outside.
+ */
+export async function withPlace<T>(
+  root: string,
+  path: string,
+  use: (place: Place) => Promise<T>,
+  options: Options = {},
+): Promise<T> {
+  const stack: Folder[] = [];
+  try {
+    return await use(await walkTo(stack, root, path, options));
+  } catch (error) {
+    throw explained(error, path);
+  } finally {
+    await Promise.all(stack.map((folder) => folder.close()));
+  }
+}
+
+async function walkTo(stack: Folder[], root: string, path: string, { creates, holds }: Options): Promise<Place> {
+  const real = await realpath(root);
+  const names = namesOf(path, [root, real]);
+  const plain = names.join("/") || ".";
+  stack.push(await Folder.root(real, holds));
+  for (let links = 0; names.length > 0; ) {
+    const name = names.shift() as string;
+    const folder = stack.at(-1) as Folder;
+    if (name === "..") {
+      if (stack.length === 1) throw outside(path);
+      await stack.pop()?.close();
+      continue;
+    }
+    const found = await statIn(folder, name);
+    if (found?.isSymbolicLink()) {
+      if (++links > LINKS_MAX) throw new Refusal("workspace.path", `${shown(path)} leads through a loop of links.`);
+      const target = await readlink(folder.at(name));
+      if (isAbsolute(target)) for (const left of stack.splice(1)) await left.close();
+      names.unshift(...(isAbsolute(target) ? namesOf(target, [root, real], path) : target.split(sep).filter(isName)));
+      continue;
+    }
+    if (names.length === 0) return { folder, name, path: plain, ...(found === undefined ? {} : { found }) };
+    if (found === undefined && creates !== true) throw new Refusal("workspace.missing", `There is no ${shown(path)}.`);
+    if (found === undefined) await mkdir(folder.at(name)).catch(unlessThere);
+    else if (!found.isDirectory()) throw new Refusal("workspace.kind", `A part of ${shown(path)} is no folder.`);
+    stack.push(await folder.enter(name));
+  }
+  return { folder: stack.at(-1) as Folder, path: plain };
+}
+
+const isName = (name: string): boolean => name !== "" && name !== ".";
+const outside = (path: string) => new Refusal("workspace.outside", `${shown(path)} is outside of the workspace.`);
+
+/** The names from the root down, without `..`; a path may also be absolute, if it begins like the root. */
+function namesOf(path: string, roots: readonly string[], asked = path): string[] {
+  if (path.includes("\0")) throw new Refusal("workspace.path", "A path cannot hold a NUL character.");
+  if (Buffer.byteLength(path) > PATH_BYTES_MAX)
+    throw new Refusal("workspace.path", `A path has at most ${PATH_BYTES_MAX} bytes; this is ${shown(path)}.`);
+  for (const root of roots) {
+    const names = relative(root, resolve(root, path)).split(sep).filter(isName);
+    if (names[0] !== ".." && !isAbsolute(names[0] ?? "")) return names;
+  }
+  throw outside(asked);
+}
+
+async function statIn(folder: Folder, name: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(folder.at(name));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function unlessThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EEXIST") throw error;
+}
+
+/** A regular file, open. Anything else is refused: a pipe would hang, a device would act. */
+export async function withFile<T>(
+  root: string,
+  path: string,
+  use: (file: FileHandle, stats: Stats, place: Place) => Promise<T>,
+): Promise<T> {
+  return withPlace(root, path, async (place) => {
+    requireFile(place, path);
+    const file = await openFile(place.folder, place.name as string, path);
+    try {
+      return await use(file, await file.stat(), place);
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+/** Opens without waiting for the other end of a pipe, should it have become one since it was looked at. */
+export async function openFile(folder: Folder, name: string, path = name): Promise<FileHandle> {
+  const file = await folder.open(name, O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  const stats = await file.stat();
+  if (stats.isFile()) return file;
+  await file.close();
+  throw new Refusal("workspace.kind", `${shown(path)} is no regular file.`);
+}
+
+export function requireFile({ name, found }: Place, path: string): void {
+  if (name === undefined || found?.isDirectory())
+    throw new Refusal("workspace.kind", `${shown(path)} is a folder, not a file.`);
+  if (found === undefined) throw new Refusal("workspace.missing", `There is no file ${shown(path)}.`);
+  if (!found.isFile()) throw new Refusal("workspace.kind", `${shown(path)} is no regular file.`);
+}
+
+/** A folder that is there already. */
+export function withFolder<T>(
+  root: string,
+  path: string,
+  use: (folder: Folder, path: string) => Promise<T>,
+): Promise<T> {
+  return withPlace(root, path, async ({ folder, name, found, path: plain }) => {
+    if (name === undefined) return use(folder, plain);
+    if (found === undefined) throw new Refusal("workspace.missing", `There is no folder ${shown(path)}.`);
+    if (!found.isDirectory()) throw new Refusal("workspace.kind", `${shown(path)} is a file, not a folder.`);
+    const inner = await folder.enter(name);
+    try {
+      return await use(inner, plain);
+    } finally {
+      await inner.close();
+    }
+  });
+}

@@ -1,0 +1,162 @@
+import { globMatcher } from "./glob.ts";
+import { DEPTH_MAX, type Entry, oneLine, VISITS_MAX, walk } from "./list.ts";
+import { Matcher, TooSlow } from "./matcher.ts";
+import { openFile, withPlace } from "./place.ts";
+import { readWhole } from "./read.ts";
+import { Refusal, shown } from "./refusal.ts";
+
+const SEARCHED_BYTES_MAX = 2_097_152;
+const FILE_MS = 2_000;
+const SEARCH_MS = 30_000;
+
+export interface SearchInput {
+  readonly pattern: string;
+  readonly path?: string;
+  readonly glob?: string;
+  readonly isLiteral?: boolean;
+  readonly ignoreCase?: boolean;
+  readonly limit?: number;
+}
+interface SearchOptions {
+  readonly root: string;
+  readonly ignore: readonly string[];
+  readonly bytesMax: number;
+}
+
+/** `file:line: text` of every line that matches; last lines say what was left out. */
+export function searchFiles(
+  { pattern, path = ".", glob, isLiteral = false, ignoreCase = false, limit = 200 }: SearchInput,
+  { root, ignore, bytesMax }: SearchOptions,
+  signal: AbortSignal,
+): Promise<string> {
+  const source = isLiteral ? pattern.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") : pattern;
+  const flags = ignoreCase ? "i" : "";
+  requirePattern(source, flags);
+  const isWanted = glob === undefined ? () => true : globMatcher(glob);
+  return withPlace(root, path, async ({ folder, name, found, path: base }) => {
+    if (name !== undefined && found === undefined)
+      throw new Refusal("workspace.missing", `There is no ${shown(path)}.`);
+    const started = performance.now();
+    const visits = { left: VISITS_MAX, isOver: false };
+    const top = name === undefined ? folder : found?.isDirectory() ? await folder.enter(name) : undefined;
+    const entries =
+      top === undefined
+        ? [{ kind: found?.isFile() ? "file" : "other", name: name ?? "", path: "", folder } satisfies Entry]
+        : walk(top, { depth: DEPTH_MAX, ignore, signal, visits });
+    const results = new Results(limit, bytesMax);
+    const matcher = new Matcher(source, flags, FILE_MS);
+    try {
+      for await (const entry of entries) {
+        if (entry.kind !== "file" || !(entry.path === "" || isWanted(entry.path))) continue;
+        const whole = [base === "." ? "" : base, entry.path].filter((part) => part !== "").join("/");
+        await searchOne(entry, whole, results, matcher, signal);
+        if (performance.now() - started > SEARCH_MS) results.cut ??= `stopped after ${SEARCH_MS} ms`;
+        if (results.cut !== undefined) break;
+      }
+    } finally {
+      await matcher.close();
+      if (top !== folder) await top?.close();
+    }
+    if (visits.isOver) results.cut ??= `only ${VISITS_MAX} names were looked at`;
+    return results.text();
+  });
+}
+
+function requirePattern(source: string, flags: string): void {
+  try {
+    new RegExp(source, flags);
+  } catch (cause) {
+    throw new Refusal("workspace.pattern", `${cause instanceof Error ? cause.message : cause}; or set isLiteral.`, {
+      cause,
+    });
+  }
+}
+
+async function searchOne(
+  { folder, name }: Entry,
+  path: string,
+  results: Results,
+  matcher: Matcher,
+  signal: AbortSignal,
+): Promise<void> {
+  const bytes = await searchable(folder, name, results);
+  if (bytes === undefined) return;
+  try {
+    const { hits, isBinary } = await matcher.hits(bytes, results.room, signal);
+    if (isBinary) results.skipped.binary++;
+    else results.add(path, hits);
+  } catch (error) {
+    if (!(error instanceof TooSlow)) throw error;
+    const slow = `the pattern took more than ${FILE_MS} ms on ${shown(path)}: make it simpler, or set isLiteral`;
+    if (results.isEmpty) throw new Refusal("workspace.pattern", `Stopped: ${slow}.`);
+    results.cut = `stopped: ${slow}`;
+  }
+}
+
+/** One that cannot be read does not end the search; it is counted. */
+async function searchable(folder: Entry["folder"], name: string, { skipped }: Results) {
+  try {
+    const file = await openFile(folder, name);
+    try {
+      const { size } = await file.stat();
+      if (size <= SEARCHED_BYTES_MAX) return await readWhole(file, name, SEARCHED_BYTES_MAX);
+      skipped.large++;
+    } finally {
+      await file.close();
+    }
+  } catch {
+    skipped.unreadable++;
+  }
+  return undefined;
+}
+
+class Results {
+  cut: string | undefined;
+  readonly skipped = { binary: 0, large: 0, unreadable: 0 };
+  readonly #lines: string[] = [];
+  readonly #limit: number;
+  #bytesLeft: number;
+  #files = 0;
+
+  constructor(limit: number, bytesMax: number) {
+    this.#limit = limit;
+    this.#bytesLeft = bytesMax;
+  }
+
+  get isEmpty(): boolean {
+    return this.#lines.length === 0;
+  }
+
+  /** One more than fits, to know whether there are more. */
+  get room(): number {
+    return this.#limit - this.#lines.length + 1;
+  }
+
+  add(path: string, hits: readonly { readonly line: number; readonly text: string }[]): void {
+    this.#files++;
+    for (const { line, text } of hits) {
+      const shownLine = `${oneLine(path)}:${line}: ${text}`;
+      this.#bytesLeft -= Buffer.byteLength(shownLine) + 1;
+      if (this.#lines.length === this.#limit || this.#bytesLeft < 0) {
+        this.cut = `${this.#lines.length} matches shown, there are more: narrow it with path or glob`;
+        return;
+      }
+      this.#lines.push(shownLine);
+    }
+  }
+
+  text(): string {
+    const { binary, large, unreadable } = this.skipped;
+    const skipped = [
+      ...(binary > 0 ? [`${binary} binary`] : []),
+      ...(large > 0 ? [`${large} over ${SEARCHED_BYTES_MAX} bytes`] : []),
+      ...(unreadable > 0 ? [`${unreadable} unreadable`] : []),
+    ];
+    return [
+      ...this.#lines,
+      ...(this.isEmpty ? [`[no match in ${this.#files} files]`] : []),
+      ...(this.cut === undefined ? [] : [`[${this.cut}]`]),
+      ...(skipped.length === 0 ? [] : [`[not searched: ${skipped.join(", ")}]`]),
+    ].join("\n");
+  }
+}

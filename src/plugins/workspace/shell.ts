@@ -1,0 +1,172 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { Capture } from "./capture.ts";
+import { Family } from "./family.ts";
+import { withFolder } from "./place.ts";
+import { Refusal } from "./refusal.ts";
+
+/** What a pipe may still hold when the command is over and somebody outside of its family keeps it open. */
+const DRAIN_MS = 250;
+const INHERITED = ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TZ"];
+
+export interface ShellInput {
+  readonly command: string;
+  readonly cwd?: string;
+  readonly timeoutMs?: number;
+}
+export interface ShellSettings {
+  readonly timeoutMs: number;
+  readonly timeoutMsMax: number;
+  readonly graceMs: number;
+  readonly env: Readonly<Record<string, string>>;
+  readonly allow?: readonly RegExp[];
+}
+interface ShellOptions {
+  readonly root: string;
+  readonly bytesMax: number;
+  readonly shell: ShellSettings;
+}
+
+export interface ShellResult {
+  /** Null when a signal ended it. */
+  readonly exitCode: number | null;
+  readonly signal?: string;
+  readonly stopped?: string;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Commands that run now, so that closing the runtime ends them. */
+export class Commands {
+  readonly #running = new Map<Family, Promise<unknown>>();
+  readonly #onExit = (): void => {
+    for (const family of this.#running.keys()) family.signal("SIGKILL");
+  };
+
+  /** The promise must never reject. */
+  add(family: Family, ended: Promise<unknown>): void {
+    if (this.#running.size === 0) process.on("exit", this.#onExit);
+    this.#running.set(family, ended);
+    void ended.then(() => {
+      this.#running.delete(family);
+      if (this.#running.size === 0) process.off("exit", this.#onExit);
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const family of this.#running.keys()) family.signal("SIGKILL");
+    await Promise.all(this.#running.values());
+  }
+}
+
+/** Runs a command with `/bin/sh -c`. How it ends is data; nothing of it runs when this answers. */
+export function shell(
+  { command, cwd = ".", timeoutMs }: ShellInput,
+  { root, bytesMax, shell: settings }: ShellOptions,
+  commands: Commands,
+  signal: AbortSignal,
+): Promise<ShellResult> {
+  if (command.includes("\0")) throw new Refusal("workspace.command", "A command cannot hold a NUL character.");
+  if (settings.allow?.some((pattern) => isWholly(pattern, command)) === false)
+    throw new Refusal("workspace.command", "This command is not among those that are allowed here.");
+  const ms = Math.min(timeoutMs ?? settings.timeoutMs, settings.timeoutMsMax);
+  return withFolder(root, cwd, ({ path }) => run(command, path, ms, bytesMax, settings, commands, signal));
+}
+
+/** A pattern must cover all of the command: `git status` must not let `git status; rm -r .` through. */
+function isWholly({ source, flags }: RegExp, command: string): boolean {
+  return new RegExp(`^(?:${source})$`, flags.replace(/[gmy]/g, "")).test(command);
+}
+
+async function run(
+  command: string,
+  cwd: string,
+  ms: number,
+  bytesMax: number,
+  { graceMs, env }: ShellSettings,
+  commands: Commands,
+  signal: AbortSignal,
+): Promise<ShellResult> {
+  signal.throwIfAborted();
+  const family = new Family();
+  const child = begin(command, cwd, { ...inherited(), ...env, PWD: cwd, ...family.mark });
+  family.lead(child.pid);
+  const ending = ended(child);
+  const [stdout, stderr] = [child.stdout, child.stderr].map((stream) => {
+    const capture = new Capture(Math.floor(bytesMax / 2));
+    stream?.on("data", (chunk: Buffer) => capture.add(chunk));
+    return capture;
+  }) as [Capture, Capture];
+
+  let stopped: string | undefined;
+  let killing: NodeJS.Timeout | undefined;
+  const stop = (why: string): void => {
+    if (stopped !== undefined) return;
+    stopped = why;
+    family.signal("SIGTERM");
+    killing = setTimeout(() => family.signal("SIGKILL"), graceMs);
+  };
+  const onAbort = (): void => stop("The call was cancelled.");
+  const timer = setTimeout(() => stop(`It took more than ${ms} ms.`), ms);
+  signal.addEventListener("abort", onAbort, { once: true });
+
+  const over = ending
+    .finally(() => clearTimeout(timer))
+    .finally(() => family.end(graceMs))
+    .finally(() => {
+      clearTimeout(killing);
+      signal.removeEventListener("abort", onAbort);
+    })
+    .finally(() => drained(child));
+  commands.add(
+    family,
+    over.catch(() => {}),
+  );
+  const { exitCode, by } = await over;
+  return {
+    exitCode,
+    ...(by === null ? {} : { signal: by }),
+    ...(stopped === undefined ? {} : { stopped }),
+    stdout: stdout.text(),
+    stderr: stderr.text(),
+  };
+}
+
+function begin(command: string, cwd: string, env: Record<string, string>): ChildProcess {
+  try {
+    // Detached: a session and a group of its own.
+    return spawn("/bin/sh", ["-c", command], { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  } catch (error) {
+    throw unrunnable(error);
+  }
+}
+
+const unrunnable = (cause: unknown): Refusal =>
+  new Refusal("workspace.command", `It cannot be run: ${cause instanceof Error ? cause.message : cause}.`, { cause });
+
+function inherited(): Record<string, string> {
+  const found = INHERITED.map((name) => [name, process.env[name]] as const);
+  return Object.fromEntries(found.filter((pair): pair is readonly [string, string] => pair[1] !== undefined));
+}
+
+/** When the shell itself is over: its pipes may be held open by what it left behind. */
+function ended(child: ChildProcess): Promise<{ readonly exitCode: number | null; readonly by: string | null }> {
+  return new Promise((resolve, reject) => {
+    child.once("error", (error) => reject(unrunnable(error)));
+    child.once("exit", (exitCode, by) => resolve({ exitCode, by }));
+  });
+}
+
+/** What was written before the end is read to its end; nobody is waited for who only holds the pipe. */
+function drained(child: ChildProcess): Promise<void> {
+  const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
+  if (streams.every((stream) => stream.closed)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      for (const stream of streams) stream.destroy();
+      resolve();
+    };
+    const timer = setTimeout(end, DRAIN_MS);
+    child.once("close", end);
+  });
+}

@@ -1,0 +1,120 @@
+import { mergePrompt, renderPrompt, type Section } from "../kernel/prompt.ts";
+import type { ProtocolDriverSlot } from "../kernel/slots.ts";
+import type { BlobHash } from "../model/ids.ts";
+import type { PromptPart } from "../model/prompt.ts";
+import type { ToolDeclaration } from "../model/request.ts";
+import type { World } from "../model/world.ts";
+import type { Store } from "../stores/store.ts";
+import { type Catalog, type Chosen, composeCatalog, type Granted, hashOf, type Loaded } from "../tools/catalog.ts";
+import type { Answer } from "../turn/event.ts";
+
+/** Which stages of a turn have something to do. */
+export type TurnFlags = Pick<Extract<Answer, { kind: "prepared" }>, "responds" | "compacts" | "skips" | "policies">;
+
+/** Put again before a turn names it, once it is so old that a sweep could have taken it. */
+const FRESH_MS = 1_800_000;
+
+interface Put {
+  readonly hash: BlobHash;
+  putAt: number;
+}
+
+/** A catalog and what the protocol makes of it: built once, used by every turn and session with the same tools. */
+export interface Artifact extends Put {
+  readonly catalog: Catalog;
+  readonly declarations: readonly ToolDeclaration[];
+  readonly prompt: readonly PromptPart[];
+  /** In a blob, whose hash it is named by. */
+  readonly json: string;
+  /** Prompts that no plugin had a part in, by the instructions. */
+  readonly prompts: Map<string, Prompt>;
+}
+export interface Prompt extends Put {
+  readonly system: string;
+}
+
+/** What an artifact is made of. */
+export interface Ingredients {
+  readonly slot: ProtocolDriverSlot;
+  readonly loaded: readonly Loaded[];
+  /** That cannot be called. */
+  readonly others: readonly Chosen[];
+  readonly granted: readonly Granted[];
+}
+
+const KEPT = 32;
+const utf8 = new TextEncoder();
+
+/** What sessions share of what they are built from: equal ingredients give the identical artifact, stored once. */
+export class Artifacts {
+  readonly #store: Store;
+  readonly #world: World;
+  readonly #template: readonly Section[] | undefined;
+  readonly #built: { readonly from: Ingredients; readonly artifact: Artifact }[] = [];
+  readonly #prompts = new Map<string, Prompt>();
+  /** Of the app's tools alone, by protocol. */
+  readonly ofApp = new WeakMap<ProtocolDriverSlot, Artifact>();
+
+  constructor(store: Store, world: World, template: readonly Section[] | undefined) {
+    this.#store = store;
+    this.#world = world;
+    this.#template = template;
+  }
+
+  async of(from: Ingredients): Promise<Artifact> {
+    const known = this.#built.find((each) => isSame(each.from, from))?.artifact;
+    if (known !== undefined) return this.#put(known, known.json);
+    const catalog = composeCatalog(from.loaded, from.others, from.granted);
+    const { tools: declarations, prompt } = from.slot.preamble(catalog.declarations);
+    const json = JSON.stringify(declarations);
+    const artifact: Artifact = {
+      catalog,
+      declarations,
+      prompt,
+      json,
+      hash: hashOf(json),
+      putAt: 0,
+      prompts: new Map(),
+    };
+    await this.#put(artifact, json);
+    this.#built.unshift({ from, artifact });
+    this.#built.length = Math.min(this.#built.length, KEPT);
+    return artifact;
+  }
+
+  async #put<T extends Put>(blob: T, text: string): Promise<T> {
+    if (this.isFresh(blob)) return blob;
+    await this.#store.blobs.put(blob.hash, utf8.encode(text));
+    blob.putAt = this.#world.now();
+    return blob;
+  }
+
+  isFresh({ putAt }: Put): boolean {
+    return this.#world.now() - putAt < FRESH_MS;
+  }
+
+  /** Equal parts give the identical prompt, hashed and stored once. */
+  async prompt(parts: readonly PromptPart[], tools: readonly string[]): Promise<Prompt> {
+    const system = renderPrompt(mergePrompt(parts, tools), this.#template);
+    const known = this.#prompts.get(system);
+    if (known !== undefined) return this.#put(known, system);
+    const prompt = await this.#put({ system, hash: hashOf(system), putAt: 0 }, system);
+    if (this.#prompts.size >= KEPT) this.#prompts.delete(this.#prompts.keys().next().value as string);
+    this.#prompts.set(system, prompt);
+    return prompt;
+  }
+}
+
+function isSame(a: Ingredients, b: Ingredients): boolean {
+  if (a.slot !== b.slot || a.granted.length > 0 || b.granted.length > 0) return false;
+  if (a.loaded.length !== b.loaded.length || a.others.length !== b.others.length) return false;
+  const isSameChosen = (one: Chosen, other: Chosen | undefined): boolean =>
+    one.offered.manifest.name === other?.offered.manifest.name &&
+    one.offered.owner === other.offered.owner &&
+    one.description === other.description &&
+    one.availability === other.availability;
+  return (
+    a.loaded.every((one, index) => one.tool === b.loaded[index]?.tool && isSameChosen(one, b.loaded[index])) &&
+    a.others.every((one, index) => isSameChosen(one, b.others[index]))
+  );
+}

@@ -1,0 +1,29 @@
+import type { Directive } from "../kernel/directive.ts";
+import type { Owned } from "../kernel/hooks.ts";
+import type { EffectName } from "../model/ids.ts";
+import type { Draft } from "../model/message.ts";
+import type { Abort } from "../turn/event.ts";
+import type { LiveTurn } from "./live.ts";
+
+export const NOTHING: { readonly messages?: readonly Draft[]; readonly abort?: Abort } = {};
+
+/** Carries out what hooks asked for; what concerns the turn's log goes into the event. The last abort counts. */
+export function obey(live: LiveTurn, effect: EffectName, directives: readonly Owned<Directive>[]): typeof NOTHING {
+  const messages: Draft[] = [];
+  let abort: Abort | undefined;
+  for (const { plugin, value } of directives) {
+    if (value.kind === "emitEvent") live.emit(effect, plugin, value.name, value.payload);
+    else if (value.kind === "emitTrace") live.trace(`${plugin}.${value.name}`, { payload: value.payload });
+    else if (value.kind === "enqueueMessages")
+      messages.push(...value.messages.map((message) => saidBy({ plugin, value: message })));
+    else if (value.kind === "createSession") live.makeSession(plugin, value.request);
+    else if (value.kind === "abortTurn") abort = { plugin, code: value.code, message: value.message };
+  }
+  return { ...(messages.length === 0 ? {} : { messages }), ...(abort === undefined ? {} : { abort }) };
+}
+
+export const saidBy = ({ plugin, value: { role, parts } }: Owned<Draft>): Draft => ({
+  role,
+  parts,
+  origin: { kind: "plugin", plugin },
+});

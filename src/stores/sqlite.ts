@@ -1,0 +1,239 @@
+import { after } from "../model/awaitable.ts";
+import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
+import type { Awaitable, Json } from "../model/json.ts";
+import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
+import { Blobs } from "./sqlite/blobs.ts";
+import { type CheckOptions, check, type Finding } from "./sqlite/check.ts";
+import { Commits } from "./sqlite/commits.ts";
+import { Connection, type Strength } from "./sqlite/connection.ts";
+import { type Database, openFile } from "./sqlite/database.ts";
+import { cancel, terminal } from "./sqlite/ends.ts";
+import { changes } from "./sqlite/facts.ts";
+import { requirePlace, view } from "./sqlite/graph.ts";
+import { claim, couldClaim, waiting, withdraw } from "./sqlite/inputs.ts";
+import { Journals, leaseLost } from "./sqlite/journal.ts";
+import { setUp } from "./sqlite/schema.ts";
+import { headOf, Sessions } from "./sqlite/sessions.ts";
+import { Sweeper, type SweepOptions, type Swept, type Vacuumed, type VacuumOptions } from "./sqlite/sweep.ts";
+import { runnable, Turns } from "./sqlite/turns.ts";
+import { attempt, due, note, peek, resolve, revoke } from "./sqlite/waits.ts";
+import {
+  type CancelRequest,
+  type EndedTurn,
+  LEASE_MS,
+  type Lease,
+  type Mail,
+  type NewInput,
+  type NewSession,
+  type NewWait,
+  type Opening,
+  type Owner,
+  type SessionChange,
+  type Store,
+} from "./store.ts";
+
+export type { CheckOptions, Database, Finding, Strength, SweepOptions, Swept, Vacuumed, VacuumOptions };
+
+export interface SqliteOptions {
+  /** What a power cut may cost; `power` unless given. A killed process costs nothing in any of them. */
+  readonly strength?: Strength;
+  /** How long to wait for another process that writes, before `store.locked`. */
+  readonly lockedMs?: number;
+  /** For the age of blobs; the real clock unless given. */
+  readonly now?: () => number;
+}
+
+export interface SqliteStore extends Store {
+  /** Removes blobs that nothing names. Bounded; call it again while something remains. */
+  sweep(options?: SweepOptions): Awaitable<Swept>;
+  /** Sweeps, and gives free pages back to the disk when asked to. */
+  vacuum(options?: VacuumOptions): Awaitable<Vacuumed>;
+  /** Looks for damage and changes nothing. */
+  check(options?: CheckOptions): Awaitable<readonly Finding[]>;
+}
+
+/**
+ * Keeps turns in one file, shared by any number of processes of one machine; ":memory:" keeps them as long as the store
+ * is open. Answers come without a promise, except when another process holds the file. A database that is handed in is
+ * the store's from then on, and closed with it.
+ */
+export function sqlite(path: string | Database, options: SqliteOptions = {}): SqliteStore {
+  const { strength = "power", lockedMs = 5_000, now = Date.now } = options;
+  const isPath = typeof path === "string";
+  const name = isPath ? path : "(handed in)";
+  const db = new Connection(isPath ? openFile(path) : path, name, strength, lockedMs);
+  db.setUp(() => setUp(db));
+  return new Sqlite(db, now);
+}
+
+const NO_WAITS: readonly NewWait[] = [];
+
+class Sqlite implements SqliteStore {
+  readonly kind = "sqlite";
+  readonly isDurable = true;
+
+  readonly #db: Connection;
+  readonly #sessions: Sessions;
+  readonly #journals: Journals;
+  readonly #turns: Turns;
+  readonly #commits: Commits;
+  readonly #blobs: Blobs;
+  readonly #sweeper: Sweeper;
+
+  constructor(db: Connection, now: () => number) {
+    this.#db = db;
+    this.#sessions = new Sessions(db);
+    this.#journals = new Journals(db);
+    this.#turns = new Turns(db, this.#sessions, this.#journals);
+    this.#commits = new Commits(db, this.#sessions);
+    this.#blobs = new Blobs(db, now);
+    this.#sweeper = new Sweeper(db, now);
+  }
+
+  create(session: NewSession) {
+    return this.#db.write(false, () => this.#sessions.create(session));
+  }
+
+  load(id: SessionId) {
+    return this.#db.readAll(() => {
+      const row = this.#sessions.find(id);
+      return row === undefined ? undefined : this.#sessions.stored(row);
+    });
+  }
+
+  list(page: { readonly after?: SessionId; readonly max?: number } = {}) {
+    return this.#db.readAll(() => this.#sessions.list(page.after, page.max ?? Infinity));
+  }
+
+  fork(from: SessionId, to: NewSession, at?: NodeId) {
+    return this.#db.write(false, () => this.#sessions.fork(from, to, at));
+  }
+
+  delete(id: SessionId) {
+    return this.#db.write(true, () => this.#sessions.delete(id));
+  }
+
+  view(session: SessionId, page: { readonly from?: NodeId; readonly max?: number } = {}) {
+    return this.#db.readAll(() => {
+      const head = headOf(this.#sessions.require(session));
+      return view(this.#db, page.from === undefined ? head : requirePlace(this.#db, page.from), page.max ?? Infinity);
+    });
+  }
+
+  accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number) {
+    return this.#db.write(true, () => this.#turns.accept(input, owner, opening, pendingMax));
+  }
+
+  open(session: SessionId, owner: Owner, now: number, opening: Opening) {
+    // Asked again and again of a session that another holds: only a look, until there is something to take.
+    const seen = this.#db.read(() => this.#turns.look(session, now));
+    return after(
+      seen,
+      (answer) => answer ?? this.#db.write(false, () => this.#turns.open(session, owner, now, opening)),
+    );
+  }
+
+  renew(lease: Lease, now: number) {
+    return this.#db.writeOne(false, () => this.#journals.renew(lease, now));
+  }
+
+  release(lease: Lease) {
+    return this.#db.write(false, () => this.#journals.release(lease));
+  }
+
+  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits = NO_WAITS): Awaitable<Mail> {
+    const inSteps = () => this.#db.write(false, () => this.#journals.append(lease, seq, events, now, waits));
+    const isPlain = waits.length === 0 && events.length > 0 && !events.some((event) => event.kind === "bounded");
+    if (!isPlain) return inSteps();
+    const until = now + LEASE_MS;
+    const atOnce = this.#db.writeOne(false, () => {
+      const run = this.#journals.requireRun(lease);
+      const mail = this.#journals.insert(lease, run, seq, events, until);
+      return mail && this.#journals.mail(run, mail, until);
+    });
+    return after(atOnce, (mail) => mail ?? inSteps());
+  }
+
+  journal(turn: TurnId, after: number) {
+    return this.#db.readAll((): readonly TurnEvent[] => {
+      const run = this.#journals.openRun(turn);
+      return run === undefined ? [] : this.#journals.read(run, after);
+    });
+  }
+
+  commit(lease: Lease, ended: EndedTurn) {
+    return this.#db.write(true, () => this.#commits.commit(lease, ended));
+  }
+
+  apply(change: SessionChange) {
+    return this.#db.write(true, () => this.#commits.apply(change));
+  }
+
+  cancel(turn: TurnId, request: CancelRequest, session?: SessionId) {
+    return this.#db.write(true, () => cancel(this.#db, turn, request, session));
+  }
+
+  terminal(turn: TurnId) {
+    return this.#db.readAll(() => terminal(this.#db, turn));
+  }
+
+  readonly inputs = {
+    list: (session: SessionId) => this.#db.read(() => waiting(this.#db, session)),
+    withdraw: (session: SessionId, input: InputId) => this.#db.write(true, () => withdraw(this.#db, session, input)),
+    claim: (lease: Lease, boundary: EffectName, max: number) => {
+      const isThere = this.#db.read(() => {
+        const could = couldClaim(this.#db, this.#journals.requireRun(lease), lease.generation, boundary);
+        if (could === undefined) throw leaseLost(lease);
+        return could;
+      });
+      const take = () => this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max));
+      return after(isThere, (could) => (could ? take() : []));
+    },
+  };
+
+  readonly waits = {
+    resolve: (key: WaitKey, answer: WaitAnswer) => this.#db.write(true, () => resolve(this.#db, key, answer)),
+    peek: (key: WaitKey) => this.#db.read(() => peek(this.#db, key)),
+    due: (now: number, max: number) => this.#db.read(() => due(this.#db, now, max)),
+    revoke: (turn: TurnId) => this.#db.write(true, () => revoke(this.#db, this.#journals, turn)),
+  };
+
+  note(turn: TurnId, effect: EffectName, key: string, value?: Json) {
+    const work = () => note(this.#db, this.#journals, turn, effect, key, value);
+    return value === undefined ? this.#db.readAll(work) : this.#db.write(false, work);
+  }
+
+  attempt(turn: TurnId, effect: EffectName) {
+    return this.#db.write(false, () => attempt(this.#db, this.#journals, turn, effect));
+  }
+
+  runnable(now: number, max: number) {
+    return this.#db.readAll(() => runnable(this.#db, now, max));
+  }
+
+  readonly blobs = {
+    put: (hash: BlobHash, data: Uint8Array) =>
+      this.#blobs.isFresh(hash) ? this.#db.read(() => {}) : this.#db.writeOne(false, () => this.#blobs.put(hash, data)),
+    get: (hash: BlobHash) => this.#db.read(() => this.#blobs.get(hash)),
+  };
+
+  changes(after: Cursor | undefined, options: { readonly session?: SessionId; readonly max: number }) {
+    return this.#db.readAll(() => changes(this.#db, after, options));
+  }
+
+  sweep(options: SweepOptions = {}) {
+    return this.#sweeper.sweep(options);
+  }
+
+  vacuum(options: VacuumOptions = {}) {
+    return this.#sweeper.vacuum(options);
+  }
+
+  check(options: CheckOptions = {}) {
+    return this.#db.readAll(() => check(this.#db, options));
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}

@@ -1,0 +1,165 @@
+import { RuntimeError } from "../../model/errors.ts";
+import type { Awaitable } from "../../model/json.ts";
+import type { Database, Statement, Value } from "./database.ts";
+import { isBusy, typed } from "./faults.ts";
+
+/**
+ * What a write survives. `process`: a killed process, always, and a power cut but for the latest writes. `power`: what
+ * was acknowledged to someone (inputs, commits, changes, answers, cancels) survives a power cut; journal events since
+ * may be lost. `power-all`: everything written survives one.
+ */
+export type Strength = "process" | "power" | "power-all";
+
+/** How long a call may block the whole process while another one writes. After that it waits without blocking. */
+const BLOCK_MS = 4;
+const OPENING_MS = 2_000;
+
+/** One connection: its statements, its transactions, and patience with other connections on the same file. */
+export class Connection {
+  readonly path: string;
+  readonly #db: Database;
+  readonly #strength: Strength;
+  readonly #patienceMs: number;
+  readonly #statements = new Map<string, Statement>();
+  readonly #memories: { clear(): void }[] = [];
+  #mode: "NORMAL" | "FULL" | undefined;
+  #isClosed = false;
+
+  constructor(db: Database, path: string, strength: Strength, patienceMs: number) {
+    this.#db = db;
+    this.path = path;
+    this.#strength = strength;
+    this.#patienceMs = patienceMs;
+  }
+
+  /** Something remembered of what was read or written; it is cleared when a transaction fails, because it may be of that one. */
+  remembers<M extends { clear(): void }>(memory: M): M {
+    this.#memories.push(memory);
+    return memory;
+  }
+
+  /** What `prepare` does with a fresh database; it may block for a while, because nothing else can go on before. */
+  setUp(prepare: () => void): void {
+    try {
+      this.exec(`PRAGMA busy_timeout = ${OPENING_MS}`);
+      prepare();
+      this.exec(`PRAGMA busy_timeout = ${BLOCK_MS}`);
+    } catch (error) {
+      this.close();
+      if (isBusy(error)) throw new RuntimeError("store.locked", { path: this.path, ms: OPENING_MS }, { cause: error });
+      throw typed(error, this.path);
+    }
+  }
+
+  /** For what must not be prepared: a prepared `PRAGMA synchronous` does nothing on its first run. */
+  exec(sql: string): void {
+    this.#db.exec(sql);
+  }
+
+  run(sql: string, ...values: Value[]): void {
+    this.#statement(sql).run(...values);
+  }
+
+  /** Inside a transaction, or to read: `get` leaves the statement unfinished, and a failure to keep what it wrote unheard. */
+  row<Row>(sql: string, ...values: Value[]): Row | undefined {
+    return this.#statement(sql).get(...values) as Row | undefined;
+  }
+
+  rows<Row>(sql: string, ...values: Value[]): Row[] {
+    return this.#statement(sql).all(...values) as Row[];
+  }
+
+  /** One statement that reads. */
+  read<T>(work: () => T): Awaitable<T> {
+    return this.#patiently(work);
+  }
+
+  /** Several statements that read the same moment, though others write. */
+  readAll<T>(work: () => T): Awaitable<T> {
+    return this.#patiently(() => this.#transaction("BEGIN", work));
+  }
+
+  /** One statement that writes; `rows` must be used where it returns any. */
+  writeOne<T>(isAcknowledged: boolean, work: () => T): Awaitable<T> {
+    return this.#patiently(() => {
+      this.#syncFor(isAcknowledged);
+      return work();
+    });
+  }
+
+  /** All of it or nothing. The write lock comes first, so that what is read inside holds until the end. */
+  write<T>(isAcknowledged: boolean, work: () => T): Awaitable<T> {
+    return this.#patiently(() => {
+      this.#syncFor(isAcknowledged);
+      return this.#transaction("BEGIN IMMEDIATE", work);
+    });
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#statements.clear();
+    this.#db.close();
+  }
+
+  #statement(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare(sql)));
+    return statement;
+  }
+
+  #syncFor(isAcknowledged: boolean): void {
+    const isFull = this.#strength === "power-all" || (isAcknowledged && this.#strength === "power");
+    const mode = isFull ? "FULL" : "NORMAL";
+    if (mode === this.#mode) return;
+    this.exec(`PRAGMA synchronous = ${mode}`);
+    this.#mode = mode;
+  }
+
+  #transaction<T>(begin: string, work: () => T): T {
+    this.run(begin);
+    try {
+      const result = work();
+      this.run("COMMIT");
+      return result;
+    } catch (error) {
+      for (const memory of this.#memories) memory.clear();
+      try {
+        this.run("ROLLBACK");
+      } catch {
+        // SQLite has rolled back by itself, as it does after some failures; the first error tells why.
+      }
+      throw error;
+    }
+  }
+
+  #patiently<T>(work: () => T): Awaitable<T> {
+    try {
+      return this.#open(work);
+    } catch (error) {
+      if (isBusy(error)) return this.#again(work);
+      throw typed(error, this.path);
+    }
+  }
+
+  /** Nothing of a write that found the file locked was kept, so it is simply done again. */
+  async #again<T>(work: () => T): Promise<T> {
+    const end = performance.now() + this.#patienceMs;
+    for (let waitMs = 2; ; waitMs = Math.min(waitMs * 1.6, 50)) {
+      // By chance, so that two who met once do not go on meeting.
+      await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random())));
+      try {
+        return this.#open(work);
+      } catch (error) {
+        if (!isBusy(error)) throw typed(error, this.path);
+        if (performance.now() > end)
+          throw new RuntimeError("store.locked", { path: this.path, ms: this.#patienceMs }, { cause: error });
+      }
+    }
+  }
+
+  #open<T>(work: () => T): T {
+    if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
+    return work();
+  }
+}

@@ -1,0 +1,349 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, expect, test } from "vitest";
+import { type Code, RuntimeError } from "../../model/errors.ts";
+import { asInputId, asSessionId, asTurnId, nodeId } from "../../model/ids.ts";
+import { DEFAULT_LIMITS } from "../../model/limits.ts";
+import { text } from "../../model/message.ts";
+import { NO_USAGE } from "../../model/usage.ts";
+import { type Database, sqlite } from "../sqlite.ts";
+import type { Lease, Opening, Owner, Store } from "../store.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "bowline-damage-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+let files = 0;
+const newFile = (): string => join(folder, `${++files}.db`);
+
+const session = asSessionId("the-session");
+const owner: Owner = { id: "ann", process: "elsewhere" };
+const opening: Opening = ({ at, sessionId, turnId, id, message }) => ({
+  kind: "opened",
+  at,
+  sessionId,
+  turnId,
+  inputId: id,
+  input: message,
+  step: 1,
+  protocol: { id: "tool-calls", version: 1 },
+  host: "journal",
+  plugins: [],
+  limits: DEFAULT_LIMITS,
+  config: { model: "house/model" },
+});
+
+async function begin(store: Store, name: string): Promise<Lease> {
+  const receipt = await store.accept(
+    {
+      id: asInputId(`input-${name}`),
+      turnId: asTurnId(`turn-${name}`),
+      sessionId: session,
+      message: { role: "user", parts: [text(`What about ${name}?`)] },
+      place: "turn",
+      hash: "h",
+      at: 1,
+    },
+    owner,
+    opening,
+    10,
+  );
+  return receipt.kind === "opened" ? receipt.lease : assert.fail(receipt.kind);
+}
+
+async function turn(store: Store, name: string, words: string): Promise<void> {
+  const lease = await begin(store, name);
+  const head = (await store.load(session))?.head;
+  const message = { id: nodeId(lease.turnId, 0), role: "assistant", parts: [text(words)] } as const;
+  await store.commit(lease, {
+    turnId: lease.turnId,
+    at: 2,
+    outcome: { kind: "answered", message, text: words },
+    entries: [{ at: 2, kind: "message", message }],
+    plugins: { notes: { version: "1", revision: 1, state: { said: words.slice(0, 20) } } },
+    usage: { ...NO_USAGE, output: 7 },
+    spent: [{ source: "turn", model: "m", usage: NO_USAGE, calls: 1 }],
+    inputs: [asInputId(`input-${name}`)],
+    ...(head === undefined ? {} : { base: head }),
+  });
+}
+
+async function refused(code: Code, act: () => unknown): Promise<RuntimeError> {
+  let thrown: unknown;
+  await assert.rejects(
+    async () => act(),
+    (error) => {
+      thrown = error;
+      return true;
+    },
+  );
+  assert.ok(thrown instanceof RuntimeError, String(thrown));
+  assert.equal(thrown.code, code, thrown.message);
+  assert.ok(thrown.hint !== "");
+  return thrown;
+}
+
+/** Everything that was committed, as it is read. */
+const kept = async (store: Store) => ({
+  session: await store.load(session),
+  path: await store.view(session),
+  ends: [await store.terminal(asTurnId("turn-one")), await store.terminal(asTurnId("turn-two"))],
+});
+
+test("D8 sqlite: a folder that is not there, a folder, and nothing at all are no files to open", async () => {
+  await refused("store.path", () => sqlite(join(folder, "missing", "a.db")));
+  expect(existsSync(join(folder, "missing"))).toBe(false);
+  mkdirSync(join(folder, "a-folder"));
+  await refused("store.path", () => sqlite(join(folder, "a-folder")));
+  await refused("store.path", () => sqlite(""));
+});
+
+test("D8 sqlite: a text is no database, and is left as it was", async () => {
+  const path = newFile();
+  writeFileSync(path, "Dear diary, this is not a database. ".repeat(200));
+  const before = readFileSync(path);
+  await refused("store.corrupt", () => sqlite(path));
+  expect(readFileSync(path).equals(before)).toBe(true);
+});
+
+test("D8 sqlite: the database of another program is refused, and left as it was", async () => {
+  const path = newFile();
+  const db = new DatabaseSync(path);
+  db.exec("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)");
+  db.close();
+  const before = readFileSync(path);
+  await refused("store.foreign", () => sqlite(path));
+  expect(readFileSync(path).equals(before)).toBe(true);
+});
+
+test("D8 sqlite: a newer schema is refused with both versions, and left as it was", async () => {
+  const path = newFile();
+  await sqlite(path).close();
+  const db = new DatabaseSync(path);
+  db.exec("PRAGMA user_version = 99");
+  db.close();
+  const error = await refused("store.newer", () => sqlite(path));
+  expect(error.details).toMatchObject({ found: 99, known: 1 });
+  expect(error.hint).toMatch(/Update/);
+  const again = new DatabaseSync(path);
+  expect(again.prepare("PRAGMA user_version").get()).toEqual({ user_version: 99 });
+  again.close();
+});
+
+test("D8 sqlite: an empty file becomes a store", async () => {
+  const path = newFile();
+  writeFileSync(path, "");
+  const store = sqlite(path);
+  expect(await store.list()).toEqual([]);
+  await store.close();
+});
+
+test("D8 sqlite: a database that cannot be written is refused", async () => {
+  const path = newFile();
+  await sqlite(path).close();
+  const readOnly = new DatabaseSync(path, { readOnly: true }) as unknown as Database;
+  const error = await refused("store.readonly", async () => {
+    const store = sqlite(readOnly);
+    await store.create({ id: session, config: {}, at: 1 });
+  });
+  expect(error.hint).toMatch(/write/);
+});
+
+test("D1 D8 sqlite: when the disk is full nothing of a turn is kept, and it goes on when there is room", async () => {
+  const db = new DatabaseSync(newFile());
+  const store = sqlite(db as unknown as Database);
+  await store.create({ id: session, config: {}, at: 1 });
+  await turn(store, "one", "Well.");
+  const before = await kept(store);
+  const { page_count } = db.prepare("PRAGMA page_count").get() as { page_count: number };
+  db.exec(`PRAGMA max_page_count = ${page_count + 3}`);
+  const words = "More than fits. ".repeat(3_000);
+  await refused("store.full", () => turn(store, "two", words));
+  expect(await kept(store)).toEqual(before);
+  const lease = await store.open(session, owner, 1_000_000, opening);
+  expect(lease.kind).toBe("resumed"); // The input was accepted while there was room.
+  expect(await store.check({ deep: true })).toEqual([]);
+  db.exec("PRAGMA max_page_count = 100000");
+  assert.ok(lease.kind === "resumed");
+  await store.append(lease.lease, 1, [{ kind: "resumed", at: 1, step: 1, generation: 2 }], 1_000_000);
+  await store.close();
+});
+
+test("D1 D8 sqlite: a write that fails only when it is kept is told, in one statement too", () => {
+  // Past the limit on file sizes the write-ahead log cannot grow: appends fail at their very end.
+  const path = newFile();
+  const program = `
+    import { sqlite } from ${JSON.stringify(new URL("../sqlite.ts", import.meta.url).href)};
+    const store = sqlite(${JSON.stringify(path)}, { strength: "process" });
+    const message = { role: "user", parts: [] };
+    store.create({ id: "s", config: {}, at: 1 });
+    const { lease } = store.accept({ id: "i", turnId: "t", sessionId: "s", message, place: "turn", hash: "", at: 1 },
+      { id: "o", process: "elsewhere" }, (i) => ({ kind: "opened", turnId: i.turnId, sessionId: "s", inputId: i.id, at: 1, input: message }), 9);
+    let seq = 1;
+    try {
+      for (; seq < 2000; seq++) store.append(lease, seq, [{ kind: "slept", at: 1, effect: "x".repeat(3000) }], 1);
+    } catch (error) {
+      console.log(JSON.stringify({ code: error.code, acknowledged: seq, read: store.journal("t", 0).length }));
+    }
+    process.exit(0);`;
+  const { stdout } = spawnSync(
+    "bash",
+    ["-c", `ulimit -f 1024; exec "$0" --input-type=module -e "$1"`, process.execPath, program],
+    {
+      encoding: "utf8",
+    },
+  );
+  const { code, acknowledged, read } = JSON.parse(stdout) as { code: string; acknowledged: number; read: number };
+  expect(["store.full", "store.failed"]).toContain(code);
+  expect(read).toBe(acknowledged);
+});
+
+test("D8 sqlite: a file that another one holds is told after some patience, without blocking", async () => {
+  const path = newFile();
+  const store = sqlite(path, { lockedMs: 150 });
+  await store.create({ id: session, config: {}, at: 1 });
+  const other = new DatabaseSync(path);
+  other.exec("BEGIN IMMEDIATE");
+  let ticks = 0;
+  const timer = setInterval(() => ticks++, 5);
+  expect((await store.load(session))?.id).toBe(session); // Reading goes on.
+  const error = await refused("store.locked", () => begin(store, "one"));
+  expect(error.retry).toBe("unchanged");
+  expect(ticks).toBeGreaterThan(3);
+  const waiting = begin(store, "one");
+  setTimeout(() => other.exec("ROLLBACK"), 40);
+  expect((await waiting).turnId).toBe("turn-one");
+  clearInterval(timer);
+  other.close();
+  await store.close();
+});
+
+/** Two committed turns and an open one, all in the file itself and none of it in the log. */
+async function sample(): Promise<string> {
+  const path = newFile();
+  const store = sqlite(path);
+  await store.create({ id: session, config: { model: "m", instructions: "Be kind." }, at: 1 });
+  await turn(store, "one", "The first thing that was said. ".repeat(40));
+  await turn(store, "two", "The second thing, and quite another. ".repeat(200));
+  const lease = await begin(store, "three");
+  await store.append(lease, 1, [{ kind: "cancelled", at: 1, requestId: "r", reason: "no ".repeat(50) }], 1);
+  await store.vacuum();
+  await store.close();
+  return path;
+}
+
+test("D8 sqlite: every byte of what was said is under a checksum", async () => {
+  const path = await sample();
+  const whole = readFileSync(path);
+  const store = sqlite(path);
+  const truth = { ...(await kept(store)), journal: await store.journal(asTurnId("turn-three"), 0) };
+  await store.close();
+  const said = [
+    "The first thing",
+    "The second thing",
+    "Be kind",
+    "no no no",
+    "What about three",
+    '"said":',
+    "unknownCalls",
+  ];
+  for (const words of said) {
+    for (let at = whole.indexOf(words); at >= 0; at = whole.indexOf(words, at + 1)) {
+      const damaged = Buffer.from(whole);
+      damaged[at + 3]! ^= 1; // Another letter: it is JSON all the same.
+      const file = newFile();
+      writeFileSync(file, damaged);
+      const opened = sqlite(file);
+      const read = async () => ({ ...(await kept(opened)), journal: await opened.journal(asTurnId("turn-three"), 0) });
+      const result = await read().catch((error: unknown) => error);
+      if (!(result instanceof RuntimeError))
+        expect(result, words).toEqual(truth); // A page that is no longer used.
+      else {
+        expect(result.code).toBe("store.corrupt");
+        expect((await opened.check()).length).toBeGreaterThan(0);
+      }
+      await opened.close();
+    }
+  }
+}, 30_000);
+
+test("D8 sqlite: wherever a byte is changed, what is read is true, or refused with a code, or not found", async () => {
+  const path = await sample();
+  const whole = readFileSync(path);
+  const store = sqlite(path);
+  const truth = await kept(store);
+  await store.close();
+  const seen = { true: 0, refused: 0, absent: 0 };
+  const offsets = [
+    ...Array(100).keys(),
+    ...Array.from({ length: 250 }, (_, n) => 100 + Math.floor((n * whole.length) / 251)),
+  ];
+  for (const at of offsets) {
+    const damaged = Buffer.from(whole);
+    damaged[at]! ^= 0x10;
+    const file = newFile();
+    writeFileSync(file, damaged);
+    let opened: Store | undefined;
+    try {
+      opened = sqlite(file);
+      const found = await kept(opened);
+      // An index that lost an entry answers as if the thing were not there; `check` with `deep` tells.
+      const isTrue = (a: unknown, b: unknown): boolean => a === undefined || isEqual(a, b);
+      if (isEqual(found, truth)) seen.true++;
+      else {
+        assert.ok(
+          isTrue(found.session, truth.session) && found.ends.every((end, n) => isTrue(end, truth.ends[n])),
+          `${at}`,
+        );
+        seen.absent++;
+      }
+    } catch (error) {
+      assert.ok(error instanceof RuntimeError, `at ${at}: ${String(error)}`);
+      seen.refused++;
+    } finally {
+      await opened?.close();
+      rmSync(file);
+    }
+  }
+  expect(seen.true).toBeGreaterThan(100);
+  expect(seen.refused).toBeGreaterThan(20);
+}, 30_000);
+function isEqual(a: unknown, b: unknown): boolean {
+  try {
+    assert.deepStrictEqual(a, b);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test("D8 sqlite: a file that was cut short is refused, or has what it had", async () => {
+  const path = await sample();
+  const { size } = statSync(path);
+  for (let cut = 4096; cut < size; cut += 4096) {
+    const file = newFile();
+    copyFileSync(path, file);
+    const bytes = readFileSync(file).subarray(0, size - cut);
+    writeFileSync(file, bytes);
+    try {
+      const store = sqlite(file);
+      await kept(store);
+      expect((await store.check()).length).toBeGreaterThan(0);
+      await store.close();
+    } catch (error) {
+      assert.ok(error instanceof RuntimeError, String(error));
+      expect(["store.corrupt", "store.foreign", "session.unknown"]).toContain(error.code);
+    }
+  }
+}, 30_000);

@@ -1,0 +1,49 @@
+import { existsSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { RuntimeError } from "../../model/errors.ts";
+import { typed } from "./faults.ts";
+
+/** What the store needs of a database; `node:sqlite` and better-sqlite3 both have it. */
+export interface Database {
+  exec(sql: string): unknown;
+  prepare(sql: string): Statement;
+  close(): unknown;
+}
+export interface Statement {
+  run(...values: Value[]): unknown;
+  get(...values: Value[]): unknown;
+  all(...values: Value[]): unknown[];
+}
+export type Value = string | number | null | Uint8Array;
+
+/** Makes the file when it is not there, but no folder: a folder that is missing is most often a mistyped path. */
+export function openFile(path: string): Database {
+  if (path !== ":memory:") requireFolder(path);
+  const { DatabaseSync } = quietSqlite();
+  try {
+    return new DatabaseSync(path) as unknown as Database;
+  } catch (error) {
+    throw typed(error, path);
+  }
+}
+
+function requireFolder(path: string): void {
+  const folder = dirname(resolve(path));
+  if (path === "") throw new RuntimeError("store.path", { path: '""', problem: "the path is empty" });
+  if (!existsSync(folder)) throw new RuntimeError("store.path", { path, problem: `there is no folder ${folder}` });
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+    throw new RuntimeError("store.path", { path, problem: "it is a folder" });
+}
+
+/** Node 22 says on loading that it is experimental; whoever chose this store need not be told. Nothing else is held back. */
+function quietSqlite(): typeof import("node:sqlite") {
+  const { emitWarning } = process;
+  process.emitWarning = ((warning: string | Error, ...rest: never[]) => {
+    if (!/SQLite is an experimental/.test(String(warning))) emitWarning.call(process, warning, ...rest);
+  }) as typeof emitWarning;
+  try {
+    return process.getBuiltinModule("node:sqlite");
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}

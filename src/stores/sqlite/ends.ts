@@ -1,0 +1,139 @@
+import { isDeepStrictEqual } from "node:util";
+import { type InputId, type NodeId, nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
+import { type Message, textOf } from "../../model/message.ts";
+import type { Entry } from "../../model/node.ts";
+import type { TurnOutcome } from "../../model/outcome.ts";
+import type { Usage } from "../../model/usage.ts";
+import type { CancelAnswer, CancelRequest, Committed, EndedTurn, PluginSnapshots, Terminal } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { cursorOf } from "./facts.ts";
+import { entriesOf, requireBones } from "./graph.ts";
+import { WITHDRAWN } from "./inputs.ts";
+import { corrupt, pack, unpack } from "./pack.ts";
+import { statesAt } from "./states.ts";
+
+/** How a turn ended, without what its segment and the plugins' states say already. */
+export interface Ended {
+  readonly at: number;
+  readonly outcome: TurnOutcome | Told;
+  readonly usage: Usage;
+  readonly revision: number;
+  readonly size: number;
+  /** Left out when they are the turn's own input alone. */
+  readonly inputs?: readonly InputId[];
+  /** Left out when it is the last of the turn's own nodes. */
+  readonly head?: NodeId | null;
+  readonly branch?: NodeId;
+  /** Of a turn kept beside the path: the session's own states never were these. */
+  readonly plugins?: PluginSnapshots;
+}
+/** An answer that is one of the turn's own nodes. */
+interface Told {
+  readonly kind: "told";
+  readonly node: number;
+}
+
+export interface TurnRow {
+  readonly n: number;
+  readonly id: TurnId;
+  readonly session: number;
+  readonly sessionId: SessionId;
+  readonly input_id: InputId;
+  readonly state: number;
+  readonly ended_by: number | null;
+  readonly done: number | null;
+  readonly cancel: string | null;
+  readonly ended: string | null;
+}
+const TURN = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended
+  FROM turn t JOIN session s ON s.n = t.session`;
+const TURN_BY_ID = `${TURN} WHERE t.id = ?`;
+
+export function cancel(db: Connection, id: TurnId, request: CancelRequest, session?: SessionId): CancelAnswer {
+  const row = db.row<TurnRow>(TURN_BY_ID, id);
+  if (row === undefined || row.state === WITHDRAWN) return { kind: "unknown" };
+  if (session !== undefined && row.sessionId !== session) return { kind: "unknown" };
+  const end = endOf(db, row);
+  if (end !== undefined) return { kind: "already-completed", outcome: outcomeOf(db, end, endedOf(end)) };
+  if (row.cancel !== null) return { kind: "already-requested", request: requestOf(row.n, row.cancel) };
+  db.run("UPDATE turn SET cancel = ? WHERE n = ?", pack(request, row.n), row.n);
+  return { kind: "requested", request };
+}
+
+export const requestOf = (n: number, cancel: string): CancelRequest => unpack(cancel, n, `The cancel of turn ${n}`);
+
+export function terminal(db: Connection, id: TurnId): Terminal | undefined {
+  const turn = db.row<TurnRow>(TURN_BY_ID, id);
+  const end = turn && endOf(db, turn);
+  if (end === undefined) return undefined;
+  const ended = endedOf(end);
+  return {
+    sessionId: end.sessionId,
+    turnId: end.id,
+    at: ended.at,
+    outcome: outcomeOf(db, end, ended),
+    usage: ended.usage,
+    committed: committedOf(end, ended),
+  };
+}
+
+type EndRow = TurnRow & { readonly done: number };
+
+/** Its own end, or that of the turn which took its input. */
+function endOf(db: Connection, row: TurnRow): EndRow | undefined {
+  const by = row.ended_by === null ? row : db.row<TurnRow>(`${TURN} WHERE t.n = ?`, row.ended_by);
+  return by === undefined || by.done === null ? undefined : (by as EndRow);
+}
+
+function endedOf({ n, id, ended }: TurnRow): Ended {
+  if (ended === null) throw corrupt(`The end of turn ${id}`, "it is missing");
+  return unpack<Ended>(ended, n, `The end of turn ${id}`);
+}
+
+function outcomeOf(db: Connection, row: TurnRow, { outcome }: Ended): TurnOutcome {
+  if (outcome.kind !== "told") return outcome;
+  const entry = entriesOf(db, requireBones(db, row.n))[outcome.node];
+  if (entry?.kind !== "message") throw corrupt(`The end of turn ${row.id}`, "its answer is no message");
+  return { kind: "answered", message: entry.message, text: textOf(entry.message.parts) };
+}
+
+/** The receipt of a turn that has ended, if it ended as is said now; `conflict` when not. */
+export function receiptOf(db: Connection, row: TurnRow, sent: EndedTurn): Committed | "conflict" | undefined {
+  const end = endOf(db, row);
+  if (end === undefined) return undefined;
+  const ended = endedOf(end);
+  const kept = {
+    outcome: outcomeOf(db, end, ended),
+    entries: ended.size === 0 ? [] : entriesOf(db, requireBones(db, end.n)),
+    plugins: ended.plugins ?? statesAt(db, end.session, ended.revision),
+    usage: ended.usage,
+    inputs: ended.inputs ?? [end.input_id],
+  };
+  // Nobody says twice when it ended: `at` is the clock's, not the turn's.
+  const { outcome, entries, plugins, usage, inputs } = sent;
+  const said = JSON.parse(JSON.stringify({ outcome, entries, plugins, usage, inputs })) as unknown;
+  return isDeepStrictEqual(kept, said) ? committedOf(end, ended) : "conflict";
+}
+
+/** An answer is most often the last node: it is not written a second and a third time. */
+export function told(outcome: TurnOutcome, entries: readonly Entry[]): TurnOutcome | Told {
+  if (outcome.kind !== "answered") return outcome;
+  const { message, text } = outcome;
+  const node = entries.findLastIndex((entry) => entry.kind === "message" && isSameMessage(entry.message, message));
+  const isTold = node >= 0 && textOf(message.parts) === text && Object.keys(outcome).length === 3;
+  return isTold ? { kind: "told", node } : outcome;
+}
+
+const isSameMessage = (a: Message, b: Message): boolean =>
+  a === b || (a.id === b.id && JSON.stringify(a) === JSON.stringify(b));
+
+export function committedOf({ id, done }: { readonly id: TurnId; readonly done: number }, ended: Ended): Committed {
+  const head = ended.head === undefined ? nodeId(id, ended.size - 1) : (ended.head ?? undefined);
+  return {
+    kind: "committed",
+    revision: ended.revision,
+    ...(head === undefined ? {} : { head }),
+    cursor: cursorOf(done),
+    ...(ended.branch === undefined ? {} : { branch: ended.branch }),
+  };
+}

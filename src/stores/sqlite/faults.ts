@@ -1,0 +1,61 @@
+import { RuntimeError } from "../../model/errors.ts";
+import { describeThrown } from "../../model/json.ts";
+
+/** SQLite's primary result codes, those that have a remedy of their own. */
+const BUSY = 5;
+const LOCKED = 6;
+const READONLY = 8;
+const IOERR = 10;
+const CORRUPT = 11;
+const FULL = 13;
+const CANTOPEN = 14;
+const CONSTRAINT = 19;
+const NOTADB = 26;
+const BY_NAME: { readonly [name: string]: number } = {
+  SQLITE_BUSY: BUSY,
+  SQLITE_LOCKED: LOCKED,
+  SQLITE_READONLY: READONLY,
+  SQLITE_IOERR: IOERR,
+  SQLITE_CORRUPT: CORRUPT,
+  SQLITE_FULL: FULL,
+  SQLITE_CANTOPEN: CANTOPEN,
+  SQLITE_CONSTRAINT: CONSTRAINT,
+  SQLITE_NOTADB: NOTADB,
+};
+
+/** `node:sqlite` gives a number, better-sqlite3 a name; both extend the primary code. */
+function primaryCode(error: unknown): number | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { errcode, code } = error as { readonly errcode?: unknown; readonly code?: unknown };
+  if (typeof errcode === "number") return errcode & 0xff;
+  if (typeof code !== "string") return undefined;
+  return BY_NAME[/^SQLITE_[A-Z]+/.exec(code)?.[0] ?? ""];
+}
+
+export const isBusy = (error: unknown): boolean => {
+  const code = primaryCode(error);
+  return code === BUSY || code === LOCKED;
+};
+export const isConstraint = (error: unknown): boolean => primaryCode(error) === CONSTRAINT;
+
+/** The error a caller can act on; what is not SQLite's own is left as it is. */
+export function typed(error: unknown, path: string): unknown {
+  const cause = { cause: error };
+  const problem = describeThrown(error);
+  switch (primaryCode(error)) {
+    case undefined:
+      return error;
+    case READONLY:
+      return new RuntimeError("store.readonly", { path }, cause);
+    case FULL:
+      return new RuntimeError("store.full", { path }, cause);
+    case CORRUPT:
+      return new RuntimeError("store.corrupt", { item: `The database ${path}`, problem }, cause);
+    case NOTADB:
+      return new RuntimeError("store.corrupt", { item: path, problem: "it is not a SQLite database" }, cause);
+    case CANTOPEN:
+      return new RuntimeError("store.path", { path, problem }, cause);
+    default:
+      return new RuntimeError("store.failed", { path, problem }, cause);
+  }
+}

@@ -1,0 +1,229 @@
+import { RuntimeError } from "../../model/errors.ts";
+import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
+import type { Message } from "../../model/message.ts";
+import type { Entry } from "../../model/node.ts";
+import { hasOpenCalls } from "../../model/pairing.ts";
+import type { Segment } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { corrupt, fromKeyText, keyText, packText, unpackText } from "./pack.ts";
+
+/** A node: the number of its segment, and where in there. */
+export interface Place {
+  readonly segment: number;
+  readonly index: number;
+}
+
+/** A segment without what it says. */
+interface Bones {
+  readonly n: number;
+  readonly session: number;
+  readonly revision: number;
+  readonly depth: number;
+  readonly parent: number | null;
+  readonly parent_index: number | null;
+  readonly size: number;
+  readonly name: string;
+}
+const BONES = "n, session, revision, depth, parent, parent_index, size, name";
+const FIND = `SELECT ${BONES} FROM segment WHERE n = ?`;
+const LAY = `INSERT INTO segment (${BONES}, users, is_named, is_branch, entries)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`;
+
+/** Throws when there is no such node. */
+export function requirePlace(db: Connection, id: NodeId): Place {
+  const address = nodeAddress(id);
+  const segment = address === undefined ? undefined : numberOf(db, address.commit);
+  const bones = segment === undefined ? undefined : bonesOf(db, segment);
+  if (address === undefined || bones === undefined || address.index >= bones.size)
+    throw new RuntimeError("fork.unknown", { node: id });
+  return { segment: bones.n, index: address.index };
+}
+
+/** A segment is found by its turn; by its own name when it is an operation's, or when its session was deleted. */
+export function numberOf(db: Connection, commit: string): number | undefined {
+  const name = keyText(commit);
+  return (
+    db.row<{ n: number }>("SELECT n FROM turn WHERE id = ?", name)?.n ??
+    db.row<{ n: number }>("SELECT n FROM segment WHERE name = ? AND is_named = 1", name)?.n
+  );
+}
+
+const bonesOf = (db: Connection, segment: number): Bones | undefined => db.row<Bones>(FIND, segment);
+
+export function requireBones(db: Connection, segment: number): Bones {
+  const bones = bonesOf(db, segment);
+  if (bones === undefined) throw corrupt(`Segment ${segment}`, "it is missing");
+  return bones;
+}
+
+export const idOf = (db: Connection, { segment, index }: Place): NodeId =>
+  nodeId(fromKeyText(requireBones(db, segment).name), index);
+
+const parentOf = ({ parent, parent_index: index }: Bones): Place | undefined =>
+  parent === null || index === null ? undefined : { segment: parent, index };
+
+/** Keeps a commit's nodes and answers the last one. The segment's one user is whoever keeps that place. */
+export function lay(
+  db: Connection,
+  of: {
+    readonly n: number;
+    readonly name: string;
+    readonly depth: number;
+    readonly isNamed: boolean;
+    readonly isBranch: boolean;
+  },
+  session: { readonly n: number; readonly revision: number },
+  base: Place | undefined,
+  entries: readonly Entry[],
+): Place {
+  db.run(
+    LAY,
+    of.n,
+    session.n,
+    session.revision,
+    of.depth,
+    base?.segment ?? null,
+    base?.index ?? null,
+    entries.length,
+    keyText(of.name),
+    of.isNamed ? 1 : 0,
+    of.isBranch ? 1 : 0,
+    packText(shortened(JSON.stringify(entries), of.name), seedOf(of.n, base)),
+  );
+  return { segment: of.n, index: entries.length - 1 };
+}
+
+export function entriesOf(db: Connection, bones: Bones): readonly Entry[] {
+  const { entries } = db.row<{ entries: string }>("SELECT entries FROM segment WHERE n = ?", bones.n)!;
+  const name = fromKeyText(bones.name);
+  const item = `The segment of ${name}`;
+  const text = unpackText(entries, seedOf(bones.n, parentOf(bones)), item);
+  let found: readonly Entry[];
+  try {
+    found = JSON.parse(restored(text, name)) as readonly Entry[];
+  } catch (error) {
+    throw corrupt(item, "it is not JSON", error);
+  }
+  if (found.length !== bones.size) throw corrupt(item, `it has ${found.length} nodes, not ${bones.size}`);
+  return found;
+}
+
+const seedOf = (n: number, base: Place | undefined): number =>
+  n * 31 + (base === undefined ? 0 : base.segment * 17 + base.index + 1);
+
+// Every message says its id, which begins with the commit's name. JSON has no control characters, so one can stand for it.
+const MARK = "\u0001";
+const SHORT = 8;
+const asInJson = (name: string): string => JSON.stringify(name).slice(1, -1);
+const shortened = (json: string, name: string): string =>
+  name.length < SHORT ? json : json.replaceAll(asInJson(name), MARK);
+const restored = (text: string, name: string): string => text.replaceAll(MARK, () => asInJson(name));
+
+export function view(db: Connection, from: Place | undefined, max: number): readonly Segment[] {
+  const path: Segment[] = [];
+  for (let place = from; place !== undefined && path.length < max; ) {
+    const bones = requireBones(db, place.segment);
+    const entries = entriesOf(db, bones);
+    const parent = parentOf(bones);
+    path.push({
+      commit: fromKeyText(bones.name),
+      ...(parent === undefined ? {} : { parent: idOf(db, parent) }),
+      entries: place.index === entries.length - 1 ? entries : entries.slice(0, place.index + 1),
+    });
+    place = parent;
+  }
+  return path;
+}
+
+/** Whether the head, or something before it, is this node. */
+export function isOnPath(db: Connection, head: Place | undefined, id: NodeId): boolean {
+  const address = nodeAddress(id);
+  const segment = address === undefined ? undefined : numberOf(db, address.commit);
+  const target = segment === undefined ? undefined : bonesOf(db, segment);
+  if (address === undefined || target === undefined) return false;
+  for (let place = head; place !== undefined; ) {
+    if (place.segment === target.n) return address.index <= place.index;
+    const bones = requireBones(db, place.segment);
+    if (bones.depth <= target.depth) return false;
+    place = parentOf(bones);
+  }
+  return false;
+}
+
+/** Whose plugin states, and as of which revision. */
+export interface StatesOf {
+  readonly session: number;
+  readonly revision: number;
+}
+
+/** Checks that a fork may begin at this node of the path, and says which plugin states it takes. */
+export function forkPoint(db: Connection, head: Place | undefined, now: StatesOf, at: Place, id: NodeId): StatesOf {
+  const { depth } = requireBones(db, at.segment);
+  // What was committed at this very place, adding no node, is known to whatever was built on it.
+  let states = now;
+  for (let end = head; end !== undefined; ) {
+    const bones = requireBones(db, end.segment);
+    if (bones.depth < depth) break;
+    if (bones.n === at.segment && end.index >= at.index) {
+      if (end.index === at.index) return states;
+      requirePaired(db, bones, at.index, end.index, id);
+      return bones;
+    }
+    states = bones;
+    end = parentOf(bones);
+  }
+  throw new RuntimeError("fork.unknown", { node: id });
+}
+
+function requirePaired(db: Connection, bones: Bones, index: number, last: number, id: NodeId): void {
+  const legal = legalEnds(entriesOf(db, bones));
+  if (legal[index]) return;
+  const name = fromKeyText(bones.name);
+  const before = legal.lastIndexOf(true, index);
+  const after = legal.indexOf(true, index);
+  const parent = parentOf(bones);
+  const nearest: string[] = [];
+  if (before >= 0) nearest.push(nodeId(name, before));
+  else if (parent !== undefined) nearest.push(idOf(db, parent));
+  if (after >= 0 && after <= last) nearest.push(nodeId(name, after));
+  throw new RuntimeError("fork.unpaired", { node: id, legal: nearest });
+}
+
+/** For each entry, whether a path may end there. */
+function legalEnds(entries: readonly Entry[]): readonly boolean[] {
+  let last: Message | undefined;
+  return entries.map((entry) => {
+    if (entry.kind === "message") last = entry.message;
+    return !hasOpenCalls(last);
+  });
+}
+
+/** One more head, branch or segment builds on it. */
+export const use = (db: Connection, { segment }: Place): void =>
+  db.run("UPDATE segment SET users = users + 1 WHERE n = ?", segment);
+
+/** One user less; a segment without any goes, and uses its parent no more. */
+export function release(db: Connection, segment: number): void {
+  for (let n: number | null = segment; n !== null; ) {
+    const left: { users: number; parent: number | null; session: number } | undefined = db.row(
+      "UPDATE segment SET users = users - 1 WHERE n = ? RETURNING users, parent, session",
+      n,
+    );
+    if (left === undefined) throw corrupt(`Segment ${n}`, "it is missing");
+    if (left.users > 0) return;
+    db.run("DELETE FROM segment WHERE n = ?", n);
+    forgetStates(db, left.session);
+    n = left.parent;
+  }
+}
+
+/** The states of a deleted session stay as long as a fork can ask for them. */
+export function forgetStates(db: Connection, session: number): void {
+  db.run(
+    `DELETE FROM state WHERE session = ? AND NOT EXISTS (SELECT 1 FROM session WHERE n = ?)
+       AND NOT EXISTS (SELECT 1 FROM segment WHERE session = ? AND is_named = 1)`,
+    session,
+    session,
+    session,
+  );
+}

@@ -1,0 +1,281 @@
+import { isDeepStrictEqual } from "node:util";
+import { RuntimeError } from "../../model/errors.ts";
+import { asWaitKey, type SessionId, type TurnId } from "../../model/ids.ts";
+import type { Opened, TurnEvent, WaitAnswer } from "../../turn/event.ts";
+import { LEASE_MS, type Lease, type Mail, type NewInput, type NewWait } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { isConstraint } from "./faults.ts";
+import { inputOf, type Run } from "./inputs.ts";
+import { corrupt, pack, unpack } from "./pack.ts";
+
+/**
+ * The journals of open turns, a row for each append. A session has one open turn at a time, so the rows of one lie
+ * together under (session, seq), and the last of them also says how long the lease holds: an append is one statement
+ * that writes one page.
+ */
+export const SEQS = 2 ** 22;
+
+/** What came for the turn, and the inputs that a boundary could take. */
+const MAIL = `
+  (SELECT cancel FROM turn WHERE n = ?) AS cancel,
+  (SELECT count(*) FROM turn WHERE session = ? AND state = 0 AND is_aside = 1)
+    + (SELECT count(*) FROM turn WHERE claim = ? AND is_shown = 0) AS pending,
+  (SELECT count(*) FROM wait WHERE turn = ? AND answer IS NOT NULL) AS resolved`;
+const RENEW = `UPDATE session SET until = ? WHERE n = ? AND turn = ? AND generation = ? RETURNING ${MAIL}`;
+const INSERT = "INSERT INTO journal SELECT ?, ?, ?, ? FROM session s WHERE s.n = ? AND s.turn = ? AND s.generation = ?";
+const INSERT_NEXT = `${INSERT} RETURNING ${MAIL}`;
+const INSERT_AFTER = `${INSERT}
+  AND (SELECT j.k + j.size FROM journal j WHERE j.k < ? ORDER BY j.k DESC LIMIT 1) = ? RETURNING ${MAIL}`;
+interface MailRow {
+  readonly cancel: string | null;
+  readonly pending: number;
+  readonly resolved: number;
+}
+
+const KNOWN = 2_000;
+
+/** A turn as it was last seen here, and where its journal ended under which lease. */
+interface Seen extends Run {
+  readonly sessionId: SessionId;
+  generation?: number;
+  length?: number;
+}
+
+export class Journals {
+  readonly #db: Connection;
+  readonly #runs: Map<TurnId, Seen>;
+
+  constructor(db: Connection) {
+    this.#db = db;
+    this.#runs = db.remembers(new Map());
+  }
+
+  /** The numbers of a turn, whether it is open or not. */
+  find(turn: TurnId): Seen | undefined {
+    const known = this.#runs.get(turn);
+    if (known !== undefined) return known;
+    const row = this.#db.row<Seen>(
+      "SELECT t.n AS turn, t.session, s.id AS sessionId FROM turn t JOIN session s ON s.n = t.session WHERE t.id = ?",
+      turn,
+    );
+    if (row === undefined) return undefined;
+    return this.#see(turn, { turn: row.turn, session: row.session, sessionId: row.sessionId });
+  }
+
+  #see(turn: TurnId, run: Seen): Seen {
+    if (this.#runs.size >= KNOWN) this.#runs.clear();
+    this.#runs.set(turn, run);
+    return run;
+  }
+
+  /** A lease was given out on a turn whose journal has this length. */
+  held({ turnId, sessionId, generation }: Lease, run: Run, length: number): void {
+    this.#see(turnId, { turn: run.turn, session: run.session, sessionId, generation, length });
+  }
+
+  requireRun(lease: Lease): Seen {
+    const run = this.find(lease.turnId);
+    if (run === undefined || run.sessionId !== lease.sessionId) throw leaseLost(lease);
+    return run;
+  }
+
+  /** Inside a transaction: the turn is open, and this lease is the one that counts. */
+  requireHeld(lease: Lease): Seen {
+    const run = this.requireRun(lease);
+    const { session, turn } = run;
+    const held = "SELECT 1 FROM session WHERE n = ? AND turn = ? AND generation = ?";
+    if (this.#db.row(held, session, turn, lease.generation) === undefined) throw leaseLost(lease);
+    return run;
+  }
+
+  /** While the turn is open. */
+  openRun(turn: TurnId): Run | undefined {
+    const run = this.find(turn);
+    if (run === undefined) return undefined;
+    const isOpen = "SELECT 1 FROM session WHERE n = ? AND turn = ?";
+    return this.#db.row(isOpen, run.session, run.turn) === undefined ? undefined : run;
+  }
+
+  begin(run: Run, input: NewInput, opened: Opened): void {
+    // The input's own row keeps what was said; saying it twice would write it twice.
+    const { input: said, ...rest } = opened;
+    const event = said === input.message ? rest : opened;
+    const at = run.session * SEQS;
+    this.#db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", at, pack([event], at + run.turn));
+  }
+
+  /** The whole append in one statement; undefined when it cannot be made so, or must not. */
+  insert(lease: Lease, run: Seen, seq: number, events: readonly TurnEvent[], until: number): MailRow | undefined {
+    const at = run.session * SEQS + seq;
+    if (seq < 1 || seq + events.length >= SEQS) return undefined;
+    // Where the journal ended is where the next append begins, whoever makes it: if this one is not the next, its place
+    // is taken. Only who does not know the end must look for it, and to read what one writes to is dear.
+    const isKnown = run.generation === lease.generation && run.length === seq;
+    const end = (run.session + 1) * SEQS;
+    try {
+      const [mail] = this.#db.rows<MailRow>(
+        isKnown ? INSERT_NEXT : INSERT_AFTER,
+        at,
+        events.length,
+        until,
+        pack(events, at + run.turn),
+        run.session,
+        run.turn,
+        lease.generation,
+        ...(isKnown ? [] : [end, at]),
+        run.turn,
+        run.session,
+        run.turn,
+        run.turn,
+      );
+      if (mail !== undefined) [run.generation, run.length] = [lease.generation, seq + events.length];
+      return mail;
+    } catch (error) {
+      if (isConstraint(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Inside a transaction. */
+  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits: readonly NewWait[]): Mail {
+    const run = this.requireRun(lease);
+    const until = now + LEASE_MS;
+    const mail = events.length === 0 ? undefined : this.insert(lease, run, seq, events, until);
+    if (mail !== undefined && !this.#show(run, events) && waits.length === 0) return this.mail(run, mail, until);
+    if (mail === undefined) {
+      this.requireHeld(lease);
+      this.#requireRepeat(lease, run, seq, events);
+    }
+    for (const wait of waits)
+      this.#db.run(
+        "INSERT INTO wait (key, turn, until) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        wait.key,
+        run.turn,
+        wait.until,
+      );
+    return this.#renewed(run, lease, until);
+  }
+
+  renew(lease: Lease, now: number): Mail {
+    return this.#renewed(this.requireRun(lease), lease, now + LEASE_MS);
+  }
+
+  #renewed(run: Run, lease: Lease, until: number): Mail {
+    const [mail] = this.#db.rows<MailRow>(
+      RENEW,
+      until,
+      run.session,
+      run.turn,
+      lease.generation,
+      run.turn,
+      run.session,
+      run.turn,
+      run.turn,
+    );
+    if (mail === undefined) throw leaseLost(lease);
+    return this.mail(run, mail, until);
+  }
+
+  mail({ turn }: Run, { cancel, pending, resolved }: MailRow, until: number): Mail {
+    if (cancel === null && resolved === 0) return { until, pending };
+    return {
+      until,
+      ...(cancel === null ? {} : { cancel: unpack(cancel, turn, `The cancel of turn ${turn}`) }),
+      ...(resolved === 0 ? {} : { resolved: this.#resolved(turn) }),
+      pending,
+    };
+  }
+
+  #resolved(turn: number): NonNullable<Mail["resolved"]> {
+    return this.#db
+      .rows<{ key: string; answer: string }>(
+        "SELECT key, answer FROM wait WHERE turn = ? AND answer IS NOT NULL ORDER BY nth",
+        turn,
+      )
+      .map(({ key, answer }) => ({
+        key: asWaitKey(key),
+        answer: unpack<WaitAnswer>(answer, turn, "The answer to a wait"),
+      }));
+  }
+
+  /** Whether a claim was among them, which is no longer pending then. */
+  #show(run: Run, events: readonly TurnEvent[]): boolean {
+    let count = 0;
+    for (const event of events) {
+      if (event.kind !== "bounded") continue;
+      const shown = "UPDATE turn SET is_shown = 1 WHERE claim = ? AND boundary = ? RETURNING 1";
+      count += this.#db.rows(shown, run.turn, event.effect).length;
+    }
+    return count > 0;
+  }
+
+  /** What is there already must be what is sent: a retry sends what it sent before. */
+  #requireRepeat(lease: Lease, run: Run, seq: number, events: readonly TurnEvent[]): void {
+    const kept = this.read(run, seq);
+    const length = this.#length(run);
+    const sent = JSON.parse(JSON.stringify(events)) as readonly TurnEvent[];
+    if (seq + sent.length <= length && isDeepStrictEqual(kept.slice(0, sent.length), sent)) return;
+    if (sent.length === 0) return;
+    const problem = seq > length ? `leaves a gap after ${length}` : "differs from what is there";
+    throw new RuntimeError("append.conflict", { operation: `append ${seq} of turn ${lease.turnId}, which ${problem}` });
+  }
+
+  #length({ session }: Run): number {
+    return (
+      this.#db.row<{ length: number }>(
+        "SELECT k + size - ? AS length FROM journal WHERE k < ? ORDER BY k DESC LIMIT 1",
+        session * SEQS,
+        (session + 1) * SEQS,
+      )?.length ?? 0
+    );
+  }
+
+  /** Without the first `after`. */
+  read(run: Run, after: number): TurnEvent[] {
+    const start = run.session * SEQS;
+    const rows = this.#db.rows<{ k: number; size: number; events: string }>(
+      "SELECT k, size, events FROM journal WHERE k >= ? AND k < ? ORDER BY k",
+      start,
+      (run.session + 1) * SEQS,
+    );
+    const events: TurnEvent[] = [];
+    for (const row of rows) {
+      const item = `The journal of turn ${run.turn} at ${row.k - start}`;
+      if (row.k !== start + events.length) throw corrupt(item, "events before it are missing");
+      const found = unpack<TurnEvent[]>(row.events, row.k + run.turn, item);
+      if (found.length !== row.size) throw corrupt(item, `it has ${found.length} events, not ${row.size}`);
+      events.push(...found);
+    }
+    if (events.length === 0) throw corrupt(`The journal of turn ${run.turn}`, "it is missing");
+    if (after === 0) events[0] = this.#whole(run, events[0] as Opened);
+    return after === 0 ? events : events.slice(after);
+  }
+
+  #whole({ turn }: Run, opened: Opened): Opened {
+    if ("input" in opened) return opened;
+    const { kind, at, sessionId, turnId, inputId, ...rest } = opened as Omit<Opened, "input">;
+    const { message } = inputOf(this.#db, turn);
+    return { kind, at, sessionId, turnId, inputId, input: message, ...rest };
+  }
+
+  /** Lets another worker take the turn at once. A lease that does not count changes nothing. */
+  release(lease: Lease): void {
+    const run = this.find(lease.turnId);
+    if (run === undefined) return;
+    const held = this.#db.row(
+      "UPDATE session SET until = 0 WHERE n = ? AND turn = ? AND generation = ? RETURNING n",
+      run.session,
+      run.turn,
+      lease.generation,
+    );
+    if (held === undefined) return;
+    const [start, end] = [run.session * SEQS, (run.session + 1) * SEQS];
+    this.#db.run("UPDATE journal SET until = 0 WHERE k >= ? AND k < ? AND until > 0", start, end);
+  }
+}
+
+export const forgetJournal = (db: Connection, session: number): void =>
+  db.run("DELETE FROM journal WHERE k >= ? AND k < ?", session * SEQS, (session + 1) * SEQS);
+
+export const leaseLost = ({ sessionId, generation }: Lease): RuntimeError =>
+  new RuntimeError("lease.lost", { sessionId, generation });

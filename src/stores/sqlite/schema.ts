@@ -1,0 +1,118 @@
+import { RuntimeError } from "../../model/errors.ts";
+import type { Connection } from "./connection.ts";
+
+/** "Bowl", in the file's header: says whose file it is before anything else in it is believed. */
+const APPLICATION_ID = 0x426f776c;
+
+/**
+ * One entry per schema version, each run once on the version before it. Never change one that was released: add
+ * another.
+ *
+ * A session, a turn and a segment are numbered (`n`), so that rows which name them are small. A turn is numbered by the
+ * fact that it was accepted, and its end by the fact that it ended (`done`): the order of all facts, without a table of
+ * them. The segment of a turn or of an operation has the number of that.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), floor INTEGER NOT NULL) STRICT;
+  INSERT INTO meta VALUES (1, 0);
+
+  CREATE TABLE session (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, parent_id TEXT, created_at REAL NOT NULL,
+    revision INTEGER NOT NULL, turns INTEGER NOT NULL, head INTEGER, head_index INTEGER, usage TEXT NOT NULL,
+    seal INTEGER NOT NULL,
+    generation INTEGER NOT NULL, turn INTEGER, owner TEXT, process TEXT, until REAL NOT NULL
+  ) STRICT;
+  CREATE TABLE gone (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  CREATE TABLE config (session INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+  CREATE TABLE ledger (
+    session INTEGER NOT NULL, source TEXT NOT NULL, model TEXT NOT NULL, nth REAL NOT NULL, calls REAL NOT NULL,
+    input REAL NOT NULL, cache_read REAL NOT NULL, cache_write REAL NOT NULL, output REAL NOT NULL,
+    reasoning REAL NOT NULL, unknown_calls REAL NOT NULL,
+    PRIMARY KEY (session, source, model)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE state (
+    session INTEGER NOT NULL, plugin TEXT NOT NULL, since INTEGER NOT NULL, body TEXT,
+    PRIMARY KEY (session, plugin, since)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE segment (
+    n INTEGER PRIMARY KEY, session INTEGER NOT NULL, revision INTEGER NOT NULL, depth INTEGER NOT NULL,
+    parent INTEGER, parent_index INTEGER, size INTEGER NOT NULL, users INTEGER NOT NULL,
+    is_named INTEGER NOT NULL, is_branch INTEGER NOT NULL, name TEXT NOT NULL, entries TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX segment_named ON segment (name) WHERE is_named = 1;
+  CREATE INDEX segment_left ON segment (session) WHERE is_named = 1;
+  CREATE INDEX segment_branch ON segment (session) WHERE is_branch = 1;
+
+  CREATE TABLE turn (
+    n INTEGER PRIMARY KEY, session INTEGER NOT NULL, id TEXT NOT NULL UNIQUE, input_id TEXT NOT NULL,
+    state INTEGER NOT NULL, is_aside INTEGER NOT NULL, key TEXT, hash TEXT NOT NULL,
+    claim INTEGER, boundary TEXT, is_shown INTEGER, ended_by INTEGER, done INTEGER,
+    cancel TEXT, ended TEXT, input TEXT
+  ) STRICT;
+  CREATE INDEX turn_session ON turn (session);
+  CREATE UNIQUE INDEX turn_key ON turn (session, key) WHERE key IS NOT NULL;
+  CREATE INDEX turn_waiting ON turn (session) WHERE state = 0;
+  CREATE INDEX turn_claimed ON turn (claim) WHERE claim IS NOT NULL;
+  CREATE INDEX turn_done ON turn (done) WHERE done IS NOT NULL;
+
+  CREATE TABLE operation (
+    n INTEGER PRIMARY KEY, session INTEGER NOT NULL, name TEXT NOT NULL, hash TEXT NOT NULL, committed TEXT NOT NULL,
+    UNIQUE (session, name)
+  ) STRICT;
+
+  CREATE TABLE journal (k INTEGER PRIMARY KEY, size INTEGER NOT NULL, until REAL NOT NULL, events TEXT NOT NULL) STRICT;
+  CREATE TABLE wait (
+    key TEXT PRIMARY KEY, turn INTEGER NOT NULL, until REAL NOT NULL, nth INTEGER, answer TEXT
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX wait_turn ON wait (turn);
+  CREATE INDEX wait_due ON wait (until) WHERE answer IS NULL;
+  CREATE TABLE note (
+    turn INTEGER NOT NULL, effect TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (turn, effect, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE attempt (
+    turn INTEGER NOT NULL, effect TEXT NOT NULL, PRIMARY KEY (turn, effect)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE blob (n INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, at REAL NOT NULL, data BLOB NOT NULL) STRICT;
+  `,
+];
+
+/** Brings the file to today's schema, or refuses it unchanged: another program's, or a later version's. */
+export function setUp(db: Connection): void {
+  requireOurs(db);
+  const { journal_mode: mode } = db.row<{ journal_mode: string }>("PRAGMA journal_mode = WAL")!;
+  if (mode !== "wal" && mode !== "memory")
+    throw new RuntimeError("store.path", { path: db.path, problem: "its file system cannot keep a write-ahead log" });
+  db.exec("PRAGMA foreign_keys = OFF; PRAGMA cache_size = -8192; PRAGMA journal_size_limit = 16777216");
+  if (versionOf(db) === MIGRATIONS.length) return;
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    // Another process may have been first.
+    for (let version = requireOurs(db); version < MIGRATIONS.length; version++) db.exec(MIGRATIONS[version]!);
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`);
+  } catch (error) {
+    try {
+      db.exec("ROLLBACK");
+    } catch {
+      // SQLite has rolled back by itself; the first error tells why.
+    }
+    throw error;
+  }
+}
+
+function requireOurs(db: Connection): number {
+  const { application_id: application } = db.row<{ application_id: number }>("PRAGMA application_id")!;
+  const found = versionOf(db);
+  if (application !== APPLICATION_ID) {
+    const { count } = db.row<{ count: number }>("SELECT count(*) AS count FROM sqlite_schema")!;
+    if (count > 0 || application !== 0 || found !== 0) throw new RuntimeError("store.foreign", { path: db.path });
+  }
+  if (found > MIGRATIONS.length)
+    throw new RuntimeError("store.newer", { path: db.path, found, known: MIGRATIONS.length });
+  return found;
+}
+
+const versionOf = (db: Connection): number => db.row<{ user_version: number }>("PRAGMA user_version")!.user_version;

@@ -1,0 +1,245 @@
+import type { SessionConfig } from "../../model/config.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { asSessionId, type NodeId, type SessionId } from "../../model/ids.ts";
+import { NO_USAGE, type Spent, type Usage } from "../../model/usage.ts";
+import type { NewSession, PluginSnapshots, StoredSession } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { LATEST_FACT, limit } from "./facts.ts";
+import { forgetStates, forkPoint, idOf, type Place, release, requirePlace, use } from "./graph.ts";
+import { forgetJournal } from "./journal.ts";
+import { corrupt, pack, sumOf, unpack } from "./pack.ts";
+import { changedStates, keepStates, statesAt } from "./states.ts";
+
+/** What the commits of a session come to. */
+interface Kept {
+  readonly n: number;
+  readonly id: SessionId;
+  readonly parent_id: string | null;
+  readonly created_at: number;
+  readonly revision: number;
+  readonly turns: number;
+  readonly head: number | null;
+  readonly head_index: number | null;
+  readonly usage: string;
+}
+export interface SessionRow extends Kept {
+  readonly seal: number;
+  readonly generation: number;
+  /** The open one. */
+  readonly turn: number | null;
+}
+const NOT_HELD = "turn = NULL, owner = NULL, process = NULL, until = 0";
+const FIND = `SELECT n, id, parent_id, created_at, revision, turns, head, head_index, usage, seal, generation, turn
+  FROM session WHERE id = ?`;
+const KEEP = `UPDATE session
+  SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, seal = ?, ${NOT_HELD} WHERE n = ?`;
+
+/** As of a revision; worth keeping because most commits are made by who made the one before. */
+interface Memo {
+  readonly revision: number;
+  readonly config: Partial<SessionConfig>;
+  readonly plugins: PluginSnapshots;
+}
+const MEMOS = 500;
+
+export class Sessions {
+  readonly #db: Connection;
+  readonly #memos: Map<number, Memo>;
+
+  constructor(db: Connection) {
+    this.#db = db;
+    this.#memos = db.remembers(new Map());
+  }
+
+  find(id: SessionId): SessionRow | undefined {
+    const row = this.#db.row<SessionRow>(FIND, id);
+    if (row !== undefined) requireSealed(row);
+    return row;
+  }
+
+  require(id: SessionId): SessionRow {
+    const row = this.find(id);
+    if (row === undefined) throw new RuntimeError("session.unknown", { id });
+    return row;
+  }
+
+  /** Of the session as it is at this revision. */
+  memo({ n, revision, id }: { readonly n: number; readonly revision: number; readonly id: SessionId }): Memo {
+    const known = this.#memos.get(n);
+    if (known?.revision === revision) return known;
+    const row = this.#db.row<{ body: string }>("SELECT body FROM config WHERE session = ?", n);
+    if (row === undefined) throw corrupt(`Session ${id}`, "its configuration is missing");
+    const config = unpack<Partial<SessionConfig>>(row.body, n, `The configuration of session ${id}`);
+    const memo = { revision, config, plugins: statesAt(this.#db, n, revision) };
+    if (this.#memos.size >= MEMOS) this.#memos.clear();
+    this.#memos.set(n, memo);
+    return memo;
+  }
+
+  create(session: NewSession): StoredSession {
+    const known = this.find(session.id);
+    if (known !== undefined) return this.#existing(known, session);
+    return this.stored(this.#add(session, undefined, {}));
+  }
+
+  list(after: SessionId | undefined, max: number): readonly StoredSession[] {
+    return this.#db
+      .rows<{ id: string }>("SELECT id FROM session WHERE id > ? ORDER BY id LIMIT ?", after ?? "", limit(max))
+      .map(({ id }) => this.stored(this.require(asSessionId(id))));
+  }
+
+  fork(from: SessionId, to: NewSession, at: NodeId | undefined): StoredSession {
+    const known = this.find(to.id);
+    if (known !== undefined) return this.#existing(known, to);
+    const source = this.require(from);
+    const head = headOf(source);
+    const now = { session: source.n, revision: source.revision };
+    if (at === undefined) return this.stored(this.#add(to, head, statesAt(this.#db, now.session, now.revision)));
+    const place = requirePlace(this.#db, at);
+    const states = forkPoint(this.#db, head, now, place, at);
+    return this.stored(this.#add(to, place, statesAt(this.#db, states.session, states.revision)));
+  }
+
+  #add(session: NewSession, head: Place | undefined, plugins: PluginSnapshots): SessionRow {
+    const db = this.#db;
+    const { id } = session;
+    if (db.row("SELECT 1 FROM gone WHERE id = ?", id) !== undefined) throw new RuntimeError("session.deleted", { id });
+    const kept = {
+      id,
+      parent_id: session.parentId ?? null,
+      created_at: session.at,
+      revision: 0,
+      turns: 0,
+      head: head?.segment ?? null,
+      head_index: head?.index ?? null,
+      usage: JSON.stringify(NO_USAGE),
+    };
+    const seal = sealOf(kept);
+    const { n } = db.row<{ n: number }>(
+      `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, seal, generation, until)
+       VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, 0, 0) RETURNING n`,
+      id,
+      kept.parent_id,
+      kept.created_at,
+      kept.head,
+      kept.head_index,
+      kept.usage,
+      seal,
+    )!;
+    db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, pack(session.config, n));
+    keepStates(db, n, 0, changedStates({}, plugins));
+    if (head !== undefined) use(db, head);
+    return { n, ...kept, seal, generation: 0, turn: null };
+  }
+
+  #existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
+    if (isNew === true) throw new RuntimeError("session.exists", { id });
+    return this.stored(row);
+  }
+
+  stored(row: SessionRow): StoredSession {
+    const { config, plugins } = this.memo(row);
+    const head = headOf(row);
+    return {
+      id: row.id,
+      ...(row.parent_id === null ? {} : { parentId: asSessionId(row.parent_id) }),
+      createdAt: row.created_at,
+      config,
+      revision: row.revision,
+      ...(head === undefined ? {} : { head: idOf(this.#db, head) }),
+      plugins,
+      usage: JSON.parse(row.usage) as Usage,
+      ledger: ledgerOf(this.#db, row.n),
+      turns: row.turns,
+    };
+  }
+
+  /** Keeps what a commit or a change made of the session, and answers its revision. Whatever held it holds it no more. */
+  keep(
+    row: SessionRow,
+    next: { readonly place: Place | undefined; readonly turns: number; readonly usage: string },
+    change: Partial<Omit<Memo, "revision">>,
+  ): number {
+    const db = this.#db;
+    const memo = this.memo(row);
+    const revision = row.revision + 1;
+    if (change.plugins !== undefined) keepStates(db, row.n, revision, changedStates(memo.plugins, change.plugins));
+    if (change.config !== undefined)
+      db.run("UPDATE config SET body = ? WHERE session = ?", pack(change.config, row.n), row.n);
+    const [head, head_index] = [next.place?.segment ?? null, next.place?.index ?? null];
+    const seal = sealOf({ ...row, revision, turns: next.turns, head, head_index, usage: next.usage });
+    db.run(KEEP, revision, next.turns, head, head_index, next.usage, seal, row.n);
+    this.#memos.set(row.n, { config: memo.config, plugins: memo.plugins, ...change, revision });
+    return revision;
+  }
+
+  endLease(n: number): void {
+    this.#db.run(`UPDATE session SET ${NOT_HELD} WHERE n = ?`, n);
+  }
+
+  delete(id: SessionId): void {
+    const db = this.#db;
+    const row = this.find(id);
+    if (row === undefined) return;
+    const { n } = row;
+    db.run(`UPDATE meta SET floor = ${LATEST_FACT}`);
+    db.run("INSERT INTO gone (id) VALUES (?)", id);
+    db.run("DELETE FROM session WHERE n = ?", n);
+    // Forks may go on using them, and then find them without their turns.
+    db.run("UPDATE segment SET is_named = 1 WHERE n IN (SELECT n FROM turn WHERE session = ?)", n);
+    if (row.head !== null) release(db, row.head);
+    for (const branch of db.rows<{ n: number }>("SELECT n FROM segment WHERE session = ? AND is_branch = 1", n))
+      release(db, branch.n);
+    for (const table of ["note", "attempt", "wait"])
+      db.run(`DELETE FROM ${table} WHERE turn IN (SELECT n FROM turn WHERE session = ?)`, n);
+    for (const table of ["turn", "operation", "ledger"]) db.run(`DELETE FROM ${table} WHERE session = ?`, n);
+    db.run("DELETE FROM config WHERE session = ?", n);
+    forgetJournal(db, n);
+    forgetStates(db, n);
+    this.#memos.delete(n);
+  }
+}
+
+export const headOf = ({ head, head_index: index }: Pick<Kept, "head" | "head_index">): Place | undefined =>
+  head === null || index === null ? undefined : { segment: head, index };
+
+/** Over what only commits change; the lease's columns change with every turn and are not in it. */
+export const sealOf = (row: Omit<Kept, "n">): number =>
+  sumOf(row.id, row.parent_id, row.created_at, row.revision, row.turns, row.head, row.head_index, row.usage);
+
+export function requireSealed(row: SessionRow): void {
+  if (row.seal !== sealOf(row)) throw corrupt(`Session ${row.id}`, "its checksum does not fit");
+}
+
+export function bookSpent(db: Connection, session: number, spent: readonly Spent[], fact: number): void {
+  spent.forEach(({ source, model, usage, calls }, index) => {
+    db.run(
+      `INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+         calls = calls + excluded.calls, input = input + excluded.input, cache_read = cache_read + excluded.cache_read,
+         cache_write = cache_write + excluded.cache_write, output = output + excluded.output,
+         reasoning = reasoning + excluded.reasoning, unknown_calls = unknown_calls + excluded.unknown_calls`,
+      session,
+      source,
+      model,
+      fact + index / spent.length, // In the order in which they first came.
+      calls,
+      usage.input,
+      usage.cacheRead,
+      usage.cacheWrite,
+      usage.output,
+      usage.reasoning,
+      usage.unknownCalls,
+    );
+  });
+}
+
+function ledgerOf(db: Connection, session: number): readonly Spent[] {
+  type Row = Omit<Spent, "usage"> & Usage;
+  return db
+    .rows<Row>(
+      `SELECT source, model, calls, input, cache_read AS cacheRead, cache_write AS cacheWrite, output, reasoning,
+         unknown_calls AS unknownCalls FROM ledger WHERE session = ? ORDER BY nth`,
+      session,
+    )
+    .map(({ source, model, calls, ...usage }) => ({ source, model, usage, calls }));
+}

@@ -1,0 +1,65 @@
+import type { PluginSnapshot, PluginSnapshots } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { packText, sumOf, unpack } from "./pack.ts";
+
+/**
+ * Plugin states, a row for each change: what did not change is not written again, and a fork finds what was kept at any
+ * commit. `since` is the revision of the session that the row came with; a row without a body says that the plugin
+ * keeps nothing any more.
+ */
+export function statesAt(db: Connection, session: number, revision: number): PluginSnapshots {
+  // From name to name by the key, so that a long history is not read.
+  const rows = db.rows<{ plugin: string; since: number; body: string }>(
+    `WITH RECURSIVE name(plugin) AS (
+       SELECT min(plugin) FROM state WHERE session = ?
+       UNION ALL
+       SELECT (SELECT min(plugin) FROM state WHERE session = ? AND plugin > name.plugin) FROM name
+         WHERE name.plugin IS NOT NULL
+     )
+     SELECT s.plugin, s.since, s.body FROM name JOIN state s ON s.session = ? AND s.plugin = name.plugin
+       AND s.since = (SELECT max(since) FROM state WHERE session = ? AND plugin = name.plugin AND since <= ?)
+     WHERE s.body IS NOT NULL`,
+    session,
+    session,
+    session,
+    session,
+    revision,
+  );
+  const states: { [plugin: string]: PluginSnapshot } = {};
+  for (const { plugin, since, body } of rows) {
+    const snapshot = unpack<PluginSnapshot>(body, seedOf(session, plugin, since), `The state of plugin ${plugin}`);
+    Object.defineProperty(states, plugin, { value: snapshot, enumerable: true, configurable: true, writable: true });
+  }
+  return states;
+}
+
+/** Those that differ, as JSON; `undefined` where the plugin keeps nothing any more. */
+export function changedStates(
+  before: PluginSnapshots,
+  after: PluginSnapshots,
+): readonly [string, string | undefined][] {
+  if (before === after) return [];
+  const changed: [string, string | undefined][] = [];
+  for (const plugin of Object.keys(after)) {
+    const [old, now] = [Object.hasOwn(before, plugin) ? before[plugin] : undefined, after[plugin]];
+    if (old === now) continue; // The runtime hands back what it was given where nothing changed.
+    const json = JSON.stringify(now);
+    if (old === undefined || JSON.stringify(old) !== json) changed.push([plugin, json]);
+  }
+  for (const plugin of Object.keys(before)) if (!Object.hasOwn(after, plugin)) changed.push([plugin, undefined]);
+  return changed;
+}
+
+export function keepStates(
+  db: Connection,
+  session: number,
+  since: number,
+  changed: readonly (readonly [string, string | undefined])[],
+): void {
+  for (const [plugin, json] of changed) {
+    const body = json === undefined ? null : packText(json, seedOf(session, plugin, since));
+    db.run("INSERT INTO state (session, plugin, since, body) VALUES (?, ?, ?, ?)", session, plugin, since, body);
+  }
+}
+
+const seedOf = (session: number, plugin: string, since: number): number => sumOf(session, plugin, since);

@@ -1,0 +1,165 @@
+import { FRESH_MS } from "./blobs.ts";
+import type { Connection } from "./connection.ts";
+import type { Value } from "./database.ts";
+
+export interface SweepOptions {
+  /** Younger blobs stay, named or not: someone may be about to name them. An hour unless given, two minutes at least. */
+  readonly olderThanMs?: number;
+  /** How many blobs to decide on. */
+  readonly max?: number;
+  /** How long to look; a batch under way is finished. */
+  readonly ms?: number;
+}
+export interface Swept {
+  /** Nothing removed, because the search for names was not finished in time; another call goes on with it. */
+  readonly isPartial: boolean;
+  readonly deleted: number;
+  readonly bytes: number;
+  /** Old blobs that something names. */
+  readonly kept: number;
+  /** Old blobs not decided on. */
+  readonly remaining: number;
+}
+
+export interface VacuumOptions extends SweepOptions {
+  /** Rewrites the whole file without its free pages. Takes as long and as much room as the file is big, and blocks. */
+  readonly compact?: boolean;
+}
+export interface Vacuumed extends Swept {
+  /** Of the file: pages that are free for what comes next. */
+  readonly freeBytes: number;
+  readonly isCompacted: boolean;
+  /** Whether the write-ahead log could be emptied; not while another process reads. */
+  readonly isLogEmptied: boolean;
+}
+
+/** Where names of blobs are found, with the key to go on from. */
+interface Root {
+  readonly sql: string;
+  readonly start: readonly Value[];
+}
+/**
+ * First what ends with its turn: a name that moves from there into a commit while the rest is read was seen here. One
+ * that appears later was put again before, and so is fresh when the blob would be removed.
+ */
+const ROOTS: readonly Root[] = [
+  { sql: "SELECT k AS a, events AS text FROM journal WHERE k > ? ORDER BY k", start: [-1] },
+  { sql: "SELECT n AS a, input AS text FROM turn WHERE n > ? AND input IS NOT NULL ORDER BY n", start: [-1] },
+  {
+    sql: "SELECT turn AS a, effect AS b, key AS c, value AS text FROM note WHERE (turn, effect, key) > (?, ?, ?) ORDER BY turn, effect, key",
+    start: [-1, "", ""],
+  },
+  { sql: "SELECT key AS a, answer AS text FROM wait WHERE key > ? AND answer IS NOT NULL ORDER BY key", start: [""] },
+  {
+    sql: "SELECT session AS a, plugin AS b, since AS c, body AS text FROM state WHERE (session, plugin, since) > (?, ?, ?) ORDER BY session, plugin, since",
+    start: [-1, "", -1],
+  },
+  { sql: "SELECT n AS a, entries AS text FROM segment WHERE n > ? ORDER BY n", start: [-1] },
+  { sql: "SELECT n AS a, ended AS text FROM turn WHERE n > ? AND ended IS NOT NULL ORDER BY n", start: [-1] },
+  { sql: "SELECT session AS a, body AS text FROM config WHERE session > ? ORDER BY session", start: [-1] },
+];
+const PAGE = 50;
+const HASH_LENGTH = 43;
+
+/** A search for names that is under way. */
+interface Search {
+  readonly cutoff: number;
+  /** By hash, those that nothing was found to name. */
+  readonly unnamed: Map<string, number>;
+  readonly size: number;
+  readonly last: number;
+  root: number;
+  place: readonly Value[];
+}
+
+export class Sweeper {
+  readonly #db: Connection;
+  readonly #now: () => number;
+  #search: Search | undefined;
+  /** The number of the last blob that was decided on; the next sweep goes on after it. */
+  #decided = 0;
+
+  constructor(db: Connection, now: () => number) {
+    this.#db = db;
+    this.#now = now;
+  }
+
+  async sweep({ olderThanMs = 3_600_000, max = 1_000, ms = 1_000 }: SweepOptions): Promise<Swept> {
+    const end = performance.now() + ms;
+    this.#search ??= await this.#db.read(() => this.#begin(olderThanMs, max));
+    const search = this.#search;
+    while (search.root < ROOTS.length) {
+      if (performance.now() > end) return this.#told(search, true, 0, 0);
+      await this.#db.read(() => this.#page(search));
+    }
+    const { deleted, bytes } = await this.#db.write(false, () => this.#remove(search));
+    this.#decided = search.last;
+    this.#search = undefined;
+    return this.#told(search, false, deleted, bytes);
+  }
+
+  async vacuum(options: VacuumOptions): Promise<Vacuumed> {
+    const swept = await this.sweep(options);
+    const isCompacted = options.compact === true && !swept.isPartial;
+    if (isCompacted) await this.#db.writeOne(true, () => this.#db.exec("VACUUM"));
+    const log = await this.#db.read(() => this.#db.rows<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")[0]);
+    const free = await this.#db.read(() => this.#db.row<{ freelist_count: number }>("PRAGMA freelist_count"));
+    const page = await this.#db.read(() => this.#db.row<{ page_size: number }>("PRAGMA page_size"));
+    const freeBytes = (free?.freelist_count ?? 0) * (page?.page_size ?? 0);
+    return { ...swept, freeBytes, isCompacted, isLogEmptied: log?.busy === 0 };
+  }
+
+  #begin(olderThanMs: number, max: number): Search {
+    const cutoff = this.#now() - Math.max(olderThanMs, 2 * FRESH_MS);
+    const old = "SELECT n, hash FROM blob WHERE n > ? AND at < ? ORDER BY n LIMIT ?";
+    let rows = this.#db.rows<{ n: number; hash: string }>(old, this.#decided, cutoff, max);
+    if (rows.length === 0 && this.#decided > 0) rows = this.#db.rows(old, (this.#decided = 0), cutoff, max);
+    const unnamed = new Map(rows.map(({ n, hash }) => [hash, n]));
+    const root = rows.length === 0 ? ROOTS.length : 0;
+    return { cutoff, unnamed, size: rows.length, last: rows.at(-1)?.n ?? 0, root, place: ROOTS[0]!.start };
+  }
+
+  #page(search: Search): void {
+    const { sql } = ROOTS[search.root]!;
+    const rows = this.#db.rows<{ a: Value; b?: Value; c?: Value; text: string | null }>(
+      `${sql} LIMIT ${PAGE}`,
+      ...search.place,
+    );
+    for (const { text } of rows) if (text !== null) forgetNamed(search.unnamed, text);
+    const last = rows.at(-1);
+    if (last !== undefined) search.place = last.b === undefined ? [last.a] : [last.a, last.b, last.c!];
+    if (rows.length === PAGE) return;
+    search.root += 1;
+    search.place = ROOTS[search.root]?.start ?? [];
+  }
+
+  #remove({ unnamed, cutoff }: Search): { readonly deleted: number; readonly bytes: number } {
+    let [deleted, bytes] = [0, 0];
+    for (const n of unnamed.values()) {
+      const gone = "DELETE FROM blob WHERE n = ? AND at < ? RETURNING length(data) AS bytes";
+      const row = this.#db.row<{ bytes: number }>(gone, n, cutoff);
+      if (row === undefined) continue;
+      deleted += 1;
+      bytes += row.bytes;
+    }
+    return { deleted, bytes };
+  }
+
+  #told(search: Search, isPartial: boolean, deleted: number, bytes: number): Swept {
+    const left = this.#db.row<{ left: number }>(
+      "SELECT count(*) AS left FROM blob WHERE n > ? AND at < ?",
+      search.last,
+      search.cutoff,
+    )!.left;
+    if (isPartial) return { isPartial, deleted: 0, bytes: 0, kept: 0, remaining: left + search.size };
+    return { isPartial, deleted, bytes, kept: search.size - deleted, remaining: left };
+  }
+}
+
+/** Whatever looks like a hash counts as one: too much is kept rather than too little. */
+function forgetNamed(unnamed: Map<string, number>, text: string): void {
+  for (const [run] of text.matchAll(/[\w-]{43,}/g)) {
+    for (let at = 0; at + HASH_LENGTH <= run.length && unnamed.size > 0; at++)
+      unnamed.delete(run.slice(at, at + HASH_LENGTH));
+  }
+}

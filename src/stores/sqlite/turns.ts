@@ -1,0 +1,185 @@
+import { RuntimeError } from "../../model/errors.ts";
+import type { SessionId, TurnId } from "../../model/ids.ts";
+import type { Opened } from "../../turn/event.ts";
+import {
+  LEASE_MS,
+  type Lease,
+  type NewInput,
+  type OpenAnswer,
+  type Opening,
+  type Owner,
+  type Receipt,
+} from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { LATEST_FACT } from "./facts.ts";
+import { addInput, oldestWaiting, type Run, TAKEN, WAITING } from "./inputs.ts";
+import { type Journals, SEQS } from "./journal.ts";
+import { keyText } from "./pack.ts";
+import { isProvenDead } from "./process.ts";
+import type { Sessions } from "./sessions.ts";
+
+/** How inputs become turns, and who holds them. */
+export class Turns {
+  readonly #db: Connection;
+  readonly #sessions: Sessions;
+  readonly #journals: Journals;
+
+  constructor(db: Connection, sessions: Sessions, journals: Journals) {
+    this.#db = db;
+    this.#sessions = sessions;
+    this.#journals = journals;
+  }
+
+  accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Receipt {
+    const { id: inputId, turnId, sessionId } = input;
+    const session = this.#require(sessionId);
+    const known = this.#known(session.n, input);
+    if (known !== undefined) return { kind: "known", ...known };
+    const isIdle = session.turn === null && session.waiting === 0;
+    if (!isIdle && session.waiting >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
+    const turn = session.latest + 1;
+    if (!isIdle || opening === undefined) {
+      addInput(this.#db, turn, session.n, input, WAITING);
+      return { kind: "queued", inputId, turnId };
+    }
+    const opened = this.#opened(opening, session, input);
+    addInput(this.#db, turn, session.n, input, TAKEN);
+    const lease = this.#begin(session, turn, input, owner, input.at, opened);
+    return { kind: "opened", inputId, turnId, lease, opened };
+  }
+
+  /** The row of the same input sent before: by its key, or because the same write came again. */
+  #known(session: number, { id, turnId, key, hash }: NewInput): Pick<Receipt, "inputId" | "turnId"> | undefined {
+    interface Row extends Pick<Receipt, "inputId" | "turnId"> {
+      readonly session: number;
+      readonly hash: string;
+    }
+    const byKey = key === undefined ? undefined : this.#db.row<Row>(KNOWN_BY_KEY, session, keyText(key));
+    const row = byKey ?? this.#db.row<Row>(KNOWN_BY_ID, turnId);
+    if (row === undefined) return undefined;
+    if (row.hash === hash && row.session === session && (row === byKey || row.inputId === id))
+      return { inputId: row.inputId, turnId: row.turnId };
+    throw new RuntimeError("input.conflict", { key: key ?? id });
+  }
+
+  /** What `open` would do, found without the write lock: undefined when it would take something. */
+  look(id: SessionId, now: number): OpenAnswer | undefined {
+    const session = this.#require(id);
+    if (session.turn === null) return session.waiting === 0 ? { kind: "idle" } : undefined;
+    const holder = { id: session.owner, process: session.process };
+    const until = Math.max(session.until, session.renewed);
+    if (until <= now || isProvenDead(holder.process)) return undefined;
+    return { kind: "busy", holder, until };
+  }
+
+  open(id: SessionId, owner: Owner, now: number, opening: Opening): OpenAnswer {
+    const answer = this.look(id, now);
+    if (answer !== undefined) return answer;
+    const session = this.#require(id);
+    if (session.turn !== null) {
+      const run: Run = { session: session.n, turn: session.turn };
+      const journal = this.#journals.read(run, 0);
+      const { turnId } = journal[0] as Opened;
+      const lease = this.#hold(session, run, turnId, owner, now);
+      this.#journals.held(lease, run, journal.length);
+      return { kind: "resumed", lease, journal };
+    }
+    const { seq, ...input } = oldestWaiting(this.#db, session.n)!;
+    const opened = this.#opened(opening, session, input);
+    this.#db.run("UPDATE turn SET state = 1 WHERE n = ?", seq);
+    return { kind: "opened", lease: this.#begin(session, seq, input, owner, now, opened), opened };
+  }
+
+  #opened(opening: Opening, session: Found, input: NewInput): Opened {
+    return { ...opening(input, this.#sessions.memo(session).config), generation: session.generation + 1 };
+  }
+
+  #begin(session: Found, turn: number, input: NewInput, owner: Owner, now: number, opened: Opened): Lease {
+    const run = { session: session.n, turn };
+    this.#journals.begin(run, input, opened);
+    const lease = this.#hold(session, run, input.turnId, owner, now);
+    this.#journals.held(lease, run, 1);
+    return lease;
+  }
+
+  #hold(session: Found, run: Run, turnId: TurnId, owner: Owner, now: number): Lease {
+    const { id: sessionId, revision } = session;
+    const generation = session.generation + 1;
+    const until = now + LEASE_MS;
+    this.#db.run(
+      "UPDATE session SET generation = ?, turn = ?, owner = ?, process = ?, until = ? WHERE n = ?",
+      generation,
+      run.turn,
+      owner.id,
+      owner.process,
+      until,
+      session.n,
+    );
+    return { sessionId, turnId, generation, owner, until, revision };
+  }
+
+  #require(id: SessionId): Found {
+    const found = this.#db.row<Found>(FOUND, id);
+    if (found === undefined) throw new RuntimeError("session.unknown", { id });
+    return found;
+  }
+}
+
+// Statements are found by their text: one that is put together anew for each call would be read through each time.
+const FOUND = `SELECT s.n, s.id, s.revision, s.generation, s.turn, s.owner, s.process, s.until,
+    (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1) AS renewed,
+    (SELECT count(*) FROM turn WHERE session = s.n AND state = 0) AS waiting,
+    ${LATEST_FACT} AS latest
+  FROM session s WHERE s.id = ?`;
+const KNOWN = "SELECT input_id AS inputId, id AS turnId, session, hash FROM turn";
+const KNOWN_BY_KEY = `${KNOWN} WHERE session = ? AND key = ?`;
+const KNOWN_BY_ID = `${KNOWN} WHERE id = ?`;
+
+interface Found {
+  readonly n: number;
+  readonly id: SessionId;
+  readonly revision: number;
+  readonly generation: number;
+  readonly turn: number | null;
+  readonly owner: string;
+  readonly process: string;
+  /** Of the lease, as its holder took or renewed it. */
+  readonly until: number;
+  /** Of the lease, as the last append renewed it; of anything where no turn is open. */
+  readonly renewed: number;
+  readonly waiting: number;
+  readonly latest: number;
+}
+
+/** Sessions with work that nobody holds: a turn whose lease has lapsed or whose holder is dead, or inputs that wait. */
+export function runnable(db: Connection, now: number, max: number): readonly SessionId[] {
+  // Every open turn has a journal: from session to session by its key.
+  const open = db.rows<{ id: SessionId; process: string; until: number }>(
+    `WITH RECURSIVE open(n) AS (
+       SELECT (SELECT k / ${SEQS} FROM journal ORDER BY k LIMIT 1)
+       UNION ALL
+       SELECT (SELECT k / ${SEQS} FROM journal WHERE k >= (open.n + 1) * ${SEQS} ORDER BY k LIMIT 1) FROM open
+         WHERE open.n IS NOT NULL
+     )
+     SELECT s.id, s.process, max(s.until,
+       (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1)) AS until
+     FROM open JOIN session s ON s.n = open.n`,
+  );
+  const dead = new Map<string, boolean>();
+  const isDead = (process: string): boolean => {
+    const known = dead.get(process) ?? isProvenDead(process);
+    dead.set(process, known);
+    return known;
+  };
+  const found: SessionId[] = [];
+  for (const { id, process, until } of open) {
+    if (found.length >= max) return found;
+    if (until <= now || isDead(process)) found.push(id);
+  }
+  for (const { id } of db.rows<{ id: SessionId }>(
+    `SELECT id FROM session WHERE turn IS NULL AND n IN (SELECT session FROM turn WHERE state = 0) LIMIT ?`,
+    max - found.length,
+  ))
+    found.push(id);
+  return found;
+}

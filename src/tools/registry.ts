@@ -1,0 +1,281 @@
+import { createHash } from "node:crypto";
+import type { ToolGrant } from "../kernel/services.ts";
+import { RuntimeError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
+import { AVAILABILITIES, type Availability } from "../model/tool.ts";
+import type { Offered, Source } from "./source.ts";
+
+/** What was chosen for a session, apart from what its sources say: the state of `bowline/tools`. */
+export interface ToolChoices {
+  readonly generation: number;
+  readonly tools: { readonly [name: string]: { readonly source: string; readonly availability: Availability } };
+  readonly grants: { readonly [name: string]: ToolGrant };
+}
+export const NO_CHOICES: ToolChoices = { generation: 0, tools: {}, grants: {} };
+
+/** A session's tools as a host sees them: to be shown, kept elsewhere, edited and given back. */
+export interface ToolState {
+  /** Of the surface it was read from: `apply` refuses another one. */
+  readonly generation: number;
+  /** Of the names and sources that were there. */
+  readonly surface?: string;
+  readonly tools: { readonly [name: string]: ToolStateEntry };
+}
+export interface ToolStateEntry {
+  readonly source: string;
+  readonly availability: Availability;
+  /** Its source is not there: it is kept, cannot be called, and is bound again when the source offers it. */
+  readonly isOrphan?: true;
+}
+
+export interface ToolListing extends ToolStateEntry {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** A tool of a session, as far as it is open there. */
+export interface Registered extends Offered {
+  readonly availability: Availability;
+}
+
+interface Told {
+  clash(clash: { readonly name: string; readonly sources: readonly string[] }): void;
+  /** Hidden tools are not there, whatever is said of them. */
+  isHidden(name: string): boolean;
+}
+
+/**
+ * The tools of one session: those its sources offer, with what was chosen for it. `generation` counts what changes the
+ * surface: a source's list, a source that came or went, a choice.
+ */
+export class Registry {
+  readonly #base: readonly Source[];
+  readonly #told: Told;
+  #added: readonly Source[] = [];
+  #choices: ToolChoices;
+  /** The sources as they were last looked at. */
+  #seen: readonly { readonly source: Source; readonly revision: number; readonly offers: readonly Offered[] }[] = [];
+  #entries: ReadonlyMap<string, Registered> = new Map();
+  generation: number;
+
+  constructor(sources: readonly Source[], choices: ToolChoices, told: Told) {
+    this.#base = sources;
+    this.#told = told;
+    this.#choices = choices;
+    this.generation = choices.generation;
+    const ids = new Set<string>();
+    for (const { id } of sources) {
+      if (ids.has(id)) throw taken(id);
+      ids.add(id);
+    }
+    this.#look();
+    this.#reconcile();
+  }
+
+  get entries(): ReadonlyMap<string, Registered> {
+    return this.#entries;
+  }
+  get choices(): ToolChoices {
+    return this.#choices;
+  }
+
+  /** Takes in what was chosen since; between turns also what sources have changed. A new generation if anything did. */
+  sync(choices: ToolChoices, isBetweenTurns: boolean): void {
+    const isNew = isBetweenTurns && this.#look();
+    if (!isNew && choices === this.#choices) return;
+    this.#choices = choices;
+    this.generation = Math.max(this.generation + 1, choices.generation);
+    this.#reconcile();
+  }
+
+  #look(): boolean {
+    const sources = [...this.#base, ...this.#added];
+    const isSame =
+      sources.length === this.#seen.length &&
+      sources.every((source, index) => {
+        const seen = this.#seen[index];
+        return seen?.source === source && seen.revision === source.revision;
+      });
+    if (!isSame) this.#seen = sources.map((source) => ({ source, revision: source.revision, offers: source.offers }));
+    return !isSame;
+  }
+
+  /** In the order of the sources; a name belongs to the first that offers it. */
+  #reconcile(): void {
+    const found = new Map<string, Registered>();
+    const isStatic = new Set<string>();
+    for (const { source, offers } of this.#seen)
+      for (const offered of offers) {
+        const { name, availability = "callable" } = offered.manifest;
+        const before = found.get(name);
+        if (before !== undefined) {
+          const sources = [before.source, source.id];
+          if (source.isStatic && isStatic.has(name)) throw new RuntimeError("tool.duplicate", { name, sources });
+          this.#told.clash({ name, sources });
+          continue;
+        }
+        if (this.#told.isHidden(name)) continue;
+        if (source.isStatic) isStatic.add(name);
+        const chosen = chosenFor(this.#choices, name, source.id);
+        found.set(name, { ...offered, availability: chosen ?? availability });
+      }
+    this.#entries = found;
+  }
+
+  requireFree(id: string): void {
+    if ([...this.#base, ...this.#added].some((source) => source.id === id)) throw taken(id);
+  }
+
+  add(source: Source): void {
+    this.requireFree(source.id);
+    this.#added = [...this.#added, source];
+  }
+
+  /** What was chosen for its tools goes with it. A turn that runs keeps the tools it began with. */
+  remove(id: string): ToolChoices {
+    this.#added = this.#added.filter((source) => source.id !== id);
+    const isOthers = ([, { source }]: [string, { readonly source: string }]): boolean => source !== id;
+    return {
+      generation: this.generation + 1,
+      tools: Object.fromEntries(Object.entries(this.#choices.tools).filter(isOthers)),
+      grants: Object.fromEntries(Object.entries(this.#choices.grants).filter(isOthers)),
+    };
+  }
+
+  list(): readonly ToolListing[] {
+    const bound = [...this.#entries.values()].map(
+      ({ manifest: { name, description }, source, availability }): ToolListing => ({
+        name,
+        description,
+        source,
+        availability,
+      }),
+    );
+    const orphans = Object.entries(this.#choices.tools).flatMap(([name, choice]): readonly ToolListing[] =>
+      this.#isOrphan(name, choice.source) ? [{ name, description: "", ...choice, isOrphan: true }] : [],
+    );
+    return [...bound, ...orphans];
+  }
+
+  #isOrphan(name: string, source: string): boolean {
+    return this.#entries.get(name)?.source !== source;
+  }
+
+  // ── Choices: worked out here, kept by whoever asked ─────────────────────────────────────────────────────────────
+
+  set(names: readonly string[], availability: Availability): ToolChoices {
+    requireAvailability(availability);
+    const tools = { ...this.#choices.tools };
+    for (const name of names) {
+      const source = this.#entries.get(name)?.source ?? tools[name]?.source;
+      if (source === undefined) throw this.#unknown(name);
+      tools[name] = { source, availability };
+    }
+    return { ...this.#choices, generation: this.generation + 1, tools };
+  }
+
+  grant(name: string, grant: ToolGrant): ToolChoices {
+    const there = this.#entries.get(name);
+    if (there !== undefined) throw new RuntimeError("tool.duplicate", { name, sources: [there.source, grant.source] });
+    if (this.granted(grant) === undefined) throw this.#unknown(`${grant.source}/${grant.tool}`);
+    return {
+      ...this.#choices,
+      generation: this.generation + 1,
+      grants: { ...this.#choices.grants, [name]: grant },
+    };
+  }
+
+  revoke(name: string): ToolChoices {
+    const { [name]: _, ...grants } = this.#choices.grants;
+    return { ...this.#choices, generation: this.generation + 1, grants };
+  }
+
+  /** Where a grant leads, if its source is still there. */
+  granted({ source: id, tool }: ToolGrant): Offered | undefined {
+    if (this.#told.isHidden(tool)) return undefined;
+    return this.#seen.find(({ source }) => source.id === id)?.offers.find(({ manifest }) => manifest.name === tool);
+  }
+
+  export(): ToolState {
+    const tools: { [name: string]: ToolStateEntry } = {};
+    // A tool that is there comes before an orphan of its name.
+    for (const { name, source, availability, isOrphan } of this.list())
+      if (!Object.hasOwn(tools, name))
+        tools[name] = { source, availability, ...(isOrphan === true ? { isOrphan } : {}) };
+    return { generation: this.generation, surface: this.#surface(), tools };
+  }
+
+  #surface(): string {
+    const names = [...this.#entries].map(([name, { source }]) => `${name} ${source}`).sort();
+    return createHash("sha256").update(names.join("\n")).digest("base64url").slice(0, 16);
+  }
+
+  /** An edited export. What was taken out of it is off; what is not there at all is refused. */
+  apply(edited: ToolState): ToolChoices {
+    requireState(edited);
+    if (edited.generation !== this.generation || (edited.surface ?? this.#surface()) !== this.#surface())
+      throw new RuntimeError("tool.generation", { expected: edited.generation, actual: this.generation });
+    const tools: { [name: string]: ToolChoices["tools"][string] } = {};
+    for (const [name, { source, availability }] of Object.entries(edited.tools)) {
+      const bound = this.#entries.get(name);
+      const before = this.#choices.tools[name];
+      if (bound?.source !== source && before?.source !== source) throw this.#unknown(name);
+      if (bound?.source !== source || availability !== (bound.manifest.availability ?? "callable"))
+        tools[name] = { source, availability };
+    }
+    for (const [name, { source }] of this.#entries)
+      if (!Object.hasOwn(edited.tools, name)) tools[name] = { source, availability: "off" };
+    return { ...this.#choices, generation: this.generation + 1, tools };
+  }
+
+  /** A state from elsewhere or before: what it says of tools that are there counts, the rest are orphans. */
+  restore(kept: ToolState): ToolChoices {
+    requireState(kept);
+    const tools: { [name: string]: ToolChoices["tools"][string] } = {};
+    for (const [name, { source, availability }] of Object.entries(kept.tools)) {
+      const bound = this.#entries.get(name);
+      const isPlain = bound?.source === source && availability === (bound.manifest.availability ?? "callable");
+      if (!isPlain) tools[name] = { source, availability };
+    }
+    return { ...this.#choices, generation: Math.max(kept.generation, this.generation) + 1, tools };
+  }
+
+  #unknown(name: string): RuntimeError {
+    return new RuntimeError("tool.unknown", { name, known: [...this.#entries.keys()] });
+  }
+}
+
+/** A choice holds for the tool of one source: another of the same name is another tool. */
+function chosenFor({ tools }: ToolChoices, name: string, source: string): Availability | undefined {
+  const choice = Object.hasOwn(tools, name) ? tools[name] : undefined;
+  return choice?.source === source ? choice.availability : undefined;
+}
+
+function requireAvailability(availability: unknown): void {
+  if (!(AVAILABILITIES as readonly unknown[]).includes(availability))
+    throw new RuntimeError("input.invalid", {
+      problem: `${JSON.stringify(availability)} is no availability: it is one of ${AVAILABILITIES.join(", ")}`,
+    });
+}
+
+/** There is always a next one. */
+const GENERATION_MAX = 2 ** 48;
+
+const taken = (source: string): RuntimeError =>
+  new RuntimeError("tool.source", { source, problem: "there is one of this id already" });
+
+function requireState(state: ToolState): void {
+  const isEntry = (entry: unknown): boolean =>
+    isObject(entry) &&
+    typeof entry.source === "string" &&
+    (AVAILABILITIES as readonly unknown[]).includes(entry.availability);
+  if (
+    !isObject(state) ||
+    !Number.isSafeInteger(state.generation) ||
+    state.generation < 0 ||
+    state.generation > GENERATION_MAX ||
+    !isObject(state.tools) ||
+    !Object.values(state.tools).every(isEntry)
+  )
+    throw new RuntimeError("input.invalid", { problem: "it is no tool state, as `tools.export()` gives it" });
+}

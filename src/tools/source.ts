@@ -1,0 +1,234 @@
+import type { Owned } from "../kernel/hooks.ts";
+import { isTool, type Tool, type ToolProvider } from "../kernel/tool.ts";
+import { describeThrown, isObject, toJson } from "../model/json.ts";
+import { AVAILABILITIES, isToolName, type ToolManifest } from "../model/tool.ts";
+
+/** A tool as its source offers it. */
+export interface Offered {
+  readonly manifest: ToolManifest;
+  readonly source: string;
+  /** The plugin whose state the tool is given. */
+  readonly owner: string;
+  /** At once where it is made already. */
+  readonly tool?: Tool;
+  load(): Promise<Tool | undefined>;
+}
+
+/** Where some of a session's tools come from. */
+export interface Source {
+  readonly id: string;
+  readonly owner: string;
+  /** Counts changes of the list; the same list keeps its number. */
+  readonly revision: number;
+  readonly offers: readonly Offered[];
+  /** Static ones are known from the start: two of one name are a mistake, and told as one. */
+  readonly isStatic: boolean;
+}
+
+/** The tools that an app, a plugin or a context hook gives as they are. */
+export function staticSource(owner: string, tools: readonly Tool[]): Source {
+  const offers = tools.map((tool): Offered => ({ manifest: tool, source: owner, owner, tool, load: async () => tool }));
+  return { id: owner, owner, revision: 0, offers, isStatic: true };
+}
+
+/** How long a turn waits for a list that it needs for the first time. */
+const LIST_MS = 10_000;
+
+type Told = (problem: string, about: { readonly source: string; readonly tool?: string }) => void;
+
+/**
+ * A provider in this runtime: its list as last read, and the tools loaded from it. A list that cannot be read stays as
+ * it was; nothing that a provider does fails a turn.
+ */
+export class Listing implements Source {
+  readonly isStatic = false;
+  readonly owner: string;
+  revision = 0;
+  offers: readonly Offered[] = [];
+  readonly #provider: ToolProvider;
+  readonly #told: Told;
+  readonly #closing = new AbortController();
+  readonly #loaded = new Map<string, Promise<Tool | undefined>>();
+  readonly #unloadable = new Set<string>();
+  #seen = "[]";
+  #isStale = true;
+  #hasFailed = false;
+  #reading: Promise<void> | undefined;
+  #unwatch: (() => void) | undefined;
+
+  constructor(owner: string, provider: ToolProvider, told: Told) {
+    this.owner = owner;
+    this.#provider = provider;
+    this.#told = told;
+    try {
+      this.#unwatch = provider.watch?.(() => {
+        this.#isStale = true;
+      });
+    } catch (error) {
+      told(describeThrown(error), { source: this.id });
+    }
+  }
+
+  get id(): string {
+    return this.#provider.id;
+  }
+
+  /** Reads the list again if it changed. After a failure nobody waits: what comes later counts in the next turn. */
+  refresh(): Promise<void> | undefined {
+    if (this.#reading === undefined) {
+      if (!this.#isStale) return undefined;
+      this.#reading = this.#read().finally(() => {
+        this.#reading = undefined;
+      });
+    }
+    if (this.#hasFailed) return undefined;
+    // A change that was told while it was read counts too.
+    return this.#reading.then(() => (this.#isStale && !this.#hasFailed ? this.refresh() : undefined));
+  }
+
+  async #read(): Promise<void> {
+    this.#isStale = false; // A change that comes while it is read counts again.
+    try {
+      const { signal } = this.#closing;
+      const found = await inTime(LIST_MS, () => this.#provider.list(signal));
+      this.#take(found);
+      this.#hasFailed = false;
+    } catch (error) {
+      this.#isStale = true;
+      this.#hasFailed = true;
+      this.#told(describeThrown(error), { source: this.id });
+    }
+  }
+
+  #take(found: unknown): void {
+    if (!Array.isArray(found)) throw new TypeError("list() gave no list");
+    const names = new Set<string>();
+    const right = found.flatMap((given: unknown): readonly ToolManifest[] => {
+      const own = toJson(given); // Kept as it is now, whatever the provider does to it later.
+      const problem = "problem" in own ? `${own.path}: ${own.problem}` : manifestProblem(own.json, names);
+      if (problem !== undefined || "problem" in own) {
+        this.#told(problem ?? "", { source: this.id, tool: String(isObject(given) ? given.name : given) });
+        return [];
+      }
+      const manifest = own.json as unknown as ToolManifest;
+      names.add(manifest.name);
+      return [manifest];
+    });
+    const seen = JSON.stringify(right);
+    if (seen === this.#seen) return;
+    this.#seen = seen;
+    this.revision++;
+    this.#loaded.clear();
+    this.#unloadable.clear();
+    this.offers = right.map(
+      (manifest): Offered => ({
+        manifest,
+        source: this.id,
+        owner: this.owner,
+        load: () => this.#load(manifest),
+      }),
+    );
+  }
+
+  /** One that once took too long is loaded again, and nobody waits for it: what comes later counts in the next turn. */
+  #load(manifest: ToolManifest): Promise<Tool | undefined> {
+    const { name } = manifest;
+    let loading = this.#loaded.get(name);
+    if (loading === undefined) {
+      loading = this.#loading(manifest);
+      this.#loaded.set(name, loading);
+    }
+    return this.#unloadable.has(name) ? Promise.resolve(undefined) : loading;
+  }
+
+  async #loading(manifest: ToolManifest): Promise<Tool | undefined> {
+    const { name } = manifest;
+    try {
+      const tool = await inTime(LIST_MS, () => this.#provider.load(name, this.#closing.signal));
+      this.#unloadable.delete(name);
+      if (tool === undefined || tool === null) return undefined;
+      if (!isTool(tool) || tool.name !== name) throw new TypeError("load() gave no tool of this name");
+      return { ...tool, ...manifest };
+    } catch (error) {
+      this.#loaded.delete(name);
+      if (error instanceof Late) this.#unloadable.add(name);
+      this.#told(describeThrown(error), { source: this.id, tool: name });
+      return undefined;
+    }
+  }
+
+  close(): void {
+    this.#closing.abort();
+    try {
+      this.#unwatch?.();
+    } catch (error) {
+      this.#told(describeThrown(error), { source: this.id });
+    }
+  }
+}
+
+function manifestProblem(manifest: unknown, names: ReadonlySet<string>): string | undefined {
+  if (!isObject(manifest)) return "a manifest is no object";
+  const { name, description, availability, audience, bindings, examples } = manifest;
+  if (!isToolName(name)) return "its name cannot be a tool's name";
+  if (names.has(name)) return "it is listed twice";
+  if (typeof description !== "string") return "it has no description";
+  if (availability !== undefined && !(AVAILABILITIES as readonly unknown[]).includes(availability))
+    return "its availability is unknown";
+  if (audience !== undefined && audience !== "model" && audience !== "runtime") return "its audience is unknown";
+  if (bindings !== undefined && !isObject(bindings)) return "its bindings are no object";
+  if (examples !== undefined && !(Array.isArray(examples) && examples.every(isObject)))
+    return "its examples are no list";
+  return undefined;
+}
+
+class Late extends Error {}
+
+async function inTime<T>(ms: number, run: () => T | PromiseLike<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    return await Promise.race([
+      (async () => run())(),
+      new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Late(`it did not answer within ${ms} ms`)), ms);
+      }),
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The providers that sessions of a runtime share: each is listed once, and let go with the last who uses it. */
+export class Listings {
+  readonly #told: Told;
+  readonly #known = new Map<ToolProvider, { readonly listing: Listing; users: number }>();
+  readonly #before = new WeakSet<ToolProvider>();
+
+  constructor(told: Told) {
+    this.#told = told;
+  }
+
+  take({ plugin, value }: Owned<ToolProvider>): Listing {
+    let known = this.#known.get(value);
+    if (known === undefined) {
+      // Who comes back belongs to more than one session: it is kept as long as the runtime.
+      known = { listing: new Listing(plugin, value, this.#told), users: this.#before.has(value) ? 1 : 0 };
+      this.#known.set(value, known);
+      this.#before.add(value);
+    }
+    known.users++;
+    return known.listing;
+  }
+
+  give(provider: ToolProvider): void {
+    const known = this.#known.get(provider);
+    if (known === undefined || --known.users > 0) return;
+    this.#known.delete(provider);
+    known.listing.close();
+  }
+
+  close(): void {
+    for (const { listing } of this.#known.values()) listing.close();
+    this.#known.clear();
+  }
+}
