@@ -204,13 +204,20 @@ export class PluginStates implements StateAccess {
 
   /** Changes that a journal recorded, perhaps under another version of their plugin. */
   replay(changes: Changes, versions: ReadonlyMap<string, string>): void {
+    let problem: unknown;
     for (const [id, value] of Object.entries(changes)) {
       const slot = this.#slot(id);
       const version = versions.get(id);
       if (slot === undefined) continue; // Its plugin is gone: what was committed of it is kept.
       if (version === undefined || version === slot.plugin.version) this.apply({ [id]: value });
-      else this.apply({ [id]: { ...value, state: migrated(slot.plugin, { ...value, version, revision: 0 }) } });
+      else
+        try {
+          this.apply({ [id]: { ...value, state: migrated(slot.plugin, { ...value, version, revision: 0 }) } });
+        } catch (error) {
+          problem ??= error;
+        }
     }
+    if (problem !== undefined) throw problem;
   }
 
   apply(changes: Changes): void {

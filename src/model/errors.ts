@@ -278,6 +278,8 @@ const ERRORS = {
     ),
   "turn.crash-loop": (d: { max: number }) =>
     said(`The turn was resumed ${d.max} times and did not get through.`, "Look at what its tools do to the process."),
+  "turn.expired": (d: { days: number }) =>
+    said(`The turn was left ${d.days} days ago, which is too long.`, "What it had done is kept; send the input again."),
   "turn.host": (d: { expected: string; actual: string }) =>
     said(`The turn was begun on the host ${d.expected}, not on ${d.actual}.`, "Finish it on the host that began it."),
   "protocol.failed": (d: { protocol: string; problem: string }) =>

@@ -18,6 +18,8 @@ export interface Limits {
   readonly cancelGraceMs: number;
   /** Times a turn may be resumed after a crash. */
   readonly resumesMax: number;
+  /** A turn that was left longer ago is not gone on with. */
+  readonly turnAgeMs: number;
   /** One tool attempt, unless the tool has its own `timeoutMs`. */
   readonly toolMs: number;
   /** A model that sends nothing for this long has failed. */
@@ -48,6 +50,7 @@ export const DEFAULT_LIMITS: Limits = {
   parallelCallsMax: 8,
   cancelGraceMs: 1_000,
   resumesMax: 5,
+  turnAgeMs: 2_592_000_000,
   toolMs: 600_000,
   modelIdleMs: 300_000,
   modelAttemptsMax: 4,

@@ -8,6 +8,7 @@ import type { EndedTurn } from "../stores/store.ts";
 import { itemsOf } from "../turn/log.ts";
 import { said } from "../turn/move.ts";
 import type { LiveTurn } from "./live.ts";
+import { type Salvaged, salvage } from "./salvage.ts";
 
 /** What one turn comes to: all that its commit keeps, in one piece. */
 export function endedTurn(live: LiveTurn): EndedTurn {
@@ -22,13 +23,15 @@ export function endedTurn(live: LiveTurn): EndedTurn {
  * session is never stuck behind it.
  */
 export function salvagedTurn(live: LiveTurn, error: unknown, cancel: string | undefined): EndedTurn {
-  const entries = wholePart(itemsOf(live.state.log));
+  const recorded = live.isUnfoldable ? salvage(live.opened, live.journal) : undefined;
+  const entries = recorded?.entries ?? wholePart(itemsOf(live.state.log));
   const code = error instanceof RuntimeError ? error.code : "protocol.failed";
   const reason =
     error instanceof RuntimeError
       ? error.message
       : describe("protocol.failed", { protocol: live.driver.id, problem: describeThrown(error) }).message;
-  return kept(live, entries, { kind: "failed", by: "runtime", code, reason, text: said(entries) }, cancel);
+  const outcome = { kind: "failed", by: "runtime", code, reason, text: said(entries) } as const;
+  return kept(live, entries, outcome, cancel, recorded);
 }
 
 /** The longest beginning in which every call has its result. */
@@ -45,15 +48,21 @@ function wholePart(entries: readonly Entry[]): readonly Entry[] {
   return entries.slice(0, whole);
 }
 
-const ownSpent = ({ opened, state }: LiveTurn): Spent => ({
+const ownSpent = ({ opened }: LiveTurn, { usage, asks }: Pick<Salvaged, "usage" | "asks">): Spent => ({
   source: "turn",
   model: opened.config.model,
-  usage: state.usage,
-  calls: state.asks,
+  usage,
+  calls: asks,
 });
 
-function kept(live: LiveTurn, entries: readonly Entry[], outcome: TurnOutcome, cancel: string | undefined): EndedTurn {
-  const { state, session } = live;
+function kept(
+  live: LiveTurn,
+  entries: readonly Entry[],
+  outcome: TurnOutcome,
+  cancel: string | undefined,
+  state: Omit<Salvaged, "entries"> = live.state,
+): EndedTurn {
+  const { session } = live;
   const { head } = session.stored;
   return {
     turnId: live.turnId,
@@ -62,7 +71,7 @@ function kept(live: LiveTurn, entries: readonly Entry[], outcome: TurnOutcome, c
     entries,
     plugins: live.states.snapshots(state.changes),
     usage: addUsage(state.usage, totalOf(state.spent)),
-    spent: state.asks === 0 ? state.spent : [ownSpent(live), ...state.spent],
+    spent: state.asks === 0 ? state.spent : [ownSpent(live, state), ...state.spent],
     inputs: state.inputs,
     ...(head === undefined ? {} : { base: head }),
     ...(cancel === undefined ? {} : { cancel }),

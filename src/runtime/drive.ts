@@ -1,7 +1,8 @@
 import type { TurnRun } from "../hosts/host.ts";
-import { hasCode } from "../model/errors.ts";
+import { hasCode, RuntimeError } from "../model/errors.ts";
 import { describeThrown, isThenable } from "../model/json.ts";
 import type { Committed, EndedTurn } from "../stores/store.ts";
+import type { TurnEvent } from "../turn/event.ts";
 import { isEnded, type Step } from "../turn/state.ts";
 import { begin, step } from "../turn/step.ts";
 import { endedTurn, salvagedTurn } from "./commit.ts";
@@ -26,17 +27,21 @@ async function salvage(live: LiveTurn, run: TurnRun, error: unknown): Promise<Ke
 
 /** Drives a turn to its commit. The live path and the resumed one are this loop: a host that replays answers from its history. */
 async function drive(live: LiveTurn, run: TurnRun): Promise<Kept> {
-  advance(begin(live.opened));
+  const first = begin(live.opened);
+  live.state = first.state;
+  if (live.journal.length > 0) followJournal(live);
+  advance(first);
   for (;;) {
     while (!isEnded(live.state)) {
       const next = run.next(); // The one place to wait; what is there already is taken at once.
-      advance(step(live.driver, live.state, isThenable(next) ? await next : next));
+      const event = isThenable(next) ? await next : next;
+      advance(stepped(live, event));
     }
     const turn = endedTurn(live);
     const commit = run.commit(turn);
     const done = isThenable(commit) ? await commit : commit;
     if (!("reopen" in done)) return { turn, committed: done };
-    for (const event of done.reopen) advance(step(live.driver, live.state, event)); // A cancel came before the commit.
+    for (const event of done.reopen) advance(stepped(live, event)); // A cancel came before the commit.
   }
   function advance({ state, effects, dropped }: Step): void {
     live.state = state;
@@ -44,10 +49,51 @@ async function drive(live: LiveTurn, run: TurnRun): Promise<Kept> {
   }
 }
 
+/** A recorded event that answers nothing means that today's machine is not the one that recorded it. */
+function stepped(live: LiveTurn, event: TurnEvent): Step {
+  try {
+    return step(live.driver, live.state, event);
+  } catch (error) {
+    if (hasCode(error, "turn.diverged")) live.isUnfoldable = live.journal.length > 0;
+    throw error;
+  }
+}
+
+/** Another run had this turn: its protocol and its plugins must be those of today, or be able to follow. */
+function followJournal(live: LiveTurn): void {
+  const { protocol, host, at, limits } = live.opened;
+  if (host !== live.core.host.kind)
+    throw new RuntimeError("turn.host", { expected: host, actual: live.core.host.kind });
+  try {
+    live.recall();
+    const age = live.core.world.now() - at;
+    if (age > limits.turnAgeMs) throw new RuntimeError("turn.expired", { days: Math.floor(age / DAY_MS) });
+    const { id, version } = live.driver;
+    if (protocol.id !== id || protocol.version !== version)
+      throw new RuntimeError("turn.diverged", { effect: "the protocol", kind: `${protocol.id}@${protocol.version}` });
+  } catch (error) {
+    live.isUnfoldable = true;
+    throw error;
+  }
+}
+
+const DAY_MS = 86_400_000;
+
+/** What only another worker, another host or another time can mend: the turn is left as it is recorded. */
+export const LEFT: ReadonlySet<string> = new Set([
+  "lease.lost",
+  "runtime.closed",
+  "turn.host",
+  "store.locked",
+  "store.full",
+  "store.readonly",
+  "store.failed",
+]);
+
 /** One way or another: only a lost lease, or a store that fails, leaves the turn to others. */
 export function toCommit(live: LiveTurn, run: TurnRun): Promise<Kept> {
   return drive(live, run).catch((error: unknown) => {
-    if (hasCode(error, "lease.lost") || hasCode(error, "runtime.closed")) throw error;
+    if (error instanceof RuntimeError && LEFT.has(error.code)) throw error;
     live.trace("turn.salvaged", { problem: describeThrown(error) });
     return salvage(live, run, error);
   });

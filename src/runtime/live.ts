@@ -80,6 +80,8 @@ export class LiveTurn implements Dispatch {
   recalling: Promise<void> | undefined;
   /** What another run recorded of this turn. */
   journal: readonly TurnEvent[] = [];
+  /** Today's machine, protocol or plugins cannot follow the journal. */
+  isUnfoldable = false;
   /** What `context` hooks show the model instead of the plain conversation; this turn's additions follow it. */
   shown: { readonly messages: readonly Message[]; readonly upTo: number } | undefined;
   /** Bytes on their way to the store; a result that names them waits for them. */
@@ -130,13 +132,19 @@ export class LiveTurn implements Dispatch {
   }
 
   /** Goes on with a turn that another run left: plugin states as they were recorded, the rest when it is needed. */
-  recall(journal: readonly TurnEvent[]): void {
-    this.journal = journal;
+  recall(): void {
+    const { journal } = this;
     const versions = new Map(this.opened.plugins.map(({ id, version }) => [id, version]));
+    let problem: unknown;
     for (const event of journal) {
-      if ("changes" in event && event.changes !== undefined) this.states.replay(event.changes, versions);
+      try {
+        if ("changes" in event && event.changes !== undefined) this.states.replay(event.changes, versions);
+      } catch (error) {
+        problem ??= error; // One plugin that cannot follow takes nothing from the others.
+      }
       if ("booked" in event) for (const key of event.booked ?? []) (this.#booked ??= new Set()).add(key);
     }
+    if (problem !== undefined) throw problem;
   }
 
   tell(event: SessionEvent): void {

@@ -17,7 +17,7 @@ import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import { PluginStates } from "../kernel/states.ts";
 import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
-import { RuntimeError } from "../model/errors.ts";
+import { hasCode, RuntimeError } from "../model/errors.ts";
 import { type NodeId, nodeId, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
@@ -29,6 +29,7 @@ import type {
   EndedTurn,
   Lease,
   NewInput,
+  OpenAnswer,
   Opening,
   SessionChange,
   StoredSession,
@@ -40,7 +41,7 @@ import { effectiveConfig, openedFor } from "./accept.ts";
 import type { Artifact, TurnFlags } from "./artifacts.ts";
 import { append, type BetweenTurns, type Change } from "./between.ts";
 import { type Core, overran } from "./core.ts";
-import { type Kept, toCommit } from "./drive.ts";
+import { type Kept, LEFT, toCommit } from "./drive.ts";
 import { Home } from "./home.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
 import { performer, reportOf } from "./perform.ts";
@@ -141,8 +142,28 @@ export class Resident implements TurnSession, BetweenTurns {
     const protocol = hooks.slot("protocolSession");
     const isNew = stored.turns === 0 && stored.head === undefined;
     const tell = isNew ? protocol?.initialize : protocol?.restore;
-    if (tell === undefined && !hooks.has("lifecycle")) return resident;
-    return after(tell?.call(protocol, { sessionId: id, isRoot }), () => resident.#restored(isNew));
+    const opened =
+      tell === undefined && !hooks.has("lifecycle")
+        ? resident
+        : after(tell?.call(protocol, { sessionId: id, isRoot }), () => resident.#restored(isNew));
+    return core.store.isDurable ? after(opened, () => after(resident.takeUp(), () => resident)) : opened;
+  }
+
+  /** Goes on with what was accepted and never ended, if nobody else is at it. */
+  takeUp(): Awaitable<boolean> {
+    const { store, owner, world } = this.core;
+    if (this.#work !== undefined) return true;
+    return after(store.open(this.id, owner, world.now(), this.#opening), (answer) => {
+      if (answer.kind === "busy" || answer.kind === "idle") return false;
+      this.#mayHaveMore = true; // More may wait behind it.
+      this.#start(readyFrom(answer));
+      return true;
+    });
+  }
+
+  /** Settles when nothing runs here any more. */
+  async settled(): Promise<void> {
+    while (this.#work !== undefined) await this.#work;
   }
 
   #restored(isNew: boolean): Awaitable<Resident> {
@@ -351,9 +372,7 @@ export class Resident implements TurnSession, BetweenTurns {
   async #look(): Promise<void> {
     const { store, owner, world } = this.core;
     const answer = await store.open(this.id, owner, world.now(), this.#opening);
-    if (answer.kind === "opened") this.#ready.push({ lease: answer.lease, journal: [answer.opened], hasWaited: true });
-    else if (answer.kind === "resumed")
-      this.#ready.push({ lease: answer.lease, journal: answer.journal, isResumed: true, hasWaited: true });
+    if (answer.kind === "opened" || answer.kind === "resumed") this.#ready.push(readyFrom(answer));
     else if ((await this.#settleElsewhere()) || this.#ready.length > 0) return;
     else if (this.#accepting !== undefined && this.#accepting.size > 0)
       await Promise.all(this.#accepting); // Perhaps the lease that holds it is on its way to us.
@@ -397,7 +416,7 @@ export class Resident implements TurnSession, BetweenTurns {
         waiting: (key: WaitKey) => live.canBeAnswered(key),
         trace: (name: string, about: JsonObject) => live.trace(name, about),
       };
-      if (isResumed === true) live.recall(journal);
+      if (isResumed === true) live.journal = journal;
       const turn = isResumed === true ? { lease, journal, isResumed } : { lease, journal };
       const run = core.host.open(turn, performer(live), context);
       this.#running = { live, run: isThenable(run) ? await run : run };
@@ -409,7 +428,9 @@ export class Resident implements TurnSession, BetweenTurns {
       if (waits !== undefined) await waits;
     } catch (error) {
       await this.#leave();
+      if (isStoresFault(error)) throw error; // The turn is as it was recorded: it is tried again, then given up here.
       this.#fail(turnId, error);
+      if (hasCode(error, "turn.host")) this.#mayHaveMore = false;
     } finally {
       this.toolset.end();
     }
@@ -549,9 +570,7 @@ export class Resident implements TurnSession, BetweenTurns {
       return false;
     }
     await this.refresh(true); // What was being worked out does not count.
-    const journal = found.kind === "opened" ? [found.opened] : found.journal;
-    const isResumed = found.kind === "resumed" ? ({ isResumed: true } as const) : {};
-    await this.#run({ lease: found.lease, journal, ...isResumed, hasWaited: true });
+    await this.#run(readyFrom(found));
     return true;
   }
 
@@ -592,8 +611,16 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 }
 
+const readyFrom = (answer: Extract<OpenAnswer, { readonly lease: Lease }>): Ready =>
+  answer.kind === "opened"
+    ? { lease: answer.lease, journal: [answer.opened], hasWaited: true }
+    : { lease: answer.lease, journal: answer.journal, isResumed: true, hasWaited: true };
+
 const statesOf = (core: Core, { plugins }: StoredSession): PluginStates =>
   new PluginStates(core.plugins, plugins, core.limits.stateBytesMax, core.blobs, TOOLS_PLUGIN);
+
+const isStoresFault = (error: unknown): boolean =>
+  error instanceof RuntimeError && error.code.startsWith("store.") && LEFT.has(error.code);
 
 const WATCH_MS = 250;
 const STORE_TRIES = 5;

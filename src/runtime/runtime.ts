@@ -27,6 +27,7 @@ import { Artifacts } from "./artifacts.ts";
 import { requireConfig, requireTemplate } from "./config.ts";
 import { type Core, Models, overran, tracer } from "./core.ts";
 import { processName } from "./process.ts";
+import { RECOVER_MS, type Recovered, recover } from "./recover.ts";
 import { Resident } from "./resident.ts";
 import { snapshot } from "./services.ts";
 import { type Session, SessionHandle } from "./session.ts";
@@ -46,6 +47,8 @@ export type RuntimeOptions = {
   readonly template?: readonly Section[];
   readonly settings?: ModelSettings;
   readonly limits?: Partial<Limits>;
+  /** Whether turns that others left are gone on with by themselves: `auto` on a durable store, unless set. */
+  readonly recover?: "auto" | "manual";
   /** Sees the beginning and the end of every hook call. */
   readonly probe?: Probe;
 } & (
@@ -69,6 +72,11 @@ export interface Runtime extends AsyncDisposable {
     /** Answers a wait; the first answer counts. Throws `wait.unknown`. */
     resolve(key: string, answer: Json): Promise<"accepted" | "already-resolved">;
   };
+  /**
+   * Goes on with turns that another process left, and with inputs that wait, in any session; answers when they are
+   * done. A runtime on a durable store does so by itself, at its start and then every ten seconds.
+   */
+  recover(): Promise<Recovered>;
   /** Accepts nothing more, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
   close(): Promise<void>;
 }
@@ -160,7 +168,9 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     trace,
   };
   for (const provider of providers) core.listings.take(provider); // Until the runtime is closed.
-  return new RuntimeHandle(core, closing);
+  const runtime = new RuntimeHandle(core, closing);
+  if (store.isDurable && options.recover !== "manual") runtime.keepRecovering();
+  return runtime;
 }
 
 class RuntimeHandle implements Runtime {
@@ -168,6 +178,8 @@ class RuntimeHandle implements Runtime {
   readonly #closing: AbortController;
   readonly #residents = new Map<SessionId, { resident: Awaitable<Resident>; handles: number }>();
   #closed: Promise<void> | undefined;
+  #recovering: Promise<Recovered> | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(core: Core, closing: AbortController) {
     this.#core = core;
@@ -210,6 +222,38 @@ class RuntimeHandle implements Runtime {
       if (--open.handles === 0) resident.whenIdle(letGo);
     };
     return new SessionHandle(resident, close, (forked) => this.session(forked));
+  }
+
+  /** Sessions that are open here look after themselves. */
+  recover(): Promise<Recovered> {
+    this.#requireOpen();
+    this.#recovering ??= recover(this.#core, async (id) => {
+      if (this.#residents.has(asSessionId(id))) {
+        const resident = await this.#residents.get(asSessionId(id))?.resident;
+        return (await resident?.takeUp()) ?? false;
+      }
+      const session = await this.session(id); // To open it is to take it up.
+      try {
+        const resident = await this.#residents.get(asSessionId(id))?.resident;
+        await resident?.settled();
+        return true;
+      } finally {
+        await session.close();
+      }
+    }).finally(() => {
+      this.#recovering = undefined;
+    });
+    return this.#recovering;
+  }
+
+  keepRecovering(): void {
+    const look = (): void => {
+      if (!this.#core.door.isClosed)
+        this.recover().catch((error) => this.#core.trace("session.recover", { problem: describeThrown(error) }));
+    };
+    this.#timer = setInterval(look, RECOVER_MS);
+    this.#timer.unref();
+    setImmediate(look);
   }
 
   readonly sessions = {
@@ -293,6 +337,7 @@ class RuntimeHandle implements Runtime {
   async #close(): Promise<void> {
     const core = this.#core;
     core.door.isClosed = true;
+    clearInterval(this.#timer);
     const closing = [...this.#residents.values()].map(async ({ resident }) => (await resident).close(CLOSE_MS));
     for (const { resident } of this.#residents.values()) if (!isThenable(resident)) resident.toolset.close();
     for (const closed of await Promise.allSettled(closing)) {

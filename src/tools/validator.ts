@@ -9,6 +9,7 @@ import {
   type JsonSchema,
   type Schema,
 } from "../model/schema.ts";
+import { plainCheck } from "./plain-schema.ts";
 
 export type Validate = (value: unknown) => Awaitable<Checked>;
 
