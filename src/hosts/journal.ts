@@ -36,8 +36,6 @@ class JournalRun extends LocalRun {
   #newWaits: NewWait[] = [];
   /** Not begun: what released them is not durable yet, or the turn is still being folded. */
   #held: Held[] = [];
-  /** Begun by whoever ran this turn before, as far as the journal tells. */
-  #old: ReadonlySet<Held> = new Set();
   #seq: number;
   /** Of the lease, by our own clock from before it was asked for: past it another worker may be at this turn. */
   #until: number;
@@ -100,7 +98,7 @@ class JournalRun extends LocalRun {
   #resume(): Awaitable<TurnEvent> {
     const { world } = this.context;
     this.#isToResume = false;
-    this.#old = new Set(this.#held);
+    for (const held of this.#held) held.isResumed = true;
     const resumed: TurnEvent = {
       kind: "resumed",
       at: world.now(),
@@ -156,9 +154,10 @@ class JournalRun extends LocalRun {
     const held = this.#held;
     this.#held = [];
     for (const each of held) {
-      if (this.#old.has(each) && each.effect.kind === "call" && each.effect.onInterrupt !== undefined)
-        this.#interrupted(each.effect);
+      const { effect, isResumed } = each;
+      if (isResumed && effect.kind === "call" && effect.onInterrupt !== undefined) this.#interrupted(effect);
       else this.begin(each);
+      if (isResumed && effect.kind === "wait") this.context.waiting(effect.key); // Whoever looks now is told anew.
     }
     if (held.some(({ effect }) => effect.kind === "wait")) void this.poke(); // It may be answered already.
   }

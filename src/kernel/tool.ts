@@ -52,8 +52,11 @@ export interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends
   readonly retry?:
     | RetryPolicy
     | { readonly policy: RetryPolicy; readonly attempts?: number; readonly baseMs?: number; readonly maxMs?: number };
-  /** What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), or tell the model. */
-  readonly onInterrupt?: "rerun" | "fail";
+  /**
+   * What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), `fail` (the model is told
+   * that the result is unknown), or `ask` (somebody answers its wait with `{ approved: true }`, and it runs again).
+   */
+  readonly onInterrupt?: "rerun" | "fail" | "ask";
   execute(input: OutputOf<I>, context: ToolContext & StateOf<S, Writes>): Awaitable<O | ControlResult>;
 }
 

@@ -1,5 +1,7 @@
 /** The light half of an AbortSignal: most effects never look, so the signal is made when somebody does. */
 export interface Scope {
+  /** What it is for was begun by another run, and may have happened. */
+  readonly isResumed?: boolean;
   readonly isAborted: boolean;
   readonly signal: AbortSignal;
   /** Runs once, at once if it is aborted already. Gives back how to stop listening. */

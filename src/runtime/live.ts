@@ -305,7 +305,7 @@ export class LiveTurn implements Dispatch {
   }
 
   canBeAnswered(wait: WaitKey): void {
-    const asked = this.#asked?.get(wait);
+    const asked = this.#asked?.get(wait) ?? this.#waitingCall(wait);
     if (asked === undefined) return;
     const { at, call } = asked.placed;
     this.tell({
@@ -318,6 +318,22 @@ export class LiveTurn implements Dispatch {
       wait,
       reason: asked.reason,
     });
+  }
+
+  /** A wait that this run did not make: of an interrupted call, or from before a restart. */
+  #waitingCall(wait: WaitKey): { readonly placed: PlacedCall; readonly reason: string } | undefined {
+    const { open, phase } = this.state;
+    const effect = open.find((each) => each.kind === "wait" && each.key === wait);
+    if (effect === undefined || phase.kind !== "working") return undefined;
+    const { prefix, calls } = phase.work;
+    const placed = calls.find(
+      ({ at }) =>
+        /^\.w\d*$/.test(effect.name.slice(`${prefix}.call.${at}`.length)) &&
+        effect.name.startsWith(`${prefix}.call.${at}`),
+    );
+    if (placed === undefined) return undefined;
+    const reason = placed.output?.kind === "unknown" ? placed.output.reason : "It waits for somebody to answer.";
+    return { placed, reason };
   }
 
   emitted({ plugin, value }: Emit, { at }: PlacedCall): void {

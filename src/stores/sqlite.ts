@@ -39,6 +39,8 @@ export interface SqliteOptions {
   readonly strength?: Strength;
   /** How long to wait for another process that writes, before `store.locked`. */
   readonly lockedMs?: number;
+  /** How long a turn is held without being renewed, before another process may take it over; 30 s unless given. */
+  readonly leaseMs?: number;
   /** For the age of blobs; the real clock unless given. */
   readonly now?: () => number;
 }
@@ -58,10 +60,10 @@ export interface SqliteStore extends Store {
  * the store's from then on, and closed with it.
  */
 export function sqlite(path: string | Database, options: SqliteOptions = {}): SqliteStore {
-  const { strength = "power", lockedMs = 5_000, now = Date.now } = options;
+  const { strength = "power", lockedMs = 5_000, leaseMs = LEASE_MS, now = Date.now } = options;
   const isPath = typeof path === "string";
   const name = isPath ? path : "(handed in)";
-  const db = new Connection(isPath ? openFile(path) : path, name, strength, lockedMs);
+  const db = new Connection(isPath ? openFile(path) : path, name, strength, lockedMs, leaseMs);
   db.setUp(() => setUp(db));
   return new Sqlite(db, now);
 }
@@ -143,9 +145,9 @@ class Sqlite implements SqliteStore {
 
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits = NO_WAITS): Awaitable<Mail> {
     const inSteps = () => this.#db.write(false, () => this.#journals.append(lease, seq, events, now, waits));
-    const isPlain = waits.length === 0 && events.length > 0 && !events.some((event) => event.kind === "bounded");
+    const isPlain = waits.length === 0 && events.length > 0 && !events.some(showsClaims);
     if (!isPlain) return inSteps();
-    const until = now + LEASE_MS;
+    const until = now + this.#db.leaseMs;
     const atOnce = this.#db.writeOne(false, () => {
       const run = this.#journals.requireRun(lease);
       const mail = this.#journals.insert(lease, run, seq, events, until);
@@ -237,3 +239,6 @@ class Sqlite implements SqliteStore {
     this.#db.close();
   }
 }
+
+/** What was claimed is pending no longer once an event shows it. */
+const showsClaims = (event: TurnEvent): boolean => event.kind === "bounded" && event.inputs !== undefined;

@@ -24,8 +24,8 @@ export function makeTool<I extends ToolSchema, O, S, W extends true | undefined>
   if (spec.timeoutMs !== undefined && !isAbove0(spec.timeoutMs)) wrong("timeoutMs must be a number above 0");
   const problem = retryProblem(spec.retry);
   if (problem !== undefined) wrong(problem);
-  if (spec.onInterrupt !== undefined && spec.onInterrupt !== "rerun" && spec.onInterrupt !== "fail")
-    wrong("onInterrupt is neither rerun nor fail");
+  if (spec.onInterrupt !== undefined && !["rerun", "fail", "ask"].includes(spec.onInterrupt))
+    wrong("onInterrupt is not rerun, fail or ask");
   const of = `the tool ${name}`;
   if (spec.availability !== undefined && !AVAILABILITIES.includes(spec.availability))
     wrong("its availability is unknown");
@@ -90,7 +90,7 @@ function policyOf(
   return {
     ...(spec.isSerial === true ? { isSerial: true } : {}),
     ...(spec.writes === true ? { writes: true } : {}),
-    ...(spec.onInterrupt === "fail" ? { onInterrupt: "fail" } : {}),
+    ...(spec.onInterrupt === "fail" || spec.onInterrupt === "ask" ? { onInterrupt: spec.onInterrupt } : {}),
     ...(retry === undefined ? {} : { retry }),
   };
 }

@@ -203,12 +203,18 @@ export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Sco
   if (dispatch.passed.has(call) && found !== undefined)
     return run(dispatch, found, effect, dispatch.passed.get(call), scope);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return handedIn(dispatch.output, call);
+  if (found === undefined && scope.isResumed === true) return interrupted(call); // It may have run, when it was there.
   if (found === undefined) return unknownTool(dispatch, call);
   if (call.malformed !== undefined) return wrongArguments(call, "they are not JSON");
   return after(checked(found.value, call), (result) =>
     result.ok ? run(dispatch, found, effect, result.value, scope) : wrongArguments(call, result.problem),
   );
 }
+
+const interrupted = ({ name }: ToolCall): ToolOutput => ({
+  kind: "unknown",
+  reason: describe("tool.interrupted", { name }).message,
+});
 
 function run(
   dispatch: Dispatch,

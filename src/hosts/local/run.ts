@@ -11,6 +11,7 @@ import type { HostContext, Perform, TurnRef, TurnRun } from "../host.ts";
 /** An effect under way, and its cancellation. */
 export class Held extends LazyScope {
   readonly effect: Effect;
+  isResumed = false;
   constructor(effect: Effect) {
     super();
     this.effect = effect;

@@ -17,6 +17,7 @@ const OPENING_MS = 2_000;
 /** One connection: its statements, its transactions, and patience with other connections on the same file. */
 export class Connection {
   readonly path: string;
+  readonly leaseMs: number;
   readonly #db: Database;
   readonly #strength: Strength;
   readonly #patienceMs: number;
@@ -25,7 +26,8 @@ export class Connection {
   #mode: "NORMAL" | "FULL" | undefined;
   #isClosed = false;
 
-  constructor(db: Database, path: string, strength: Strength, patienceMs: number) {
+  constructor(db: Database, path: string, strength: Strength, patienceMs: number, leaseMs: number) {
+    this.leaseMs = leaseMs;
     this.#db = db;
     this.path = path;
     this.#strength = strength;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { RuntimeError } from "../../model/errors.ts";
 import { asWaitKey, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Opened, TurnEvent, WaitAnswer } from "../../turn/event.ts";
-import { LEASE_MS, type Lease, type Mail, type NewInput, type NewWait } from "../store.ts";
+import type { Lease, Mail, NewInput, NewWait } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { isConstraint } from "./faults.ts";
 import { inputOf, type Run } from "./inputs.ts";
@@ -139,7 +139,7 @@ export class Journals {
   /** Inside a transaction. */
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits: readonly NewWait[]): Mail {
     const run = this.requireRun(lease);
-    const until = now + LEASE_MS;
+    const until = now + this.#db.leaseMs;
     const mail = events.length === 0 ? undefined : this.insert(lease, run, seq, events, until);
     if (mail !== undefined && !this.#show(run, events) && waits.length === 0) return this.mail(run, mail, until);
     if (mail === undefined) {
@@ -157,7 +157,7 @@ export class Journals {
   }
 
   renew(lease: Lease, now: number): Mail {
-    return this.#renewed(this.requireRun(lease), lease, now + LEASE_MS);
+    return this.#renewed(this.requireRun(lease), lease, now + this.#db.leaseMs);
   }
 
   #renewed(run: Run, lease: Lease, until: number): Mail {

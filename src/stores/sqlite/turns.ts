@@ -1,15 +1,7 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import type { Opened } from "../../turn/event.ts";
-import {
-  LEASE_MS,
-  type Lease,
-  type NewInput,
-  type OpenAnswer,
-  type Opening,
-  type Owner,
-  type Receipt,
-} from "../store.ts";
+import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT } from "./facts.ts";
 import { addInput, oldestWaiting, type Run, TAKEN, WAITING } from "./inputs.ts";
@@ -105,7 +97,7 @@ export class Turns {
   #hold(session: Found, run: Run, turnId: TurnId, owner: Owner, now: number): Lease {
     const { id: sessionId, revision } = session;
     const generation = session.generation + 1;
-    const until = now + LEASE_MS;
+    const until = now + this.#db.leaseMs;
     this.#db.run(
       "UPDATE session SET generation = ?, turn = ?, owner = ?, process = ?, until = ? WHERE n = ?",
       generation,
