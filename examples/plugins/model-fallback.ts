@@ -1,54 +1,58 @@
-// After a turn that its provider failed, the plugin names the model to go on with, and the app configures the session.
-// A plugin cannot change the model of a running turn; a `Provider` of your own that asks two models can.
+// When a model fails, calls go to the next one: within a turn after a call that had to be tried again, and in later turns
+// after a turn that failed. One call stays with its model, so a call that fails for good still ends its turn.
 import assert from "node:assert/strict";
-import { createRuntime, definePlugin, ProviderFailure, type Session } from "bowline";
+import { createRuntime, definePlugin, defineTool, ProviderFailure } from "bowline";
 import { memory } from "bowline/stores/memory";
-import { says, scripted } from "bowline/testing";
+import { calls, says, scripted } from "bowline/testing";
 import { z } from "zod";
 
 export const fallback = definePlugin({
   id: "example/fallback",
   options: z.object({ models: z.array(z.string()).min(1) }),
-  state: z.object({ failed: z.array(z.string()).default([]) }),
-  setup: ({ options, query }) => ({
-    afterTurn: ({ report: { outcome }, session, state }) => {
-      if (outcome.kind === "failed" && outcome.by === "provider")
-        state.update(({ failed }) => ({ failed: [...failed, session.read().config.model] }));
-    },
-    // For this call only, and never kept: the smaller model is told to be brief.
-    request: ({ request, session }) =>
-      options.models.includes(session.read().config.model)
-        ? { ...request, system: `${request.system}\n\nBe brief.`, settings: { ...request.settings, temperature: 0 } }
-        : undefined,
-    operations: {
-      next: query({
-        description: "The first of the models that has not failed in this session.",
-        run: ({ state }) => options.models.find((model) => !state.get().failed.includes(model)),
-      }),
-    },
-  }),
+  state: z.object({ failed: z.number().default(0) }), // Models of this session: its own, then those of the options.
+  setup: ({ options: { models }, query }) => {
+    let isShaky = false; // Of one turn, so it need not survive a restart.
+    return {
+      beforeTurn: () => {
+        isShaky = false;
+      },
+      streamFinished: ({ reason }) => {
+        isShaky ||= reason === "attempt-reset";
+      },
+      // For this call only: the session keeps its model. The name is looked up by the runtime's `models`.
+      request: ({ request, state }) => {
+        const place = Math.min(state.get().failed + (isShaky ? 1 : 0), models.length);
+        const model = models[place - 1];
+        return model === undefined
+          ? undefined
+          : { ...request, model, settings: { ...request.settings, temperature: 0 } };
+      },
+      afterTurn: ({ report: { outcome }, state }) => {
+        if (outcome.kind === "failed" && outcome.by === "provider")
+          state.update(({ failed }) => ({ failed: Math.min(failed + 1, models.length) }));
+      },
+      operations: { failed: query({ run: ({ state }) => state.get().failed }) },
+    };
+  },
 });
-
-/** The app's half. */
-export async function ask(session: Session, words: string): Promise<string> {
-  const { outcome } = await session.turn(words).result();
-  if (outcome.kind === "answered") return outcome.text;
-  const model = await session.query(fallback, "next");
-  if (outcome.kind !== "failed" || outcome.by !== "provider" || model === undefined) throw new Error(outcome.kind);
-  await session.configure({ model });
-  return ask(session, "Please answer what I asked.");
-}
 
 // ── What it does ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const main = scripted(new ProviderFailure({ class: "auth", message: "The key has expired." }));
-const small = scripted(says("Oslo."), says("Bergen."));
+const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => "Rain." });
+const busy = new ProviderFailure({ class: "overloaded", message: "Come back later.", retryAfterMs: 1 });
+const main = scripted(busy, calls("look"), new ProviderFailure({ class: "auth", message: "The key has expired." }));
+const small = scripted(says("It rains."), says("Bergen."));
 const models = (name: string) => (name === "small" ? small : undefined);
 const plugins = [fallback({ models: ["small"] })];
-await using runtime = await createRuntime({ store: memory(), model: main, models, plugins, instructions: "You know." });
+await using runtime = await createRuntime({ store: memory(), model: main, models, plugins, tools: [look] });
 const session = await runtime.session();
-assert.equal(await ask(session, "Norway's capital?"), "Oslo.");
-assert.equal(await ask(session, "And the rainiest town?"), "Bergen."); // It stays with the small one.
-assert.deepEqual([main.requests.length, small.requests.length], [1, 2]);
-assert.equal(small.requests[0]?.system, "You know.\n\nBe brief.");
+
+const answered = await session.turn("Weather?").result(); // The first call was tried again; the second is made elsewhere.
+assert.equal(answered.outcome.kind === "answered" && answered.outcome.text, "It rains.");
+const failed = await session.turn("The rainiest town?").result(); // A new turn begins with the session's own model.
+assert.equal(failed.outcome.kind, "failed");
+const again = await session.turn("Please answer what I asked.").result();
+assert.equal(again.outcome.kind === "answered" && again.outcome.text, "Bergen.");
+assert.deepEqual([main.requests.length, small.requests.length], [3, 2]);
 assert.equal(small.requests[0]?.settings?.temperature, 0);
+assert.equal(await session.query(fallback, "failed"), 1);

@@ -104,7 +104,7 @@ export function definePlugin<
   S extends Schema | undefined = undefined,
   Shared = undefined,
 >(spec: PluginSpec<Parts, O, S, Shared>): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>> {
-  if (typeof spec.id !== "string" || !/^[\w.@/-]{1,128}$/.test(spec.id)) {
+  if (typeof spec.id !== "string" || spec.id === "__proto__" || !/^[\w.@/-]{1,128}$/.test(spec.id)) {
     throw new RuntimeError("plugin.invalid", {
       plugin: String(spec.id),
       problem: "its id must be 1 to 128 of letters, digits and . _ - / @",

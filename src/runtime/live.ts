@@ -33,6 +33,7 @@ import { type EffectOf, name, type PlacedCall } from "../turn/effect.ts";
 import type { Opened, TurnEvent } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
 import type { TurnState } from "../turn/state.ts";
+import { callWaiting } from "../turn/work.ts";
 import type { Artifact, Prompt, TurnFlags } from "./artifacts.ts";
 import { completer } from "./complete.ts";
 import type { Core } from "./core.ts";
@@ -305,9 +306,10 @@ export class LiveTurn implements Dispatch {
   }
 
   canBeAnswered(wait: WaitKey): void {
-    const asked = this.#asked?.get(wait) ?? this.#waitingCall(wait);
-    if (asked === undefined) return;
-    const { at, call } = asked.placed;
+    const asked = this.#asked?.get(wait);
+    const placed = asked?.placed ?? callWaiting(this.state, wait); // Not asked here: interrupted, or before a restart.
+    if (placed === undefined) return;
+    const { at, call } = placed;
     this.tell({
       fact: false,
       sessionId: this.sessionId,
@@ -316,24 +318,8 @@ export class LiveTurn implements Dispatch {
       kind: "waiting",
       callId: call.id,
       wait,
-      reason: asked.reason,
+      reason: asked?.reason ?? "It waits for somebody to answer.",
     });
-  }
-
-  /** A wait that this run did not make: of an interrupted call, or from before a restart. */
-  #waitingCall(wait: WaitKey): { readonly placed: PlacedCall; readonly reason: string } | undefined {
-    const { open, phase } = this.state;
-    const effect = open.find((each) => each.kind === "wait" && each.key === wait);
-    if (effect === undefined || phase.kind !== "working") return undefined;
-    const { prefix, calls } = phase.work;
-    const placed = calls.find(
-      ({ at }) =>
-        /^\.w\d*$/.test(effect.name.slice(`${prefix}.call.${at}`.length)) &&
-        effect.name.startsWith(`${prefix}.call.${at}`),
-    );
-    if (placed === undefined) return undefined;
-    const reason = placed.output?.kind === "unknown" ? placed.output.reason : "It waits for somebody to answer.";
-    return { placed, reason };
   }
 
   emitted({ plugin, value }: Emit, { at }: PlacedCall): void {

@@ -1,12 +1,12 @@
 import { describe } from "../model/errors.ts";
-import type { EffectName } from "../model/ids.ts";
+import type { EffectName, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import { type CallPolicy, projectOutput, type ToolFailure, type ToolOutput } from "../model/tool.ts";
 import type { Decision, PlacedResult } from "./driver.ts";
 import { type Effect, type EffectOf, name, type PlacedCall } from "./effect.ts";
 import type { Settlement, Verdict, WaitAnswer } from "./event.ts";
 import { failed, type Move } from "./move.ts";
-import type { CallState, Work } from "./state.ts";
+import type { CallState, TurnState, Work } from "./state.ts";
 
 /** The calls of a reply: gated together, run as the limit allows, settled together. */
 export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall[]): Work {
@@ -258,6 +258,14 @@ export function onWoken(work: Work, effect: Effect, answer?: WaitAnswer): Work {
   const { args } = said;
   const call = args === undefined ? state.call : { ...state.call, input: args };
   return change(work, state.at, { stage: "queued", call });
+}
+
+/** The call that waits under this key. */
+export function callWaiting({ open, phase }: TurnState, key: WaitKey): CallState | undefined {
+  const effect = open.find((each) => each.kind === "wait" && each.key === key);
+  if (effect === undefined || phase.kind !== "working") return undefined;
+  const { work } = phase;
+  return work.calls.find(({ at }) => isOf(effect, positionOf(work, at)));
 }
 
 /** `r1.call.0.w`, `.w1` and `.b1` are of `r1.call.0`; `r1.call.0.3.w` is of a call inside it. */
