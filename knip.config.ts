@@ -1,7 +1,13 @@
 import type { KnipConfig } from "knip";
 import { buildEntries } from "./scripts/entries.mjs";
 
-const programs = ["scripts/*.mjs", "examples/**/*.ts", "bench/**/*.ts", "test/mcp/{server,raw}.ts"];
+const programs = [
+  "scripts/*.mjs",
+  "examples/**/*.ts",
+  "bench/**/*.ts",
+  "test/mcp/{server,raw}.ts",
+  "test/crash/{scenarios,mutants}/*.ts",
+];
 
 const config: KnipConfig = {
   entry: [...Object.values(buildEntries), ...programs],

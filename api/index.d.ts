@@ -579,6 +579,9 @@ declare const ERRORS: {
   readonly "turn.crash-loop": (d: {
     max: number;
   }) => Said;
+  readonly "turn.expired": (d: {
+    days: number;
+  }) => Said;
   readonly "turn.host": (d: {
     expected: string;
     actual: string;
@@ -650,6 +653,8 @@ interface Limits {
   readonly cancelGraceMs: number;
   /** Times a turn may be resumed after a crash. */
   readonly resumesMax: number;
+  /** A turn that was left longer ago is not gone on with. */
+  readonly turnAgeMs: number;
   /** One tool attempt, unless the tool has its own `timeoutMs`. */
   readonly toolMs: number;
   /** A model that sends nothing for this long has failed. */
@@ -960,6 +965,8 @@ type Verdict = {
   readonly kind: "wait";
   readonly key: WaitKey;
   readonly until: number;
+  /** Why somebody is asked. */
+  readonly reason?: string;
   readonly input?: Json;
   readonly policy?: CallPolicy;
 };
@@ -1375,7 +1382,7 @@ interface Store {
   /**
    * The whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, end of journal and lease.
    * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
-   * generation; other content is `store.conflict`.
+   * generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
   /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`: operations are named uniquely over all sessions. */
@@ -1420,6 +1427,8 @@ interface Store {
 }
 /** The light half of an AbortSignal: most effects never look, so the signal is made when somebody does. */
 interface Scope {
+  /** What it is for was begun by another run, and may have happened. */
+  readonly isResumed?: boolean;
   readonly isAborted: boolean;
   readonly signal: AbortSignal;
   /** Runs once, at once if it is aborted already. Gives back how to stop listening. */
@@ -1903,8 +1912,11 @@ interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true |
     readonly baseMs?: number;
     readonly maxMs?: number;
   };
-  /** What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), or tell the model. */
-  readonly onInterrupt?: "rerun" | "fail";
+  /**
+   * What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), `fail` (the model is told
+   * that the result is unknown), or `ask` (somebody answers its wait with `{ approved: true }`, and it runs again).
+   */
+  readonly onInterrupt?: "rerun" | "fail" | "ask";
   execute(input: OutputOf<I>, context: ToolContext & StateOf$1<S, Writes>): Awaitable<O | ControlResult>;
 }
 declare const toolState: unique symbol;
@@ -2498,6 +2510,11 @@ interface ToolListing extends ToolStateEntry {
   readonly name: string;
   readonly description: string;
 }
+/** What a recovery did. */
+interface Recovered {
+  /** Sessions with a turn that was left, or with inputs that waited, and nobody at them. */
+  readonly sessions: number;
+}
 /** What a user says: text, or parts. */
 type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
 /** What a command or a task came to. */
@@ -2695,6 +2712,8 @@ type RuntimeOptions = {
   readonly template?: readonly Section[];
   readonly settings?: ModelSettings;
   readonly limits?: Partial<Limits>;
+  /** Whether turns that others left are gone on with by themselves: `auto` on a durable store, unless set. */
+  readonly recover?: "auto" | "manual";
   /** Sees the beginning and the end of every hook call. */
   readonly probe?: Probe;
 } & ({
@@ -2726,6 +2745,11 @@ interface Runtime extends AsyncDisposable {
     /** Answers a wait; the first answer counts. Throws `wait.unknown`. */
     resolve(key: string, answer: Json): Promise<"accepted" | "already-resolved">;
   };
+  /**
+   * Goes on with turns that another process left, and with inputs that wait, in any session; answers when they are
+   * done. A runtime on a durable store does so by itself, at its start and then every ten seconds.
+   */
+  recover(): Promise<Recovered>;
   /** Accepts nothing more, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
   close(): Promise<void>;
 }

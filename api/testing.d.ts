@@ -623,6 +623,9 @@ declare const ERRORS: {
   readonly "turn.crash-loop": (d: {
     max: number;
   }) => Said;
+  readonly "turn.expired": (d: {
+    days: number;
+  }) => Said;
   readonly "turn.host": (d: {
     expected: string;
     actual: string;
@@ -684,6 +687,8 @@ interface Limits {
   readonly cancelGraceMs: number;
   /** Times a turn may be resumed after a crash. */
   readonly resumesMax: number;
+  /** A turn that was left longer ago is not gone on with. */
+  readonly turnAgeMs: number;
   /** One tool attempt, unless the tool has its own `timeoutMs`. */
   readonly toolMs: number;
   /** A model that sends nothing for this long has failed. */
@@ -913,6 +918,8 @@ type Verdict = {
   readonly kind: "wait";
   readonly key: WaitKey;
   readonly until: number;
+  /** Why somebody is asked. */
+  readonly reason?: string;
   readonly input?: Json;
   readonly policy?: CallPolicy;
 };
@@ -1328,7 +1335,7 @@ interface Store {
   /**
    * The whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, end of journal and lease.
    * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
-   * generation; other content is `store.conflict`.
+   * generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
   /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`: operations are named uniquely over all sessions. */
@@ -1373,6 +1380,8 @@ interface Store {
 }
 /** The light half of an AbortSignal: most effects never look, so the signal is made when somebody does. */
 interface Scope {
+  /** What it is for was begun by another run, and may have happened. */
+  readonly isResumed?: boolean;
   readonly isAborted: boolean;
   readonly signal: AbortSignal;
   /** Runs once, at once if it is aborted already. Gives back how to stop listening. */
@@ -1499,6 +1508,197 @@ interface ProtocolDriver {
   onResults(view: RoundView, reply: Reply$1, results: readonly PlacedResult[]): Decision;
   onExec(view: RoundView, reply: Reply$1, output: CellOutput, results: readonly PlacedResult[]): Decision;
 }
+/** What a scenario is given: the same file in every life, and the ledger that outlives them all. */
+interface CrashWorld {
+  /** Hand both to `createRuntime`: their boundaries are where the process is killed. */
+  readonly store: Store;
+  readonly host: EffectHost;
+  /** 1 in the first process, 2 in the one after the first kill, and so on. */
+  readonly life: number;
+  /** 0, or 1 in a second process that runs beside the first. */
+  readonly worker: number;
+  /** Keeps a line of what was done in the outer world; `check` is given those of all lives. */
+  act(what: string): void;
+}
+/** What one process is to do. */
+interface Orders {
+  readonly database: string;
+  readonly ledger: string;
+  readonly life: number;
+  readonly worker: number;
+  /** Ends the process with SIGKILL at the n-th boundary, or when it comes to this place, of this turn if one is named. */
+  readonly killAt?: number | {
+    readonly place: string;
+    readonly turn?: string;
+  };
+  /** Stops it there, until it is continued from outside. */
+  readonly stopAt?: number;
+  /** Begins when so many processes are ready: they are to run beside each other. */
+  readonly together?: number;
+  /** A clock that runs faster from this moment on: leases lapse sooner. All processes of a run have the same. */
+  readonly clock?: {
+    readonly from: number;
+    readonly speed: number;
+  };
+  /** A module with `store` and `host`: what stands between the scenario and the real ones. */
+  readonly around?: string;
+}
+/** All that a store keeps, without what differs from run to run: ids are numbered, times and node ids are left out. */
+interface Picture {
+  readonly sessions: {
+    readonly [id: string]: PictureOfSession;
+  };
+  /** Of every accepted turn, in the order of acceptance; null where there is none. */
+  readonly outcomes: readonly Json[];
+}
+interface PictureOfSession {
+  readonly parentId?: string;
+  /** Oldest first. */
+  readonly messages: readonly PictureOfMessage[];
+  readonly plugins: {
+    readonly [id: string]: {
+      readonly version: string;
+      readonly state: Json;
+    };
+  };
+  readonly turns: number;
+  /** Without the calls of unknown cost: a call that a kill interrupted is one. */
+  readonly usage: Json;
+}
+interface PictureOfMessage {
+  readonly role: string;
+  /** All its text, results of tools included. */
+  readonly text: string;
+  readonly parts: readonly Json[];
+  readonly origin?: Json;
+}
+/** What is done to a scenario: a process for each kill, and one more to finish. */
+type Trial =
+/** Killed at these boundaries, one life after the other. */
+{
+  readonly kind: "kills";
+  readonly at: readonly number[];
+} |
+/** Killed whenever it comes to this place, until the runtime gives the turn up. */
+{
+  readonly kind: "loop";
+  readonly place: string;
+} |
+/** Stopped there until its lease has lapsed and another has done the work, then continued. */
+{
+  readonly kind: "stop";
+  readonly at: number;
+} |
+/** Two processes beside each other, the first of which is killed there and started again. */
+{
+  readonly kind: "pair";
+  readonly at: number;
+};
+interface Amounts {
+  readonly kills: "all" | number;
+  readonly doubles: number;
+  readonly triples: number;
+  readonly loops: "all" | number;
+  readonly stops: "all" | number;
+  readonly pairs: "all" | number;
+}
+type ViolationKind =
+/** An input that was accepted is not in the graph. */
+"lost" |
+/** An effect ran again though its answer was recorded, or though its tool says that it must not. */
+"repeated" |
+/** An input is in the graph more than once. */
+"doubled" |
+/** An effect ran before what released it was durable. */
+"early" | "unpaired" |
+/** The final graph, the outcomes or the plugin states are not those of the run without a kill. */
+"different" |
+/** A turn without an end, a slot that is held, a process that never ended. */
+"stuck" |
+/** The scenario itself threw. */
+"failed";
+interface Violation {
+  readonly scenario: string;
+  readonly kind: ViolationKind;
+  readonly problem: string;
+  /** What was done: `crashTest(scenario, { trials: [trial] })` does it again. Nothing for the run without a kill. */
+  readonly trial?: Trial;
+  /** Where its processes were killed or stopped. */
+  readonly places: readonly string[];
+}
+/** One scenario's line. */
+interface CrashRow {
+  readonly scenario: string;
+  readonly boundaries: number;
+  readonly trials: number;
+  readonly kills: number;
+  readonly stops: number;
+  readonly ms: number;
+}
+declare class CrashReport {
+  #private;
+  readonly rows: readonly CrashRow[];
+  readonly violations: readonly Violation[];
+  constructor(rows: readonly CrashRow[], violations: readonly Violation[]);
+  /** How many processes were killed. */
+  get kills(): number;
+  get lost(): number;
+  get repeated(): number;
+  /** A table, what was wrong, and the sum. */
+  toString(): string;
+}
+/**
+ * A model that knows its place by the conversation: it gives the first reply where nobody has replied yet, the second
+ * where one reply is there, and so on. So it goes on after a restart, which `scripted` does not.
+ */
+declare const recited: (...replies: readonly Reply[]) => Provider;
+/** An app to be killed. The default export of a module of its own, since it runs in processes of its own. */
+interface Scenario {
+  /**
+   * Does all of it, from the top, in every life: opens the runtime on the world's store and host, sends every input with
+   * a key, and waits until all is answered. After a kill the same keys join the turns that are already there.
+   */
+  run(world: CrashWorld): Promise<unknown>;
+  /** Throws when the end is not right. Without it the end must be that of the run without a kill. */
+  check?(final: Picture, told: {
+    readonly clean: Picture;
+    readonly acts: readonly string[];
+  }): unknown;
+}
+interface DefinedScenario extends Scenario {
+  /** One process of it: the kit's own. */
+  live(orders: Orders): Promise<void>;
+}
+declare const defineScenario: (scenario: Scenario) => DefinedScenario;
+interface CrashOptions extends Partial<Amounts> {
+  /** Of what is chosen by chance: the same one chooses the same. */
+  readonly seed?: number;
+  /** Exactly these, and nothing else: for one that went wrong. */
+  readonly trials?: readonly Trial[];
+  /** Processes at a time. */
+  readonly parallel?: number;
+  /** A process that takes longer is stuck. */
+  readonly timeoutMs?: number;
+  /** For node, before the program: a loader, for example. */
+  readonly execArgv?: readonly string[];
+  /** Told after each trial, with what went wrong in it. */
+  readonly onTrial?: (told: TrialTold) => void;
+  /** A module that exports `store(store)` or `host(host)`: they stand between the scenario and the real ones. */
+  readonly around?: URL;
+}
+interface TrialTold {
+  readonly scenario: string;
+  readonly trial: Trial;
+  readonly violations: readonly Violation[];
+  /** How many are done, of how many. */
+  readonly done: number;
+  readonly of: number;
+}
+/**
+ * Kills a scenario with SIGKILL at each of its boundaries in turn, starts it again, and compares what is left with a run
+ * that nobody killed. Real processes and a real file; nothing is simulated.
+ */
+declare function crashTest(scenarios: URL | readonly URL[], options?: CrashOptions): Promise<CrashReport>;
 /** What the laws need to try a host. Each law asks for its own. */
 interface HostFixture {
   /** Asked more than once by laws in which another worker goes on with a turn. */
@@ -1556,4 +1756,4 @@ interface SimulatedWorldOptions {
   readonly name?: string;
 }
 declare function simulatedWorld({ now: beginning, name }?: SimulatedWorldOptions): SimulatedWorld;
-export { type HostFixture, type HostLaw, type LawWorld, type MakeProvider, type ProtocolLaw, type ProviderLaw, type Scripted, type SimulatedWorld, type StoreLaw, both, calls, cut, ends, hostLaws, protocolLaws, providerLaws, says, scripted, simulatedWorld, storeLaws, thinks };
+export { type CrashOptions, CrashReport, type CrashRow, type CrashWorld, type DefinedScenario, type HostFixture, type HostLaw, type LawWorld, type MakeProvider, type Picture, type ProtocolLaw, type ProviderLaw, type Scenario, type Scripted, type SimulatedWorld, type StoreLaw, type Trial, type Violation, type ViolationKind, both, calls, crashTest, cut, defineScenario, ends, hostLaws, protocolLaws, providerLaws, recited, says, scripted, simulatedWorld, storeLaws, thinks };

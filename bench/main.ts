@@ -4,10 +4,12 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { HOOK_WORKLOADS, type HookWorkload } from "./hooks.ts";
+import { HOOK_WORKLOADS } from "./hooks.ts";
 import { importMs, install } from "./install.ts";
 import { METERS, median } from "./meters.ts";
+import type { OwnWorkload } from "./own.ts";
 import { asJson, asTable, compared, type Row } from "./report.ts";
+import { TOOL_WORKLOADS } from "./tools.ts";
 import { WORKLOADS, type Workload } from "./workloads.ts";
 
 const IMPORT_MS_MAX = 50;
@@ -27,8 +29,10 @@ const { values: options } = parseArgs({
 });
 const isCounting = options.count !== undefined;
 const meter = options.count ?? "cpu";
-const timed = [...Object.keys(WORKLOADS), ...Object.keys(HOOK_WORKLOADS)];
-const known = isCounting ? timed.filter((id) => WORKLOADS[id]?.isWall !== true) : [...timed, "W8"];
+const OWN: { readonly [id: string]: OwnWorkload } = { ...HOOK_WORKLOADS, ...TOOL_WORKLOADS };
+const all = [...Object.keys(WORKLOADS), ...Object.keys(OWN), "W8"];
+const isCountable = (id: string) => id !== "W8" && WORKLOADS[id]?.isWall !== true && OWN[id]?.isCount !== true;
+const known = isCounting ? all.filter(isCountable) : all;
 const named = (asked: string) => known.find((id) => id.toLowerCase() === asked.toLowerCase()) ?? asked;
 const chosen = options.workloads?.split(",").map(named) ?? known;
 const rounds = Number(options.rounds ?? (isCounting ? 1 : options.quick ? 2 : 7));
@@ -53,7 +57,7 @@ if (!options.json) console.log(asTable(rows));
 
 function measured(id: string): Row[] {
   if (WORKLOADS[id] !== undefined) return [measure(id, WORKLOADS[id])];
-  return HOOK_WORKLOADS[id] === undefined ? measureInstallation() : [measureHooks(id, HOOK_WORKLOADS[id])];
+  return OWN[id] === undefined ? measureInstallation() : [measureOwn(id, OWN[id])];
 }
 
 function measure(id: string, workload: Workload): Row {
@@ -71,7 +75,7 @@ function measure(id: string, workload: Workload): Row {
   return { workload: id, about, unit, ...compared(floor, bowline), ...(isCounting ? {} : { goal }) };
 }
 
-function measureHooks(id: string, { about, unit, goal }: HookWorkload): Row {
+function measureOwn(id: string, { about, unit, goal }: OwnWorkload): Row {
   const floor: number[] = [];
   const bowline: number[] = [];
   for (let round = 0; round < rounds; round++) {

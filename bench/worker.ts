@@ -4,6 +4,7 @@ import type { Open } from "./agent.ts";
 import { HOOK_WORKLOADS } from "./hooks.ts";
 import { METERS, type MeterName } from "./meters.ts";
 import * as script from "./script.ts";
+import { TOOL_WORKLOADS } from "./tools.ts";
 import { WORKLOADS } from "./workloads.ts";
 
 const [side = "", id = "", meter = "cpu"] = process.argv.slice(2);
@@ -17,9 +18,9 @@ const open: Open = async (opening) => {
   return adapter.open({ ...opening, input: z.object({ n: z.number() }) });
 };
 
-const hooks = HOOK_WORKLOADS[id];
-if (hooks !== undefined) {
-  console.log(await hooks.measure(side === "floor" ? "floor" : "bowline", METERS[meter as MeterName]));
+const own = HOOK_WORKLOADS[id] ?? TOOL_WORKLOADS[id];
+if (own !== undefined) {
+  console.log(await own.measure(side === "floor" ? "floor" : "bowline", METERS[meter as MeterName]));
 } else {
   const agent = await open({ script, durable: false });
   const figure = await WORKLOADS[id]!.measure(agent, METERS[meter as MeterName]);

@@ -513,6 +513,9 @@ declare const ERRORS: {
   readonly "turn.crash-loop": (d: {
     max: number;
   }) => Said;
+  readonly "turn.expired": (d: {
+    days: number;
+  }) => Said;
   readonly "turn.host": (d: {
     expected: string;
     actual: string;
@@ -572,6 +575,8 @@ interface Limits {
   readonly cancelGraceMs: number;
   /** Times a turn may be resumed after a crash. */
   readonly resumesMax: number;
+  /** A turn that was left longer ago is not gone on with. */
+  readonly turnAgeMs: number;
   /** One tool attempt, unless the tool has its own `timeoutMs`. */
   readonly toolMs: number;
   /** A model that sends nothing for this long has failed. */
@@ -795,6 +800,8 @@ type Verdict = {
   readonly kind: "wait";
   readonly key: WaitKey;
   readonly until: number;
+  /** Why somebody is asked. */
+  readonly reason?: string;
   readonly input?: Json;
   readonly policy?: CallPolicy;
 };
@@ -1210,7 +1217,7 @@ interface Store {
   /**
    * The whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, end of journal and lease.
    * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
-   * generation; other content is `store.conflict`.
+   * generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
   /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`: operations are named uniquely over all sessions. */
@@ -1255,6 +1262,8 @@ interface Store {
 }
 /** The light half of an AbortSignal: most effects never look, so the signal is made when somebody does. */
 interface Scope {
+  /** What it is for was begun by another run, and may have happened. */
+  readonly isResumed?: boolean;
   readonly isAborted: boolean;
   readonly signal: AbortSignal;
   /** Runs once, at once if it is aborted already. Gives back how to stop listening. */

@@ -513,6 +513,9 @@ declare const ERRORS: {
   readonly "turn.crash-loop": (d: {
     max: number;
   }) => Said;
+  readonly "turn.expired": (d: {
+    days: number;
+  }) => Said;
   readonly "turn.host": (d: {
     expected: string;
     actual: string;
@@ -574,6 +577,8 @@ interface Limits {
   readonly cancelGraceMs: number;
   /** Times a turn may be resumed after a crash. */
   readonly resumesMax: number;
+  /** A turn that was left longer ago is not gone on with. */
+  readonly turnAgeMs: number;
   /** One tool attempt, unless the tool has its own `timeoutMs`. */
   readonly toolMs: number;
   /** A model that sends nothing for this long has failed. */
@@ -1123,8 +1128,11 @@ interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true |
     readonly baseMs?: number;
     readonly maxMs?: number;
   };
-  /** What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), or tell the model. */
-  readonly onInterrupt?: "rerun" | "fail";
+  /**
+   * What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), `fail` (the model is told
+   * that the result is unknown), or `ask` (somebody answers its wait with `{ approved: true }`, and it runs again).
+   */
+  readonly onInterrupt?: "rerun" | "fail" | "ask";
   execute(input: OutputOf<I>, context: ToolContext & StateOf$1<S, Writes>): Awaitable<O | ControlResult>;
 }
 declare const toolState: unique symbol;

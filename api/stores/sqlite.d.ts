@@ -513,6 +513,9 @@ declare const ERRORS: {
   readonly "turn.crash-loop": (d: {
     max: number;
   }) => Said;
+  readonly "turn.expired": (d: {
+    days: number;
+  }) => Said;
   readonly "turn.host": (d: {
     expected: string;
     actual: string;
@@ -572,6 +575,8 @@ interface Limits {
   readonly cancelGraceMs: number;
   /** Times a turn may be resumed after a crash. */
   readonly resumesMax: number;
+  /** A turn that was left longer ago is not gone on with. */
+  readonly turnAgeMs: number;
   /** One tool attempt, unless the tool has its own `timeoutMs`. */
   readonly toolMs: number;
   /** A model that sends nothing for this long has failed. */
@@ -736,6 +741,8 @@ type Verdict = {
   readonly kind: "wait";
   readonly key: WaitKey;
   readonly until: number;
+  /** Why somebody is asked. */
+  readonly reason?: string;
   readonly input?: Json;
   readonly policy?: CallPolicy;
 };
@@ -1151,7 +1158,7 @@ interface Store {
   /**
    * The whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, end of journal and lease.
    * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
-   * generation; other content is `store.conflict`.
+   * generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
   /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`: operations are named uniquely over all sessions. */
@@ -1257,6 +1264,8 @@ interface SqliteOptions {
   readonly strength?: Strength;
   /** How long to wait for another process that writes, before `store.locked`. */
   readonly lockedMs?: number;
+  /** How long a turn is held without being renewed, before another process may take it over; 30 s unless given. */
+  readonly leaseMs?: number;
   /** For the age of blobs; the real clock unless given. */
   readonly now?: () => number;
 }

@@ -1,27 +1,59 @@
-import { createRuntime, type Session } from "../index.ts";
-import { memory } from "../stores/memory.ts";
+import { createRuntime, type Session, type Store } from "../index.ts";
+import { asSessionId } from "../model/ids.ts";
 import type { Io, Settings } from "./io.ts";
 import { type ChosenModel, chooseModel } from "./model.ts";
+import { openStore, type Place, placeOf } from "./place.ts";
 import { plugins, tools } from "./tools.ts";
+import { called, holderOf, type Unfinished, unfinishedIn } from "./unfinished.ts";
 
 const INSTRUCTIONS = `You are an assistant in a terminal. Answer briefly, in plain text without markup.
 Use the calculator for arithmetic and the clock for the date and time. Keep notes when the user asks you to remember.`;
 
 export interface Agent {
   readonly session: Session;
+  readonly store: Store;
   readonly model: ChosenModel;
+  readonly place: Place;
+  /** Turns that a killed process left in this session, and that go on here. */
+  readonly left: readonly Unfinished[];
+  /** Why turns could not be gone on with, by their ids. */
+  readonly lost: ReadonlyMap<string, string>;
   close(): Promise<void>;
 }
 
-export async function openAgent({ env }: Io, settings: Settings): Promise<Agent> {
-  const model = await chooseModel(env, settings.model);
+/** Opens a session, or begins a new one; to open it is to go on with what was left in it. */
+export async function openAgent(io: Io, settings: Settings, id?: string): Promise<Agent> {
+  const model = await chooseModel(io.env, settings.model);
+  const place = placeOf(io, settings.db);
+  const store = openStore(place);
+  const lost = new Map<string, string>();
   const runtime = await createRuntime({
-    store: memory(),
+    store,
     model: model.model,
     models: model.models,
     tools,
     plugins,
     instructions: INSTRUCTIONS,
+    // Whoever asks one thing has not asked for all that was ever left in the file.
+    recover: "manual",
+    trace: ({ name, turnId, about }) => {
+      if (name === "turn.lost" && turnId !== undefined) lost.set(turnId, String(about.problem));
+    },
   });
-  return { session: await runtime.session(settings.session), model, close: () => runtime.close() };
+  const close = (): Promise<void> => runtime.close();
+  try {
+    const unfinished = id === undefined ? [] : await unfinishedIn(store, asSessionId(id));
+    const session = await runtime.session(id);
+    const isOurs = unfinished.length === 0 || (await busyElsewhere({ session, store })) === undefined;
+    return { session, store, model, place, left: isOurs ? unfinished : [], lost, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Another process that is at a turn of this session, by name. */
+export async function busyElsewhere({ session, store }: Pick<Agent, "session" | "store">): Promise<string | undefined> {
+  const holder = await holderOf(store, session.id);
+  return holder === undefined || holder.isUs ? undefined : called(holder);
 }

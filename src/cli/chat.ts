@@ -1,14 +1,20 @@
 import { createInterface } from "node:readline";
-import { type Agent, openAgent } from "./agent.ts";
+import type { SessionView } from "../index.ts";
+import { type Agent, busyElsewhere, openAgent } from "./agent.ts";
 import { EXIT, type Io, isInteractive, type Settings } from "./io.ts";
-import { counted, isGood, livePrinter, painter, plainPrinter, tokens } from "./print.ts";
+import { MEMORY } from "./place.ts";
+import { asidePrinter, counted, isGood, livePrinter, painter, plainPrinter, tokens } from "./print.ts";
 import { Prompt } from "./prompt.ts";
 import { toolList } from "./tools.ts";
-import { takeTurn } from "./turn.ts";
+import { finishLeft, takeTurn } from "./turn.ts";
+
+const SESSION = "chat";
+/** Within this time a second Ctrl-C at the empty prompt leaves. */
+const AGAIN_MS = 2_000;
 
 /** `bowline chat`: a conversation on a terminal, or a turn for each line of a pipe. */
 export async function chat(io: Io, settings: Settings): Promise<number> {
-  const agent = await openAgent(io, settings);
+  const agent = await openAgent(io, settings, settings.session ?? SESSION);
   const code = isInteractive(io) ? await talk(agent, io) : await answerLines(agent, io, settings);
   // Whoever left in the middle of a turn does not wait for it.
   if (code !== EXIT.interrupted) await agent.close();
@@ -18,13 +24,25 @@ export async function chat(io: Io, settings: Settings): Promise<number> {
 async function talk(agent: Agent, io: Io): Promise<number> {
   const paint = painter(io);
   const prompt = new Prompt(io, paint("bold", "› "));
-  let isIdle = true;
+  let isIdle = false;
+  let pressedAt = Number.NEGATIVE_INFINITY;
+  /** One Ctrl-C alone may have been meant for an answer that has just ended. */
   const interrupted = (): void => {
-    if (isIdle && !prompt.clear()) prompt.close();
+    if (!isIdle || prompt.clear()) return;
+    if (performance.now() - pressedAt < AGAIN_MS) return prompt.close();
+    pressedAt = performance.now();
+    prompt.tell(paint("dim", "Press Ctrl-C again to leave."));
   };
   io.interrupts.on("interrupt", interrupted);
-  io.stdout.write(`${paint("dim", greeting(agent, io))}\n\n`);
+  io.stdout.write(`${paint("dim", greeting(agent, io, await agent.session.read()))}\n\n`);
   try {
+    if ((await finishLeft(agent, () => livePrinter(io), io)) === "left") return EXIT.interrupted;
+    if (agent.left.length > 0) io.stdout.write("\n");
+    const other = await busyElsewhere(agent);
+    if (other !== undefined) {
+      io.stdout.write(`${paint("yellow", `In this conversation ${other} is at a turn; yours come after it.`)}\n\n`);
+    }
+    isIdle = true;
     for (;;) {
       const line = (await prompt.next())?.trim();
       if (line === undefined) {
@@ -38,7 +56,7 @@ async function talk(agent: Agent, io: Io): Promise<number> {
         continue;
       }
       isIdle = false;
-      const taken = await takeTurn(agent.session, line, livePrinter(io), io);
+      const taken = await takeTurn(agent, line, livePrinter(io), io);
       isIdle = true;
       if (taken === "left") return EXIT.interrupted;
       io.stdout.write("\n");
@@ -52,6 +70,8 @@ async function talk(agent: Agent, io: Io): Promise<number> {
 /** A cancelled line is the last one: who interrupts a pipe means all of it. */
 async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<number> {
   const printer = plainPrinter(io, settings.verbose);
+  const aside = asidePrinter(io, settings.verbose);
+  if ((await finishLeft(agent, () => aside, io)) !== "finished") return EXIT.interrupted;
   const lines = createInterface({ input: io.stdin, crlfDelay: Number.POSITIVE_INFINITY });
   let code: number = EXIT.ok;
   let isIdle = true;
@@ -69,7 +89,7 @@ async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<nu
       if (command !== undefined) io.stdout.write(`${await command(agent)}\n`);
       if (line === "" || command !== undefined) continue;
       isIdle = false;
-      const taken = await takeTurn(agent.session, line, printer, io);
+      const taken = await takeTurn(agent, line, printer, io);
       isIdle = true;
       if (taken === "left") return EXIT.interrupted;
       if (taken === "refused" || !isGood(taken)) code = EXIT.failed;
@@ -82,11 +102,14 @@ async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<nu
   }
 }
 
-function greeting({ model }: Agent, { version }: Io): string {
+function greeting({ model, place, session }: Agent, { version }: Io, { turns }: SessionView): string {
   const about = model.isDemo
     ? "the offline demo model, which does sums, tells the time and keeps notes. For a real one set BOWLINE_MODEL, such as anthropic/claude-sonnet-4-5, and its key"
     : model.name;
-  return `Bowline ${version} with ${about}. The conversation is kept in memory for now and is gone when you leave. /help lists the commands; Ctrl-C stops an answer, Ctrl-D leaves.`;
+  const where = place.path === MEMORY ? "and is gone when you leave" : `kept in ${place.shown}`;
+  const name = session.id === SESSION ? "" : ` ${session.id}`;
+  const so = turns === 0 ? `The conversation${name} is new` : `The conversation${name} has ${counted(turns, "turn")}`;
+  return `Bowline ${version} with ${about}. ${so}, ${where}. /help lists the commands; Ctrl-C stops an answer, Ctrl-D leaves.`;
 }
 
 const COMMANDS: { readonly [line: string]: (agent: Agent) => string | Promise<string> } = {
@@ -94,7 +117,7 @@ const COMMANDS: { readonly [line: string]: (agent: Agent) => string | Promise<st
 /tools  what the model can use
 /usage  tokens of this conversation
 /quit   leave (or Ctrl-D)
-Anything else is said to the model. Ctrl-C cancels its answer; at the empty prompt it leaves.`,
+Anything else is said to the model. Ctrl-C cancels its answer; twice at the empty prompt, it leaves.`,
   "/tools": () => toolList.map(({ name, description }) => `${name.padEnd(13)} ${description}`).join("\n"),
   "/usage": async ({ session, model }) => {
     const { turns, usage } = await session.read();

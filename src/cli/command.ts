@@ -1,23 +1,32 @@
 import { parseArgs } from "node:util";
 import { chat } from "./chat.ts";
-import { EXIT, type Io, UsageError } from "./io.ts";
+import { doctor } from "./doctor.ts";
+import { EXIT, type Io, type Settings, UsageError } from "./io.ts";
 import { explain } from "./print.ts";
 import { run } from "./run.ts";
+import { sessions } from "./sessions.ts";
 
 const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, each line is a turn
        bowline run <text>      one turn; - reads the text from stdin
+       bowline sessions        what is kept: each session, its turns and its last answer
+       bowline doctor          looks for damage, and for turns that are open
 
   --model <name>    <provider>/<model>, or demo; else BOWLINE_MODEL; else the offline demo
-  --session <id>    the name of the session
-  --json            with run: every event as a line of JSON, the result last
+  --db <file>       where conversations are kept; else BOWLINE_DB; else .bowline/agent.db in this folder.
+                    :memory: keeps nothing
+  --session <id>    the conversation to go on with: chat's is "chat", and run begins a new one each time
+  --json            with run: every event as a line of JSON, the result last; with sessions and doctor: all of it
   --verbose         from a pipe: tool calls and usage on stderr
   --help, --version
 
-Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY;
+A turn that a killed process left comes to its end when its session is opened next.
+Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; BOWLINE_DB;
 BOWLINE_BASE_URL and BOWLINE_API_KEY for openai-compatible/<model>; NO_COLOR; BOWLINE_DEBUG=1 for stacks.
-Exit codes: 0 all turns answered, 1 a turn failed or was stopped, 2 wrong usage, 130 interrupted.`;
+Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor found something, 2 wrong usage,
+130 interrupted.`;
 
 const SEE_HELP = "See bowline --help.";
+const PLAIN: { readonly [name: string]: (io: Io, settings: Settings) => Promise<number> } = { chat, sessions, doctor };
 
 /** The whole program but for its process. Gives the exit code; what goes wrong is told in one line. */
 export async function command(args: readonly string[], io: Io): Promise<number> {
@@ -34,15 +43,17 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   const [name = "chat", ...words] = positionals;
   if (flags.version) return say(io, io.version);
   if (flags.help || name === "help") return say(io, HELP);
-  const { model, session, json = false, verbose = false } = flags;
-  const settings = { model, session, json, verbose };
+  const { model, session, db, json = false, verbose = false } = flags;
+  const settings = { model, session, db, json, verbose };
   if (name === "run") return run(io, settings, words);
-  if (name !== "chat") {
-    throw new UsageError(`There is no command ${JSON.stringify(name)}.`, `There are chat and run: bowline run "…".`);
+  const plain = Object.hasOwn(PLAIN, name) ? PLAIN[name] : undefined;
+  if (plain === undefined) {
+    const known = ["run", ...Object.keys(PLAIN)].join(", ");
+    throw new UsageError(`There is no command ${JSON.stringify(name)}.`, `There are ${known}. ${SEE_HELP}`);
   }
-  if (words.length > 0) throw new UsageError("chat takes no text.", 'For one question: bowline run "…".');
-  if (json) throw new UsageError("--json belongs to run.", 'Such as bowline run --json "…".');
-  return chat(io, settings);
+  if (words.length > 0) throw new UsageError(`${name} takes no text.`, 'For one question: bowline run "…".');
+  if (json && name === "chat") throw new UsageError("--json is not for chat.", 'Such as bowline run --json "…".');
+  return plain(io, settings);
 }
 
 function say(io: Io, words: string): number {
@@ -58,6 +69,7 @@ function parse(args: readonly string[]) {
       options: {
         model: { type: "string" },
         session: { type: "string" },
+        db: { type: "string" },
         json: { type: "boolean" },
         verbose: { type: "boolean" },
         help: { type: "boolean", short: "h" },

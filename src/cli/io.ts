@@ -10,6 +10,7 @@ export interface Io {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly env: { readonly [name: string]: string | undefined };
+  readonly cwd: string;
   readonly version: string;
   /** `interrupt`: Ctrl-C, as a signal or as a key. Whoever listens answers for it; without a listener the program ends. */
   readonly interrupts: EventEmitter<{ interrupt: [] }>;
@@ -18,6 +19,7 @@ export interface Io {
 export interface Settings {
   readonly model?: string | undefined;
   readonly session?: string | undefined;
+  readonly db?: string | undefined;
   readonly verbose: boolean;
   readonly json: boolean;
 }

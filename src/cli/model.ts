@@ -15,11 +15,11 @@ const DEMO = "demo/offline";
 /** The model of `--model`, else of BOWLINE_MODEL, else the offline demo. Looked up now, so that a wrong name is told at once. */
 export async function chooseModel(env: Io["env"], wanted?: string): Promise<ChosenModel> {
   const name = wanted ?? env.BOWLINE_MODEL ?? "";
-  const models = installed();
-  if (["", "demo", DEMO].includes(name)) {
-    const delayMs = Number(env.BOWLINE_DEMO_DELAY_MS) || 0;
-    return { name: DEMO, isDemo: true, model: demo({ delayMs }), models };
-  }
+  const offline = demo({ delayMs: Number(env.BOWLINE_DEMO_DELAY_MS) || 0 });
+  const others = installed();
+  // A turn that was left goes on with the model it began with.
+  const models: ModelResolver = (other) => (other === DEMO ? offline : others(other));
+  if (["", "demo", DEMO].includes(name)) return { name: DEMO, isDemo: true, model: offline, models };
   const model = await models(name);
   if (model === undefined) {
     throw new UsageError(`${JSON.stringify(name)} is not the name of a model.`, "Use <provider>/<model>, or demo.");

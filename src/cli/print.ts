@@ -116,6 +116,14 @@ export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose:
   };
 }
 
+/** Of what was not asked for: all of it on stderr, and only to whoever wants to know. */
+export function asidePrinter({ stderr, env }: Pick<Io, "stderr" | "env">, verbose: boolean): Printer {
+  const nothing = (): void => {};
+  return verbose
+    ? plainPrinter({ stdout: stderr, stderr, env }, true)
+    : { event: nothing, ended: nothing, refused: nothing, note: nothing };
+}
+
 /** For programs: every event is a line of JSON, and so is the result. */
 export function jsonPrinter(io: Pick<Io, "stdout" | "stderr" | "env">): Printer {
   const print = (value: object): void => void io.stdout.write(`${JSON.stringify(value)}\n`);
@@ -164,10 +172,9 @@ const ms = (duration: number): string =>
   duration < 1_000 ? `${Math.round(duration)} ms` : `${(duration / 1_000).toFixed(1)} s`;
 
 const SHOWN_MAX = 80;
-function short(input: unknown): string {
-  const json = printable(JSON.stringify(input));
-  return json.length > SHOWN_MAX ? `${json.slice(0, SHOWN_MAX)}…` : json;
-}
+const cut = (words: string, max: number): string => (words.length > max ? `${words.slice(0, max)}…` : words);
+const short = (input: unknown): string => cut(printable(JSON.stringify(input)), SHOWN_MAX);
+export const firstWords = (words: string, max = SHOWN_MAX): string => cut(oneLine(words), max);
 
 /** Nothing a model or a tool says may move the cursor or colour the screen. */
-const printable = (words: string): string => words.replace(/(?![\n\t])\p{Cc}/gu, "");
+export const printable = (words: string): string => words.replace(/(?![\n\t])\p{Cc}/gu, "");

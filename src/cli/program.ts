@@ -22,7 +22,7 @@ export async function program(args: readonly string[], version: string): Promise
     process.exit(EXIT.failed);
   });
   stderr.on("error", () => {});
-  const code = await command(args, { stdin, stdout, stderr, env, version, interrupts });
+  const code = await command(args, { stdin, stdout, stderr, env, cwd: process.cwd(), version, interrupts });
   // An open stdin, or a turn that was left, would keep the process. What was written, or why it was not, goes out first.
   stdout.write("", () => stderr.write("", () => setImmediate(() => process.exit(code))));
 }

@@ -41,8 +41,7 @@ export class Prompt {
     }
     if (this.#isClosed) return undefined;
     this.#screen.isHidden = false;
-    (this.#editor as Interface & { prevRows: number }).prevRows = 0; // What was typed unseen takes no rows of the screen.
-    this.#editor.prompt(true);
+    this.#show();
     return new Promise((resolve) => {
       this.#waiter = resolve;
     });
@@ -56,8 +55,20 @@ export class Prompt {
     return true;
   }
 
+  /** Says something on lines of its own, below what is typed. */
+  tell(words: string): void {
+    if (this.#screen.isHidden) return void this.#stdout.write(`${words}\n`);
+    this.#stdout.write(`\n${words}\n`);
+    this.#show();
+  }
+
   close(): void {
     this.#editor.close();
+  }
+
+  #show(): void {
+    (this.#editor as Interface & { prevRows: number }).prevRows = 0; // What was typed unseen takes no rows of the screen.
+    this.#editor.prompt(true);
   }
 
   #answer(line: string | undefined): void {

@@ -1,20 +1,19 @@
 import { text as textOf } from "node:stream/consumers";
 import { openAgent } from "./agent.ts";
 import { EXIT, type Io, type Settings, UsageError } from "./io.ts";
-import { isGood, jsonPrinter, livePrinter, plainPrinter } from "./print.ts";
-import { takeTurn } from "./turn.ts";
+import { asidePrinter, isGood, jsonPrinter, livePrinter, plainPrinter } from "./print.ts";
+import { finishLeft, takeTurn } from "./turn.ts";
 
-/** `bowline run <text>`: one turn. The text `-` is read from stdin. */
+/** `bowline run <text>`: one turn, in a session of its own unless one is named. The text `-` is read from stdin. */
 export async function run(io: Io, settings: Settings, words: readonly string[]): Promise<number> {
   const text = words.length === 1 && words[0] === "-" ? await textOf(io.stdin) : words.join(" ");
   if (text.trim() === "") throw new UsageError("There is nothing to run.", 'Say what: bowline run "What is 21*2?"');
-  const agent = await openAgent(io, settings);
-  const printer = settings.json
-    ? jsonPrinter(io)
-    : io.stdout.isTTY
-      ? livePrinter(io)
-      : plainPrinter(io, settings.verbose);
-  const taken = await takeTurn(agent.session, text.trim(), printer, io);
+  const agent = await openAgent(io, settings, settings.session);
+  const isLive = io.stdout.isTTY === true && !settings.json;
+  const aside = () => (isLive ? livePrinter(io) : asidePrinter(io, settings.verbose));
+  if ((await finishLeft(agent, aside, io)) !== "finished") return EXIT.interrupted;
+  const printer = isLive ? livePrinter(io) : settings.json ? jsonPrinter(io) : plainPrinter(io, settings.verbose);
+  const taken = await takeTurn(agent, text.trim(), printer, io);
   if (taken === "left") return EXIT.interrupted;
   await agent.close();
   return taken !== "refused" && isGood(taken) ? EXIT.ok : EXIT.failed;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { definePlugin, defineTool, jsonSchema, type Schema } from "../index.ts";
 import { calculate } from "./calculate.ts";
 
@@ -26,6 +27,22 @@ const clock = defineTool({
     }),
   ),
   execute: ({ timeZone }) => timeIn(timeZone, new Date()),
+});
+
+const WAIT_MAX_S = 3_600;
+const wait = defineTool({
+  name: "wait",
+  description: `Waits some seconds, at most ${WAIT_MAX_S}, before anything else is done.`,
+  input: jsonSchema<{ readonly seconds: number }>(
+    object({ seconds: { type: "number", minimum: 0, maximum: WAIT_MAX_S } }, "seconds"),
+  ),
+  timeoutMs: (WAIT_MAX_S + 60) * 1_000,
+  execute: async ({ seconds }, { once, signal }) => {
+    // Noted, so that whoever goes on after a crash waits no longer than was asked for.
+    const until = await once("until", () => Date.now() + seconds * 1_000);
+    await sleep(Math.max(0, until - Date.now()), undefined, { signal });
+    return `${seconds} seconds have passed.`;
+  },
 });
 
 export function timeIn(timeZone: string | undefined, now: Date) {
@@ -120,7 +137,7 @@ const notes = definePlugin({
   }),
 });
 
-export const tools = [calculator, clock];
+export const tools = [calculator, clock, wait];
 export const plugins = [notes];
 export const toolList: readonly { readonly name: string; readonly description: string }[] = [
   ...tools,

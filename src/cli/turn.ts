@@ -1,13 +1,49 @@
-import type { Session, TurnResult } from "../index.ts";
+import type { TurnResult } from "../index.ts";
+import { type Agent, busyElsewhere } from "./agent.ts";
+import { follow, type Shown } from "./follow.ts";
 import type { Io } from "./io.ts";
-import type { Printer } from "./print.ts";
+import { firstWords, type Printer } from "./print.ts";
 
 /** `left`: the user would not wait for a cancelled turn. `refused`: the printer has told why. */
 export type Taken = TurnResult | "left" | "refused";
 
-/** One turn, shown as it comes. Ctrl-C cancels it; a second one leaves. */
-export async function takeTurn(session: Session, text: string, printer: Printer, { interrupts }: Io): Promise<Taken> {
-  const turn = session.turn(text);
+/** One turn, shown as it comes. */
+export async function takeTurn(
+  agent: Pick<Agent, "session" | "store">,
+  text: string,
+  printer: Printer,
+  io: Io,
+): Promise<Taken> {
+  const other = await busyElsewhere(agent).catch(() => undefined); // If the store has failed, the turn tells.
+  if (other !== undefined) printer.note(`Waiting for ${other}, which is at a turn of this conversation.`);
+  return show(agent.session.turn(text), printer, io);
+}
+
+/** Turns that a killed process left come to their end first. `interrupted`: the user would have it otherwise. */
+export async function finishLeft(
+  agent: Agent,
+  printer: () => Printer,
+  io: Io,
+): Promise<"finished" | "interrupted" | "left"> {
+  let isInterrupted = false;
+  const interrupted = (): void => {
+    isInterrupted = true;
+  };
+  io.interrupts.on("interrupt", interrupted);
+  try {
+    for (const { turnId, words } of agent.left) {
+      const shown = printer();
+      shown.note(`Finishing the turn that was interrupted: ${firstWords(words)}`);
+      if ((await show(follow(agent, turnId), shown, io)) === "left") return "left";
+    }
+    return isInterrupted ? "interrupted" : "finished";
+  } finally {
+    io.interrupts.off("interrupt", interrupted);
+  }
+}
+
+/** Ctrl-C cancels the turn; a second one leaves. */
+async function show(turn: Shown, printer: Printer, { interrupts }: Io): Promise<Taken> {
   const left = Promise.withResolvers<"left">();
   let isCancelled = false;
   const interrupted = (): void => {

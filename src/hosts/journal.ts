@@ -40,6 +40,9 @@ class JournalRun extends LocalRun {
   /** Of the lease, by our own clock from before it was asked for: past it another worker may be at this turn. */
   #until: number;
   #writing: PromiseLike<void> | undefined;
+  /** The last event that was handed out has been folded. */
+  #isStepped = true;
+  #isLeaving = false;
 
   constructor(turn: TurnRef, perform: Perform, context: HostContext, left: () => void) {
     super(turn, perform, context, left);
@@ -54,6 +57,7 @@ class JournalRun extends LocalRun {
   }
 
   override start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
+    this.#isStepped = true;
     if (dropped.length > 0) this.#held = this.#held.filter(({ effect }) => !dropped.includes(effect.name));
     super.start(effects, dropped);
     if (this.#held.length > 0 && !this.#isFolding) queueMicrotask(() => void this.#write()); // Unless `next` was sooner.
@@ -74,10 +78,12 @@ class JournalRun extends LocalRun {
     if (!super.hand(event)) return false;
     if ("effect" in event) this.#held = this.#held.filter(({ effect }) => effect.name !== event.effect);
     this.#unwritten.push(event);
+    this.#isStepped = false;
     return true;
   }
 
   override next(): Awaitable<TurnEvent> {
+    this.#isStepped = true;
     if (this.#replayed < this.#replay.length) {
       const event = this.#replay[this.#replayed++] as TurnEvent;
       super.hand(event);
@@ -98,7 +104,12 @@ class JournalRun extends LocalRun {
   #resume(): Awaitable<TurnEvent> {
     const { world } = this.context;
     this.#isToResume = false;
-    for (const held of this.#held) held.isResumed = true;
+    for (const held of this.#held) {
+      held.isResumed = true;
+      // Whoever had it may have died between the event and the row.
+      const { effect } = held;
+      if (effect.kind === "wait") this.#newWaits.push({ key: effect.key, until: effect.until });
+    }
     const resumed: TurnEvent = {
       kind: "resumed",
       at: world.now(),
@@ -112,7 +123,7 @@ class JournalRun extends LocalRun {
   /** Writes what was handed out, then begins what waited for it. Nothing when there is nothing to wait for. */
   #write(): PromiseLike<void> | undefined {
     if (this.#writing !== undefined) return this.#writing;
-    if (this.isOver) return undefined;
+    if (this.isOver || this.#isLeaving) return undefined;
     const isNothingNew = this.#unwritten.length === 0 && this.#newWaits.length === 0;
     if (isNothingNew && this.#held.length === 0) return undefined;
     const written = isNothingNew && this.context.world.now() < this.#until ? undefined : this.#append();
@@ -150,16 +161,41 @@ class JournalRun extends LocalRun {
 
   /** A cancel that the write brought comes first: it may give up what is held. */
   #beginHeld(): void {
-    if (this.hasArrivals || this.isOver) return;
+    if (this.hasArrivals || this.isOver || this.#isLeaving) return;
     const held = this.#held;
     this.#held = [];
-    for (const each of held) {
+    for (const [index, each] of held.entries()) {
+      // The process may have been stopped, here too, for longer than the lease holds.
+      if (this.context.world.now() >= this.#until) {
+        this.#held = [...held.slice(index), ...this.#held];
+        return void this.#write();
+      }
+      if (each.isAborted) {
+        this.#given(each);
+        continue;
+      }
       const { effect, isResumed } = each;
       if (isResumed && effect.kind === "call" && effect.onInterrupt !== undefined) this.#interrupted(effect);
       else this.begin(each);
       if (isResumed && effect.kind === "wait") this.context.waiting(effect.key); // Whoever looks now is told anew.
     }
     if (held.some(({ effect }) => effect.kind === "wait")) void this.poke(); // It may be answered already.
+  }
+
+  /** The turn was stopped before it was begun here: it is not begun any more. */
+  #given({ effect, isResumed }: Held): void {
+    const at = this.context.world.now();
+    const { name } = effect;
+    const reason = "The turn was stopped.";
+    if (effect.kind !== "call")
+      return this.arrive({
+        kind: "failed",
+        at,
+        effect: name,
+        error: { class: "cancelled", code: "turn.cancelled", message: reason },
+      });
+    // It may have run, and is given up when the grace is over, as it would have been.
+    if (!isResumed) this.arrive({ kind: "returned", at, effect: name, output: { kind: "cancelled", reason } });
   }
 
   /** It may have run, and its tool does not want it to run again. */
@@ -183,10 +219,12 @@ class JournalRun extends LocalRun {
     super.read(mail);
   }
 
-  /** What was handed out is recorded first, as far as that is possible. */
+  /** What was handed out and folded is recorded first, as far as that is possible. */
   override async leave(): Promise<void> {
-    if (!this.isOver) {
+    if (!this.isOver && !this.#isLeaving) {
+      this.#isLeaving = true;
       await this.#writing;
+      if (!this.#isStepped) this.#unwritten.pop(); // What follows from it is not known: it is done again.
       if (this.#unwritten.length > 0) await this.#append();
     }
     await super.leave();

@@ -36,6 +36,9 @@ export interface StateAccess {
 const isBlobName = (name: unknown): boolean =>
   typeof name === "string" && name !== "__proto__" && /^[\w.@/-]{1,128}$/.test(name);
 
+/** More of them belong into one blob, or elsewhere: their list is written with every change. */
+const BLOBS_MAX = 256;
+
 /** The tools of a session are many: what is chosen for them may take more room than a plugin's state. */
 const LATE_BYTES_MAX = 1_048_576;
 
@@ -54,6 +57,8 @@ export class PluginStates implements StateAccess {
   /** What was stored, plugins that are no longer installed included: their state is kept. */
   #base: Snapshots;
   #pending: Map<string, PluginState> | undefined;
+  /** What plugins that are gone changed in a turn that is gone on with. */
+  #unowned: Map<string, Snapshot> | undefined;
   /** Cells are good for the effect they were made in; a handler that comes back later finds its cell closed. */
   #epoch = 0;
 
@@ -110,6 +115,8 @@ export class PluginStates implements StateAccess {
                 plugin,
                 problem: "a blob needs a name of 1 to 128 letters, digits and . _ - / @, and a Uint8Array",
               });
+            if (Object.keys(this.#get(plugin).blobs ?? {}).length >= BLOBS_MAX)
+              throw new RuntimeError("state.invalid", { plugin, problem: `it keeps ${BLOBS_MAX} blobs already` });
             const hash = await this.#blobs.put(data);
             withBlobs((blobs) => {
               blobs[name] = hash;
@@ -208,7 +215,13 @@ export class PluginStates implements StateAccess {
     for (const [id, value] of Object.entries(changes)) {
       const slot = this.#slot(id);
       const version = versions.get(id);
-      if (slot === undefined) continue; // Its plugin is gone: what was committed of it is kept.
+      if (slot === undefined) {
+        // Its plugin is gone: what it keeps is kept for it.
+        const before = this.#unowned?.get(id) ?? this.#base[id];
+        const kept = { version: version ?? before?.version ?? "1", revision: (before?.revision ?? 0) + 1, ...value };
+        (this.#unowned ??= new Map()).set(id, kept);
+        continue;
+      }
       if (version === undefined || version === slot.plugin.version) this.apply({ [id]: value });
       else
         try {
@@ -235,7 +248,9 @@ export class PluginStates implements StateAccess {
     const next: { [plugin: string]: Snapshot } = { ...this.#base };
     for (const id of ids) {
       const slot = this.#slot(id);
+      const kept = this.#unowned?.get(id);
       if (slot !== undefined) next[id] = { version: slot.plugin.version, revision: slot.revision, ...slot.value };
+      else if (kept !== undefined) next[id] = kept;
     }
     return next;
   }

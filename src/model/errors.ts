@@ -35,7 +35,7 @@ const ERRORS = {
   "session.busy": (d: { id: string; holder: string }) =>
     said(`Session ${d.id} is held by ${d.holder}.`, "Wait for it, or for its lease to lapse.", "unchanged"),
   "input.invalid": (d: { problem: string }) =>
-    said(`The input is not right: ${d.problem}.`, "Give text, or a list of parts."),
+    said(`The input is not right: ${d.problem}.`, "Check it against its type."),
   "input.conflict": (d: { key: string }) =>
     said(`The key ${JSON.stringify(d.key)} was used before with other content.`, "Use a new key for a new input."),
   "input.full": (d: { max: number }) =>
@@ -316,3 +316,22 @@ export const describe = <C extends Code>(code: C, details: Details<C>): Said =>
 /** Narrows the details too: `if (hasCode(error, "tool.unknown")) error.details.known`. */
 export const hasCode = <C extends Code>(error: unknown, code: C): error is RuntimeError<C> =>
   error instanceof RuntimeError && error.code === code;
+
+const PASSING: ReadonlySet<string> = new Set([
+  "lease.lost",
+  "store.locked",
+  "store.full",
+  "store.readonly",
+  "store.failed",
+]);
+
+/** What it came to because of the store, if that is so: another worker, or another time, may get through. */
+export function passingFault(error: unknown): RuntimeError | undefined {
+  try {
+    for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++)
+      if (each instanceof RuntimeError && PASSING.has(each.code)) return each;
+  } catch {
+    // Even to look at what was thrown can throw.
+  }
+  return undefined;
+}

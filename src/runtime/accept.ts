@@ -117,7 +117,7 @@ export function openedFor(
   const { core, slot } = session;
   return {
     kind: "opened",
-    at: input.at,
+    at: core.world.now(),
     sessionId: session.id,
     turnId: input.turnId,
     inputId: input.id,

@@ -33,6 +33,16 @@ export interface Prompt extends Put {
   readonly system: string;
 }
 
+/** What a prompt is made of. */
+export interface PromptParts {
+  /** The layers and what context hooks gave: once in a turn. */
+  readonly given: readonly PromptPart[];
+  /** Of prompt hooks: the volatile ones are asked for in every round. */
+  readonly plugins: readonly PromptPart[];
+  readonly isVolatile?: true;
+}
+export const NO_PARTS: PromptParts = { given: [], plugins: [] };
+
 /** What an artifact is made of. */
 export interface Ingredients {
   readonly slot: ProtocolDriverSlot;

@@ -1,9 +1,9 @@
-import { describe, RuntimeError } from "../model/errors.ts";
+import { describe, hasCode, RuntimeError } from "../model/errors.ts";
 import { describeThrown } from "../model/json.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import { hasOpenCalls, pairingProblem } from "../model/pairing.ts";
-import { addUsage, type Spent, totalOf } from "../model/usage.ts";
+import { addUsage, type Spent, totalOf, type Usage } from "../model/usage.ts";
 import type { EndedTurn } from "../stores/store.ts";
 import { itemsOf } from "../turn/log.ts";
 import { said } from "../turn/move.ts";
@@ -23,7 +23,7 @@ export function endedTurn(live: LiveTurn): EndedTurn {
  * session is never stuck behind it.
  */
 export function salvagedTurn(live: LiveTurn, error: unknown, cancel: string | undefined): EndedTurn {
-  const recorded = live.isUnfoldable ? salvage(live.opened, live.journal) : undefined;
+  const recorded = live.isUnfoldable ? salvage(live.opened, live.journal, whyInterrupted(error)) : undefined;
   const entries = recorded?.entries ?? wholePart(itemsOf(live.state.log));
   const code = error instanceof RuntimeError ? error.code : "protocol.failed";
   const reason =
@@ -33,6 +33,9 @@ export function salvagedTurn(live: LiveTurn, error: unknown, cancel: string | un
   const outcome = { kind: "failed", by: "runtime", code, reason, text: said(entries) } as const;
   return kept(live, entries, outcome, cancel, recorded);
 }
+
+const whyInterrupted = (error: unknown): string =>
+  hasCode(error, "turn.expired") ? "It was interrupted, too long ago." : "It was interrupted by an upgrade.";
 
 /** The longest beginning in which every call has its result. */
 function wholePart(entries: readonly Entry[]): readonly Entry[] {
@@ -47,6 +50,8 @@ function wholePart(entries: readonly Entry[]): readonly Entry[] {
   }
   return entries.slice(0, whole);
 }
+
+const isNone = (usage: Usage): boolean => Object.values(usage).every((count) => count === 0);
 
 const ownSpent = ({ opened }: LiveTurn, { usage, asks }: Pick<Salvaged, "usage" | "asks">): Spent => ({
   source: "turn",
@@ -71,7 +76,7 @@ function kept(
     entries,
     plugins: live.states.snapshots(state.changes),
     usage: addUsage(state.usage, totalOf(state.spent)),
-    spent: state.asks === 0 ? state.spent : [ownSpent(live, state), ...state.spent],
+    spent: state.asks === 0 && isNone(state.usage) ? state.spent : [ownSpent(live, state), ...state.spent],
     inputs: state.inputs,
     ...(head === undefined ? {} : { base: head }),
     ...(cancel === undefined ? {} : { cancel }),

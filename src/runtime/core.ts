@@ -93,12 +93,13 @@ export class Models {
     return this.#found.get(name);
   }
 
-  async require(name: string): Promise<Provider> {
+  /** One that a plugin chose has no session to be at odds with. */
+  async require(name: string, isChosen = false): Promise<Provider> {
     const known = this.#found.get(name);
     if (known !== undefined) return known;
     if (this.#resolve === undefined) {
       const [actual] = this.#found.keys();
-      throw actual === undefined
+      throw actual === undefined || isChosen
         ? new RuntimeError("provider.unconfigured", { name })
         : new RuntimeError("provider.mismatch", { expected: name, actual });
     }

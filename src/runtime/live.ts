@@ -10,7 +10,6 @@ import type { CallId, EffectName, SessionId, TurnId, WaitKey } from "../model/id
 import { type Awaitable, describeThrown, type Json, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Message } from "../model/message.ts";
-import type { PromptPart } from "../model/prompt.ts";
 import type { Reply, ToolDeclaration } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { Scope } from "../model/scope.ts";
@@ -34,7 +33,7 @@ import type { Opened, TurnEvent } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
 import type { TurnState } from "../turn/state.ts";
 import { callWaiting } from "../turn/work.ts";
-import type { Artifact, Prompt, TurnFlags } from "./artifacts.ts";
+import { type Artifact, NO_PARTS, type Prompt, type PromptParts, type TurnFlags } from "./artifacts.ts";
 import { completer } from "./complete.ts";
 import type { Core } from "./core.ts";
 import { type ServiceHome, serviceOf } from "./services.ts";
@@ -72,13 +71,13 @@ export class LiveTurn implements Dispatch {
   noting: Map<string, Promise<Json>> | undefined;
   state!: TurnState;
   artifact: Artifact | undefined;
+  /** What the session's tools of today came to when the turn was prepared, or gone on with. */
+  basis: Artifact | undefined;
   prompt: Prompt | undefined;
   /** What the prompt was made of; rendered again when the tools change. */
-  parts: Parts = NO_PARTS;
+  parts: PromptParts = NO_PARTS;
   /** Said after the conversation in this round. */
   tail = "";
-  /** Under way: what the turn was prepared with is read back. */
-  recalling: Promise<void> | undefined;
   /** What another run recorded of this turn. */
   journal: readonly TurnEvent[] = [];
   /** Today's machine, protocol or plugins cannot follow the journal. */
@@ -93,6 +92,7 @@ export class LiveTurn implements Dispatch {
   #booked: Set<string> | undefined;
   #bookedNow: readonly string[] | undefined;
   #startedAt: Map<string, number> | undefined;
+  #returnedAt: Map<string, number> | undefined;
   #asked: Map<WaitKey, { readonly placed: PlacedCall; readonly reason: string }> | undefined;
 
   constructor(
@@ -178,6 +178,10 @@ export class LiveTurn implements Dispatch {
   hereInCall(scope: Scope, { position, writes, call }: EffectOf<"call">): Surroundings {
     const where = `the tool ${call.name}${writes === true ? "" : ", which does not say `writes: true`"}`;
     return new TurnSurroundings(this, scope, position, where, writes === true);
+  }
+
+  wasDeclared(tool: string): boolean {
+    return this.artifact?.declarations.some((declared) => declared.name === tool) ?? false;
   }
 
   /** Why a tool of this name cannot be called, where there is one. */
@@ -276,13 +280,18 @@ export class LiveTurn implements Dispatch {
     return now;
   }
 
+  /** Its own time ends here; its result is told when hooks have seen it. */
+  returned({ at }: PlacedCall): void {
+    (this.#returnedAt ??= new Map()).set(this.#position(at), this.core.world.now());
+  }
+
   /** A call that never came to its gate still has a start. */
   ended({ at, call }: PlacedCall, output: ToolOutput): void {
     const effect = this.#position(at);
     const startedAt = this.#start(effect, call);
     if (startedAt === ENDED) return;
     this.#startedAt?.set(effect, ENDED);
-    const ms = this.core.world.now() - startedAt;
+    const ms = (this.#returnedAt?.get(effect) ?? this.core.world.now()) - startedAt;
     const { sessionId, turnId } = this.opened;
     const callId: CallId = call.id;
     this.tell({
@@ -307,9 +316,11 @@ export class LiveTurn implements Dispatch {
 
   canBeAnswered(wait: WaitKey): void {
     const asked = this.#asked?.get(wait);
-    const placed = asked?.placed ?? callWaiting(this.state, wait); // Not asked here: interrupted, or before a restart.
+    const waits = callWaiting(this.state, wait); // Perhaps not asked here: interrupted, or before a restart.
+    const placed = asked?.placed ?? waits;
     if (placed === undefined) return;
     const { at, call } = placed;
+    const interrupted = waits?.output?.kind === "unknown" ? waits.output.reason : undefined;
     this.tell({
       fact: false,
       sessionId: this.sessionId,
@@ -318,7 +329,7 @@ export class LiveTurn implements Dispatch {
       kind: "waiting",
       callId: call.id,
       wait,
-      reason: asked?.reason ?? "It waits for somebody to answer.",
+      reason: asked?.reason ?? waits?.reason ?? interrupted ?? "It waits for somebody to answer.",
     });
   }
 
@@ -345,16 +356,6 @@ export class LiveTurn implements Dispatch {
     this.trace("hook.conflict", { hook, winner, loser });
   }
 }
-
-/** What a prompt is made of. */
-interface Parts {
-  /** The layers and what context hooks gave: once in a turn. */
-  readonly given: readonly PromptPart[];
-  /** Of prompt hooks: the volatile ones are asked for in every round. */
-  readonly plugins: readonly PromptPart[];
-  readonly isVolatile?: true;
-}
-export const NO_PARTS: Parts = { given: [], plugins: [] };
 
 /** Where values that a whole turn shares are noted. */
 const ONCE = name("once");

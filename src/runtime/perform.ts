@@ -2,9 +2,9 @@ import type { Perform } from "../hosts/host.ts";
 import type { Chunk, ChunkAnswer, ReplyAnswer, TurnReport } from "../kernel/hooks.ts";
 import type { Bound } from "../kernel/run.ts";
 import { after } from "../model/awaitable.ts";
-import { describe, RuntimeError } from "../model/errors.ts";
+import { describe, passingFault, RuntimeError } from "../model/errors.ts";
 import { type EffectName, nodeId } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable } from "../model/json.ts";
+import { type Awaitable, describeThrown, isThenable, toJson } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import type { ModelRequest, Reply } from "../model/request.ts";
 import type { Scope } from "../model/scope.ts";
@@ -16,7 +16,7 @@ import { itemsOf } from "../turn/log.ts";
 import { ask, HookStop } from "./ask.ts";
 import type { LiveTurn } from "./live.ts";
 import { NOTHING, obey, saidBy } from "./obey.ts";
-import { prepare, recallPrepared } from "./prepare.ts";
+import { prepare } from "./prepare.ts";
 
 /** An answer before it is stamped. */
 type Body = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect" | "changes"> : never) : never;
@@ -74,9 +74,7 @@ export const performer =
   (effect, scope) => {
     let body: Awaitable<Body>;
     try {
-      body = isToRecall(live, effect)
-        ? (live.recalling ??= recallPrepared(live, scope)).then(() => bodyOf(live, effect, scope))
-        : bodyOf(live, effect, scope);
+      body = bodyOf(live, effect, scope);
     } catch (error) {
       return failed(live, effect, error);
     }
@@ -91,12 +89,6 @@ export const performer =
 
 const bodyOf = (live: LiveTurn, effect: Effect, scope: Scope): Awaitable<Body> =>
   (PERFORMERS[effect.kind] as (live: LiveTurn, effect: Effect, scope: Scope) => Awaitable<Body>)(live, effect, scope);
-
-/** A resumed turn was prepared elsewhere. */
-const isToRecall = (live: LiveTurn, effect: Effect): boolean =>
-  live.journal.length > 0 && live.artifact === undefined && !NEEDS_NOTHING.has(effect.kind) && !isFirst(effect);
-const NEEDS_NOTHING: ReadonlySet<EffectKind> = new Set(["boundary", "finalize", "sleep", "wait"]);
-const isFirst = (effect: Effect): boolean => effect.kind === "prepare" && effect.round === 1;
 
 /** Only calls run beside each other, and of those only one that `writes` runs alone and may change state. */
 const mayWrite = (effect: Effect): boolean => effect.kind !== "call" || effect.writes === true;
@@ -116,7 +108,10 @@ function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
   return answer as Answer;
 }
 
+/** Where the store is at fault nothing is recorded: the effect is done again, here or elsewhere. */
 function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
+  const fault = passingFault(error);
+  if (fault !== undefined) throw fault;
   if (mayWrite(effect)) live.states.forget();
   const spent = live.takeSpent();
   const answer = { kind: "failed", at: live.core.world.now(), effect: effect.name, error: failureOf(error) } as const;
@@ -168,7 +163,7 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
   if (request.stable !== undefined) request = { ...request, stable: stableOf(live, request) };
   const { sessionId, turnId } = live;
   const model = request.model ?? opened.config.model;
-  const provider = core.models.known(model) ?? (await core.models.require(model));
+  const provider = core.models.known(model) ?? (await core.models.require(model, request.model !== undefined));
   const other = model === opened.config.model ? NOTHING : { model };
   let key = live.key(effect.name, 1);
   const asked = await ask({
@@ -264,7 +259,10 @@ const RESPOND_TRIES = 3;
 async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope): Promise<Body> {
   const merge = (now: Reply, answer: ReplyAnswer, plugin: string): Reply => {
     for (const { name, payload } of answer.events ?? []) live.emit(effect.name, plugin, name, payload ?? null);
-    return { ...now, parts: answer.parts };
+    const own = toJson(answer.parts); // They are kept, sent and acted on: what is no JSON would be three different things.
+    if ("problem" in own)
+      throw new RuntimeError("hook.answer", { plugin, hook: "response", problem: `${own.path}: ${own.problem}` });
+    return { ...now, parts: own.json as unknown as Reply["parts"] };
   };
   for (let number = 1; ; number++) {
     try {
@@ -289,7 +287,13 @@ async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope
 function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Awaitable<Body> {
   const { skips, policies } = live.state;
   if (skips.gate === true) live.started(effect);
+  if (scope.isAborted)
+    return returned(live, effect, {
+      kind: scope.isResumed === true ? "unknown" : "cancelled",
+      reason: "The turn was stopped.",
+    });
   return after(attempt(live, effect, scope), (output) => {
+    live.returned(effect);
     if (skips.settle === true && skips.gate === true && !Object.hasOwn(policies, effect.call.name))
       live.ended(effect, output);
     return returned(live, effect, output);

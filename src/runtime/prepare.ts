@@ -9,10 +9,11 @@ import type { Awaitable } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { Scope } from "../model/scope.ts";
+import { TOOLS_STATE } from "../model/tool.ts";
 import { type EffectOf, name } from "../turn/effect.ts";
 import type { Answer, Policies, Skips } from "../turn/event.ts";
-import type { Artifact, TurnFlags } from "./artifacts.ts";
-import { type LiveTurn, NO_PARTS } from "./live.ts";
+import { type Artifact, NO_PARTS, type TurnFlags } from "./artifacts.ts";
+import type { LiveTurn } from "./live.ts";
 import { NOTHING, obey } from "./obey.ts";
 
 type Prepared = Omit<Extract<Answer, { readonly kind: "prepared" }>, "at" | "effect" | "changes">;
@@ -98,8 +99,12 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
   const { core, session } = live;
   const recorded: { -readonly [K in "prompt" | "catalog" | "shown" | "parts"]?: BlobHash } = {};
   let hasTools = false;
+  let isSinceChanged = false;
   for (const event of live.journal) {
+    if ("changes" in event && event.changes !== undefined && Object.hasOwn(event.changes, TOOLS_STATE))
+      isSinceChanged = true;
     if (event.kind !== "prepared") continue;
+    isSinceChanged = false;
     if (event.prompt !== undefined) recorded.prompt = event.prompt;
     if (event.catalog !== undefined) recorded.catalog = event.catalog;
     if (event.shown !== undefined) recorded.shown = event.shown;
@@ -118,6 +123,7 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
   session.toolset.begin();
   if (hasTools) await recallTools(live, here);
   const artifact = await session.toolset.artifact(here);
+  if (!isSinceChanged) live.basis = artifact; // Else the next round is to be told of the change.
   const isSame = recorded.catalog === undefined || recorded.catalog === artifact.hash;
   live.artifact = isSame
     ? artifact
@@ -149,19 +155,22 @@ async function recallTools(live: LiveTurn, here: Surroundings): Promise<void> {
 
 /** Tools that were made callable, and what plugins say anew for every round. */
 async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<Prepared> {
-  const { session, artifact: before } = live;
   const here = live.here(scope, effect.name);
-  live.artifact = await session.toolset.artifact(here);
+  const artifact = await live.session.toolset.artifact(here);
+  const isChanged = artifact !== (live.basis ?? live.artifact); // Not what was recorded: a turn keeps its tools.
+  if (isChanged) {
+    live.artifact = artifact;
+    live.basis = artifact;
+  }
   if (live.parts === NO_PARTS) live.parts = { given: layersOf(live), plugins: [] }; // No plugin had a part in it.
   if (isVolatile(live)) {
     const given = (await collected(live, here)).filter((part) => !isStable(part));
     live.parts = { ...live.parts, plugins: [...live.parts.plugins.filter(isStable), ...given], isVolatile: true };
   }
-  const isChanged = live.artifact !== before;
   const tail = isChanged ? await render(live) : renderTail(live);
   return {
     kind: "prepared",
-    ...(isChanged ? { catalog: live.artifact.hash } : {}),
+    ...(isChanged ? { catalog: artifact.hash } : {}),
     ...(isChanged && live.prompt !== undefined ? { prompt: live.prompt.hash } : {}),
     ...(tail === "" ? {} : { tail }),
     ...flags(live),

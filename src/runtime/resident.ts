@@ -17,7 +17,7 @@ import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import { PluginStates } from "../kernel/states.ts";
 import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
-import { hasCode, RuntimeError } from "../model/errors.ts";
+import { hasCode, passingFault, RuntimeError } from "../model/errors.ts";
 import { type NodeId, nodeId, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
@@ -41,7 +41,7 @@ import { effectiveConfig, openedFor } from "./accept.ts";
 import type { Artifact, TurnFlags } from "./artifacts.ts";
 import { append, type BetweenTurns, type Change } from "./between.ts";
 import { type Core, overran } from "./core.ts";
-import { type Kept, LEFT, toCommit } from "./drive.ts";
+import { type Kept, toCommit } from "./drive.ts";
 import { Home } from "./home.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
 import { performer, reportOf } from "./perform.ts";
@@ -92,6 +92,7 @@ export class Resident implements TurnSession, BetweenTurns {
   readonly #ready: (Ready | Between)[] = [];
   /** Inputs were queued here that may not have had their turn. */
   #mayHaveMore = false;
+  #isStale = false;
 
   private constructor(core: Core, stored: StoredSession, transcript: Transcript, composition: Composition) {
     this.core = core;
@@ -157,9 +158,13 @@ export class Resident implements TurnSession, BetweenTurns {
       if (answer.kind === "busy" || answer.kind === "idle") return false;
       this.#mayHaveMore = true; // More may wait behind it.
       this.#start(readyFrom(answer));
+      this.takenUp = this.settled();
       return true;
     });
   }
+
+  /** Under way: what others had left. */
+  takenUp: Promise<void> | undefined;
 
   /** Settles when nothing runs here any more. */
   async settled(): Promise<void> {
@@ -236,7 +241,7 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   async fork(at: NodeId | undefined, id: string | undefined): Promise<SessionId> {
-    await this.refresh();
+    if (!this.isAtWork) await this.refresh();
     return makeSession(this.core, { kind: "fork", ...(id === undefined ? {} : { id }) }, this.stored, at);
   }
 
@@ -346,13 +351,16 @@ export class Resident implements TurnSession, BetweenTurns {
         // The store failed. Those who wait are told after a few tries; what was accepted is kept by the store.
         this.core.trace("session.store", { problem: describeThrown(error) }, { sessionId: this.id });
         if (++failures < STORE_TRIES && !this.core.door.isClosed) await this.core.world.sleep(WATCH_MS * failures);
-        else {
-          this.#mayHaveMore = false;
-          for (const turnId of [...this.#handles.keys()]) this.#fail(turnId, error);
-        }
+        else this.#giveUp(error);
       }
     }
     this.#work = undefined;
+  }
+
+  /** Nothing here can go on; what was accepted is kept by the store. */
+  #giveUp(error: unknown): void {
+    this.#mayHaveMore = false;
+    for (const turnId of [...this.#handles.keys()]) this.#fail(turnId, error);
   }
 
   /** One thing at a time; whoever is inside it and asks for the next would wait for itself. */
@@ -401,7 +409,7 @@ export class Resident implements TurnSession, BetweenTurns {
     const { core } = this;
     try {
       if (before !== undefined) await before;
-      if (isResumed === true || lease.revision !== this.stored.revision) await this.refresh(isResumed);
+      if (isResumed === true || this.#isStale || lease.revision !== this.stored.revision) await this.refresh(isResumed);
       const live = new LiveTurn(
         core,
         this,
@@ -427,10 +435,14 @@ export class Resident implements TurnSession, BetweenTurns {
       const waits = this.#committed(live, kept);
       if (waits !== undefined) await waits;
     } catch (error) {
+      this.#isStale = true; // Of what the turn had changed here nothing was kept.
       await this.#leave();
-      if (isStoresFault(error)) throw error; // The turn is as it was recorded: it is tried again, then given up here.
-      this.#fail(turnId, error);
-      if (hasCode(error, "turn.host")) this.#mayHaveMore = false;
+      // Another worker has it: whoever waits here is given its result.
+      if (hasCode(error, "lease.lost")) this.#mayHaveMore = true;
+      else if (passingFault(error) !== undefined)
+        throw error; // As it was recorded: it is tried again, then given up here.
+      else this.#fail(turnId, error);
+      if (hasCode(error, "turn.host")) this.#giveUp(error);
     } finally {
       this.toolset.end();
     }
@@ -452,24 +464,27 @@ export class Resident implements TurnSession, BetweenTurns {
     const { core, id } = this;
     const stored = await core.store.load(id);
     if (stored === undefined) throw new RuntimeError("session.unknown", { id });
-    if (!isForced && stored.revision === this.stored.revision && stored.head === this.stored.head) return;
+    const isSame = stored.revision === this.stored.revision && stored.head === this.stored.head;
+    if (!isForced && !this.#isStale && isSame) return;
     const transcript = Transcript.from(await core.store.view(id));
+    if (stored.revision < this.stored.revision) return; // Another look was quicker, and saw more.
     this.stored = stored;
     this.transcript = transcript;
     this.states = statesOf(core, stored);
+    this.#isStale = false;
   }
 
-  get isRunning(): boolean {
-    return this.#running !== undefined;
+  /** A turn or an operation runs here, on the session as it was when that began. */
+  get isAtWork(): boolean {
+    return this.#running !== undefined || this.#between !== undefined;
   }
 
-  #committed(live: LiveTurn, { turn, committed }: Kept): Promise<void> | undefined {
+  #committed(live: LiveTurn, { turn, committed, isSalvaged }: Kept): Promise<void> | undefined {
     const { outcome, plugins, usage } = turn;
     if (committed.branch === undefined) {
       const { stored } = this;
       live.states.committed(plugins);
-      this.transcript =
-        turn.entries.length === live.state.log.length ? live.transcript() : this.transcript.grow(turn.entries, 0);
+      this.transcript = isSalvaged === true ? this.transcript.grow(turn.entries, 0) : live.transcript();
       const head = committed.head ?? stored.head;
       this.stored = {
         ...stored,
@@ -618,9 +633,6 @@ const readyFrom = (answer: Extract<OpenAnswer, { readonly lease: Lease }>): Read
 
 const statesOf = (core: Core, { plugins }: StoredSession): PluginStates =>
   new PluginStates(core.plugins, plugins, core.limits.stateBytesMax, core.blobs, TOOLS_PLUGIN);
-
-const isStoresFault = (error: unknown): boolean =>
-  error instanceof RuntimeError && error.code.startsWith("store.") && LEFT.has(error.code);
 
 const WATCH_MS = 250;
 const STORE_TRIES = 5;

@@ -230,7 +230,9 @@ class RuntimeHandle implements Runtime {
     this.#recovering ??= recover(this.#core, async (id) => {
       if (this.#residents.has(asSessionId(id))) {
         const resident = await this.#residents.get(asSessionId(id))?.resident;
-        return (await resident?.takeUp()) ?? false;
+        const isTaken = (await resident?.takeUp()) ?? false;
+        await resident?.settled();
+        return isTaken;
       }
       const session = await this.session(id); // To open it is to take it up.
       try {
@@ -240,9 +242,14 @@ class RuntimeHandle implements Runtime {
       } finally {
         await session.close();
       }
-    }).finally(() => {
-      this.#recovering = undefined;
-    });
+    })
+      .then(async (recovered) => {
+        for (const { resident } of [...this.#residents.values()]) await (await resident).takenUp; // By being opened.
+        return recovered;
+      })
+      .finally(() => {
+        this.#recovering = undefined;
+      });
     return this.#recovering;
   }
 

@@ -133,7 +133,7 @@ export class SessionHandle implements Session {
       this.#open();
       if (signal !== undefined && typeof signal?.addEventListener !== "function")
         throw new RuntimeError("input.invalid", { problem: "its signal is no AbortSignal" });
-      if (prompt !== undefined) requireConfig({ prompt });
+      if (prompt !== undefined) requireConfig({ prompt }, "turn");
       const { check, ...document } = output === undefined ? ({} as Partial<TypedOutput>) : typed(output);
       const wants =
         output === undefined && prompt === undefined
@@ -162,6 +162,8 @@ export class SessionHandle implements Session {
   ): Promise<{ readonly turnId: TurnId }> {
     const resident = this.#open();
     const { key, at = "boundary" } = options;
+    if (at !== "boundary" && at !== "next-turn")
+      throw new RuntimeError("options.invalid", { option: "at", problem: "it is neither boundary nor next-turn" });
     const made = await newInput(resident.core, resident.id, input, key, at === "boundary" ? "boundary" : "turn");
     return { turnId: await resident.begin(made, undefined, undefined) };
   }
@@ -175,7 +177,7 @@ export class SessionHandle implements Session {
 
   async read(): Promise<SessionView> {
     const resident = this.#open();
-    if (!resident.isRunning) await resident.refresh();
+    if (!resident.isAtWork) await resident.refresh(); // What runs here knows best, and would lose its footing.
     const { stored, transcript } = resident;
     const { id, parentId, head, turns, usage } = stored;
     return {

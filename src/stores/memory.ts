@@ -169,7 +169,9 @@ class MemoryStore implements Store {
     this.#requireOpen();
     const end = this.#turns.get(ended.turnId)?.end;
     if (end !== undefined) {
-      if (!isSame(end, ended)) throw new RuntimeError("store.conflict", { turnId: ended.turnId });
+      const isTakenOver = end.turn.session.generation !== lease.generation;
+      if (!isSame(end, ended))
+        throw isTakenOver ? leaseLost(lease) : new RuntimeError("store.conflict", { turnId: ended.turnId });
       return end.committed;
     }
     const run = this.#requireHeld(lease);

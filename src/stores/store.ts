@@ -263,7 +263,7 @@ export interface Store {
   /**
    * The whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, end of journal and lease.
    * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
-   * generation; other content is `store.conflict`.
+   * generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
 

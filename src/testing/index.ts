@@ -1,4 +1,19 @@
 export { both, calls, cut, ends, type Scripted, says, scripted, thinks } from "../providers/scripted.ts";
+export {
+  type CrashOptions,
+  CrashReport,
+  type CrashRow,
+  type CrashWorld,
+  crashTest,
+  type DefinedScenario,
+  defineScenario,
+  type Picture,
+  recited,
+  type Scenario,
+  type Trial,
+  type Violation,
+  type ViolationKind,
+} from "./crash.ts";
 export { type HostFixture, type HostLaw, hostLaws, type LawWorld } from "./host-laws.ts";
 export { type ProtocolLaw, protocolLaws } from "./protocol-laws.ts";
 export { type MakeProvider, type ProviderLaw, providerLaws } from "./provider-laws.ts";

@@ -1,14 +1,12 @@
-import { createHash } from "node:crypto";
-import { type Deadline, within } from "../kernel/deadline.ts";
+import { within } from "../kernel/deadline.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { HookRunner, Issue, Surroundings } from "../kernel/run.ts";
 import { type Conflict, type Emit, gateCall, inspectResult } from "../kernel/seams.ts";
-import type { ServiceName, Services } from "../kernel/services.ts";
 import type { PluginStates } from "../kernel/states.ts";
-import type { Tool, ToolContext } from "../kernel/tool.ts";
+import type { Tool } from "../kernel/tool.ts";
 import { after, inOrder } from "../model/awaitable.ts";
 import { describe, RuntimeError } from "../model/errors.ts";
-import { asWaitKey, type CallId, type EffectName, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
+import { asWaitKey, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type Json, type JsonObject, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Draft } from "../model/message.ts";
@@ -29,7 +27,8 @@ import type { World } from "../model/world.ts";
 import type { EffectOf, PlacedCall } from "../turn/effect.ts";
 import type { Abort, Settlement, Verdict } from "../turn/event.ts";
 import type { Catalog, Member } from "./catalog.ts";
-import { denied, failure, failureOf, resultOf, value } from "./result.ts";
+import { CallContext } from "./context.ts";
+import { bounded, denied, failure, failureOf, resultOf, value } from "./result.ts";
 import type { Validate } from "./validator.ts";
 
 /** What one turn's calls need. Every call of every kind passes `gate`, `attempt` and `settle`, and nothing else runs a tool. */
@@ -48,6 +47,8 @@ export interface Dispatch {
   keep(attachable: Attachable): Attachment;
   started(call: PlacedCall): void;
   ended(call: PlacedCall, output: ToolOutput): void;
+  /** Whether the model was told of a tool of this name. */
+  wasDeclared(tool: string): boolean;
   hereInCall(scope: Scope, effect: EffectOf<"call">): Surroundings;
   /** Why a tool of this name cannot be called, where there is one. */
   availability(tool: string): Availability | undefined;
@@ -104,14 +105,21 @@ function gateOne(
       return settled({ kind: "cancelled", reason: verdict.value.message });
     }
     if (verdict?.value.kind === "deny") return settled(denied(call.name, verdict.value.reason));
-    if (verdict?.value.kind === "shortCircuit") return settled(value(verdict.value.value));
+    if (verdict?.value.kind === "shortCircuit")
+      return settled(bounded(call.name, value(verdict.value.value), dispatch.limits.resultBytesMax));
     const asks = verdict?.value.kind === "ask" ? verdict.value : undefined;
     return after(checked(found.value, gated.call), (result): Verdict => {
       const passed = passOrRefuse(dispatch, found.value, gated.call, call, result);
       if (asks === undefined || passed.kind !== "pass") return passed;
       const key = asWaitKey(dispatch.world.secret());
       dispatch.waiting(placed, key, asks.reason);
-      return { ...passed, kind: "wait", key, until: dispatch.world.now() + (asks.waitMs ?? WEEK_MS) };
+      return {
+        ...passed,
+        kind: "wait",
+        key,
+        until: dispatch.world.now() + (asks.waitMs ?? WEEK_MS),
+        reason: asks.reason,
+      };
     });
   });
 }
@@ -203,7 +211,7 @@ export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Sco
   if (dispatch.passed.has(call) && found !== undefined)
     return run(dispatch, found, effect, dispatch.passed.get(call), scope);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return handedIn(dispatch.output, call);
-  if (found === undefined && scope.isResumed === true) return interrupted(call); // It may have run, when it was there.
+  if (found === undefined && scope.isResumed === true && dispatch.wasDeclared(call.name)) return interrupted(call); // It may have run, when it was there.
   if (found === undefined) return unknownTool(dispatch, call);
   if (call.malformed !== undefined) return wrongArguments(call, "they are not JSON");
   return after(checked(found.value, call), (result) =>
@@ -224,17 +232,15 @@ function run(
   scope: Scope,
 ): Awaitable<ToolOutput> {
   const context = new CallContext(dispatch, effect, plugin, bindings, scope);
-  const failed = (error: unknown): ToolOutput => failureOf(tool.name, error, dispatch.limits.resultBytesMax);
   try {
     // What a tool does to its arguments must not reach the conversation, nor its next attempt.
     const own = input === effect.call.input ? copyOf(effect.call.input) : input;
     const returned: unknown = tool.run(own, context);
-    const output = isThenable(returned)
-      ? Promise.resolve(returned).then((value) => finished(dispatch, tool, value))
-      : finished(dispatch, tool, returned);
-    return isThenable(output) ? inTime(dispatch, tool, output, context, scope, failed) : output;
+    if (isThenable(returned)) return inTime(dispatch, tool, Promise.resolve(returned), undefined, context, scope);
+    const output = finished(dispatch, tool, returned);
+    return isThenable(output) ? inTime(dispatch, tool, undefined, output, context, scope) : output;
   } catch (error) {
-    return failed(error);
+    return failureOf(tool.name, error, dispatch.limits.resultBytesMax);
   }
 }
 
@@ -242,8 +248,15 @@ function run(
 function copyOf(input: Json): Json {
   if (typeof input !== "object" || input === null) return input;
   if (Array.isArray(input)) return input.map(copyOf);
-  return Object.fromEntries(Object.entries(input).map(([key, value]) => [key, copyOf(value)]));
+  const copy: Record<string, Json> = {};
+  for (const key of Object.keys(input)) {
+    const field = copyOf((input as JsonObject)[key] as Json);
+    if (key === "__proto__") Object.defineProperty(copy, key, { value: field, ...OWN });
+    else copy[key] = field;
+  }
+  return copy;
 }
+const OWN = { enumerable: true, writable: true, configurable: true };
 
 function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<ToolOutput> {
   if (tool.checkOutput === undefined) return resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
@@ -256,13 +269,14 @@ function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<
   );
 }
 
+/** Of what the tool returned, or of the check of it: the one that has to be waited for. */
 function inTime(
   dispatch: Dispatch,
   tool: Tool,
-  output: PromiseLike<ToolOutput>,
+  returned: PromiseLike<unknown> | undefined,
+  output: PromiseLike<ToolOutput> | undefined,
   context: CallContext,
   scope: Scope,
-  failed: (error: unknown) => ToolOutput,
 ): Promise<ToolOutput> {
   const ms = tool.timeoutMs ?? dispatch.limits.toolMs;
   return new Promise((resolve) => {
@@ -278,121 +292,24 @@ function inTime(
       context.close();
       resolve(result);
     };
-    output.then(end, (error: unknown) => end(failed(error)));
+    const fail = (error: unknown): void => end(failureOf(tool.name, error, dispatch.limits.resultBytesMax));
+    const take = (value: unknown): void => {
+      try {
+        const found = finished(dispatch, tool, value);
+        if (isThenable(found)) found.then(end, fail);
+        else end(found);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    try {
+      if (returned !== undefined) returned.then(take, fail);
+      else output?.then(end, fail);
+    } catch (error) {
+      fail(error);
+    }
   });
 }
-
-/** What a tool is given. Most tools look at none of it, so it is made when they do. */
-class CallContext implements ToolContext {
-  readonly callId: CallId;
-  readonly sessionId: SessionId;
-  readonly turnId: TurnId;
-  readonly attempt: number;
-  readonly #effect: EffectOf<"call">;
-  readonly #scope: Scope;
-  /** Of this attempt: closed when it is over. */
-  readonly #state: unknown;
-  #controller: AbortController | undefined;
-  #reason: unknown;
-  #detach: (() => void) | undefined;
-
-  readonly bindings: JsonObject;
-  readonly #dispatch: Dispatch;
-  readonly #plugin: string;
-  #surroundings: Surroundings | undefined;
-  #deadline: Deadline | undefined;
-
-  constructor(dispatch: Dispatch, effect: EffectOf<"call">, plugin: string, bindings: JsonObject, scope: Scope) {
-    this.#dispatch = dispatch;
-    this.#plugin = plugin;
-    this.bindings = bindings;
-    this.callId = effect.call.id;
-    this.sessionId = dispatch.sessionId;
-    this.turnId = dispatch.turnId;
-    this.attempt = effect.attempt;
-    this.#effect = effect;
-    this.#scope = scope;
-    const { states } = dispatch;
-    const where = `the tool ${effect.call.name}`;
-    if (states.has(plugin))
-      this.#state = effect.writes === true ? states.cell(plugin, where) : states.readOnly(plugin, where);
-  }
-
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      const controller = new AbortController();
-      this.#controller = controller;
-      this.#detach = this.#scope.onAbort(() =>
-        controller.abort(new RuntimeError("tool.cancelled", { name: this.#effect.call.name })),
-      );
-    }
-    if (this.#reason !== undefined) this.#controller.abort(this.#reason);
-    return this.#controller.signal;
-  }
-
-  get idempotencyKey(): string {
-    return idempotencyKey(this.turnId, this.#effect.position);
-  }
-
-  get state(): unknown {
-    return this.#state;
-  }
-
-  get #here(): Surroundings {
-    this.#surroundings ??= this.#dispatch.hereInCall(this.#scope, this.#effect);
-    return this.#surroundings;
-  }
-  #service<N extends ServiceName>(service: N): Services[N] {
-    return this.#here.service(service, this.#plugin);
-  }
-  get session(): Services["session"] {
-    return this.#service("session");
-  }
-  get catalog(): Services["catalog"] {
-    return this.#service("catalog");
-  }
-  get membership(): Services["membership"] {
-    return this.#service("membership");
-  }
-  get complete(): Services["complete"] {
-    return this.#service("complete");
-  }
-  get blobs(): Services["blobs"] {
-    return this.#service("blobs");
-  }
-  get trace(): Services["trace"] {
-    return this.#service("trace");
-  }
-  // Taken off the context as often as not, so they know where they belong.
-  get read(): ToolContext["read"] {
-    return (point) => this.#here.read(point);
-  }
-  get once(): ToolContext["once"] {
-    return (name, run) => this.#here.onceHere(this.#plugin, name, run);
-  }
-  get progress(): ToolContext["progress"] {
-    return () => this.#deadline?.beat();
-  }
-
-  /** How long it may still take; `progress` starts it anew. */
-  limit(deadline: Deadline): void {
-    this.#deadline = deadline;
-  }
-
-  abort(reason: unknown): void {
-    this.#reason = reason;
-    this.#controller?.abort(reason);
-    this.close();
-  }
-
-  close(): void {
-    this.#detach?.();
-  }
-}
-
-/** Of the turn and the call's position, without the attempt: the same in every retry and after every crash. */
-export const idempotencyKey = (turn: TurnId, position: EffectName): string =>
-  createHash("sha256").update(`${turn}/${position}`).digest("base64url");
 
 // ── Settle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -451,7 +368,11 @@ function inspect(
       stop({ plugin: verdict.plugin, code: verdict.value.code, message: verdict.value.message });
       return { kind: "cancelled", reason: verdict.value.message };
     }
-    return verdict?.value.kind === "deny" ? denied(call.name, verdict.value.reason) : seen.output;
+    return verdict?.value.kind === "deny"
+      ? denied(call.name, verdict.value.reason)
+      : seen.output === output
+        ? output
+        : bounded(call.name, seen.output, dispatch.limits.resultBytesMax);
   });
 }
 

@@ -16,7 +16,8 @@ export function plainCheck(schema: unknown): PlainCheck | undefined {
   if (schema === true) return passes;
   if (!isPlainObject(schema)) return undefined;
   const keys = Object.keys(schema).filter((key) => schema[key] !== undefined);
-  if (!keys.every((key) => (Object.hasOwn(NOTES, key) ? NOTES[key]?.(schema[key]) : CHECKED.has(key)))) return undefined;
+  if (!keys.every((key) => (Object.hasOwn(NOTES, key) ? NOTES[key]?.(schema[key]) : CHECKED.has(key))))
+    return undefined;
   const types = typesOf(schema.type);
   if (types === undefined) return undefined;
   const only = types.length === 1 ? types[0] : undefined;
@@ -40,7 +41,8 @@ export function plainCheck(schema: unknown): PlainCheck | undefined {
   }
   if (!isTypeChecked) {
     const kinds = types.map((type) => IS[type]);
-    checks.unshift((value) => (kinds.some((is) => is(value)) ? undefined : wrongType));
+    const is = only === undefined ? (value: unknown) => kinds.some((isOne) => isOne(value)) : IS[only];
+    checks.unshift((value) => (is(value) ? undefined : wrongType));
   }
   return inOrder(checks);
 }
@@ -112,11 +114,15 @@ const NOTES: { readonly [keyword: string]: (value: unknown) => boolean } = {
 };
 
 /** Undefined where the keyword's value is not a plain one. */
-type Rule = (given: never, schema: Fields) => PlainCheck | undefined;
+type Rule = (given: unknown, schema: Fields) => PlainCheck | undefined;
 
 /** A rule whose value is of one type, and which is met or not. */
 const rule =
-  <G, V>(isRight: (given: unknown) => given is G, problem: (given: G) => string, isMet: (value: V, given: G) => boolean) =>
+  <G, V>(
+    isRight: (given: unknown) => given is G,
+    problem: (given: G) => string,
+    isMet: (value: V, given: G) => boolean,
+  ) =>
   (given: unknown): PlainCheck | undefined => {
     if (!isRight(given)) return undefined;
     const wrong: Wrong = { at: "", problem: problem(given) };
@@ -126,9 +132,17 @@ const rule =
 const bound = (sign: string, isMet: (value: number, given: number) => boolean) =>
   rule(isNumber, (given) => `must be ${sign} ${given}`, isMet);
 const most = (what: string, count: (value: never) => number) =>
-  rule(isCount, (max) => `must NOT have more than ${max} ${what}`, (value: never, max) => count(value) <= max);
+  rule(
+    isCount,
+    (max) => `must NOT have more than ${max} ${what}`,
+    (value: never, max) => count(value) <= max,
+  );
 const least = (what: string, count: (value: never) => number) =>
-  rule(isCount, (min) => `must NOT have fewer than ${min} ${what}`, (value: never, min) => count(value) >= min);
+  rule(
+    isCount,
+    (min) => `must NOT have fewer than ${min} ${what}`,
+    (value: never, min) => count(value) >= min,
+  );
 
 const lengthOf = (value: readonly unknown[]): number => value.length;
 const sizeOf = (value: object): number => Object.keys(value).length;
@@ -138,16 +152,14 @@ function charactersOf(text: string): number {
   return count;
 }
 
-const isExpression = (given: unknown): given is string => {
-  try {
-    return isText(given) && new RegExp(given, "u") !== undefined;
-  } catch {
-    return false;
-  }
-};
 function pattern(given: unknown): PlainCheck | undefined {
-  if (!isExpression(given)) return undefined;
-  const expression = new RegExp(given, "u");
+  if (!isText(given)) return undefined;
+  let expression: RegExp;
+  try {
+    expression = new RegExp(given, "u");
+  } catch {
+    return undefined;
+  }
   const wrong: Wrong = { at: "", problem: `must match pattern "${given}"` };
   return (value) => (expression.test(value as string) ? undefined : wrong);
 }
@@ -175,7 +187,8 @@ function items(given: unknown): PlainCheck | undefined {
 
 function required(given: unknown): PlainCheck | undefined {
   // Ajv never misses a property whose name is empty.
-  if (!Array.isArray(given) || !given.every((name) => isText(name) && name !== "") || !isDistinct(given)) return undefined;
+  if (!Array.isArray(given) || !given.every((name) => isText(name) && name !== "") || !isDistinct(given))
+    return undefined;
   const names: readonly string[] = [...given];
   return (value) => {
     for (let index = 0; index < names.length; index++) {
@@ -187,20 +200,19 @@ function required(given: unknown): PlainCheck | undefined {
 }
 
 function additionalProperties(given: unknown, schema: Fields): PlainCheck | undefined {
-  const check = given === false ? notAllowed : plainCheck(given);
+  const check = given === false ? () => NOT_ALLOWED : plainCheck(given);
   if (check === undefined || check === passes) return check;
   const known = new Set(Object.keys(isObject(schema.properties) ? schema.properties : {}));
   return (value) => {
     for (const name in value as Fields) {
       if (known.has(name)) continue;
       const wrong = check((value as Fields)[name]);
-      if (wrong !== undefined) return wrong === NOT_ALLOWED ? wrong : under(name, wrong);
+      if (wrong !== undefined) return given === false ? wrong : under(name, wrong);
     }
     return undefined;
   };
 }
 const NOT_ALLOWED: Wrong = { at: "", problem: "must NOT have additional properties" };
-const notAllowed: PlainCheck = () => NOT_ALLOWED;
 
 function properties(given: unknown): PlainCheck | undefined {
   if (!isPlainObject(given) || Object.hasOwn(given, "__proto__")) return undefined;
@@ -251,7 +263,12 @@ const GROUPS: readonly { readonly type?: Type; readonly rules: { readonly [keywo
   },
   {
     type: "string",
-    rules: { maxLength: most("characters", charactersOf), minLength: least("characters", charactersOf), pattern, format },
+    rules: {
+      maxLength: most("characters", charactersOf),
+      minLength: least("characters", charactersOf),
+      pattern,
+      format,
+    },
   },
   { type: "array", rules: { maxItems: most("items", lengthOf), minItems: least("items", lengthOf), items } },
   {

@@ -75,6 +75,13 @@ function within(name: string, output: ToolOutput, json: string, max: number): To
   return bytes === undefined ? output : tooLarge(name, bytes, max);
 }
 
+/** What a hook put in the place of a result is measured like one. */
+export function bounded(name: string, output: ToolOutput, bytesMax: number): ToolOutput {
+  if (output.kind !== "value") return output;
+  const { value: given } = output;
+  return within(name, output, typeof given === "string" ? given : JSON.stringify(given), bytesMax);
+}
+
 const tooLarge = (name: string, bytes: number, max: number): ToolOutput =>
   failure("limit", "limit.bytes", describe("limit.bytes", { what: `The result of ${name}`, bytes, max }).message);
 
@@ -121,7 +128,9 @@ export const failure = (
   failure: { class: failureClass, code, message, ...more },
 });
 
+const REASON_MAX = 16_384;
+
 export const denied = (name: string, reason: string): ToolOutput =>
-  failure("denied", "tool.denied", describe("tool.denied", { name, reason }).message);
+  failure("denied", "tool.denied", describe("tool.denied", { name, reason: reason.slice(0, REASON_MAX) }).message);
 
 export const value = (json: Json): ToolOutput => ({ kind: "value", value: json });

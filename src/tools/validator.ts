@@ -29,15 +29,35 @@ function fromDocument(document: unknown, of: string): Validate {
   if (document.$async !== undefined)
     throw new RuntimeError("schema.invalid", { of, problem: "it would be checked asynchronously" });
   refuseRemote(document, of, 0);
-  let compiled: ((value: unknown) => Checked) | undefined;
+  let check: DocumentCheck | undefined;
+  let compiling: Promise<DocumentCheck> | undefined;
   return (value) => {
-    if (compiled !== undefined) return compiled(value);
-    return compile(document, of).then((check) => {
-      compiled = check;
-      return check(value);
-    });
+    if (check !== undefined) return check(value);
+    if (compiling === undefined) {
+      check = plain(document);
+      if (check !== undefined) return check(value);
+      compiling = compile(document, of).then((compiled) => {
+        check = compiled;
+        return compiled;
+      });
+    }
+    return compiling.then((compiled) => compiled(value));
   };
 }
+
+type DocumentCheck = (value: unknown) => Checked;
+type Document = { readonly $schema?: unknown };
+
+function plain({ $schema: _, ...document }: Document): DocumentCheck | undefined {
+  const check = plainCheck(document);
+  if (check === undefined) return undefined;
+  return (value) => {
+    const wrong = check(value);
+    return wrong === undefined ? { ok: true, value } : { ok: false, problem: explained(wrong.at, wrong.problem) };
+  };
+}
+
+const explained = (at: string, problem: string): string => `${at === "" ? "the arguments" : at} ${problem}`;
 
 function refuseRemote(node: unknown, of: string, depth: number): void {
   if (depth > 100) throw new RuntimeError("schema.invalid", { of, problem: "it is nested more than 100 deep" });
@@ -54,26 +74,32 @@ function refuseRemote(node: unknown, of: string, depth: number): void {
   }
 }
 
-async function compile(
-  { $schema: _, ...document }: { readonly $schema?: unknown },
-  of: string,
-): Promise<(value: unknown) => Checked> {
-  const { Ajv2020 } = await import("ajv/dist/2020.js"); // 100 ms that only users of plain JSON Schema pay, and once.
+async function compile({ $schema: _, ...document }: Document, of: string): Promise<DocumentCheck> {
+  const { Ajv, meta } = await (loading ??= load());
   try {
-    const check = new Ajv2020({ strict: false, validateFormats: false, allErrors: false }).compile(document);
+    meta.validateSchema(document, true);
+    // One for each document: the same `$id` may be in two, and what it keeps goes with its tool.
+    const check = new Ajv({ ...OPTIONS, meta: false, validateSchema: false }).compile(document);
     return (value) => {
       if (check(value)) return { ok: true, value };
       const problems = (check.errors ?? [])
         .slice(0, 8)
-        .map(
-          ({ instancePath, message }) =>
-            `${instancePath === "" ? "the arguments" : instancePath} ${message ?? "is wrong"}`,
-        );
+        .map(({ instancePath, message }) => explained(instancePath, message ?? "is wrong"));
       return { ok: false, problem: problems.join("; ") };
     };
   } catch (error) {
     throw new RuntimeError("schema.invalid", { of, problem: describeThrown(error) }, { cause: error });
   }
+}
+
+const OPTIONS = { strict: false, validateFormats: false, allErrors: false };
+
+let loading: ReturnType<typeof load> | undefined;
+
+/** 100 ms that only users of more than plain JSON Schema pay, and once; the schema of schemas takes 20 ms more to compile. */
+async function load() {
+  const { Ajv2020: Ajv } = await import("ajv/dist/2020.js");
+  return { Ajv, meta: new Ajv(OPTIONS) };
 }
 
 /** A JSON Schema whose type you promise: values are checked when they come. */

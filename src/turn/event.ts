@@ -68,6 +68,8 @@ export type Verdict =
       readonly kind: "wait";
       readonly key: WaitKey;
       readonly until: number;
+      /** Why somebody is asked. */
+      readonly reason?: string;
       readonly input?: Json;
       readonly policy?: CallPolicy;
     };

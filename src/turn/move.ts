@@ -9,7 +9,7 @@ import type { ProtocolDriver, RoundView } from "./driver.ts";
 import { type Effect, FINALIZE, GRACE, type Winding } from "./effect.ts";
 import type { Changes, Failure } from "./event.ts";
 import { append, itemsOf } from "./log.ts";
-import type { Phase, Step, TurnState } from "./state.ts";
+import type { CallState, Phase, Step, TurnState } from "./state.ts";
 
 const NONE: readonly never[] = [];
 
@@ -22,6 +22,9 @@ export class Move {
   readonly state: Mutable<TurnState>;
   effects: readonly Effect[] = NONE;
   dropped: readonly EffectName[] = NONE;
+  /** Lists that this step made, so that nobody else holds them yet: they may still be written to. */
+  #open: Effect[] | undefined;
+  #calls: CallState[] | undefined;
 
   constructor(driver: ProtocolDriver, state: TurnState, at: number) {
     this.driver = driver;
@@ -35,7 +38,8 @@ export class Move {
 
   view(): RoundView {
     const { round, memo, log, limits, output } = this.state;
-    return { round, memo, log: itemsOf(log), limits, ...(output === undefined ? {} : { output }) };
+    const view = { round, memo, log: itemsOf(log), limits };
+    return output === undefined ? view : { ...view, output };
   }
 
   become(phase: Phase): void {
@@ -43,9 +47,32 @@ export class Move {
   }
 
   open(effect: Effect): void {
+    this.#ownOpen().push(effect);
+    if (this.effects === NONE) this.effects = [effect];
+    else (this.effects as Effect[]).push(effect); // Its own: only this class sets it.
+  }
+
+  /** Takes out the open effect of this name. */
+  close(name: EffectName): Effect | undefined {
     const { open } = this.state;
-    this.state.open = open.length === 0 ? [effect] : [...open, effect];
-    this.effects = this.effects.length === 0 ? [effect] : [...this.effects, effect];
+    for (let index = 0; index < open.length; index++) {
+      if (open[index]?.name === name) return this.#ownOpen().splice(index, 1)[0];
+    }
+    return undefined;
+  }
+
+  #ownOpen(): Effect[] {
+    if (this.#open === undefined || this.#open !== this.state.open) {
+      this.#open = this.state.open.slice();
+      this.state.open = this.#open;
+    }
+    return this.#open;
+  }
+
+  /** The calls of its work as a list of this step's own. */
+  ownCalls(calls: readonly CallState[]): CallState[] {
+    if (this.#calls === undefined || this.#calls !== calls) this.#calls = calls.slice();
+    return this.#calls;
   }
 
   /** Gives up open effects: whatever they still answer is not heard. Nobody has heard yet of what this step opened. */

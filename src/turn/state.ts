@@ -20,6 +20,8 @@ export interface CallState extends PlacedCall {
   readonly policy?: CallPolicy;
   readonly output?: ToolOutput;
   readonly parts?: readonly ResultPart[];
+  /** Why somebody is asked for it. */
+  readonly reason?: string;
   /** In a cell: its place in the order of return. */
   readonly returnedAs?: number;
 }

@@ -86,10 +86,9 @@ export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent)
 
 /** Takes the answered effect out of the open ones; an answer to anything else means that the journal is not ours. */
 function close(move: Move, event: Answer): Effect {
-  const index = move.state.open.findIndex((effect) => effect.name === event.effect);
-  const effect = move.state.open[index];
+  const effect = move.close(event.effect);
   if (effect === undefined) return diverged(event);
-  move.state.open = move.state.open.toSpliced(index, 1);
+  move.state.resumes = 0; // It gets on.
   if (event.changes !== undefined) move.change(event.changes);
   if (event.spent !== undefined) move.state.spent = [...move.state.spent, ...event.spent];
   return effect;
@@ -262,7 +261,7 @@ function goOn(move: Move, isProgress: boolean): void {
 
 function boundary(move: Move, at: "after-work" | "before-completion", outcome?: TurnOutcome): void {
   move.pairCalls();
-  move.become({ kind: "bounding", ...(outcome === undefined ? {} : { outcome }) });
+  move.become(outcome === undefined ? { kind: "bounding" } : { kind: "bounding", outcome });
   move.open({ name: name(`r${move.state.round}.${at}`), kind: "boundary", at });
 }
 
@@ -272,11 +271,11 @@ function bounded(move: Move, event: Extract<Answer, { kind: "bounded" }>): void 
   const { outcome } = state.phase;
   const inputs = event.inputs ?? [];
   const messages = event.messages ?? [];
-  if (inputs.length > 0) state.inputs = [...state.inputs, ...inputs.map((input) => input.inputId)];
-  move.add(
-    ...inputs.map(({ inputId, message }): Draft => ({ ...message, origin: { kind: "input", inputId } })),
-    ...messages,
-  );
+  if (inputs.length > 0) {
+    state.inputs = [...state.inputs, ...inputs.map((input) => input.inputId)];
+    move.add(...inputs.map(({ inputId, message }): Draft => ({ ...message, origin: { kind: "input", inputId } })));
+  }
+  if (messages.length > 0) move.add(...messages);
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (outcome !== undefined && inputs.length + messages.length === 0) return move.conclude(outcome);
@@ -363,7 +362,7 @@ function settled(move: Move, work: Work, messages: readonly Draft[]): void {
     const decision = move.driver.onResults(move.view(), phase.reply, results);
     return calls.withControl(
       results,
-      { ...decision, add: [...(decision.add ?? []), ...messages] },
+      messages.length === 0 ? decision : { ...decision, add: [...(decision.add ?? []), ...messages] },
       results.some((result) => result.output.kind === "value"),
     );
   });
@@ -385,6 +384,8 @@ function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["out
 /** Counted, and nothing else: what was open is performed again by the host. */
 function resume(move: Move): void {
   const { resumesMax: max } = move.state.limits;
+  move.state.skips = NOTHING; // Plugins that are new have their say from now on.
+  if (move.state.open.every(({ kind }) => kind === "wait" || kind === "sleep")) return; // Waiting crashes nothing.
   move.state.resumes++;
   if (move.state.open.some(({ kind }) => kind === "ask")) move.spend(UNKNOWN_CALL, undefined); // It may have been billed.
   if (move.state.phase.kind === "ended" || move.state.resumes <= max) return;

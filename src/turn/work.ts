@@ -42,15 +42,20 @@ const positionOf = (work: Work, at: string): EffectName => name(`${work.prefix}.
  * state (a gate, a settling, a call that `writes`) never overlaps another of its kind.
  */
 export function pump(move: Move, work: Work): Work {
-  if (work.cell !== undefined) return release(move, pumpCell(move, work));
+  if (work.cell !== undefined) return release(move, pumpCell(move, work), 0);
+  const { calls } = work;
   let isNew = false;
   let isDone = true;
-  for (const { stage } of work.calls) {
+  let queued = -1;
+  for (let index = 0; index < calls.length; index++) {
+    const stage = calls[index]?.stage;
+    if (stage === "returned") continue;
+    isDone = false;
     if (stage === "new") isNew = true;
-    if (stage !== "returned") isDone = false;
+    else if (stage === "queued" && queued < 0) queued = index;
   }
   if (isNew) return work.gates === 0 ? gate(move, work) : work;
-  if (!isDone) return release(move, work);
+  if (!isDone) return queued < 0 ? work : release(move, work, queued);
   if (isPlain(move, work)) return { ...work, calls: work.calls.map(plainlySettled) };
   return settle(move, work, work.calls, `${work.prefix}.settle`);
 }
@@ -102,19 +107,21 @@ function settle(move: Move, work: Work, calls: readonly CallState[], settleName:
 
 const NEVER_RAN: ToolOutput = { kind: "cancelled", reason: "It was never made." };
 
-function release(move: Move, work: Work): Work {
+/** None before `from` is queued. */
+function release(move: Move, work: Work, from: number): Work {
   if (move.state.winding !== undefined) return work;
   let running = 0;
-  for (const call of work.calls) {
-    if (call.stage !== "open") continue;
-    if (isAlone(call)) return work;
+  for (const effect of move.state.open) {
+    if (effect.kind !== "call") continue;
+    const call = work.calls[indexOf(work, effect.at)];
+    if (call !== undefined && isAlone(call)) return work;
     running++;
   }
-  let calls: CallState[] | undefined;
+  let calls = work.calls;
   let alone: number | undefined;
   const max = move.state.limits.parallelCallsMax;
-  for (let index = 0; index < work.calls.length && running < max; index++) {
-    const call = work.calls[index] as CallState;
+  for (let index = from; index < calls.length && running < max; index++) {
+    const call = calls[index] as CallState;
     if (call.stage !== "queued") continue;
     if (isAlone(call)) alone ??= index;
     else {
@@ -122,31 +129,35 @@ function release(move: Move, work: Work): Work {
       running++;
     }
   }
-  if (alone !== undefined && running === 0 && (work.calls[alone]?.policy?.writes !== true || isSerialFree(move)))
+  if (alone !== undefined && running === 0 && (calls[alone]?.policy?.writes !== true || isSerialFree(move)))
     calls = start(move, work, calls, alone);
-  return calls === undefined ? work : { ...work, calls };
+  return calls === work.calls ? work : { ...work, calls };
 }
 
-function start(move: Move, work: Work, changed: CallState[] | undefined, index: number): CallState[] {
-  const calls = changed ?? work.calls.slice();
-  const call = calls[index] as CallState;
-  calls[index] = { ...call, stage: "open" };
+function start(move: Move, work: Work, calls: readonly CallState[], index: number): readonly CallState[] {
+  const own = move.ownCalls(calls);
+  const call = own[index] as CallState;
+  own[index] = { ...call, stage: "open" };
   move.open(attempt(work, call));
-  return calls;
+  return own;
 }
 
 const isAlone = (call: CallState): boolean => call.policy?.isSerial === true || call.policy?.writes === true;
 
 function attempt(work: Work, state: CallState): EffectOf<"call"> {
   const position = positionOf(work, state.at);
-  const { onInterrupt, writes } = state.policy ?? {};
-  return {
+  const effect: EffectOf<"call"> = {
     name: state.attempt === 1 ? position : name(`${position}.a${state.attempt}`),
     kind: "call",
     at: state.at,
     call: state.call,
     attempt: state.attempt,
     position,
+  };
+  if (state.policy === undefined) return effect;
+  const { onInterrupt, writes } = state.policy;
+  return {
+    ...effect,
     ...(onInterrupt === undefined ? {} : { onInterrupt }),
     ...(writes === undefined ? {} : { writes }),
   };
@@ -156,8 +167,10 @@ function attempt(work: Work, state: CallState): EffectOf<"call"> {
 export const waitName = ({ position, attempt }: EffectOf<"call">): EffectName => name(`${position}.w${attempt}`);
 
 /** Where a call is: at its own number, unless it is in a batch or a cell. */
-const indexOf = ({ calls }: Work, at: string): number =>
-  calls[Number(at)]?.at === at ? Number(at) : calls.findIndex((call) => call.at === at);
+function indexOf({ calls }: Work, at: string): number {
+  const own = Number(at);
+  return calls[own]?.at === at ? own : calls.findIndex((call) => call.at === at);
+}
 
 const change = (work: Work, at: string, patch: Partial<CallState>): Work => {
   const index = indexOf(work, at);
@@ -182,7 +195,8 @@ export function onGated(move: Move, given: Work, gated: readonly PlacedCall[], v
         key: verdict.key,
         until: verdict.until,
       });
-      return { ...state, call, stage: "approval", ...policy };
+      const reason = verdict.reason === undefined ? {} : { reason: verdict.reason };
+      return { ...state, call, stage: "approval", ...policy, ...reason };
     }),
   };
 }
@@ -209,6 +223,11 @@ export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, out
   const state = work.calls[indexOf(work, effect.at)];
   if (state === undefined) return work;
   const wait = move.state.winding === undefined ? retryDelay(state, output) : undefined;
+  if (wait === undefined && work.cell === undefined) {
+    const calls = move.ownCalls(work.calls);
+    calls[indexOf(work, effect.at)] = { ...state, stage: "returned", output };
+    return { ...work, calls };
+  }
   if (wait === undefined) return returned(work, effect.at, output);
   move.open({ name: name(`${effect.position}.b${state.attempt}`), kind: "sleep", until: move.at + wait });
   return change(work, effect.at, { stage: "backoff" });
@@ -333,13 +352,10 @@ export const resultsOf = (work: Work): readonly PlacedResult[] =>
 
 /** What a tool decides about the turn outranks the protocol; the first in call order counts. */
 export function withControl(results: readonly PlacedResult[], decision: Decision, isProgress: boolean): Decision {
-  const keep = {
-    ...(decision.memo === undefined ? {} : { memo: decision.memo }),
-    ...(decision.add === undefined ? {} : { add: decision.add }),
-  };
   for (const { output, call } of results) {
     const control = output.kind === "value" || output.kind === "failure" ? output.control : undefined;
     if (control === undefined) continue;
+    const keep = kept(decision);
     if (control.kind === "fail")
       return { ...keep, kind: "end", ending: failed("tool", control.code, `${call.name}: ${control.message}`) };
     if (control.kind === "switchFrame")
@@ -351,5 +367,10 @@ export function withControl(results: readonly PlacedResult[], decision: Decision
       };
     return { ...keep, kind: "finish", value: control.value, by: control.by };
   }
-  return decision.kind === "ask" && !isProgress ? { ...keep, kind: "retry" } : decision;
+  return decision.kind === "ask" && !isProgress ? { ...kept(decision), kind: "retry" } : decision;
 }
+
+const kept = ({ memo, add }: Decision): Pick<Decision, "memo" | "add"> => ({
+  ...(memo === undefined ? {} : { memo }),
+  ...(add === undefined ? {} : { add }),
+});

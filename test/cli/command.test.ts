@@ -1,9 +1,5 @@
-import { EventEmitter } from "node:events";
-import { PassThrough, Readable } from "node:stream";
-import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { command } from "../../src/cli/command.ts";
-import type { Io } from "../../src/cli/io.ts";
+import { inProcess } from "./in-process.ts";
 
 test.each([
   [["run", "-5 + 3"], "Text that begins with - goes after --."],
@@ -11,7 +7,9 @@ test.each([
   [["--verbose=yes"], "--verbose"],
   [["dance"], 'There is no command "dance".'],
   [["chat", "hello"], "chat takes no text."],
-  [["chat", "--json"], "--json belongs to run."],
+  [["chat", "--json"], "--json is not for chat."],
+  [["sessions", "all"], "sessions takes no text."],
+  [["doctor", "--db", ":memory:"], ":memory: keeps nothing to look at."],
   [["run"], "There is nothing to run."],
   [["run", "-"], "There is nothing to run."],
   [["run", "--model", "nonsense", "hello"], '"nonsense" is not the name of a model.'],
@@ -52,7 +50,9 @@ test("E6 a refused input is a line on stderr, and of JSON", async () => {
 });
 
 test("E6 a stack is shown only to whoever debugs", async () => {
-  const { stderr } = await inProcess(["run", "hello"], "", { BOWLINE_MODEL: "nobody-has-this/m", BOWLINE_DEBUG: "1" });
+  const { stderr } = await inProcess(["run", "hello"], "", {
+    env: { BOWLINE_MODEL: "nobody-has-this/m", BOWLINE_DEBUG: "1" },
+  });
   expect(stderr).toMatch(/\n\s+at /);
 });
 
@@ -63,19 +63,3 @@ test("E6 the conversation needs nothing of the process", async () => {
     /^I noted that as number 1: the milk\.\ncalculator .+\n\/help .+\nI remember:\n1\. the milk\n$/s,
   );
 });
-
-async function inProcess(args: readonly string[], input = "", env: Io["env"] = {}) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const io: Io = {
-    stdin: Readable.from([input]),
-    stdout,
-    stderr,
-    env,
-    version: "0.0.0",
-    interrupts: new EventEmitter(),
-  };
-  const code = await command(args, io);
-  stdout.end();
-  stderr.end();
-  return { code, stdout: await text(stdout), stderr: await text(stderr) };
-}

@@ -5,7 +5,12 @@ import { createRuntime, defineTool, ProviderFailure } from "../../src/index.ts";
 import { both, calls, cut, type Reply, says, scripted, thinks } from "../../src/providers/scripted.ts";
 import { memory } from "../../src/stores/memory.ts";
 
-const ping = defineTool({ name: "ping", description: "Pings.", input: { type: "object" }, execute: () => "pong" });
+const ping = defineTool({
+  name: "ping",
+  description: "Pings.",
+  input: { type: "object" },
+  execute: () => new Promise<string>((resolve) => setTimeout(resolve, 5, "pong")),
+});
 
 /** What each printer makes of a turn with this model. */
 async function shown(...replies: readonly Reply[]) {

@@ -1,14 +1,28 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, vi } from "vitest";
 
 vi.setConfig({ testTimeout: 30_000 }); // Several processes start at once, maybe on a busy machine.
 const running = new Set<ChildProcess>();
-afterAll(() => {
+const folders: string[] = [];
+afterAll(async () => {
+  const ended = [...running].map((child) => new Promise((resolve) => child.on("close", resolve)));
   for (const child of running) child.kill("SIGKILL");
+  await Promise.all(ended);
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-const MAIN = ["--disable-warning=ExperimentalWarning", "src/cli/main.ts"];
+/** An empty one: nothing that is tested keeps its conversations in the project. */
+export function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "bowline-cli-"));
+  folders.push(made);
+  return made;
+}
+
+const MAIN = ["--disable-warning=ExperimentalWarning", resolve("src/cli/main.ts")];
 
 export interface Program {
   readonly child: ChildProcess;
@@ -24,6 +38,8 @@ export interface Program {
 }
 
 export interface Start {
+  /** A new one unless given. */
+  readonly cwd?: string;
   readonly env?: { readonly [name: string]: string };
   /** All of stdin; without it stdin stays open. */
   readonly input?: string;
@@ -35,7 +51,10 @@ const TERMINAL = "script"; // Of util-linux: it runs a command in a pseudo-termi
 export const hasTerminal = spawnSync(TERMINAL, ["--version"]).status === 0;
 
 /** The real program in a process of its own, with no model or key of the machine it runs on. */
-export function start(args: readonly string[], { env = {}, input, terminal = false }: Start = {}): Program {
+export function start(
+  args: readonly string[],
+  { cwd = folder(), env = {}, input, terminal = false }: Start = {},
+): Program {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^BOWLINE_|_API_KEY$|_AUTH_TOKEN$|^NO_COLOR$/.test(name),
   );
@@ -44,6 +63,7 @@ export function start(args: readonly string[], { env = {}, input, terminal = fal
     ? [TERMINAL, ["-qec", [process.execPath, ...words].map((word) => `'${word}'`).join(" "), "/dev/null"]]
     : [process.execPath, words];
   const child = spawn(file as string, parts as string[], {
+    cwd,
     env: { ...Object.fromEntries(kept), TERM: "xterm", ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });

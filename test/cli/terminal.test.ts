@@ -11,7 +11,9 @@ else test("a note: the tests in a terminal need script(1) of util-linux, which i
 function inTerminal(): void {
   test.concurrent("E6 it greets, shows the answer with its tool call and what it cost, and Ctrl-D leaves", async () => {
     const program = start([], { terminal: true });
-    await program.until(/offline demo model.*kept in memory.*\/help lists.*› $/s);
+    await program.until(
+      /offline demo model.*The conversation is new, kept in \.bowline\/agent\.db\..*\/help lists.*› $/s,
+    );
     program.send("What is 21*2?\r");
     await program.until(
       /› What is 21\*2\?\n {2}calculator {"expression":"21\*2"} → ok, \d+ ms\n21\*2 = 42\.\nanswered · \d+ tokens in, \d+ out · 1 tool call · .*\n\n› $/,
@@ -25,7 +27,7 @@ function inTerminal(): void {
     expect(program.stdout()).toContain(DIM);
   });
 
-  test.concurrent("E6 Ctrl-C cancels the answer; then it clears what is typed, or leaves", async () => {
+  test.concurrent("E6 Ctrl-C cancels the answer; then it clears what is typed; alone it does not leave, twice it does", async () => {
     const program = start([], { terminal: true, env: { BOWLINE_DEMO_DELAY_MS: "100" } });
     await program.until(/› $/);
     program.send("What is 21*2? Help!\r");
@@ -38,6 +40,11 @@ function inTerminal(): void {
     await program.until(/half a line› $/);
     program.send("What is 1+1?\r");
     await program.until(/\n1\+1 = 2\.\nanswered · .*\n\n› $/);
+    program.send(CTRL_C);
+    await program.until(/Press Ctrl-C again to leave\.\n› $/);
+    program.send("What is 2+2?\r");
+    await program.until(/\n2\+2 = 4\.\nanswered · .*\n\n› $/);
+    program.send(CTRL_C);
     program.send(CTRL_C);
     expect(await program.ended).toBe(0);
   });

@@ -11,7 +11,7 @@ import { memory } from "../../src/stores/memory.ts";
 test("E6 a second Ctrl-C leaves, even when a tool does not listen", async () => {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const interrupts: Io["interrupts"] = new EventEmitter();
-  const io: Io = { stdin: Readable.from([]), stdout, stderr, env: {}, version: "0.0.0", interrupts };
+  const io: Io = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd: "", version: "0.0.0", interrupts };
   const deaf = defineTool({
     name: "deaf",
     description: "Never ends.",
@@ -24,8 +24,9 @@ test("E6 a second Ctrl-C leaves, even when a tool does not listen", async () => 
       return new Promise(() => {});
     },
   });
-  const runtime = await createRuntime({ store: memory(), model: scripted(calls("deaf")), tools: [deaf] });
-  const taken = await takeTurn(await runtime.session(), "Go", plainPrinter(io, true), io);
+  const store = memory();
+  const runtime = await createRuntime({ store, model: scripted(calls("deaf")), tools: [deaf] });
+  const taken = await takeTurn({ store, session: await runtime.session() }, "Go", plainPrinter(io, true), io);
   expect(taken).toBe("left");
   expect(interrupts.listenerCount("interrupt")).toBe(0);
   expect(String(stderr.read())).toContain("Cancelling. Ctrl-C again leaves at once.");

@@ -152,7 +152,7 @@ test("a later handler sees the choice of the one before, and may take it back", 
 
 test.each<readonly [string, string, "with" | "without", string]>([
   ["a name that the resolver does not know", "large", "with", "provider.unconfigured"],
-  ["a name where there is no resolver", "large", "without", "provider.mismatch"],
+  ["a name where there is no resolver", "large", "without", "provider.unconfigured"],
   ["a name whose resolver throws", "broken", "with", "provider.unavailable"],
 ])("%s fails the turn, typed, with nothing booked; the session goes on", async (_, name, how, code) => {
   const main = scripted(says("Main."));

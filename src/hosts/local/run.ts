@@ -1,5 +1,5 @@
 import { after } from "../../model/awaitable.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { EffectName, WaitKey } from "../../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
@@ -73,12 +73,12 @@ export class LocalRun implements TurnRun {
     try {
       answer = this.#perform(effect, scope);
     } catch (error) {
-      return this.arrive(this.#failed(effect, error));
+      return this.#threw(effect, error);
     }
     if (!isThenable(answer)) return this.arrive(answer);
     answer.then(
       (event) => this.arrive(event),
-      (error: unknown) => this.arrive(this.#failed(effect, error)),
+      (error: unknown) => this.#threw(effect, error),
     );
   }
 
@@ -92,6 +92,11 @@ export class LocalRun implements TurnRun {
       return held;
     }
     return undefined;
+  }
+
+  #threw(effect: Effect, error: unknown): void {
+    if (passingFault(error) === undefined) this.arrive(this.#failed(effect, error));
+    else this.lose(error);
   }
 
   #failed(effect: Effect, error: unknown): Answer {
@@ -246,6 +251,12 @@ export class LocalRun implements TurnRun {
     if (this.#isOver) return;
     this.context.trace("host.lost", { problem: describeThrown(error) });
     this.#letGo(error);
+    if (hasCode(error, "lease.lost")) return;
+    // It is still ours, and whoever comes next need not wait for it to lapse.
+    const { store } = this.context;
+    void Promise.resolve()
+      .then(() => store.release(this.turn.lease))
+      .catch(() => {});
   }
 
   #letGo(error: unknown): void {

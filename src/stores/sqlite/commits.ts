@@ -44,6 +44,7 @@ export class Commits {
     const row = db.row<EndingRow>(ENDING, turn.turnId);
     if (row === undefined) throw leaseLost(lease);
     const receipt = receiptOf(db, row, turn);
+    if (receipt === "conflict" && row.generation !== lease.generation) throw leaseLost(lease); // Taken over, and ended there.
     if (receipt === "conflict") throw new RuntimeError("store.conflict", { turnId: turn.turnId });
     if (receipt !== undefined) return receipt;
     const isHeld = row.turn === row.n && row.generation === lease.generation && row.sessionId === lease.sessionId;

@@ -25,6 +25,8 @@ export class Connection {
   readonly #memories: { clear(): void }[] = [];
   #mode: "NORMAL" | "FULL" | undefined;
   #isClosed = false;
+  /** Those that wait for another connection, one behind the other. */
+  #line: Promise<void> | undefined;
 
   constructor(db: Database, path: string, strength: Strength, patienceMs: number, leaseMs: number) {
     this.leaseMs = leaseMs;
@@ -136,12 +138,35 @@ export class Connection {
   }
 
   #patiently<T>(work: () => T): Awaitable<T> {
+    if (this.#line !== undefined) return this.#inLine(() => this.#open(work), work);
     try {
       return this.#open(work);
     } catch (error) {
-      if (isBusy(error)) return this.#again(work);
+      if (isBusy(error)) return this.#inLine(undefined, work);
       throw typed(error, this.path);
     }
+  }
+
+  /** Behind those that wait already: what is asked for in order is done in order. */
+  #inLine<T>(first: (() => T) | undefined, work: () => T): Promise<T> {
+    const turn = async (): Promise<T> => {
+      try {
+        if (first !== undefined) return first();
+      } catch (error) {
+        if (!isBusy(error)) throw typed(error, this.path);
+      }
+      return this.#again(work);
+    };
+    const done = (this.#line ?? Promise.resolve()).then(turn);
+    const line: Promise<void> = done.then(
+      () => {},
+      () => {},
+    );
+    this.#line = line;
+    void line.then(() => {
+      if (this.#line === line) this.#line = undefined;
+    });
+    return done;
   }
 
   /** Nothing of a write that found the file locked was kept, so it is simply done again. */

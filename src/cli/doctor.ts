@@ -1,0 +1,107 @@
+import { statSync } from "node:fs";
+import type { SessionId, Store, TurnId } from "../index.ts";
+import type { Finding } from "../stores/sqlite.ts";
+import { EXIT, type Io, type Settings, UsageError } from "./io.ts";
+import { MEMORY, openExisting, type Place, placeOf } from "./place.ts";
+import { counted, firstWords, printable } from "./print.ts";
+import { called, holderOf, unfinishedIn } from "./unfinished.ts";
+
+/** What `--json` gives. */
+interface Diagnosis {
+  readonly db: string;
+  readonly schema: number;
+  readonly bytes: number;
+  /** Of the write-ahead log, which goes into the file by and by. */
+  readonly logBytes: number;
+  readonly sessions: number;
+  readonly turns: number;
+  readonly open: readonly {
+    readonly session: SessionId;
+    readonly turn: TurnId;
+    readonly words: string;
+    /** Left out when nobody is at it: whoever opens the session next goes on with it. */
+    readonly holder?: string;
+    readonly until?: number;
+  }[];
+  readonly findings: readonly Finding[];
+}
+
+/** `bowline doctor`: looks at everything that is kept and changes nothing. */
+export async function doctor(io: Io, settings: Settings): Promise<number> {
+  const place = placeOf(io, settings.db);
+  if (place.path === MEMORY) throw new UsageError(`${MEMORY} keeps nothing to look at.`, "Name a file: --db <file>.");
+  const found = await examine(place);
+  io.stdout.write(settings.json ? `${JSON.stringify(found, undefined, 2)}\n` : told(found));
+  return found.findings.length === 0 ? EXIT.ok : EXIT.failed;
+}
+
+async function examine(place: Place): Promise<Diagnosis> {
+  const store = openExisting(place);
+  try {
+    const findings = [...(await store.check())];
+    /** What is damaged has been found, and must not hide the rest. */
+    const unless = async <T>(otherwise: T, look: () => Promise<T>): Promise<T> => {
+      try {
+        return await look();
+      } catch (error) {
+        if (findings.length === 0) findings.push({ item: "The store", problem: String((error as Error).message) });
+        return otherwise;
+      }
+    };
+    const sessions = await unless([], async () => store.list());
+    return {
+      db: place.path,
+      schema: schemaOf(place),
+      bytes: bytesOf(place.path),
+      logBytes: bytesOf(`${place.path}-wal`),
+      sessions: sessions.length,
+      turns: sessions.reduce((sum, { turns }) => sum + turns, 0),
+      open: await unless([], () => openTurns(store)),
+      findings,
+    };
+  } finally {
+    await store.close();
+  }
+}
+
+async function openTurns(store: Store): Promise<Diagnosis["open"]> {
+  const found: Diagnosis["open"][number][] = [];
+  for (const { sessionId: session, turnId: turn, words } of await unfinishedIn(store)) {
+    const holder = await holderOf(store, session);
+    if (holder === undefined && (await store.terminal(turn)) !== undefined) continue; // It has ended meanwhile.
+    const held = holder === undefined ? {} : { holder: called(holder), until: holder.until };
+    found.push({ session, turn, words, ...held });
+  }
+  return found;
+}
+
+/** The store has brought it to today's; a store itself does not tell. */
+function schemaOf({ path }: Place): number {
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
+  const db = new DatabaseSync(path, { readOnly: true });
+  try {
+    return (db.prepare("PRAGMA user_version").get() as { user_version: number }).user_version;
+  } finally {
+    db.close();
+  }
+}
+
+const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+const sized = (bytes: number): string =>
+  bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+
+function told({ db, schema, bytes, logBytes, sessions, turns, open, findings }: Diagnosis): string {
+  const lines = [
+    `${db}: schema ${schema}, ${sized(bytes)}${logBytes === 0 ? "" : ` and ${sized(logBytes)} of log`}, ${counted(sessions, "session")}, ${counted(turns, "turn")}`,
+    ...open.map(({ session, turn, words, holder, until }) => {
+      const by =
+        holder === undefined
+          ? `nobody is at it; bowline chat --session ${session} goes on with it`
+          : `held by ${holder} until ${new Date(until ?? 0).toISOString()}`;
+      return `Open in ${session}: ${turn} (${firstWords(words, 40)}), ${by}`;
+    }),
+    ...findings.map(({ item, problem }) => `${item}: ${problem}`),
+    findings.length === 0 ? "No damage was found." : `${counted(findings.length, "finding")}. Nothing was changed.`,
+  ];
+  return `${lines.map(printable).join("\n")}\n`;
+}

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SessionEvent, SessionId, Turn, TurnId, TurnResult } from "../index.ts";
+import { statusOf, type ToolCall } from "../model/tool.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import type { Agent } from "./agent.ts";
+
+export type Shown = Pick<Turn, "result" | "cancel" | typeof Symbol.asyncIterator>;
+
+const POLL_MS = 50;
+
+/**
+ * A turn that this process goes on with and did not begin: nobody here has its handle. It is told by its journal, from
+ * its beginning, a whole reply or result at a time.
+ */
+export function follow({ session, store, lost }: Agent, turnId: TurnId): Shown {
+  const ended = Promise.withResolvers<TurnResult>();
+  async function* events(): AsyncGenerator<SessionEvent> {
+    const told = new Telling(session.id, turnId);
+    for (let seen = 0; ; ) {
+      const terminal = await store.terminal(turnId);
+      if (terminal !== undefined) {
+        const { outcome, usage } = terminal;
+        // A journal ends with the commit: the answer may not have been seen in it.
+        if (outcome.kind === "answered" && outcome.text !== told.said) yield told.words("text", outcome.text);
+        return ended.resolve({ turnId, outcome, usage, issues: [] });
+      }
+      const journal = await store.journal(turnId, seen);
+      seen += journal.length;
+      for (const event of journal) yield* told.tell(event);
+      if (lost.has(turnId)) throw new Error(`The turn could not be gone on with here: ${lost.get(turnId)}`);
+      if (journal.length === 0) await sleep(POLL_MS);
+    }
+  }
+  return {
+    [Symbol.asyncIterator]: events,
+    result: () => ended.promise,
+    cancel: (reason) => session.cancel(turnId, reason === undefined ? {} : { reason }),
+  };
+}
+
+type Preview = Extract<SessionEvent, { readonly fact: false }>;
+
+/** What a journal says, in the words of those who watch a turn. */
+class Telling {
+  readonly #sessionId: SessionId;
+  readonly #turnId: TurnId;
+  /** By position, `r1.call.0`. */
+  readonly #calls = new Map<string, ToolCall>();
+  #since = 0;
+  #key: Preview["key"] | undefined;
+  /** In the latest reply. */
+  said = "";
+
+  constructor(sessionId: SessionId, turnId: TurnId) {
+    this.#sessionId = sessionId;
+    this.#turnId = turnId;
+  }
+
+  words(kind: "text" | "reasoning", delta: string): SessionEvent {
+    return { ...this.#preview(), kind, delta };
+  }
+
+  *tell(event: TurnEvent): Generator<SessionEvent> {
+    if (event.kind !== "returned") this.#since = event.at; // Calls begin after one of these, also when they begin again.
+    if (event.kind === "replied") {
+      this.#key = { effect: event.effect, generation: 1, attempt: 1 };
+      this.said = "";
+      const round = event.effect.slice(0, event.effect.indexOf("."));
+      let index = 0;
+      for (const part of event.reply.parts) {
+        if (part.kind === "text") this.said += part.text;
+        if (part.kind === "text" || part.kind === "reasoning") yield this.words(part.kind, part.text);
+        if (part.kind !== "toolCall") continue;
+        const call: ToolCall = { id: part.callId, name: part.name, input: part.input };
+        this.#calls.set(`${round}.call.${index++}`, call);
+        yield { ...this.#preview(), kind: "toolStarted", call };
+      }
+    }
+    if (event.kind === "returned") {
+      const call = this.#calls.get(event.effect.replace(/\.a\d+$/, ""));
+      if (call === undefined) return; // Of a batch.
+      const { id: callId, name } = call;
+      const { output, at } = event;
+      const ms = at - this.#since;
+      yield { ...this.#preview(), kind: "toolEnded", callId, name, status: statusOf(output), ms, output };
+    }
+  }
+
+  #preview(): Pick<Preview, "fact" | "sessionId" | "turnId" | "key"> {
+    const key = this.#key ?? { effect: "r1.ask" as Preview["key"]["effect"], generation: 1, attempt: 1 };
+    return { fact: false, sessionId: this.#sessionId, turnId: this.#turnId, key };
+  }
+}

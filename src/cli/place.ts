@@ -1,0 +1,53 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { RuntimeError } from "../index.ts";
+import { type SqliteStore, sqlite } from "../stores/sqlite.ts";
+import type { Io } from "./io.ts";
+
+/** Where conversations are kept. */
+export interface Place {
+  readonly path: string;
+  /** As a person would write it here. */
+  readonly shown: string;
+  /** Nobody chose it, so its folder is made when it is missing; a folder that somebody names is most often mistyped. */
+  readonly isDefault: boolean;
+}
+
+export const MEMORY = ":memory:";
+const DEFAULT = join(".bowline", "agent.db");
+
+/** The file of `--db`, else of BOWLINE_DB, else one in the working directory. */
+export function placeOf({ cwd, env }: Pick<Io, "cwd" | "env">, given?: string): Place {
+  const chosen = given ?? (env.BOWLINE_DB || undefined);
+  if (chosen === MEMORY || chosen === "") return { path: chosen, shown: chosen, isDefault: false };
+  const path = resolve(cwd, chosen ?? DEFAULT);
+  const near = relative(cwd, path);
+  return { path, shown: near.startsWith("..") ? path : near, isDefault: chosen === undefined };
+}
+
+/** To look at a file is no reason to make it. */
+export function openExisting(place: Place): SqliteStore {
+  const { path } = place;
+  if (!isThere(place)) throw new RuntimeError("store.path", { path, problem: "there is no such file" });
+  return sqlite(path);
+}
+
+export const isThere = ({ path }: Place): boolean => path === MEMORY || existsSync(path);
+
+export function openStore(place: Place): SqliteStore {
+  if (place.isDefault) makeFolder(dirname(place.path), place.path);
+  return sqlite(place.path);
+}
+
+/** Conversations are nobody's source code: the folder tells git to leave it alone. */
+function makeFolder(folder: string, path: string): void {
+  try {
+    if (mkdirSync(folder, { recursive: true }) !== undefined) writeFileSync(join(folder, ".gitignore"), "*\n");
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    if (["EACCES", "EPERM", "EROFS"].includes(code))
+      throw new RuntimeError("store.readonly", { path }, { cause: error });
+    const problem = code === "EEXIST" ? `${folder} is not a folder` : message;
+    throw new RuntimeError("store.path", { path, problem }, { cause: error });
+  }
+}

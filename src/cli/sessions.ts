@@ -1,0 +1,100 @@
+import type { SessionId, Store } from "../index.ts";
+import { textOf } from "../model/message.ts";
+import { EXIT, type Io, type Settings } from "./io.ts";
+import { isThere, openExisting, placeOf } from "./place.ts";
+import { counted, firstWords } from "./print.ts";
+import { called, holderOf, unfinishedIn } from "./unfinished.ts";
+
+/** One session, as `--json` gives it. */
+interface Listed {
+  readonly id: SessionId;
+  readonly parentId?: SessionId;
+  readonly createdAt: number;
+  readonly lastAt: number;
+  readonly turns: number;
+  /** `interrupted`: a turn was left by a process that has gone; to open the session is to go on with it. */
+  readonly state: "idle" | "running" | "interrupted";
+  readonly holder?: string;
+  readonly lastAnswer?: string;
+}
+
+/** `bowline sessions`: what is kept, the latest first. */
+export async function sessions(io: Io, settings: Settings): Promise<number> {
+  const place = placeOf(io, settings.db);
+  const found = place.isDefault && !isThere(place) ? [] : await list(openExisting(place));
+  if (settings.json) io.stdout.write(`${JSON.stringify(found, undefined, 2)}\n`);
+  else if (found.length === 0) io.stdout.write(`There are no sessions in ${place.shown} yet.\n`);
+  else io.stdout.write(table(found, io.stdout.columns ?? Number.POSITIVE_INFINITY));
+  return EXIT.ok;
+}
+
+async function list(store: Store): Promise<readonly Listed[]> {
+  try {
+    const open = new Set((await unfinishedIn(store)).map(({ sessionId }) => sessionId));
+    const found: Listed[] = [];
+    for (const { id, parentId, createdAt, turns } of await store.list()) {
+      const { answer, at } = await lastOf(store, id);
+      const holder = open.has(id) ? await holderOf(store, id) : undefined;
+      found.push({
+        id,
+        ...(parentId === undefined ? {} : { parentId }),
+        createdAt,
+        lastAt: at ?? createdAt,
+        turns,
+        state: holder !== undefined ? "running" : open.has(id) ? "interrupted" : "idle",
+        ...(holder === undefined ? {} : { holder: called(holder) }),
+        ...(answer === undefined ? {} : { lastAnswer: answer }),
+      });
+    }
+    return found.sort((a, b) => b.lastAt - a.lastAt);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Turns may have come to no answer; further back than this it is not the last thing that was said. */
+const LOOKED_AT = 3;
+
+async function lastOf(store: Store, id: SessionId): Promise<{ readonly answer?: string; readonly at?: number }> {
+  const segments = await store.view(id, { max: LOOKED_AT });
+  const entries = segments.flatMap((segment) => segment.entries.toReversed());
+  const at = entries[0]?.at;
+  for (const entry of entries) {
+    if (entry.kind !== "message" || entry.message.role !== "assistant") continue;
+    const answer = textOf(entry.message.parts);
+    if (answer.trim() !== "") return { answer, at: at as number };
+  }
+  return at === undefined ? {} : { at };
+}
+
+const WORDS_MIN = 20;
+const WORDS_MAX = 60;
+
+function table(found: readonly Listed[], columns: number): string {
+  const rows = found.map((each) => [firstWords(each.id, 40), counted(each.turns, "turn"), ago(each.lastAt)]);
+  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const left = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
+  return found
+    .map((each, index) => {
+      const room = Math.max(WORDS_MIN, Math.min(WORDS_MAX, columns - (left[index]?.length ?? 0) - 3));
+      return `${`${left[index]}  ${noted(each)}${firstWords(each.lastAnswer ?? "", room)}`.trimEnd()}\n`;
+    })
+    .join("");
+}
+
+function noted({ state, holder }: Listed): string {
+  if (state === "running") return `(at a turn: ${holder}) `;
+  return state === "interrupted" ? "(interrupted) " : "";
+}
+
+const UNITS: readonly (readonly [string, number])[] = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+];
+
+function ago(at: number): string {
+  const passed = Date.now() - at;
+  const unit = UNITS.find(([, ms]) => passed >= ms);
+  return unit === undefined ? "just now" : `${counted(Math.floor(passed / unit[1]), unit[0])} ago`;
+}

@@ -1,0 +1,104 @@
+import type { EffectHost } from "../../hosts/host.ts";
+import { after } from "../../model/awaitable.ts";
+import type { Awaitable } from "../../model/json.ts";
+import type { NewInput, OpenAnswer, Receipt, Store } from "../../stores/store.ts";
+import type { EffectKind } from "../../turn/effect.ts";
+import type { Told } from "./ledger.ts";
+
+export interface Watch {
+  /** A place where a process may end: nothing of what follows has happened. */
+  at(place: string, turn?: string): void;
+  tell(told: Told): void;
+}
+
+/** Every write has a place before it and one after it. Reads have none: to die there is to die after the write before. */
+const WRITES: ReadonlySet<string> = new Set([
+  "create",
+  "fork",
+  "delete",
+  "accept",
+  "release",
+  "append",
+  "commit",
+  "apply",
+  "cancel",
+  "inputs.withdraw",
+  "inputs.claim",
+  "waits.resolve",
+  "waits.revoke",
+  "blobs.put",
+  "attempt",
+]);
+
+/** The same store, watched. Answers that come at once still do. */
+export function watchedStore(store: Store, watch: Watch): Store {
+  const around = (of: object, path: string): object => {
+    const made = new Map<PropertyKey, unknown>();
+    return new Proxy(of, {
+      get(target, key) {
+        const known = made.get(key);
+        if (known !== undefined) return known;
+        const found: unknown = Reflect.get(target, key);
+        const name = path + String(key);
+        let shown = found;
+        if (typeof found === "object" && found !== null) shown = around(found, `${name}.`);
+        else if (typeof found === "function")
+          shown = watched(name, (...given: unknown[]) => Reflect.apply(found, target, given) as Awaitable<unknown>);
+        made.set(key, shown);
+        return shown;
+      },
+    });
+  };
+  const watched =
+    (name: string, call: (...given: unknown[]) => Awaitable<unknown>) =>
+    (...given: unknown[]): Awaitable<unknown> => {
+      if (name === "open") return after(call(...given), (answer) => opened(answer as OpenAnswer));
+      if (!WRITES.has(name) && !(name === "note" && given[3] !== undefined)) return call(...given);
+      watch.at(`before ${name}`);
+      return after(call(...given), (answer) => {
+        if (name === "accept") accepted(given[0] as NewInput, answer as Receipt);
+        if (name === "delete") watch.tell({ kind: "deleted", session: String(given[0]) });
+        if (name === "inputs.withdraw" && answer === "withdrawn")
+          watch.tell({ kind: "withdrawn", input: String(given[1]) });
+        watch.at(`after ${name}`);
+        return answer;
+      });
+    };
+  function opened(answer: OpenAnswer): OpenAnswer {
+    if (answer.kind === "busy" || answer.kind === "idle") return answer; // It wrote nothing.
+    const { sessionId: session, turnId: turn, generation } = answer.lease;
+    watch.tell({ kind: "took", session, turn, generation });
+    watch.at("after open");
+    return answer;
+  }
+  function accepted({ sessionId }: NewInput, { turnId, inputId }: Receipt): void {
+    watch.tell({ kind: "accepted", session: sessionId, turn: turnId, input: inputId });
+  }
+  return around(store, "") as Store;
+}
+
+const OUTWARD: ReadonlySet<EffectKind> = new Set(["ask", "call", "exec", "compact"]);
+
+/** The same host, watched: what it has done outward is told as it begins, with a place before and one after. */
+export function watchedHost(host: EffectHost, watch: Watch): EffectHost {
+  return {
+    kind: host.kind,
+    open: (turn, perform, context) =>
+      host.open(
+        turn,
+        (effect, scope) => {
+          if (!OUTWARD.has(effect.kind)) return perform(effect, scope);
+          const which = { turn: turn.lease.turnId, effect: effect.name };
+          const isOnce = effect.kind === "call" && effect.onInterrupt !== undefined;
+          watch.at(`before ${effect.name}`, which.turn);
+          watch.tell({ kind: "began", ...which, ...(isOnce ? { once: true } : {}) });
+          return after(perform(effect, scope), (answer) => {
+            watch.tell({ kind: "ended", ...which });
+            watch.at(`after ${effect.name}`, which.turn);
+            return answer;
+          });
+        },
+        context,
+      ),
+  };
+}

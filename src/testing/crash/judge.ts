@@ -1,0 +1,114 @@
+import { isDeepStrictEqual } from "node:util";
+import { isObject, type Json } from "../../model/json.ts";
+import type { Line } from "./ledger.ts";
+import type { Picture, Recorded, Remains } from "./picture.ts";
+
+export type ViolationKind =
+  /** An input that was accepted is not in the graph. */
+  | "lost"
+  /** An effect ran again though its answer was recorded, or though its tool says that it must not. */
+  | "repeated"
+  /** An input is in the graph more than once. */
+  | "doubled"
+  /** An effect ran before what released it was durable. */
+  | "early"
+  | "unpaired"
+  /** The final graph, the outcomes or the plugin states are not those of the run without a kill. */
+  | "different"
+  /** A turn without an end, a slot that is held, a process that never ended. */
+  | "stuck"
+  /** The scenario itself threw. */
+  | "failed";
+
+export interface Wrong {
+  readonly kind: ViolationKind;
+  readonly problem: string;
+}
+
+/** What was in the store when a process had died; in the order of the deaths. */
+export interface Death {
+  /** How many lines the ledger had before the look, and after it: others may have gone on meanwhile. */
+  readonly before: number;
+  readonly after: number;
+  readonly recorded: Recorded;
+}
+
+/** No effect runs twice, except one that was under way when its process died. */
+export function judgeEffects(lines: readonly Line[], deaths: readonly Death[]): readonly Wrong[] {
+  const wrong: Wrong[] = [];
+  const begun = new Map<string, number>(); // In which life.
+  const dead = new Set<number>();
+  for (const [index, line] of lines.entries()) {
+    if (line.kind === "killed" || line.kind === "stopped") dead.add(line.life);
+    if (line.kind === "continued") dead.delete(line.life);
+    if (line.kind !== "began") continue;
+    const which = `${line.turn} ${line.effect}`;
+    const earlier = deaths.filter(({ after }) => after <= index);
+    const last = earlier.at(-1)?.recorded;
+    if (earlier.some(({ recorded }) => recorded.answered.has(which)) || last?.ended.has(line.turn) === true)
+      wrong.push({ kind: "repeated", problem: `${which} was recorded and ran again in life ${line.life}` });
+    const known = begun.get(which);
+    if (known !== undefined && line.once === true)
+      wrong.push({ kind: "repeated", problem: `${which} must not run again, and did in life ${line.life}` });
+    if (known !== undefined && !dead.has(known))
+      wrong.push({ kind: "repeated", problem: `${which} ran twice, in lives ${known} and ${line.life}` });
+    begun.set(which, line.life);
+  }
+  for (const { before, recorded } of deaths) wrong.push(...early(lines.slice(0, before), recorded));
+  return wrong;
+}
+
+/** A call is released by its round's reply: with a call begun, the reply is in the journal. */
+function early(lines: readonly Line[], { answered, ended, journals }: Recorded): readonly Wrong[] {
+  const wrong: Wrong[] = [];
+  for (const line of lines) {
+    if (line.kind !== "began" || ended.has(line.turn)) continue;
+    const round = /^(r\d+)\.call\./.exec(line.effect)?.[1];
+    if (round === undefined || !journals.has(line.turn) || answered.has(`${line.turn} ${round}.ask`)) continue;
+    wrong.push({ kind: "early", problem: `${line.effect} began before the reply that asks for it was recorded` });
+  }
+  return wrong;
+}
+
+/** Every accepted input is in the graph, once. */
+export function judgeInputs(lines: readonly Line[], { inputs }: Remains): readonly Wrong[] {
+  const wrong: Wrong[] = [];
+  const gone = new Set(
+    lines.flatMap((line) => (line.kind === "withdrawn" ? [line.input] : line.kind === "deleted" ? [line.session] : [])),
+  );
+  const accepted = new Set(
+    lines.flatMap((line) =>
+      line.kind === "accepted" && !gone.has(line.input) && !gone.has(line.session) ? [line.input] : [],
+    ),
+  );
+  for (const input of accepted)
+    if (!inputs.has(input)) wrong.push({ kind: "lost", problem: `input ${input} was accepted and is nowhere` });
+  for (const [input, count] of inputs)
+    if (count > 1) wrong.push({ kind: "doubled", problem: `input ${input} is in the graph ${count} times` });
+  return wrong;
+}
+
+export function judgePicture(picture: Picture, clean: Picture): readonly Wrong[] {
+  if (isDeepStrictEqual(picture, clean)) return [];
+  return [{ kind: "different", problem: difference(clean as unknown as Json, picture as unknown as Json, "") }];
+}
+
+/** The first place where two values differ. */
+function difference(expected: Json | undefined, actual: Json | undefined, path: string): string {
+  if (typeof expected === "object" && typeof actual === "object" && expected !== null && actual !== null) {
+    const keys = new Set([...Object.keys(expected), ...Object.keys(actual)]);
+    for (const key of keys) {
+      const [a, b] = [fieldOf(expected, key), fieldOf(actual, key)];
+      if (!isDeepStrictEqual(a, b)) return difference(a, b, path === "" ? key : `${path}.${key}`);
+    }
+  }
+  return `${path}: ${short(actual)} instead of ${short(expected)}`;
+}
+
+const fieldOf = (value: Json, key: string): Json | undefined =>
+  isObject(value) || Array.isArray(value) ? (value as { readonly [key: string]: Json })[key] : undefined;
+
+const short = (value: Json | undefined): string => {
+  const text = value === undefined ? "nothing" : JSON.stringify(value);
+  return text.length > 160 ? `${text.slice(0, 160)}…` : text;
+};

@@ -1,0 +1,226 @@
+import { randomUUID } from "node:crypto";
+import { copyFileSync, existsSync, rmSync } from "node:fs";
+import { asBlobHash, type TurnId } from "../../model/ids.ts";
+import { isObject, type Json, type JsonObject } from "../../model/json.ts";
+import type { Message } from "../../model/message.ts";
+import { pairingProblem } from "../../model/pairing.ts";
+import type { Spent, Usage } from "../../model/usage.ts";
+import { sqlite } from "../../stores/sqlite.ts";
+import type { Change, Opening, Segment, Store, StoredSession } from "../../stores/store.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+
+/** All that a store keeps, without what differs from run to run: ids are numbered, times and node ids are left out. */
+export interface Picture {
+  readonly sessions: { readonly [id: string]: PictureOfSession };
+  /** Of every accepted turn, in the order of acceptance; null where there is none. */
+  readonly outcomes: readonly Json[];
+}
+export interface PictureOfSession {
+  readonly parentId?: string;
+  /** Oldest first. */
+  readonly messages: readonly PictureOfMessage[];
+  readonly plugins: { readonly [id: string]: { readonly version: string; readonly state: Json } };
+  readonly turns: number;
+  /** Without the calls of unknown cost: a call that a kill interrupted is one. */
+  readonly usage: Json;
+}
+export interface PictureOfMessage {
+  readonly role: string;
+  /** All its text, results of tools included. */
+  readonly text: string;
+  readonly parts: readonly Json[];
+  readonly origin?: Json;
+}
+
+/** What a killed process left: what is in its journals, and what has ended. */
+export interface Recorded {
+  /** `turn effect` of every answered one in an open turn. */
+  readonly answered: ReadonlySet<string>;
+  readonly ended: ReadonlySet<string>;
+  readonly journals: ReadonlyMap<string, readonly TurnEvent[]>;
+}
+
+/** Looks at a copy: to open a file that a process died on is to repair it, and that is for the next life to do. */
+export async function ofCopy<T>(database: string, look: (store: Store) => Promise<T>): Promise<T> {
+  const copy = `${database}-${randomUUID()}`;
+  const parts = ["", "-wal"].filter((end) => existsSync(database + end));
+  for (const end of parts) copyFileSync(database + end, copy + end);
+  const store = sqlite(copy, { strength: "process" });
+  try {
+    return await look(store);
+  } finally {
+    await store.close();
+    for (const end of ["", "-wal", "-shm"]) rmSync(copy + end, { force: true });
+  }
+}
+
+/** Looks at the file itself, as one more process would: others are at it. */
+export async function ofShared<T>(database: string, look: (store: Store) => Promise<T>): Promise<T> {
+  const store = sqlite(database, { strength: "process" });
+  try {
+    return await look(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function facts(store: Store): Promise<readonly Change[]> {
+  const found: Change[] = [];
+  for (;;) {
+    const more = await store.changes(found.at(-1)?.cursor, { max: 1_000 });
+    found.push(...more);
+    if (more.length < 1_000) return found;
+  }
+}
+
+const acceptedTurns = async (store: Store): Promise<readonly TurnId[]> => [
+  ...new Set((await facts(store)).filter(({ kind }) => kind === "accepted").map(({ turnId }) => turnId)),
+];
+
+export async function recordedIn(store: Store): Promise<Recorded> {
+  const answered = new Set<string>();
+  const ended = new Set<string>();
+  const journals = new Map<string, readonly TurnEvent[]>();
+  for (const turn of await acceptedTurns(store)) {
+    if ((await store.terminal(turn)) !== undefined) ended.add(turn);
+    const events = await store.journal(turn, 0);
+    if (events.length > 0) journals.set(turn, events);
+    for (const event of events)
+      if ("effect" in event && event.kind !== "called") answered.add(`${turn} ${event.effect}`);
+  }
+  return { answered, ended, journals };
+}
+
+/** What is left of a store when all is done, and what is wrong with it whatever the scenario. */
+export interface Remains {
+  readonly picture: Picture;
+  readonly wrong: readonly { readonly kind: "unpaired" | "stuck"; readonly problem: string }[];
+  /** By the input's id, how often its message is in the graph. */
+  readonly inputs: ReadonlyMap<string, number>;
+}
+
+export async function remainsOf(store: Store): Promise<Remains> {
+  const wrong: { kind: "unpaired" | "stuck"; problem: string }[] = [];
+  const inputs = new Map<string, number>();
+  const seen = new Set<string>();
+  const sessions: { [id: string]: PictureOfSession } = {};
+  for (const session of await store.list()) {
+    const segments = [...(await store.view(session.id))].reverse();
+    for (const segment of segments) countInputs(segment, seen, inputs);
+    const messages = segments.flatMap(({ entries }) =>
+      entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : [])),
+    );
+    const unpaired = unpairedIn(segments);
+    if (unpaired !== undefined) wrong.push({ kind: "unpaired", problem: `in session ${session.id} ${unpaired}` });
+    sessions[session.id] = {
+      ...(session.parentId === undefined ? {} : { parentId: session.parentId }),
+      messages: await Promise.all(messages.map((message) => seenMessage(store, message))),
+      plugins: Object.fromEntries(
+        Object.entries(session.plugins)
+          .map(([id, { version, state }]) => [id, { version, state }] as const)
+          .sort(([a], [b]) => (a < b ? -1 : 1)),
+      ),
+      turns: session.turns,
+      usage: usageIn(session),
+    };
+  }
+  const outcomes: Json[] = [];
+  for (const turn of await acceptedTurns(store)) {
+    const terminal = await store.terminal(turn);
+    if (terminal === undefined) wrong.push({ kind: "stuck", problem: `turn ${turn} has no outcome` });
+    outcomes.push(terminal === undefined ? null : withoutIds(terminal.outcome as unknown as Json));
+  }
+  for (const { id } of await store.list()) {
+    const waiting = await store.inputs.list(id);
+    if (waiting.length > 0) wrong.push({ kind: "stuck", problem: `${waiting.length} inputs of session ${id} wait` });
+    const held = await store.open(id, NOBODY, Date.now() + CENTURY_MS, opening);
+    if (held.kind === "resumed")
+      wrong.push({ kind: "stuck", problem: `the slot of session ${id} is held by turn ${held.lease.turnId}` });
+  }
+  return { picture: numbered({ sessions, outcomes }), wrong, inputs };
+}
+
+/** A process that nobody can prove dead, long after every lease has lapsed. */
+const NOBODY = { id: "crash kit", process: "elsewhere" };
+const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
+const opening: Opening = () => {
+  throw new Error("The crash kit opens no turn.");
+};
+
+/** A fork shares the segments of the session it was made from. */
+function countInputs({ commit, entries }: Segment, seen: Set<string>, inputs: Map<string, number>): void {
+  for (const [index, entry] of entries.entries()) {
+    const place = `${commit}.${index}`;
+    if (entry.kind !== "message" || entry.message.origin?.kind !== "input" || seen.has(place)) continue;
+    seen.add(place);
+    const { inputId } = entry.message.origin;
+    inputs.set(inputId, (inputs.get(inputId) ?? 0) + 1);
+  }
+}
+
+function unpairedIn(segments: readonly Segment[]): string | undefined {
+  let before: Message | undefined;
+  for (const entry of segments.flatMap(({ entries }) => entries)) {
+    if (entry.kind === "frame") before = undefined;
+    if (entry.kind !== "message") continue;
+    const problem = pairingProblem(before, entry.message);
+    if (problem !== undefined) return problem;
+    before = entry.message;
+  }
+  return before === undefined ? undefined : pairingProblem(before, { role: "user", parts: [] });
+}
+
+async function seenMessage(store: Store, { role, parts, origin }: Message): Promise<PictureOfMessage> {
+  const shown = await Promise.all(parts.map((part) => seenPart(store, part as unknown as Json)));
+  return {
+    role,
+    text: shown.map(textIn).join(""),
+    parts: shown,
+    ...(origin === undefined ? {} : { origin: origin as unknown as Json }),
+  };
+}
+
+/** An attachment is shown with whether its bytes are there. */
+async function seenPart(store: Store, part: Json): Promise<Json> {
+  if (!isObject(part)) return part;
+  if (part.kind === "attachment") {
+    const data = await store.blobs.get(asBlobHash(String(part.hash)));
+    return { ...(part as JsonObject), found: data?.byteLength ?? null };
+  }
+  if (!Array.isArray(part.parts)) return part as Json;
+  return { ...(part as JsonObject), parts: await Promise.all(part.parts.map((each: Json) => seenPart(store, each))) };
+}
+
+function textIn(part: Json): string {
+  if (!isObject(part)) return "";
+  if (Array.isArray(part.parts)) return (part.parts as Json[]).map(textIn).join("");
+  return part.kind === "text" ? String(part.text) : "";
+}
+
+function usageIn({ usage, ledger }: StoredSession): Json {
+  const plain = ({ unknownCalls: _, ...known }: Usage): Json => ({ ...known });
+  return {
+    total: plain(usage),
+    rows: ledger.map(({ usage: spent, ...row }: Spent) => ({ ...row, usage: plain(spent) }) as unknown as Json),
+  };
+}
+
+/** Node ids go: they are made of the turn's, and a message's place says the same. */
+function withoutIds(outcome: Json): Json {
+  if (!isObject(outcome) || !isObject(outcome.message)) return outcome;
+  const { id: _, ...message } = outcome.message;
+  return { ...(outcome as JsonObject), message: message as Json };
+}
+
+const GENERATED = /\b(trn|inp|ses|can|opr)_[0-9a-hjkmnp-tv-z]{24}\b/g;
+
+/** Generated ids become numbers, in the order in which they are met. */
+function numbered(picture: Picture): Picture {
+  const known = new Map<string, string>();
+  const text = JSON.stringify(picture).replace(GENERATED, (id, prefix: string) => {
+    const name = known.get(id) ?? `${prefix} ${known.size + 1}`;
+    known.set(id, name);
+    return name;
+  });
+  return JSON.parse(text) as Picture;
+}

@@ -1,0 +1,197 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Death, judgeEffects, judgeInputs, judgePicture, type Wrong } from "./judge.ts";
+import { type Line, readLines } from "./ledger.ts";
+import type { Orders } from "./life.ts";
+import { ofCopy, ofShared, type Picture, recordedIn, remainsOf } from "./picture.ts";
+import type { Trial } from "./plan.ts";
+import { begin, type Ended, type Life } from "./spawn.ts";
+
+export interface Setting {
+  readonly scenario: URL;
+  readonly execArgv: readonly string[];
+  readonly timeoutMs: number;
+  readonly around?: URL;
+  /** Of the scenario. */
+  check?(final: Picture, told: { readonly clean: Picture; readonly acts: readonly string[] }): unknown;
+}
+
+export interface Tried {
+  readonly wrong: readonly Wrong[];
+  readonly kills: number;
+  readonly stops: number;
+  readonly places: readonly string[];
+  /** Of a run without a kill. */
+  readonly clean?: { readonly picture: Picture; readonly places: readonly string[] };
+}
+
+/** A loop of crashes must have ended by then: the runtime gives a turn up after 5 resumes. */
+const LIVES_MAX = 10;
+/** A lease of 30 s lapses in 1.5 s. */
+const STOP_SPEED = 20;
+const LEASE_MS = 30_000;
+
+/** One trial on a file of its own. */
+export class Stage {
+  readonly #setting: Setting;
+  readonly #database: string;
+  readonly #ledger: string;
+  readonly #deaths: Death[] = [];
+  readonly #wrong: Wrong[] = [];
+  #lives = 0;
+  #isLoop = false;
+  #clock: Orders["clock"];
+
+  constructor(setting: Setting, folder: string) {
+    this.#setting = setting;
+    this.#database = join(folder, "agent.db");
+    this.#ledger = join(folder, "ledger.jsonl");
+  }
+
+  async play(trial: Trial | undefined, clean: Picture | undefined): Promise<Tried> {
+    if (trial === undefined) await this.#finish();
+    else if (trial.kind === "kills") {
+      for (const killAt of trial.at) if (!(await this.#killed({ killAt }))) break;
+      await this.#finish();
+    } else if (trial.kind === "loop") await this.#loop(trial.place);
+    else if (trial.kind === "stop") await this.#stop(trial.at);
+    else await this.#pair(trial.at);
+    return this.#judged(trial, clean);
+  }
+
+  get #lines(): readonly Line[] {
+    return readLines(this.#ledger);
+  }
+
+  #begin(orders: Partial<Orders>): Life & { readonly life: number } {
+    const { scenario, around } = this.#setting;
+    const life = ++this.#lives;
+    const whole: Orders = {
+      database: this.#database,
+      ledger: this.#ledger,
+      life,
+      worker: 0,
+      ...(around === undefined ? {} : { around: around.href }),
+      ...(this.#clock === undefined ? {} : { clock: this.#clock }),
+      ...orders,
+    };
+    return { ...begin(scenario, whole, this.#setting), life };
+  }
+
+  /** Lives until its boundary; false when it never came there and is done. */
+  async #killed(orders: Partial<Orders>): Promise<boolean> {
+    const { ended, life } = this.#begin(orders);
+    return !this.#isDone(await ended, life) && this.#remember();
+  }
+
+  /** Lives to its end. */
+  async #finish(orders: Partial<Orders> = {}): Promise<void> {
+    const { ended, life } = this.#begin(orders);
+    this.#isDone(await ended, life);
+  }
+
+  /** Whether it came to its end, or to one that was not planned. */
+  #isDone({ signal, isLate, errors, code }: Ended, life: number): boolean {
+    const lines = this.#lines.filter((line) => line.life === life);
+    const last = lines.at(-1);
+    if (last?.kind === "done") return true;
+    if (last?.kind === "killed" && signal === "SIGKILL" && !isLate) return false;
+    const end = last === undefined ? "nothing" : JSON.stringify(last).slice(0, 300);
+    if (isLate) this.#wrong.push({ kind: "stuck", problem: `life ${life} did not end; its last word was ${end}` });
+    else if (last?.kind === "failed") {
+      const wasStopped = lines.some((line) => line.kind === "continued");
+      // It slept through its lease, or asked for more than a turn that was given up: to be told so is right.
+      if (!(wasStopped && last.code === "lease.lost") && !(this.#isLoop && last.code === "ERR_ASSERTION"))
+        this.#wrong.push({ kind: "failed", problem: `in life ${life}: ${last.problem}` });
+    } else
+      this.#wrong.push({ kind: "failed", problem: `life ${life} ended (${signal ?? code}) after ${end}: ${errors}` });
+    return true;
+  }
+
+  async #remember(open: typeof ofCopy = ofCopy): Promise<true> {
+    if (existsSync(this.#database)) {
+      const before = this.#lines.length;
+      const recorded = await open(this.#database, recordedIn);
+      this.#deaths.push({ before, after: this.#lines.length, recorded });
+    }
+    return true;
+  }
+
+  async #loop(place: string): Promise<void> {
+    this.#isLoop = true;
+    let turn: string | undefined; // The first one that comes there, and only that.
+    for (let life = 1; life < LIVES_MAX; life++) {
+      if (!(await this.#killed({ killAt: { place, ...(turn === undefined ? {} : { turn }) } }))) return;
+      turn ??= this.#lines.flatMap((line) => (line.kind === "killed" && line.turn !== undefined ? [line.turn] : []))[0];
+    }
+    this.#wrong.push({ kind: "stuck", problem: `a turn that kills its process at ${place} is resumed for ever` });
+    await this.#finish();
+  }
+
+  async #stop(stopAt: number): Promise<void> {
+    this.#clock = { from: Date.now(), speed: STOP_SPEED };
+    const sleeper = this.#begin({ stopAt });
+    const isStopped = await this.#sees(sleeper, "stopped");
+    if (!isStopped) return void this.#isDone(await sleeper.ended, sleeper.life);
+    await sleep(LEASE_MS / STOP_SPEED + 50);
+    await this.#remember();
+    await this.#finish({ worker: 1 });
+    await this.#remember();
+    sleeper.child.kill("SIGCONT");
+    this.#isDone(await sleeper.ended, sleeper.life);
+  }
+
+  /** Waits for a word of a process; false when it ended without. */
+  async #sees({ ended, life }: Life & { readonly life: number }, kind: Line["kind"]): Promise<boolean> {
+    let isOver = false;
+    void ended.then(() => (isOver = true));
+    while (!isOver) {
+      if (this.#lines.some((line) => line.life === life && line.kind === kind)) return true;
+      await sleep(5);
+    }
+    return false;
+  }
+
+  async #pair(killAt: number): Promise<void> {
+    const first = this.#begin({ killAt, together: 2 });
+    const second = this.#begin({ worker: 1, together: 2 });
+    if (!this.#isDone(await first.ended, first.life)) {
+      await this.#remember(ofShared);
+      await this.#finish();
+    }
+    this.#isDone(await second.ended, second.life);
+  }
+
+  async #judged(trial: Trial | undefined, clean: Picture | undefined): Promise<Tried> {
+    const lines = this.#lines;
+    const wrong = [...this.#wrong, ...judgeEffects(lines, this.#deaths)];
+    const struck = lines.flatMap((line) => (line.kind === "killed" || line.kind === "stopped" ? [line] : []));
+    const kills = struck.filter(({ kind }) => kind === "killed").length;
+    const tried = {
+      kills,
+      stops: struck.length - kills,
+      places: struck.map(({ at, place }) => `${at} ${place}`),
+    };
+    if (!existsSync(this.#database)) return { ...tried, wrong };
+    const remains = await ofCopy(this.#database, remainsOf);
+    wrong.push(...remains.wrong, ...judgeInputs(lines, remains));
+    const { picture } = remains;
+    // A turn that was given up has another end than a clean one.
+    if (trial?.kind !== "loop") wrong.push(...(await this.#compared(picture, clean ?? picture, lines)));
+    const places = lines.findLast((line) => line.kind === "done")?.places ?? [];
+    return { ...tried, wrong, clean: { picture, places } };
+  }
+
+  async #compared(picture: Picture, clean: Picture, lines: readonly Line[]): Promise<readonly Wrong[]> {
+    const { check } = this.#setting;
+    if (check === undefined) return judgePicture(picture, clean);
+    const acts = lines.flatMap((line) => (line.kind === "act" ? [line.what] : []));
+    try {
+      await check(picture, { clean, acts });
+      return [];
+    } catch (error) {
+      return [{ kind: "different", problem: error instanceof Error ? error.message : String(error) }];
+    }
+  }
+}

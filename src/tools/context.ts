@@ -1,0 +1,131 @@
+import { createHash } from "node:crypto";
+import type { Deadline } from "../kernel/deadline.ts";
+import type { Surroundings } from "../kernel/run.ts";
+import type { ServiceName, Services } from "../kernel/services.ts";
+import type { PluginStates } from "../kernel/states.ts";
+import type { ToolContext } from "../kernel/tool.ts";
+import { RuntimeError } from "../model/errors.ts";
+import type { CallId, EffectName, SessionId, TurnId } from "../model/ids.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Scope } from "../model/scope.ts";
+import type { EffectOf } from "../turn/effect.ts";
+
+/** The turn that a call belongs to. */
+export interface CallHome {
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  readonly states: PluginStates;
+  hereInCall(scope: Scope, effect: EffectOf<"call">): Surroundings;
+}
+
+/** What a tool is given. Most tools look at none of it, so it is made when they do. */
+export class CallContext implements ToolContext {
+  readonly callId: CallId;
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  readonly attempt: number;
+  readonly #effect: EffectOf<"call">;
+  readonly #scope: Scope;
+  /** Of this attempt: closed when it is over. */
+  readonly #state: unknown;
+  #controller: AbortController | undefined;
+  #reason: unknown;
+  #detach: (() => void) | undefined;
+
+  readonly bindings: JsonObject;
+  readonly #home: CallHome;
+  readonly #plugin: string;
+  #surroundings: Surroundings | undefined;
+  #deadline: Deadline | undefined;
+
+  constructor(home: CallHome, effect: EffectOf<"call">, plugin: string, bindings: JsonObject, scope: Scope) {
+    this.#home = home;
+    this.#plugin = plugin;
+    this.bindings = bindings;
+    this.callId = effect.call.id;
+    this.sessionId = home.sessionId;
+    this.turnId = home.turnId;
+    this.attempt = effect.attempt;
+    this.#effect = effect;
+    this.#scope = scope;
+    const { states } = home;
+    if (!states.has(plugin)) return;
+    const where = `the tool ${effect.call.name}`;
+    this.#state = effect.writes === true ? states.cell(plugin, where) : states.readOnly(plugin, where);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController();
+      this.#controller = controller;
+      this.#detach = this.#scope.onAbort(() =>
+        controller.abort(new RuntimeError("tool.cancelled", { name: this.#effect.call.name })),
+      );
+    }
+    if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    return this.#controller.signal;
+  }
+
+  get idempotencyKey(): string {
+    return idempotencyKey(this.turnId, this.#effect.position);
+  }
+
+  get state(): unknown {
+    return this.#state;
+  }
+
+  get #here(): Surroundings {
+    this.#surroundings ??= this.#home.hereInCall(this.#scope, this.#effect);
+    return this.#surroundings;
+  }
+  #service<N extends ServiceName>(service: N): Services[N] {
+    return this.#here.service(service, this.#plugin);
+  }
+  get session(): Services["session"] {
+    return this.#service("session");
+  }
+  get catalog(): Services["catalog"] {
+    return this.#service("catalog");
+  }
+  get membership(): Services["membership"] {
+    return this.#service("membership");
+  }
+  get complete(): Services["complete"] {
+    return this.#service("complete");
+  }
+  get blobs(): Services["blobs"] {
+    return this.#service("blobs");
+  }
+  get trace(): Services["trace"] {
+    return this.#service("trace");
+  }
+  // Taken off the context as often as not, so they know where they belong.
+  get read(): ToolContext["read"] {
+    return (point) => this.#here.read(point);
+  }
+  get once(): ToolContext["once"] {
+    return (name, run) => this.#here.onceHere(this.#plugin, name, run);
+  }
+  get progress(): ToolContext["progress"] {
+    return () => this.#deadline?.beat();
+  }
+
+  /** How long it may still take; `progress` starts it anew. */
+  limit(deadline: Deadline): void {
+    this.#deadline = deadline;
+  }
+
+  abort(reason: unknown): void {
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+    this.close();
+  }
+
+  close(): void {
+    this.#detach?.();
+  }
+}
+
+/** Of the turn and the call's position, without the attempt: the same in every retry and after every crash. */
+export const idempotencyKey = (turn: TurnId, position: EffectName): string =>
+  createHash("sha256").update(`${turn}/${position}`).digest("base64url");

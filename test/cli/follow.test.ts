@@ -1,0 +1,42 @@
+import { EventEmitter } from "node:events";
+import { PassThrough, Readable } from "node:stream";
+import { expect, test } from "vitest";
+import type { Agent } from "../../src/cli/agent.ts";
+import type { Io } from "../../src/cli/io.ts";
+import { plainPrinter } from "../../src/cli/print.ts";
+import { finishLeft } from "../../src/cli/turn.ts";
+import { createRuntime } from "../../src/index.ts";
+import { says, scripted } from "../../src/providers/scripted.ts";
+import { memory } from "../../src/stores/memory.ts";
+
+/** What is shown of a turn that somebody else began. */
+async function shown(lost: (turnId: string) => Agent["lost"], isEnded: boolean) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const interrupts: Io["interrupts"] = new EventEmitter();
+  const io: Io = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd: "", version: "0.0.0", interrupts };
+  const store = memory();
+  const runtime = await createRuntime({ store, model: scripted(says("Here I am.")) });
+  const session = await runtime.session();
+  const turn = session.turn("Where are you?");
+  const turnId = await turn.id;
+  await turn.result();
+  const seen = isEnded ? store : { ...store, terminal: () => undefined, journal: () => [] };
+  const left = [{ sessionId: session.id, turnId, words: "Where are\nyou?\x1b[2J" }];
+  const agent = { session, store: seen, left, lost: lost(turnId) } as unknown as Agent;
+  expect(await finishLeft(agent, () => plainPrinter(io, true), io)).toBe("finished");
+  expect(interrupts.listenerCount("interrupt")).toBe(0);
+  await runtime.close();
+  return { stdout: String(stdout.read() ?? ""), stderr: String(stderr.read()) };
+}
+
+test("E6 a left turn that has ended by the time it is looked at is told all the same", async () => {
+  const { stdout, stderr } = await shown(() => new Map(), true);
+  expect(stdout).toBe("Here I am.\n");
+  expect(stderr).toMatch(/^Finishing the turn that was interrupted: Where are you\?\[2J\nanswered · /);
+});
+
+test("E6 a left turn that cannot be gone on with is told and not waited for", async () => {
+  const { stdout, stderr } = await shown((id) => new Map([[id, "it was begun by another host."]]), false);
+  expect(stdout).toBe("");
+  expect(stderr).toContain("bowline: The turn could not be gone on with here: it was begun by another host.\n");
+});

@@ -1,0 +1,133 @@
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { inProcess } from "./in-process.ts";
+import { folder } from "./program.ts";
+
+const DB = join(".bowline", "agent.db");
+
+/** A folder with a conversation in it. */
+async function kept(): Promise<string> {
+  const cwd = folder();
+  await inProcess(["run", "--session", "s", "What is 21*2?"], "", { cwd });
+  return cwd;
+}
+
+function change(cwd: string, sql: string): void {
+  const db = new DatabaseSync(join(cwd, DB));
+  db.exec(sql);
+  db.close();
+}
+
+test.each<[string, (cwd: string) => readonly string[], string]>([
+  ["a folder that is not there", () => ["--db", "nowhere/agent.db"], "there is no folder"],
+  ["a folder in the place of the file", () => ["--db", "."], "it is a folder"],
+  ["no name", () => ["--db", ""], "the path is empty"],
+  [
+    "a file in the place of the folder",
+    (cwd) => {
+      writeFileSync(join(cwd, ".bowline"), "");
+      return [];
+    },
+    "is not a folder",
+  ],
+  [
+    "another program's file",
+    (cwd) => {
+      mkdirSync(join(cwd, ".bowline"));
+      change(cwd, "CREATE TABLE mine (a)");
+      return [];
+    },
+    "is the database of something else. Give the store a file of its own",
+  ],
+  [
+    "no database at all",
+    (cwd) => {
+      writeFileSync(join(cwd, "notes.txt"), "Nothing that SQLite would understand, and long enough to be looked at.");
+      return ["--db", "notes.txt"];
+    },
+    "it is not a SQLite database. Restore it",
+  ],
+])("E6 %s is one line with what to do, and exit 1", async (_, prepare, says) => {
+  const cwd = folder();
+  const { code, stdout, stderr } = await inProcess(["run", ...prepare(cwd), "hello"], "", { cwd });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toMatch(/^bowline: .+\n$/);
+  expect(stderr).toContain(says);
+});
+
+test("E6 a file of a later version is refused, by whoever asks", async () => {
+  const cwd = await kept();
+  change(cwd, "PRAGMA user_version = 99");
+  for (const args of [["run", "hello"], ["chat"], ["sessions"], ["doctor"]]) {
+    const { code, stderr } = await inProcess(args, "", { cwd });
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^bowline: .*has schema 99.* Update bowline, .*\n$/),
+    });
+  }
+});
+
+test("E6 a file that another program has locked is told after some seconds", { timeout: 20_000 }, async () => {
+  const cwd = await kept();
+  const other = new DatabaseSync(join(cwd, DB));
+  other.exec("BEGIN IMMEDIATE");
+  const { code, stderr } = await inProcess(["run", "hello"], "", { cwd });
+  expect({ code, stderr }).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^bowline: .*was locked by another connection.*\n$/),
+  });
+  other.exec("COMMIT");
+  other.close();
+  expect((await inProcess(["run", "hello"], "", { cwd })).code).toBe(0);
+});
+
+test.skipIf(process.getuid?.() === 0)("E6 a folder that cannot be written is one line", async () => {
+  const cwd = folder();
+  mkdirSync(join(cwd, "closed"), { mode: 0o500 });
+  const { code, stderr } = await inProcess(["run", "hello"], "", { cwd: join(cwd, "closed") });
+  expect({ code, stderr }).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^bowline: .*cannot be written\..*\n$/),
+  });
+});
+
+test("E6 the doctor tells sizes and schema, finds damage and changes nothing", async () => {
+  const cwd = await kept();
+  const well = await inProcess(["doctor"], "", { cwd });
+  expect(well).toMatchObject({ code: 0, stderr: "" });
+  expect(well.stdout).toMatch(/agent\.db: schema \d+, \d+ kB.*, 1 session, 1 turn\nNo damage was found\.\n$/);
+  change(cwd, "UPDATE segment SET entries = replace(entries, '42', '43')");
+  copyFileSync(join(cwd, DB), join(cwd, "copy.db"));
+  const ill = await inProcess(["doctor", "--db", "copy.db"], "", { cwd });
+  expect(ill.code).toBe(1);
+  expect(ill.stdout).toMatch(/^Segment \d+: .*\n(.*\n)*\d+ findings?\. Nothing was changed\.\n$/m);
+  const json = await inProcess(["doctor", "--json"], "", { cwd });
+  expect(json.code).toBe(1);
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    sessions: 1,
+    findings: [{ item: expect.stringContaining("Segment") }],
+  });
+});
+
+test("E6 sessions are listed with their last answers, the latest first, and looking makes no file", async () => {
+  const cwd = await kept();
+  await inProcess(["run", "--session", "t", "hello"], "", { cwd });
+  const { stdout } = await inProcess(["sessions"], "", { cwd });
+  expect(stdout).toMatch(/^t {2}1 turn {2}just now {2}Hello! .{50,60}…\ns {2}1 turn {2}just now {2}21\*2 = 42\.\n$/);
+  const json = JSON.parse((await inProcess(["sessions", "--json"], "", { cwd })).stdout);
+  expect(json.map(({ id }: { id: string }) => id)).toEqual(["t", "s"]);
+  expect(json[1]).toMatchObject({ turns: 1, state: "idle", lastAnswer: "21*2 = 42." });
+  for (const name of ["sessions", "doctor"]) {
+    const missing = await inProcess([name, "--db", "missing.db"], "", { cwd });
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no such file") });
+  }
+});
+
+test("E6 nothing is kept where only help was asked for, or wrongly", async () => {
+  const cwd = folder();
+  for (const args of [["--help"], ["dance"], ["run"], ["run", "--model", "nonsense", "hi"], ["sessions"]])
+    await inProcess(args, "", { cwd });
+  expect((await inProcess(["sessions", "--db", DB], "", { cwd })).stderr).toContain("there is no such file");
+});

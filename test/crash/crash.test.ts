@@ -1,0 +1,27 @@
+import { crashTest } from "bowline/testing";
+import { afterAll, expect, test } from "vitest";
+import { build, scenario, scenarios } from "./kit.ts";
+
+// A sample, chosen by a seed; `npm run test:long` kills everything everywhere.
+const built = build();
+afterAll(() => built[Symbol.dispose]());
+const { execArgv } = built;
+
+test("D3 D6 a worker that slept past its lease does nothing more, and two workers share the work", async () => {
+  const report = await crashTest(["pay-once", "ten-tools"].map(scenario), { execArgv, kills: 0, stops: 3, pairs: 1 });
+  expect(report.violations).toEqual([]);
+  expect(report.rows.map(({ stops }) => stops)).toEqual([3, 3]);
+}, 120_000);
+
+test("D6 a turn that kills every process is given up, and the session goes on", async () => {
+  const report = await crashTest(scenario("two-workers"), { execArgv, kills: 0, loops: 1 });
+  expect(report.violations).toEqual([]);
+  expect(report.kills).toBeGreaterThan(1);
+}, 60_000);
+
+test("D2 D6 no kill at any boundary loses or repeats anything", async () => {
+  const report = await crashTest(scenarios, { execArgv, kills: 6, doubles: 1, triples: 1, seed: 7 });
+  console.log(String(report));
+  expect(report.violations).toEqual([]);
+  expect(report.kills).toBeGreaterThanOrEqual(150);
+}, 240_000);

@@ -1,0 +1,42 @@
+import { createRuntime, defineTool, hasCode, type Runtime, type Session } from "bowline";
+import { calls, defineScenario, recited, says } from "bowline/testing";
+
+/** The fork that is there already is the one meant. */
+async function forked(runtime: Runtime, session: Session, id: string): Promise<Session> {
+  try {
+    return await session.fork({ id });
+  } catch (error) {
+    if (!hasCode(error, "session.exists")) throw error;
+    return runtime.session(id);
+  }
+}
+
+/** A session is forked while a turn of it runs: the fork has what was committed before. */
+export default defineScenario({
+  async run({ store, host }) {
+    let fork: (() => Promise<unknown>) | undefined;
+    const branch = defineTool({
+      name: "branch",
+      description: "Forks the conversation.",
+      input: { type: "object" },
+      execute: async () => {
+        await fork?.();
+        return "forked";
+      },
+    });
+    const model = recited(says("Hello."), calls("branch", {}, "one"), says("Forked."), says("Here."));
+    const other = recited(says("Hello."), says("There."));
+    const models = (name: string) => (name === "other" ? other : name === "main" ? model : undefined);
+    await using runtime = await createRuntime({ store, host, model: "main", models, tools: [branch] });
+    const session = await runtime.session("main");
+    fork = () => forked(runtime, session, "fork");
+    await session.turn("Hi.", { key: "one" }).result();
+    await session.turn("Fork yourself.", { key: "two" }).result();
+    const there = await forked(runtime, session, "fork");
+    await there.configure({ model: "other" });
+    await Promise.all([
+      there.turn("Where are you?", { key: "three" }).result(),
+      session.turn("Where are you?", { key: "three" }).result(),
+    ]);
+  },
+});

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { stories, story } from "./simulation.ts";
+
+const COUNT = 40;
+
+test("D1 D2 I1 I2 I4 forty stories of clients, faults and crashes: nothing is lost, nothing on record is done twice", async () => {
+  const { broken, totals } = await stories(1, COUNT);
+  expect(broken).toEqual([]);
+  // They were about something.
+  expect(totals.processes).toBeGreaterThan(2 * COUNT);
+  for (const what of ["kills", "closes", "store failures", "lost answers", "model faults", "tool calls", "reruns"])
+    expect(totals[what], what).toBeGreaterThan(5);
+  expect(totals["ended answered"]).toBeGreaterThan(COUNT);
+}, 60_000);
+
+test("D1 the same number tells the same story", async () => {
+  for (const seed of [3, 7]) {
+    const [first, second] = [await story(seed), await story(seed)];
+    expect(second.log).toEqual(first.log);
+    expect(second.counts).toEqual(first.counts);
+  }
+}, 60_000);

@@ -1,0 +1,16 @@
+import { crashTest } from "bowline/testing";
+import { afterAll, expect, test } from "vitest";
+import { build, scenarios } from "../crash/kit.ts";
+
+const built = build();
+afterAll(() => built[Symbol.dispose]());
+
+const seed = Number(process.env.CRASH_SEED ?? 1);
+
+test("D2 D3 D6 two thousand kills lose nothing and repeat nothing", async () => {
+  const amounts = { kills: "all", doubles: 25, triples: 15, loops: 2, stops: 6, pairs: 6 } as const;
+  const report = await crashTest(scenarios, { ...amounts, execArgv: built.execArgv, seed, parallel: 3 });
+  console.log(String(report));
+  expect(report.violations).toEqual([]);
+  expect(report.kills).toBeGreaterThanOrEqual(2_000);
+}, 1_800_000);
