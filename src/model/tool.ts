@@ -15,6 +15,16 @@ export interface ToolCall {
 
 export type FailureClass = "arguments" | "unavailable" | "denied" | "timeout" | "failed" | "limit" | "internal";
 
+const FAILURE_CLASSES: readonly FailureClass[] = [
+  "arguments",
+  "unavailable",
+  "denied",
+  "timeout",
+  "failed",
+  "limit",
+  "internal",
+];
+
 export interface ToolFailure {
   readonly class: FailureClass;
   readonly code: string;
@@ -186,10 +196,11 @@ export class ToolError extends Error {
     message: string,
     options: { readonly class?: FailureClass; readonly cause?: unknown } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    // It is recorded, so it must be what its type says, whoever made it.
+    super(String(message), options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "ToolError";
-    this.code = code;
-    this.class = options.class ?? "failed";
+    this.code = String(code);
+    this.class = FAILURE_CLASSES.includes(options.class as FailureClass) ? (options.class as FailureClass) : "failed";
   }
 }
 

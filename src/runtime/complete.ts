@@ -43,6 +43,7 @@ async function reply(
   tools: ModelRequest["tools"] = [],
 ): Promise<Reply> {
   const { core, limits } = home;
+  const source = typeof options.label === "string" ? options.label : "direct";
   const model = request.model ?? home.model;
   const {
     reply: asked,
@@ -73,7 +74,7 @@ async function reply(
       });
       if (found.kind === "replied") return found.reply;
       const { failure } = found;
-      await home.spend({ source: options.label ?? "direct", model, usage: found.usage, calls: 1 });
+      await home.spend({ source, model, usage: found.usage, calls: 1 });
       throw new RuntimeError(
         "provider.failed",
         { route: model, class: "class" in failure ? failure.class : "unknown", problem: failure.message },
@@ -84,8 +85,7 @@ async function reply(
       home.signal?.removeEventListener("abort", stop);
     }
   });
-  if (isBooked !== true)
-    await home.spend({ source: options.label ?? "direct", model, usage: asked.usage, calls: 1 }, key);
+  if (isBooked !== true) await home.spend({ source, model, usage: asked.usage, calls: 1 }, key);
   return asked;
 }
 

@@ -387,7 +387,11 @@ function project(
   const failed = (error: unknown): readonly ResultPart[] => [{ kind: "text", text: `Error: ${describeThrown(error)}` }];
   try {
     const plain = projectOutput(output);
-    const own = (parts: readonly ResultPart[] | undefined): typeof parts => (parts === plain ? undefined : parts);
+    const own = (parts: readonly ResultPart[] | undefined): typeof parts => {
+      if (parts === plain) return undefined;
+      const json = toJson(parts); // It is recorded.
+      return "problem" in json ? failed(`${json.path}: ${json.problem}`) : (json.json as unknown as typeof parts);
+    };
     const parts = dispatch.hooks.single("projectResult", { call, output, parts: plain }, here());
     return isThenable(parts) ? parts.then(own, failed) : own(parts);
   } catch (error) {

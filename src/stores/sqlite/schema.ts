@@ -82,7 +82,12 @@ const MIGRATIONS: readonly string[] = [
 
 /** Brings the file to today's schema, or refuses it unchanged: another program's, or a later version's. */
 export function setUp(db: Connection): void {
-  requireOurs(db);
+  db.exec("BEGIN"); // One moment: another process may be making the file right now.
+  try {
+    requireOurs(db);
+  } finally {
+    db.exec("ROLLBACK");
+  }
   const { journal_mode: mode } = db.row<{ journal_mode: string }>("PRAGMA journal_mode = WAL")!;
   if (mode !== "wal" && mode !== "memory")
     throw new RuntimeError("store.path", { path: db.path, problem: "its file system cannot keep a write-ahead log" });
