@@ -410,6 +410,8 @@ export class Resident implements TurnSession, BetweenTurns {
     try {
       if (before !== undefined) await before;
       if (isResumed === true || this.#isStale || lease.revision !== this.stored.revision) await this.refresh(isResumed);
+      // A look that began before may have come in between.
+      if (lease.revision !== this.stored.revision) await this.refresh(true);
       const live = new LiveTurn(
         core,
         this,

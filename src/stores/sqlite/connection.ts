@@ -12,7 +12,8 @@ export type Strength = "process" | "power" | "power-all";
 
 /** How long a call may block the whole process while another one writes. After that it waits without blocking. */
 const BLOCK_MS = 4;
-const OPENING_MS = 2_000;
+const BUSY_MS = 500;
+const OPENING_MS = 5_000;
 
 /** One connection: its statements, its transactions, and patience with other connections on the same file. */
 export class Connection {
@@ -45,13 +46,25 @@ export class Connection {
   /** What `prepare` does with a fresh database; it may block for a while, because nothing else can go on before. */
   setUp(prepare: () => void): void {
     try {
-      this.exec(`PRAGMA busy_timeout = ${OPENING_MS}`);
-      prepare();
+      this.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
+      this.#untilFree(prepare);
       this.exec(`PRAGMA busy_timeout = ${BLOCK_MS}`);
     } catch (error) {
       this.close();
       if (isBusy(error)) throw new RuntimeError("store.locked", { path: this.path, ms: OPENING_MS }, { cause: error });
       throw typed(error, this.path);
+    }
+  }
+
+  /** Some locks, such as that of who changes the journal's mode, are told of at once and not waited for by SQLite. */
+  #untilFree(prepare: () => void): void {
+    for (const end = performance.now() + OPENING_MS; ; ) {
+      try {
+        return prepare();
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > end) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10 + Math.random() * 20);
+      }
     }
   }
 
