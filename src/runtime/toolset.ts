@@ -8,7 +8,7 @@ import type { PluginStates } from "../kernel/states.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import { after } from "../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../model/errors.ts";
-import { type Awaitable, isObject } from "../model/json.ts";
+import { type Awaitable, isObject, isThenable } from "../model/json.ts";
 import type { ToolDeclaration } from "../model/request.ts";
 import type { Schema } from "../model/schema.ts";
 import { type Availability, isToolName, TOOLS_STATE, type ToolManifest } from "../model/tool.ts";
@@ -182,9 +182,12 @@ export class Toolset {
     const { core, slot } = this.#session;
     const all = await this.#chosen(here);
     const callable = all.filter(({ availability }) => isCallable(availability));
-    const loaded = (await Promise.all(callable.map((chosen) => this.#loaded(chosen)))).filter(
-      (each) => each !== undefined,
-    );
+    const loading = callable.map((chosen): Awaitable<Loaded | undefined> => {
+      const { tool } = chosen.offered;
+      return tool === undefined ? this.#loaded(chosen) : { ...chosen, tool };
+    });
+    const found = loading.some(isThenable) ? await Promise.all(loading) : (loading as readonly (Loaded | undefined)[]);
+    const loaded = found.filter((each) => each !== undefined);
     const others = all.filter(({ availability }) => !isCallable(availability));
     const artifact = await core.artifacts.of({ slot, loaded, others, granted: await this.#granted() });
     if (this.#hasOnlyApps) core.artifacts.ofApp.set(slot, artifact);
