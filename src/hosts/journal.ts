@@ -76,10 +76,14 @@ class JournalRun extends LocalRun {
 
   protected override hand(event: TurnEvent): boolean {
     if (!super.hand(event)) return false;
-    if ("effect" in event) this.#held = this.#held.filter(({ effect }) => effect.name !== event.effect);
+    this.#answered(event);
     this.#unwritten.push(event);
     this.#isStepped = false;
     return true;
+  }
+
+  #answered(event: TurnEvent): void {
+    if ("effect" in event) this.#held = this.#held.filter(({ effect }) => effect.name !== event.effect);
   }
 
   override next(): Awaitable<TurnEvent> {
@@ -87,7 +91,7 @@ class JournalRun extends LocalRun {
     if (this.#replayed < this.#replay.length) {
       const event = this.#replay[this.#replayed++] as TurnEvent;
       super.hand(event);
-      if ("effect" in event) this.#held = this.#held.filter(({ effect }) => effect.name !== event.effect);
+      this.#answered(event);
       return event;
     }
     if (this.#isToResume) return this.#resume();
@@ -117,7 +121,7 @@ class JournalRun extends LocalRun {
       generation: this.turn.lease.generation,
     };
     this.#unwritten.push(resumed);
-    return after(this.#append() ?? undefined, () => resumed);
+    return after(this.#append(), () => resumed);
   }
 
   /** Writes what was handed out, then begins what waited for it. Nothing when there is nothing to wait for. */

@@ -107,7 +107,7 @@ export function inspectResult(
  * traces were told in the first look. What else it may do with its services is left to it: `complete` and
  * `sessions.create` asked about other arguments are other questions, and what must happen once goes through `once`.
  */
-const secondLook = (here: Surroundings): Surroundings => ({
+export const secondLook = (here: Surroundings): Surroundings => ({
   sessionId: here.sessionId,
   ...(here.turnId === undefined ? {} : { turnId: here.turnId }),
   states: here.states.unheard(),

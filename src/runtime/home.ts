@@ -21,9 +21,10 @@ import type { ToolManifest } from "../model/tool.ts";
 import type { Spent } from "../model/usage.ts";
 import { completer } from "./complete.ts";
 import type { Core } from "./core.ts";
+import { membershipOf } from "./membership.ts";
 import { type ServiceHome, serviceOf } from "./services.ts";
 import { takeFirstInput } from "./sessions.ts";
-import { type Membership, membershipOf, type Toolset, type ToolsetSession } from "./toolset.ts";
+import type { Toolset, ToolsetSession } from "./toolset.ts";
 
 /** The session that is at home. */
 export interface HomeSession extends ToolsetSession {
@@ -98,7 +99,7 @@ export class Home implements Surroundings, ServiceHome {
   describe(tool: string): Promise<ToolDeclaration | undefined> {
     return this.#session.toolset.describe(tool, this);
   }
-  membership(plugin: string): Membership {
+  membership(plugin: string): Services["membership"] {
     return membershipOf(this.#session.toolset, this.states, plugin, "an operation", true);
   }
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {

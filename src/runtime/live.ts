@@ -36,9 +36,10 @@ import { callWaiting } from "../turn/work.ts";
 import { type Artifact, NO_PARTS, type Prompt, type PromptParts, type TurnFlags } from "./artifacts.ts";
 import { completer } from "./complete.ts";
 import type { Core } from "./core.ts";
+import { membershipOf } from "./membership.ts";
 import { type ServiceHome, serviceOf } from "./services.ts";
 import { takeFirstInput } from "./sessions.ts";
-import { type Membership, membershipOf, type Toolset, type ToolsetSession } from "./toolset.ts";
+import type { Toolset, ToolsetSession } from "./toolset.ts";
 import type { TurnHandle } from "./turn.ts";
 
 /** What a turn needs of the session it runs on. */
@@ -472,7 +473,7 @@ class TurnSurroundings implements Surroundings, ServiceHome {
   describe(tool: string): Promise<ToolDeclaration | undefined> {
     return this.#live.session.toolset.describe(tool, this);
   }
-  membership(plugin: string): Membership {
+  membership(plugin: string): Services["membership"] {
     return membershipOf(this.#live.session.toolset, this.states, plugin, this.#where, this.#mayWrite);
   }
   async append(): Promise<never> {

@@ -1,6 +1,7 @@
 import type { Owned, TurnContext } from "../kernel/hooks.ts";
 import { mergePrompt, renderPrompt } from "../kernel/prompt.ts";
 import type { Surroundings } from "../kernel/run.ts";
+import { secondLook } from "../kernel/seams.ts";
 import type { Tool, ToolProvider } from "../kernel/tool.ts";
 import { after } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
@@ -139,17 +140,7 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
 
 /** Tools are live objects: they are asked for again, and nothing else of the answer counts. */
 async function recallTools(live: LiveTurn, here: Surroundings): Promise<void> {
-  const quiet: Surroundings = {
-    sessionId: here.sessionId,
-    signal: here.signal,
-    states: here.states.unheard(),
-    service: (service, plugin) => here.service(service, plugin),
-    read: (point) => here.read(point),
-    once: (plugin, key, run) => here.once(plugin, key, run),
-    onceHere: (plugin, key, run) => here.onceHere(plugin, key, run),
-    ...(here.turnId === undefined ? {} : { turnId: here.turnId }),
-  };
-  const { end, tools } = await contextFrom(live, quiet, { messages: live.messages(), prompt: [] });
+  const { end, tools } = await contextFrom(live, secondLook(here), { messages: live.messages(), prompt: [] });
   await live.session.toolset.overlay(tools, end.includeBaseTools ?? true);
 }
 

@@ -44,9 +44,10 @@ import { type Core, overran } from "./core.ts";
 import { type Kept, toCommit } from "./drive.ts";
 import { Home } from "./home.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
+import { TOOLS_PLUGIN } from "./membership.ts";
 import { performer, reportOf } from "./perform.ts";
 import { authorityOf, makeSession, overlayOf } from "./sessions.ts";
-import { TOOLS_PLUGIN, Toolset } from "./toolset.ts";
+import { Toolset } from "./toolset.ts";
 import type { TurnHandle, TurnResult } from "./turn.ts";
 import { checkOf } from "./typed.ts";
 

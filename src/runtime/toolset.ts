@@ -1,17 +1,14 @@
 import type { Composition } from "../kernel/compose.ts";
 import type { CatalogEdit, Owned } from "../kernel/hooks.ts";
-import type { Installed } from "../kernel/plugin.ts";
 import type { Surroundings } from "../kernel/run.ts";
-import type { Authority, ToolGrant } from "../kernel/services.ts";
+import type { Authority } from "../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../kernel/slots.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import { after } from "../model/awaitable.ts";
-import { hasCode, RuntimeError } from "../model/errors.ts";
-import { type Awaitable, isObject, isThenable } from "../model/json.ts";
+import { type Awaitable, isThenable } from "../model/json.ts";
 import type { ToolDeclaration } from "../model/request.ts";
-import type { Schema } from "../model/schema.ts";
-import { type Availability, isToolName, TOOLS_STATE, type ToolManifest } from "../model/tool.ts";
+import { TOOLS_STATE, type ToolManifest } from "../model/tool.ts";
 import {
   APP,
   baseOf,
@@ -209,7 +206,7 @@ export class Toolset {
 
   async #loaded(chosen: Chosen): Promise<Loaded | undefined> {
     const { offered } = chosen;
-    const tool = offered.tool ?? (await offered.load());
+    const tool = await offered.load();
     if (tool !== undefined) return { ...chosen, tool };
     this.#left(offered.manifest.name, offered.source, "it could not be loaded");
     return undefined;
@@ -337,74 +334,3 @@ const manifestOf = ({ offered: { manifest }, description, availability }: Chosen
 });
 const isHidden = ({ hiddenTools, toolAccess }: Authority, name: string): boolean =>
   hiddenTools?.includes(name) === true || toolAccess?.includes(name) === false;
-
-// ── What is kept ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const state: Schema<unknown, ToolChoices> = {
-  "~standard": {
-    version: 1,
-    vendor: "bowline",
-    validate: (value) => {
-      const { generation = 0, tools = {}, grants = {} } = (isObject(value) ? value : {}) as Partial<ToolChoices>;
-      return { value: { generation, tools, grants } };
-    },
-  },
-};
-
-/** Keeps the choices as any plugin keeps its state: with the turn, in forks, after a restart. */
-export const TOOLS_PLUGIN: Installed = {
-  id: TOOLS_STATE,
-  version: "1",
-  order: "normal",
-  spec: { id: TOOLS_STATE, state, setup: () => ({}) },
-  options: undefined,
-  shared: undefined,
-};
-
-/** A change of the choices where the state can be changed now: in a serial effect, or an operation. */
-export interface Membership {
-  set(names: string | readonly string[], availability: Availability): void;
-  grant(name: string, grant: ToolGrant): void;
-  revoke(name: string): void;
-}
-
-export function membershipOf(
-  toolset: Toolset,
-  states: PluginStates,
-  plugin: string,
-  where: string,
-  mayWrite: boolean,
-): Membership {
-  const refuse = (): never => {
-    throw new RuntimeError("state.parallel", { plugin, where });
-  };
-  const cell = mayWrite ? states.cell(TOOLS_STATE, where) : { update: refuse };
-  const change = (work: (registry: Registry) => ToolChoices): void => {
-    try {
-      cell.update(() => work(toolset.registry) as never);
-    } catch (error) {
-      throw hasCode(error, "state.too-large")
-        ? new RuntimeError("state.too-large", { ...error.details, plugin }, { cause: error })
-        : error;
-    }
-  };
-  return {
-    set: (names, availability) =>
-      change((registry) => registry.set(typeof names === "string" ? [names] : names, availability)),
-    grant: (name, grant) => {
-      requireGrant(name, grant);
-      change((registry) => registry.grant(name, grant));
-    },
-    revoke: (name) => change((registry) => registry.revoke(name)),
-  };
-}
-
-function requireGrant(name: unknown, grant: unknown): void {
-  const isRight =
-    isToolName(name) &&
-    isObject(grant) &&
-    typeof grant.source === "string" &&
-    typeof grant.tool === "string" &&
-    (grant.bindings === undefined || isObject(grant.bindings));
-  if (!isRight) throw new RuntimeError("input.invalid", { problem: "a grant needs a name, a source and a tool" });
-}

@@ -168,8 +168,4 @@ export class CatalogCache<T> {
     this.#entries.unshift({ key, artifact });
     this.#entries.length = Math.min(this.#entries.length, KEPT);
   }
-
-  clear(): void {
-    this.#entries.length = 0;
-  }
 }
