@@ -22,12 +22,14 @@ export type Change = Pick<SessionChange, "entries" | "plugins" | "config" | "spe
 /** A session as it is changed between turns. */
 export interface BetweenTurns extends HomeSession, OperatedSession {
   readonly stored: StoredSession;
-  readonly isIdle: boolean;
   /** Runs when no turn does, in order with them. */
   exclusive<T>(name: string, run: () => Promise<T>): Promise<T>;
   /** Keeps a change; undefined when the session has moved elsewhere and it must be worked out again. */
   keep(change: Change, operation?: string): Promise<Committed | undefined>;
+  /** For whoever has the session to itself. */
   refresh(isForced?: boolean): Promise<void>;
+  /** Another runtime may have gone on with the session. */
+  catchUp(): Promise<void>;
   begin(input: NewInput, handle: undefined, output: undefined): TurnId | PromiseLike<TurnId>;
 }
 
@@ -38,7 +40,7 @@ export async function ask(
   options: OperationOptions,
 ): Promise<unknown> {
   const owned = requireOperation(session, "query", name);
-  if (session.isIdle) await session.refresh(); // Another runtime may have gone on with the session.
+  await session.catchUp();
   return query(session, owned, input, options);
 }
 

@@ -94,6 +94,8 @@ export class Resident implements TurnSession, BetweenTurns {
   /** Inputs were queued here that may not have had their turn. */
   #mayHaveMore = false;
   #isStale = false;
+  /** A turn or an operation has it. */
+  #isTaken = false;
 
   private constructor(core: Core, stored: StoredSession, transcript: Transcript, composition: Composition) {
     this.core = core;
@@ -242,7 +244,7 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   async fork(at: NodeId | undefined, id: string | undefined): Promise<SessionId> {
-    if (!this.isAtWork) await this.refresh();
+    await this.catchUp();
     return makeSession(this.core, { kind: "fork", ...(id === undefined ? {} : { id }) }, this.stored, at);
   }
 
@@ -366,11 +368,13 @@ export class Resident implements TurnSession, BetweenTurns {
 
   /** One thing at a time; whoever is inside it and asks for the next would wait for itself. */
   #alone(ready: Ready | Between): Promise<void> {
+    this.#isTaken = true;
     const inside: Inside = { session: this, outer: within.getStore(), isOver: false };
     const done = within
       .run(inside, () => ("run" in ready ? ready.run() : this.#run(ready)))
       .finally(() => {
         inside.isOver = true;
+        this.#isTaken = false;
         this.#between = undefined;
       });
     if ("run" in ready) this.#between = done;
@@ -411,8 +415,9 @@ export class Resident implements TurnSession, BetweenTurns {
     try {
       if (before !== undefined) await before;
       if (isResumed === true || this.#isStale || lease.revision !== this.stored.revision) await this.refresh(isResumed);
-      // A look that began before may have come in between.
-      if (lease.revision !== this.stored.revision) await this.refresh(true);
+      // Under our lease nobody else moves the session.
+      if (lease.revision !== this.stored.revision)
+        throw new RuntimeError("lease.lost", { sessionId: this.id, generation: lease.generation });
       const live = new LiveTurn(
         core,
         this,
@@ -462,15 +467,26 @@ export class Resident implements TurnSession, BetweenTurns {
     }
   }
 
-  /** Another runtime on the same store may have gone on with the session: a turn runs on the head of the moment it begins. */
-  async refresh(isForced = false): Promise<void> {
+  /** Another runtime may have gone on with the session. For whoever has it to itself here: a turn runs on the head of the moment it begins. */
+  refresh(isForced = false): Promise<void> {
+    return this.#reload(isForced, () => false);
+  }
+
+  /** For those who only look: what runs here knows best, and would lose its footing. */
+  async catchUp(): Promise<void> {
+    if (!this.isAtWork) await this.#reload(false, () => this.isAtWork);
+  }
+
+  async #reload(isForced: boolean, isTooLate: () => boolean): Promise<void> {
     const { core, id } = this;
     const stored = await core.store.load(id);
     if (stored === undefined) throw new RuntimeError("session.unknown", { id });
     const isSame = stored.revision === this.stored.revision && stored.head === this.stored.head;
     if (!isForced && !this.#isStale && isSame) return;
-    const transcript = Transcript.from(await core.store.view(id));
-    if (stored.revision < this.stored.revision) return; // Another look was quicker, and saw more.
+    const { head } = stored;
+    const transcript =
+      head === undefined ? Transcript.empty : Transcript.from(await core.store.view(id, { from: head }));
+    if (isTooLate() || stored.revision < this.stored.revision) return; // Another look was quicker, and saw more.
     this.stored = stored;
     this.transcript = transcript;
     this.states = statesOf(core, stored);
@@ -479,7 +495,7 @@ export class Resident implements TurnSession, BetweenTurns {
 
   /** A turn or an operation runs here, on the session as it was when that began. */
   get isAtWork(): boolean {
-    return this.#running !== undefined || this.#between !== undefined;
+    return this.#isTaken || this.#between !== undefined;
   }
 
   #committed(live: LiveTurn, { turn, committed, isSalvaged }: Kept): Promise<void> | undefined {

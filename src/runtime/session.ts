@@ -177,7 +177,7 @@ export class SessionHandle implements Session {
 
   async read(): Promise<SessionView> {
     const resident = this.#open();
-    if (!resident.isAtWork) await resident.refresh(); // What runs here knows best, and would lose its footing.
+    await resident.catchUp();
     const { stored, transcript } = resident;
     const { id, parentId, head, turns, usage } = stored;
     return {

@@ -25,7 +25,7 @@ export interface SessionTools {
 export function sessionTools(open: () => BetweenTurns): SessionTools {
   const current = async (): Promise<Registry> => {
     const session = open();
-    if (session.isIdle) await session.refresh(); // Another runtime may have gone on with the session.
+    await session.catchUp();
     await session.toolset.refresh();
     return session.toolset.registry;
   };
