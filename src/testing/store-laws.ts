@@ -557,6 +557,15 @@ const leaseLaws = [
     assert.equal((await open(store, ben, LAPSED)).kind, "busy");
     assert.equal((await open(store, ben, LAPSED + 10)).kind, "resumed");
   }),
+  law("a renewal that comes late takes nothing back", async (store) => {
+    const lease = await first(store);
+    await store.renew(lease, NOW + 50);
+    await store.renew(lease, NOW + 10);
+    assert.equal((await open(store, ben, LAPSED + 49)).kind, "busy");
+    await store.append(lease, 1, [slept("a")], NOW + 90);
+    await store.renew(lease, NOW + 60);
+    assert.equal((await open(store, ben, LAPSED + 89)).kind, "busy");
+  }),
   law("any append renews", async (store) => {
     const lease = await first(store);
     const mail = await store.append(lease, 1, [slept("a")], NOW + 10);

@@ -52,7 +52,7 @@ const leaseOf = ({ turn, generation, owner, until }: Run): Lease => ({
 });
 
 export function renew(run: Run, now: number): Mail {
-  run.until = now + LEASE_MS;
+  run.until = Math.max(run.until, now + LEASE_MS); // A renewal may be late.
   const { until, turn, resolved, unshown } = run;
   const pending = turn.session.boundaryInputs + unshown;
   if (turn.cancel === undefined && resolved === undefined) return { until, pending };

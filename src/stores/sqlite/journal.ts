@@ -21,7 +21,7 @@ const MAIL = `
   (SELECT count(*) FROM turn WHERE session = ? AND state = 0 AND is_aside = 1)
     + (SELECT count(*) FROM turn WHERE claim = ? AND is_shown = 0) AS pending,
   (SELECT count(*) FROM wait WHERE turn = ? AND answer IS NOT NULL) AS resolved`;
-const RENEW = `UPDATE session SET until = ? WHERE n = ? AND turn = ? AND generation = ? RETURNING ${MAIL}`;
+const RENEW = `UPDATE session SET until = max(until, ?) WHERE n = ? AND turn = ? AND generation = ? RETURNING ${MAIL}`;
 const INSERT = "INSERT INTO journal SELECT ?, ?, ?, ? FROM session s WHERE s.n = ? AND s.turn = ? AND s.generation = ?";
 const INSERT_NEXT = `${INSERT} RETURNING ${MAIL}`;
 const INSERT_AFTER = `${INSERT}
