@@ -19,6 +19,7 @@ export {
   abort,
   abortTurn,
   ask,
+  compactHistory,
   createSession,
   deny,
   emitEvent,
@@ -43,10 +44,10 @@ export type { Section } from "./kernel/prompt.ts";
 export type { Issue, Probe } from "./kernel/run.ts";
 export type { NewSessionRequest, Services } from "./kernel/services.ts";
 export type { Tool, ToolContext, ToolProvider, ToolSpec } from "./kernel/tool.ts";
-export type { SessionConfig } from "./model/config.ts";
+export type { Allowance, Budget, SessionConfig } from "./model/config.ts";
 export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
-export type { PreviewKey, SessionEvent } from "./model/event.ts";
-export type { SessionId, TurnId, WaitKey } from "./model/ids.ts";
+export type { PreviewKey, SessionEvent, TurnProgress } from "./model/event.ts";
+export type { Cursor, NodeId, SessionId, TurnId, WaitKey } from "./model/ids.ts";
 export type { Json } from "./model/json.ts";
 export { DEFAULT_LIMITS, type Limits } from "./model/limits.ts";
 export type { Attachment, Draft, Message, Part, TextPart } from "./model/message.ts";
@@ -70,14 +71,16 @@ export {
   type ToolManifest,
   type ToolOutput,
 } from "./model/tool.ts";
-export type { Usage } from "./model/usage.ts";
+export type { Price, PriceTable, Spent, Usage } from "./model/usage.ts";
+export type { SessionView } from "./model/view.ts";
 export type { Protocol } from "./protocols/protocol.ts";
 export type { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
 export type { Input } from "./runtime/accept.ts";
-export type { Receipt } from "./runtime/operate.ts";
 // The handles
-export type { Runtime, RuntimeOptions, SessionSummary } from "./runtime/runtime.ts";
-export type { Session, SessionView, TurnOptions } from "./runtime/session.ts";
+export type { Comparison, HistoryPage, Node } from "./runtime/history.ts";
+export type { Receipt } from "./runtime/operate.ts";
+export type { Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./runtime/runtime.ts";
+export type { Session, SessionInputs, TurnOptions } from "./runtime/session.ts";
 export type { SessionTools } from "./runtime/tools.ts";
 export type { Turn, TurnResult } from "./runtime/turn.ts";
 // Contracts of what can be exchanged

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SessionEvent, SessionId, Turn, TurnId, TurnResult } from "../index.ts";
+import type { SessionId, Turn, TurnId, TurnProgress, TurnResult } from "../index.ts";
 import { statusOf, type ToolCall } from "../model/tool.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import type { Agent } from "./agent.ts";
@@ -14,7 +14,7 @@ const POLL_MS = 50;
  */
 export function follow({ session, store, lost }: Agent, turnId: TurnId): Shown {
   const ended = Promise.withResolvers<TurnResult>();
-  async function* events(): AsyncGenerator<SessionEvent> {
+  async function* events(): AsyncGenerator<TurnProgress> {
     const told = new Telling(session.id, turnId);
     for (let seen = 0; ; ) {
       const terminal = await store.terminal(turnId);
@@ -38,7 +38,7 @@ export function follow({ session, store, lost }: Agent, turnId: TurnId): Shown {
   };
 }
 
-type Preview = Extract<SessionEvent, { readonly fact: false }>;
+type Preview = Extract<TurnProgress, { readonly fact: false }>;
 
 /** What a journal says, in the words of those who watch a turn. */
 class Telling {
@@ -56,11 +56,11 @@ class Telling {
     this.#turnId = turnId;
   }
 
-  words(kind: "text" | "reasoning", delta: string): SessionEvent {
+  words(kind: "text" | "reasoning", delta: string): Preview {
     return { ...this.#preview(), kind, delta };
   }
 
-  *tell(event: TurnEvent): Generator<SessionEvent> {
+  *tell(event: TurnEvent): Generator<Preview> {
     if (event.kind !== "returned") this.#since = event.at; // Calls begin after one of these, also when they begin again.
     if (event.kind === "replied") {
       this.#key = { effect: event.effect, generation: 1, attempt: 1 };

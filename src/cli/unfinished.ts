@@ -14,9 +14,9 @@ export interface Unfinished {
 export async function unfinishedIn(store: Store, session?: SessionId): Promise<readonly Unfinished[]> {
   const accepted = new Map<TurnId, SessionId>();
   const page = { max: Number.POSITIVE_INFINITY, ...(session === undefined ? {} : { session }) };
-  for (const { kind, turnId, sessionId } of await store.changes(undefined, page)) {
-    if (kind === "accepted") accepted.set(turnId, sessionId);
-    else accepted.delete(turnId);
+  for (const change of await store.changes(undefined, page)) {
+    if (change.kind === "accepted") accepted.set(change.turnId, change.sessionId);
+    else if (change.by === "turn") accepted.delete(change.turnId);
   }
   const found: Unfinished[] = [];
   for (const [turnId, sessionId] of accepted) {

@@ -69,6 +69,7 @@ const isToolOrProvider = (given: unknown): boolean => isTool(given) || isToolPro
 const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
   abortTurn: text("code", "message"),
   enqueueMessages: messages("messages"),
+  compactHistory: () => undefined,
   createSession: ({ request }) => (isObject(request) ? undefined : "it needs a request"),
   emitEvent: all(text("name"), json("payload")),
   emitTrace: all(text("name"), json("payload")),
@@ -113,10 +114,15 @@ const ANSWERS: { readonly [N in HookName]?: Check } = {
   config: ({ model }) => (isText(model) ? undefined : "a config names its model"),
 };
 
+function compactionProblem(answer: unknown): string | undefined {
+  const { seed, tail } = isObject(answer) ? answer : { seed: answer };
+  if (!isList(seed, isSayable)) return "its seed must be a list of user and system messages";
+  return isOptional(tail, isText) ? undefined : "its tail must be the id of a message";
+}
+
 /** Types say all this to callers who have them; this says it to the others. */
 export function answerProblem(hook: HookName, answer: unknown): string | undefined {
-  if (hook === "compact")
-    return isList(answer, isSayable) ? undefined : "it must be a list of user and system messages";
+  if (hook === "compact") return compactionProblem(answer);
   if (hook === "projectResult") return isList(answer, isPart) ? undefined : "it must be a list of text and attachments";
   if (!isObject(answer)) return `a ${answer === null ? "null" : typeof answer} is none`;
   return ANSWERS[hook]?.(answer);

@@ -6,6 +6,7 @@ import type { NewSessionRequest } from "./services.ts";
 export type Directive =
   | { readonly kind: "abortTurn"; readonly code: string; readonly message: string }
   | { readonly kind: "enqueueMessages"; readonly messages: readonly Draft[] }
+  | { readonly kind: "compactHistory" }
   | { readonly kind: "createSession"; readonly request: NewSessionRequest }
   | { readonly kind: "emitEvent"; readonly name: string; readonly payload: Json }
   | { readonly kind: "emitTrace"; readonly name: string; readonly payload: Json }
@@ -33,6 +34,9 @@ export const enqueueMessages = (...messages: readonly (string | Draft)[]): Direc
     typeof message === "string" ? { role: "user", parts: [{ kind: "text", text: message }] } : message,
   ),
 });
+
+/** Has the conversation compacted before the next model call, where a `compact` hook can. At most once in two rounds. */
+export const compactHistory = (): DirectiveOf<"compactHistory"> => ({ kind: "compactHistory" });
 
 /** Makes another session: a fresh one, a child of this one, or a fork. */
 export const createSession = (request: NewSessionRequest): DirectiveOf<"createSession"> => ({

@@ -72,6 +72,20 @@ export interface TurnContext {
   /** False leaves only those. */
   readonly includeBaseTools?: boolean;
 }
+export interface CompactionSees {
+  /** Of the active frame, with what the turn has added. */
+  readonly messages: readonly Message[];
+  /** The window overflowed, a plugin wants room before it does, or the app asked for it. */
+  readonly reason: "overflow" | "room" | "asked";
+  /** From 1: what was given before did not make the request smaller. */
+  readonly attempt: number;
+}
+/** What a new frame begins with. */
+export interface Compaction {
+  readonly seed: readonly Draft[];
+  /** From this message on the conversation is carried over as it is; at the next place where no call is cut from its result. */
+  readonly tail?: string | undefined;
+}
 export interface TurnReport {
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
@@ -132,7 +146,7 @@ export const HOOKS = {
     state: "write",
     services: HISTORY,
   }),
-  compact: hook<{ readonly messages: readonly Message[] }, readonly Draft[]>()({
+  compact: hook<CompactionSees, Compaction | readonly Draft[]>()({
     family: "first",
     fires: "when the conversation must be compacted",
     onThrow: "fail-compaction",
@@ -164,7 +178,7 @@ export const HOOKS = {
     deadlineMs: 30_000,
     state: "write",
     services: ["session", "membership", "sessions", "trace"],
-    directives: ["abortTurn", "enqueueMessages", ...EMIT],
+    directives: ["abortTurn", "enqueueMessages", "compactHistory", ...EMIT],
   }),
   checkpoint: hook<{ readonly at: "after-work" | "before-completion" }>()({
     family: "collect",
@@ -173,7 +187,7 @@ export const HOOKS = {
     deadlineMs: 30_000,
     state: "write",
     services: ["session", "sessions", "trace"],
-    directives: ["abortTurn", "enqueueMessages", ...EMIT],
+    directives: ["abortTurn", "enqueueMessages", "compactHistory", ...EMIT],
   }),
   afterTurn: hook<{ readonly report: TurnReport }>()({
     family: "collect",

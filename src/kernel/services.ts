@@ -1,10 +1,11 @@
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { BlobHash, NodeId, SessionId } from "../model/ids.ts";
+import type { BlobHash, NodeId, SessionId, TurnId } from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Draft, Message } from "../model/message.ts";
+import type { CancelAnswer, TurnOutcome } from "../model/outcome.ts";
 import type { ModelSettings, Reply, ToolDeclaration } from "../model/request.ts";
-import type { OutputOf, Schema } from "../model/schema.ts";
+import type { JsonSchema, OutputOf, Schema } from "../model/schema.ts";
 import type { Availability, ToolManifest } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 
@@ -17,6 +18,10 @@ export interface SessionReading {
   readonly config: SessionConfig;
   readonly usage: Usage;
   readonly turns: number;
+  /** The turn that is open, here or elsewhere. */
+  readonly openTurn?: TurnId;
+  /** What it may do, where that is less than everything. */
+  readonly authority?: Authority;
 }
 
 /** Authority to call one tool under a name of its own. */
@@ -34,7 +39,14 @@ export interface Authority {
   readonly hiddenTools?: readonly string[];
   /** The only tools it has. */
   readonly toolAccess?: readonly string[];
-  readonly subagent?: { readonly capability: string; readonly depth: number; readonly depthMax: number };
+  readonly subagent?: {
+    readonly capability: string;
+    /** 1 in a child of a root. */
+    readonly depth: number;
+    readonly depthMax: number;
+    /** The turn that made it. */
+    readonly cause?: string;
+  };
 }
 
 /** One edit of a session's catalog. */
@@ -46,8 +58,20 @@ export interface CatalogOverlay {
   readonly note?: string;
 }
 
+/** How a turn of another session ended. */
+export interface TurnEnd {
+  readonly turnId: TurnId;
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+}
+
 export interface NewSessionRequest {
   readonly id?: string;
+  /** What to do when there is one of this id: `refuse` it (`session.exists`), unless `take` says that it is the same. */
+  readonly ifExists?: "refuse" | "take";
+  /** The session to fork, if not this one, and the node. */
+  readonly from?: string;
+  readonly at?: string;
   /** `child` of the session that asks, with its authority; `fork` shares its history and copies its states. */
   readonly kind?: "fresh" | "child" | "fork";
   readonly config?: Partial<SessionConfig>;
@@ -58,6 +82,8 @@ export interface NewSessionRequest {
   readonly copiesState?: boolean;
   /** Said to it first; `sessions.takeFirstInput` gives it once. */
   readonly firstInput?: string;
+  /** User and system messages that its conversation begins with. */
+  readonly seed?: readonly Draft[];
 }
 
 /** One model call outside the conversation. */
@@ -112,6 +138,18 @@ export interface Services {
     create(request: NewSessionRequest): Promise<{ readonly id: SessionId }>;
     /** What `firstInput` said, once. */
     takeFirstInput(id: string): Promise<string | undefined>;
+    /** Starts a turn of another session; the same key gives the same turn. It goes on whatever becomes of this one. */
+    send(
+      id: string,
+      input: string,
+      options?: { readonly key?: string; readonly output?: JsonSchema },
+    ): Promise<{ readonly turnId: TurnId }>;
+    /** How a turn of another session ended; waits for it, wherever it runs. */
+    result(id: string, turnId: string, options?: { readonly signal?: AbortSignal }): Promise<TurnEnd>;
+    /** Asks a turn of another session to end; without one, whatever is open there, and takes back what waits. */
+    cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
+    /** The children of this session, or of another; without their messages. */
+    children(id?: string): Promise<readonly SessionReading[]>;
   };
   readonly graph: {
     /** Adds plugin nodes and messages to the conversation between turns. */

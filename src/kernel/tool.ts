@@ -13,7 +13,7 @@ import {
 import type { Point } from "./point.ts";
 import type { Services } from "./services.ts";
 
-type ToolServices = Pick<Services, "session" | "catalog" | "membership" | "complete" | "blobs" | "trace">;
+type ToolServices = Pick<Services, "session" | "sessions" | "catalog" | "membership" | "complete" | "blobs" | "trace">;
 
 /** What a tool is given besides its arguments. What is nested in a call and costs something is noted: a rerun is given it back. */
 export interface ToolContext extends ToolServices {

@@ -38,6 +38,8 @@ const ERRORS = {
     said(`The input is not right: ${d.problem}.`, "Check it against its type."),
   "input.conflict": (d: { key: string }) =>
     said(`The key ${JSON.stringify(d.key)} was used before with other content.`, "Use a new key for a new input."),
+  "input.withdrawn": (d: { turnId: string }) =>
+    said(`The input of turn ${d.turnId} was withdrawn before it had its turn.`, "Send it again if it is wanted."),
   "input.full": (d: { max: number }) =>
     said(
       `${d.max} inputs already wait in this session.`,
@@ -257,6 +259,20 @@ const ERRORS = {
     said(`The turn opened ${d.max} frames.`, "Raise limits.framesMax, or split the task."),
   "limit.context": (_: object) =>
     said("The conversation no longer fits the model's context window.", "Compact the session, or start a new one."),
+  "limit.tokens": (d: { of: string; spent: number; max: number }) =>
+    said(`The ${d.of} has spent ${d.spent} tokens of ${d.max}.`, `Raise budget.${d.of}.tokens, or ask for less.`),
+  "limit.money": (d: { of: string; spent: number; max: number }) =>
+    said(`The ${d.of} has cost ${d.spent} of ${d.max}.`, `Raise budget.${d.of}.cost, or ask for less.`),
+  "price.unknown": (d: { model: string }) =>
+    said(
+      `There is no price for ${d.model}, so what it costs cannot be limited.`,
+      "Add the model to `prices` of createRuntime, or leave out the budget's cost.",
+    ),
+  "compact.useless": (d: { plugin: string; before: number; after: number }) =>
+    said(
+      `Plugin ${d.plugin} made ${d.after} bytes of ${d.before}, which is no smaller.`,
+      "Summarise more, or carry over less.",
+    ),
   "limit.bytes": (d: { what: string; bytes: number; max: number }) =>
     said(`${d.what} has ${d.bytes} bytes; ${d.max} are allowed.`, "Send less, or raise the limit."),
   "reply.truncated": (_: object) =>

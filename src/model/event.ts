@@ -1,9 +1,10 @@
-import type { CallId, Cursor, EffectName, NodeId, SessionId, TurnId, WaitKey } from "./ids.ts";
+import type { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "./ids.ts";
 import type { Json } from "./json.ts";
 import type { ToolStatus } from "./message.ts";
 import type { TurnOutcome } from "./outcome.ts";
 import type { ToolCall, ToolOutput } from "./tool.ts";
 import type { Usage } from "./usage.ts";
+import type { SessionView } from "./view.ts";
 
 /** A preview belongs to one attempt at one effect: a higher key, or the fact, makes lower ones void. */
 export interface PreviewKey {
@@ -42,17 +43,40 @@ export type Preview = Previewed &
       }
     | { readonly kind: "waiting"; readonly callId: CallId; readonly wait: WaitKey; readonly reason: string }
     | { readonly kind: "plugin"; readonly plugin: string; readonly name: string; readonly payload: Json }
+    /** Of a session that this turn has started. */
+    | { readonly kind: "child"; readonly event: SessionEvent }
   );
 
 /** What is kept. */
-export type FactEvent = Fact & {
+export type FactEvent = Fact &
+  /** Durable: it has its turn now, later, or a running turn takes it at a boundary. */
+  (
+    | { readonly kind: "accepted"; readonly turnId: TurnId; readonly inputId: InputId; readonly key?: string }
+    | TurnCommitted
+    /** Between turns. */
+    | {
+        readonly kind: "committed";
+        readonly by: "append" | "configure" | "compact" | "command" | "completion";
+        readonly nodes: readonly NodeId[];
+      }
+    /** A fresh window begins at this node. */
+    | { readonly kind: "frame"; readonly frame: NodeId }
+    /** Previews were lost, because the reader did not keep up or came too late for them: this is how the session stands. */
+    | { readonly kind: "gap"; readonly view: SessionView }
+  );
+interface TurnCommitted {
   readonly kind: "committed";
   readonly by: "turn";
   readonly turnId: TurnId;
   readonly nodes: readonly NodeId[];
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
-};
+  /** Set when the session had moved: the turn was kept beside it. */
+  readonly branch?: NodeId;
+}
 
 /** Closed; `fact` splits it in two. */
 export type SessionEvent = Preview | FactEvent;
+
+/** What the readers of one turn see: what it shows, and at last how it ended. */
+export type TurnProgress = Preview | (Fact & TurnCommitted);

@@ -59,7 +59,9 @@ export type Origin =
   /** The runtime's own words to the model: a repair, a limit. */
   | { readonly kind: "runtime" }
   /** The reply was cut short by a cancel or a failure; this much was said. */
-  | { readonly kind: "partial" };
+  | { readonly kind: "partial" }
+  /** Said in an older frame, and carried over into this one. */
+  | { readonly kind: "carried"; readonly from: string };
 
 export interface Draft {
   readonly role: Role;

@@ -28,3 +28,14 @@ export interface Failed {
 
 /** An ending before the machine has added what was said. */
 export type Ending = Omit<Stopped, "text"> | Omit<Failed, "text">;
+
+export interface CancelRequest {
+  readonly requestId: string;
+  readonly reason: string;
+  readonly at: number;
+}
+export type CancelAnswer =
+  | { readonly kind: "requested"; readonly request: CancelRequest }
+  | { readonly kind: "already-requested"; readonly request: CancelRequest }
+  | { readonly kind: "already-completed"; readonly outcome: TurnOutcome }
+  | { readonly kind: "unknown" };

@@ -47,3 +47,34 @@ export function addSpent(ledger: readonly Spent[], spent: readonly Spent[]): rea
 
 export const totalOf = (spent: readonly Spent[]): Usage =>
   spent.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE);
+
+export const tokensIn = ({ input, cacheRead, cacheWrite, output, reasoning }: Usage): number =>
+  input + cacheRead + cacheWrite + output + reasoning;
+
+/** What a million tokens cost; without its own price a bucket costs what its kind does: input, or output. */
+export interface Price {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead?: number;
+  readonly cacheWrite?: number;
+  readonly reasoning?: number;
+}
+/** By `provider/model`, or the name that a session keeps. */
+export type PriceTable = { readonly [model: string]: Price };
+
+/** Undefined when the price of any of the models is not known. */
+export function costOf(spent: readonly Pick<Spent, "model" | "usage">[], prices: PriceTable): number | undefined {
+  let sum = 0;
+  for (const { model, usage } of spent) {
+    const price = Object.hasOwn(prices, model) ? prices[model] : undefined;
+    if (price === undefined) return undefined;
+    const { input, output, cacheRead = input, cacheWrite = input, reasoning = output } = price;
+    sum +=
+      usage.input * input +
+      usage.cacheRead * cacheRead +
+      usage.cacheWrite * cacheWrite +
+      usage.output * output +
+      usage.reasoning * reasoning;
+  }
+  return sum / 1_000_000;
+}

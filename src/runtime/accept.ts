@@ -115,6 +115,7 @@ export function openedFor(
   config: Partial<SessionConfig>,
 ): Omit<Opened, "generation"> {
   const { core, slot } = session;
+  const effective = effectiveConfig(core, config);
   return {
     kind: "opened",
     at: core.world.now(),
@@ -127,7 +128,8 @@ export function openedFor(
     host: core.host.kind,
     plugins: core.pluginList,
     limits: core.limits,
-    config: effectiveConfig(core, config),
+    config: effective,
+    ...(effective.mergesInputs === true && input.wants === undefined ? { merges: true } : {}),
     ...input.wants,
   };
 }

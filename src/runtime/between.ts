@@ -1,9 +1,12 @@
 import type { Appended, AppendNode, AppendOptions } from "../kernel/services.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { type InputId, type NodeId, nodeAddress, nodeId, type TurnId } from "../model/ids.ts";
+import type { Draft } from "../model/message.ts";
+import type { Entry } from "../model/node.ts";
 import type { Spent } from "../model/usage.ts";
 import type { Committed, NewInput, SessionChange, StoredSession } from "../stores/store.ts";
 import { newInput } from "./accept.ts";
+import { compaction } from "./compact.ts";
 import { requireConfig } from "./config.ts";
 import type { HomeSession } from "./home.ts";
 import {
@@ -17,7 +20,7 @@ import {
   requireOperation,
 } from "./operate.ts";
 
-export type Change = Pick<SessionChange, "entries" | "plugins" | "config" | "spent" | "requires">;
+export type Change = Pick<SessionChange, "by" | "entries" | "plugins" | "config" | "spent" | "requires">;
 
 /** A session as it is changed between turns. */
 export interface BetweenTurns extends HomeSession, OperatedSession {
@@ -63,7 +66,7 @@ export async function operate(
         done = await change(session, owned, input, options, operation, spent);
       } catch (error) {
         session.states.forget();
-        if (spent.length > 0) await session.keep({ spent }); // It failed, and was paid for.
+        if (spent.length > 0) await session.keep({ spent, by: "completion" }); // It failed, and was paid for.
         throw error;
       }
       let queued: readonly Queued[];
@@ -118,7 +121,7 @@ async function queue(session: BetweenTurns, { turns }: Ran): Promise<readonly Qu
 }
 
 async function unqueue({ core, id }: BetweenTurns, queued: readonly Queued[]): Promise<void> {
-  for (const { inputId } of queued) if (inputId !== undefined) await core.store.inputs.withdraw(id, inputId);
+  for (const { inputId } of queued) if (inputId !== undefined) await core.store.inputs.withdraw(id, { id: inputId });
 }
 
 /** Nothing fires when nothing changes. What equals the runtime's config, and was not asked for, stays the runtime's. */
@@ -143,12 +146,62 @@ export function configure(session: BetweenTurns, patch: Partial<SessionConfig>):
       if (JSON.stringify(current) === JSON.stringify(previous)) return previous;
       const isOwn = ([key, value]: [string, unknown]): boolean =>
         key in asked || JSON.stringify(value) !== JSON.stringify(core.config[key as keyof SessionConfig]);
-      if ((await session.keep({ config: Object.fromEntries(Object.entries(current).filter(isOwn)) })) === undefined)
+      if (
+        (await session.keep({ by: "configure", config: Object.fromEntries(Object.entries(current).filter(isOwn)) })) ===
+        undefined
+      )
         continue;
       const event = { kind: "sessionConfigChanged", previous, current: session.config } as const;
       for (const { plugin = "", code, message } of await composition.hooks.observe("lifecycle", { event }, here))
         core.trace("hook.issue", { plugin, code, message }, { sessionId: session.id });
       return session.config;
+    }
+  });
+}
+
+export type Compacted =
+  | { readonly kind: "compacted"; readonly frame: NodeId }
+  /** Nobody compacts, or there is nothing to. */
+  | { readonly kind: "nothing" };
+
+/** Goes on in a fresh frame with what compactors make of the conversation. */
+export function compact(session: BetweenTurns): Promise<Compacted> {
+  const { core, composition } = session;
+  return session.exclusive("compact", async () => {
+    for (;;) {
+      await session.refresh();
+      const { messages } = session.transcript;
+      if (messages.length === 0 || !composition.hooks.has("compact")) return { kind: "nothing" };
+      const operation = core.world.id("opr");
+      const spent: Spent[] = [];
+      const here = session.home(undefined, (each) => void spent.push(each));
+      let seed: readonly Draft[] | undefined;
+      try {
+        seed = await compaction(composition.hooks, messages, "asked", here);
+      } catch (error) {
+        session.states.forget();
+        if (spent.length > 0) await session.keep({ spent, by: "completion" }); // It failed, and was paid for.
+        throw error;
+      }
+      const changes = session.states.take();
+      const plugins = changes === undefined ? {} : session.states.snapshots(changes);
+      const at = core.world.now();
+      const entries: readonly Entry[] =
+        seed === undefined
+          ? []
+          : [
+              { at, kind: "frame", reason: "compaction" },
+              ...seed.map(
+                (draft, index): Entry => ({
+                  at,
+                  kind: "message",
+                  message: { id: nodeId(operation, index + 1), ...draft },
+                }),
+              ),
+            ];
+      const kept = await session.keep({ by: "compact", plugins, entries, spent }, operation);
+      if (kept === undefined) continue; // The session moved elsewhere: it is worked out again.
+      return seed === undefined ? { kind: "nothing" } : { kind: "compacted", frame: nodeId(operation, 0) };
     }
   });
 }
@@ -168,7 +221,7 @@ export function append(
     const requires = requiresAncestor === undefined ? {} : { requires: requiresAncestor as NodeId };
     await session.refresh();
     for (;;) {
-      const kept = await session.keep({ entries, ...requires }, operation);
+      const kept = await session.keep({ by: "append", entries, ...requires }, operation);
       if (kept?.head !== undefined)
         return { kind: "appended", nodes: entries.map((_, index) => nodeId(operation, index)), head: kept.head };
       if (requiresAncestor !== undefined && !(await isOnPath(session, requiresAncestor)))

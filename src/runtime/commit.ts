@@ -60,6 +60,14 @@ const ownSpent = ({ opened }: LiveTurn, { usage, asks }: Pick<Salvaged, "usage" 
   calls: asks,
 });
 
+/** What a subagent's turns cost is told apart, wherever ledgers are added up. */
+function named({ session }: LiveTurn, spent: readonly Spent[]): readonly Spent[] {
+  const { subagent } = session.authority;
+  if (subagent === undefined) return spent;
+  const source = `subagent/${subagent.capability}`;
+  return spent.map((row) => (row.source === "turn" ? { ...row, source } : row));
+}
+
 function kept(
   live: LiveTurn,
   entries: readonly Entry[],
@@ -76,7 +84,7 @@ function kept(
     entries,
     plugins: live.states.snapshots(state.changes),
     usage: addUsage(state.usage, totalOf(state.spent)),
-    spent: state.asks === 0 && isNone(state.usage) ? state.spent : [ownSpent(live, state), ...state.spent],
+    spent: named(live, state.asks === 0 && isNone(state.usage) ? state.spent : [ownSpent(live, state), ...state.spent]),
     inputs: state.inputs,
     ...(head === undefined ? {} : { base: head }),
     ...(cancel === undefined ? {} : { cancel }),

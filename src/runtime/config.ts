@@ -7,12 +7,25 @@ import { SLOTS } from "../model/prompt.ts";
 
 const isTextOrNone = (value: unknown): boolean => value === undefined || typeof value === "string";
 
+const LABEL_MAX = 256;
+const isAmount = (value: unknown): boolean => value === undefined || (typeof value === "number" && value > 0);
+const isAllowance = (value: unknown): boolean =>
+  value === undefined || (isObject(value) && isAmount(value.tokens) && isAmount(value.cost));
+const isBudget = (value: unknown): boolean =>
+  isObject(value) &&
+  isAllowance(value.turn) &&
+  isAllowance(value.tree) &&
+  (value.keepsAnswer === undefined || typeof value.keepsAnswer === "boolean");
+
 /** What a config's fields must be, for callers without types. */
 const FIELDS: { readonly [K in keyof SessionConfig]-?: (value: unknown) => boolean } = {
   model: (value) => value === undefined || (typeof value === "string" && value !== ""),
   instructions: isTextOrNone,
   prompt: (value) => value === undefined || (Array.isArray(value) && value.every(isPromptPart)),
   settings: (value) => value === undefined || isObject(value),
+  budget: (value) => value === undefined || isBudget(value),
+  mergesInputs: (value) => value === undefined || typeof value === "boolean",
+  label: (value) => value === undefined || (typeof value === "string" && value.length <= LABEL_MAX),
 };
 
 /** It is kept with the session and read by every later turn, so what is wrong with it is said now. */

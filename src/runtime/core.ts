@@ -3,19 +3,26 @@ import type { Composition } from "../kernel/compose.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Installed } from "../kernel/plugin.ts";
 import type { Probe } from "../kernel/run.ts";
+import type { TurnEnd } from "../kernel/services.ts";
 import type { Blobs } from "../kernel/states.ts";
 import type { Tool, ToolProvider } from "../kernel/tool.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
+import type { SessionEvent } from "../model/event.ts";
+import type { SessionId, TurnId } from "../model/ids.ts";
 import { describeThrown, type Json, unheard } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { PromptPart } from "../model/prompt.ts";
+import type { JsonSchema } from "../model/schema.ts";
+import type { PriceTable } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Owner, Store } from "../stores/store.ts";
 import type { Listings } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
 import type { Artifact, Artifacts, TurnFlags } from "./artifacts.ts";
+import type { Spenders } from "./budget.ts";
+import type { Watch } from "./watch.ts";
 
 /** What all sessions of a runtime share. */
 export interface Core {
@@ -26,6 +33,10 @@ export interface Core {
   readonly world: World;
   readonly owner: Owner;
   readonly limits: Limits;
+  readonly prices: PriceTable;
+  readonly watch: Watch;
+  readonly neighbours: Neighbours;
+  readonly spenders: Spenders;
   /** What a session runs on where it has nothing of its own. */
   readonly config: SessionConfig;
   /** The lowest layer of every prompt. */
@@ -51,6 +62,23 @@ export interface Core {
     about: { readonly [key: string]: Json },
     where?: { readonly sessionId?: string; readonly turnId?: string },
   ) => void;
+}
+
+/** The sessions of a runtime, for each other. */
+export interface Neighbours {
+  /** If it is open here. */
+  find(id: SessionId): { childShows(event: SessionEvent): void; poke(): void } | undefined;
+  /** To be closed by whoever asks; a turn that it runs goes on. */
+  open(id: SessionId): Promise<Neighbour>;
+}
+export interface Neighbour {
+  turn(input: string, options: NeighbourOptions): { readonly id: Promise<TurnId> };
+  follow(turnId: string): { result(): Promise<TurnEnd> };
+  close(): Promise<void>;
+}
+export interface NeighbourOptions {
+  readonly key?: string;
+  readonly output?: JsonSchema;
 }
 
 export const tracer = (sink: TraceSink | undefined, world: World): Core["trace"] =>

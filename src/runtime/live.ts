@@ -1,26 +1,16 @@
 import type { Transcript } from "../graph/transcript.ts";
-import type { Point } from "../kernel/point.ts";
 import type { HookRunner, Issue, Surroundings } from "../kernel/run.ts";
 import type { Conflict, Emit } from "../kernel/seams.ts";
-import type { Complete, NewSessionRequest, ServiceName, Services, SessionReading } from "../kernel/services.ts";
+import type { NewSessionRequest, SessionReading } from "../kernel/services.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { PreviewKey, SessionEvent } from "../model/event.ts";
+import type { Preview, PreviewKey, SessionEvent } from "../model/event.ts";
 import type { CallId, EffectName, SessionId, TurnId, WaitKey } from "../model/ids.ts";
-import { type Awaitable, describeThrown, type Json, toJson } from "../model/json.ts";
+import { describeThrown, type Json } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Message } from "../model/message.ts";
-import type { Reply, ToolDeclaration } from "../model/request.ts";
-import type { Any } from "../model/schema.ts";
 import type { Scope } from "../model/scope.ts";
-import {
-  type Attachable,
-  type Availability,
-  statusOf,
-  type ToolCall,
-  type ToolManifest,
-  type ToolOutput,
-} from "../model/tool.ts";
+import { type Attachable, type Availability, statusOf, type ToolCall, type ToolOutput } from "../model/tool.ts";
 import type { Spent } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Lease, StoredSession } from "../stores/store.ts";
@@ -34,11 +24,10 @@ import { itemsOf } from "../turn/log.ts";
 import type { TurnState } from "../turn/state.ts";
 import { callWaiting } from "../turn/work.ts";
 import { type Artifact, NO_PARTS, type Prompt, type PromptParts, type TurnFlags } from "./artifacts.ts";
-import { completer } from "./complete.ts";
+import type { Spender } from "./budget.ts";
 import type { Core } from "./core.ts";
-import { membershipOf } from "./membership.ts";
-import { type ServiceHome, serviceOf } from "./services.ts";
-import { takeFirstInput } from "./sessions.ts";
+import { Shown } from "./observe.ts";
+import { TurnSurroundings } from "./surroundings.ts";
 import type { Toolset, ToolsetSession } from "./toolset.ts";
 import type { TurnHandle } from "./turn.ts";
 
@@ -52,10 +41,14 @@ export interface TurnSession extends ToolsetSession {
   readonly flags: WeakMap<Artifact, TurnFlags>;
   reading(messages: readonly Message[]): SessionReading;
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }>;
+  /** Of the tree that the session is in. */
+  readonly root: SessionId;
+  /** To those who observe the session. */
+  shows(event: Preview): void;
 }
 
 /** A turn that runs in this process: its state, and what its performers need. Nothing in it outlives the turn. */
-export class LiveTurn implements Dispatch {
+export class LiveTurn implements Dispatch, Spender {
   readonly core: Core;
   readonly session: TurnSession;
   readonly lease: Lease;
@@ -67,6 +60,8 @@ export class LiveTurn implements Dispatch {
   readonly listeners: TurnHandle[];
   readonly output: Validate | undefined;
   readonly passed: Dispatch["passed"] = new Map();
+  /** For those who come late. */
+  readonly said = new Shown();
   issues: readonly Issue[] = [];
   /** Notes under way: whoever asks for the same one waits for it. */
   noting: Map<string, Promise<Json>> | undefined;
@@ -92,6 +87,7 @@ export class LiveTurn implements Dispatch {
   #spent: readonly Spent[] | undefined;
   #booked: Set<string> | undefined;
   #bookedNow: readonly string[] | undefined;
+  #tree: Set<Spender> | undefined;
   #startedAt: Map<string, number> | undefined;
   #returnedAt: Map<string, number> | undefined;
   #asked: Map<WaitKey, { readonly placed: PlacedCall; readonly reason: string }> | undefined;
@@ -149,8 +145,16 @@ export class LiveTurn implements Dispatch {
     if (problem !== undefined) throw problem;
   }
 
-  tell(event: SessionEvent): void {
+  tell(event: Preview): void {
+    this.said.add(event);
     for (const { feed } of this.listeners) feed.push(event);
+    this.session.shows(event);
+  }
+
+  /** A session that descends from this one shows something, or has kept something. */
+  childShows(event: SessionEvent): void {
+    const { sessionId, turnId } = this;
+    this.tell({ fact: false, sessionId, turnId, key: this.key(CHILD, 1), kind: "child", event });
   }
 
   /** History and this turn, as the model is shown it. */
@@ -166,7 +170,7 @@ export class LiveTurn implements Dispatch {
   transcript(): Transcript {
     const { log } = this.state;
     if (this.#grown < log.length) {
-      this.#transcript = this.#transcript.grow(itemsOf(log), this.#grown);
+      this.#transcript = this.#transcript.grow(this.turnId, itemsOf(log), this.#grown);
       this.#grown = log.length;
     }
     return this.#transcript;
@@ -196,6 +200,20 @@ export class LiveTurn implements Dispatch {
     if (key === undefined) return;
     (this.#booked ??= new Set()).add(key);
     this.#bookedNow = [...(this.#bookedNow ?? []), key];
+  }
+  /** All of it, whether an effect has answered with it or not. */
+  spentSoFar(): readonly Spent[] {
+    const { usage, asks, spent } = this.state;
+    return [{ source: "turn", model: this.opened.config.model, usage, calls: asks }, ...spent, ...(this.#spent ?? [])];
+  }
+  /** Counts in the tree until the turn is over here. */
+  spendIn(root: SessionId): void {
+    if (this.#tree !== undefined) return;
+    this.#tree = this.core.spenders.get(root) ?? new Set();
+    this.core.spenders.set(root, this.#tree.add(this));
+  }
+  spendNoMore(): void {
+    this.#tree?.delete(this);
   }
   isBooked(key: string): boolean {
     return this.#booked?.has(key) ?? false;
@@ -358,134 +376,7 @@ export class LiveTurn implements Dispatch {
   }
 }
 
-/** Where values that a whole turn shares are noted. */
-const ONCE = name("once");
+const CHILD = name("child");
 
 /** In the place of a start: the end was told too. */
 const ENDED = -1;
-
-/** What a hook is told of the turn it runs in, and what it may ask for there. */
-class TurnSurroundings implements Surroundings, ServiceHome {
-  readonly core: Core;
-  readonly #live: LiveTurn;
-  readonly #scope: Scope;
-  readonly #effect: EffectName;
-  readonly #services = new Map<string, { -readonly [N in ServiceName]?: Services[N] }>();
-  readonly #mayWrite: boolean;
-  readonly #where: string;
-  #completions = 0;
-
-  constructor(live: LiveTurn, scope: Scope, effect: EffectName, where: string, mayWrite: boolean) {
-    this.#mayWrite = mayWrite;
-    this.#where = where;
-    this.core = live.core;
-    this.#live = live;
-    this.#scope = scope;
-    this.#effect = effect;
-  }
-
-  get sessionId(): SessionId {
-    return this.#live.sessionId;
-  }
-  get turnId(): TurnId {
-    return this.#live.turnId;
-  }
-  get signal(): AbortSignal {
-    return this.#scope.signal;
-  }
-  get states(): PluginStates {
-    return this.#live.states;
-  }
-
-  /** Made once per plugin: a gate may ask for them call after call. */
-  service<N extends ServiceName>(service: N, plugin: string): Services[N] {
-    let made = this.#services.get(plugin);
-    if (made === undefined) {
-      made = {};
-      this.#services.set(plugin, made);
-    }
-    made[service] ??= serviceOf(this, service, plugin);
-    return made[service] as Services[N];
-  }
-
-  read<Out>(point: Point<Any, Out>): Out {
-    return this.#live.session.composition.contributions.read(point);
-  }
-
-  once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
-    return this.#noted(ONCE, `${plugin}/${key}`, plugin, run);
-  }
-  onceHere<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
-    return this.#noted(this.#effect, `${plugin}/once/${key}`, plugin, run);
-  }
-
-  /** The recorded value, that of whoever is at it right now, or a new one. */
-  #noted<T extends Json>(effect: EffectName, key: string, plugin: string, run: () => Awaitable<T>): Promise<T> {
-    this.#live.noting ??= new Map();
-    const { noting } = this.#live;
-    const place = `${effect}/${key}`;
-    const before = noting.get(place);
-    if (before !== undefined) return before as Promise<T>;
-    const noted = this.#note(effect, key, plugin, run);
-    noting.set(place, noted);
-    const done = (): boolean => noting.delete(place);
-    noted.then(done, done);
-    return noted as Promise<T>;
-  }
-
-  async #note(effect: EffectName, key: string, plugin: string, run: () => Awaitable<Json>): Promise<Json> {
-    const { store } = this.core;
-    const known = await store.note(this.turnId, effect, key);
-    if (known !== undefined) return known;
-    const found = toJson(await run());
-    if ("problem" in found)
-      throw new RuntimeError("hook.answer", { plugin, hook: "once", problem: `${found.path}: ${found.problem}` });
-    return (await store.note(this.turnId, effect, key, found.json)) ?? found.json;
-  }
-
-  complete(plugin: string): Complete {
-    const live = this.#live;
-    return completer({
-      core: this.core,
-      model: live.opened.config.model,
-      limits: live.limits,
-      spend: (spent, key) => live.spend(spent, key),
-      once: async (run) => {
-        const key = `${plugin}/complete/${this.#completions++}`;
-        const reply = await this.#noted(this.#effect, key, plugin, async () => (await run()) as unknown as Json);
-        const place = `${this.#effect}/${key}`;
-        const found = { reply: reply as unknown as Reply, key: place };
-        return live.isBooked(place) ? { ...found, isBooked: true } : found;
-      },
-      signal: this.signal,
-    });
-  }
-
-  messages(): readonly Message[] {
-    return this.#live.messages();
-  }
-  reading(messages: readonly Message[]): SessionReading {
-    return this.#live.session.reading(messages);
-  }
-  tools(): readonly ToolManifest[] {
-    return this.#live.artifact?.catalog.manifests ?? [];
-  }
-  describe(tool: string): Promise<ToolDeclaration | undefined> {
-    return this.#live.session.toolset.describe(tool, this);
-  }
-  membership(plugin: string): Services["membership"] {
-    return membershipOf(this.#live.session.toolset, this.states, plugin, this.#where, this.#mayWrite);
-  }
-  async append(): Promise<never> {
-    throw new RuntimeError("operation.reentrant", { name: "graph.append" });
-  }
-  create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
-    return this.#live.session.create(request);
-  }
-  takeFirstInput(id: string): Promise<string | undefined> {
-    return takeFirstInput(this.core, id);
-  }
-  trace(event: string, about: { readonly [key: string]: Json }): void {
-    this.#live.trace(event, about);
-  }
-}

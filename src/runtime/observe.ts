@@ -1,11 +1,11 @@
-import type { SessionEvent } from "../model/event.ts";
+import type { Preview, SessionEvent, TurnProgress } from "../model/event.ts";
 
-type Waiter = (result: IteratorResult<SessionEvent> | PromiseLike<never>) => void;
+type Waiter = (result: IteratorResult<TurnProgress> | PromiseLike<never>) => void;
 
 /** One reader of a turn's events. What it has not read waits here, within a bound. */
-class Reader implements AsyncIterator<SessionEvent> {
+class Reader implements AsyncIterator<TurnProgress> {
   readonly #max: number;
-  #unread: SessionEvent[] = [];
+  #unread: TurnProgress[] = [];
   #head = 0;
   #waiter: Waiter | undefined;
   /** More calls of `next` at once than one, which is rare. */
@@ -18,7 +18,7 @@ class Reader implements AsyncIterator<SessionEvent> {
     this.#max = max;
   }
 
-  push(event: SessionEvent): void {
+  push(event: TurnProgress): void {
     if (this.hasLeft) return;
     const waiter = this.#waiter;
     if (waiter !== undefined) {
@@ -31,13 +31,7 @@ class Reader implements AsyncIterator<SessionEvent> {
 
   /** A reader that lags is given longer deltas; when that is not enough it loses the oldest previews, never a fact. */
   #shrink(): void {
-    const kept: SessionEvent[] = [];
-    for (const event of this.#unread.slice(this.#head)) {
-      const last = kept[kept.length - 1];
-      if (last !== undefined && isDelta(last) && isDelta(event) && last.kind === event.kind && last.key === event.key) {
-        kept[kept.length - 1] = { ...last, delta: last.delta + event.delta };
-      } else kept.push(event);
-    }
+    const kept = joined(this.#unread.slice(this.#head));
     const over = kept.length - this.#max / 2;
     let dropped = 0;
     this.#unread = over <= 0 ? kept : kept.filter((event) => event.fact || dropped >= over || !++dropped);
@@ -62,9 +56,9 @@ class Reader implements AsyncIterator<SessionEvent> {
     return error;
   }
 
-  next(): Promise<IteratorResult<SessionEvent>> {
+  next(): Promise<IteratorResult<TurnProgress>> {
     if (this.#head < this.#unread.length) {
-      const value = this.#unread[this.#head++] as SessionEvent;
+      const value = this.#unread[this.#head++] as TurnProgress;
       if (this.#head === this.#unread.length) {
         this.#unread.length = 0;
         this.#head = 0;
@@ -80,7 +74,7 @@ class Reader implements AsyncIterator<SessionEvent> {
   }
 
   /** Leaving is not cancelling: the turn goes on. */
-  return(): Promise<IteratorResult<SessionEvent>> {
+  return(): Promise<IteratorResult<TurnProgress>> {
     this.hasLeft = true;
     this.#unread = [];
     this.#head = 0;
@@ -89,10 +83,61 @@ class Reader implements AsyncIterator<SessionEvent> {
   }
 }
 
-const DONE: IteratorResult<SessionEvent> = { value: undefined, done: true };
+export const DONE: { readonly value: undefined; readonly done: true } = { value: undefined, done: true };
 
 type Delta = Extract<SessionEvent, { readonly delta: string }>;
 const isDelta = (event: SessionEvent): event is Delta => event.kind === "text" || event.kind === "reasoning";
+
+/** With deltas that follow each other in one piece. */
+export function joined<E extends SessionEvent>(events: readonly E[]): E[] {
+  const kept: E[] = [];
+  let run: string[] = [];
+  const close = (): void => {
+    const last = kept[kept.length - 1];
+    if (run.length > 1 && last !== undefined) kept[kept.length - 1] = { ...last, delta: run.join("") };
+    run = [];
+  };
+  for (const event of events) {
+    const last = kept[kept.length - 1];
+    const isMore =
+      last !== undefined && isDelta(last) && isDelta(event) && last.kind === event.kind && last.key === event.key;
+    if (!isMore) {
+      close();
+      kept.push(event);
+    }
+    if (isDelta(event)) run.push(event.delta);
+  }
+  close();
+  return kept;
+}
+
+/** What a running turn has shown, within a bound, for those who come late. */
+export class Shown {
+  #events: Preview[] = [];
+  #isJoined = false;
+  /** The beginning is lost. */
+  isTrimmed = false;
+
+  add(event: Preview): void {
+    this.#events.push(event);
+    this.#isJoined = false;
+    if (this.#events.length >= 2 * SHOWN_MAX) this.#trim();
+  }
+
+  list(): readonly Preview[] {
+    if (!this.#isJoined) this.#trim();
+    return this.#events.slice();
+  }
+
+  #trim(): void {
+    this.#events = joined(this.#events);
+    this.#isJoined = true;
+    if (this.#events.length <= SHOWN_MAX) return;
+    this.#events = this.#events.slice(-SHOWN_MAX / 2);
+    this.isTrimmed = true;
+  }
+}
+const SHOWN_MAX = 2_048;
 
 /** A turn's events, for any number of readers. The first one hears everything from the start. */
 export class Feed {
@@ -102,14 +147,14 @@ export class Feed {
   #isTaken = false;
   #isDone = false;
   #error: unknown;
-  #fact: SessionEvent | undefined;
+  #fact: TurnProgress | undefined;
 
   constructor(max: number) {
     this.#max = max;
     this.#first = new Reader(max);
   }
 
-  push(event: SessionEvent): void {
+  push(event: TurnProgress): void {
     if (event.fact) this.#fact = event;
     this.#first.push(event);
     if (this.#others !== undefined) for (const reader of this.#others) reader.push(event);
@@ -122,7 +167,7 @@ export class Feed {
     if (this.#others !== undefined) for (const reader of this.#others) reader.end(error);
   }
 
-  read(): AsyncIterator<SessionEvent> {
+  read(): AsyncIterator<TurnProgress> {
     if (!this.#isTaken) {
       this.#isTaken = true;
       return this.#first;

@@ -8,12 +8,14 @@ import { type Awaitable, describeThrown, isThenable, toJson } from "../model/jso
 import type { Message } from "../model/message.ts";
 import type { ModelRequest, Reply } from "../model/request.ts";
 import type { Scope } from "../model/scope.ts";
-import type { ToolOutput } from "../model/tool.ts";
+import { OUTPUT_TOOL, type ToolOutput } from "../model/tool.ts";
 import { attempt, gate, settle } from "../tools/dispatch.ts";
 import type { Effect, EffectKind, EffectOf } from "../turn/effect.ts";
 import type { Answer, Failure } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
 import { ask, HookStop } from "./ask.ts";
+import { overdrawn, spentInTree } from "./budget.ts";
+import { compaction } from "./compact.ts";
 import type { LiveTurn } from "./live.ts";
 import { NOTHING, obey, saidBy } from "./obey.ts";
 import { prepare } from "./prepare.ts";
@@ -161,10 +163,14 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
     );
   }
   if (request.stable !== undefined) request = { ...request, stable: stableOf(live, request) };
+  if (opened.config.budget?.keepsAnswer === true && state.round === state.limits.roundsMax)
+    request = forAnswer(live, request);
   const { sessionId, turnId } = live;
   const model = request.model ?? opened.config.model;
   const provider = core.models.known(model) ?? (await core.models.require(model, request.model !== undefined));
   const other = model === opened.config.model ? NOTHING : { model };
+  const over = opened.config.budget === undefined ? undefined : await overBudget(live, model);
+  if (over !== undefined) return { kind: "failed", error: over };
   let key = live.key(effect.name, 1);
   const asked = await ask({
     provider,
@@ -200,6 +206,38 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
       ? failure.message
       : describe("provider.failed", { route: model, class: failure.class, problem: failure.message }).message;
   return { ...rest, ...other, error: { class: failure.class, code, message }, partial };
+}
+
+/** Work is over: what there is to say is said now. Tools stay in the request, so that a cached beginning still fits. */
+const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelRequest => ({
+  ...request,
+  messages: [
+    ...request.messages,
+    {
+      id: nodeId(`${turnId}/answer`, 0),
+      role: "user",
+      parts: [
+        {
+          kind: "text",
+          text: "This is the last round of the turn: no tool can be called any more. Answer with what you have.",
+        },
+      ],
+      origin: { kind: "runtime" },
+    },
+  ],
+  stable: request.stable ?? request.messages.length,
+  toolChoice: state.output === undefined ? "none" : { name: OUTPUT_TOOL },
+});
+
+/** Looked at before the call, with what is not committed yet. */
+async function overBudget(live: LiveTurn, model: string): Promise<Failure | undefined> {
+  const { core, session, opened } = live;
+  const { turn, tree } = opened.config.budget ?? {};
+  const ofTurn = turn && overdrawn("turn", turn, live.spentSoFar(), core.prices, model);
+  if (ofTurn !== undefined || tree === undefined) return ofTurn;
+  const { root } = session;
+  live.spendIn(root);
+  return overdrawn("tree", tree, await spentInTree(core.store, core.spenders, root), core.prices, model);
 }
 
 /** A hook may have taken messages out, or put some after the tail. */
@@ -317,11 +355,14 @@ function whenKept<T>(live: LiveTurn, then: () => T): Awaitable<T> {
 const CLAIM_MAX = 64;
 
 function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {
-  return after(live.core.store.inputs.claim(live.lease, effect.name, CLAIM_MAX), (claimed) => {
+  const isOpening = effect.at === "opening";
+  const { inputs: queue } = live.core.store;
+  return after(queue.claim(live.lease, effect.name, CLAIM_MAX, isOpening ? true : undefined), (claimed) => {
     const inputs = claimed.map(({ id: inputId, message }) => ({ inputId, message }));
     const body = { kind: "bounded", ...(inputs.length === 0 ? {} : { inputs }) } as const;
-    if (!live.hooks.has("checkpoint")) return body;
-    return after(live.hooks.collect("checkpoint", { at: effect.at }, live.here(scope, effect.name)), (directives) => ({
+    const { at } = effect;
+    if (at === "opening" || !live.hooks.has("checkpoint")) return body;
+    return after(live.hooks.collect("checkpoint", { at }, live.here(scope, effect.name)), (directives) => ({
       ...body,
       ...obey(live, effect.name, directives),
     }));
@@ -340,12 +381,11 @@ async function compact(live: LiveTurn, effect: EffectOf<"compact">, scope: Scope
       ]);
     throw error;
   };
-  const found = await live.hooks
-    .first("compact", { messages: live.messages() }, live.here(scope, effect.name))
-    .catch(failed);
-  return found === undefined
-    ? { kind: "compacted" }
-    : { kind: "compacted", seed: found.value.map((value) => saidBy({ plugin: found.plugin, value })) };
+  const { phase } = live.state;
+  const reason = phase.kind === "compacting" && phase.then !== undefined ? "room" : "overflow";
+  const here = live.here(scope, effect.name);
+  const seed = await compaction(live.hooks, live.messages(), reason, here).catch(failed);
+  return seed === undefined ? { kind: "compacted" } : { kind: "compacted", seed };
 }
 
 async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Promise<Body> {

@@ -18,6 +18,7 @@ import { PluginStates } from "../kernel/states.ts";
 import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { hasCode, passingFault, RuntimeError } from "../model/errors.ts";
+import type { Preview, SessionEvent } from "../model/event.ts";
 import { type NodeId, nodeId, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
@@ -27,12 +28,14 @@ import type {
   CancelAnswer,
   Committed,
   EndedTurn,
+  InputRef,
   Lease,
   NewInput,
   OpenAnswer,
   Opening,
   SessionChange,
   StoredSession,
+  Withdrawal,
 } from "../stores/store.ts";
 import { makeTool } from "../tools/define.ts";
 import type { Validate } from "../tools/validator.ts";
@@ -45,11 +48,14 @@ import { type Kept, toCommit } from "./drive.ts";
 import { Home } from "./home.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
 import { TOOLS_PLUGIN } from "./membership.ts";
+import type { Shown } from "./observe.ts";
 import { performer, reportOf } from "./perform.ts";
-import { authorityOf, makeSession, overlayOf } from "./sessions.ts";
+import { readingOf } from "./services.ts";
+import { authorityOf, type ForkOptions, forkRequest, makeSession, overlayOf } from "./sessions.ts";
 import { Toolset } from "./toolset.ts";
 import type { TurnHandle, TurnResult } from "./turn.ts";
 import { checkOf } from "./typed.ts";
+import { committedFact, Waiting } from "./waiting.ts";
 
 /** Something to do between turns. */
 interface Between {
@@ -79,13 +85,14 @@ export class Resident implements TurnSession, BetweenTurns {
   readonly slot: ProtocolDriverSlot;
   states: PluginStates;
   readonly toolset: Toolset;
-  /** Who waits for which turn in this process. */
-  readonly #handles = new Map<TurnId, TurnHandle[]>();
-  /** The schemas of typed turns as their callers gave them: they may do more than their documents say. */
-  #outputs: Map<TurnId, Validate> | undefined;
+  readonly #waiting = new Waiting();
   readonly flags: WeakMap<Artifact, TurnFlags>;
   stored: StoredSession;
   transcript: Transcript;
+  /** Its parent first, the root of its tree last. */
+  readonly ancestors: readonly SessionId[];
+  /** The turn at hand, also while it is being set up. */
+  #now: TurnId | undefined;
   #running: Running | undefined;
   #work: Promise<void> | undefined;
   #between: Promise<void> | undefined;
@@ -97,8 +104,15 @@ export class Resident implements TurnSession, BetweenTurns {
   /** A turn or an operation has it. */
   #isTaken = false;
 
-  private constructor(core: Core, stored: StoredSession, transcript: Transcript, composition: Composition) {
+  private constructor(
+    core: Core,
+    stored: StoredSession,
+    transcript: Transcript,
+    composition: Composition,
+    ancestors: readonly SessionId[],
+  ) {
     this.core = core;
+    this.ancestors = ancestors;
     this.id = stored.id;
     this.stored = stored;
     this.transcript = transcript;
@@ -118,7 +132,9 @@ export class Resident implements TurnSession, BetweenTurns {
     return after(core.store.create({ id, config, at: core.world.now() }), (stored) =>
       stored.head === undefined
         ? Resident.#made(core, stored, Transcript.empty, options)
-        : after(core.store.view(id), (segments) => Resident.#made(core, stored, Transcript.from(segments), options)),
+        : after(core.store.view(id, { toFrame: true }), (segments) =>
+            Resident.#made(core, stored, Transcript.from(segments), options),
+          ),
     );
   }
 
@@ -127,6 +143,19 @@ export class Resident implements TurnSession, BetweenTurns {
     stored: StoredSession,
     transcript: Transcript,
     options: ReadonlyMap<string, unknown>,
+  ): Awaitable<Resident> {
+    const { parentId } = stored;
+    return parentId === undefined
+      ? Resident.#composed(core, stored, transcript, options, [])
+      : after(ancestorsOf(core, parentId), (above) => Resident.#composed(core, stored, transcript, options, above));
+  }
+
+  static #composed(
+    core: Core,
+    stored: StoredSession,
+    transcript: Transcript,
+    options: ReadonlyMap<string, unknown>,
+    ancestors: readonly SessionId[],
   ): Awaitable<Resident> {
     const { id, parentId } = stored;
     const isRoot = parentId === undefined;
@@ -141,7 +170,7 @@ export class Resident implements TurnSession, BetweenTurns {
         core.probe,
         overran(core.trace),
       );
-    const resident = new Resident(core, stored, transcript, composition);
+    const resident = new Resident(core, stored, transcript, composition, ancestors);
     const { hooks } = composition;
     const protocol = hooks.slot("protocolSession");
     const isNew = stored.turns === 0 && stored.head === undefined;
@@ -191,7 +220,7 @@ export class Resident implements TurnSession, BetweenTurns {
       this.#running === undefined &&
       this.#between === undefined &&
       this.#ready.length === 0 &&
-      this.#handles.size === 0 &&
+      this.#waiting.isEmpty &&
       !this.#mayHaveMore
     );
   }
@@ -232,7 +261,7 @@ export class Resident implements TurnSession, BetweenTurns {
     return new Promise((resolve) => {
       const book = async (): Promise<void> => {
         for (let tries = 0; tries < BOOK_TRIES; tries++)
-          if ((await this.keep({ spent: [spent] }, undefined, resolve)) !== undefined) return;
+          if ((await this.keep({ spent: [spent], by: "completion" }, undefined, resolve)) !== undefined) return;
       };
       this.#start({ run: () => book().catch(lost).then(resolve) });
       if (!isIdle) resolve();
@@ -243,22 +272,64 @@ export class Resident implements TurnSession, BetweenTurns {
     return makeSession(this.core, request, this.stored).then((id) => ({ id }));
   }
 
-  async fork(at: NodeId | undefined, id: string | undefined): Promise<SessionId> {
+  async fork(options: ForkOptions): Promise<SessionId> {
     await this.catchUp();
-    return makeSession(this.core, { kind: "fork", ...(id === undefined ? {} : { id }) }, this.stored, at);
+    return makeSession(this.core, forkRequest(options), this.stored);
   }
 
   reading(messages: readonly Message[]): SessionReading {
-    const { id, parentId, head, usage, turns } = this.stored;
-    return {
-      id,
-      messages,
-      config: this.config,
-      usage,
-      turns,
-      ...(parentId === undefined ? {} : { parentId }),
-      ...(head === undefined ? {} : { head }),
-    };
+    return readingOf(this.core, this.stored, messages);
+  }
+
+  // ── Those who look ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  get root(): SessionId {
+    return this.ancestors.at(-1) ?? this.id;
+  }
+
+  get shown(): Shown | undefined {
+    return this.#running?.live.said;
+  }
+
+  shows(event: Preview): void {
+    const { watch, neighbours } = this.core;
+    if (!watch.isIdle) watch.preview(this, event);
+    const [parent] = this.ancestors;
+    if (parent !== undefined) neighbours.find(parent)?.childShows(event);
+  }
+
+  childShows(event: SessionEvent): void {
+    this.#running?.live.childShows(event);
+  }
+
+  /** The turn that is under way here. */
+  get current(): TurnId | undefined {
+    const next = this.#ready.find((each) => !("run" in each)) as Ready | undefined;
+    return this.#now ?? next?.lease.turnId;
+  }
+
+  /** Whoever asks for a turn by its id is given what it shows from now on, and its result, whenever and wherever it ends. */
+  follow(turnId: TurnId, handle: TurnHandle): void {
+    this.#join(turnId, handle);
+    const lost = (error: unknown): void => this.#fail(turnId, error);
+    try {
+      const found = after(this.core.store.terminal(turnId), (terminal) => {
+        if (terminal !== undefined && terminal.sessionId !== this.id)
+          throw new RuntimeError("turn.unknown", { turnId });
+        return this.#rejoin(turnId);
+      });
+      if (isThenable(found)) found.then(undefined, lost);
+    } catch (error) {
+      lost(error);
+    }
+  }
+
+  /** Takes inputs back that have not had their turn; those who wait for them are told. */
+  async withdraw(which: InputRef): Promise<readonly Withdrawal[]> {
+    const found = await this.core.store.inputs.withdraw(this.id, which);
+    for (const { turnId, answer } of found)
+      if (answer === "withdrawn") this.#fail(turnId, new RuntimeError("input.withdrawn", { turnId }));
+    return found;
   }
 
   // ── Turns ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -276,12 +347,13 @@ export class Resident implements TurnSession, BetweenTurns {
     if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
     // An operation has the session to itself: what comes meanwhile waits until it is done.
     const opening = this.#between === undefined ? this.#opening : undefined;
-    if (output !== undefined) (this.#outputs ??= new Map()).set(input.turnId, output);
+    if (output !== undefined) this.#waiting.expect(input.turnId, output);
     const accepted = core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
     if (isThenable(accepted)) this.#watchAccepting(accepted);
     return after(accepted, (receipt) => {
       const { turnId } = receipt;
-      if (turnId !== input.turnId) this.#outputs?.delete(input.turnId);
+      if (turnId !== input.turnId) this.#waiting.expectNot(input.turnId);
+      else core.watch.moved(this);
       if (handle !== undefined) this.#join(turnId, handle);
       if (receipt.kind === "known") return after(this.#rejoin(turnId), () => turnId);
       const ready =
@@ -315,11 +387,10 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   #join(turnId: TurnId, handle: TurnHandle): void {
-    const running = this.#running?.live;
-    const others = this.#handles.get(turnId) ?? (running?.turnId === turnId ? running.listeners : []);
-    others.push(handle);
-    this.#handles.set(turnId, others);
-    handle.accepted(turnId);
+    const live = this.#running?.live;
+    const running = live?.turnId === turnId ? live : undefined;
+    this.#waiting.join(turnId, handle, running?.listeners);
+    for (const event of running?.said.list() ?? []) handle.feed.push(event);
   }
 
   /** The same key came before: its turn has ended, or runs, or waits. */
@@ -330,7 +401,7 @@ export class Resident implements TurnSession, BetweenTurns {
         return false;
       }
       const { outcome, usage, committed } = terminal;
-      this.#finish(turnId, committed, { turnId, outcome, usage, issues: [] }, []);
+      this.#finish(committed, { turnId, outcome, usage, issues: [] }, []);
       return true;
     });
   }
@@ -347,7 +418,7 @@ export class Resident implements TurnSession, BetweenTurns {
       try {
         const ready = this.#ready.length === 0 ? undefined : await this.#takeReady();
         if (ready !== undefined) await this.#alone(ready);
-        else if (!this.#mayHaveMore && this.#handles.size === 0) break;
+        else if (!this.#mayHaveMore && this.#waiting.isEmpty) break;
         else await this.#look();
         failures = 0;
       } catch (error) {
@@ -363,7 +434,7 @@ export class Resident implements TurnSession, BetweenTurns {
   /** Nothing here can go on; what was accepted is kept by the store. */
   #giveUp(error: unknown): void {
     this.#mayHaveMore = false;
-    for (const turnId of [...this.#handles.keys()]) this.#fail(turnId, error);
+    for (const turnId of this.#waiting.turns) this.#fail(turnId, error);
   }
 
   /** One thing at a time; whoever is inside it and asks for the next would wait for itself. */
@@ -392,7 +463,7 @@ export class Resident implements TurnSession, BetweenTurns {
     else if (answer.kind === "busy") await world.sleep(WATCH_MS);
     else {
       this.#mayHaveMore = false;
-      for (const turnId of [...this.#handles.keys()])
+      for (const turnId of this.#waiting.turns)
         if (this.#ready.length === 0) this.#fail(turnId, new RuntimeError("turn.unknown", { turnId }));
     }
   }
@@ -400,7 +471,7 @@ export class Resident implements TurnSession, BetweenTurns {
   /** Turns that ended without us. False when there was none. */
   async #settleElsewhere(): Promise<boolean> {
     let found = false;
-    for (const turnId of [...this.#handles.keys()]) {
+    for (const turnId of this.#waiting.turns) {
       if ((await this.core.store.terminal(turnId)) === undefined) continue;
       found = true;
       await this.#rejoin(turnId);
@@ -412,35 +483,38 @@ export class Resident implements TurnSession, BetweenTurns {
     const opened = journal[0] as Opened;
     const { turnId } = opened;
     const { core } = this;
+    let live: LiveTurn | undefined;
+    this.#now = turnId;
     try {
       if (before !== undefined) await before;
       if (isResumed === true || this.#isStale || lease.revision !== this.stored.revision) await this.refresh(isResumed);
       // Under our lease nobody else moves the session.
       if (lease.revision !== this.stored.revision)
         throw new RuntimeError("lease.lost", { sessionId: this.id, generation: lease.generation });
-      const live = new LiveTurn(
+      const begun = new LiveTurn(
         core,
         this,
         lease,
         opened,
-        this.#handles.get(turnId) ?? [],
-        this.#outputs?.get(turnId) ?? checkOf(opened),
+        this.#waiting.handles(turnId),
+        this.#waiting.output(turnId) ?? checkOf(opened),
       );
+      live = begun;
       const context = {
         store: core.store,
         world: core.world,
-        waiting: (key: WaitKey) => live.canBeAnswered(key),
-        trace: (name: string, about: JsonObject) => live.trace(name, about),
+        waiting: (key: WaitKey) => begun.canBeAnswered(key),
+        trace: (name: string, about: JsonObject) => begun.trace(name, about),
       };
-      if (isResumed === true) live.journal = journal;
+      if (isResumed === true) begun.journal = journal;
       const turn = isResumed === true ? { lease, journal, isResumed } : { lease, journal };
-      const run = core.host.open(turn, performer(live), context);
-      this.#running = { live, run: isThenable(run) ? await run : run };
+      const run = core.host.open(turn, performer(begun), context);
+      this.#running = { live: begun, run: isThenable(run) ? await run : run };
       if (hasWaited === true || before !== undefined) await this.#running.run.poke(); // It may have been cancelled while it waited.
       const running = this.#running;
       const kept = await toCommit(running.live, running.run);
       this.#running = undefined;
-      const waits = this.#committed(live, kept);
+      const waits = this.#committed(begun, kept);
       if (waits !== undefined) await waits;
     } catch (error) {
       this.#isStale = true; // Of what the turn had changed here nothing was kept.
@@ -452,6 +526,8 @@ export class Resident implements TurnSession, BetweenTurns {
       else this.#fail(turnId, error);
       if (hasCode(error, "turn.host")) this.#giveUp(error);
     } finally {
+      this.#now = undefined;
+      live?.spendNoMore();
       this.toolset.end();
     }
   }
@@ -485,7 +561,7 @@ export class Resident implements TurnSession, BetweenTurns {
     if (!isForced && !this.#isStale && isSame) return;
     const { head } = stored;
     const transcript =
-      head === undefined ? Transcript.empty : Transcript.from(await core.store.view(id, { from: head }));
+      head === undefined ? Transcript.empty : Transcript.from(await core.store.view(id, { from: head, toFrame: true }));
     if (isTooLate() || stored.revision < this.stored.revision) return; // Another look was quicker, and saw more.
     this.stored = stored;
     this.transcript = transcript;
@@ -499,11 +575,12 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   #committed(live: LiveTurn, { turn, committed, isSalvaged }: Kept): Promise<void> | undefined {
+    this.core.watch.moved(this);
     const { outcome, plugins, usage } = turn;
     if (committed.branch === undefined) {
       const { stored } = this;
       live.states.committed(plugins);
-      this.transcript = isSalvaged === true ? this.transcript.grow(turn.entries, 0) : live.transcript();
+      this.transcript = isSalvaged === true ? this.transcript.grow(turn.turnId, turn.entries, 0) : live.transcript();
       const head = committed.head ?? stored.head;
       this.stored = {
         ...stored,
@@ -526,39 +603,21 @@ export class Resident implements TurnSession, BetweenTurns {
   #announce(live: LiveTurn, { outcome, usage, entries }: EndedTurn, committed: Committed): void {
     const { turnId, issues } = live;
     const nodes = entries.map((entry, index) => (entry.kind === "message" ? entry.message.id : nodeId(turnId, index)));
-    this.#finish(turnId, committed, { turnId, outcome, usage, issues }, nodes);
+    this.#finish(committed, { turnId, outcome, usage, issues }, nodes);
   }
 
-  /** Everybody who waits is given the fact, then the result. */
-  #finish(turnId: TurnId, { cursor, branch }: Committed, result: TurnResult, nodes: readonly NodeId[]): void {
-    const { outcome, usage } = result;
-    const fact = {
-      fact: true,
-      sessionId: this.id,
-      cursor,
-      kind: "committed",
-      by: "turn",
-      turnId,
-      nodes,
-      outcome,
-      usage,
-    } as const;
-    for (const handle of this.#forget(turnId)) {
-      handle.feed.push(fact);
-      handle.done(branch === undefined ? result : { ...result, branch });
-    }
+  #finish(committed: Committed, result: TurnResult, nodes: readonly NodeId[]): void {
+    const { branch } = committed;
+    const whole = branch === undefined ? result : { ...result, branch };
+    const fact = committedFact(this.id, whole, committed, nodes);
+    const [parent] = this.ancestors;
+    if (parent !== undefined) this.core.neighbours.find(parent)?.childShows(fact);
+    this.#waiting.done(fact, whole);
   }
 
   #fail(turnId: TurnId, error: unknown): void {
     this.core.trace("turn.lost", { problem: describeThrown(error) }, { sessionId: this.id, turnId });
-    for (const handle of this.#forget(turnId)) handle.failed(error);
-  }
-
-  #forget(turnId: TurnId): readonly TurnHandle[] {
-    const handles = this.#handles.get(turnId) ?? [];
-    this.#handles.delete(turnId);
-    this.#outputs?.delete(turnId);
-    return handles;
+    this.#waiting.failed(turnId, error);
   }
 
   // ── Between turns ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -589,6 +648,7 @@ export class Resident implements TurnSession, BetweenTurns {
         onBusy?.();
         if (await this.#finishOthers()) return undefined;
       } else {
+        if (answer.kind === "committed") this.core.watch.moved(this);
         await this.refresh();
         return answer.kind === "committed" ? answer : undefined;
       }
@@ -636,7 +696,7 @@ export class Resident implements TurnSession, BetweenTurns {
     timer.abort();
     if (!isLate) return;
     this.#mayHaveMore = false;
-    for (const turnId of [...this.#handles.keys()])
+    for (const turnId of this.#waiting.turns)
       if (turnId !== this.#running?.live.turnId) this.#fail(turnId, new RuntimeError("runtime.closed", {}));
     if (this.#running === undefined) return;
     if (store.isDurable) await this.#running.run.leave();
@@ -652,6 +712,14 @@ const readyFrom = (answer: Extract<OpenAnswer, { readonly lease: Lease }>): Read
 
 const statesOf = (core: Core, { plugins }: StoredSession): PluginStates =>
   new PluginStates(core.plugins, plugins, core.limits.stateBytesMax, core.blobs, TOOLS_PLUGIN);
+
+function ancestorsOf(core: Core, parent: SessionId): Awaitable<readonly SessionId[]> {
+  return after(core.store.load(parent), (stored) =>
+    stored?.parentId === undefined
+      ? [parent]
+      : after(ancestorsOf(core, stored.parentId), (above) => [parent, ...above]),
+  );
+}
 
 const WATCH_MS = 250;
 const STORE_TRIES = 5;

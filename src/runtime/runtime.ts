@@ -7,16 +7,17 @@ import type { Probe } from "../kernel/run.ts";
 import type { SessionReading } from "../kernel/services.ts";
 import { isTool, isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import { after } from "../model/awaitable.ts";
-import type { SessionConfig } from "../model/config.ts";
+import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, asWaitKey, type NodeId, type SessionId } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable, type Json, toJson } from "../model/json.ts";
+import { type Awaitable, describeThrown, isObject, isThenable, type Json, toJson } from "../model/json.ts";
 import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { ModelSettings } from "../model/request.ts";
+import { costOf, type PriceTable, type Spent, totalOf, type Usage } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
-import type { Store } from "../stores/store.ts";
+import type { Store, StoredSession } from "../stores/store.ts";
 import { APP, hashOf } from "../tools/catalog.ts";
 import { makeTool } from "../tools/define.ts";
 import { NO_CHOICES, Registry } from "../tools/registry.ts";
@@ -26,12 +27,14 @@ import { checkedId } from "./accept.ts";
 import { Artifacts } from "./artifacts.ts";
 import { requireConfig, requireTemplate } from "./config.ts";
 import { type Core, Models, overran, tracer } from "./core.ts";
+import { type Comparison, compare } from "./history.ts";
 import { processName } from "./process.ts";
 import { RECOVER_MS, type Recovered, recover } from "./recover.ts";
 import { Resident } from "./resident.ts";
 import { snapshot } from "./services.ts";
 import { type Session, SessionHandle } from "./session.ts";
-import { makeSession } from "./sessions.ts";
+import { type ForkOptions, forkRequest, makeSession } from "./sessions.ts";
+import { Watch } from "./watch.ts";
 import { realWorld } from "./world.ts";
 
 export type RuntimeOptions = {
@@ -47,6 +50,10 @@ export type RuntimeOptions = {
   readonly template?: readonly Section[];
   readonly settings?: ModelSettings;
   readonly limits?: Partial<Limits>;
+  /** What may be spent, unless a session has a budget of its own. */
+  readonly budget?: Budget;
+  /** What models cost, by the name that sessions keep. */
+  readonly prices?: PriceTable;
   /** Whether turns that others left are gone on with by themselves: `auto` on a durable store, unless set. */
   readonly recover?: "auto" | "manual";
   /** Sees the beginning and the end of every hook call. */
@@ -60,11 +67,16 @@ export interface Runtime extends AsyncDisposable {
   /** Opens a session, or creates it; without an id, a new one. */
   session(id?: string, options?: SessionOptions): Promise<Session>;
   readonly sessions: {
-    list(page?: { readonly after?: string; readonly max?: number }): Promise<readonly SessionSummary[]>;
+    /** All of them, the children of one, or its forks; by id. */
+    list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
     /** Any session as it is committed; throws `session.unknown`. */
     get(id: string): Promise<SessionReading>;
     /** A second session over the same history, with its own future; at the head unless told where. */
-    fork(id: string, options?: { readonly at?: string; readonly id?: string }): Promise<Session>;
+    fork(id: string, options?: ForkOptions): Promise<Session>;
+    /** Where two sessions part, and what each has after that. */
+    compare(id: string, other: string): Promise<Comparison>;
+    /** What a session and all that descend from it have spent. */
+    usage(id: string): Promise<TreeUsage>;
     /** Final: the id is never used again. Refused while a turn runs here. */
     delete(id: string): Promise<void>;
   };
@@ -88,9 +100,27 @@ export interface SessionOptions {
   readonly plugins?: readonly PluginOptions[];
 }
 
+export interface SessionsPage {
+  readonly after?: string;
+  readonly max?: number;
+  readonly parent?: string;
+  readonly origin?: string;
+}
+
+export interface TreeUsage {
+  readonly usage: Usage;
+  /** Where the price of every model is known. */
+  readonly cost?: number;
+  /** By session, source and model. */
+  readonly ledger: readonly (Spent & { readonly sessionId: SessionId; readonly cost?: number })[];
+}
+
 export interface SessionSummary {
   readonly id: SessionId;
   readonly parentId?: SessionId;
+  /** What it was forked from, and where. */
+  readonly origin?: { readonly sessionId: SessionId; readonly at?: NodeId };
+  readonly label?: string;
   readonly createdAt: number;
   readonly turns: number;
 }
@@ -115,7 +145,9 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const providers = ofApp.filter((owned): owned is Owned<ToolProvider> => isToolProvider(owned.value));
   requireDistinct(tools, providers); // Before anything is opened.
   const { instructions, prompt, settings, template } = options;
-  requireConfig({ instructions, prompt, settings }, "options");
+  const { budget, prices = {} } = options;
+  requireConfig({ instructions, prompt, settings, budget }, "options");
+  requirePrices(prices);
   requireTemplate(template);
   const limits = checkedLimits(options.limits ?? {});
   const trace = tracer(options.trace, world);
@@ -126,6 +158,16 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     model: modelName,
     ...(options.instructions === undefined ? {} : { instructions: options.instructions }),
     ...(options.settings === undefined ? {} : { settings: options.settings }),
+    ...(budget === undefined ? {} : { budget }),
+  };
+  const residents: Residents = new Map();
+  const openOf = (id: SessionId): Resident | undefined => {
+    const resident = residents.get(id)?.resident;
+    return resident === undefined || isThenable(resident) ? undefined : resident;
+  };
+  const watch = new Watch(store, limits.unreadEventsMax, openOf, (problem) => trace("session.observe", { problem }));
+  watch.open = function* () {
+    for (const { resident } of residents.values()) if (!isThenable(resident)) yield resident;
   };
   const core: Core = {
     config,
@@ -166,23 +208,30 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     probe: options.probe,
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
     trace,
+    prices,
+    spenders: new Map(),
+    watch,
+    neighbours: { find: openOf, open: (id) => runtime.session(id) },
   };
   for (const provider of providers) core.listings.take(provider); // Until the runtime is closed.
-  const runtime = new RuntimeHandle(core, closing);
+  const runtime = new RuntimeHandle(core, closing, residents);
   if (store.isDurable && options.recover !== "manual") runtime.keepRecovering();
   return runtime;
 }
 
+type Residents = Map<SessionId, { resident: Awaitable<Resident>; handles: number }>;
+
 class RuntimeHandle implements Runtime {
   readonly #core: Core;
   readonly #closing: AbortController;
-  readonly #residents = new Map<SessionId, { resident: Awaitable<Resident>; handles: number }>();
+  readonly #residents: Residents;
   #closed: Promise<void> | undefined;
   #recovering: Promise<Recovered> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(core: Core, closing: AbortController) {
+  constructor(core: Core, closing: AbortController, residents: Residents) {
     this.#core = core;
+    this.#residents = residents;
     this.#closing = closing;
   }
 
@@ -264,16 +313,19 @@ class RuntimeHandle implements Runtime {
   }
 
   readonly sessions = {
-    list: async (page: { readonly after?: string; readonly max?: number } = {}): Promise<readonly SessionSummary[]> => {
+    list: async ({ after, max, parent, origin }: SessionsPage = {}): Promise<readonly SessionSummary[]> => {
       this.#requireOpen();
-      const { after, max } = page;
       const found = await this.#core.store.list({
         ...(after === undefined ? {} : { after: asSessionId(after) }),
         ...(max === undefined ? {} : { max }),
+        ...(parent === undefined ? {} : { parent: asSessionId(parent) }),
+        ...(origin === undefined ? {} : { origin: asSessionId(origin) }),
       });
-      return found.map(({ id, parentId, createdAt, turns }) => ({
+      return found.map(({ id, parentId, origin: from, createdAt, turns, config: { label } }) => ({
         id,
         ...(parentId === undefined ? {} : { parentId }),
+        ...(from === undefined ? {} : { origin: from }),
+        ...(label === undefined ? {} : { label }),
         createdAt,
         turns,
       }));
@@ -282,18 +334,22 @@ class RuntimeHandle implements Runtime {
       this.#requireOpen();
       return snapshot(this.#core, id);
     },
-    fork: async (id: string, options: { readonly at?: string; readonly id?: string } = {}): Promise<Session> => {
-      this.#requireOpen();
-      const source = await this.#core.store.load(asSessionId(id));
-      if (source === undefined) throw new RuntimeError("session.unknown", { id });
-      const { at, id: to } = options;
-      const made = await makeSession(
-        this.#core,
-        { kind: "fork", ...(to === undefined ? {} : { id: to }) },
-        source,
-        at as NodeId | undefined,
-      );
-      return this.session(made);
+    fork: async (id: string, options: ForkOptions = {}): Promise<Session> => {
+      const source = await this.#require(id);
+      return this.session(await makeSession(this.#core, forkRequest(options), source));
+    },
+    compare: async (id: string, other: string): Promise<Comparison> => {
+      const [ours, theirs] = [await this.#require(id), await this.#require(other)];
+      return compare(this.#core.store, ours.id, theirs.id);
+    },
+    usage: async (id: string): Promise<TreeUsage> => {
+      const { store, prices } = this.#core;
+      const rows = await store.booked((await this.#require(id)).id);
+      const priced = (spent: readonly Spent[]): { readonly cost?: number } => {
+        const cost = costOf(spent, prices);
+        return cost === undefined ? {} : { cost };
+      };
+      return { usage: totalOf(rows), ...priced(rows), ledger: rows.map((row) => ({ ...row, ...priced([row]) })) };
     },
     delete: async (id: string): Promise<void> => {
       this.#requireOpen();
@@ -305,6 +361,13 @@ class RuntimeHandle implements Runtime {
       await this.#core.store.delete(sessionId);
     },
   };
+
+  async #require(id: string): Promise<StoredSession> {
+    this.#requireOpen();
+    const stored = await this.#core.store.load(asSessionId(id));
+    if (stored === undefined) throw new RuntimeError("session.unknown", { id });
+    return stored;
+  }
 
   #pluginOptions(given: readonly PluginOptions[]): ReadonlyMap<string, unknown> {
     const found = given.map((options): [string, unknown] => {
@@ -345,6 +408,7 @@ class RuntimeHandle implements Runtime {
     const core = this.#core;
     core.door.isClosed = true;
     clearInterval(this.#timer);
+    core.watch.close();
     const closing = [...this.#residents.values()].map(async ({ resident }) => (await resident).close(CLOSE_MS));
     for (const { resident } of this.#residents.values()) if (!isThenable(resident)) resident.toolset.close();
     for (const closed of await Promise.allSettled(closing)) {
@@ -386,6 +450,20 @@ function requireDistinct(tools: readonly Owned<Tool>[], providers: readonly Owne
     tools.map(({ value }) => value),
   );
   new Registry([app, ...listed], NO_CHOICES, { clash: () => {}, isHidden: () => false });
+}
+
+function requirePrices(prices: PriceTable): void {
+  const isPrice = (value: unknown): boolean => value === undefined || (typeof value === "number" && value >= 0);
+  const isRight = (price: unknown): boolean =>
+    isObject(price) &&
+    typeof price.input === "number" &&
+    typeof price.output === "number" &&
+    Object.values(price).every(isPrice);
+  if (!isObject(prices) || !Object.values(prices).every(isRight))
+    throw new RuntimeError("options.invalid", {
+      option: "prices",
+      problem: "a price says what a million tokens cost: input and output at least",
+    });
 }
 
 /** Infinity is a choice, and journals are JSON: it is recorded as the largest whole number. */

@@ -13,22 +13,26 @@ import type { Appended, AppendNode, AppendOptions, Complete } from "../kernel/se
 import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { asTurnId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
-import { isThenable, type Json, ownJson } from "../model/json.ts";
-import type { Message } from "../model/message.ts";
+import type { SessionEvent } from "../model/event.ts";
+import { asTurnId, type InputId, type SessionId, type TurnId } from "../model/ids.ts";
+import { isObject, isThenable, type Json, ownJson } from "../model/json.ts";
+import { textOf } from "../model/message.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { Any, OutputOf, ToolSchema } from "../model/schema.ts";
-import type { Spent, Usage } from "../model/usage.ts";
-import type { CancelAnswer } from "../stores/store.ts";
+import { costOf } from "../model/usage.ts";
+import type { SessionView } from "../model/view.ts";
+import type { CancelAnswer, InputRef, PendingInput } from "../stores/store.ts";
 import { hashOf } from "../tools/catalog.ts";
 import { type Input, newInput } from "./accept.ts";
-import { ask, configure, operate } from "./between.ts";
+import { ask, type Compacted, compact, configure, operate } from "./between.ts";
 import { requireConfig } from "./config.ts";
+import { type HistoryPage, historyOf, type Node } from "./history.ts";
 import { type OperationOptions, operationsIn, type Receipt, requireOperation } from "./operate.ts";
 import type { Resident } from "./resident.ts";
 import { type SessionTools, sessionTools } from "./tools.ts";
 import { type Turn, TurnHandle } from "./turn.ts";
 import { type TypedOutput, typed } from "./typed.ts";
+import { cursorFor, type ObserveOptions } from "./watch.ts";
 
 export interface TurnOptions {
   /** The same key with the same input joins the turn that is already there; with another input it is `input.conflict`. */
@@ -39,18 +43,29 @@ export interface TurnOptions {
   readonly prompt?: readonly PromptPart[] | undefined;
 }
 
-/** The session as it stands: what is committed. */
-export interface SessionView {
-  readonly id: SessionId;
-  readonly parentId?: SessionId;
-  readonly head?: NodeId;
-  /** Of the active frame. */
-  readonly messages: readonly Message[];
-  readonly turns: number;
-  readonly config: SessionConfig;
-  readonly usage: Usage;
-  /** Where it comes from. */
-  readonly ledger: readonly Spent[];
+/** Inputs that wait for their turn. */
+export interface SessionInputs {
+  /** Oldest first. */
+  list(): Promise<readonly WaitingInput[]>;
+  /** Takes back one that still waits, or all from one on; to change an input is to take it back and send another. */
+  cancel(
+    which: { readonly id: string } | { readonly key: string } | { readonly from: string },
+  ): Promise<readonly CancelledInput[]>;
+}
+export interface WaitingInput {
+  readonly id: InputId;
+  /** The turn that it opens, unless a running one takes it. */
+  readonly turnId: TurnId;
+  readonly key?: string;
+  readonly at: "boundary" | "next-turn";
+  readonly text: string;
+  readonly acceptedAt: number;
+}
+export interface CancelledInput {
+  readonly id: InputId;
+  readonly turnId: TurnId;
+  /** Only what still waits can be cancelled: for the others see the turn. */
+  readonly kind: "cancelled" | "already-taken" | "already-completed";
 }
 
 /** A conversation. Handles are cheap: several may be open on one session, and its turns run one after the other. */
@@ -65,8 +80,20 @@ export interface Session extends AsyncDisposable {
     input: Input,
     options?: { readonly key?: string; readonly at?: "boundary" | "next-turn" },
   ): Promise<{ readonly turnId: TurnId }>;
+  readonly inputs: SessionInputs;
+  /** A turn by its id, before, while and after it runs, wherever that is: what it shows here from now on, and its result. */
+  follow(turnId: string): Turn;
+  /** The turn that is under way here, also one that another process had left. */
+  current(): Turn | undefined;
+  /** Asks a turn to end, in whatever process it runs. Its result is the acknowledgement. */
   cancel(turnId: string, options?: { readonly reason?: string; readonly requestId?: string }): Promise<CancelAnswer>;
   read(): Promise<SessionView>;
+  /** What is kept, after a cursor and from now on, and what is shown meanwhile. Bounded: see `gap`. */
+  observe(options?: ObserveOptions): AsyncIterableIterator<SessionEvent>;
+  /** Nodes of all frames, newest first. */
+  history(page?: HistoryPage): Promise<readonly Node[]>;
+  /** Goes on in a fresh frame with a shorter conversation, where a plugin compacts. */
+  compact(): Promise<Compacted>;
 
   /** Calls an operation of a plugin. A plugin that is not installed is `operation.unknown`. */
   query<Ops, N extends NamesOf<Ops, "query">>(
@@ -103,7 +130,7 @@ export interface Session extends AsyncDisposable {
   /** Which tools the session has. */
   readonly tools: SessionTools;
   /** A second session over the same history; at the head unless told where. */
-  fork(options?: { readonly at?: string; readonly id?: string }): Promise<Session>;
+  fork(options?: { readonly at?: string; readonly id?: string; readonly label?: string }): Promise<Session>;
   close(): Promise<void>;
 }
 
@@ -127,7 +154,7 @@ export class SessionHandle implements Session {
   turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
   turn(said: Input, options: TurnOptions & { readonly output?: ToolSchema } = {}): Turn {
     const resident = this.#resident;
-    const handle = new TurnHandle(resident.core.limits.unreadEventsMax, (id, reason) => resident.cancel(id, reason));
+    const handle = this.#handle();
     const { key, output, signal, prompt } = options;
     try {
       this.#open();
@@ -177,19 +204,53 @@ export class SessionHandle implements Session {
 
   async read(): Promise<SessionView> {
     const resident = this.#open();
-    await resident.catchUp();
-    const { stored, transcript } = resident;
-    const { id, parentId, head, turns, usage } = stored;
-    return {
-      id,
-      ...(parentId === undefined ? {} : { parentId }),
-      ...(head === undefined ? {} : { head }),
-      messages: [...transcript.messages],
-      turns,
-      config: resident.config,
-      usage,
-      ledger: stored.ledger,
-    };
+    return viewOf(resident);
+  }
+
+  observe(options: ObserveOptions = {}): AsyncIterableIterator<SessionEvent> {
+    const resident = this.#open();
+    return resident.core.watch.observe(resident, () => viewOf(resident), options);
+  }
+
+  async history(page: HistoryPage = {}): Promise<readonly Node[]> {
+    const { core, id } = this.#open();
+    return historyOf(core.store, id, page);
+  }
+
+  async compact(): Promise<Compacted> {
+    return compact(this.#open());
+  }
+
+  readonly inputs: SessionInputs = {
+    list: async () => {
+      const { core, id } = this.#open();
+      return (await core.store.inputs.list(id)).map(waitingInput);
+    },
+    cancel: async (which) => {
+      const resident = this.#open();
+      return (await resident.withdraw(requireRef(which))).map(({ inputId, turnId, answer }) => ({
+        id: inputId,
+        turnId,
+        kind: CANCELLED[answer],
+      }));
+    },
+  };
+
+  follow(turnId: string): Turn {
+    const resident = this.#open();
+    const handle = this.#handle();
+    resident.follow(asTurnId(turnId), handle);
+    return handle;
+  }
+
+  current(): Turn | undefined {
+    const { current } = this.#open();
+    return current === undefined ? undefined : this.follow(current);
+  }
+
+  #handle(): TurnHandle {
+    const resident = this.#resident;
+    return new TurnHandle(resident.core.limits.unreadEventsMax, (id, reason) => resident.cancel(id, reason));
   }
 
   async query(plugin: Plugin<Any>, name: string, input?: unknown, options: OperationOptions = {}): Promise<Any> {
@@ -255,8 +316,8 @@ export class SessionHandle implements Session {
     return sessionTools(() => this.#open());
   }
 
-  async fork({ at, id }: { readonly at?: string; readonly id?: string } = {}): Promise<Session> {
-    return this.#reopen(await this.#open().fork(at as NodeId | undefined, id));
+  async fork(options: { readonly at?: string; readonly id?: string; readonly label?: string } = {}): Promise<Session> {
+    return this.#reopen(await this.#open().fork(options));
   }
 
   async close(): Promise<void> {
@@ -274,6 +335,50 @@ export class SessionHandle implements Session {
     if (this.#isClosed) throw new RuntimeError("session.closed", { id: this.#resident.id });
     return this.#resident;
   }
+}
+
+/** What is committed, and from where on to observe what is not. */
+async function viewOf(resident: Resident): Promise<SessionView> {
+  const { core, id } = resident;
+  const latest = await core.store.latest(); // Before the rest: facts up to here are in the view, perhaps later ones too.
+  await resident.catchUp();
+  const { stored, transcript } = resident;
+  const { parentId, origin, head, turns, usage, ledger } = stored;
+  const { frame } = transcript;
+  const cost = costOf(ledger, core.prices);
+  return {
+    id,
+    ...(parentId === undefined ? {} : { parentId }),
+    ...(origin === undefined ? {} : { origin }),
+    ...(head === undefined ? {} : { head }),
+    ...(frame === undefined ? {} : { frame }),
+    messages: [...transcript.messages],
+    turns,
+    config: resident.config,
+    usage,
+    ledger,
+    ...(cost === undefined ? {} : { cost }),
+    ...(latest === undefined ? {} : { cursor: cursorFor(id, latest) }),
+  };
+}
+
+const CANCELLED = { withdrawn: "cancelled", taken: "already-taken", ended: "already-completed" } as const;
+
+const waitingInput = ({ id, turnId, key, place, message, at }: PendingInput): WaitingInput => ({
+  id,
+  turnId,
+  ...(key === undefined ? {} : { key }),
+  at: place === "boundary" ? "boundary" : "next-turn",
+  text: textOf(message.parts),
+  acceptedAt: at,
+});
+
+function requireRef(which: { readonly [field: string]: unknown }): InputRef {
+  const [field, ...more] = isObject(which) ? Object.keys(which) : [];
+  const value = field === undefined ? undefined : which[field];
+  if (more.length > 0 || typeof value !== "string" || !["id", "key", "from"].includes(field as string))
+    throw new RuntimeError("input.invalid", { problem: "an input is named by one of id, key and from" });
+  return which as InputRef;
 }
 
 const reasonOf = ({ reason }: AbortSignal): string =>

@@ -1,10 +1,12 @@
 import { answerProblem } from "../kernel/answers.ts";
 import type { Authority, CatalogOverlay, NewSessionRequest } from "../kernel/services.ts";
+import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { asSessionId, type NodeId, type SessionId } from "../model/ids.ts";
+import { asSessionId, type NodeId, nodeId, type SessionId } from "../model/ids.ts";
 import { isObject, type Json, type JsonObject } from "../model/json.ts";
+import type { Draft } from "../model/message.ts";
 import { TOOLS_STATE } from "../model/tool.ts";
-import type { PluginSnapshots, StoredSession } from "../stores/store.ts";
+import type { NewSession, PluginSnapshots, StoredSession } from "../stores/store.ts";
 import { checkedId } from "./accept.ts";
 import type { Core } from "./core.ts";
 
@@ -20,26 +22,14 @@ export const overlayOf = (stored: StoredSession): readonly CatalogOverlay[] =>
   (stored.plugins[OVERLAY]?.state ?? []) as unknown as readonly CatalogOverlay[];
 
 /** Makes a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
-export async function makeSession(
-  core: Core,
-  request: NewSessionRequest,
-  from: StoredSession,
-  at?: NodeId,
-): Promise<SessionId> {
+export async function makeSession(core: Core, request: NewSessionRequest, by: StoredSession): Promise<SessionId> {
   const { store, world } = core;
   requireRight(request);
-  const { kind = "fresh", config = {}, firstInput, copiesState = false } = request;
+  const { kind = "fresh", config = {}, firstInput, copiesState = false, seed } = request;
+  const from = request.from === undefined || kind !== "fork" ? by : await required(core, request.from);
   const authority = narrowed(kind === "fresh" ? {} : authorityOf(from), request.authority ?? {});
   const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
-  const made = {
-    id,
-    config: kind === "fork" ? { ...from.config, ...config } : config,
-    at: world.now(),
-    isNew: true as const,
-    ...(kind === "child" ? { parentId: from.id } : {}),
-  };
-  if (kind === "fork") await store.fork(from.id, made, at);
-  else await store.create(made);
+  const { label: _, ...inherited } = from.config;
   const own = (state: Json): PluginSnapshots[string] => ({ version: "1", revision: 1, state });
   const plugins: PluginSnapshots = {
     ...(kind === "child" && copiesState ? withoutGrants(from.plugins) : {}),
@@ -48,9 +38,57 @@ export async function makeSession(
     ...(request.overlay === undefined ? {} : { [OVERLAY]: own(request.overlay as unknown as Json) }),
     ...(firstInput === undefined ? {} : { [FIRST_INPUT]: own(firstInput) }),
   };
-  if (Object.keys(plugins).length > 0)
-    await store.apply({ sessionId: id, operation: `make/${id}`, at: world.now(), plugins });
+  const made: NewSession = {
+    id,
+    config: kind === "fork" ? { ...inherited, ...config } : kind === "child" ? { ...heldTo(from), ...config } : config,
+    at: world.now(),
+    ...(request.ifExists === "take" ? {} : { isNew: true }),
+    // A fork of another session is this one's own: what it had as a child, for example.
+    ...(kind === "child" || (kind === "fork" && request.from !== undefined) ? { parentId: by.id } : {}),
+    ...(Object.keys(plugins).length === 0 ? {} : { plugins }),
+  };
+  if (kind === "fork") await store.fork(from.id, made, request.at as NodeId | undefined);
+  else await store.create(made);
+  if (seed !== undefined && seed.length > 0) await sow(core, id, seed);
   return id;
+}
+
+export interface ForkOptions {
+  /** The head unless given. */
+  readonly at?: string;
+  readonly id?: string;
+  /** For people, in lists of branches. */
+  readonly label?: string;
+}
+export const forkRequest = ({ at, id, label }: ForkOptions): NewSessionRequest => ({
+  kind: "fork",
+  ...(id === undefined ? {} : { id }),
+  ...(at === undefined ? {} : { at }),
+  ...(label === undefined ? {} : { config: { label } }),
+});
+
+/** A child is held to what the whole tree may spend. */
+const heldTo = ({ config: { budget } }: StoredSession): Partial<SessionConfig> =>
+  budget?.tree === undefined ? {} : { budget: { tree: budget.tree } };
+
+/** Once, however often the session is made. */
+async function sow({ store }: Core, id: SessionId, seed: readonly Draft[]): Promise<void> {
+  const stored = await store.load(id);
+  if (stored === undefined || stored.head !== undefined) return;
+  const operation = `seed/${id}`;
+  const at = stored.createdAt; // The same whoever does it.
+  const entries = seed.map(({ role, parts }, index) => ({
+    at,
+    kind: "message" as const,
+    message: { id: nodeId(operation, index), role, parts, origin: { kind: "runtime" as const } },
+  }));
+  await store.apply({ sessionId: id, operation, at, entries, by: "append" });
+}
+
+async function required({ store }: Core, id: string): Promise<StoredSession> {
+  const stored = await store.load(asSessionId(id));
+  if (stored === undefined) throw new RuntimeError("session.unknown", { id });
+  return stored;
 }
 
 /** What a session was granted is its own. */
@@ -75,7 +113,7 @@ function narrowed(mine: Authority, given: Authority): Authority {
   };
 }
 
-function requireRight({ kind, authority, firstInput, config, overlay }: NewSessionRequest): void {
+function requireRight({ kind, authority, firstInput, config, overlay, ifExists, seed }: NewSessionRequest): void {
   const wrong = (problem: string): never => {
     throw new RuntimeError("input.invalid", { problem });
   };
@@ -83,7 +121,12 @@ function requireRight({ kind, authority, firstInput, config, overlay }: NewSessi
     names === undefined || (Array.isArray(names) && names.every((name) => typeof name === "string"));
   if (kind !== undefined && !["fresh", "child", "fork"].includes(kind))
     wrong("a session is made fresh, as a child or as a fork");
+  if (ifExists !== undefined && ifExists !== "refuse" && ifExists !== "take") wrong("ifExists is refuse or take");
   if (config !== undefined && !isObject(config)) wrong("its config is no object");
+  if (seed !== undefined) {
+    const problem = answerProblem("compact", seed);
+    if (problem !== undefined) wrong(problem);
+  }
   if (overlay !== undefined && !Array.isArray(overlay)) wrong("its overlay is no list of edits");
   for (const edit of overlay ?? []) {
     const problem = answerProblem("toolCatalog", edit);

@@ -1,5 +1,5 @@
 import type { Issue } from "../kernel/run.ts";
-import type { SessionEvent } from "../model/event.ts";
+import type { TurnProgress } from "../model/event.ts";
 import type { NodeId, TurnId } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
@@ -18,7 +18,7 @@ export interface TurnResult<Value = Json> {
 }
 
 /** A turn under way. Leaving the iteration is not cancelling. */
-export interface Turn<Value = Json> extends AsyncIterable<SessionEvent> {
+export interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
   /** Known once the input is accepted. */
   readonly id: Promise<TurnId>;
   /** Settles after the commit and after the observers of it are done. Rejects only when the input was not accepted, or the turn was taken over. */
@@ -59,7 +59,7 @@ export class TurnHandle implements Turn {
     return this.#cancel(await this.id, reason);
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<SessionEvent> {
+  [Symbol.asyncIterator](): AsyncIterator<TurnProgress> {
     return this.feed.read();
   }
 

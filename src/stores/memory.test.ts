@@ -7,7 +7,15 @@ import { DEFAULT_LIMITS } from "../model/limits.ts";
 import { NO_USAGE } from "../model/usage.ts";
 import { storeLaws } from "../testing/store-laws.ts";
 import { memory } from "./memory.ts";
-import { LEASE_MS, type Lease, type Opening, type Owner, type PendingInput, type Store } from "./store.ts";
+import {
+  LEASE_MS,
+  type Lease,
+  type NewInput,
+  type Opening,
+  type Owner,
+  type PendingInput,
+  type Store,
+} from "./store.ts";
 
 for (const { law, check } of storeLaws) test(`D5 memory: ${law}`, () => check(memory()));
 
@@ -36,7 +44,7 @@ class World {
   revision = 0;
   /** In the order of acceptance. */
   readonly inputs = new Map<InputId, Whereabouts>();
-  readonly places = new Map<InputId, "boundary" | "turn">();
+  readonly places = new Map<InputId, "boundary" | "turn" | "wants">();
   /** By key, those that were accepted. */
   readonly keys = new Map<string, InputId>();
   /** The open turn: its opening input, what its boundaries were given, and how long its journal is. */
@@ -103,22 +111,24 @@ async function underLease(world: World, owner: Owner, act: (lease: Lease) => unk
 }
 
 const accept =
-  (name: number, place: "boundary" | "turn", owner: Owner): Step =>
+  (name: number, place: "boundary" | "turn" | "wants", owner: Owner): Step =>
   async (world, store) => {
     const key = `k${name}`;
-    const input = {
+    const input: NewInput = {
       id: asInputId(`i${world.inputs.size}`),
       turnId: asTurnId(`t${world.inputs.size}`),
       sessionId: session,
       key,
-      message: { role: "user", parts: [] } as const,
-      place,
+      message: { role: "user", parts: [] },
+      place: place === "boundary" ? place : "turn",
+      ...(place === "wants" ? { wants: { unwraps: true } } : {}),
       hash: "h",
       at: world.now,
     };
     const isIdle = world.turn === undefined && world.of("waiting").length === 0;
     const receipt = await store.accept(input, owner, opening, Infinity);
-    const known = world.keys.get(key);
+    const latest = world.keys.get(key);
+    const known = latest !== undefined && world.inputs.get(latest) === "withdrawn" ? undefined : latest;
     assert.equal(receipt.kind, known !== undefined ? "known" : isIdle ? "opened" : "queued");
     assert.equal(receipt.inputId, known ?? input.id);
     if (known !== undefined) return;
@@ -162,14 +172,18 @@ const append =
   };
 
 const claim =
-  (owner: Owner, boundary: EffectName, max: number): Step =>
+  (owner: Owner, boundary: EffectName, max: number, takesTurns?: true): Step =>
   async (world, store) => {
     let given: readonly PendingInput[] = [];
-    if (!(await underLease(world, owner, async (lease) => (given = await store.inputs.claim(lease, boundary, max)))))
-      return;
+    const take = async (lease: Lease) => (given = await store.inputs.claim(lease, boundary, max, takesTurns));
+    if (!(await underLease(world, owner, take))) return;
     const ids = given.map((input) => input.id);
     const before = world.turn!.claims.get(boundary);
-    const free = world.of("waiting").filter((id) => world.places.get(id) === "boundary");
+    const waiting = world.of("waiting");
+    const end = waiting.findIndex((id) => world.places.get(id) === "wants");
+    const free = takesTurns
+      ? waiting.slice(0, end < 0 ? waiting.length : end)
+      : waiting.filter((id) => world.places.get(id) === "boundary");
     assert.deepEqual(ids, before ?? free.slice(0, max));
     for (const id of ids) world.inputs.set(id, "held");
     if (ids.length > 0) world.turn!.claims.set(boundary, ids);
@@ -218,15 +232,23 @@ const commit =
     });
   };
 
+const BECAME = { waiting: "withdrawn", withdrawn: "withdrawn", held: "taken", settled: "ended" } as const;
+
+/** One by its id, all from it on, or one by its key. */
 const withdraw =
-  (nth: number): Step =>
+  (nth: number, by: "id" | "from" | "key"): Step =>
   async (world, store) => {
-    const id = [...world.inputs.keys()][nth];
+    const all = [...world.inputs.keys()];
+    const id = by === "key" ? world.keys.get(`k${nth}`) : all[nth];
     if (id === undefined) return;
-    const where = world.inputs.get(id);
-    const answer = await store.inputs.withdraw(session, id);
-    assert.equal(answer, where === "waiting" || where === "withdrawn" ? "withdrawn" : "taken");
-    if (where === "waiting") world.inputs.set(id, "withdrawn");
+    const which = by === "from" ? all.slice(nth) : [id];
+    const ref = by === "id" ? { id } : by === "from" ? { from: id } : { key: `k${nth}` };
+    const answers = await store.inputs.withdraw(session, ref);
+    assert.deepEqual(
+      answers.map(({ inputId, answer }) => [inputId, answer]),
+      which.map((each) => [each, BECAME[world.inputs.get(each)!]]),
+    );
+    for (const each of which) if (world.inputs.get(each) === "waiting") world.inputs.set(each, "withdrawn");
   };
 
 const pass =
@@ -261,22 +283,24 @@ async function check(world: World, store: Store): Promise<void> {
 const byAge = (a: InputId, b: InputId): number => Number(a.slice(1)) - Number(b.slice(1));
 
 const owner = fc.constantFrom(...owners);
-const place = fc.constantFrom("boundary" as const, "turn" as const);
+const place = fc.constantFrom("boundary" as const, "turn" as const, "wants" as const);
 const boundary = fc.constantFrom("b1", "b2").map(asEffectName);
 const step: fc.Arbitrary<readonly [string, Step]> = fc.oneof(
   fc.tuple(fc.nat(30), place, owner).map(([n, p, o]) => [`accept ${n} ${p} ${o.id}`, accept(n, p, o)] as const),
   owner.map((o) => [`open ${o.id}`, open(o)] as const),
   owner.map((o) => [`append ${o.id}`, append(o)] as const),
   fc
-    .tuple(owner, boundary, fc.integer({ min: 1, max: 3 }))
-    .map(([o, b, n]) => [`claim ${o.id} ${b} ${n}`, claim(o, b, n)] as const),
+    .tuple(owner, boundary, fc.integer({ min: 1, max: 3 }), fc.constantFrom(undefined, true as const))
+    .map(([o, b, n, turns]) => [`claim ${o.id} ${b} ${n} ${turns ? "turns" : ""}`, claim(o, b, n, turns)] as const),
   fc.constantFrom("r1", "r2").map((r) => [`cancel ${r}`, cancel(r)] as const),
   fc
     .tuple(owner, fc.boolean(), fc.boolean())
     .map(
       ([o, seen, all]) => [`commit ${o.id} ${seen ? "seen" : ""} ${all ? "all" : ""}`, commit(o, seen, all)] as const,
     ),
-  fc.nat(20).map((n) => [`withdraw ${n}`, withdraw(n)] as const),
+  fc
+    .tuple(fc.nat(20), fc.constantFrom("id" as const, "from" as const, "key" as const))
+    .map(([n, by]) => [`withdraw ${by} ${n}`, withdraw(n, by)] as const),
   fc.constantFrom(1, LEASE_MS - 1, LEASE_MS).map((ms) => [`pass ${ms}`, pass(ms)] as const),
   owner.map((o) => [`release ${o.id}`, release(o)] as const),
 );

@@ -1,17 +1,18 @@
 import { RuntimeError } from "../model/errors.ts";
-import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
+import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import { addSpent, addUsage, totalOf } from "../model/usage.ts";
 import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { cursorOf, Facts } from "./memory/facts.ts";
 import { forkPoint, Graph, grow, isOnPath, pathOf } from "./memory/graph.ts";
-import { enqueue, removeFromQueue, shown } from "./memory/queue.ts";
-import type { End, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
+import { enqueue, removeFromQueue, shown, withdraw } from "./memory/queue.ts";
+import type { End, OperationRow, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
 import { attempt, begin, claim, note, openedBy, record, renew, settle, takeOver } from "./memory/run.ts";
 import { newSession, Sessions, stored } from "./memory/sessions.ts";
 import { Turns } from "./memory/turns.ts";
 import { Waits } from "./memory/waits.ts";
 import type {
+  Booked,
   CancelAnswer,
   CancelRequest,
   Change,
@@ -19,6 +20,7 @@ import type {
   CommitAnswer,
   Committed,
   EndedTurn,
+  InputRef,
   Lease,
   Mail,
   NewInput,
@@ -34,7 +36,8 @@ import type {
   Store,
   StoredSession,
   Terminal,
-  WithdrawAnswer,
+  ViewPage,
+  Withdrawal,
 } from "./store.ts";
 
 /** Keeps turns as long as the process lives. Every answer is given at once, without a promise. */
@@ -71,9 +74,11 @@ class MemoryStore implements Store {
     return session === undefined ? undefined : stored(session);
   }
 
-  list(page: { readonly after?: SessionId; readonly max?: number } = {}): readonly StoredSession[] {
+  list(page: Parameters<Store["list"]>[0] = {}): readonly StoredSession[] {
     this.#requireOpen();
-    return this.#sessions.after(page.after, page.max ?? Infinity).map(stored);
+    const { after, max = Infinity, parent, origin } = page;
+    const isAll = parent === undefined && origin === undefined;
+    return (isAll ? this.#sessions.after(after, max) : this.#sessions.related(page, after, max)).map(stored);
   }
 
   fork(from: SessionId, to: NewSession, at?: NodeId): StoredSession {
@@ -83,7 +88,7 @@ class MemoryStore implements Store {
     const source = this.#sessions.require(from);
     const { place, plugins } =
       at === undefined ? { place: source.head, plugins: source.plugins } : forkPoint(source, this.#graph.require(at));
-    const fork = this.#sessions.add(newSession(to, place, plugins));
+    const fork = this.#sessions.add(newSession(to, { from, place, plugins }));
     if (place !== undefined) place.segment.users += 1;
     return stored(fork);
   }
@@ -100,10 +105,10 @@ class MemoryStore implements Store {
     this.#sessions.delete(id);
   }
 
-  view(session: SessionId, page: { readonly from?: NodeId; readonly max?: number } = {}): readonly Segment[] {
+  view(session: SessionId, { from, max = Infinity, toFrame }: ViewPage = {}): readonly Segment[] {
     this.#requireOpen();
     const { head } = this.#sessions.require(session);
-    return pathOf(page.from === undefined ? head : this.#graph.require(page.from), page.max ?? Infinity);
+    return pathOf(from === undefined ? head : this.#graph.require(from), max, toFrame === true);
   }
 
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Receipt {
@@ -193,7 +198,7 @@ class MemoryStore implements Store {
   apply(change: SessionChange): ChangeAnswer {
     this.#requireOpen();
     const session = this.#sessions.require(change.sessionId);
-    const { operation, at: _, base: __, ...rest } = change;
+    const { operation, at: _, base: __, by = "command", ...rest } = change;
     const content = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value)); // Nobody says twice when.
     const before = session.operations?.get(operation);
     if (before !== undefined) {
@@ -204,8 +209,8 @@ class MemoryStore implements Store {
     const { revision } = session;
     if (change.base !== undefined && change.base !== revision) return { kind: "stale", revision };
     if (change.requires !== undefined && !isOnPath(session, change.requires)) return { kind: "stale", revision };
-    if (change.entries !== undefined && change.entries.length > 0)
-      session.head = this.#graph.add(operation, session, change.entries);
+    const added = change.entries?.length ? this.#graph.add(operation, session, change.entries) : undefined;
+    session.head = added ?? session.head;
     if (change.plugins !== undefined) session.plugins = { ...session.plugins, ...change.plugins };
     if (change.config !== undefined) session.config = change.config;
     const spent = change.spent ?? [];
@@ -213,15 +218,17 @@ class MemoryStore implements Store {
     session.ledger = addSpent(session.ledger, spent);
     session.revision += 1;
     const { head } = session;
-    const cursor = cursorOf(this.#facts.next - 1);
+    const cursor = cursorOf(this.#facts.next);
     const committed: Committed = {
       kind: "committed",
       revision: session.revision,
       cursor,
       ...(head === undefined ? {} : { head: head.id }),
     };
+    const row: OperationRow = { session, operation, by, segment: added?.segment, content, committed };
     session.operations ??= new Map();
-    session.operations.set(operation, { content, committed });
+    session.operations.set(operation, row);
+    this.#facts.add(row);
     return committed;
   }
 
@@ -249,21 +256,17 @@ class MemoryStore implements Store {
       this.#requireOpen();
       return this.#sessions.get(id)?.waiting.map(shown) ?? [];
     },
-    withdraw: (id: SessionId, input: InputId): WithdrawAnswer => {
+    withdraw: (id: SessionId, which: InputRef): readonly Withdrawal[] => {
       this.#requireOpen();
       const session = this.#sessions.get(id);
-      const row = session === undefined ? undefined : this.#turns.ofInput(session, input);
-      if (session === undefined || row === undefined) return "unknown";
-      if (row.state !== "waiting") return row.state;
-      removeFromQueue(session, row);
-      row.state = "withdrawn";
-      row.input = undefined;
+      if (session === undefined) return [];
+      const answers = this.#turns.named(session, which).map((row) => withdraw(session, row));
       if (session.run === undefined && session.waiting.length === 0) this.#active.delete(session);
-      return "withdrawn";
+      return answers;
     },
-    claim: (lease: Lease, boundary: EffectName, max: number): readonly PendingInput[] => {
+    claim: (lease: Lease, boundary: EffectName, max: number, takesTurns?: true): readonly PendingInput[] => {
       this.#requireOpen();
-      return claim(this.#requireHeld(lease), boundary, max).map(shown);
+      return claim(this.#requireHeld(lease), boundary, max, takesTurns === true).map(shown);
     },
   };
 
@@ -322,14 +325,25 @@ class MemoryStore implements Store {
     },
   };
 
-  changes(
-    after: Cursor | undefined,
-    options: { readonly session?: SessionId; readonly max: number },
-  ): readonly Change[] {
+  changes(after: Cursor | undefined, { session, tree, max }: Parameters<Store["changes"]>[1]): readonly Change[] {
     this.#requireOpen();
-    const { session, max } = options;
+    if (tree !== undefined) return this.#facts.after(after, max, this.#sessions.tree(tree));
     if (session === undefined) return this.#facts.after(after, max);
-    return this.#facts.after(after, max, this.#sessions.get(session)?.facts ?? []);
+    const row = this.#sessions.get(session);
+    return this.#facts.after(after, max, row === undefined ? [] : [row]);
+  }
+
+  latest(): Cursor | undefined {
+    this.#requireOpen();
+    const { next } = this.#facts;
+    return next === 1 ? undefined : cursorOf(next - 1);
+  }
+
+  booked(tree: SessionId): readonly Booked[] {
+    this.#requireOpen();
+    return this.#sessions
+      .tree(tree)
+      .flatMap(({ id: sessionId, ledger }) => ledger.map((spent) => ({ sessionId, ...spent })));
   }
 
   close(): void {

@@ -1,25 +1,27 @@
 import { after } from "../model/awaitable.ts";
-import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
+import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Awaitable, Json } from "../model/json.ts";
 import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { Blobs } from "./sqlite/blobs.ts";
+import { changes } from "./sqlite/changes.ts";
 import { type CheckOptions, check, type Finding } from "./sqlite/check.ts";
 import { Commits } from "./sqlite/commits.ts";
 import { Connection, type Strength } from "./sqlite/connection.ts";
 import { type Database, openFile } from "./sqlite/database.ts";
 import { cancel, terminal } from "./sqlite/ends.ts";
-import { changes } from "./sqlite/facts.ts";
+import { cursorOf, latestFact } from "./sqlite/facts.ts";
 import { requirePlace, view } from "./sqlite/graph.ts";
 import { claim, couldClaim, waiting, withdraw } from "./sqlite/inputs.ts";
 import { Journals, leaseLost } from "./sqlite/journal.ts";
 import { setUp } from "./sqlite/schema.ts";
-import { headOf, Sessions } from "./sqlite/sessions.ts";
+import { booked, headOf, Sessions } from "./sqlite/sessions.ts";
 import { Sweeper, type SweepOptions, type Swept, type Vacuumed, type VacuumOptions } from "./sqlite/sweep.ts";
 import { runnable, Turns } from "./sqlite/turns.ts";
 import { attempt, due, note, peek, resolve, revoke } from "./sqlite/waits.ts";
 import {
   type CancelRequest,
   type EndedTurn,
+  type InputRef,
   LEASE_MS,
   type Lease,
   type Mail,
@@ -30,6 +32,7 @@ import {
   type Owner,
   type SessionChange,
   type Store,
+  type ViewPage,
 } from "./store.ts";
 
 export type { CheckOptions, Database, Finding, Strength, SweepOptions, Swept, Vacuumed, VacuumOptions };
@@ -103,8 +106,8 @@ class Sqlite implements SqliteStore {
     });
   }
 
-  list(page: { readonly after?: SessionId; readonly max?: number } = {}) {
-    return this.#db.readAll(() => this.#sessions.list(page.after, page.max ?? Infinity));
+  list(page: Parameters<Store["list"]>[0] = {}) {
+    return this.#db.readAll(() => this.#sessions.list(page));
   }
 
   fork(from: SessionId, to: NewSession, at?: NodeId) {
@@ -115,10 +118,10 @@ class Sqlite implements SqliteStore {
     return this.#db.write(true, () => this.#sessions.delete(id));
   }
 
-  view(session: SessionId, page: { readonly from?: NodeId; readonly max?: number } = {}) {
+  view(session: SessionId, { from, max = Infinity, toFrame }: ViewPage = {}) {
     return this.#db.readAll(() => {
       const head = headOf(this.#sessions.require(session));
-      return view(this.#db, page.from === undefined ? head : requirePlace(this.#db, page.from), page.max ?? Infinity);
+      return view(this.#db, from === undefined ? head : requirePlace(this.#db, from), max, toFrame === true);
     });
   }
 
@@ -181,14 +184,15 @@ class Sqlite implements SqliteStore {
 
   readonly inputs = {
     list: (session: SessionId) => this.#db.read(() => waiting(this.#db, session)),
-    withdraw: (session: SessionId, input: InputId) => this.#db.write(true, () => withdraw(this.#db, session, input)),
-    claim: (lease: Lease, boundary: EffectName, max: number) => {
+    withdraw: (session: SessionId, which: InputRef) => this.#db.write(true, () => withdraw(this.#db, session, which)),
+    claim: (lease: Lease, boundary: EffectName, max: number, takesTurns = false) => {
       const isThere = this.#db.read(() => {
-        const could = couldClaim(this.#db, this.#journals.requireRun(lease), lease.generation, boundary);
+        const could = couldClaim(this.#db, this.#journals.requireRun(lease), lease.generation, boundary, takesTurns);
         if (could === undefined) throw leaseLost(lease);
         return could;
       });
-      const take = () => this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max));
+      const take = () =>
+        this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns));
       return after(isThere, (could) => (could ? take() : []));
     },
   };
@@ -219,8 +223,19 @@ class Sqlite implements SqliteStore {
     get: (hash: BlobHash) => this.#db.read(() => this.#blobs.get(hash)),
   };
 
-  changes(after: Cursor | undefined, options: { readonly session?: SessionId; readonly max: number }) {
+  changes(after: Cursor | undefined, options: Parameters<Store["changes"]>[1]) {
     return this.#db.readAll(() => changes(this.#db, after, options));
+  }
+
+  latest() {
+    return this.#db.read(() => {
+      const fact = latestFact(this.#db);
+      return fact === 0 ? undefined : cursorOf(fact);
+    });
+  }
+
+  booked(tree: SessionId) {
+    return this.#db.read(() => booked(this.#db, tree));
   }
 
   sweep(options: SweepOptions = {}) {

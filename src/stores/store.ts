@@ -3,10 +3,12 @@ import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, 
 import type { Awaitable, Json, JsonObject } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
-import type { TurnOutcome } from "../model/outcome.ts";
+import type { CancelAnswer, CancelRequest, TurnOutcome } from "../model/outcome.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { Spent, Usage } from "../model/usage.ts";
 import type { Opened, PluginState, TurnEvent, WaitAnswer } from "../turn/event.ts";
+
+export type { CancelAnswer, CancelRequest } from "../model/outcome.ts";
 
 /** A plugin's state as last committed. `revision` counts its changes. */
 export interface PluginSnapshot extends PluginState {
@@ -23,11 +25,15 @@ export interface NewSession {
   readonly at: number;
   /** An existing session of this id is `session.exists`, not the answer. */
   readonly isNew?: true;
+  /** States it begins with; over those that a fork copies. */
+  readonly plugins?: PluginSnapshots;
 }
 
 export interface StoredSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
+  /** What it was forked from, and where. */
+  readonly origin?: { readonly sessionId: SessionId; readonly at?: NodeId };
   readonly createdAt: number;
   readonly config: Partial<SessionConfig>;
   /** Counts commits: the head moves with it and with nothing else. */
@@ -38,6 +44,8 @@ export interface StoredSession {
   /** Where the usage comes from: one row per source and model. */
   readonly ledger: readonly Spent[];
   readonly turns: number;
+  /** The turn that is open, whoever holds it. */
+  readonly openTurn?: TurnId;
 }
 
 /** One commit's nodes. A segment's parent is a node of another one; a head may point inside it. */
@@ -45,6 +53,13 @@ export interface Segment {
   readonly commit: string;
   readonly parent?: NodeId;
   readonly entries: readonly Entry[];
+}
+
+export interface ViewPage {
+  readonly from?: NodeId;
+  readonly max?: number;
+  /** Ends with the segment in which the frame of `from` begins. */
+  readonly toFrame?: true;
 }
 
 export interface NewInput {
@@ -113,17 +128,6 @@ export type OpenAnswer =
   | { readonly kind: "busy"; readonly holder: Owner; readonly until: number }
   | { readonly kind: "idle" };
 
-export interface CancelRequest {
-  readonly requestId: string;
-  readonly reason: string;
-  readonly at: number;
-}
-export type CancelAnswer =
-  | { readonly kind: "requested"; readonly request: CancelRequest }
-  | { readonly kind: "already-requested"; readonly request: CancelRequest }
-  | { readonly kind: "already-completed"; readonly outcome: TurnOutcome }
-  | { readonly kind: "unknown" };
-
 /** What came for a turn since it last looked. */
 export interface Mail {
   readonly until: number;
@@ -185,6 +189,8 @@ export interface SessionChange {
   /** The same operation with the same content again is answered as the first time; other content is `append.conflict`. */
   readonly operation: string;
   readonly at: number;
+  /** What made it, for those who observe; `command` unless told. */
+  readonly by?: ChangedBy;
   /** The revision it was worked out on; left out when it holds on any. */
   readonly base?: number;
   /** Must be on the active path. */
@@ -202,13 +208,35 @@ export type ChangeAnswer =
   /** The session has moved since `base`, or left the required node. */
   | { readonly kind: "stale"; readonly revision: number };
 
-export type WithdrawAnswer = "withdrawn" | "taken" | "unknown";
+export type ChangedBy = "append" | "configure" | "compact" | "command" | "completion";
 
-export interface Change {
-  readonly cursor: Cursor;
-  readonly sessionId: SessionId;
-  readonly kind: "accepted" | "committed";
+/** One input, by its id or the caller's key; or this one and all that came after it. */
+export type InputRef = { readonly id: InputId } | { readonly key: string } | { readonly from: InputId };
+/** What became of one input: only one that waits can be withdrawn, and its key is free again. */
+export interface Withdrawal {
+  readonly inputId: InputId;
   readonly turnId: TurnId;
+  readonly answer: "withdrawn" | "taken" | "ended";
+}
+
+/** Something that is kept. */
+export type Change = { readonly cursor: Cursor; readonly sessionId: SessionId } & (
+  | { readonly kind: "accepted"; readonly turnId: TurnId; readonly inputId: InputId; readonly key?: string }
+  | ({ readonly kind: "committed"; readonly nodes: readonly NodeId[]; readonly frames?: readonly NodeId[] } & (
+      | {
+          readonly by: "turn";
+          readonly turnId: TurnId;
+          readonly outcome: TurnOutcome;
+          readonly usage: Usage;
+          readonly branch?: NodeId;
+        }
+      | { readonly by: ChangedBy; readonly operation: string }
+    ))
+);
+
+/** What one session of a tree has spent. */
+export interface Booked extends Spent {
+  readonly sessionId: SessionId;
 }
 
 /**
@@ -224,8 +252,13 @@ export interface Store {
   create(session: NewSession): Awaitable<StoredSession>;
   /** The session as last committed; undefined if there is none, also when it was deleted. */
   load(id: SessionId): Awaitable<StoredSession | undefined>;
-  /** By id, ascending. */
-  list(page?: { readonly after?: SessionId; readonly max?: number }): Awaitable<readonly StoredSession[]>;
+  /** By id, ascending: all, the children of one, or the forks of one. */
+  list(page?: {
+    readonly after?: SessionId;
+    readonly max?: number;
+    readonly parent?: SessionId;
+    readonly origin?: SessionId;
+  }): Awaitable<readonly StoredSession[]>;
   /**
    * A second head over shared history, at a node of the active path or at the head. It takes the plugin states of the
    * last commit at or before that node. Throws `fork.unknown`, `fork.unpaired`, `session.unknown`.
@@ -238,7 +271,7 @@ export interface Store {
    * Segments of the path that ends at `from` (default: the head), newest first; the first may be cut at `from`. `from`
    * may lie on a branch. Throws `session.unknown`, and `fork.unknown` when there is no such node.
    */
-  view(session: SessionId, page?: { readonly from?: NodeId; readonly max?: number }): Awaitable<readonly Segment[]>;
+  view(session: SessionId, page?: ViewPage): Awaitable<readonly Segment[]>;
 
   /** On an idle session with nothing waiting the turn is opened in the same write. Throws `session.unknown`, `input.conflict`, `input.full`. */
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt>;
@@ -278,9 +311,13 @@ export interface Store {
   readonly inputs: {
     /** Those that wait, oldest first. */
     list(session: SessionId): Awaitable<readonly PendingInput[]>;
-    withdraw(session: SessionId, input: InputId): Awaitable<WithdrawAnswer>;
-    /** Those a running turn may take at this boundary, oldest first. The same boundary is given the same inputs again. */
-    claim(lease: Lease, boundary: EffectName, max: number): Awaitable<readonly PendingInput[]>;
+    /** All or none of them, in one write, oldest first; none when there is no such input. */
+    withdraw(session: SessionId, which: InputRef): Awaitable<readonly Withdrawal[]>;
+    /**
+     * Those a running turn may take at this boundary, oldest first. The same boundary is given the same inputs again.
+     * With `takesTurns` also those that would open turns of their own, up to the first that wants something of its turn.
+     */
+    claim(lease: Lease, boundary: EffectName, max: number, takesTurns?: true): Awaitable<readonly PendingInput[]>;
   };
 
   readonly waits: {
@@ -302,11 +339,15 @@ export interface Store {
     put(hash: BlobHash, data: Uint8Array): Awaitable<void>;
     get(hash: BlobHash): Awaitable<Uint8Array | undefined>;
   };
-  /** Facts after a cursor, oldest first, over all sessions or one. */
+  /** Facts after a cursor, oldest first: of all sessions, of one, or of one and all that descend from it. */
   changes(
     after: Cursor | undefined,
-    options: { readonly session?: SessionId; readonly max: number },
+    options: { readonly session?: SessionId; readonly tree?: SessionId; readonly max: number },
   ): Awaitable<readonly Change[]>;
+  /** The cursor of the latest fact, if there is any. */
+  latest(): Awaitable<Cursor | undefined>;
+  /** Of a session and all that descend from it. */
+  booked(tree: SessionId): Awaitable<readonly Booked[]>;
 
   close(): Awaitable<void>;
 }

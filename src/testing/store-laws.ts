@@ -19,7 +19,7 @@ import {
 } from "../model/ids.ts";
 import type { Awaitable, Json } from "../model/json.ts";
 import { DEFAULT_LIMITS } from "../model/limits.ts";
-import { type Draft, type Part, text, textOf } from "../model/message.ts";
+import { type Draft, type Message, type Part, text, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
@@ -40,6 +40,9 @@ import {
   type Segment,
   type SessionChange,
   type Store,
+  type TurnWants,
+  type ViewPage,
+  type Withdrawal,
 } from "../stores/store.ts";
 import type { TurnEvent } from "../turn/event.ts";
 
@@ -71,6 +74,7 @@ interface Sending {
   readonly by?: Owner;
   readonly key?: string;
   readonly place?: "boundary" | "turn";
+  readonly wants?: TurnWants;
   readonly at?: number;
   readonly pendingMax?: number;
 }
@@ -80,13 +84,14 @@ const turnId = (words: string): TurnId => asTurnId(`turn-${words}`);
 
 const newSession = (id: SessionId): NewSession => ({ id, config: { model: "house/model" }, at: NOW });
 
-const newInput = (words: string, { to = alice, key, place = "turn", at = NOW }: Sending = {}): NewInput => ({
+const newInput = (words: string, { to = alice, key, place = "turn", wants, at = NOW }: Sending = {}): NewInput => ({
   id: inputId(words),
   sessionId: to,
   turnId: turnId(words),
   ...(key === undefined ? {} : { key }),
   message: { role: "user", parts: [text(words)] },
   place,
+  ...(wants === undefined ? {} : { wants }),
   hash: `hash of ${words}`,
   at,
 });
@@ -215,6 +220,14 @@ const waiting = async (store: Store, session = alice): Promise<readonly string[]
 const claim = async (store: Store, lease: Lease, boundary = BOUNDARY, max = 10): Promise<readonly string[]> =>
   (await store.inputs.claim(lease, boundary, max)).map((input) => textOf(input.message.parts));
 
+/** What waits for turns of its own too. */
+const claimAll = async (store: Store, lease: Lease, boundary = BOUNDARY, max = 10): Promise<readonly string[]> =>
+  (await store.inputs.claim(lease, boundary, max, true)).map((input) => textOf(input.message.parts));
+
+/** What became of one input; undefined when there is none. */
+const withdraw = async (store: Store, words: string, from = alice): Promise<Withdrawal["answer"] | undefined> =>
+  (await store.inputs.withdraw(from, { id: inputId(words) }))[0]?.answer;
+
 const wordsOf = (segments: readonly Segment[]): readonly string[] =>
   [...segments].reverse().flatMap(({ entries }) => entries.map(wordsOfEntry));
 const wordsOfEntry = (entry: Entry): string => (entry.kind === "message" ? textOf(entry.message.parts) : entry.kind);
@@ -299,6 +312,105 @@ const sessionLaws = [
   }),
 ];
 
+const relativeLaws = [
+  law("a session begins with the plugin states it is given, and counts from nothing all the same", async (store) => {
+    const made = await store.create({ ...newSession(alice), plugins: state("given") });
+    assert.deepEqual([made.plugins, made.revision], [state("given"), 0]);
+    assert.deepEqual(await store.load(alice), made);
+    await turn(store, "hello", { plugins: state("given") });
+    assert.deepEqual((await store.load(alice))?.plugins, state("given"));
+  }),
+  law("a session that is there keeps its states when it is created again with others", async (store) => {
+    await store.create({ ...newSession(alice), plugins: state("first") });
+    const again = await store.create({ ...newSession(alice), plugins: state("second") });
+    assert.deepEqual(again.plugins, state("first"));
+    assert.deepEqual(
+      (await store.fork(alice, { ...newSession(alice), plugins: state("third") })).plugins,
+      state("first"),
+    );
+    assert.deepEqual((await store.load(alice))?.plugins, state("first"));
+  }),
+  law("the states that a fork is given lie over those that it copies, there and in its own forks", async (store) => {
+    const other = { other: { version: "1", revision: 1, state: "copied" } };
+    await store.create(newSession(alice));
+    await turn(store, "one", { plugins: { ...state("copied"), ...other } });
+    const at = node("one", 0);
+    const fork = await store.fork(alice, { ...newSession(bob), plugins: state("given") }, at);
+    assert.deepEqual(fork.plugins, { ...state("given"), ...other });
+    assert.deepEqual((await store.load(alice))?.plugins, { ...state("copied"), ...other });
+    await turn(store, "two", { plugins: other }, { to: bob });
+    for (const [name, node] of [
+      ["carol", at],
+      ["dave", nodeId(turnId("two"), 0)],
+    ] as const) {
+      const { plugins } = await store.fork(bob, newSession(asSessionId(name)), node);
+      assert.deepEqual(plugins, name === "carol" ? fork.plugins : other);
+    }
+  }),
+  law("a fork says what it was forked from and where, for ever", async (store) => {
+    await threeTurns(store);
+    const [carol, dave] = [asSessionId("carol"), asSessionId("dave")];
+    const atHead = await store.fork(alice, newSession(bob));
+    assert.deepEqual(atHead.origin, { sessionId: alice, at: node("three", 1) });
+    const inside = await store.fork(alice, newSession(carol), node("two", 0));
+    assert.deepEqual(inside.origin, { sessionId: alice, at: node("two", 0) });
+    await turn(store, "in bob", {}, { to: bob });
+    const ofFork = await store.fork(bob, newSession(dave), node("one", 1));
+    assert.deepEqual(ofFork.origin, { sessionId: bob, at: node("one", 1) });
+    await store.delete(alice);
+    assert.deepEqual((await store.load(bob))?.origin, { sessionId: alice, at: node("three", 1) });
+    assert.deepEqual((await store.fork(carol, newSession(bob))).origin, { sessionId: alice, at: node("three", 1) });
+  }),
+  law(
+    "a fork of an empty session has an origin without a place, and a session that is no fork has none",
+    async (store) => {
+      assert.equal("origin" in (await store.create(newSession(alice))), false);
+      assert.deepEqual((await store.fork(alice, newSession(bob))).origin, { sessionId: alice });
+      assert.equal("origin" in (await store.create({ ...newSession(asSessionId("c")), parentId: alice })), false);
+    },
+  ),
+  law("a fork may begin at a node of an operation with any name", async (store) => {
+    await store.create(newSession(alice));
+    const operation = "op \u0000 \ud800";
+    await apply(store, operation, { entries: notes(operation, "a", "b") });
+    const { origin } = await store.fork(alice, newSession(bob), nodeId(operation, 0));
+    assert.deepEqual(origin, { sessionId: alice, at: nodeId(operation, 0) });
+    assert.deepEqual((await store.load(bob))?.origin, origin);
+  }),
+  law("the children of a session are listed by id, a page at a time", async (store) => {
+    for (const id of ["d", "a", "c", "b"]) await store.create({ ...newSession(asSessionId(id)), parentId: alice });
+    await store.create(newSession(alice));
+    await store.create({ ...newSession(asSessionId("grandchild")), parentId: asSessionId("a") });
+    await store.fork(alice, newSession(asSessionId("fork")));
+    const ids = async (page: Parameters<Store["list"]>[0]) => (await store.list(page)).map((session) => session.id);
+    assert.deepEqual(await ids({ parent: alice }), ["a", "b", "c", "d"]);
+    assert.deepEqual(await ids({ parent: alice, max: 2 }), ["a", "b"]);
+    assert.deepEqual(await ids({ parent: alice, after: asSessionId("b"), max: 1 }), ["c"]);
+    await store.delete(asSessionId("b"));
+    assert.deepEqual(await ids({ parent: alice, max: Infinity }), ["a", "c", "d"]);
+    assert.deepEqual(await ids({ parent: bob }), []);
+    await store.delete(alice);
+    assert.deepEqual(await ids({ parent: alice }), ["a", "c", "d"]);
+  }),
+  law(
+    "the forks of a session are listed by id, those that are its children apart from those that are not",
+    async (store) => {
+      await store.create(newSession(alice));
+      await store.fork(alice, newSession(asSessionId("y")));
+      await store.fork(alice, { ...newSession(asSessionId("x")), parentId: alice });
+      await store.fork(asSessionId("x"), newSession(asSessionId("z")));
+      await store.create({ ...newSession(asSessionId("child")), parentId: alice });
+      const ids = async (page: Parameters<Store["list"]>[0]) => (await store.list(page)).map((session) => session.id);
+      assert.deepEqual(await ids({ origin: alice }), ["x", "y"]);
+      assert.deepEqual(await ids({ origin: alice, after: asSessionId("x") }), ["y"]);
+      assert.deepEqual(await ids({ origin: alice, parent: alice }), ["x"]);
+      assert.deepEqual(await ids({ origin: asSessionId("x") }), ["z"]);
+      assert.deepEqual(await ids({ origin: asSessionId("z") }), []);
+      assert.deepEqual(await store.list({ origin: alice, max: 1 }), [await store.load(asSessionId("x"))]);
+    },
+  ),
+];
+
 const acceptanceLaws = [
   law("an input to an idle session opens its turn in the same write", async (store) => {
     await store.create(newSession(alice));
@@ -357,7 +469,7 @@ const acceptanceLaws = [
     await refused("input.conflict", () => send(store, "other", { key: "k" }));
     assert.deepEqual(await waiting(store), []);
     assert.equal((await send(store, "hello", { key: "k" })).kind, "known");
-    assert.equal(await store.inputs.withdraw(alice, inputId("other")), "unknown");
+    assert.equal(await withdraw(store, "other"), undefined);
   }),
   law("a key stays known after its turn has ended", async (store) => {
     await commit(store, await first(store, "hello", { key: "k" }));
@@ -453,7 +565,7 @@ const queueLaws = [
     const lease = await first(store);
     await queue(store, "one");
     await queue(store, "two");
-    assert.equal(await store.inputs.withdraw(alice, inputId("one")), "withdrawn");
+    assert.equal(await withdraw(store, "one"), "withdrawn");
     assert.deepEqual(await waiting(store), ["two"]);
     await commit(store, lease);
     assert.deepEqual(await drain(store), ["two"]);
@@ -461,40 +573,123 @@ const queueLaws = [
   law("withdrawing again answers the same", async (store) => {
     await first(store);
     await queue(store, "more");
-    assert.equal(await store.inputs.withdraw(alice, inputId("more")), "withdrawn");
-    assert.equal(await store.inputs.withdraw(alice, inputId("more")), "withdrawn");
+    assert.equal(await withdraw(store, "more"), "withdrawn");
+    assert.equal(await withdraw(store, "more"), "withdrawn");
   }),
   law("an input that a turn has taken cannot be withdrawn", async (store) => {
     const lease = await first(store);
-    assert.equal(await store.inputs.withdraw(alice, inputId("hello")), "taken");
+    assert.equal(await withdraw(store, "hello"), "taken");
     await queue(store, "more", { place: "boundary" });
     await claim(store, lease);
-    assert.equal(await store.inputs.withdraw(alice, inputId("more")), "taken");
+    assert.equal(await withdraw(store, "more"), "taken");
     await commit(store, lease, { inputs: [inputId("more")] });
-    assert.equal(await store.inputs.withdraw(alice, inputId("hello")), "taken");
-    assert.equal(await store.inputs.withdraw(alice, inputId("more")), "taken");
+    assert.equal(await withdraw(store, "hello"), "ended");
+    assert.equal(await withdraw(store, "more"), "ended");
   }),
   law("only the session's own inputs can be withdrawn", async (store) => {
     await first(store);
     await queue(store, "more");
     await store.create(newSession(bob));
-    assert.equal(await store.inputs.withdraw(bob, inputId("more")), "unknown");
-    assert.equal(await store.inputs.withdraw(alice, inputId("none")), "unknown");
+    assert.equal(await withdraw(store, "more", bob), undefined);
+    assert.equal(await withdraw(store, "none"), undefined);
     assert.deepEqual(await waiting(store), ["more"]);
   }),
-  law("a withdrawn key stays known and does not run", async (store) => {
+  law("a withdrawn key is free: with other content, or the same, it is a new input", async (store) => {
     const lease = await first(store);
     await queue(store, "more", { key: "k" });
-    await store.inputs.withdraw(alice, inputId("more"));
+    await withdraw(store, "more");
+    await queue(store, "other", { key: "k" });
+    await refused("input.conflict", () => send(store, "third", { key: "k" }));
+    await withdraw(store, "other");
+    const again = { ...newInput("other", { key: "k" }), id: inputId("again"), turnId: turnId("again") };
+    assert.equal((await store.accept(again, ann, opening, 100)).kind, "queued");
+    assert.equal((await store.accept(again, ann, opening, 100)).kind, "known");
+    await commit(store, lease);
+    assert.deepEqual(await drain(store), ["other"]);
+  }),
+  law("a write of a withdrawn input that comes again is known, and does not run", async (store) => {
+    const lease = await first(store);
+    await queue(store, "more", { key: "k" });
+    await withdraw(store, "more");
     assert.equal((await send(store, "more", { key: "k" })).kind, "known");
-    await refused("input.conflict", () => send(store, "other", { key: "k" }));
     await commit(store, lease);
     assert.deepEqual(await drain(store), []);
+  }),
+  law("an input is withdrawn by its key, and told by its id and its turn", async (store) => {
+    const lease = await first(store);
+    const key = "a key with \u0000 and \ud800";
+    await queue(store, "one", { key });
+    await queue(store, "two", { key: "k" });
+    const withdrawn = [{ inputId: inputId("one"), turnId: turnId("one"), answer: "withdrawn" }];
+    assert.deepEqual(await store.inputs.withdraw(alice, { key }), withdrawn);
+    assert.deepEqual(await store.inputs.withdraw(alice, { key }), withdrawn);
+    assert.deepEqual(await waiting(store), ["two"]);
+    assert.deepEqual(await store.inputs.withdraw(alice, { key: "another" }), []);
+    await store.create(newSession(bob));
+    assert.deepEqual(await store.inputs.withdraw(bob, { key: "k" }), []);
+    await commit(store, lease);
+    assert.deepEqual(await drain(store), ["two"]);
+  }),
+  law("a key that was withdrawn and used again names the latest input", async (store) => {
+    await first(store);
+    await queue(store, "one", { key: "k" });
+    await withdraw(store, "one");
+    await queue(store, "two", { key: "k" });
+    assert.deepEqual(await store.inputs.withdraw(alice, { key: "k" }), [
+      { inputId: inputId("two"), turnId: turnId("two"), answer: "withdrawn" },
+    ]);
+    assert.deepEqual(await waiting(store), []);
+  }),
+  law("an input is withdrawn with all that came after it, oldest first", async (store) => {
+    const lease = await first(store);
+    await queue(store, "zero");
+    await queue(store, "one", { key: "k" });
+    await queue(store, "two", { place: "boundary" });
+    await first(store, "hi", { to: bob });
+    await queue(store, "for bob", { to: bob });
+    await queue(store, "three");
+    const from = { from: inputId("one") };
+    const answers = ["one", "two", "three"].map((words) => ({
+      inputId: inputId(words),
+      turnId: turnId(words),
+      answer: "withdrawn",
+    }));
+    assert.deepEqual(await store.inputs.withdraw(alice, from), answers);
+    assert.deepEqual(await waiting(store), ["zero"]);
+    assert.deepEqual(await waiting(store, bob), ["for bob"]);
+    assert.equal((await store.renew(lease, NOW)).pending, 0);
+    assert.deepEqual(await store.inputs.withdraw(alice, from), answers);
+    await queue(store, "after", { key: "k" });
+    assert.deepEqual(await waiting(store), ["zero", "after"]);
+    assert.deepEqual(await store.inputs.withdraw(alice, { from: inputId("for bob") }), []);
+    assert.deepEqual(await store.inputs.withdraw(asSessionId("nobody"), from), []);
+  }),
+  law("of all that came after an input, those that were taken or have ended are told and left alone", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one");
+    const lease = await begin(store, "two");
+    await queue(store, "three", { place: "boundary" });
+    await claim(store, lease);
+    await queue(store, "four");
+    const answers = await store.inputs.withdraw(alice, { from: inputId("one") });
+    assert.deepEqual(
+      answers.map(({ inputId, answer }) => [inputId, answer]),
+      [
+        [inputId("one"), "ended"],
+        [inputId("two"), "taken"],
+        [inputId("three"), "taken"],
+        [inputId("four"), "withdrawn"],
+      ],
+    );
+    assert.deepEqual(await claim(store, lease), ["three"]);
+    await commit(store, lease, { inputs: [inputId("three")] });
+    assert.equal(await withdraw(store, "three"), "ended");
+    assert.deepEqual(await said(store), ["one", "well"]);
   }),
   law("withdrawing makes room in a full queue", async (store) => {
     await first(store);
     await queue(store, "one", { pendingMax: 1 });
-    await store.inputs.withdraw(alice, inputId("one"));
+    await withdraw(store, "one");
     await queue(store, "two", { pendingMax: 1 });
   }),
 ];
@@ -929,7 +1124,7 @@ const cancelLaws = [
   law("a withdrawn input cannot be cancelled", async (store) => {
     await first(store);
     await queue(store, "more");
-    await store.inputs.withdraw(alice, inputId("more"));
+    await withdraw(store, "more");
     assert.deepEqual(await store.cancel(turnId("more"), stop("r1")), { kind: "unknown" });
   }),
   law("a cancel survives a takeover", async (store) => {
@@ -1010,7 +1205,7 @@ const claimLaws = [
     const next = await take(store);
     assert.equal(next.turnId, turnId("one"));
     assert.equal((await store.renew(next, NOW)).pending, 2);
-    assert.equal(await store.inputs.withdraw(alice, inputId("two")), "withdrawn");
+    assert.equal(await withdraw(store, "two"), "withdrawn");
     assert.equal((await store.cancel(turnId("three"), stop("r1"))).kind, "requested");
     assert.deepEqual(await claim(store, next), ["three"]);
   }),
@@ -1024,7 +1219,7 @@ const claimLaws = [
     const lease = await first(store);
     await queue(store, "one", { place: "boundary" });
     await queue(store, "two", { place: "boundary" });
-    await store.inputs.withdraw(alice, inputId("one"));
+    await withdraw(store, "one");
     assert.deepEqual(await claim(store, lease), ["two"]);
   }),
   law("mail counts the inputs that a boundary could take", async (store) => {
@@ -1035,9 +1230,83 @@ const claimLaws = [
     await queue(store, "one", { place: "boundary" });
     await queue(store, "two", { place: "boundary" });
     assert.equal((await store.append(lease, 1, [slept("a")], NOW)).pending, 2);
-    await store.inputs.withdraw(alice, inputId("two"));
+    await withdraw(store, "two");
     assert.equal((await store.renew(lease, NOW)).pending, 1);
   }),
+  law("a boundary that takes turns is given what waits for one too, oldest first over both kinds", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one");
+    await queue(store, "two", { place: "boundary" });
+    await queue(store, "three", { key: "k" });
+    await queue(store, "four");
+    const [one, two, three, ...rest] = await store.inputs.claim(lease, BOUNDARY, 3, true);
+    assert.ok(one && two && three);
+    assert.deepEqual(one, { ...newInput("one"), seq: one.seq });
+    assert.deepEqual(two, { ...newInput("two", { place: "boundary" }), seq: two.seq });
+    assert.deepEqual(three, { ...newInput("three", { key: "k" }), seq: three.seq });
+    assert.deepEqual(rest, []);
+    assert.deepEqual(await waiting(store), ["four"]);
+    assert.equal(await withdraw(store, "one"), "taken");
+  }),
+  law("a boundary that takes turns stops before an input that wants something of its turn", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one");
+    await queue(store, "wants", { wants: { output: { type: "object" } } });
+    await queue(store, "aside", { place: "boundary" });
+    await queue(store, "two");
+    assert.deepEqual(await claimAll(store, lease), ["one"]);
+    assert.deepEqual(await claimAll(store, lease, asEffectName("r2.boundary")), []);
+    assert.deepEqual(await claim(store, lease, asEffectName("r3.boundary")), ["aside"]);
+    await commit(store, lease, { inputs: [inputId("one"), inputId("aside")] });
+    const next = await take(store);
+    assert.equal(next.turnId, turnId("wants"));
+    assert.deepEqual(await claimAll(store, next), ["two"]);
+  }),
+  law("a boundary that took turns is given the same again, after a takeover and however it asks", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one");
+    assert.deepEqual(await claimAll(store, lease, BOUNDARY, Infinity), ["one"]);
+    await queue(store, "two");
+    assert.deepEqual(await claimAll(store, lease), ["one"]);
+    assert.deepEqual(await claim(store, lease), ["one"]);
+    assert.deepEqual(await claimAll(store, await take(store)), ["one"]);
+    await refused("lease.lost", () => claimAll(store, lease, asEffectName("r2.boundary")));
+    assert.deepEqual(await waiting(store), ["two"]);
+  }),
+  law(
+    "what a boundary took of turns ends with the turn that settles it, and what it does not waits again",
+    async (store) => {
+      const lease = await first(store);
+      await queue(store, "one");
+      await queue(store, "two", { place: "boundary" });
+      await queue(store, "three");
+      await claimAll(store, lease);
+      await queue(store, "four");
+      await commit(store, lease, { inputs: [inputId("three")], outcome: answered("bye") });
+      assert.deepEqual(await store.terminal(turnId("three")), await store.terminal(lease.turnId));
+      assert.equal(await withdraw(store, "three"), "ended");
+      assert.deepEqual(await waiting(store), ["one", "two", "four"]);
+      const next = await take(store);
+      assert.equal(next.turnId, turnId("one"));
+      assert.equal((await store.renew(next, NOW)).pending, 1);
+      assert.deepEqual(await claim(store, next), ["two"]);
+      await commit(store, next, { inputs: [inputId("two")] });
+      assert.deepEqual(await drain(store), ["four"]);
+    },
+  ),
+  law(
+    "mail counts what a boundary took of turns until an event shows it, and none that wait for one",
+    async (store) => {
+      const lease = await first(store);
+      await queue(store, "one");
+      await queue(store, "two", { place: "boundary" });
+      assert.equal((await store.renew(lease, NOW)).pending, 1);
+      await claimAll(store, lease);
+      await queue(store, "three");
+      assert.equal((await store.renew(lease, NOW)).pending, 2);
+      assert.equal((await store.append(lease, 1, [bounded(["one", "two"])], NOW)).pending, 0);
+    },
+  ),
   law("mail counts a claim until an event shows it", async (store) => {
     const lease = await first(store);
     await queue(store, "one", { place: "boundary" });
@@ -1219,7 +1488,7 @@ const runnableLaws = [
     const lease = await first(store);
     await queue(store, "more");
     await commit(store, lease);
-    await store.inputs.withdraw(alice, inputId("more"));
+    await withdraw(store, "more");
     assert.deepEqual(await store.runnable(NOW, 10), []);
   }),
   law("work is given no more than asked for, each session once", async (store) => {
@@ -1228,6 +1497,17 @@ const runnableLaws = [
     await first(store, "hi", { to: bob });
     assert.deepEqual([...(await store.runnable(LAPSED, 10))].sort(), [alice, bob]);
     assert.equal((await store.runnable(LAPSED, 1)).length, 1);
+  }),
+  law("asked for without an end, everything is given", async (store) => {
+    const lease = await waits(store);
+    await queue(store, "one", { place: "boundary" });
+    await commit(store, await first(store, "hi", { to: bob }));
+    await store.accept(newInput("more", { to: bob }), ann, undefined, 100);
+    assert.deepEqual([...(await store.runnable(LAPSED, Infinity))].sort(), [alice, bob]);
+    assert.equal((await store.list({ max: Infinity })).length, 2);
+    assert.equal((await store.waits.due(NOW + 10, Infinity)).length, 1);
+    assert.equal((await store.changes(undefined, { max: Infinity })).length, 5);
+    assert.deepEqual(await claim(store, lease, BOUNDARY, Infinity), ["one"]);
   }),
 ];
 
@@ -1268,6 +1548,8 @@ async function threeTurns(store: Store): Promise<Committed> {
   return turn(store, "three", { says: ["3a", "3b"], plugins: state(3), usage: usage(1) });
 }
 const node = (words: string, index: number): NodeId => nodeId(turnId(words), index);
+
+const FRAME: Entry = { at: NOW, kind: "frame", reason: "compacted", task: "Go on." };
 
 const viewLaws = [
   law("a path is read by segments, newest first, each naming the node it follows", async (store) => {
@@ -1312,6 +1594,40 @@ const viewLaws = [
     const cut = await store.view(alice, { from: node("three", 0), max: 1 });
     assert.deepEqual(wordsOf(cut), ["3a"]);
   }),
+  law("a path is read down to the segment in which its frame begins, and no further", async (store) => {
+    await threeTurns(store);
+    const commits = async (page: Omit<ViewPage, "toFrame"> = {}, session = alice) =>
+      (await store.view(session, { ...page, toFrame: true })).map((segment) => segment.commit);
+    assert.deepEqual(await commits(), [turnId("three"), turnId("two"), turnId("one")]);
+    await apply(store, "frame", { entries: [...notes("frame", "before"), FRAME, ...notes("frame", "after")] });
+    assert.deepEqual(await commits(), ["frame"]);
+    assert.deepEqual(await store.view(alice, { toFrame: true }), await store.view(alice, { max: 1 }));
+    await turn(store, "four");
+    await turn(store, "five");
+    assert.deepEqual(await commits(), [turnId("five"), turnId("four"), "frame"]);
+    assert.deepEqual(await commits({ max: 2 }), [turnId("five"), turnId("four")]);
+    assert.deepEqual(await commits({ from: node("four", 0) }), [turnId("four"), "frame"]);
+    assert.deepEqual(await commits({ from: nodeId("frame", 1) }), ["frame"]);
+    // What comes before a frame belongs to the one before it, in the same segment too.
+    assert.deepEqual(await commits({ from: nodeId("frame", 0) }), [
+      "frame",
+      turnId("three"),
+      turnId("two"),
+      turnId("one"),
+    ]);
+    await apply(store, "again", { entries: [FRAME] });
+    assert.deepEqual(await commits(), ["again"]);
+    await store.fork(alice, newSession(bob), node("four", 0));
+    await turn(store, "in bob", {}, { to: bob });
+    assert.deepEqual(await commits({}, bob), [turnId("in bob"), turnId("four"), "frame"]);
+    const { branch } = await commit(store, await begin(store, "late"), { base: node("two", 1) });
+    assert.deepEqual(await commits({ from: branch! }), [turnId("late"), turnId("two"), turnId("one")]);
+  }),
+  law("a session without nodes has no frame to read", async (store) => {
+    await store.create(newSession(alice));
+    assert.deepEqual(await store.view(alice, { toFrame: true }), []);
+    await refused("fork.unknown", () => store.view(alice, { toFrame: true, from: node("never", 0) }));
+  }),
   law("a path that ends nowhere is refused", async (store) => {
     await threeTurns(store);
     for (const nowhere of [node("two", 2), nodeId(NEVER, 0)]) {
@@ -1328,6 +1644,7 @@ const forkLaws = [
     assert.deepEqual(fork, {
       id: bob,
       parentId: alice,
+      origin: { sessionId: alice, at: head },
       createdAt: NOW + 1,
       config: { model: "house/model" },
       revision: 0,
@@ -1495,7 +1812,7 @@ const deleteLaws = [
     assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
     assert.deepEqual(await store.waits.due(NOW + 10, 10), []);
     assert.deepEqual(await store.journal(lease.turnId, 0), []);
-    assert.equal(await store.inputs.withdraw(alice, inputId("more")), "unknown");
+    assert.equal(await withdraw(store, "more"), undefined);
     assert.deepEqual(await store.cancel(lease.turnId, stop("r1")), { kind: "unknown" });
   }),
   law("a turn that runs in a deleted session has lost its lease", async (store) => {
@@ -1546,21 +1863,114 @@ const deleteLaws = [
 ];
 
 const changeLaws = [
-  law("what was accepted and committed is told in order", async (store) => {
-    const lease = await first(store);
+  law("what was accepted and committed is told in order, whole", async (store) => {
+    const lease = await first(store, "hello", { key: "k \u0000" });
     await queue(store, "more");
-    const done = await commit(store, lease);
-    const changes = await store.changes(undefined, { max: 10 });
+    const answer: TurnOutcome = {
+      kind: "answered",
+      message: { id: nodeId(lease.turnId, 1), ...assistant(text("b")) } as Message,
+      text: "b",
+    };
+    const done = await commit(store, lease, { says: ["a", "b"], outcome: answer, usage: usage(3) });
+    const bare = await commit(store, await take(store), { says: [] });
+    const [one, two, three, four] = await store.changes(undefined, { max: 10 });
+    const hello = { inputId: inputId("hello"), turnId: turnId("hello"), key: "k \u0000" };
+    assert.deepEqual(one, { cursor: one!.cursor, sessionId: alice, kind: "accepted", ...hello });
+    const more = { inputId: inputId("more"), turnId: turnId("more") };
+    assert.deepEqual(two, { cursor: two!.cursor, sessionId: alice, kind: "accepted", ...more });
+    const turns = { sessionId: alice, kind: "committed", by: "turn" };
+    const nodes = [node("hello", 0), node("hello", 1)];
+    assert.deepEqual(three, {
+      cursor: done.cursor,
+      ...turns,
+      turnId: turnId("hello"),
+      outcome: answer,
+      usage: usage(3),
+      nodes,
+    });
+    assert.deepEqual(four, {
+      cursor: bare.cursor,
+      ...turns,
+      turnId: turnId("more"),
+      outcome: answered("well"),
+      usage: NO_USAGE,
+      nodes: [],
+    });
+    assert.equal(new Set([one!.cursor, two!.cursor, done.cursor, bare.cursor]).size, 4);
+  }),
+  law("a withdrawn input is told as accepted still, with its key", async (store) => {
+    await first(store);
+    await queue(store, "more", { key: "k" });
+    const before = await store.changes(undefined, { max: 10 });
+    await withdraw(store, "more");
+    assert.deepEqual(await store.changes(undefined, { max: 10 }), before);
+    await queue(store, "other", { key: "k" });
+    const keys = (await store.changes(undefined, { max: 10 })).map(
+      (change) => change.kind === "accepted" && change.key,
+    );
+    assert.deepEqual(keys, [undefined, "k", "k"]);
+  }),
+  law("an operation is told like a turn, by what made it", async (store) => {
+    await store.create(newSession(alice));
+    const kinds = ["append", "configure", "compact", "command", "completion"] as const;
+    const cursors: string[] = [];
+    for (const by of kinds) {
+      const entries = by === "append" || by === "compact" ? notes(by, "a", "#b") : [];
+      cursors.push((await apply(store, by, { by, entries })).cursor);
+    }
+    cursors.push((await apply(store, "op \u0000", { plugins: state(1) })).cursor);
+    const told = await store.changes(undefined, { max: 10 });
     assert.deepEqual(
-      changes.map(({ sessionId, kind, turnId }) => [sessionId, kind, turnId]),
+      told,
+      [...kinds, "op \u0000"].map((operation, index) => ({
+        cursor: cursors[index],
+        sessionId: alice,
+        kind: "committed",
+        by: kinds[index] ?? "command",
+        operation,
+        nodes: operation === "append" || operation === "compact" ? [nodeId(operation, 0), nodeId(operation, 1)] : [],
+      })),
+    );
+    assert.deepEqual(await store.changes(asCursor(cursors[3]!), { max: 10 }), told.slice(4));
+    assert.deepEqual(await store.changes(asCursor(cursors[3]!), { session: alice, max: 1 }), told.slice(4, 5));
+  }),
+  law("what made an operation is not what it is: it makes no conflict", async (store) => {
+    await store.create(newSession(alice));
+    const first = await apply(store, "op", { by: "append", entries: notes("op", "a") });
+    assert.deepEqual(await apply(store, "op", { by: "command", entries: notes("op", "a") }), first);
+    assert.deepEqual(await apply(store, "op", { entries: notes("op", "a") }), first);
+    assert.deepEqual(
+      (await store.changes(undefined, { max: 10 })).map((change) => change.kind === "committed" && change.by),
+      ["append"],
+    );
+  }),
+  law("an operation that was not kept is not told", async (store) => {
+    const lease = await first(store);
+    await store.apply(change("op"));
+    await commit(store, lease);
+    await store.apply(change("op", { base: 9 }));
+    await apply(store, "op");
+    await apply(store, "op");
+    assert.equal((await store.changes(undefined, { max: 10 })).length, 3);
+  }),
+  law("the frames among the nodes are told, of turns and of operations", async (store) => {
+    await store.create(newSession(alice));
+    const lease = await begin(store, "hello");
+    const { entries } = ended(lease, { says: ["a", "b"] });
+    await store.commit(lease, { ...ended(lease), entries: [entries[0]!, FRAME, entries[1]!, FRAME] });
+    await apply(store, "op", { by: "compact", entries: [FRAME, ...notes("op", "c")] });
+    await apply(store, "none", {
+      entries: [{ at: NOW, kind: "plugin", plugin: "p", type: "t", body: { kind: "frame" } }],
+    });
+    const told = (await store.changes(undefined, { max: 10 })).slice(1);
+    assert.deepEqual(
+      told.map((change) => change.kind === "committed" && [change.nodes.length, change.frames]),
       [
-        [alice, "accepted", turnId("hello")],
-        [alice, "accepted", turnId("more")],
-        [alice, "committed", turnId("hello")],
+        [4, [node("hello", 1), node("hello", 3)]],
+        [2, [nodeId("op", 0)]],
+        [1, undefined],
       ],
     );
-    assert.equal(changes[2]?.cursor, done.cursor);
-    assert.equal(new Set(changes.map((change) => change.cursor)).size, 3);
   }),
   law("changes are told after a cursor, a page at a time", async (store) => {
     await threeTurns(store);
@@ -1599,13 +2009,151 @@ const changeLaws = [
     await store.create(newSession(alice));
     await turn(store, "one");
     const lease = await begin(store, "late");
-    const { cursor } = await committed(store.commit(lease, ended(lease)));
-    assert.equal((await store.changes(undefined, { max: 10 })).at(-1)?.cursor, cursor);
+    const { cursor, branch } = await committed(store.commit(lease, ended(lease, { usage: usage(9) })));
+    assert.deepEqual((await store.changes(undefined, { max: 10 })).at(-1), {
+      cursor,
+      sessionId: alice,
+      kind: "committed",
+      by: "turn",
+      turnId: lease.turnId,
+      outcome: answered("well"),
+      usage: usage(9),
+      branch,
+      nodes: [branch],
+    });
+  }),
+  law(
+    "the changes of a session are told after a turn that was long open, and after inputs that waited",
+    async (store) => {
+      const lease = await first(store);
+      for (const words of ["one", "two", "three"]) await queue(store, words);
+      await withdraw(store, "two");
+      await commit(store, lease);
+      await drain(store);
+      await turn(store, "last");
+      const all = await store.changes(undefined, { max: 100 });
+      assert.equal(all.length, 9);
+      for (const [index, { cursor }] of all.entries())
+        for (const max of [1, 2, 100])
+          for (const which of [{}, { session: alice }, { tree: alice }])
+            assert.deepEqual(await store.changes(cursor, { ...which, max }), all.slice(index + 1, index + 1 + max));
+    },
+  ),
+  law("the changes of a tree are those of a session and of all that descend from it, in one order", async (store) => {
+    const [child, grandchild, other] = ["child", "grandchild", "other"].map(asSessionId) as [
+      SessionId,
+      SessionId,
+      SessionId,
+    ];
+    const descends = async (id: SessionId, parentId: SessionId) =>
+      void (await store.create({ ...newSession(id), parentId }));
+    await store.create(newSession(alice));
+    await descends(child, alice);
+    await descends(grandchild, child);
+    await store.create(newSession(other));
+    await store.fork(alice, newSession(bob)); // A fork is no child.
+    const long = await begin(store, "long", { to: child });
+    for (const [index, to] of [alice, grandchild, other, bob, grandchild, alice].entries())
+      await turn(store, `turn ${index}`, {}, { to });
+    await apply(store, "op", { sessionId: grandchild, entries: notes("op", "a") });
+    await commit(store, long);
+    const all = await store.changes(undefined, { max: 100 });
+    const among = (...ids: readonly SessionId[]) => all.filter(({ sessionId }) => ids.includes(sessionId));
+    for (const [tree, facts] of [
+      [alice, among(alice, child, grandchild)],
+      [child, among(child, grandchild)],
+      [grandchild, among(grandchild)],
+      [bob, among(bob)],
+    ] as const) {
+      assert.deepEqual(await store.changes(undefined, { tree, max: 100 }), facts);
+      for (const [index, { cursor }] of facts.entries())
+        assert.deepEqual(await store.changes(cursor, { tree, max: 2 }), facts.slice(index + 1, index + 3));
+    }
+    assert.deepEqual(await store.changes(undefined, { tree: asSessionId("nobody"), max: 9 }), []);
+  }),
+  law("a tree that bites its tail has each session once", async (store) => {
+    await store.create({ ...newSession(alice), parentId: bob });
+    await store.create({ ...newSession(bob), parentId: alice });
+    await turn(store, "hello", { spent: [spent("turn", 1)] });
+    assert.equal((await store.changes(undefined, { tree: bob, max: 10 })).length, 2);
+    assert.deepEqual(await store.booked(alice), [{ sessionId: alice, ...spent("turn", 1) }]);
+  }),
+  law("the facts of a deleted session are gone, and a cursor at one of them holds", async (store) => {
+    const lease = await first(store, "hello");
+    const { cursor } = await first(store, "hi", { to: bob }).then((lease) => commit(store, lease));
+    await commit(store, lease);
+    await apply(store, "op", { sessionId: bob });
+    await store.delete(bob);
+    assert.deepEqual(
+      (await store.changes(undefined, { max: 10 })).map(({ sessionId, kind }) => [sessionId, kind]),
+      [
+        [alice, "accepted"],
+        [alice, "committed"],
+      ],
+    );
+    assert.deepEqual(
+      (await store.changes(cursor, { max: 10 })).map(({ kind }) => kind),
+      ["committed"],
+    );
+    assert.deepEqual(await store.changes(undefined, { session: bob, max: 10 }), []);
+  }),
+  law("a deleted session cuts what descends from it off the tree, and is a root still", async (store) => {
+    const carol = asSessionId("carol");
+    await store.create(newSession(alice));
+    await store.create({ ...newSession(bob), parentId: alice });
+    await store.create({ ...newSession(carol), parentId: bob });
+    await turn(store, "hello", { spent: [spent("turn", 1)] }, { to: carol });
+    await store.delete(bob);
+    assert.deepEqual(await store.changes(undefined, { tree: alice, max: 10 }), []);
+    assert.equal((await store.changes(undefined, { tree: bob, max: 10 })).length, 2);
+    assert.equal((await store.booked(bob)).length, 1);
+  }),
+  law("the latest fact is where those to come begin, and is never given back", async (store) => {
+    assert.equal(await store.latest(), undefined);
+    await store.create(newSession(alice));
+    assert.equal(await store.latest(), undefined);
+    const lease = await begin(store, "hello");
+    const accepted = (await store.changes(undefined, { max: 10 })).at(-1)?.cursor;
+    assert.equal(await store.latest(), accepted);
+    const done = await commit(store, lease);
+    assert.equal(await store.latest(), done.cursor);
+    const op = await apply(store, "op");
+    assert.equal(await store.latest(), op.cursor);
+    await store.delete(alice);
+    assert.equal(await store.latest(), op.cursor);
+    assert.deepEqual(await store.changes(op.cursor, { max: 10 }), []);
+    await first(store, "hi", { to: bob });
+    assert.equal((await store.changes(op.cursor, { max: 10 })).length, 1);
+  }),
+  law("what a tree has spent is told by session, source and model", async (store) => {
+    const carol = asSessionId("carol");
+    await store.create(newSession(bob));
+    await store.create({ ...newSession(alice), parentId: bob });
+    await store.create({ ...newSession(carol), parentId: alice });
+    await store.fork(bob, newSession(asSessionId("dave")));
+    assert.deepEqual(await store.booked(bob), []);
+    await turn(store, "one", { spent: [spent("turn", 1), spent("label", 2)] }, { to: carol });
+    await turn(store, "two", { spent: [spent("turn", 4)] }, { to: bob });
+    await turn(store, "three", { spent: [spent("turn", 8)] }, { to: bob });
+    await apply(store, "op", { spent: [spent("label", 16)] });
+    await apply(store, "elsewhere", { sessionId: asSessionId("dave"), spent: [spent("turn", 32)] });
+    assert.deepEqual(await store.booked(bob), [
+      { sessionId: alice, ...spent("label", 16) },
+      { sessionId: bob, ...spent("turn", 12), calls: 2 },
+      { sessionId: carol, ...spent("turn", 1) },
+      { sessionId: carol, ...spent("label", 2) },
+    ]);
+    assert.deepEqual(
+      (await store.booked(alice)).map(({ sessionId }) => sessionId),
+      [alice, carol, carol],
+    );
+    assert.deepEqual(await store.booked(asSessionId("nobody")), []);
   }),
   law("a text that is no cursor is refused", async (store) => {
     await first(store);
     await refused("cursor.unknown", () => store.changes(asCursor("nonsense"), { max: 10 }));
     await refused("cursor.unknown", () => store.changes(asCursor(""), { session: alice, max: 10 }));
+    await refused("cursor.unknown", () => store.changes(asCursor("2"), { tree: alice, max: 10 }));
   }),
 ];
 
@@ -1912,7 +2460,7 @@ const closeLaws = [
       () => store.cancel(lease.turnId, stop("r1")),
       () => store.terminal(lease.turnId),
       () => store.inputs.list(alice),
-      () => store.inputs.withdraw(alice, inputId("hello")),
+      () => store.inputs.withdraw(alice, { id: inputId("hello") }),
       () => store.inputs.claim(lease, BOUNDARY, 1),
       () => store.waits.resolve(WAIT, yes),
       () => store.waits.peek(WAIT),
@@ -1924,6 +2472,8 @@ const closeLaws = [
       () => store.blobs.put(HASH, hello()),
       () => store.blobs.get(HASH),
       () => store.changes(undefined, { max: 1 }),
+      () => store.latest(),
+      () => store.booked(alice),
     ]) {
       await refused("runtime.closed", call);
     }
@@ -1936,6 +2486,7 @@ const closeLaws = [
 
 export const storeLaws: readonly StoreLaw[] = [
   ...sessionLaws,
+  ...relativeLaws,
   ...acceptanceLaws,
   ...queueLaws,
   ...leaseLaws,

@@ -84,6 +84,9 @@ export class CallContext implements ToolContext {
   get session(): Services["session"] {
     return this.#service("session");
   }
+  get sessions(): Services["sessions"] {
+    return this.#service("sessions");
+  }
   get catalog(): Services["catalog"] {
     return this.#service("catalog");
   }

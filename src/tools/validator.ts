@@ -8,6 +8,7 @@ import {
   isStandard,
   type JsonSchema,
   type Schema,
+  type StandardSchemaV1,
 } from "../model/schema.ts";
 import { plainCheck } from "./plain-schema.ts";
 
@@ -102,16 +103,21 @@ async function load() {
   return { Ajv, meta: new Ajv(OPTIONS) };
 }
 
-/** A JSON Schema whose type you promise: values are checked when they come. */
+/**
+ * A JSON Schema whose type you promise: values are checked when they come. Where no promise may be waited for (options,
+ * states, operations) it must be plain: types, properties, items, enums and bounds.
+ */
 export function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T> {
   const validate = fromDocument(document, "jsonSchema()");
+  const told = (result: Checked): StandardSchemaV1.Result<T> =>
+    result.ok ? { value: result.value as T } : { issues: [{ message: result.problem }] };
   const schema: Schema<T, T> = {
     "~standard": {
       version: 1,
       vendor: "bowline",
-      validate: async (value) => {
-        const result = await validate(value);
-        return result.ok ? { value: result.value as T } : { issues: [{ message: result.problem }] };
+      validate: (value) => {
+        const result = validate(value);
+        return isThenable(result) ? Promise.resolve(result).then(told) : told(result);
       },
     },
   };

@@ -16,6 +16,9 @@ export interface Cell {
   readonly acceptFinish: boolean;
 }
 
+/** Where inputs come in. At the opening they are those that waited for turns of their own. */
+export type BoundaryKind = "opening" | "after-work" | "before-completion";
+
 /**
  * What a turn wants done. An effect is named by its position, so a resumed turn asks for the same names.
  * Serial effects run hooks, and `step` never has two open that may write plugin state. `call` and `exec` are outward:
@@ -27,7 +30,7 @@ export type Effect = { readonly name: EffectName } & (
   | { readonly kind: "respond"; readonly round: number; readonly reply: Reply }
   | { readonly kind: "gate"; readonly calls: readonly PlacedCall[] }
   | { readonly kind: "settle"; readonly results: readonly (PlacedCall & { readonly output: ToolOutput })[] }
-  | { readonly kind: "boundary"; readonly at: "after-work" | "before-completion" }
+  | { readonly kind: "boundary"; readonly at: BoundaryKind }
   | { readonly kind: "compact" }
   | { readonly kind: "finalize"; readonly outcome: TurnOutcome }
   | {

@@ -38,6 +38,8 @@ export interface Opened {
   readonly output?: JsonObject;
   /** The result is the field `value` of what is handed in. */
   readonly unwraps?: true;
+  /** What else waits for a turn of its own is taken into this one before it begins. */
+  readonly merges?: true;
   readonly generation: number;
 }
 
@@ -83,7 +85,7 @@ export type WaitAnswer =
   | { readonly kind: "revoked" };
 
 export interface Failure {
-  readonly class: ProviderFailureClass | "plugin" | "runtime";
+  readonly class: ProviderFailureClass | "plugin" | "runtime" | "limit";
   readonly code: string;
   readonly message: string;
   readonly plugin?: string;
@@ -123,6 +125,8 @@ export type Answer = Answered &
         readonly hasTools?: true;
         readonly messages?: readonly Draft[];
         readonly abort?: Abort;
+        /** A plugin wants the conversation compacted before the model is asked. */
+        readonly compact?: true;
         readonly frame?: { readonly task: string; readonly seed?: Json };
         /** Response hooks and compactors are installed: without them the turn does not stop for them. */
         readonly responds?: true;
@@ -153,6 +157,7 @@ export type Answer = Answered &
         readonly inputs?: readonly { readonly inputId: InputId; readonly message: Draft }[];
         readonly messages?: readonly Draft[];
         readonly abort?: Abort;
+        readonly compact?: true;
       }
     | { readonly kind: "compacted"; readonly seed?: readonly Draft[] }
     | { readonly kind: "resolved"; readonly answer: WaitAnswer }

@@ -232,6 +232,8 @@ export function endingOf(error: Failure): Ending {
       return stopped("input", error.code, error.message);
     case "cancelled":
       return cancelled(error.message);
+    case "limit":
+      return stopped("limit", error.code, error.message);
     default:
       return failed("provider", error.code, error.message);
   }

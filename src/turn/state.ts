@@ -46,7 +46,8 @@ export type Phase =
   | { readonly kind: "working"; readonly reply: Reply; readonly work: Work }
   /** `outcome` is what the turn ends with if the boundary brings nothing. */
   | { readonly kind: "bounding"; readonly outcome?: TurnOutcome }
-  | { readonly kind: "compacting" }
+  /** `then` is what follows when there is nothing to compact; without it the window has overflowed. */
+  | { readonly kind: "compacting"; readonly then?: "ask" | "round" }
   | { readonly kind: "finalizing"; readonly outcome: TurnOutcome }
   | { readonly kind: "ended"; readonly outcome: TurnOutcome };
 
@@ -80,7 +81,7 @@ export interface TurnState {
   readonly compacts: boolean;
   readonly skips: Skips;
   readonly policies: Policies;
-  /** The round whose context overflowed last and was compacted: an overflow right after it is final. */
+  /** The round in which it was last tried to compact: an overflow in it, or right after it, is final. */
   readonly compactedIn?: number;
   readonly winding?: Winding;
 }

@@ -1,3 +1,4 @@
+// long: the machine of a turn is one story; its parts call each other.
 import { describe, RuntimeError } from "../model/errors.ts";
 import { describeThrown, type Json } from "../model/json.ts";
 import { type Draft, textOf } from "../model/message.ts";
@@ -6,7 +7,7 @@ import type { Reply } from "../model/request.ts";
 import { NO_USAGE, UNKNOWN_CALL } from "../model/usage.ts";
 import { decisionProblem } from "./decision.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
-import { type Effect, GRACE, name } from "./effect.ts";
+import { type BoundaryKind, type Effect, type EffectOf, GRACE, name } from "./effect.ts";
 import type { Abort, Answer, Opened, TurnEvent } from "./event.ts";
 import { emptyLog } from "./log.ts";
 import { cancelled, endingOf, failed, Move, protocolFailed, stopped } from "./move.ts";
@@ -15,7 +16,7 @@ import * as calls from "./work.ts";
 
 /** The first step: from the event that opened the turn. */
 export function begin(opened: Opened): Step {
-  const { sessionId, turnId, inputId, input, limits, output, at } = opened;
+  const { sessionId, turnId, inputId, input, limits, output, merges, at } = opened;
   const move = new Move(
     NOBODY,
     {
@@ -45,7 +46,8 @@ export function begin(opened: Opened): Step {
     at,
   );
   move.add({ ...input, origin: { kind: "input", inputId } });
-  prepare(move);
+  if (merges === true) boundary(move, "opening");
+  else prepare(move);
   return move.done();
 }
 const NOTHING = {};
@@ -133,12 +135,10 @@ function answer(move: Move, effect: Effect, event: Answer): void {
       if (event.kind !== "executed") return diverged(event);
       return executed(move, event.output);
     case "boundary":
-      return event.kind === "bounded" ? bounded(move, event) : diverged(event);
+      return event.kind === "bounded" ? bounded(move, effect, event) : diverged(event);
     case "compact":
       if (event.kind !== "compacted") return diverged(event);
-      if (event.seed === undefined || event.seed.length === 0 || move.state.winding !== undefined)
-        return overflow(move);
-      return openFrame(move, "compaction", undefined, event.seed);
+      return compacted(move, event.seed ?? []);
     case "finalize": {
       if (event.kind !== "finalized" || move.state.phase.kind !== "finalizing") return diverged(event);
       if (event.messages !== undefined) move.add(...event.messages);
@@ -171,6 +171,7 @@ function prepared(move: Move, event: Extract<Answer, { kind: "prepared" }>): voi
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (event.frame !== undefined) return switchFrame(move, event.frame.task, event.frame.seed);
+  if (event.compact === true && mayCompact(move)) return compact(move, "ask");
   ask(move);
 }
 
@@ -259,13 +260,13 @@ function goOn(move: Move, isProgress: boolean): void {
   boundary(move, "after-work");
 }
 
-function boundary(move: Move, at: "after-work" | "before-completion", outcome?: TurnOutcome): void {
+function boundary(move: Move, at: BoundaryKind, outcome?: TurnOutcome): void {
   move.pairCalls();
   move.become(outcome === undefined ? { kind: "bounding" } : { kind: "bounding", outcome });
   move.open({ name: name(`r${move.state.round}.${at}`), kind: "boundary", at });
 }
 
-function bounded(move: Move, event: Extract<Answer, { kind: "bounded" }>): void {
+function bounded(move: Move, effect: EffectOf<"boundary">, event: Extract<Answer, { kind: "bounded" }>): void {
   const { state } = move;
   if (state.phase.kind !== "bounding") return diverged(event);
   const { outcome } = state.phase;
@@ -278,7 +279,9 @@ function bounded(move: Move, event: Extract<Answer, { kind: "bounded" }>): void 
   if (messages.length > 0) move.add(...messages);
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
+  if (effect.at === "opening") return prepare(move);
   if (outcome !== undefined && inputs.length + messages.length === 0) return move.conclude(outcome);
+  if (event.compact === true && mayCompact(move)) return compact(move, "round");
   nextRound(move);
 }
 
@@ -290,6 +293,25 @@ function nextRound(move: Move): void {
   state.round++;
   if (state.skips.prepare === true) ask(move);
   else prepare(move);
+}
+
+/** Where somebody can, and not in the round that a compaction made room for: what did not help once is not tried again. */
+const mayCompact = ({ state: { compacts, compactedIn, round } }: Move): boolean =>
+  compacts && (compactedIn === undefined || compactedIn < round - 1);
+
+function compact(move: Move, then?: "ask" | "round"): void {
+  move.state.compactedIn = move.state.round;
+  move.become(then === undefined ? { kind: "compacting" } : { kind: "compacting", then });
+  move.open({ name: name(`r${move.state.round}.compact`), kind: "compact" });
+}
+
+function compacted(move: Move, seed: readonly Draft[]): void {
+  const { phase, winding } = move.state;
+  if (phase.kind !== "compacting") return;
+  if (winding !== undefined) return move.conclude(winding.ending);
+  if (seed.length > 0) return openFrame(move, "compaction", undefined, seed);
+  if (phase.then === undefined) return overflow(move);
+  return phase.then === "ask" ? ask(move) : nextRound(move);
 }
 
 function switchFrame(move: Move, task: string, seed: Json | undefined): void {
@@ -305,7 +327,6 @@ function openFrame(move: Move, reason: string, task: string | undefined, seed: r
   if (state.frames >= max)
     return move.conclude(stopped("limit", "limit.frames", describe("limit.frames", { max }).message));
   state.frames++;
-  if (reason === "compaction") state.compactedIn = state.round;
   move.pairCalls();
   move.addEntry({ at: move.at, kind: "frame", reason, ...(task === undefined ? {} : { task }) });
   move.add(...seed);
@@ -451,9 +472,7 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
       if (event.partial !== undefined && event.partial.length > 0)
         move.add({ role: "assistant", parts: event.partial, origin: { kind: "partial" } });
       if (error.class !== "context-overflow" || state.winding !== undefined) return move.conclude(endingOf(error));
-      if (!state.compacts || state.compactedIn === state.round - 1) return overflow(move);
-      move.become({ kind: "compacting" });
-      return move.open({ name: name(`r${state.round}.compact`), kind: "compact" });
+      return mayCompact(move) ? compact(move) : overflow(move);
     case "respond":
       keepReply(move, effect.reply);
       return move.conclude(endingOf(error));
@@ -474,7 +493,7 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
     case "exec":
       return executed(move, { state: "stopped", parts: [{ kind: "text", text: error.message }] });
     case "compact":
-      return overflow(move);
+      return compacted(move, []);
     case "finalize":
       return move.end(state.winding?.ending ?? endingOf(error));
     case "sleep":

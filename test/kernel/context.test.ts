@@ -250,7 +250,7 @@ test("K8 a compactor may ask a model, which is in the usage of the turn under it
   });
   const model = scripted(overflow, says("A summary."), says("Done."));
   await using world = await open(model, { plugins: [summary] });
-  const { outcome, usage } = await world.session.turn("Go.").result();
+  const { outcome, usage } = await world.session.turn("Go through all of it.").result();
   expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
   expect(outline(model.requests[1]?.messages ?? [])).toEqual(["user: Sum up 1 messages."]);
   expect(outline(model.requests[2]?.messages ?? [])).toEqual(["user: A summary."]);

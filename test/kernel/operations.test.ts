@@ -1,4 +1,4 @@
-import { definePlugin, defineTool, type Json, type Plugin, type Receipt, type Session } from "bowline";
+import { definePlugin, defineTool, type Json, jsonSchema, type Plugin, type Receipt, type Session } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, expectTypeOf, test } from "vitest";
@@ -350,6 +350,32 @@ test("K13 an input that does not fit is operation.input with the path of what is
       code: "operation.input",
       details: { name, problem: expect.stringMatching(/^(factor|by): /) },
     });
+});
+
+test("K13 options, state and input may be plain JSON Schema", async () => {
+  const counter = definePlugin({
+    id: "a/counter",
+    options: jsonSchema<{ readonly step?: number }>({ type: "object", properties: { step: { type: "integer" } } }),
+    state: jsonSchema<{ readonly count?: number }>({ type: "object", properties: { count: { type: "integer" } } }),
+    setup: ({ options: { step = 1 }, command }) => ({
+      operations: {
+        add: command({
+          input: jsonSchema<{ readonly times: number }>({
+            type: "object",
+            properties: { times: { type: "integer", minimum: 1 } },
+            required: ["times"],
+          }),
+          run: ({ input, state }) => {
+            state.update(({ count = 0 }) => ({ count: count + step * input.times }));
+            return state.get().count;
+          },
+        }),
+      },
+    }),
+  });
+  await using world = await open(scripted(), { plugins: [counter({ step: 2 })] });
+  expect(await world.session.command(counter, "add", { times: 3 })).toMatchObject({ output: 6 });
+  await expect(world.session.command(counter, "add", { times: 0 })).rejects.toMatchObject({ code: "operation.input" });
 });
 
 test("K13 a state that does not fit fails the command, and the state stays", async () => {

@@ -12,7 +12,7 @@ const ALL_SERVICES: ReadonlySet<string> = new Set(Object.values(HOOKS).flatMap((
 /** What a hook shows besides the services, and what every hook has. */
 const SEES: Partial<Record<HookName, readonly string[]>> = {
   context: ["context"],
-  compact: ["messages"],
+  compact: ["messages", "reason", "attempt"],
   toolCatalog: ["tools"],
   beforeTurn: ["input"],
   checkpoint: ["at"],

@@ -12,6 +12,7 @@ import {
   type SessionView,
   type ToolCall,
   type Turn,
+  type TurnProgress,
 } from "bowline";
 import { memory } from "bowline/stores/memory";
 
@@ -100,8 +101,8 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
 
-export async function eventsOf(turn: Turn<unknown>): Promise<readonly SessionEvent[]> {
-  const events: SessionEvent[] = [];
+export async function eventsOf(turn: Turn<unknown>): Promise<readonly TurnProgress[]> {
+  const events: TurnProgress[] = [];
   for await (const event of turn) events.push(event);
   return events;
 }

@@ -1,47 +1,46 @@
 import { RuntimeError } from "../../model/errors.ts";
-import { asCursor, type Cursor } from "../../model/ids.ts";
+import { asCursor, type Cursor, type NodeId, nodeId } from "../../model/ids.ts";
 import type { Change } from "../store.ts";
-import type { SessionRow, TurnRow } from "./rows.ts";
+import type { OperationRow, SegmentRow, SessionRow, TurnRow } from "./rows.ts";
 
 /** What happened, in one order over all sessions, from 1. A cursor is a number in that order. */
 export class Facts {
   /** A turn stands here when it was accepted and when it was committed; nothing does after its session was deleted. */
-  readonly #turns: (TurnRow | undefined)[] = [];
+  readonly #rows: (TurnRow | OperationRow | undefined)[] = [];
 
   get next(): number {
-    return this.#turns.length + 1;
+    return this.#rows.length + 1;
   }
 
-  add(turn: TurnRow): number {
-    const fact = this.#turns.push(turn);
-    const { session } = turn;
+  add(row: TurnRow | OperationRow): number {
+    const fact = this.#rows.push(row);
+    const { session } = row;
     if (session.facts === undefined) session.facts = [fact];
     else session.facts.push(fact);
     return fact;
   }
 
-  /** Of all sessions, or those with these numbers. */
-  after(cursor: Cursor | undefined, max: number, facts?: readonly number[]): readonly Change[] {
+  /** Of all sessions, or of these. */
+  after(cursor: Cursor | undefined, max: number, sessions?: readonly SessionRow[]): readonly Change[] {
     const last = cursor === undefined ? 0 : this.#require(cursor);
     const found: Change[] = [];
-    if (facts === undefined) {
+    if (sessions === undefined) {
       for (let fact = last + 1; fact < this.next && found.length < max; fact += 1) this.#show(fact, found);
     } else {
-      for (let at = firstAfter(facts, last); at < facts.length && found.length < max; at += 1)
-        this.#show(facts[at]!, found);
+      const facts = sessions.flatMap(({ facts = [] }) => pageOf(facts, last, max));
+      if (sessions.length > 1) facts.sort((a, b) => a - b);
+      for (let at = 0; at < facts.length && found.length < max; at += 1) this.#show(facts[at]!, found);
     }
     return found;
   }
 
   forget(session: SessionRow): void {
-    for (const fact of session.facts ?? []) this.#turns[fact - 1] = undefined;
+    for (const fact of session.facts ?? []) this.#rows[fact - 1] = undefined;
   }
 
   #show(fact: number, found: Change[]): void {
-    const turn = this.#turns[fact - 1];
-    if (turn === undefined) return;
-    const kind = turn.acceptedAs === fact ? "accepted" : "committed";
-    found.push({ cursor: cursorOf(fact), sessionId: turn.session.id, kind, turnId: turn.id });
+    const row = this.#rows[fact - 1];
+    if (row !== undefined) found.push(shown(fact, row));
   }
 
   #require(cursor: Cursor): number {
@@ -53,7 +52,35 @@ export class Facts {
 
 export const cursorOf = (fact: number): Cursor => asCursor(String(fact));
 
-function firstAfter(facts: readonly number[], last: number): number {
+function shown(fact: number, row: TurnRow | OperationRow): Change {
+  const common = { cursor: cursorOf(fact), sessionId: row.session.id };
+  if ("operation" in row) {
+    const { by, operation, segment } = row;
+    return { ...common, kind: "committed", by, operation, ...nodesOf(segment) };
+  }
+  const { id: turnId, inputId, key, segment } = row;
+  if (row.acceptedAs === fact)
+    return { ...common, kind: "accepted", turnId, inputId, ...(key === undefined ? {} : { key }) };
+  const {
+    outcome,
+    usage,
+    committed: { branch },
+  } = row.end!;
+  const turn = { by: "turn", turnId, outcome, usage, ...(branch === undefined ? {} : { branch }) } as const;
+  return { ...common, kind: "committed", ...turn, ...nodesOf(segment) };
+}
+
+function nodesOf(segment: SegmentRow | undefined): {
+  readonly nodes: readonly NodeId[];
+  readonly frames?: readonly NodeId[];
+} {
+  if (segment === undefined) return { nodes: [] };
+  const nodes = segment.entries.map((_, index) => nodeId(segment.commit, index));
+  const frames = nodes.filter((_, index) => segment.entries[index]!.kind === "frame");
+  return frames.length === 0 ? { nodes } : { nodes, frames };
+}
+
+function pageOf(facts: readonly number[], last: number, max: number): readonly number[] {
   let low = 0;
   let high = facts.length;
   while (low < high) {
@@ -61,5 +88,5 @@ function firstAfter(facts: readonly number[], last: number): number {
     if (facts[middle]! <= last) low = middle + 1;
     else high = middle;
   }
-  return low;
+  return facts.slice(low, low + max);
 }

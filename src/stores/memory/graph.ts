@@ -80,9 +80,13 @@ export function isOnPath({ head }: SessionRow, id: NodeId): boolean {
   return false;
 }
 
-export function pathOf(from: Place | undefined, max: number): readonly Segment[] {
+export function pathOf(from: Place | undefined, max: number, toFrame: boolean): readonly Segment[] {
   const path: Segment[] = [];
-  for (let place = from; place !== undefined && path.length < max; place = place.segment.parent) path.push(upTo(place));
+  for (let place = from; place !== undefined && path.length < max; place = place.segment.parent) {
+    const segment = upTo(place);
+    path.push(segment);
+    if (toFrame && segment.entries.some(({ kind }) => kind === "frame")) break;
+  }
   return path;
 }
 

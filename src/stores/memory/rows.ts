@@ -5,7 +5,16 @@ import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
 import type { TurnEvent, WaitAnswer } from "../../turn/event.ts";
-import type { CancelRequest, Committed, Mail, NewInput, Owner, PluginSnapshots } from "../store.ts";
+import type {
+  CancelRequest,
+  ChangedBy,
+  Committed,
+  Mail,
+  NewInput,
+  Owner,
+  PluginSnapshots,
+  StoredSession,
+} from "../store.ts";
 
 /** A node, and where it lies. */
 export interface Place {
@@ -30,6 +39,7 @@ export interface SegmentRow {
 export interface SessionRow {
   readonly id: SessionId;
   readonly parentId: SessionId | undefined;
+  readonly origin: StoredSession["origin"];
   readonly createdAt: number;
   config: Partial<SessionConfig>;
   revision: number;
@@ -49,6 +59,7 @@ export interface SessionRow {
   waiting: TurnRow[];
   /** How many of them a boundary may take. */
   boundaryInputs: number;
+  /** The latest of each key; one that was withdrawn keeps nobody from using its key. */
   keys: Map<string, TurnRow> | undefined;
   /** Numbers in the order of all facts. */
   facts: number[] | undefined;
@@ -68,6 +79,7 @@ export interface TurnRow {
   /** The number of the fact that it was accepted. */
   readonly acceptedAs: number;
   readonly hash: string;
+  readonly key: string | undefined;
   state: "waiting" | "taken" | "withdrawn";
   /** Dropped when nobody will ask for it again. */
   input: NewInput | undefined;
@@ -81,6 +93,11 @@ export interface TurnRow {
 }
 
 export interface OperationRow {
+  readonly session: SessionRow;
+  readonly operation: string;
+  readonly by: ChangedBy;
+  /** Its nodes, if it added any. */
+  readonly segment: SegmentRow | undefined;
   /** What was sent, to tell a repeat from a conflict. */
   readonly content: string;
   readonly committed: Committed;

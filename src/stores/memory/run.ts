@@ -3,7 +3,7 @@ import type { EffectName, InputId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
 import { LEASE_MS, type Lease, type Mail, type NewInput, type Opening, type Owner } from "../store.ts";
-import { giveBack, takeForBoundary } from "./queue.ts";
+import { giveBack, takeForBoundary, takeInOrder } from "./queue.ts";
 import type { Run, SessionRow, TurnRow } from "./rows.ts";
 
 /** An open turn: who holds it, what it recorded, what came for it. */
@@ -83,12 +83,13 @@ function isSame(kept: readonly TurnEvent[], sent: readonly TurnEvent[]): boolean
   return kept.every((event, index) => event === sent[index] || JSON.stringify(event) === JSON.stringify(sent[index]));
 }
 
-export function claim(run: Run, boundary: EffectName, max: number): readonly TurnRow[] {
+export function claim(run: Run, boundary: EffectName, max: number, takesTurns: boolean): readonly TurnRow[] {
   const before = run.claims?.get(boundary);
   if (before !== undefined) return before.inputs;
   const { session } = run.turn;
-  if (session.boundaryInputs === 0) return [];
-  const inputs = takeForBoundary(session, max);
+  if (session.boundaryInputs === 0 && !takesTurns) return [];
+  const inputs = takesTurns ? takeInOrder(session, max) : takeForBoundary(session, max);
+  if (inputs.length === 0) return [];
   run.claims ??= new Map();
   run.claims.set(boundary, { inputs, isShown: false });
   run.unshown += inputs.length;

@@ -8,6 +8,8 @@ import type { Place, SessionRow } from "./rows.ts";
 export class Sessions {
   readonly #rows = new Map<SessionId, SessionRow>();
   readonly #deleted = new Set<SessionId>();
+  readonly #children: Groups = new Map();
+  readonly #forks: Groups = new Map();
   /** Ids mostly arrive in order; when one does not, the next page sorts. */
   readonly #ids: SessionId[] = [];
   #isSorted = true;
@@ -28,10 +30,15 @@ export class Sessions {
     if (last !== undefined && row.id < last) this.#isSorted = false;
     this.#ids.push(row.id);
     this.#rows.set(row.id, row);
+    if (row.parentId !== undefined) join(this.#children, row.parentId, row);
+    if (row.origin !== undefined) join(this.#forks, row.origin.sessionId, row);
     return row;
   }
 
   delete(id: SessionId): void {
+    const row = this.require(id);
+    if (row.parentId !== undefined) leave(this.#children, row.parentId, row);
+    if (row.origin !== undefined) leave(this.#forks, row.origin.sessionId, row);
     this.#rows.delete(id);
     this.#deleted.add(id);
     this.#sort();
@@ -42,6 +49,28 @@ export class Sessions {
     this.#sort();
     const first = id === undefined ? 0 : this.#firstAfter(id);
     return this.#ids.slice(first, first + max).map((each) => this.#rows.get(each)!);
+  }
+
+  /** Those with this parent, or this origin, or both. */
+  related(
+    { parent, origin }: { readonly parent?: SessionId; readonly origin?: SessionId },
+    after: SessionId | undefined,
+    max: number,
+  ): readonly SessionRow[] {
+    const all = (parent === undefined ? this.#forks.get(origin!) : this.#children.get(parent)) ?? [];
+    return [...all]
+      .filter(
+        (row) => (origin === undefined || row.origin?.sessionId === origin) && (after === undefined || row.id > after),
+      )
+      .sort(byId)
+      .slice(0, max);
+  }
+
+  /** A session and all that descend from it, by id. Who names a parent that is gone descends from it still. */
+  tree(root: SessionId): readonly SessionRow[] {
+    const ids = new Set([root]);
+    for (const id of ids) for (const child of this.#children.get(id) ?? []) ids.add(child.id); // It visits what it adds.
+    return [...ids].flatMap((id) => this.#rows.get(id) ?? []).sort(byId);
   }
 
   #sort(): void {
@@ -61,14 +90,38 @@ export class Sessions {
   }
 }
 
-export const newSession = (session: NewSession, head?: Place, plugins: PluginSnapshots = {}): SessionRow => ({
+const byId = (a: SessionRow, b: SessionRow): number => (a.id < b.id ? -1 : 1);
+
+type Groups = Map<SessionId, Set<SessionRow>>;
+
+function join(groups: Groups, id: SessionId, row: SessionRow): void {
+  const group = groups.get(id);
+  if (group === undefined) groups.set(id, new Set([row]));
+  else group.add(row);
+}
+
+function leave(groups: Groups, id: SessionId, row: SessionRow): void {
+  const group = groups.get(id);
+  group?.delete(row);
+  if (group?.size === 0) groups.delete(id);
+}
+
+/** What a fork begins with. */
+export interface Forked {
+  readonly from: SessionId;
+  readonly place: Place | undefined;
+  readonly plugins: PluginSnapshots;
+}
+
+export const newSession = (session: NewSession, fork?: Forked): SessionRow => ({
   id: session.id,
   parentId: session.parentId,
+  origin: fork && { sessionId: fork.from, ...(fork.place === undefined ? {} : { at: fork.place.id }) },
   createdAt: session.at,
   config: session.config,
   revision: 0,
-  head,
-  plugins,
+  head: fork?.place,
+  plugins: { ...fork?.plugins, ...session.plugins },
   usage: NO_USAGE,
   ledger: [],
   turns: 0,
@@ -89,6 +142,7 @@ export const newSession = (session: NewSession, head?: Place, plugins: PluginSna
 export const stored = (row: SessionRow): StoredSession => ({
   id: row.id,
   ...(row.parentId === undefined ? {} : { parentId: row.parentId }),
+  ...(row.origin === undefined ? {} : { origin: row.origin }),
   createdAt: row.createdAt,
   config: row.config,
   revision: row.revision,

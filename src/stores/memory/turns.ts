@@ -1,6 +1,6 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { InputId, TurnId } from "../../model/ids.ts";
-import type { NewInput } from "../store.ts";
+import type { InputRef, NewInput } from "../store.ts";
 import type { Run, SessionRow, TurnRow } from "./rows.ts";
 
 /** Every accepted input, by the turn it opens, by its own id, and by the key its sender gave it. */
@@ -27,9 +27,20 @@ export class Turns {
     return session.byInput.get(id);
   }
 
+  /** Oldest first. */
+  named(session: SessionRow, which: InputRef): readonly TurnRow[] {
+    const turn =
+      "key" in which ? session.keys?.get(which.key) : this.ofInput(session, "id" in which ? which.id : which.from);
+    if (turn === undefined) return [];
+    const found = [turn];
+    if ("from" in which) for (let each = session.latest; each !== turn; each = each!.earlier) found.push(each!);
+    return found.sort((a, b) => a.seq - b.seq);
+  }
+
   /** The row of the same input sent before: by its key, or because the same write came again. */
   known(session: SessionRow, { id, turnId, key, hash }: NewInput): TurnRow | undefined {
-    const byKey = key === undefined ? undefined : session.keys?.get(key);
+    const latest = key === undefined ? undefined : session.keys?.get(key);
+    const byKey = latest?.state === "withdrawn" ? undefined : latest;
     const turn = byKey ?? this.#rows.get(turnId);
     if (turn === undefined) return undefined;
     if (turn.hash === hash && turn.session === session && (turn === byKey || turn.inputId === id)) return turn;
@@ -46,6 +57,7 @@ export class Turns {
       seq: session.accepted,
       acceptedAs,
       hash,
+      key,
       state: "waiting",
       input,
       cancel: undefined,

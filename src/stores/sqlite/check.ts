@@ -1,5 +1,6 @@
 import { describeThrown } from "../../model/json.ts";
 import { isWhole } from "./blobs.ts";
+import { appliedOf } from "./commits.ts";
 import type { Connection } from "./connection.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { SEQS } from "./journal.ts";
@@ -106,7 +107,7 @@ export function check(db: Connection, { max = 100, deep = false }: CheckOptions)
   each<{ n: number; name: string; committed: string }>(
     "The operations",
     "SELECT n, name, committed FROM operation WHERE n > ? ORDER BY n",
-    ({ n, name, committed }) => look(`The receipt of ${name}`, () => void unpack(committed, n, "it")),
+    ({ n, name, committed }) => look(`The receipt of ${name}`, () => void appliedOf(n, name, committed)),
   );
   look("The journals", () => {
     const left = db.rows<{ k: number }>(

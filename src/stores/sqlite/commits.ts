@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeId } from "../../model/ids.ts";
 import { addUsage, totalOf, type Usage } from "../../model/usage.ts";
-import type { ChangeAnswer, CommitAnswer, Committed, EndedTurn, Lease, SessionChange } from "../store.ts";
+import type { ChangeAnswer, ChangedBy, CommitAnswer, Committed, EndedTurn, Lease, SessionChange } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { committedOf, type Ended, receiptOf, requestOf, type TurnRow, told } from "./ends.ts";
 import { cursorOf, LATEST_FACT, latestFact } from "./facts.ts";
@@ -21,7 +21,8 @@ interface EndingRow extends TurnRow, Omit<SessionRow, "n" | "id"> {
   readonly has_more: number;
 }
 const ENDING = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended,
-    s.parent_id, s.created_at, s.revision, s.turns, s.head, s.head_index, s.usage, s.seal, s.generation, s.turn,
+    s.parent_id, s.created_at, s.revision, s.turns, s.head, s.head_index, s.usage, s.origin_id, s.origin_at, s.seal,
+    s.generation, s.turn,
     h.name AS head_name, h.depth AS head_depth, ${LATEST_FACT} AS latest,
     EXISTS (SELECT 1 FROM turn c WHERE c.claim = t.n) AS has_claims,
     EXISTS (SELECT 1 FROM wait WHERE turn = t.n) OR EXISTS (SELECT 1 FROM note WHERE turn = t.n)
@@ -112,7 +113,7 @@ export class Commits {
     );
     if (before !== undefined) {
       if (before.hash !== content) throw new RuntimeError("append.conflict", { operation });
-      return unpack<Committed>(before.committed, before.n, `The receipt of operation ${operation}`);
+      return appliedOf(before.n, operation, before.committed).committed;
     }
     if (session.turn !== null) return { kind: "busy" };
     const { revision: now } = session;
@@ -121,7 +122,7 @@ export class Commits {
 
     const n = latestFact(db) + 1;
     const place = this.#extended(session, n, change);
-    const { plugins, config, spent = [] } = change;
+    const { plugins, config, spent = [], by } = change;
     bookSpent(db, session.n, spent, n);
     const next = { place, turns: session.turns, usage: sum(session, totalOf(spent)) };
     const revision = this.#sessions.keep(session, next, {
@@ -134,7 +135,7 @@ export class Commits {
       ...(place === undefined ? {} : { head: idOf(db, place) }),
       cursor: cursorOf(n),
     };
-    const receipt = pack(committed, n);
+    const receipt = pack({ ...committed, by }, n);
     db.run("INSERT INTO operation VALUES (?, ?, ?, ?, ?)", n, session.n, keyText(operation), content, receipt);
     return committed;
   }
@@ -159,8 +160,19 @@ function headIdOf({ head, head_index: index, head_name: name, sessionId }: Endin
 const sum = (session: SessionRow, usage: Usage): string =>
   JSON.stringify(addUsage(JSON.parse(session.usage) as Usage, usage));
 
-/** Without what may differ when the same is sent again: nobody says twice when, or on which revision. */
-function contentOf({ operation: _, at: __, base: ___, ...rest }: SessionChange): string {
+/** The receipt of an operation, and what made it. */
+export function appliedOf(
+  n: number,
+  operation: string,
+  receipt: string,
+): { readonly by: ChangedBy; readonly committed: Committed } {
+  const item = `The receipt of operation ${operation}`;
+  const { by = "command", ...committed } = unpack<Committed & { readonly by?: ChangedBy }>(receipt, n, item);
+  return { by, committed };
+}
+
+/** Without what may differ when the same is sent again: nobody says twice when, by what, or on which revision. */
+function contentOf({ operation: _, at: __, base: ___, by: ____, ...rest }: SessionChange): string {
   const json = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value));
   return hash("sha256", json, "base64url");
 }

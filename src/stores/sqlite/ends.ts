@@ -45,7 +45,7 @@ export interface TurnRow {
   readonly cancel: string | null;
   readonly ended: string | null;
 }
-const TURN = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended
+export const TURN = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended
   FROM turn t JOIN session s ON s.n = t.session`;
 const TURN_BY_ID = `${TURN} WHERE t.id = ?`;
 
@@ -85,14 +85,19 @@ function endOf(db: Connection, row: TurnRow): EndRow | undefined {
   return by === undefined || by.done === null ? undefined : (by as EndRow);
 }
 
-function endedOf({ n, id, ended }: TurnRow): Ended {
+export function endedOf({ n, id, ended }: TurnRow): Ended {
   if (ended === null) throw corrupt(`The end of turn ${id}`, "it is missing");
   return unpack<Ended>(ended, n, `The end of turn ${id}`);
 }
 
-function outcomeOf(db: Connection, row: TurnRow, { outcome }: Ended): TurnOutcome {
+function outcomeOf(db: Connection, row: TurnRow, ended: Ended): TurnOutcome {
+  const { outcome } = ended;
+  return outcome.kind === "told" ? outcomeIn(row, ended, entriesOf(db, requireBones(db, row.n))) : outcome;
+}
+
+export function outcomeIn(row: TurnRow, { outcome }: Ended, entries: readonly Entry[]): TurnOutcome {
   if (outcome.kind !== "told") return outcome;
-  const entry = entriesOf(db, requireBones(db, row.n))[outcome.node];
+  const entry = entries[outcome.node];
   if (entry?.kind !== "message") throw corrupt(`The end of turn ${row.id}`, "its answer is no message");
   return { kind: "answered", message: entry.message, text: textOf(entry.message.parts) };
 }

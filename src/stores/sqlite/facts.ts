@@ -1,6 +1,5 @@
 import { RuntimeError } from "../../model/errors.ts";
-import { asCursor, type Cursor, type SessionId, type TurnId } from "../../model/ids.ts";
-import type { Change } from "../store.ts";
+import { asCursor, type Cursor } from "../../model/ids.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -18,54 +17,7 @@ export const latestFact = (db: Connection): number =>
 
 export const cursorOf = (fact: number): Cursor => asCursor(String(fact));
 
-interface ChangeRow {
-  readonly fact: number;
-  readonly kind: Change["kind"];
-  readonly turn: TurnId;
-  readonly session: SessionId;
-}
-
-export function changes(
-  db: Connection,
-  after: Cursor | undefined,
-  { session, max }: { readonly session?: SessionId; readonly max: number },
-): readonly Change[] {
-  const last = after === undefined ? 0 : requireFact(db, after);
-  const found =
-    session === undefined
-      ? db.rows<ChangeRow>(
-          `SELECT f.fact, f.kind, f.turn, s.id AS session FROM (
-             SELECT * FROM (SELECT n AS fact, 'accepted' AS kind, id AS turn, session FROM turn
-               WHERE n > ? ORDER BY n LIMIT ?)
-             UNION ALL
-             SELECT * FROM (SELECT done AS fact, 'committed' AS kind, id AS turn, session FROM turn
-               WHERE done > ? ORDER BY done LIMIT ?)
-           ) f JOIN session s ON s.n = f.session ORDER BY f.fact LIMIT ?`,
-          last,
-          limit(max),
-          last,
-          limit(max),
-          limit(max),
-        )
-      : db.rows<ChangeRow>(
-          `SELECT f.fact, f.kind, f.turn, s.id AS session FROM session s JOIN (
-             SELECT n AS fact, 'accepted' AS kind, id AS turn, session FROM turn
-             UNION ALL
-             SELECT done AS fact, 'committed' AS kind, id AS turn, session FROM turn WHERE done IS NOT NULL
-           ) f ON f.session = s.n WHERE s.id = ? AND f.fact > ? ORDER BY f.fact LIMIT ?`,
-          session,
-          last,
-          limit(max),
-        );
-  return found.map(({ fact, kind, turn, session }) => ({
-    cursor: cursorOf(fact),
-    sessionId: session,
-    kind,
-    turnId: turn,
-  }));
-}
-
-function requireFact(db: Connection, cursor: Cursor): number {
+export function requireFact(db: Connection, cursor: Cursor): number {
   const fact = /^[1-9]\d{0,15}$/.test(cursor) ? Number(cursor) : 0;
   if (fact === 0 || fact > latestFact(db)) throw new RuntimeError("cursor.unknown", { cursor });
   return fact;

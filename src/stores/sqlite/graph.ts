@@ -119,17 +119,19 @@ const shortened = (json: string, name: string): string =>
   name.length < SHORT ? json : json.replaceAll(asInJson(name), MARK);
 const restored = (text: string, name: string): string => text.replaceAll(MARK, () => asInJson(name));
 
-export function view(db: Connection, from: Place | undefined, max: number): readonly Segment[] {
+export function view(db: Connection, from: Place | undefined, max: number, toFrame: boolean): readonly Segment[] {
   const path: Segment[] = [];
   for (let place = from; place !== undefined && path.length < max; ) {
     const bones = requireBones(db, place.segment);
-    const entries = entriesOf(db, bones);
+    const whole = entriesOf(db, bones);
+    const entries = place.index === whole.length - 1 ? whole : whole.slice(0, place.index + 1);
     const parent = parentOf(bones);
     path.push({
       commit: fromKeyText(bones.name),
       ...(parent === undefined ? {} : { parent: idOf(db, parent) }),
-      entries: place.index === entries.length - 1 ? entries : entries.slice(0, place.index + 1),
+      entries,
     });
+    if (toFrame && entries.some(({ kind }) => kind === "frame")) break;
     place = parent;
   }
   return path;

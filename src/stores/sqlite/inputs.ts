@@ -1,7 +1,8 @@
 import type { EffectName } from "../../model/ids.ts";
 import { asInputId, asTurnId, type InputId, type SessionId } from "../../model/ids.ts";
-import type { NewInput, PendingInput, WithdrawAnswer } from "../store.ts";
+import type { InputRef, NewInput, PendingInput, Withdrawal } from "../store.ts";
 import type { Connection } from "./connection.ts";
+import { limit } from "./facts.ts";
 import { corrupt, fromKeyText, keyText, pack, unpack } from "./pack.ts";
 
 /** Where an input is. Waiting ones are found by an index of their own. */
@@ -64,41 +65,98 @@ export const waiting = (db: Connection, session: SessionId): readonly PendingInp
     )
     .map(shown);
 
-export function withdraw(db: Connection, session: SessionId, input: InputId): WithdrawAnswer {
-  const row = db.row<{ n: number; state: number }>(
-    "SELECT n, state FROM turn WHERE session = (SELECT n FROM session WHERE id = ?) AND input_id = ?",
-    session,
-    input,
-  );
-  if (row === undefined) return "unknown";
-  if (row.state === TAKEN) return "taken";
-  db.run("UPDATE turn SET state = 2, input = NULL WHERE n = ?", row.n);
-  return "withdrawn";
+/** Only one that waits is withdrawn; of the others it is told what became of them. */
+export function withdraw(db: Connection, session: SessionId, which: InputRef): readonly Withdrawal[] {
+  return named(db, session, which).map(({ n, id, input_id, state, done, ended_by }) => {
+    if (state === WAITING) db.run("UPDATE turn SET state = 2, input = NULL WHERE n = ?", n);
+    const taken = done === null && ended_by === null ? "taken" : "ended";
+    return { inputId: asInputId(input_id), turnId: asTurnId(id), answer: state === TAKEN ? taken : "withdrawn" };
+  });
+}
+
+interface NamedRow {
+  readonly n: number;
+  readonly id: string;
+  readonly input_id: string;
+  readonly state: number;
+  readonly done: number | null;
+  readonly ended_by: number | null;
+}
+const NAMED = `SELECT n, id, input_id, state, done, ended_by FROM turn
+  WHERE session = (SELECT n FROM session WHERE id = ?)`;
+
+/** Oldest first. */
+function named(db: Connection, session: SessionId, which: InputRef): readonly NamedRow[] {
+  if ("id" in which) return db.rows(`${NAMED} AND input_id = ?`, session, which.id);
+  if ("from" in which)
+    return db.rows(
+      `${NAMED} AND n >= (SELECT n FROM turn WHERE session = (SELECT n FROM session WHERE id = ?) AND input_id = ?)
+         ORDER BY n`,
+      session,
+      session,
+      which.from,
+    );
+  const key = keyText(which.key);
+  const live = db.rows<NamedRow>(`${NAMED} AND key = ? AND state <> 2`, session, key);
+  return live.length > 0 ? live : db.rows(`${NAMED} AND key = ? ORDER BY n DESC LIMIT 1`, session, key);
 }
 
 /** Whether a boundary would be given anything; undefined when the lease does not count. Most often it would not. */
-export const couldClaim = (db: Connection, run: Run, generation: number, boundary: EffectName): boolean | undefined => {
-  const row = db.row<{ could: number }>(COULD_CLAIM, boundary, run.session, run.turn, generation);
+export function couldClaim(
+  db: Connection,
+  run: Run,
+  generation: number,
+  boundary: EffectName,
+  takesTurns: boolean,
+): boolean | undefined {
+  const row = db.row<{ could: number }>(
+    COULD_CLAIM,
+    takesTurns ? ANY : ASIDE,
+    boundary,
+    run.session,
+    run.turn,
+    generation,
+  );
   return row && row.could === 1;
-};
-const COULD_CLAIM = `SELECT EXISTS (SELECT 1 FROM turn WHERE session = s.n AND state = 0 AND is_aside = 1)
+}
+/** Of `is_aside`, the least that is taken. */
+const [ANY, ASIDE] = [0, 1];
+const COULD_CLAIM = `SELECT EXISTS (SELECT 1 FROM turn WHERE session = s.n AND state = 0 AND is_aside >= ?)
     OR EXISTS (SELECT 1 FROM turn WHERE claim = s.turn AND boundary = ?) AS could
   FROM session s WHERE s.n = ? AND s.turn = ? AND s.generation = ?`;
+const CLAIMED = `${INPUT} WHERE t.claim = ? AND t.boundary = ? ORDER BY t.n`;
 
 /** The same boundary is given what it was given before. */
-export function claim(db: Connection, run: Run, boundary: EffectName, max: number): readonly PendingInput[] {
-  const claimed = `${INPUT} WHERE t.claim = ? AND t.boundary = ? ORDER BY t.n`;
-  const before = db.rows<InputRow>(claimed, run.turn, boundary);
+export function claim(
+  db: Connection,
+  run: Run,
+  boundary: EffectName,
+  max: number,
+  takesTurns: boolean,
+): readonly PendingInput[] {
+  const before = db.rows<InputRow>(CLAIMED, run.turn, boundary);
   if (before.length > 0) return before.map(shown);
   db.run(
     `UPDATE turn SET state = 1, claim = ?, boundary = ?, is_shown = 0 WHERE n IN (
-       SELECT n FROM turn WHERE session = ? AND state = 0 AND is_aside = 1 ORDER BY n LIMIT ?)`,
+       SELECT n FROM turn WHERE session = ? AND state = 0 AND is_aside >= ? ORDER BY n LIMIT ?)`,
     run.turn,
     boundary,
     run.session,
-    max,
+    takesTurns ? ANY : ASIDE,
+    takesTurns ? withoutWants(db, run.session, max) : limit(max),
   );
-  return db.rows<InputRow>(claimed, run.turn, boundary).map(shown);
+  return db.rows<InputRow>(CLAIMED, run.turn, boundary).map(shown);
+}
+
+/** How many wait before the first that wants something of the turn it would open. */
+function withoutWants(db: Connection, session: number, max: number): number {
+  const rows = db.rows<InputRow>(
+    `${INPUT} WHERE t.session = ? AND t.state = 0 ORDER BY t.n LIMIT ?`,
+    session,
+    limit(max),
+  );
+  const end = rows.findIndex((row) => shown(row).wants !== undefined);
+  return end < 0 ? rows.length : end;
 }
 
 /** Of what was claimed, these inputs end with the turn; the others wait again, where they waited before. */

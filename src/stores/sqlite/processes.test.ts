@@ -153,7 +153,7 @@ test("D3 S5 sqlite: two processes on one file lose nothing and do nothing twice"
   expect([session?.revision, session?.turns, session?.usage.input]).toEqual([each * 2, each * 2, each * 2]);
   const facts = await store.changes(undefined, { max: 10_000 });
   expect(facts.length).toBe(each * 2 * 4);
-  expect(new Set(facts.map(({ kind, turnId }) => `${kind} ${turnId}`)).size).toBe(facts.length);
+  expect(new Set(facts.map((fact) => `${fact.kind} ${"turnId" in fact ? fact.turnId : ""}`)).size).toBe(facts.length);
   expect(await store.runnable(Date.now(), 10)).toEqual([]);
   expect(await store.check({ deep: true })).toEqual([]);
   await store.close();

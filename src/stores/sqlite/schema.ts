@@ -78,6 +78,16 @@ const MIGRATIONS: readonly string[] = [
 
   CREATE TABLE blob (n INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, at REAL NOT NULL, data BLOB NOT NULL) STRICT;
   `,
+  // Where a fork began, sessions by parent and origin, a session's operations in order; a withdrawn key is free again.
+  `
+  ALTER TABLE session ADD COLUMN origin_id TEXT;
+  ALTER TABLE session ADD COLUMN origin_at TEXT;
+  CREATE INDEX session_parent ON session (parent_id, id) WHERE parent_id IS NOT NULL;
+  CREATE INDEX session_origin ON session (origin_id, id) WHERE origin_id IS NOT NULL;
+  CREATE INDEX operation_session ON operation (session);
+  DROP INDEX turn_key;
+  CREATE UNIQUE INDEX turn_key ON turn (session, key) WHERE key IS NOT NULL AND state <> 2;
+  `,
 ];
 
 /** Brings the file to today's schema, or refuses it unchanged: another program's, or a later version's. */

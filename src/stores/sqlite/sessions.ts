@@ -1,13 +1,13 @@
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { asSessionId, type NodeId, type SessionId } from "../../model/ids.ts";
+import { asSessionId, type NodeId, nodeAddress, nodeId, type SessionId } from "../../model/ids.ts";
 import { NO_USAGE, type Spent, type Usage } from "../../model/usage.ts";
-import type { NewSession, PluginSnapshots, StoredSession } from "../store.ts";
+import type { Booked, NewSession, PluginSnapshots, Store, StoredSession } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit } from "./facts.ts";
 import { forgetStates, forkPoint, idOf, type Place, release, requirePlace, use } from "./graph.ts";
 import { forgetJournal } from "./journal.ts";
-import { corrupt, pack, sumOf, unpack } from "./pack.ts";
+import { corrupt, fromKeyText, keyText, pack, sumOf, unpack } from "./pack.ts";
 import { changedStates, keepStates, statesAt } from "./states.ts";
 
 /** What the commits of a session come to. */
@@ -21,6 +21,9 @@ interface Kept {
   readonly head: number | null;
   readonly head_index: number | null;
   readonly usage: string;
+  /** What it was forked from. */
+  readonly origin_id: string | null;
+  readonly origin_at: string | null;
 }
 export interface SessionRow extends Kept {
   readonly seal: number;
@@ -29,7 +32,8 @@ export interface SessionRow extends Kept {
   readonly turn: number | null;
 }
 const NOT_HELD = "turn = NULL, owner = NULL, process = NULL, until = 0";
-const FIND = `SELECT n, id, parent_id, created_at, revision, turns, head, head_index, usage, seal, generation, turn
+const FIND = `SELECT n, id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at, seal,
+    generation, turn
   FROM session WHERE id = ?`;
 const KEEP = `UPDATE session
   SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, seal = ?, ${NOT_HELD} WHERE n = ?`;
@@ -79,12 +83,19 @@ export class Sessions {
   create(session: NewSession): StoredSession {
     const known = this.find(session.id);
     if (known !== undefined) return this.#existing(known, session);
-    return this.stored(this.#add(session, undefined, {}));
+    return this.stored(this.#add(session, undefined));
   }
 
-  list(after: SessionId | undefined, max: number): readonly StoredSession[] {
+  list({ after, max = Infinity, parent, origin }: NonNullable<Parameters<Store["list"]>[0]>): readonly StoredSession[] {
+    const terms = { "id > ?": after ?? "", "parent_id = ?": parent, "origin_id = ?": origin };
+    const given = Object.entries(terms).filter((term): term is [string, string] => term[1] !== undefined);
+    const which = given.map(([term]) => term).join(" AND ");
     return this.#db
-      .rows<{ id: string }>("SELECT id FROM session WHERE id > ? ORDER BY id LIMIT ?", after ?? "", limit(max))
+      .rows<{ id: string }>(
+        `SELECT id FROM session WHERE ${which} ORDER BY id LIMIT ?`,
+        ...given.map(([, id]) => id),
+        limit(max),
+      )
       .map(({ id }) => this.stored(this.require(asSessionId(id))));
   }
 
@@ -94,14 +105,15 @@ export class Sessions {
     const source = this.require(from);
     const head = headOf(source);
     const now = { session: source.n, revision: source.revision };
-    if (at === undefined) return this.stored(this.#add(to, head, statesAt(this.#db, now.session, now.revision)));
-    const place = requirePlace(this.#db, at);
-    const states = forkPoint(this.#db, head, now, place, at);
-    return this.stored(this.#add(to, place, statesAt(this.#db, states.session, states.revision)));
+    const place = at === undefined ? head : requirePlace(this.#db, at);
+    const states = at === undefined || place === undefined ? now : forkPoint(this.#db, head, now, place, at);
+    const plugins = statesAt(this.#db, states.session, states.revision);
+    return this.stored(this.#add(to, { from, place, plugins }));
   }
 
-  #add(session: NewSession, head: Place | undefined, plugins: PluginSnapshots): SessionRow {
+  #add(session: NewSession, fork: Forked | undefined): SessionRow {
     const db = this.#db;
+    const head = fork?.place;
     const { id } = session;
     if (db.row("SELECT 1 FROM gone WHERE id = ?", id) !== undefined) throw new RuntimeError("session.deleted", { id });
     const kept = {
@@ -113,21 +125,26 @@ export class Sessions {
       head: head?.segment ?? null,
       head_index: head?.index ?? null,
       usage: JSON.stringify(NO_USAGE),
+      origin_id: fork?.from ?? null,
+      origin_at: head === undefined ? null : keyText(idOf(db, head)),
     };
     const seal = sealOf(kept);
     const { n } = db.row<{ n: number }>(
-      `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, seal, generation, until)
-       VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, 0, 0) RETURNING n`,
+      `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at,
+         seal, generation, until)
+       VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, 0, 0) RETURNING n`,
       id,
       kept.parent_id,
       kept.created_at,
       kept.head,
       kept.head_index,
       kept.usage,
+      kept.origin_id,
+      kept.origin_at,
       seal,
     )!;
     db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, pack(session.config, n));
-    keepStates(db, n, 0, changedStates({}, plugins));
+    keepStates(db, n, 0, changedStates({}, { ...fork?.plugins, ...session.plugins }));
     if (head !== undefined) use(db, head);
     return { n, ...kept, seal, generation: 0, turn: null };
   }
@@ -143,6 +160,7 @@ export class Sessions {
     return {
       id: row.id,
       ...(row.parent_id === null ? {} : { parentId: asSessionId(row.parent_id) }),
+      ...(row.origin_id === null ? {} : { origin: originOf(row.origin_id, row.origin_at) }),
       createdAt: row.created_at,
       config,
       revision: row.revision,
@@ -203,9 +221,36 @@ export class Sessions {
 export const headOf = ({ head, head_index: index }: Pick<Kept, "head" | "head_index">): Place | undefined =>
   head === null || index === null ? undefined : { segment: head, index };
 
+/** What a fork begins with. */
+interface Forked {
+  readonly from: SessionId;
+  readonly place: Place | undefined;
+  readonly plugins: PluginSnapshots;
+}
+function originOf(id: string, at: string | null): NonNullable<StoredSession["origin"]> {
+  const address = at === null ? undefined : nodeAddress(fromKeyText(at));
+  return {
+    sessionId: asSessionId(id),
+    ...(address === undefined ? {} : { at: nodeId(address.commit, address.index) }),
+  };
+}
+
 /** Over what only commits change; the lease's columns change with every turn and are not in it. */
-export const sealOf = (row: Omit<Kept, "n">): number =>
-  sumOf(row.id, row.parent_id, row.created_at, row.revision, row.turns, row.head, row.head_index, row.usage);
+export function sealOf(row: Omit<Kept, "n">): number {
+  const { origin_id, origin_at } = row;
+  const origin = origin_id === null && origin_at === null ? [] : [origin_id, origin_at]; // Sessions had none once.
+  return sumOf(
+    row.id,
+    row.parent_id,
+    row.created_at,
+    row.revision,
+    row.turns,
+    row.head,
+    row.head_index,
+    row.usage,
+    ...origin,
+  );
+}
 
 export function requireSealed(row: SessionRow): void {
   if (row.seal !== sealOf(row)) throw corrupt(`Session ${row.id}`, "its checksum does not fit");
@@ -233,13 +278,24 @@ export function bookSpent(db: Connection, session: number, spent: readonly Spent
   });
 }
 
-function ledgerOf(db: Connection, session: number): readonly Spent[] {
-  type Row = Omit<Spent, "usage"> & Usage;
-  return db
-    .rows<Row>(
-      `SELECT source, model, calls, input, cache_read AS cacheRead, cache_write AS cacheWrite, output, reasoning,
-         unknown_calls AS unknownCalls FROM ledger WHERE session = ? ORDER BY nth`,
-      session,
-    )
+type SpentRow = Omit<Spent, "usage"> & Usage;
+const SPENT = `source, model, calls, input, cache_read AS cacheRead, cache_write AS cacheWrite, output, reasoning,
+  unknown_calls AS unknownCalls`;
+
+const ledgerOf = (db: Connection, session: number): readonly Spent[] =>
+  db
+    .rows<SpentRow>(`SELECT ${SPENT} FROM ledger WHERE session = ? ORDER BY nth`, session)
     .map(({ source, model, calls, ...usage }) => ({ source, model, usage, calls }));
-}
+
+/** The ids of a session and of all that descend from it; `UNION` ends a circle. Its one value is the session. */
+export const TREE = `WITH RECURSIVE tree(id) AS (
+  VALUES (?) UNION SELECT child.id FROM tree JOIN session child ON child.parent_id = tree.id)`;
+
+export const booked = (db: Connection, tree: SessionId): readonly Booked[] =>
+  db
+    .rows<SpentRow & { sessionId: SessionId }>(
+      `${TREE} SELECT s.id AS sessionId, ${SPENT} FROM session s JOIN ledger l ON l.session = s.n
+         WHERE s.id IN (SELECT id FROM tree) ORDER BY s.id, l.nth`,
+      tree,
+    )
+    .map(({ sessionId, source, model, calls, ...usage }) => ({ sessionId, source, model, usage, calls }));

@@ -1,6 +1,7 @@
 import { FRESH_MS } from "./blobs.ts";
 import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
+import { limit } from "./facts.ts";
 
 export interface SweepOptions {
   /** Younger blobs stay, named or not: someone may be about to name them. An hour unless given, two minutes at least. */
@@ -112,8 +113,8 @@ export class Sweeper {
   #begin(olderThanMs: number, max: number): Search {
     const cutoff = this.#now() - Math.max(olderThanMs, 2 * FRESH_MS);
     const old = "SELECT n, hash FROM blob WHERE n > ? AND at < ? ORDER BY n LIMIT ?";
-    let rows = this.#db.rows<{ n: number; hash: string }>(old, this.#decided, cutoff, max);
-    if (rows.length === 0 && this.#decided > 0) rows = this.#db.rows(old, (this.#decided = 0), cutoff, max);
+    let rows = this.#db.rows<{ n: number; hash: string }>(old, this.#decided, cutoff, limit(max));
+    if (rows.length === 0 && this.#decided > 0) rows = this.#db.rows(old, (this.#decided = 0), cutoff, limit(max));
     const unnamed = new Map(rows.map(({ n, hash }) => [hash, n]));
     const root = rows.length === 0 ? ROOTS.length : 0;
     return { cutoff, unnamed, size: rows.length, last: rows.at(-1)?.n ?? 0, root, place: ROOTS[0]!.start };

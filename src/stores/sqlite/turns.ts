@@ -3,7 +3,7 @@ import type { SessionId, TurnId } from "../../model/ids.ts";
 import type { Opened } from "../../turn/event.ts";
 import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { LATEST_FACT } from "./facts.ts";
+import { LATEST_FACT, limit } from "./facts.ts";
 import { addInput, oldestWaiting, type Run, TAKEN, WAITING } from "./inputs.ts";
 import { type Journals, SEQS } from "./journal.ts";
 import { keyText } from "./pack.ts";
@@ -124,7 +124,7 @@ const FOUND = `SELECT s.n, s.id, s.revision, s.generation, s.turn, s.owner, s.pr
     ${LATEST_FACT} AS latest
   FROM session s WHERE s.id = ?`;
 const KNOWN = "SELECT input_id AS inputId, id AS turnId, session, hash FROM turn";
-const KNOWN_BY_KEY = `${KNOWN} WHERE session = ? AND key = ?`;
+const KNOWN_BY_KEY = `${KNOWN} WHERE session = ? AND key = ? AND state <> 2`; // One that was withdrawn has left its key.
 const KNOWN_BY_ID = `${KNOWN} WHERE id = ?`;
 
 interface Found {
@@ -170,7 +170,7 @@ export function runnable(db: Connection, now: number, max: number): readonly Ses
   }
   for (const { id } of db.rows<{ id: SessionId }>(
     `SELECT id FROM session WHERE turn IS NULL AND n IN (SELECT session FROM turn WHERE state = 0) LIMIT ?`,
-    max - found.length,
+    limit(max - found.length),
   ))
     found.push(id);
   return found;

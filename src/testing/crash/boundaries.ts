@@ -1,7 +1,7 @@
 import type { EffectHost } from "../../hosts/host.ts";
 import { after } from "../../model/awaitable.ts";
 import type { Awaitable } from "../../model/json.ts";
-import type { NewInput, OpenAnswer, Receipt, Store } from "../../stores/store.ts";
+import type { NewInput, OpenAnswer, Receipt, Store, Withdrawal } from "../../stores/store.ts";
 import type { EffectKind } from "../../turn/effect.ts";
 import type { Told } from "./ledger.ts";
 
@@ -58,8 +58,7 @@ export function watchedStore(store: Store, watch: Watch): Store {
       return after(call(...given), (answer) => {
         if (name === "accept") accepted(given[0] as NewInput, answer as Receipt);
         if (name === "delete") watch.tell({ kind: "deleted", session: String(given[0]) });
-        if (name === "inputs.withdraw" && answer === "withdrawn")
-          watch.tell({ kind: "withdrawn", input: String(given[1]) });
+        if (name === "inputs.withdraw") withdrawn(answer as readonly Withdrawal[]);
         watch.at(`after ${name}`);
         return answer;
       });
@@ -73,6 +72,10 @@ export function watchedStore(store: Store, watch: Watch): Store {
   }
   function accepted({ sessionId }: NewInput, { turnId, inputId }: Receipt): void {
     watch.tell({ kind: "accepted", session: sessionId, turn: turnId, input: inputId });
+  }
+  function withdrawn(answers: readonly Withdrawal[]): void {
+    for (const { inputId: input, answer } of answers)
+      if (answer === "withdrawn") watch.tell({ kind: "withdrawn", input });
   }
   return around(store, "") as Store;
 }

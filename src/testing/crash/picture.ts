@@ -74,7 +74,7 @@ async function facts(store: Store): Promise<readonly Change[]> {
 }
 
 const acceptedTurns = async (store: Store): Promise<readonly TurnId[]> => [
-  ...new Set((await facts(store)).filter(({ kind }) => kind === "accepted").map(({ turnId }) => turnId)),
+  ...new Set((await facts(store)).flatMap((fact) => (fact.kind === "accepted" ? [fact.turnId] : []))),
 ];
 
 export async function recordedIn(store: Store): Promise<Recorded> {

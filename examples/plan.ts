@@ -1,0 +1,39 @@
+// A model that keeps a plan: it sees it in every round, whoever watches the turn is told of each change, and the app can look.
+import assert from "node:assert/strict";
+import { createRuntime, type Json } from "bowline";
+import { plan } from "bowline/plugins/plan";
+import { memory } from "bowline/stores/memory";
+import { calls, says, scripted } from "bowline/testing";
+
+const updates = (walls: string, roof: string, more: { readonly [key: string]: Json } = {}) =>
+  calls("update_plan", {
+    steps: [
+      { step: "Build walls", status: walls },
+      { step: "Build roof", status: roof },
+    ],
+    ...more,
+  });
+const model = scripted(
+  updates("in_progress", "in_progress"), // Refused: the model is told, and sends it again.
+  updates("in_progress", "pending"),
+  updates("completed", "in_progress", { explanation: "The walls stand." }),
+  says("The roof is next."),
+);
+await using runtime = await createRuntime({ store: memory(), model, plugins: [plan] });
+const session = await runtime.session("house");
+
+const reasons: unknown[] = [];
+for await (const event of session.turn("Build a house.")) {
+  if (event.kind !== "plugin" || event.name !== "updated") continue;
+  console.log(event.payload);
+  reasons.push((event.payload as { readonly explanation?: string }).explanation);
+}
+assert.deepEqual(reasons, [undefined, "The walls stand."]);
+
+assert.match(JSON.stringify(model.requests[1]?.messages), /At most one step may be in_progress/);
+const last = model.requests.at(-1)?.messages.at(-1); // Said after the conversation, and not kept in it.
+assert.deepEqual(last?.parts, [{ kind: "text", text: "## Plan\n\n1. [x] Build walls\n2. [>] Build roof" }]);
+
+assert.equal((await session.query(plan, "current")).steps.length, 2);
+await session.command(plan, "clear");
+assert.deepEqual((await session.query(plan, "current")).steps, []);

@@ -1,0 +1,394 @@
+import { definePlugin, described, hasCode, jsonSchema, type Schema, type StateCell, ToolError } from "../index.ts";
+
+export interface MemoryOptions {
+  /** 200 unless given. */
+  readonly notesMax?: number;
+  /** Of one note; 2000 unless given. */
+  readonly noteBytesMax?: number;
+  /** What notes may take up in the prompt; 4000 unless given, and with 0 they are only recalled. */
+  readonly promptBytesMax?: number;
+}
+
+export interface MemoryNote {
+  /** `m1`, `m2`, …: not given to another note of the session when this one is forgotten. */
+  readonly id: string;
+  readonly note: string;
+  readonly topic?: string;
+  /** When it was made, in ms since 1970. */
+  readonly at: number;
+  /** Shown before all others. */
+  readonly isPinned?: true;
+}
+export interface MemoryInput {
+  readonly note: string;
+  readonly topic?: string;
+  readonly isPinned?: boolean;
+}
+interface RecalledNote {
+  readonly id: string;
+  readonly topic?: string;
+  readonly note: string;
+  readonly at: string;
+}
+export interface MemoryRecalled {
+  /** Best first. */
+  readonly notes: readonly RecalledNote[];
+  readonly hint?: string;
+}
+
+const TOPIC_CHARS_MAX = 64;
+const RECALLED_MAX = 20;
+const RECALLED_BYTES_MAX = 16_384;
+
+const GUIDANCE =
+  "Keep with `remember` what will still matter when this conversation is out of sight: facts about the user, decisions, " +
+  "what was learned the hard way. `forget` what is no longer true. `recall` finds notes that are not shown to you.";
+
+/** Notes that outlive frames and compaction: kept as state, shown within a budget, found by their words. */
+export const memory = definePlugin({
+  id: "bowline/memory",
+  options: schemaOf<MemoryOptions, Settings>(settingsOf),
+  state: schemaOf<unknown, Kept>(keptOf),
+  setup: ({ options, tool, query, command }) => ({
+    prompt: ({ state }) => [
+      { slot: "guidance", text: GUIDANCE, tools: ["remember"] },
+      // Volatile, though it rarely changes: other parts are made once in a turn, and a change there would cost the
+      // provider's cache of the whole conversation.
+      { slot: "context", title: "Memory", text: shown(state.get().notes, options.promptBytesMax), isVolatile: true },
+    ],
+    tools: [
+      tool({
+        name: "remember",
+        description: "Keeps a note beyond this conversation. One fact a note, understandable on its own.",
+        input: REMEMBER,
+        writes: true,
+        execute: async (given, { state, once }) => {
+          const note = worded(given, options);
+          // A rerun after a crash gives it the time that it was first made at.
+          const at = await once("at", () => Date.now());
+          const { id, isNew } = keep(state, note, at, options);
+          return isNew ? `Kept as ${id}.` : `It is kept already, as ${id}.`;
+        },
+      }),
+      tool({
+        name: "forget",
+        description: "Drops a note by its id.",
+        input: FORGET,
+        writes: true,
+        execute: ({ id }, { state }) => {
+          if (drop(state, id)) return `${id} is forgotten.`;
+          throw new ToolError("memory.unknown", `There is no note ${id}. ${idsOf(state.get().notes)}`, {
+            class: "arguments",
+          });
+        },
+      }),
+      tool({
+        name: "recall",
+        description:
+          `Finds notes: those with the most words of the query, or else the newest; ${RECALLED_MAX} at most. ` +
+          "With a topic only those of it.",
+        input: RECALL,
+        execute: (asked, { state }): MemoryRecalled => recall(state.get().notes, asked),
+      }),
+    ],
+    operations: {
+      list: query({
+        description: "All notes, oldest first.",
+        run: ({ state }): readonly MemoryNote[] => state.get().notes,
+      }),
+      add: command({
+        description: "Keeps a note. One that is there already is not kept twice.",
+        input: ADD,
+        run: ({ input, state }): { readonly id: string; readonly isNew: boolean } =>
+          keep(state, worded(input, options), Date.now(), options),
+      }),
+      remove: command({
+        description: "Drops a note by its id.",
+        input: REMOVE,
+        run: ({ input: { id }, state }): { readonly isRemoved: boolean } => ({ isRemoved: drop(state, id) }),
+      }),
+    },
+  }),
+});
+
+// ── Keeping ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Kept {
+  /** Oldest first. */
+  readonly notes: readonly MemoryNote[];
+  /** How many there ever were: the next id. */
+  readonly made: number;
+}
+type Worded = Omit<MemoryNote, "id" | "at">;
+
+function worded({ note, topic, isPinned }: MemoryInput, { noteBytesMax }: Settings): Worded {
+  const words = note.trim();
+  if (words === "") throw new ToolError("memory.note", "The note has no words.", { class: "arguments" });
+  const bytes = Buffer.byteLength(words);
+  if (bytes > noteBytesMax)
+    throw new ToolError(
+      "memory.too-long",
+      `The note has ${bytes} bytes; there is room for ${noteBytesMax}. Make it shorter, or several.`,
+      { class: "arguments" },
+    );
+  const about = topic?.replace(/\s+/gu, " ").trim() ?? "";
+  return { note: words, ...(about === "" ? {} : { topic: about }), ...(isPinned === true ? { isPinned } : {}) };
+}
+
+function keep(
+  state: StateCell<Kept>,
+  given: Worded,
+  at: number,
+  { notesMax }: Settings,
+): { readonly id: string; readonly isNew: boolean } {
+  const { notes, made } = state.get();
+  const same = notes.find(({ note, topic }) => note === given.note && topic === given.topic);
+  if (same !== undefined) {
+    if (given.isPinned === true && same.isPinned !== true)
+      update(state, { made, notes: notes.map((each) => (each === same ? { ...same, isPinned: true } : each)) });
+    return { id: same.id, isNew: false };
+  }
+  if (notes.length >= notesMax) throw full(notes.length);
+  const id = `m${made + 1}`;
+  update(state, { notes: [...notes, { id, ...given, at }], made: made + 1 });
+  return { id, isNew: true };
+}
+
+/** How much room there is, is the runtime's to say: `limits.stateBytesMax`. */
+function update(state: StateCell<Kept>, next: Kept): void {
+  try {
+    state.update(() => next);
+  } catch (error) {
+    throw hasCode(error, "state.too-large") ? full(state.get().notes.length) : error;
+  }
+}
+
+const full = (count: number): ToolError =>
+  new ToolError(
+    "memory.full",
+    `The memory is full: it has ${count} ${count === 1 ? "note" : "notes"}. Forget what is no longer needed, then keep this one.`,
+    { class: "limit" },
+  );
+
+function drop(state: StateCell<Kept>, id: string): boolean {
+  const { notes, made } = state.get();
+  const left = notes.filter((note) => note.id !== id);
+  if (left.length === notes.length) return false;
+  state.update(() => ({ notes: left, made }));
+  return true;
+}
+
+function idsOf(notes: readonly MemoryNote[]): string {
+  if (notes.length === 0) return "There are none at all.";
+  const last = notes.slice(-20).map(({ id }) => id);
+  const rest = notes.length > last.length ? "The newest are" : "There are";
+  return `${rest} ${last.join(", ")}.`;
+}
+
+// ── Showing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const REST_BYTES = 64;
+
+/** Pinned ones first, then the newest, as many as there is room for; shown oldest first. */
+function shown(notes: readonly MemoryNote[], bytesMax: number): string {
+  const lines = new Map<MemoryNote, string>();
+  let room = bytesMax - REST_BYTES;
+  for (const note of notes.toReversed().sort((a, b) => Number(b.isPinned ?? false) - Number(a.isPinned ?? false))) {
+    const line = lineOf(note);
+    const bytes = Buffer.byteLength(line) + 1;
+    if (bytes > room) continue; // A shorter one may still fit.
+    room -= bytes;
+    lines.set(note, line);
+  }
+  const rest = notes.length - lines.size;
+  return [
+    ...notes.flatMap((note) => lines.get(note) ?? []),
+    ...(rest > 0 && bytesMax >= REST_BYTES ? [`(${rest} more, which \`recall\` finds.)`] : []),
+  ].join("\n");
+}
+
+/** Later lines of a note are indented: none of them can pass for another note. */
+const lineOf = ({ id, topic, note }: MemoryNote): string =>
+  `- ${id}${topic === undefined ? "" : ` (${topic})`}: ${note.replace(/\r\n|[\n\r\u2028\u2029]/gu, "\n  ")}`;
+
+// ── Recalling ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function recall(notes: readonly MemoryNote[], { query = "", topic }: RecallInput): MemoryRecalled {
+  const about = topic === undefined ? "" : plain(topic.replace(/\s+/gu, " ").trim());
+  const asked = wordsOf(query);
+  const ranked = notes
+    .toReversed()
+    .filter((each) => about === "" || plain(each.topic ?? "") === about)
+    .map((note) => ({ note, score: scoreOf(note, asked) }))
+    .filter(({ score }) => score > 0 || asked.size === 0)
+    .sort((a, b) => b.score - a.score);
+  const told: RecalledNote[] = [];
+  let room = RECALLED_BYTES_MAX;
+  for (const { note } of ranked.slice(0, RECALLED_MAX)) {
+    const each = recalled(note);
+    room -= Buffer.byteLength(JSON.stringify(each));
+    if (room < 0 && told.length > 0) break;
+    told.push(each);
+  }
+  const hint = hintOf(notes, told.length, ranked.length);
+  return { notes: told, ...(hint === undefined ? {} : { hint }) };
+}
+
+const recalled = ({ id, topic, note, at }: MemoryNote): RecalledNote => ({
+  id,
+  ...(topic === undefined ? {} : { topic }),
+  note,
+  at: new Date(at).toISOString(),
+});
+
+function hintOf(notes: readonly MemoryNote[], told: number, fit: number): string | undefined {
+  if (told < fit) return `${fit - told} more fit less well, or are older. Ask with other words to see them.`;
+  if (fit > 0) return undefined;
+  if (notes.length === 0) return "Nothing is kept yet.";
+  const topics = [...new Set(notes.toReversed().flatMap(({ topic }) => topic ?? []))];
+  const named = topics.length === 0 ? "" : ` There are the topics ${topics.slice(0, 20).join(", ")}.`;
+  return `Of ${notes.length} ${notes.length === 1 ? "note" : "notes"} none fits: words must be the same.${named}`;
+}
+
+function scoreOf({ note, topic = "" }: MemoryNote, asked: ReadonlySet<string>): number {
+  if (asked.size === 0) return 0;
+  const words = wordsOf(`${topic} ${note}`);
+  return [...asked].filter((word) => words.has(word)).length;
+}
+
+const plain = (text: string): string =>
+  text
+    .normalize("NFKD")
+    .replace(/\p{M}+/gu, "")
+    .toLowerCase();
+
+let segmenter: Intl.Segmenter | undefined;
+/** It knows words also where none are spaced apart. */
+function wordsOf(text: string): ReadonlySet<string> {
+  segmenter ??= new Intl.Segmenter("en", { granularity: "word" });
+  const words = new Set<string>();
+  for (const { segment, isWordLike } of segmenter.segment(plain(text))) if (isWordLike === true) words.add(segment);
+  return words;
+}
+
+// ── Inputs, options and state ───────────────────────────────────────────────────────────────────────────────────────
+
+interface RecallInput {
+  readonly query?: string;
+  readonly topic?: string;
+}
+const TOPIC = { type: "string", maxLength: TOPIC_CHARS_MAX };
+const REMEMBER = jsonSchema<Omit<MemoryInput, "isPinned">>({
+  type: "object",
+  properties: {
+    note: { type: "string", minLength: 1 },
+    topic: { ...TOPIC, description: "One or two words that group it with others." },
+  },
+  required: ["note"],
+  additionalProperties: false,
+});
+const ID = {
+  type: "object",
+  properties: { id: { type: "string", maxLength: 64, description: "Such as m3." } },
+  required: ["id"],
+  additionalProperties: false,
+};
+const FORGET = jsonSchema<{ readonly id: string }>(ID);
+const RECALL = jsonSchema<RecallInput>({
+  type: "object",
+  properties: { query: { type: "string", maxLength: 1_000 }, topic: TOPIC },
+  additionalProperties: false,
+});
+
+// Operations take a schema that answers at once, which `jsonSchema` does not.
+const ADD = described(schemaOf<MemoryInput, MemoryInput>(addedOf), {
+  type: "object",
+  properties: { note: { type: "string", minLength: 1 }, topic: TOPIC, isPinned: { type: "boolean" } },
+  required: ["note"],
+  additionalProperties: false,
+});
+const REMOVE = described(
+  schemaOf<{ readonly id: string }, { readonly id: string }>(({ id, ...others }) => {
+    requireNoOther(others, "field");
+    return { id: text(id, "id") };
+  }),
+  ID,
+);
+
+interface Settings {
+  readonly notesMax: number;
+  readonly noteBytesMax: number;
+  readonly promptBytesMax: number;
+}
+type Given = { readonly [key: string]: unknown };
+
+class Wrong extends Error {}
+
+function schemaOf<In, Out>(parse: (given: Given) => Out): Schema<In, Out> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "bowline",
+      validate(given) {
+        if (!isObject(given)) return { issues: [{ message: "it must be an object" }] };
+        try {
+          return { value: parse(given) };
+        } catch (error) {
+          if (error instanceof Wrong) return { issues: [{ message: error.message }] };
+          throw error;
+        }
+      },
+    },
+  };
+}
+
+const isObject = (given: unknown): given is Given =>
+  typeof given === "object" && given !== null && !Array.isArray(given);
+
+function addedOf({ note, topic, isPinned = false, ...others }: Given): MemoryInput {
+  requireNoOther(others, "field");
+  if (typeof isPinned !== "boolean") throw new Wrong("isPinned must be true or false");
+  const about = topic === undefined ? undefined : text(topic, "topic");
+  if (about !== undefined && [...about].length > TOPIC_CHARS_MAX)
+    throw new Wrong(`topic must have at most ${TOPIC_CHARS_MAX} characters`);
+  return { note: text(note, "note"), ...(about === undefined ? {} : { topic: about }), isPinned };
+}
+
+function settingsOf({ notesMax, noteBytesMax, promptBytesMax, ...others }: Given): Settings {
+  requireNoOther(others, "option");
+  return {
+    notesMax: whole(notesMax, "notesMax", 200, 1, 10_000),
+    noteBytesMax: whole(noteBytesMax, "noteBytesMax", 2_000, 1, 65_536),
+    promptBytesMax: whole(promptBytesMax, "promptBytesMax", 4_000, 0, 65_536),
+  };
+}
+
+function keptOf({ notes = [], made = 0 }: Given): Kept {
+  if (!Array.isArray(notes) || !notes.every(isNote)) throw new Wrong("notes must be a list of notes");
+  if (!Number.isSafeInteger(made)) throw new Wrong("made must be a whole number");
+  return { notes, made: made as number };
+}
+
+const isNote = (given: unknown): given is MemoryNote =>
+  isObject(given) &&
+  typeof given.id === "string" &&
+  typeof given.note === "string" &&
+  Number.isSafeInteger(given.at) &&
+  (given.topic === undefined || typeof given.topic === "string") &&
+  (given.isPinned === undefined || given.isPinned === true);
+
+function requireNoOther(others: Given, what: string): void {
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw new Wrong(`there is no ${what} ${other}`);
+}
+
+function text(given: unknown, what: string): string {
+  if (typeof given !== "string") throw new Wrong(`${what} must be a text`);
+  return given;
+}
+
+function whole(given: unknown, what: string, unlessGiven: number, min: number, max: number): number {
+  if (given === undefined) return unlessGiven;
+  if (typeof given === "number" && Number.isInteger(given) && given >= min && given <= max) return given;
+  throw new Wrong(`${what} must be a whole number from ${min} to ${max}`);
+}

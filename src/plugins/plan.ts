@@ -1,0 +1,214 @@
+import { definePlugin, emitEvent, hasCode, jsonSchema, type Schema, ToolError } from "../index.ts";
+
+export interface PlanOptions {
+  /** 100 unless given. */
+  readonly stepsMax?: number;
+  /** Whether children plan too; only roots do unless given. */
+  readonly inChildren?: boolean;
+}
+
+const STATUSES = ["pending", "in_progress", "completed"] as const;
+export interface PlanStep {
+  readonly step: string;
+  readonly status: (typeof STATUSES)[number];
+}
+export interface Plan {
+  readonly steps: readonly PlanStep[];
+  /** How often it was replaced or cleared. */
+  readonly generation: number;
+}
+
+const NAME = "update_plan";
+const STEP_CHARS_MAX = 500;
+const EXPLANATION_CHARS_MAX = 2_000;
+/** It is said in every round, beside what a provider caches: a list, not an essay. */
+const BYTES_MAX = 16_384;
+
+const GUIDANCE =
+  `For work of several steps keep a plan with \`${NAME}\`: short steps, in order, one \`in_progress\` at a time. ` +
+  "Send all of it again as soon as a step is done or the way changes. Work of one step needs no plan.";
+
+/** A list of steps that the model keeps, and is shown in every round. */
+export const plan = definePlugin({
+  id: "bowline/plan",
+  options: schemaOf<PlanOptions, Settings>(settingsOf),
+  state: schemaOf<unknown, Plan>(planOf),
+  setup: ({ options: { stepsMax, inChildren }, session, tool, query, command }) => {
+    const isHere = session.isRoot || inChildren;
+    // Not state: what a turn emits is a preview, and whoever was not there to see it asks for `current`.
+    let untold: { readonly explanation?: string } | undefined;
+    const tell = (now: Plan) => {
+      if (untold === undefined) return;
+      const { explanation } = untold;
+      untold = undefined;
+      return emitEvent("updated", { ...payloadOf(now), ...(explanation === undefined ? {} : { explanation }) });
+    };
+    return {
+      tools: isHere
+        ? [
+            tool({
+              name: NAME,
+              description:
+                "Replaces the plan. Give every step, those that are completed too; at most one may be in_progress. " +
+                "An empty list clears it.",
+              input: inputSchema(stepsMax),
+              writes: true,
+              execute: ({ steps: given, explanation }, { state }) => {
+                const steps = given.map(({ step, status }) => ({ step: onOneLine(step), status }));
+                requireRight(steps);
+                try {
+                  state.update(({ generation }) => ({ steps, generation: generation + 1 }));
+                } catch (error) {
+                  if (hasCode(error, "state.too-large")) throw tooLong(error.details.bytes, error.details.max);
+                  throw error;
+                }
+                untold = explanation === undefined ? {} : { explanation };
+                return `The plan is kept: ${counted(steps)}.`;
+              },
+            }),
+          ]
+        : [],
+      prompt: isHere
+        ? ({ state }) => [
+            { slot: "guidance", text: GUIDANCE, tools: [NAME] },
+            // Also while it is empty: only a turn that begins with a volatile part asks for it again in each round.
+            { slot: "environment", title: "Plan", text: shown(state.get().steps), isVolatile: true },
+          ]
+        : [],
+      // Once a round, which has this boundary anyway; `afterToolCall` would cost every call of every tool a record.
+      checkpoint: isHere ? ({ state }) => tell(state.get()) : [],
+      // A turn that a tool finishes, or that is stopped, passes no checkpoint after its last round.
+      afterTurn: isHere ? ({ state }) => tell(state.get()) : [],
+      operations: {
+        current: query({ description: "The plan as it is.", run: ({ state }): Plan => state.get() }),
+        clear: command({
+          description: "Takes all steps away.",
+          run: ({ state, emit }): Plan => {
+            if (state.get().steps.length === 0) return state.get();
+            state.update(({ generation }) => ({ steps: [], generation: generation + 1 }));
+            emit("updated", payloadOf(state.get()));
+            return state.get();
+          },
+        }),
+      },
+    };
+  },
+});
+
+const payloadOf = ({ steps, generation }: Plan) => ({ steps: steps.map((step) => ({ ...step })), generation });
+
+const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]" };
+const shown = (steps: readonly PlanStep[]): string =>
+  steps.map(({ step, status }, index) => `${index + 1}. ${MARKS[status]} ${step}`).join("\n");
+
+/** A step is one line of the prompt, whatever is in it. */
+const onOneLine = (text: string): string => text.replace(/\s+/gu, " ").trim();
+
+function requireRight(steps: readonly PlanStep[]): void {
+  const blank = steps.findIndex(({ step }) => step === "");
+  if (blank !== -1)
+    throw new ToolError("plan.step", `Step ${blank + 1} has no words. Send all steps again.`, { class: "arguments" });
+  const active = steps.flatMap(({ status }, index) => (status === "in_progress" ? [index + 1] : []));
+  if (active.length > 1)
+    throw new ToolError(
+      "plan.in-progress",
+      `At most one step may be in_progress, and ${active.length} are: ${listed(active)}. Send all steps again.`,
+      { class: "arguments" },
+    );
+  const bytes = Buffer.byteLength(JSON.stringify(steps));
+  if (bytes > BYTES_MAX) throw tooLong(bytes, BYTES_MAX);
+}
+
+const tooLong = (bytes: number, max: number): ToolError =>
+  new ToolError("plan.too-long", `The plan takes ${bytes} bytes of at most ${max}. Send fewer or shorter steps.`, {
+    class: "limit",
+  });
+
+const listed = (numbers: readonly number[]): string =>
+  `${numbers.slice(0, 10).join(", ")}${numbers.length > 10 ? ", …" : ""}`;
+
+function counted(steps: readonly PlanStep[]): string {
+  if (steps.length === 0) return "it is empty";
+  const done = steps.filter(({ status }) => status === "completed").length;
+  return `${done} of ${steps.length} ${steps.length === 1 ? "step" : "steps"} completed`;
+}
+
+interface PlanInput {
+  readonly steps: readonly PlanStep[];
+  readonly explanation?: string;
+}
+const inputSchema = (stepsMax: number) =>
+  jsonSchema<PlanInput>({
+    type: "object",
+    properties: {
+      steps: {
+        type: "array",
+        maxItems: stepsMax,
+        items: {
+          type: "object",
+          properties: {
+            step: { type: "string", minLength: 1, maxLength: STEP_CHARS_MAX, description: "What is to be done." },
+            status: { type: "string", enum: STATUSES },
+          },
+          required: ["step", "status"],
+          additionalProperties: false,
+        },
+      },
+      explanation: {
+        type: "string",
+        maxLength: EXPLANATION_CHARS_MAX,
+        description: "Why the plan changes, for whoever watches.",
+      },
+    },
+    required: ["steps"],
+    additionalProperties: false,
+  });
+
+// ── Options and state ───────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Settings {
+  readonly stepsMax: number;
+  readonly inChildren: boolean;
+}
+type Given = { readonly [key: string]: unknown };
+
+class Wrong extends Error {}
+
+function schemaOf<In, Out>(parse: (given: Given) => Out): Schema<In, Out> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "bowline",
+      validate(given) {
+        if (!isObject(given)) return { issues: [{ message: "it must be an object" }] };
+        try {
+          return { value: parse(given) };
+        } catch (error) {
+          if (error instanceof Wrong) return { issues: [{ message: error.message }] };
+          throw error;
+        }
+      },
+    },
+  };
+}
+
+const isObject = (given: unknown): given is Given =>
+  typeof given === "object" && given !== null && !Array.isArray(given);
+
+function settingsOf({ stepsMax = 100, inChildren = false, ...others }: Given): Settings {
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw new Wrong(`there is no option ${other}`);
+  if (typeof stepsMax !== "number" || !Number.isInteger(stepsMax) || stepsMax < 1 || stepsMax > 500)
+    throw new Wrong("stepsMax must be a whole number from 1 to 500");
+  if (typeof inChildren !== "boolean") throw new Wrong("inChildren must be true or false");
+  return { stepsMax, inChildren };
+}
+
+function planOf({ steps = [], generation = 0 }: Given): Plan {
+  if (!Array.isArray(steps) || !steps.every(isStep)) throw new Wrong("steps must be a list of steps");
+  if (!Number.isSafeInteger(generation)) throw new Wrong("generation must be a whole number");
+  return { steps, generation: generation as number };
+}
+
+const isStep = (given: unknown): given is PlanStep =>
+  isObject(given) && typeof given.step === "string" && STATUSES.some((status) => status === given.status);

@@ -1,0 +1,56 @@
+import type { Compaction, CompactionSees } from "../kernel/hooks.ts";
+import type { HookRunner, Surroundings } from "../kernel/run.ts";
+import { RuntimeError } from "../model/errors.ts";
+import type { Draft, Message } from "../model/message.ts";
+import { saidBy } from "./obey.ts";
+
+/** What a compactor gives must be smaller than what was there; it is asked this often. */
+const TRIES = 3;
+
+/**
+ * What a new frame begins with; nothing when nobody compacts. System prompt and tools stay as they are, so a smaller
+ * conversation is a smaller request; one that is not smaller is refused, and `compact.useless` in the end.
+ */
+export async function compaction(
+  hooks: HookRunner,
+  messages: readonly Message[],
+  reason: CompactionSees["reason"],
+  here: Surroundings,
+): Promise<readonly Draft[] | undefined> {
+  const before = sizeOf(messages);
+  for (let attempt = 1; ; attempt++) {
+    const found = await hooks.first("compact", { messages, reason, attempt }, here);
+    if (found === undefined) return undefined;
+    const { plugin } = found;
+    const { seed, tail }: Compaction = isList(found.value) ? { seed: found.value } : found.value;
+    const whole = [...seed.map((value) => saidBy({ plugin, value })), ...carried(messages, tail, seed.length, plugin)];
+    if (whole.length === 0) return undefined;
+    const after = sizeOf(whole);
+    if (after < before) return whole;
+    if (attempt === TRIES) throw new RuntimeError("compact.useless", { plugin, before, after });
+  }
+}
+
+const isList = (value: Compaction | readonly Draft[]): value is readonly Draft[] => Array.isArray(value);
+
+const sizeOf = (messages: readonly Draft[]): number =>
+  messages.reduce((sum, { role, parts }) => sum + role.length + JSON.stringify(parts).length, 0);
+
+/** A result never goes without its call; and without a seed somebody must have said something first. */
+function carried(
+  messages: readonly Message[],
+  tail: string | undefined,
+  seeds: number,
+  plugin: string,
+): readonly Draft[] {
+  if (tail === undefined) return [];
+  const at = messages.findIndex(({ id }) => id === tail);
+  if (at < 0)
+    throw new RuntimeError("hook.answer", { plugin, hook: "compact", problem: `its tail ${tail} is no message here` });
+  const isLegal = ({ role }: Message): boolean => (seeds > 0 ? role !== "tool" : role === "user");
+  const from = messages.findIndex((message, index) => index >= at && isLegal(message));
+  if (from < 0) return [];
+  return messages
+    .slice(from)
+    .map(({ id, role, parts }) => ({ role, parts, origin: { kind: "carried", from: id } as const }));
+}

@@ -1,0 +1,215 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { test } from "vitest";
+import { asEffectName, asInputId, asSessionId, asTurnId, nodeId, type SessionId } from "../model/ids.ts";
+import type { Awaitable } from "../model/json.ts";
+import { DEFAULT_LIMITS } from "../model/limits.ts";
+import { text, textOf } from "../model/message.ts";
+import type { Entry } from "../model/node.ts";
+import { NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
+import { memory } from "./memory.ts";
+import { sqlite } from "./sqlite.ts";
+import type { ChangedBy, InputRef, Lease, NewInput, NewSession, Opening, Store } from "./store.ts";
+
+// One story told to two stores: whatever happens in it, both give the same answers.
+
+const ids = ["a", "b", "c", "d"].map(asSessionId);
+const owner = { id: "ann", process: "elsewhere" };
+const opening: Opening = ({ at, sessionId, turnId, id, message }) => ({
+  kind: "opened",
+  at,
+  sessionId,
+  turnId,
+  inputId: id,
+  input: message,
+  step: 1,
+  protocol: { id: "tool-calls", version: 1 },
+  host: "journal",
+  plugins: [],
+  limits: DEFAULT_LIMITS,
+  config: { model: "house/model" },
+});
+const FRAME: Entry = { at: 1, kind: "frame", reason: "compaction" };
+const nodes = (commit: string, kinds: readonly boolean[]): readonly Entry[] =>
+  kinds.map((isFrame, index) => {
+    if (isFrame) return FRAME;
+    const message = { id: nodeId(commit, index), role: "assistant", parts: [text(`${commit} ${index}`)] } as const;
+    return { at: 1, kind: "message", message };
+  });
+
+/** A store and the leases it gave out, by session. */
+interface Teller {
+  readonly store: Store;
+  readonly leases: Map<SessionId, Lease>;
+}
+type Step = (teller: Teller, nth: number) => unknown;
+
+const usage = (input: number): Usage => ({ ...NO_USAGE, input });
+const spent = (n: number): readonly Spent[] => [{ source: `s${n}`, model: "m", usage: usage(n), calls: 1 }];
+const plugins = (value: number) => ({ notes: { version: "1", revision: value, state: value } });
+const made = (id: SessionId, parentId: SessionId | undefined, value: number): NewSession => ({
+  id,
+  ...(parentId === undefined ? {} : { parentId }),
+  config: {},
+  at: 1,
+  ...(value === 0 ? {} : { plugins: plugins(value) }),
+});
+const held = ({ leases }: Teller, session: SessionId): Lease =>
+  leases.get(session) ?? { sessionId: session, turnId: asTurnId("none"), generation: 0, owner, until: 0, revision: 0 };
+
+const session = fc.constantFrom(...ids);
+const kinds = fc.array(fc.boolean(), { maxLength: 3 });
+const BOUNDARIES = ["b1", "b2"].map(asEffectName);
+const boundary = fc.constantFrom(...BOUNDARIES);
+const which = fc.oneof(
+  fc.nat(30).map((nth): InputRef => ({ id: asInputId(`i${nth}`) })),
+  fc.nat(30).map((nth): InputRef => ({ from: asInputId(`i${nth}`) })),
+  fc.constantFrom("k1", "k2\u0000").map((key): InputRef => ({ key })),
+);
+const by = fc.constantFrom<ChangedBy | undefined>("append", "configure", "compact", "command", "completion", undefined);
+const key = fc.constantFrom(undefined, "k1", "k2\u0000");
+const number = fc.nat(12);
+
+/** Both stores answer at once. */
+const now = <T>(answer: Awaitable<T>): T => answer as T;
+const step = (name: string, run: Step): Step => Object.assign(run, { [fc.toStringMethod]: () => name });
+const steps: readonly fc.Arbitrary<Step>[] = [
+  fc
+    .tuple(session, fc.option(session, { nil: undefined }), fc.nat(2))
+    .map(([id, parent, n]) => step(`create ${id} ${parent}`, ({ store }) => store.create(made(id, parent, n)))),
+  fc.tuple(session, session, fc.nat(2), fc.option(number, { nil: undefined })).map(([from, to, n, at]) =>
+    step(`fork ${from} ${to} ${at}`, ({ store }) => {
+      const path = now(store.view(from)).flatMap(({ commit, entries }) =>
+        entries.map((_, index) => nodeId(commit, index)),
+      );
+      return store.fork(from, made(to, undefined, n), at === undefined ? undefined : path[at % (path.length || 1)]);
+    }),
+  ),
+  fc.tuple(session, key, fc.constantFrom("boundary", "turn", "wants")).map(([to, key, place]) =>
+    step(`accept ${to} ${key} ${place}`, ({ store, leases }, nth) => {
+      const input: NewInput = {
+        id: asInputId(`i${nth}`),
+        turnId: asTurnId(`turn-number-${nth}`),
+        sessionId: to,
+        ...(key === undefined ? {} : { key }),
+        message: { role: "user", parts: [text(`${nth}`)] },
+        place: place === "boundary" ? "boundary" : "turn",
+        ...(place === "wants" ? { wants: { unwraps: true } } : {}),
+        hash: "h",
+        at: 1,
+      };
+      const receipt = now(store.accept(input, owner, opening, 5));
+      if (receipt.kind === "opened") leases.set(to, receipt.lease);
+      return receipt;
+    }),
+  ),
+  session.map((of) =>
+    step(`open ${of}`, ({ store, leases }) => {
+      const answer = now(store.open(of, owner, 2, opening));
+      if (answer.kind === "opened") leases.set(of, answer.lease);
+      return answer;
+    }),
+  ),
+  fc
+    .tuple(session, boundary, fc.constantFrom(1, 2, Infinity), fc.constantFrom(undefined, true as const))
+    .map(([of, at, max, takesTurns]) =>
+      step(`claim ${of} ${at} ${max} ${takesTurns}`, (teller) =>
+        teller.store.inputs.claim(held(teller, of), at, max, takesTurns),
+      ),
+    ),
+  fc.tuple(session, kinds, fc.boolean(), fc.boolean(), fc.nat(3)).map(([of, kinds, isMoved, settlesAll, n]) =>
+    step(`commit ${of} ${kinds} ${isMoved} ${settlesAll}`, (teller) => {
+      const { store } = teller;
+      const lease = held(teller, of);
+      const claimed = BOUNDARIES.flatMap((at) => now(store.inputs.claim(lease, at, 1)).map(({ id }) => id));
+      const head = now(store.load(of))?.head;
+      const entries = nodes(lease.turnId, kinds);
+      const last = entries.at(-1);
+      return store.commit(lease, {
+        turnId: lease.turnId,
+        at: 3,
+        outcome:
+          last?.kind === "message"
+            ? { kind: "answered", message: last.message, text: textOf(last.message.parts) }
+            : { kind: "finished", by: "model", value: n },
+        entries,
+        plugins: plugins(n),
+        usage: usage(n),
+        spent: spent(n),
+        inputs: settlesAll ? claimed : claimed.slice(1),
+        ...(head === undefined || isMoved ? {} : { base: head }),
+      });
+    }),
+  ),
+  fc.tuple(session, by, kinds, fc.nat(3)).map(([of, by, kinds, n]) =>
+    step(`apply ${of} ${by} ${kinds}`, ({ store }, nth) => {
+      const operation = `operation-${nth}`;
+      const made = by === undefined ? {} : { by };
+      const entries = nodes(operation, kinds);
+      return store.apply({ sessionId: of, operation, at: 1, ...made, entries, plugins: plugins(n), spent: spent(n) });
+    }),
+  ),
+  fc
+    .tuple(session, which)
+    .map(([of, which]) =>
+      step(`withdraw ${of} ${JSON.stringify(which)}`, ({ store }) => store.inputs.withdraw(of, which)),
+    ),
+];
+const deleting = session.map((of) => step(`delete ${of}`, ({ store }) => store.delete(of)));
+const story = fc.array(
+  fc.oneof(...steps.map((arbitrary) => ({ arbitrary, weight: 4 })), { arbitrary: deleting, weight: 1 }),
+  { maxLength: 80, size: "max" },
+);
+
+/** What a call comes to; how inputs are numbered is each store's own matter. */
+function answer(act: () => unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(act() ?? null, (key, value) => (key === "seq" ? undefined : value)));
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    if (code === undefined) throw error;
+    return { code };
+  }
+}
+
+/** Everything that can be asked. */
+function all({ store }: Teller, fact: number): unknown {
+  const facts = now(store.changes(undefined, { max: Infinity }));
+  const after = facts[fact % (facts.length || 1)]?.cursor;
+  return {
+    latest: store.latest(),
+    facts,
+    sessions: store.list(),
+    of: ids.map((id) => [
+      answer(() => store.view(id)),
+      answer(() => store.view(id, { toFrame: true })),
+      answer(() => store.inputs.list(id)),
+      answer(() => store.list({ parent: id, max: 2 })),
+      answer(() => store.list({ origin: id })),
+      answer(() => store.booked(id)),
+      answer(() => store.changes(after, { session: id, max: 3 })),
+      answer(() => store.changes(after, { tree: id, max: 3 })),
+      answer(() => store.changes(undefined, { tree: id, max: Infinity })),
+    ]),
+  };
+}
+
+test("D5 memory and sqlite give the same answers, whatever happens", { timeout: 60_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(story, number, async (steps, fact) => {
+      const tellers = [memory(), sqlite(":memory:", { strength: "process" })].map((store) => ({
+        store,
+        leases: new Map(),
+      }));
+      for (const [nth, step] of steps.entries()) {
+        const [one, two] = tellers.map((teller) => answer(() => step(teller, nth)));
+        assert.deepEqual(two, one);
+        if (nth % 10 !== 9 && nth !== steps.length - 1) continue;
+        const [known, found] = tellers.map((teller) => answer(() => all(teller, fact)));
+        assert.deepEqual(found, known);
+      }
+      for (const { store } of tellers) await store.close();
+    }),
+    { numRuns: 100 },
+  );
+});

@@ -1,0 +1,113 @@
+import { asInputId, asTurnId, type Cursor, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
+import type { Entry } from "../../model/node.ts";
+import type { Change, Store } from "../store.ts";
+import { appliedOf } from "./commits.ts";
+import type { Connection } from "./connection.ts";
+import { endedOf, outcomeIn, TURN, type TurnRow } from "./ends.ts";
+import { cursorOf, limit, requireFact } from "./facts.ts";
+import { entriesOf, requireBones } from "./graph.ts";
+import { corrupt, fromKeyText } from "./pack.ts";
+import { TREE } from "./sessions.ts";
+
+/** A fact, and the number of the row that tells of it. */
+interface Fact {
+  readonly fact: number;
+  readonly kind: "accepted" | "ended" | "applied";
+  readonly n: number;
+}
+
+const OF_ALL = `
+  SELECT * FROM (SELECT n AS fact, 'accepted' AS kind, n FROM turn WHERE n > ? ORDER BY n LIMIT ?)
+  UNION ALL SELECT * FROM (SELECT done, 'ended', n FROM turn WHERE done > ? ORDER BY done LIMIT ?)
+  UNION ALL SELECT * FROM (SELECT n, 'applied', n FROM operation WHERE n > ? ORDER BY n LIMIT ?)
+  ORDER BY fact LIMIT ?`;
+
+// A session's turns end in the order in which they were accepted, so those that ended after a fact are the ones after
+// the last that ended before it: no index by session and end is kept. The sign keeps the one over all sessions out.
+const of = (which: string, endedBy: "n" | "done"): string => `
+  SELECT * FROM (SELECT t.n AS fact, 'accepted' AS kind, t.n FROM session s CROSS JOIN turn t ON t.session = s.n
+    WHERE s.id ${which} AND t.n > ? ORDER BY t.n LIMIT ?)
+  UNION ALL SELECT * FROM (SELECT t.done, 'ended', t.n FROM session s CROSS JOIN turn t ON t.session = s.n
+    WHERE s.id ${which} AND t.n > coalesce((SELECT e.n FROM turn e WHERE e.session = s.n AND e.n < ? AND +e.done <= ?
+      ORDER BY e.n DESC LIMIT 1), 0) AND +t.done > ? ORDER BY t.${endedBy} LIMIT ?)
+  UNION ALL SELECT * FROM (SELECT o.n, 'applied', o.n FROM session s CROSS JOIN operation o ON o.session = s.n
+    WHERE s.id ${which} AND o.n > ? ORDER BY o.n LIMIT ?)
+  ORDER BY fact LIMIT ?`;
+const OF_ONE = `WITH one(id) AS (VALUES (?)) ${of("= (SELECT id FROM one)", "n")}`;
+const OF_TREE = `${TREE} ${of("IN (SELECT id FROM tree)", "done")}`;
+
+export function changes(
+  db: Connection,
+  after: Cursor | undefined,
+  { session, tree, max: most }: Parameters<Store["changes"]>[1],
+): readonly Change[] {
+  const last = after === undefined ? 0 : requireFact(db, after);
+  const max = limit(most);
+  const root = tree ?? session;
+  const facts =
+    root === undefined
+      ? db.rows<Fact>(OF_ALL, last, max, last, max, last, max, max)
+      : db.rows<Fact>(tree === undefined ? OF_ONE : OF_TREE, root, last, max, last, last, last, max, last, max, max);
+  return facts.map(({ fact, kind, n }) => ({ cursor: cursorOf(fact), ...TOLD[kind](db, n) }));
+}
+
+type Told = Change extends infer One ? (One extends Change ? Omit<One, "cursor"> : never) : never;
+
+const TOLD: { readonly [kind in Fact["kind"]]: (db: Connection, n: number) => Told } = {
+  accepted(db, n) {
+    const { id, sessionId, inputId, key } = requireRow<{
+      id: string;
+      sessionId: SessionId;
+      inputId: string;
+      key: string | null;
+    }>(
+      db,
+      "SELECT t.id, s.id AS sessionId, t.input_id AS inputId, t.key FROM turn t JOIN session s ON s.n = t.session WHERE t.n = ?",
+      n,
+    );
+    const input = { turnId: asTurnId(id), inputId: asInputId(inputId) };
+    return { sessionId, kind: "accepted", ...input, ...(key === null ? {} : { key: fromKeyText(key) }) };
+  },
+  ended(db, n) {
+    const row = requireRow<TurnRow>(db, `${TURN} WHERE t.n = ?`, n);
+    const { id: turnId, sessionId } = row;
+    const ended = endedOf(row);
+    const entries = ended.size === 0 ? [] : entriesOf(db, requireBones(db, n));
+    const { usage, branch } = ended;
+    const turn = { by: "turn", turnId, outcome: outcomeIn(row, ended, entries), usage } as const;
+    const beside = branch === undefined ? {} : { branch };
+    return { sessionId, kind: "committed", ...turn, ...beside, ...nodesOf(turnId, entries) };
+  },
+  applied(db, n) {
+    const { name, sessionId, committed, segment } = requireRow<{
+      name: string;
+      sessionId: SessionId;
+      committed: string;
+      segment: number | null;
+    }>(
+      db,
+      `SELECT o.name, s.id AS sessionId, o.committed, g.n AS segment FROM operation o JOIN session s ON s.n = o.session
+         LEFT JOIN segment g ON g.n = o.n WHERE o.n = ?`,
+      n,
+    );
+    const operation = fromKeyText(name);
+    const { by } = appliedOf(n, operation, committed);
+    const entries = segment === null ? [] : entriesOf(db, requireBones(db, segment));
+    return { sessionId, kind: "committed", by, operation, ...nodesOf(operation, entries) };
+  },
+};
+
+function requireRow<Row>(db: Connection, sql: string, n: number): Row {
+  const row = db.row<Row>(sql, n);
+  if (row === undefined) throw corrupt(`Fact ${n}`, "its session is missing");
+  return row;
+}
+
+function nodesOf(
+  commit: string,
+  entries: readonly Entry[],
+): { readonly nodes: readonly NodeId[]; readonly frames?: readonly NodeId[] } {
+  const nodes = entries.map((_, index) => nodeId(commit, index));
+  const frames = nodes.filter((_, index) => entries[index]!.kind === "frame");
+  return frames.length === 0 ? { nodes } : { nodes, frames };
+}
