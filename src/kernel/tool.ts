@@ -22,7 +22,10 @@ export interface ToolContext extends ToolServices {
   readonly turnId: TurnId;
   /** 1, 2, … */
   readonly attempt: number;
-  /** Aborts on cancel and on timeout. */
+  /**
+   * Aborts on cancel and on timeout: its reason has the code `tool.cancelled` or `tool.timeout`. With any other code the
+   * turn is only let go here, and goes on elsewhere: what was started for it is still wanted.
+   */
   readonly signal: AbortSignal;
   /** The same in every attempt at this call, also after a crash. Hand it to whatever must not act twice. */
   readonly idempotencyKey: string;

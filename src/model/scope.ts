@@ -3,6 +3,8 @@ export interface Scope {
   /** What it is for was begun by another run, and may have happened. */
   readonly isResumed?: boolean;
   readonly isAborted: boolean;
+  /** Why, when it is not that the turn is stopped: it is let go here, to be gone on with elsewhere. */
+  readonly reason?: unknown;
   readonly signal: AbortSignal;
   /** Runs once, at once if it is aborted already. Gives back how to stop listening. */
   onAbort(run: () => void): () => void;
@@ -11,6 +13,7 @@ export interface Scope {
 /** A cancellation that costs nothing until somebody looks at it. */
 export class LazyScope implements Scope {
   isAborted = false;
+  reason: unknown;
   #controller: AbortController | undefined;
   /** Nearly always one or none. */
   #listener: (() => void) | undefined;
@@ -19,7 +22,7 @@ export class LazyScope implements Scope {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.isAborted) this.#controller.abort();
+      if (this.isAborted) this.#controller.abort(this.reason);
     }
     return this.#controller.signal;
   }
@@ -41,10 +44,11 @@ export class LazyScope implements Scope {
     return () => this.#others?.delete(listener);
   }
 
-  abort(): void {
+  abort(reason?: unknown): void {
     if (this.isAborted) return;
     this.isAborted = true;
-    this.#controller?.abort();
+    this.reason = reason;
+    this.#controller?.abort(reason);
     const first = this.#listener;
     const others = this.#others;
     this.#listener = undefined;

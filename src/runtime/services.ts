@@ -7,7 +7,7 @@ import {
   type TurnEnd,
   unavailable,
 } from "../kernel/services.ts";
-import { RuntimeError } from "../model/errors.ts";
+import { hasCode, RuntimeError } from "../model/errors.ts";
 import { asSessionId, asTurnId, type SessionId, type TurnId } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
@@ -70,12 +70,18 @@ export const serviceOf = <N extends ServiceName>(home: ServiceHome, name: N, plu
   MAKERS[name](home, plugin);
 
 async function using<T>(core: Core, id: string, use: (session: Neighbour) => Promise<T>): Promise<T> {
-  await requireKnown(core, id);
-  const session = await core.neighbours.open(asSessionId(id));
   try {
-    return await use(session);
-  } finally {
-    await session.close();
+    await requireKnown(core, id);
+    const session = await core.neighbours.open(asSessionId(id));
+    try {
+      return await use(session);
+    } finally {
+      await session.close();
+    }
+  } catch (error) {
+    // The turn that asks is being let go, to be gone on with elsewhere: an answer would be recorded as its tool's failure.
+    if (core.door.isClosed && hasCode(error, "runtime.closed")) return new Promise<never>(() => {});
+    throw error;
   }
 }
 

@@ -40,7 +40,8 @@ export async function makeSession(core: Core, request: NewSessionRequest, by: St
   };
   const made: NewSession = {
     id,
-    config: kind === "fork" ? { ...inherited, ...config } : kind === "child" ? { ...heldTo(from), ...config } : config,
+    config:
+      kind === "fork" ? { ...inherited, ...config } : kind === "child" ? { ...heldTo(core, from), ...config } : config,
     at: world.now(),
     ...(request.ifExists === "take" ? {} : { isNew: true }),
     // A fork of another session is this one's own: what it had as a child, for example.
@@ -67,9 +68,11 @@ export const forkRequest = ({ at, id, label }: ForkOptions): NewSessionRequest =
   ...(label === undefined ? {} : { config: { label } }),
 });
 
-/** A child is held to what the whole tree may spend. */
-const heldTo = ({ config: { budget } }: StoredSession): Partial<SessionConfig> =>
-  budget?.tree === undefined ? {} : { budget: { tree: budget.tree } };
+/** A child runs on its parent's model, unless told, and is held to what the whole tree may spend. */
+const heldTo = (core: Core, { config: { model, budget } }: StoredSession): Partial<SessionConfig> => ({
+  ...(model === undefined ? {} : { model }),
+  ...(budget?.tree === undefined ? {} : { budget: { ...core.config.budget, tree: budget.tree } }),
+});
 
 /** Once, however often the session is made. */
 async function sow({ store }: Core, id: SessionId, seed: readonly Draft[]): Promise<void> {

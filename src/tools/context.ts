@@ -59,7 +59,7 @@ export class CallContext implements ToolContext {
       const controller = new AbortController();
       this.#controller = controller;
       this.#detach = this.#scope.onAbort(() =>
-        controller.abort(new RuntimeError("tool.cancelled", { name: this.#effect.call.name })),
+        controller.abort(this.#scope.reason ?? new RuntimeError("tool.cancelled", { name: this.#effect.call.name })),
       );
     }
     if (this.#reason !== undefined) this.#controller.abort(this.#reason);

@@ -269,7 +269,7 @@ export class LocalRun implements TurnRun {
   #end(): void {
     this.#isOver = true;
     this.#left();
-    for (const held of this.#open.splice(0)) held.abort();
+    for (const held of this.#open.splice(0)) held.abort(this.#lost);
   }
 
   protected get isOver(): boolean {
