@@ -1,20 +1,17 @@
 // Bowline as our own bench and the peers' harness drive it: through the public door of the built package.
 import { createRuntime, defineTool } from "../dist/index.js";
 import { memory } from "../dist/stores/memory.js";
+import { sqlite } from "../dist/stores/sqlite.js";
 
 // biome-ignore format: the harness reads this line as text and looks for single quotes.
-export const meta = { name: 'bowline', dir: 'bench', entry: 'bowline', durable: 'nothing yet' };
+export const meta = { name: 'bowline', dir: 'bench', entry: 'bowline', durable: 'node:sqlite WAL, every step' };
 
-const STORES = {
-  memory: () => memory(),
-  durable: (_dir) => {
-    throw new Error("Bowline has no durable store yet: W3 and W4 come with it.");
-  },
-};
+// The harness's word for a sync on every write.
+const STRENGTH = process.env.BOWLINE_SYNC === "full" ? "power-all" : "process";
 
 const PLAIN_INPUT = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
 
-export async function open({ script, durable, dir, input = PLAIN_INPUT }) {
+export async function open({ script, durable, dir, database, strength = STRENGTH, input = PLAIN_INPUT }) {
   const echo = defineTool({
     name: "echo",
     description: script.TOOL_DESC,
@@ -22,7 +19,7 @@ export async function open({ script, durable, dir, input = PLAIN_INPUT }) {
     execute: async ({ n }) => script.runTool(n),
   });
   const runtime = await createRuntime({
-    store: durable ? STORES.durable(dir) : STORES.memory(),
+    store: durable ? sqlite(database ?? `${dir}/bowline.db`, { strength }) : memory(),
     model: providerOf(script),
     tools: [echo],
     instructions: script.SYSTEM,

@@ -1,3 +1,4 @@
+import type { Database, Strength } from "bowline/stores/sqlite";
 import type * as script from "./script.ts";
 
 /** One side of the comparison. The peers' harness drives the same shape, so an adapter fits both. */
@@ -13,6 +14,10 @@ export interface Opening {
   readonly durable: boolean;
   /** Where a durable side keeps its files. */
   readonly dir?: string;
+  /** What a durable side's turns survive; `process` unless given. */
+  readonly strength?: Strength;
+  /** For Bowline, in place of a file that it opens itself. */
+  readonly database?: Database;
   /** What checks the arguments of the tool, when it is not the side's own plain choice. */
   readonly input?: unknown;
 }

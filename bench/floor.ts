@@ -1,5 +1,6 @@
 // What a good programmer writes by hand when nothing else is wanted: a list of messages, a loop, and at most a table.
 import type { DatabaseSync } from "node:sqlite";
+import type { Strength } from "bowline/stores/sqlite";
 import type { Agent, Opening, Script } from "./agent.ts";
 
 interface Call {
@@ -21,24 +22,13 @@ interface Session {
 
 interface Disk {
   load(id: string): Message[];
-  save(session: Session): void;
+  /** A transaction for each step of a turn: its input, each reply, each round of results. The last is its end. */
+  save(session: Session, step?: "end"): void;
   close(): void;
 }
 
-interface Durability {
-  /** A transaction for each turn, or for each reply and each round of results. */
-  readonly tx?: "turn" | "step";
-  readonly sync?: "normal" | "full";
-}
-
-export async function open({
-  script,
-  durable,
-  dir,
-  tx = "turn",
-  sync = "normal",
-}: Opening & Durability): Promise<Agent> {
-  const disk = durable ? await openDisk(`${dir}/floor.db`, sync) : undefined;
+export async function open({ script, durable, dir, strength = "process" }: Opening): Promise<Agent> {
+  const disk = durable ? await openDisk(`${dir}/floor.db`, strength) : undefined;
   const sessions = new Map<string, Session>();
   const model = makeModel(script);
 
@@ -58,20 +48,21 @@ export async function open({
       const session = sessionOf(id);
       const { messages } = session;
       messages.push({ role: "user", content: input });
+      disk?.save(session);
       for (;;) {
         const { text, calls } = await model.reply(messages);
         if (calls === undefined) {
           messages.push({ role: "assistant", content: text });
-          disk?.save(session);
+          disk?.save(session, "end");
           return text;
         }
         messages.push({ role: "assistant", calls });
-        if (tx === "step") disk?.save(session);
+        disk?.save(session);
         const results = await Promise.all(calls.map(runTool));
         for (const [index, call] of calls.entries()) {
           messages.push({ role: "tool", callId: call.id, content: results[index]! });
         }
-        if (tx === "step") disk?.save(session);
+        disk?.save(session);
       }
     },
     async stream(id, input, onDelta) {
@@ -83,7 +74,7 @@ export async function open({
         onDelta(delta);
       }
       session.messages.push({ role: "assistant", content: text });
-      disk?.save(session);
+      disk?.save(session, "end");
     },
     async close() {
       disk?.close();
@@ -116,10 +107,11 @@ function makeModel(script: Script) {
   };
 }
 
-async function openDisk(file: string, sync: "normal" | "full"): Promise<Disk> {
+/** Of the strengths `power` syncs once a turn, and `power-all` every step. */
+async function openDisk(file: string, strength: Strength): Promise<Disk> {
   const { DatabaseSync } = await import("node:sqlite"); // Only who keeps something pays for it.
   const db: DatabaseSync = new DatabaseSync(file);
-  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${sync}`);
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${strength === "power-all" ? "FULL" : "NORMAL"}`);
   db.exec(
     "CREATE TABLE IF NOT EXISTS message (session TEXT, seq INTEGER, body TEXT, PRIMARY KEY (session, seq)) WITHOUT ROWID",
   );
@@ -127,14 +119,20 @@ async function openDisk(file: string, sync: "normal" | "full"): Promise<Disk> {
   const insert = db.prepare("INSERT INTO message VALUES (?, ?, ?)");
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
+  const save = (session: Session): void => {
+    begin.run();
+    for (; session.saved < session.messages.length; session.saved++) {
+      insert.run(session.id, session.saved, JSON.stringify(session.messages[session.saved]));
+    }
+    commit.run();
+  };
   return {
     load: (id) => select.all(id).map(({ body }) => JSON.parse(body as string)),
-    save(session) {
-      begin.run();
-      for (; session.saved < session.messages.length; session.saved++) {
-        insert.run(session.id, session.saved, JSON.stringify(session.messages[session.saved]));
-      }
-      commit.run();
+    save(session, step) {
+      if (step !== "end" || strength !== "power") return save(session);
+      db.exec("PRAGMA synchronous = FULL");
+      save(session);
+      db.exec("PRAGMA synchronous = NORMAL");
     },
     close: () => db.close(),
   };

@@ -1,9 +1,10 @@
-// npm run bench -- [--workloads W1,K-idle] [--rounds 7] [--quick] [--count calls|promises|kb] [--json]
+// npm run bench -- [--workloads W1,K-idle] [--rounds 7] [--quick] [--long] [--count calls|promises|kb] [--json]
 // Bowline as it is built against the hand-written floor, in turns (floor, Bowline, floor, Bowline, …), a fresh process
 // for each, so that whatever else the machine does meets both. Reports medians.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { durableWorkloads } from "./durable.ts";
 import { HOOK_WORKLOADS } from "./hooks.ts";
 import { importMs, install } from "./install.ts";
 import { METERS, median } from "./meters.ts";
@@ -23,13 +24,18 @@ const { values: options } = parseArgs({
     workloads: { type: "string" },
     rounds: { type: "string" },
     quick: { type: "boolean", default: false },
+    long: { type: "boolean", default: false },
     count: { type: "string" },
     json: { type: "boolean", default: false },
   },
 });
 const isCounting = options.count !== undefined;
 const meter = options.count ?? "cpu";
-const OWN: { readonly [id: string]: OwnWorkload } = { ...HOOK_WORKLOADS, ...TOOL_WORKLOADS };
+const OWN: { readonly [id: string]: OwnWorkload } = {
+  ...durableWorkloads(options.long),
+  ...HOOK_WORKLOADS,
+  ...TOOL_WORKLOADS,
+};
 const all = [...Object.keys(WORKLOADS), ...Object.keys(OWN), "W8"];
 const isCountable = (id: string) => id !== "W8" && WORKLOADS[id]?.isWall !== true && OWN[id]?.isCount !== true;
 const known = isCounting ? all.filter(isCountable) : all;
@@ -75,7 +81,7 @@ function measure(id: string, workload: Workload): Row {
   return { workload: id, about, unit, ...compared(floor, bowline), ...(isCounting ? {} : { goal }) };
 }
 
-function measureOwn(id: string, { about, unit, goal }: OwnWorkload): Row {
+function measureOwn(id: string, { about, unit, goal, isAbsolute }: OwnWorkload): Row {
   const floor: number[] = [];
   const bowline: number[] = [];
   for (let round = 0; round < rounds; round++) {
@@ -84,7 +90,10 @@ function measureOwn(id: string, { about, unit, goal }: OwnWorkload): Row {
   }
   const found = { workload: id, about, ...compared(floor, bowline) };
   if (isCounting) return { ...found, unit: `${meter}/${unit.split("/")[1]}` };
-  return { ...found, unit, goal: goal(median(floor)) };
+  const row = { ...found, unit, goal: goal(median(floor)) };
+  if (!isAbsolute) return row;
+  const { spread: _, ...alone } = row;
+  return { ...alone, ratio: null };
 }
 
 function noteZod(id: string, change: number): void {
@@ -96,6 +105,7 @@ function noteZod(id: string, change: number): void {
 function cell(side: string, id: string): number {
   const worker = join(import.meta.dirname, "worker.ts");
   const args = ["--expose-gc", "--disable-warning=ExperimentalWarning", worker, side, id, meter];
+  if (options.long) args.push("long");
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: 300_000 });
   if (status !== 0) throw new Error(`${id} of ${side} failed:\n${stderr}`);
   return Number(stdout);

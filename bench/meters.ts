@@ -7,20 +7,30 @@ export type Meter = (warmUps: number, runs: number, run: (index: number) => Prom
 
 const SLICES = 5;
 
-export const METERS = {
-  /** Microseconds of all threads, so garbage collection counts; the median of slices, so a disturbed one does not. */
-  async cpu(warmUps, runs, run) {
+/** The median of slices, so that a disturbed one does not count. */
+const sliced =
+  (microseconds: () => number): Meter =>
+  async (warmUps, runs, run) => {
     for (let index = 0; index < warmUps; index++) await run(index);
     const perSlice = Math.max(1, Math.floor(runs / SLICES));
     const slices: number[] = [];
     for (let index = warmUps; slices.length < SLICES; ) {
-      const before = process.cpuUsage();
+      const before = microseconds();
       for (let count = 0; count < perSlice; count++) await run(index++);
-      const { user, system } = process.cpuUsage(before);
-      slices.push((user + system) / perSlice);
+      slices.push((microseconds() - before) / perSlice);
     }
     return median(slices);
-  },
+  };
+
+/** For what waits for the disk. */
+export const wall = sliced(() => performance.now() * 1_000);
+
+export const METERS = {
+  /** Microseconds of all threads, so garbage collection counts. */
+  cpu: sliced(() => {
+    const { user, system } = process.cpuUsage();
+    return user + system;
+  }),
 
   /** Function calls outside of Node itself. Like the counts below it does not care how busy the machine is. */
   async calls(warmUps, runs, run) {

@@ -1,5 +1,6 @@
 // Bowline against itself: the same turns without what a workload is about.
 import type { ModelPart, Plugin, Provider, Tool } from "bowline";
+import type { Open } from "./agent.ts";
 import type { Meter } from "./meters.ts";
 import { TEXT } from "./script.ts";
 
@@ -10,9 +11,21 @@ export interface OwnWorkload {
   readonly unit: string;
   /** It counts something of its own, so no other count makes sense of it. */
   readonly isCount?: true;
+  /** The goal is so many units, whatever the floor needs. */
+  readonly isAbsolute?: true;
   /** At most so many times the floor. */
   goal(floor: number): number;
   measure(side: Side, meter: Meter): Promise<number>;
+}
+
+/** How a side is opened by those workloads that drive both alike. */
+export async function openerOf(side: string): Promise<Open> {
+  if (side === "floor") return (await import("./floor.ts")).open;
+  // Not by a literal path: it has no types and reads what the build made.
+  const adapter: { readonly open: Open } = await import(new URL("adapter.mjs", import.meta.url).href);
+  if (side !== "bowline-zod") return adapter.open;
+  const { z } = await import("zod");
+  return (opening) => adapter.open({ ...opening, input: z.object({ n: z.number() }) });
 }
 
 /** Not by a literal path: it may not have been built yet when this is checked. */

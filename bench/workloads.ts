@@ -57,7 +57,7 @@ export const WORKLOADS: { readonly [id: string]: Workload } = {
   },
 };
 
-async function expectAnswer(agent: Agent, sessionId: string, input: string, tools: number): Promise<void> {
+export async function expectAnswer(agent: Agent, sessionId: string, input: string, tools: number): Promise<void> {
   const before = stats.tools;
   const text = await agent.turn(sessionId, input);
   // Not with `assert`: it would be a good part of the floor.

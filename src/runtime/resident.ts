@@ -553,15 +553,27 @@ export class Resident implements TurnSession, BetweenTurns {
     if (!this.isAtWork) await this.#reload(false, () => this.isAtWork);
   }
 
+  /** As the store has it: what runs here may not have heard yet of its own commit, or of somebody else's. */
+  async asKept(): Promise<{ readonly stored: StoredSession; readonly transcript: Transcript }> {
+    await this.catchUp();
+    const stored = await this.core.store.load(this.id);
+    if (stored === undefined) throw new RuntimeError("session.unknown", { id: this.id });
+    if (stored.revision === this.stored.revision) return { stored, transcript: this.transcript };
+    return { stored, transcript: await this.#transcriptAt(stored) };
+  }
+
+  async #transcriptAt({ head }: StoredSession): Promise<Transcript> {
+    if (head === undefined) return Transcript.empty;
+    return Transcript.from(await this.core.store.view(this.id, { from: head, toFrame: true }));
+  }
+
   async #reload(isForced: boolean, isTooLate: () => boolean): Promise<void> {
     const { core, id } = this;
     const stored = await core.store.load(id);
     if (stored === undefined) throw new RuntimeError("session.unknown", { id });
     const isSame = stored.revision === this.stored.revision && stored.head === this.stored.head;
     if (!isForced && !this.#isStale && isSame) return;
-    const { head } = stored;
-    const transcript =
-      head === undefined ? Transcript.empty : Transcript.from(await core.store.view(id, { from: head, toFrame: true }));
+    const transcript = await this.#transcriptAt(stored);
     if (isTooLate() || stored.revision < this.stored.revision) return; // Another look was quicker, and saw more.
     this.stored = stored;
     this.transcript = transcript;

@@ -165,10 +165,10 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     const resident = residents.get(id)?.resident;
     return resident === undefined || isThenable(resident) ? undefined : resident;
   };
-  const watch = new Watch(store, limits.unreadEventsMax, openOf, (problem) => trace("session.observe", { problem }));
-  watch.open = function* () {
+  const openHere = function* (): Iterable<Resident> {
     for (const { resident } of residents.values()) if (!isThenable(resident)) yield resident;
   };
+  const watch = new Watch(store, limits.unreadEventsMax, openHere, (problem) => trace("session.observe", { problem }));
   const core: Core = {
     config,
     door: { isClosed: false },

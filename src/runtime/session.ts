@@ -23,7 +23,7 @@ import { costOf } from "../model/usage.ts";
 import type { SessionView } from "../model/view.ts";
 import type { CancelAnswer, InputRef, PendingInput } from "../stores/store.ts";
 import { hashOf } from "../tools/catalog.ts";
-import { type Input, newInput } from "./accept.ts";
+import { effectiveConfig, type Input, newInput } from "./accept.ts";
 import { ask, type Compacted, compact, configure, operate } from "./between.ts";
 import { requireConfig } from "./config.ts";
 import { type HistoryPage, historyOf, type Node } from "./history.ts";
@@ -341,8 +341,7 @@ export class SessionHandle implements Session {
 async function viewOf(resident: Resident): Promise<SessionView> {
   const { core, id } = resident;
   const latest = await core.store.latest(); // Before the rest: facts up to here are in the view, perhaps later ones too.
-  await resident.catchUp();
-  const { stored, transcript } = resident;
+  const { stored, transcript } = await resident.asKept();
   const { parentId, origin, head, turns, usage, ledger } = stored;
   const { frame } = transcript;
   const cost = costOf(ledger, core.prices);
@@ -354,7 +353,7 @@ async function viewOf(resident: Resident): Promise<SessionView> {
     ...(frame === undefined ? {} : { frame }),
     messages: [...transcript.messages],
     turns,
-    config: resident.config,
+    config: effectiveConfig(core, stored.config),
     usage,
     ledger,
     ...(cost === undefined ? {} : { cost }),

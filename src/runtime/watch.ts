@@ -28,12 +28,16 @@ export const cursorFor = (session: SessionId, fact: Cursor): Cursor => asCursor(
 
 interface Parsed {
   readonly fact: Cursor;
+  /** How many events of the fact were seen, when it has more. */
+  readonly seen: number | undefined;
   readonly session: SessionId;
 }
 function parsed(cursor: string): Parsed {
-  const at = typeof cursor === "string" ? cursor.indexOf("@") : -1;
-  if (at <= 0) throw new RuntimeError("cursor.unknown", { cursor: String(cursor).slice(0, 80) });
-  return { fact: asCursor(cursor.slice(0, at)), session: asSessionId(cursor.slice(at + 1)) };
+  const [, fact, seen, session] =
+    (typeof cursor === "string" && /^([1-9]\d{0,15})(?:\.([1-9]\d{0,8}))?@(.+)$/su.exec(cursor)) || [];
+  if (fact === undefined || session === undefined)
+    throw new RuntimeError("cursor.unknown", { cursor: String(cursor).slice(0, 80) });
+  return { fact: asCursor(fact), seen: seen === undefined ? undefined : Number(seen), session: asSessionId(session) };
 }
 
 /** How often facts of other processes are looked for. */
@@ -46,21 +50,18 @@ export class Watch {
   readonly #unreadMax: number;
   readonly #own = new Map<SessionId, Set<Observer>>();
   readonly #trees = new Map<SessionId, Set<Observer>>();
-  readonly #sessions: (id: SessionId) => Watched | undefined;
   readonly #trace: (problem: string) => void;
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
   #latest: Cursor | undefined;
 
-  constructor(
-    store: Store,
-    unreadMax: number,
-    sessions: (id: SessionId) => Watched | undefined,
-    trace: (problem: string) => void,
-  ) {
+  /** The sessions that are open here. */
+  readonly #open: () => Iterable<Watched>;
+
+  constructor(store: Store, unreadMax: number, open: () => Iterable<Watched>, trace: (problem: string) => void) {
     this.#store = store;
     this.#unreadMax = unreadMax;
-    this.#sessions = sessions;
+    this.#open = open;
     this.#trace = trace;
   }
 
@@ -106,7 +107,9 @@ export class Watch {
       isTree: tree === true,
       from,
       view,
+      shown: () => this.#shownIn(session, tree === true),
       left: () => {
+        signal?.removeEventListener("abort", leave);
         const observers = where.get(session.id);
         observers?.delete(observer);
         if (observers?.size === 0) where.delete(session.id);
@@ -117,24 +120,22 @@ export class Watch {
     const observers = where.get(session.id) ?? new Set();
     where.set(session.id, observers.add(observer));
     if (this.#count++ === 0 && this.#store.isDurable) this.#look();
-    for (const each of tree === true ? this.#members(session.id) : [session])
-      if (each.shown !== undefined) observer.join(each.shown);
+    observer.join();
     if (signal?.aborted === true) observer.end();
-    else signal?.addEventListener("abort", () => observer.end(), { once: true });
+    else signal?.addEventListener("abort", leave, { once: true });
     return observer;
+    function leave(): void {
+      observer.end();
+    }
   }
 
-  /** Those of the tree that are open here. */
-  #members(root: SessionId): readonly Watched[] {
-    const found: Watched[] = [];
-    const own = this.#sessions(root);
-    if (own !== undefined) found.push(own);
-    for (const each of this.open()) if (each.ancestors.includes(root)) found.push(each);
-    return found;
+  /** By the turns that run here. */
+  #shownIn({ id, shown }: Watched, isTree: boolean): readonly Shown[] {
+    const found = isTree
+      ? [...this.#open()].filter((each) => each.ancestors.includes(id)).map((each) => each.shown)
+      : [];
+    return [shown, ...found].filter((each) => each !== undefined);
   }
-  /** Given by the runtime, which knows them. */
-  open: () => Iterable<Watched> = () => [];
-
   #look(): void {
     const look = async (): Promise<void> => {
       try {
@@ -164,6 +165,8 @@ interface ObserverOptions {
   readonly isTree: boolean;
   readonly from: Parsed | undefined;
   readonly view: () => Promise<SessionView>;
+  /** By turns that run right now. */
+  readonly shown: () => readonly Shown[];
   readonly left: () => void;
 }
 
@@ -185,6 +188,8 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
   #at: Cursor | undefined;
   readonly #ended = new Set<TurnId>();
   #hasGap = false;
+  /** Facts were read. */
+  #isBegun = false;
   #isOver = false;
   #wake: (() => void) | undefined;
   #reading: Promise<unknown> = Promise.resolve();
@@ -192,13 +197,19 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
 
   constructor(of: ObserverOptions) {
     this.#of = of;
-    this.#last = of.from?.fact;
+    const { from } = of;
+    if (from?.seen === undefined) this.#last = from?.fact;
+    else if (from.fact !== "1") this.#last = asCursor(String(Number(from.fact) - 1)); // It is read again, in part.
   }
 
   /** Comes in the middle of a turn: what it has shown so far, after the facts. */
-  join(shown: Shown): void {
-    for (const event of shown.list()) this.#line.push(event);
-    if (shown.isTrimmed) this.#hasGap = true;
+  join(): void {
+    const { shown, max } = this.#of;
+    for (const each of shown()) {
+      const events = each.list();
+      if (each.isTrimmed || events.length > max) this.#hasGap = true;
+      this.#line.push(...events.slice(-max));
+    }
   }
 
   preview(event: Preview): void {
@@ -216,9 +227,11 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
   #shrink(): void {
     const waiting = this.#line.slice(this.#head).filter((step) => step !== MOVED);
     const kept = joined(waiting);
-    this.#hasGap ||= kept.length > this.#of.max / 2;
-    this.#line = [MOVED, ...(kept.length > this.#of.max / 2 ? kept.slice(-this.#of.max / 4) : kept)];
     this.#head = 0;
+    if (kept.length > this.#of.max / 2) {
+      this.#hasGap = true; // All of them come anew with it.
+      this.#line = [MOVED];
+    } else this.#line = [MOVED, ...kept];
   }
 
   next(): Promise<IteratorResult<SessionEvent>> {
@@ -239,7 +252,8 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
 
   /** The next that needs no waiting. */
   #ready(): SessionEvent | undefined {
-    if (this.#isOver || this.#hasGap) return undefined;
+    const { isTree } = this.#of;
+    if (this.#isOver || (this.#hasGap && !isTree)) return undefined;
     const fact = this.#facts[this.#nextFact];
     if (fact !== undefined) {
       this.#nextFact++;
@@ -250,7 +264,7 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
       const step = this.#line[this.#head] as Step;
       if (step === MOVED) return undefined;
       this.#advance();
-      if (!this.#ended.has(step.turnId)) return step;
+      if (!this.#hasGap && !this.#ended.has(step.turnId)) return step;
     }
     this.#ended.clear();
     return undefined;
@@ -264,53 +278,70 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
   }
 
   async #read(): Promise<IteratorResult<SessionEvent>> {
-    for (;;) {
-      const ready = this.#ready();
-      if (ready !== undefined) return { value: ready, done: false };
-      if (this.#isOver) return DONE;
-      if (this.#hasGap) return { value: await this.#gap(), done: false };
-      if (this.#line[this.#head] === MOVED) await this.#load();
-      else await new Promise<void>((resolve) => (this.#wake = resolve));
-      this.#wake = undefined;
+    try {
+      for (;;) {
+        const ready = this.#ready();
+        if (ready !== undefined) return { value: ready, done: false };
+        if (this.#isOver) return DONE;
+        const hasMoved = this.#line[this.#head] === MOVED;
+        // The view of one session stands for its facts; in a tree those of all the others come first.
+        if (this.#hasGap && !(hasMoved && this.#of.isTree)) return { value: await this.#gap(), done: false };
+        if (hasMoved) await this.#load();
+        else await new Promise<void>((resolve) => (this.#wake = resolve));
+        this.#wake = undefined;
+      }
+    } catch (error) {
+      this.end();
+      throw error;
     }
   }
 
   async #load(): Promise<void> {
     const { store, session, isTree, from } = this.#of;
-    if (isTree && from !== undefined && this.#last === from.fact) await this.#requireOurs(from);
+    if (isTree && from !== undefined && !this.#isBegun) await this.#requireOurs(from);
+    this.#advance(); // What moves while it is read is looked for again.
     const whose = isTree ? { tree: session } : { session };
     const changes = await store.changes(this.#last, { ...whose, max: PAGE });
-    if (changes.length < PAGE && this.#line[this.#head] === MOVED) this.#advance();
+    if (this.#isOver) return;
+    if (changes.length === PAGE) this.#line.splice(this.#head, 0, MOVED);
     this.#facts = changes.flatMap(eventsOf);
-    this.#nextFact = 0;
+    this.#nextFact = this.#isBegun ? 0 : this.#seenOf(changes[0]);
+    this.#isBegun = true;
     this.#last = changes.at(-1)?.cursor ?? this.#last;
     for (const change of changes)
       if (change.kind === "committed" && change.by === "turn") this.#ended.add(change.turnId);
+  }
+
+  /** How many events of the first fact were seen before. */
+  #seenOf(first: Change | undefined): number {
+    const { from } = this.#of;
+    if (from?.seen === undefined) return 0;
+    if (first?.cursor === from.fact && from.seen < eventsOf(first).length) return from.seen;
+    throw new RuntimeError("cursor.unknown", { cursor: `${from.fact}.${from.seen}` });
   }
 
   async #requireOurs({ session: whose }: Parsed): Promise<void> {
     const { store, session } = this.#of;
     for (let id: SessionId | undefined = whose; id !== session; ) {
       const stored: StoredSession | undefined = id === undefined ? undefined : await store.load(id);
-      if (stored === undefined) {
-        this.end();
-        throw new RuntimeError("cursor.foreign", { session });
-      }
+      if (stored === undefined) throw new RuntimeError("cursor.foreign", { session });
       id = stored.parentId;
     }
   }
 
-  /** What is missing of previews is made good by how the session stands; facts go on after that. */
+  /** What is missing of previews is made good by how the session stands, and what its turn shows comes anew. */
   async #gap(): Promise<FactEvent> {
-    this.#hasGap = false;
     const { session, isTree } = this.#of;
     const view = await this.#of.view();
+    this.#line = [MOVED];
+    this.#head = 0;
+    this.join();
+    this.#hasGap = false;
     const { cursor = cursorFor(session, this.#last ?? asCursor("1")) } = view;
     if (isTree) return { fact: true, sessionId: session, cursor: this.#at ?? cursor, kind: "gap", view };
     this.#last = parsed(cursor).fact; // Facts before it are in the view.
     this.#facts = [];
     this.#nextFact = 0;
-    this.moved();
     return { fact: true, sessionId: session, cursor, kind: "gap", view };
   }
 
@@ -334,7 +365,18 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
   }
 }
 
+/** The cursor of all but the last says how many of them came. */
 function eventsOf(change: Change): readonly FactEvent[] {
+  const events = eventsIn(change);
+  const { cursor, sessionId } = change;
+  return events.map((event, index) =>
+    index === events.length - 1
+      ? event
+      : { ...event, cursor: cursorFor(sessionId, asCursor(`${cursor}.${index + 1}`)) },
+  );
+}
+
+function eventsIn(change: Change): readonly FactEvent[] {
   const { sessionId } = change;
   const base = { fact: true, sessionId, cursor: cursorFor(sessionId, change.cursor) } as const;
   if (change.kind === "accepted") {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
-import { asEffectName, asInputId, asSessionId, asTurnId, nodeId, type SessionId } from "../model/ids.ts";
+import { asEffectName, asInputId, asSessionId, asTurnId, type InputId, nodeId, type SessionId } from "../model/ids.ts";
 import type { Awaitable } from "../model/json.ts";
 import { DEFAULT_LIMITS } from "../model/limits.ts";
 import { text, textOf } from "../model/message.ts";
@@ -13,7 +13,7 @@ import type { ChangedBy, InputRef, Lease, NewInput, NewSession, Opening, Store }
 
 // One story told to two stores: whatever happens in it, both give the same answers.
 
-const ids = ["a", "b", "c", "d"].map(asSessionId);
+const ids = ["a", "b", "c", "d", "e"].map(asSessionId);
 const owner = { id: "ann", process: "elsewhere" };
 const opening: Opening = ({ at, sessionId, turnId, id, message }) => ({
   kind: "opened",
@@ -37,10 +37,11 @@ const nodes = (commit: string, kinds: readonly boolean[]): readonly Entry[] =>
     return { at: 1, kind: "message", message };
   });
 
-/** A store and the leases it gave out, by session. */
+/** A store, and what it gave out. */
 interface Teller {
   readonly store: Store;
   readonly leases: Map<SessionId, Lease>;
+  readonly inputs: InputId[];
 }
 type Step = (teller: Teller, nth: number) => unknown;
 
@@ -57,15 +58,11 @@ const made = (id: SessionId, parentId: SessionId | undefined, value: number): Ne
 const held = ({ leases }: Teller, session: SessionId): Lease =>
   leases.get(session) ?? { sessionId: session, turnId: asTurnId("none"), generation: 0, owner, until: 0, revision: 0 };
 
-const session = fc.constantFrom(...ids);
+const session = fc.constantFrom(...ids, ids[0]!, ids[1]!, ids[2]!);
 const kinds = fc.array(fc.boolean(), { maxLength: 3 });
 const BOUNDARIES = ["b1", "b2"].map(asEffectName);
 const boundary = fc.constantFrom(...BOUNDARIES);
-const which = fc.oneof(
-  fc.nat(30).map((nth): InputRef => ({ id: asInputId(`i${nth}`) })),
-  fc.nat(30).map((nth): InputRef => ({ from: asInputId(`i${nth}`) })),
-  fc.constantFrom("k1", "k2\u0000").map((key): InputRef => ({ key })),
-);
+const which = fc.constantFrom("id", "from", "k1", "k2\u0000");
 const by = fc.constantFrom<ChangedBy | undefined>("append", "configure", "compact", "command", "completion", undefined);
 const key = fc.constantFrom(undefined, "k1", "k2\u0000");
 const number = fc.nat(12);
@@ -86,7 +83,7 @@ const steps: readonly fc.Arbitrary<Step>[] = [
     }),
   ),
   fc.tuple(session, key, fc.constantFrom("boundary", "turn", "wants")).map(([to, key, place]) =>
-    step(`accept ${to} ${key} ${place}`, ({ store, leases }, nth) => {
+    step(`accept ${to} ${key} ${place}`, ({ store, leases, inputs }, nth) => {
       const input: NewInput = {
         id: asInputId(`i${nth}`),
         turnId: asTurnId(`turn-number-${nth}`),
@@ -100,6 +97,7 @@ const steps: readonly fc.Arbitrary<Step>[] = [
       };
       const receipt = now(store.accept(input, owner, opening, 5));
       if (receipt.kind === "opened") leases.set(to, receipt.lease);
+      inputs.push(receipt.inputId);
       return receipt;
     }),
   ),
@@ -149,15 +147,21 @@ const steps: readonly fc.Arbitrary<Step>[] = [
       return store.apply({ sessionId: of, operation, at: 1, ...made, entries, plugins: plugins(n), spent: spent(n) });
     }),
   ),
-  fc
-    .tuple(session, which)
-    .map(([of, which]) =>
-      step(`withdraw ${of} ${JSON.stringify(which)}`, ({ store }) => store.inputs.withdraw(of, which)),
-    ),
+  fc.tuple(session, which, fc.nat(30)).map(([of, which, nth]) =>
+    step(`withdraw ${of} ${which} ${nth}`, ({ store, inputs }) => {
+      const input = inputs[nth % (inputs.length || 1)] ?? asInputId("none");
+      const ref: InputRef = which === "id" ? { id: input } : which === "from" ? { from: input } : { key: which };
+      return store.inputs.withdraw(of, ref);
+    }),
+  ),
 ];
+const WEIGHTS = [4, 4, 16, 8, 8, 12, 4, 6];
 const deleting = session.map((of) => step(`delete ${of}`, ({ store }) => store.delete(of)));
 const story = fc.array(
-  fc.oneof(...steps.map((arbitrary) => ({ arbitrary, weight: 4 })), { arbitrary: deleting, weight: 1 }),
+  fc.oneof(...steps.map((arbitrary, index) => ({ arbitrary, weight: WEIGHTS[index]! })), {
+    arbitrary: deleting,
+    weight: 1,
+  }),
   { maxLength: 80, size: "max" },
 );
 
@@ -200,7 +204,12 @@ test("D5 memory and sqlite give the same answers, whatever happens", { timeout: 
       const tellers = [memory(), sqlite(":memory:", { strength: "process" })].map((store) => ({
         store,
         leases: new Map(),
+        inputs: [],
       }));
+      const [root, child, grandchild] = ids as [SessionId, SessionId, SessionId];
+      for (const { store } of tellers)
+        for (const session of [made(root, undefined, 0), made(child, root, 1), made(grandchild, child, 0)])
+          await store.create(session);
       for (const [nth, step] of steps.entries()) {
         const [one, two] = tellers.map((teller) => answer(() => step(teller, nth)));
         assert.deepEqual(two, one);

@@ -196,6 +196,60 @@ test("S6 sqlite: an operation's name is its own over all sessions", async () => 
   expect((await store.view(asSessionId("a"))).length).toBe(1);
 });
 
+test("S6 D7 sqlite: a path that is read to its frame costs nothing of what came before", async () => {
+  const path = newFile();
+  const store = sqlite(path);
+  await store.create({ id: session, config: {}, at: 1 });
+  for (let n = 0; n < 5; n++) {
+    const lease = await begin(store, `${n}`);
+    const frame = { at: 2, kind: "frame", reason: "compaction" } as const;
+    const { entries, ...rest } = await ended(store, lease);
+    await store.commit(lease, { ...rest, entries: n === 3 ? [frame, ...entries] : entries });
+  }
+  const db = new DatabaseSync(path);
+  db.exec("UPDATE segment SET entries = 'damaged' WHERE n NOT IN (SELECT n FROM segment ORDER BY n DESC LIMIT 2)");
+  db.close();
+  expect((await store.view(session, { toFrame: true })).map(({ commit }) => commit)).toEqual(["turn-4", "turn-3"]);
+  await assert.rejects(async () => store.view(session), { code: "store.corrupt" });
+  await store.close();
+});
+
+test("S6 D7 sqlite: what is new of one session, or of a tree, is found by index alone", async () => {
+  const scans: string[] = [];
+  const db = new DatabaseSync(":memory:");
+  const watched: Database = {
+    exec: (sql) => db.exec(sql),
+    close: () => db.close(),
+    prepare(sql) {
+      if (/^\s*(SELECT|WITH)/.test(sql)) {
+        const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { readonly detail: string }[];
+        scans.push(
+          ...plan
+            .map(({ detail }) => detail)
+            .filter((detail) => /^SCAN (session|turn|operation|segment|ledger|[a-z])\b/.test(detail)),
+        );
+      }
+      return db.prepare(sql) as never;
+    },
+  };
+  const store = sqlite(watched);
+  await store.create({ id: session, config: {}, at: 1 });
+  const lease = await begin(store, "one", { key: "k" });
+  await store.commit(lease, await ended(store, lease));
+  await store.apply({ sessionId: session, operation: "op", at: 3 });
+  const cursor = (await store.changes(undefined, { max: 1 }))[0]?.cursor;
+  for (const which of [{}, { session }, { tree: session }])
+    expect((await store.changes(cursor, { ...which, max: 10 })).length).toBe(2);
+  await store.booked(session);
+  await store.latest();
+  for (const page of [{}, { parent: session }, { origin: session }, { parent: session, origin: session }])
+    await store.list({ ...page, max: 1 });
+  for (const ref of [{ id: asInputId("i") }, { from: asInputId("i") }, { key: "k" }, { key: "none" }])
+    await store.inputs.withdraw(session, ref);
+  expect(scans).toEqual([]);
+  await store.close();
+});
+
 test("S7 D7 sqlite: a plugin's state is written when it changes, and found at any node by a fork", async () => {
   const path = newFile();
   const store = sqlite(path);

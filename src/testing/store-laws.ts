@@ -1768,6 +1768,9 @@ const forkLaws = [
     for (const at of [nodeId(NEVER, 0), node("two", 2), node("elsewhere", 0), branch!]) {
       await refused("fork.unknown", () => store.fork(alice, carol, at));
     }
+    const dave = newSession(asSessionId("dave"));
+    await store.create(dave);
+    await refused("fork.unknown", () => store.fork(dave.id, carol, node("one", 0)));
     assert.equal(await store.load(carol.id), undefined);
     assert.equal((await store.fork(alice, carol)).head, head);
   }),
@@ -2067,7 +2070,8 @@ const changeLaws = [
     ] as const) {
       assert.deepEqual(await store.changes(undefined, { tree, max: 100 }), facts);
       for (const [index, { cursor }] of facts.entries())
-        assert.deepEqual(await store.changes(cursor, { tree, max: 2 }), facts.slice(index + 1, index + 3));
+        for (const max of [1, 2, 3])
+          assert.deepEqual(await store.changes(cursor, { tree, max }), facts.slice(index + 1, index + 1 + max));
     }
     assert.deepEqual(await store.changes(undefined, { tree: asSessionId("nobody"), max: 9 }), []);
   }),

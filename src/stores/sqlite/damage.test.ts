@@ -278,6 +278,31 @@ test("D8 sqlite: every byte of what was said is under a checksum", async () => {
   }
 }, 30_000);
 
+test("D8 sqlite: where a fork began is under a checksum, and what made an operation", async () => {
+  const path = newFile();
+  const store = sqlite(path);
+  await store.create({ id: session, config: {}, at: 1 });
+  await store.apply({ sessionId: session, operation: "op", at: 1, by: "append" });
+  const fork = asSessionId("a-fork");
+  await store.fork(session, { id: fork, config: {}, at: 1 });
+  const db = new DatabaseSync(path);
+  const hurt = async (sql: string, act: () => unknown, back: string) => {
+    db.exec(sql);
+    await refused("store.corrupt", act);
+    expect((await store.check()).length).toBe(1);
+    db.exec(back);
+    expect(await store.check()).toEqual([]);
+  };
+  const load = () => store.load(fork);
+  const id = (of: string) => `UPDATE session SET origin_id = ${of} WHERE id = 'a-fork'`;
+  await hurt(id("'another'"), load, id(`'${session}'`));
+  await hurt(id("NULL, origin_at = 'op.0'"), load, id(`'${session}', origin_at = NULL`));
+  const made = (from: string, to: string) => `UPDATE operation SET committed = replace(committed, '${from}', '${to}')`;
+  await hurt(made("append", "compact"), () => store.changes(undefined, { max: 1 }), made("compact", "append"));
+  db.close();
+  await store.close();
+});
+
 test("D8 sqlite: wherever a byte is changed, what is read is true, or refused with a code, or not found", async () => {
   const path = await sample();
   const whole = readFileSync(path);

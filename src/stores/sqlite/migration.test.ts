@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { hash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, expect, test } from "vitest";
+import {
+  asBlobHash,
+  asEffectName,
+  asInputId,
+  asSessionId,
+  asTurnId,
+  asWaitKey,
+  nodeId,
+  type TurnId,
+} from "../../model/ids.ts";
+import { DEFAULT_LIMITS } from "../../model/limits.ts";
+import { text } from "../../model/message.ts";
+import { NO_USAGE } from "../../model/usage.ts";
+import { type Database, type SqliteStore, sqlite } from "../sqlite.ts";
+import type { Change, NewInput, Opening, Segment, StoredSession, Terminal } from "../store.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "bowline-migration-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+let files = 0;
+
+const fixture = (name: string): string =>
+  readFileSync(new URL(`../../../test/stores/${name}`, import.meta.url), "utf8");
+/** What the code of schema 1 answered about its file. */
+const answers = JSON.parse(fixture("v1.json")) as {
+  readonly sessions: readonly StoredSession[];
+  readonly views: { readonly [session: string]: readonly Segment[] };
+  readonly beside: readonly Segment[];
+  readonly waiting: { readonly [session: string]: readonly NewInput[] };
+  readonly terminals: { readonly [turn: string]: Terminal | null };
+  readonly journal: readonly { readonly kind: string }[];
+  readonly changes: readonly { readonly cursor: string; readonly kind: string; readonly turnId: TurnId }[];
+};
+
+/** A file as the code of schema 1 left it: what every table holds is in the dump. */
+function ofVersion1(): string {
+  const path = join(folder, `${++files}.db`);
+  const db = new DatabaseSync(path);
+  db.exec(fixture("v1.sql"));
+  db.close();
+  return path;
+}
+
+const main = asSessionId("main");
+const owner = { id: "ben", process: "elsewhere" };
+const LATER = 1_000_000;
+const opening: Opening = ({ at, sessionId, turnId, id, message }) => ({
+  kind: "opened",
+  at,
+  sessionId,
+  turnId,
+  inputId: id,
+  input: message,
+  step: 1,
+  protocol: { id: "tool-calls", version: 1 },
+  host: "journal",
+  plugins: [],
+  limits: DEFAULT_LIMITS,
+  config: { model: "m" },
+});
+const input = (name: string, key?: string): NewInput => ({
+  id: asInputId(`inp-${name}`),
+  turnId: asTurnId(`turn-${name}`),
+  sessionId: main,
+  ...(key === undefined ? {} : { key }),
+  message: { role: "user", parts: [text(name)] },
+  place: "turn",
+  hash: `hash of ${name}`,
+  at: LATER,
+});
+const turnOf = (change: Change): TurnId | undefined => ("turnId" in change ? change.turnId : undefined);
+
+test("D8 sqlite: a file of schema 1 is brought to today's, and says what it said", async () => {
+  const path = ofVersion1();
+  const store = sqlite(path);
+  expect(await store.list()).toEqual(answers.sessions);
+  for (const [id, view] of Object.entries(answers.views)) expect(await store.view(asSessionId(id))).toEqual(view);
+  expect(await store.view(main, { from: nodeId("turn-late", 0) })).toEqual(answers.beside);
+  for (const [id, waiting] of Object.entries(answers.waiting))
+    expect(await store.inputs.list(asSessionId(id))).toEqual(waiting);
+  for (const [turn, terminal] of Object.entries(answers.terminals))
+    expect((await store.terminal(asTurnId(turn))) ?? null).toEqual(terminal);
+  expect(await store.journal(asTurnId("turn-open"), 0)).toEqual(answers.journal);
+  const kept = asBlobHash(hash("sha256", "kept bytes", "base64url"));
+  expect(new TextDecoder().decode(await store.blobs.get(kept))).toBe("kept bytes");
+  await assert.rejects(async () => store.create({ id: asSessionId("source"), config: {}, at: 1 }), {
+    code: "session.deleted",
+  });
+  expect(await store.check({ deep: true })).toEqual([]);
+  await store.close();
+
+  // The same tables and indexes as a file that is new.
+  const schemaOf = (path: string) => {
+    const db = new DatabaseSync(path);
+    const schema = db.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").all();
+    const version = db.prepare("PRAGMA user_version").get();
+    db.close();
+    return { schema, version };
+  };
+  const fresh = join(folder, "fresh.db");
+  await sqlite(fresh).close();
+  expect(schemaOf(path)).toEqual(schemaOf(fresh));
+});
+
+test("D8 sqlite: the facts of a file of schema 1 are told whole, in their order", async () => {
+  const store = sqlite(ofVersion1());
+  const told = await store.changes(undefined, { max: 100 });
+  const turns = told.filter((change) => turnOf(change) !== undefined);
+  expect(turns.map((change) => ({ ...change, turnId: turnOf(change) }))).toMatchObject(answers.changes);
+  const by = (operation: string, ...nodes: readonly string[]) => ({ by: "command", operation, nodes });
+  expect(told.filter((change) => turnOf(change) === undefined)).toMatchObject([
+    by("op-append", "op-append.0", "op-append.1"),
+    by("op-configure"),
+    by("op\u0000command"),
+  ]);
+  expect(told.map(({ cursor }) => Number(cursor))).toEqual(
+    told.map(({ cursor }) => Number(cursor)).sort((a, b) => a - b),
+  );
+  const two = told.find((change) => change.kind === "committed" && turnOf(change) === "turn-two");
+  expect(two).toMatchObject({
+    outcome: { kind: "answered", text: "Third." },
+    nodes: ["turn-two.0", "turn-two.1"],
+    frames: ["turn-two.0"],
+    usage: { input: 3 },
+  });
+  const late = told.find((change) => change.kind === "committed" && turnOf(change) === "turn-late");
+  expect(late).toMatchObject({ branch: "turn-late.0", nodes: ["turn-late.0"] });
+  const child = await store.changes(undefined, { tree: asSessionId("child"), max: 100 });
+  expect(child).toEqual(told.filter(({ sessionId }) => sessionId === "child"));
+  expect((await store.list({ parent: main })).map(({ id }) => id)).toEqual(["child"]);
+  expect((await store.booked(main)).map(({ sessionId, source }) => [sessionId, source])).toEqual([
+    ["child", "turn"],
+    ["main", "turn"],
+    ["main", "label"],
+  ]);
+  expect((await store.view(main, { toFrame: true })).map(({ commit }) => commit)).toEqual(["turn-two"]);
+  await store.close();
+});
+
+/** Ends the turn that is open, or the one that waits. */
+async function next(store: SqliteStore, name: string, inputs: readonly string[], cancel?: string): Promise<void> {
+  const answer = await store.open(main, owner, LATER, opening);
+  assert.ok(answer.kind === "opened" || answer.kind === "resumed");
+  const { lease } = answer;
+  expect(lease.turnId).toBe(`turn-${name}`);
+  const session = await store.load(main);
+  const done = await store.commit(lease, {
+    turnId: lease.turnId,
+    at: LATER,
+    outcome: { kind: "finished", by: "model", value: null },
+    entries: [{ at: LATER, kind: "frame", reason: "new" }],
+    plugins: session!.plugins,
+    usage: NO_USAGE,
+    spent: [],
+    inputs: [name, ...inputs].map((each) => asInputId(`inp-${each}`)),
+    base: session!.head!,
+    ...(cancel === undefined ? {} : { cancel }),
+  });
+  expect(done.kind).toBe("committed");
+}
+
+test("D8 sqlite: what schema 1 left unfinished goes on", async () => {
+  const path = ofVersion1();
+  const store = sqlite(path);
+  const answer = await store.open(main, owner, LATER, opening);
+  assert.ok(answer.kind === "resumed");
+  expect(answer.journal).toEqual(answers.journal);
+  const mail = await store.renew(answer.lease, LATER);
+  expect([mail.cancel?.requestId, mail.pending]).toEqual(["r", 1]);
+  expect(mail.resolved).toEqual([{ key: "w1", answer: { kind: "value", value: "yes" } }]);
+  expect(await store.note(answer.lease.turnId, asEffectName("e"), "k")).toEqual({ paid: true });
+  expect(await store.attempt(answer.lease.turnId, asEffectName("e"))).toBe("again");
+  expect(await store.waits.resolve(asWaitKey("w2"), { kind: "timeout" })).toBe("accepted");
+  const claimed = async (boundary: string) =>
+    (await store.inputs.claim(answer.lease, asEffectName(boundary), 5)).map(({ id }) => id);
+  expect(await claimed("r1.after-work")).toEqual(["inp-aside"]);
+  expect(await claimed("r2.after-work")).toEqual(["inp-back"]);
+
+  // Keys are known as before; one that was withdrawn is free now.
+  for (const name of ["one", "open", "back", "next"])
+    expect((await store.accept(input(name, `k-${name}`), owner, opening, 100)).kind).toBe("known");
+  expect((await store.accept(input("again", "k-again"), owner, opening, 100)).kind).toBe("queued");
+  expect((await store.inputs.withdraw(main, { from: asInputId("inp-next") })).map(({ answer }) => answer)).toEqual(
+    Array(4).fill("withdrawn"),
+  );
+  expect((await store.accept(input("anew", "k-next"), owner, opening, 100)).kind).toBe("queued");
+
+  await store.release(answer.lease);
+  await next(store, "open", ["aside"], "r");
+  await next(store, "back", []);
+  await next(store, "anew", []);
+  expect((await store.terminal(asTurnId("turn-aside")))?.turnId).toBe("turn-open");
+
+  // An operation that comes again after the update is the same, though it now says what it is.
+  const configured = { sessionId: main, operation: "op-configure", at: LATER, by: "configure" } as const;
+  const config = { model: "n", instructions: "Be brief." };
+  expect(await store.apply({ ...configured, config })).toMatchObject({ kind: "committed", revision: 3 });
+  await assert.rejects(async () => store.apply({ ...configured, config: {} }), { code: "append.conflict" });
+
+  const fork = await store.fork(main, { id: asSessionId("new"), config: {}, at: 1 }, nodeId("turn-one", 1));
+  expect(fork.origin).toEqual({ sessionId: main, at: "turn-one.1" });
+  expect(fork.plugins).toMatchObject({ "acme/notes": { state: { n: 1 } } });
+  await store.delete(main);
+  await store.close();
+  const again = sqlite(path);
+  expect((await again.load(asSessionId("new")))?.origin?.sessionId).toBe(main);
+  expect(await again.view(asSessionId("fork"))).toEqual(answers.views.fork);
+  expect(await again.check({ deep: true })).toEqual([]);
+  await again.close();
+});
+
+test("D8 sqlite: a file of schema 1 that cannot be written is refused, and left as it was", async () => {
+  const path = ofVersion1();
+  const before = readFileSync(path);
+  const readOnly = new DatabaseSync(path, { readOnly: true }) as unknown as Database;
+  assert.throws(() => sqlite(readOnly), { code: "store.readonly" });
+  expect(readFileSync(path).equals(before)).toBe(true);
+});
