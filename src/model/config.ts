@@ -10,7 +10,7 @@ export interface SessionConfig {
   readonly prompt?: readonly PromptPart[];
   readonly settings?: ModelSettings;
   readonly budget?: Budget;
-  /** Inputs that wait for turns of their own are taken into one turn, as many as there are. */
+  /** Inputs that wait for turns of their own are taken into one turn, up to 65 of them. */
   readonly mergesInputs?: boolean;
   /** For people: what this session, or this branch, is. A fork begins without. */
   readonly label?: string;

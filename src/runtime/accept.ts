@@ -80,7 +80,9 @@ async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
     else if (isObject(part) && part.kind === "attachment") found.push(await keptAlready(core, part));
     else throw new RuntimeError("input.invalid", { problem: "a part is neither text nor an attachment" });
   }
-  sized(core, bytes + found.reduce((sum, part) => sum + (part.kind === "text" ? Buffer.byteLength(part.text) : 0), 0));
+  if (found.every((part) => part.kind === "text" && part.text.trim() === ""))
+    throw new RuntimeError("input.invalid", { problem: "it is empty" });
+  sized(core, bytes + Buffer.byteLength(JSON.stringify(found)));
   return { role: "user", parts: found };
 }
 

@@ -1,7 +1,7 @@
 import type { Compaction, CompactionSees } from "../kernel/hooks.ts";
 import type { HookRunner, Surroundings } from "../kernel/run.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { Draft, Message } from "../model/message.ts";
+import type { Draft, Message, Part } from "../model/message.ts";
 import { saidBy } from "./obey.ts";
 
 /** What a compactor gives must be smaller than what was there; it is asked this often. */
@@ -33,8 +33,15 @@ export async function compaction(
 
 const isList = (value: Compaction | readonly Draft[]): value is readonly Draft[] => Array.isArray(value);
 
+/** An attachment is a reference here, and a picture or a document in the request. */
 const sizeOf = (messages: readonly Draft[]): number =>
-  messages.reduce((sum, { role, parts }) => sum + role.length + JSON.stringify(parts).length, 0);
+  messages.reduce(
+    (sum, { role, parts }) => sum + role.length + JSON.stringify(parts).length + attached(parts) * ATTACHMENT_BYTES,
+    0,
+  );
+const attached = (parts: readonly Part[]): number =>
+  parts.reduce((sum, part) => sum + (part.kind === "attachment" ? 1 : "parts" in part ? attached(part.parts) : 0), 0);
+const ATTACHMENT_BYTES = 4_800;
 
 /** A result never goes without its call; and without a seed somebody must have said something first. */
 function carried(

@@ -1,5 +1,5 @@
 import { RuntimeError } from "../model/errors.ts";
-import { type NodeId, nodeAddress, nodeId, type SessionId } from "../model/ids.ts";
+import { asTurnId, type NodeId, nodeAddress, nodeId, type SessionId } from "../model/ids.ts";
 import type { Entry, NodeBody } from "../model/node.ts";
 import type { Segment, Store } from "../stores/store.ts";
 
@@ -29,12 +29,23 @@ export async function historyOf(
   { from, max = 100 }: HistoryPage,
 ): Promise<readonly Node[]> {
   if (!(max >= 1)) throw new RuntimeError("options.invalid", { option: "max", problem: "it must be at least 1" });
+  if (from !== undefined && !(typeof from === "string" && (await isIn(store, id, from))))
+    throw new RuntimeError("fork.unknown", { node: String(from) });
   const found: Node[] = [];
   for await (const node of nodesOf(store, id, from as NodeId | undefined)) {
     found.push(node);
     if (found.length >= max) break;
   }
   return found;
+}
+
+/** On the path to the head, where a page that goes on is too; or on a branch: a turn that was kept beside it. */
+async function isIn(store: Store, id: SessionId, node: string): Promise<boolean> {
+  const commit = nodeAddress(node)?.commit;
+  if (commit === undefined) return false;
+  if ((await store.terminal(asTurnId(commit)))?.sessionId === id) return true;
+  for await (const segment of segmentsOf(store, id, undefined)) if (segment.commit === commit) return true;
+  return false;
 }
 
 const SEGMENTS = 32;

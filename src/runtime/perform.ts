@@ -9,10 +9,12 @@ import type { Message } from "../model/message.ts";
 import type { ModelRequest, Reply } from "../model/request.ts";
 import type { Scope } from "../model/scope.ts";
 import { OUTPUT_TOOL, type ToolOutput } from "../model/tool.ts";
+import type { PendingInput } from "../stores/store.ts";
 import { attempt, gate, settle } from "../tools/dispatch.ts";
 import type { Effect, EffectKind, EffectOf } from "../turn/effect.ts";
 import type { Answer, Failure } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
+import { isLastRound } from "../turn/state.ts";
 import { ask, HookStop } from "./ask.ts";
 import { overdrawn, spentInTree } from "./budget.ts";
 import { compaction } from "./compact.ts";
@@ -163,8 +165,7 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
     );
   }
   if (request.stable !== undefined) request = { ...request, stable: stableOf(live, request) };
-  if (opened.config.budget?.keepsAnswer === true && state.round === state.limits.roundsMax)
-    request = forAnswer(live, request);
+  if (opened.config.budget?.keepsAnswer === true && isLastRound(state)) request = forAnswer(live, request);
   const { sessionId, turnId } = live;
   const model = request.model ?? opened.config.model;
   const provider = core.models.known(model) ?? (await core.models.require(model, request.model !== undefined));
@@ -354,11 +355,15 @@ function whenKept<T>(live: LiveTurn, then: () => T): Awaitable<T> {
 
 const CLAIM_MAX = 64;
 
+/** What comes when no round is left to hear it waits for the next turn. */
+function claimed(live: LiveTurn, { name, at }: EffectOf<"boundary">): Awaitable<readonly PendingInput[]> {
+  if (at !== "opening" && isLastRound(live.state)) return [];
+  return live.core.store.inputs.claim(live.lease, name, CLAIM_MAX, at === "opening" ? true : undefined);
+}
+
 function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {
-  const isOpening = effect.at === "opening";
-  const { inputs: queue } = live.core.store;
-  return after(queue.claim(live.lease, effect.name, CLAIM_MAX, isOpening ? true : undefined), (claimed) => {
-    const inputs = claimed.map(({ id: inputId, message }) => ({ inputId, message }));
+  return after(claimed(live, effect), (found) => {
+    const inputs = found.map(({ id: inputId, message }) => ({ inputId, message }));
     const body = { kind: "bounded", ...(inputs.length === 0 ? {} : { inputs }) } as const;
     const { at } = effect;
     if (at === "opening" || !live.hooks.has("checkpoint")) return body;

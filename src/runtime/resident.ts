@@ -23,7 +23,7 @@ import { type NodeId, nodeId, type SessionId, type TurnId, type WaitKey } from "
 import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import { LazyScope } from "../model/scope.ts";
-import { addSpent, addUsage, type Spent } from "../model/usage.ts";
+import { addSpent, addUsage, type Spent, totalOf } from "../model/usage.ts";
 import type {
   CancelAnswer,
   Committed,
@@ -516,6 +516,7 @@ export class Resident implements TurnSession, BetweenTurns {
       this.#running = undefined;
       const waits = this.#committed(begun, kept);
       if (waits !== undefined) await waits;
+      if (kept.turn.inputs.length > 1) await this.#settleElsewhere(); // Whoever waits for an input that it took.
     } catch (error) {
       this.#isStale = true; // Of what the turn had changed here nothing was kept.
       await this.#leave();
@@ -661,10 +662,32 @@ export class Resident implements TurnSession, BetweenTurns {
         if (await this.#finishOthers()) return undefined;
       } else {
         if (answer.kind === "committed") this.core.watch.moved(this);
-        await this.refresh();
+        if (answer.kind !== "committed" || !this.#took(whole, answer)) await this.refresh();
         return answer.kind === "committed" ? answer : undefined;
       }
     }
+  }
+
+  /** Grows by what was just kept, so that nothing need be read again; false when that is not all that is new. */
+  #took(
+    { operation, entries = [], plugins, config, spent = [] }: SessionChange,
+    { revision, head }: Committed,
+  ): boolean {
+    const { stored } = this;
+    if (this.#isStale || revision !== stored.revision + 1) return false;
+    const states = { ...stored.plugins, ...plugins };
+    this.transcript = this.transcript.grow(operation, entries, 0);
+    this.states.committed(states);
+    this.stored = {
+      ...stored,
+      revision,
+      ...(head === undefined ? {} : { head }),
+      plugins: states,
+      config: config ?? stored.config,
+      usage: addUsage(stored.usage, totalOf(spent)),
+      ledger: addSpent(stored.ledger, spent),
+    };
+    return true;
   }
 
   /** A turn is open. Another runtime's ends there; one that a dead worker left is finished here first. */
@@ -703,10 +726,12 @@ export class Resident implements TurnSession, BetweenTurns {
     const work = this.#work;
     if (work === undefined) return;
     const { world, store } = this.core;
-    const timer = new AbortController();
-    const isLate = await Promise.race([work.then(() => false), world.sleep(graceMs, timer.signal).then(() => true)]);
-    timer.abort();
-    if (!isLate) return;
+    if (this.#isTaken || this.#ready.length > 0) {
+      const timer = new AbortController();
+      const isLate = await Promise.race([work.then(() => false), world.sleep(graceMs, timer.signal).then(() => true)]);
+      timer.abort();
+      if (!isLate) return;
+    }
     this.#mayHaveMore = false;
     for (const turnId of this.#waiting.turns)
       if (turnId !== this.#running?.live.turnId) this.#fail(turnId, new RuntimeError("runtime.closed", {}));

@@ -188,6 +188,8 @@ export class SessionHandle implements Session {
     options: { readonly key?: string; readonly at?: "boundary" | "next-turn" } = {},
   ): Promise<{ readonly turnId: TurnId }> {
     const resident = this.#open();
+    if (!isObject(options))
+      throw new RuntimeError("options.invalid", { option: "options", problem: "it is no object" });
     const { key, at = "boundary" } = options;
     if (at !== "boundary" && at !== "next-turn")
       throw new RuntimeError("options.invalid", { option: "at", problem: "it is neither boundary nor next-turn" });
@@ -375,7 +377,7 @@ const waitingInput = ({ id, turnId, key, place, message, at }: PendingInput): Wa
 function requireRef(which: { readonly [field: string]: unknown }): InputRef {
   const [field, ...more] = isObject(which) ? Object.keys(which) : [];
   const value = field === undefined ? undefined : which[field];
-  if (more.length > 0 || typeof value !== "string" || !["id", "key", "from"].includes(field as string))
+  if (more.length > 0 || typeof value !== "string" || value === "" || !["id", "key", "from"].includes(field as string))
     throw new RuntimeError("input.invalid", { problem: "an input is named by one of id, key and from" });
   return which as InputRef;
 }

@@ -8,6 +8,7 @@ import type { Draft } from "../model/message.ts";
 import { TOOLS_STATE } from "../model/tool.ts";
 import type { NewSession, PluginSnapshots, StoredSession } from "../stores/store.ts";
 import { checkedId } from "./accept.ts";
+import { requireConfig } from "./config.ts";
 import type { Core } from "./core.ts";
 
 // Kept like plugin states, so that forks and restores carry them.
@@ -61,12 +62,17 @@ export interface ForkOptions {
   /** For people, in lists of branches. */
   readonly label?: string;
 }
-export const forkRequest = ({ at, id, label }: ForkOptions): NewSessionRequest => ({
-  kind: "fork",
-  ...(id === undefined ? {} : { id }),
-  ...(at === undefined ? {} : { at }),
-  ...(label === undefined ? {} : { config: { label } }),
-});
+export function forkRequest(options: ForkOptions): NewSessionRequest {
+  const { at, id, label } = (options as ForkOptions | null) ?? {};
+  if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: String(at) });
+  requireConfig({ label }, "fork");
+  return {
+    kind: "fork",
+    ...(id === undefined ? {} : { id }),
+    ...(at === undefined ? {} : { at }),
+    ...(label === undefined ? {} : { config: { label } }),
+  };
+}
 
 /** A child runs on its parent's model, unless told, and is held to what the whole tree may spend. */
 const heldTo = (core: Core, { config: { model, budget } }: StoredSession): Partial<SessionConfig> => ({

@@ -204,9 +204,9 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
 
   /** Comes in the middle of a turn: what it has shown so far, after the facts. */
   join(): void {
-    const { shown, max } = this.#of;
+    const { shown, max, isTree } = this.#of;
     for (const each of shown()) {
-      const events = each.list();
+      const events = each.list().filter(({ kind }) => !isTree || kind !== "child"); // Those tell themselves.
       if (each.isTrimmed || events.length > max) this.#hasGap = true;
       this.#line.push(...events.slice(-max));
     }
@@ -304,7 +304,7 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
     const changes = await store.changes(this.#last, { ...whose, max: PAGE });
     if (this.#isOver) return;
     if (changes.length === PAGE) this.#line.splice(this.#head, 0, MOVED);
-    this.#facts = changes.flatMap(eventsOf);
+    this.#facts = changes.flatMap((change) => eventsOf(change, isTree ? session : change.sessionId));
     this.#nextFact = this.#isBegun ? 0 : this.#seenOf(changes[0]);
     this.#isBegun = true;
     this.#last = changes.at(-1)?.cursor ?? this.#last;
@@ -316,7 +316,7 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
   #seenOf(first: Change | undefined): number {
     const { from } = this.#of;
     if (from?.seen === undefined) return 0;
-    if (first?.cursor === from.fact && from.seen < eventsOf(first).length) return from.seen;
+    if (first?.cursor === from.fact && from.seen < eventsOf(first, first.sessionId).length) return from.seen;
     throw new RuntimeError("cursor.unknown", { cursor: `${from.fact}.${from.seen}` });
   }
 
@@ -365,20 +365,19 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
   }
 }
 
-/** The cursor of all but the last says how many of them came. */
-function eventsOf(change: Change): readonly FactEvent[] {
-  const events = eventsIn(change);
-  const { cursor, sessionId } = change;
+/** Their cursors are those of whoever is observed; that of all but the last says how many of them came. */
+function eventsOf(change: Change, observed: SessionId): readonly FactEvent[] {
+  const events = eventsIn(change, cursorFor(observed, change.cursor));
   return events.map((event, index) =>
     index === events.length - 1
       ? event
-      : { ...event, cursor: cursorFor(sessionId, asCursor(`${cursor}.${index + 1}`)) },
+      : { ...event, cursor: cursorFor(observed, asCursor(`${change.cursor}.${index + 1}`)) },
   );
 }
 
-function eventsIn(change: Change): readonly FactEvent[] {
+function eventsIn(change: Change, cursor: Cursor): readonly FactEvent[] {
   const { sessionId } = change;
-  const base = { fact: true, sessionId, cursor: cursorFor(sessionId, change.cursor) } as const;
+  const base = { fact: true, sessionId, cursor } as const;
   if (change.kind === "accepted") {
     const { turnId, inputId, key } = change;
     return [{ ...base, kind: "accepted", turnId, inputId, ...(key === undefined ? {} : { key }) }];

@@ -61,6 +61,8 @@ export interface TurnState {
   readonly phase: Phase;
   readonly round: number;
   readonly frames: number;
+  /** Rounds in which the conversation was compacted, and the model not heard. */
+  readonly compactions: number;
   /** Rounds in a row without progress. */
   readonly idle: number;
   readonly resumes: number;
@@ -92,6 +94,10 @@ export interface Step {
   /** Effects given up without an answer: the host forgets them and drops what they may still say. */
   readonly dropped: readonly Effect["name"][];
 }
+
+/** Whether this is the last model call that the turn may make. */
+export const isLastRound = ({ round, compactions, limits }: TurnState): boolean =>
+  round - compactions >= limits.roundsMax;
 
 export const isEnded = (
   state: TurnState,

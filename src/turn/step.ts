@@ -11,7 +11,7 @@ import { type BoundaryKind, type Effect, type EffectOf, GRACE, name } from "./ef
 import type { Abort, Answer, Opened, TurnEvent } from "./event.ts";
 import { emptyLog } from "./log.ts";
 import { cancelled, endingOf, failed, Move, protocolFailed, stopped } from "./move.ts";
-import { STEP_VERSION, type Step, type TurnState, type Work } from "./state.ts";
+import { isLastRound, STEP_VERSION, type Step, type TurnState, type Work } from "./state.ts";
 import * as calls from "./work.ts";
 
 /** The first step: from the event that opened the turn. */
@@ -27,6 +27,7 @@ export function begin(opened: Opened): Step {
       phase: { kind: "preparing" },
       round: 1,
       frames: 0,
+      compactions: 0,
       idle: 0,
       resumes: 0,
       log: emptyLog(),
@@ -288,7 +289,7 @@ function bounded(move: Move, effect: EffectOf<"boundary">, event: Extract<Answer
 function nextRound(move: Move): void {
   const { state } = move;
   const { roundsMax: max } = state.limits;
-  if (state.round >= max)
+  if (isLastRound(state))
     return move.conclude(stopped("limit", "limit.rounds", describe("limit.rounds", { max }).message));
   state.round++;
   if (state.skips.prepare === true) ask(move);
@@ -309,7 +310,10 @@ function compacted(move: Move, seed: readonly Draft[]): void {
   const { phase, winding } = move.state;
   if (phase.kind !== "compacting") return;
   if (winding !== undefined) return move.conclude(winding.ending);
-  if (seed.length > 0) return openFrame(move, "compaction", undefined, seed);
+  if (seed.length > 0) {
+    move.state.compactions++;
+    return openFrame(move, "compaction", undefined, seed);
+  }
   if (phase.then === undefined) return overflow(move);
   return phase.then === "ask" ? ask(move) : nextRound(move);
 }
