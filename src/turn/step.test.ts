@@ -16,6 +16,7 @@ import {
   tell,
 } from "../../test/turn/tell.ts";
 import { asBlobHash, asInputId } from "../model/ids.ts";
+import type { Limits } from "../model/limits.ts";
 import { text } from "../model/message.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { begin, step } from "./step.ts";
@@ -452,6 +453,76 @@ describe("a context that overflows", () => {
       "— compaction —",
     ]);
   });
+});
+
+describe("a compaction that a plugin wants", () => {
+  const seed: Said = { kind: "compacted", seed: [pluginSays("So far: nine kinds.")] };
+  const wanted = (limits?: Partial<Limits>): Telling =>
+    tell(toolLoop, limits).answer("r1.prepare", { kind: "prepared", compacts: true, compact: true });
+
+  test("comes before the model is asked, and the turn goes on in the new frame", () => {
+    const turn = wanted();
+    expect(turn.open).toEqual(["r1.compact"]);
+    turn.answer("r1.compact", seed);
+    expect(turn.open).toEqual(["r2.prepare"]);
+    expect(turn.log.slice(1)).toEqual(["— compaction —", "user: So far: nine kinds."]);
+    expect(turn.end()).toMatchObject({ kind: "answered" });
+  });
+
+  test("takes no round from the turn", () =>
+    expect(wanted({ roundsMax: 1 }).answer("r1.compact", seed).end()).toMatchObject({ kind: "answered" }));
+
+  test.each([
+    ["gives nothing", { kind: "compacted" }],
+    ["fails", failed("plugin")],
+  ] as const)("is passed over when the compactor %s: the window has not overflowed", (_how, said) => {
+    const turn = wanted().answer("r1.compact", said);
+    expect(turn.open).toEqual(["r1.ask"]);
+    expect(turn.answer("r1.ask", failed("context-overflow")).end()).toMatchObject({ code: "limit.context" });
+  });
+
+  test("is passed over where nobody compacts", () =>
+    expect(tell(toolLoop).answer("r1.prepare", { kind: "prepared", compact: true }).open).toEqual(["r1.ask"]));
+
+  test("comes after the work of a round, once in two rounds", () => {
+    const turn = tell(toolLoop)
+      .answer("r1.prepare", { kind: "prepared", compacts: true })
+      .answer("r1.ask", replied(call("search")))
+      .until("r1.after-work")
+      .answer("r1.after-work", { kind: "bounded", compact: true });
+    expect(turn.open).toEqual(["r1.compact"]);
+    turn.answer("r1.compact", seed).answer("r2.prepare", { kind: "prepared", compacts: true, compact: true });
+    expect(turn.open).toEqual(["r2.ask"]);
+  });
+
+  test("does not keep a turn from its end", () => {
+    const turn = tell(toolLoop)
+      .answer("r1.prepare", { kind: "prepared", compacts: true })
+      .until("r1.before-completion")
+      .answer("r1.before-completion", { kind: "bounded", compact: true });
+    expect(turn.end()).toMatchObject({ kind: "answered" });
+    expect(turn.log).not.toContain("— compaction —");
+  });
+});
+
+describe("a turn that merges", () => {
+  const merging = (): Telling => tell(toolLoop, {}, { merges: true });
+  const more = { inputId: asInputId("inp_2"), message: { role: "user", parts: [text("And lions?")] } } as const;
+
+  test("takes in what waits before anything else happens", () => {
+    const turn = merging();
+    expect(turn.open).toEqual(["r1.opening"]);
+    turn.answer("r1.opening", { kind: "bounded", inputs: [more] });
+    expect(turn.open).toEqual(["r1.prepare"]);
+    expect(turn.log).toEqual(["user: How many kinds of tiger?", "user: And lions?"]);
+    expect(turn.state.inputs).toEqual(["inp_1", "inp_2"]);
+    expect(turn.end()).toMatchObject({ kind: "answered" });
+  });
+
+  test("can be cancelled there", () =>
+    expect(merging().cancel().answer("r1.opening", { kind: "bounded" }).end()).toMatchObject({
+      code: "turn.cancelled",
+    }));
 });
 
 describe("a protocol", () => {

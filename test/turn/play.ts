@@ -14,7 +14,7 @@ import { BOOM, cellLoop } from "./drivers.ts";
 /** An answer without what every answer carries. */
 export type Said = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect"> : never) : never;
 
-export const opening = (limits: Partial<Limits> = {}): Opened => ({
+export const opening = (limits: Partial<Limits> = {}, more: Partial<Opened> = {}): Opened => ({
   kind: "opened",
   at: 1_000,
   sessionId: asSessionId("trip"),
@@ -28,6 +28,7 @@ export const opening = (limits: Partial<Limits> = {}): Opened => ({
   limits: { ...DEFAULT_LIMITS, ...limits },
   config: { model: "test/model" },
   generation: 1,
+  ...more,
 });
 
 /**
@@ -180,6 +181,7 @@ function wellAnswered(effect: Effect, dice: Dice, driver: ProtocolDriver, at: nu
           : {}),
         ...(dice.chance(40) ? { responds: true } : {}),
         ...(dice.chance(60) ? { compacts: true } : {}),
+        ...(dice.chance(12) ? { compact: true } : {}),
       };
     case "ask":
       return { kind: "replied", reply: replyFrom(dice, driver) };
@@ -221,6 +223,7 @@ function wellAnswered(effect: Effect, dice: Dice, driver: ProtocolDriver, at: nu
           : {}),
         ...(dice.chance(8) ? { messages: [note("Check the date.")] } : {}),
         ...(dice.chance(3) ? { abort: ABORT } : {}),
+        ...(dice.chance(12) ? { compact: true } : {}),
       };
     case "compact":
       return { kind: "compacted", ...(dice.chance(25) ? {} : { seed: [note("So far: nine kinds.")] }) };

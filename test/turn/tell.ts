@@ -9,7 +9,7 @@ import type { CallPolicy, ToolFailure, ToolOutput } from "../../src/model/tool.t
 import { NO_USAGE } from "../../src/model/usage.ts";
 import type { ProtocolDriver } from "../../src/turn/driver.ts";
 import { type Effect, name } from "../../src/turn/effect.ts";
-import type { Answer, Failure, TurnEvent, Verdict } from "../../src/turn/event.ts";
+import type { Answer, Failure, Opened, TurnEvent, Verdict } from "../../src/turn/event.ts";
 import { itemsOf } from "../../src/turn/log.ts";
 import { isEnded, type Step, type TurnState } from "../../src/turn/state.ts";
 import { begin, step } from "../../src/turn/step.ts";
@@ -26,8 +26,8 @@ export class Telling {
   last: Step;
   at: number;
 
-  constructor(driver: ProtocolDriver, limits: Partial<Limits> = {}) {
-    const opened = opening(limits);
+  constructor(driver: ProtocolDriver, limits: Partial<Limits> = {}, more: Partial<Opened> = {}) {
+    const opened = opening(limits, more);
     this.driver = driver;
     this.last = begin(opened);
     this.state = this.last.state;
@@ -105,7 +105,8 @@ export class Telling {
   }
 }
 
-export const tell = (driver: ProtocolDriver, limits: Partial<Limits> = {}): Telling => new Telling(driver, limits);
+export const tell = (driver: ProtocolDriver, limits?: Partial<Limits>, more?: Partial<Opened>): Telling =>
+  new Telling(driver, limits, more);
 
 function line(entry: Entry): string {
   if (entry.kind === "frame") return `— ${entry.reason}${entry.task === undefined ? "" : `: ${entry.task}`} —`;
