@@ -29,7 +29,7 @@ export {
   replaceResult,
   shortCircuit,
 } from "./kernel/directive.ts";
-export { HOOKS, type HookName } from "./kernel/hooks.ts";
+export { type Compaction, type CompactionSees, HOOKS, type HookName } from "./kernel/hooks.ts";
 export type { OperationDefinition } from "./kernel/operation.ts";
 // Plugins
 export {

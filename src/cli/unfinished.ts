@@ -1,6 +1,7 @@
 import type { SessionId, Store, TurnId } from "../index.ts";
 import { textOf } from "../model/message.ts";
 import { processName } from "../runtime/process.ts";
+import type { StoredSession } from "../stores/store.ts";
 
 /** A turn that was accepted and has not ended: it runs somewhere, or its process was killed. */
 export interface Unfinished {
@@ -10,24 +11,35 @@ export interface Unfinished {
   readonly words: string;
 }
 
+const SESSIONS = 100;
+
 /** Oldest first, over all sessions or of one. */
 export async function unfinishedIn(store: Store, session?: SessionId): Promise<readonly Unfinished[]> {
-  const accepted = new Map<TurnId, SessionId>();
-  const page = { max: Number.POSITIVE_INFINITY, ...(session === undefined ? {} : { session }) };
-  for (const change of await store.changes(undefined, page)) {
-    if (change.kind === "accepted") accepted.set(change.turnId, change.sessionId);
-    else if (change.by === "turn") accepted.delete(change.turnId);
+  const found: (Unfinished & { readonly at: number })[] = [];
+  for await (const { id: sessionId, openTurn } of session === undefined ? all(store) : one(store, session)) {
+    const [opened] = openTurn === undefined ? [] : await store.journal(openTurn, 0);
+    if (opened?.kind === "opened") {
+      const { turnId, input, at } = opened;
+      found.push({ sessionId, turnId, words: textOf(input.parts), at });
+    }
+    for (const { turnId, message, at } of await store.inputs.list(sessionId))
+      found.push({ sessionId, turnId, words: textOf(message.parts), at });
   }
-  const found: Unfinished[] = [];
-  for (const [turnId, sessionId] of accepted) {
-    const [opened] = await store.journal(turnId, 0);
-    const waiting = (): ReturnType<Store["inputs"]["list"]> => store.inputs.list(sessionId);
-    // What is neither was withdrawn, or taken by another turn.
-    const said =
-      opened?.kind === "opened" ? opened.input : (await waiting()).find((input) => input.turnId === turnId)?.message;
-    if (said !== undefined) found.push({ sessionId, turnId, words: textOf(said.parts) });
+  return found.sort((a, b) => a.at - b.at).map(({ at: _, ...each }) => each);
+}
+
+async function* all(store: Store): AsyncGenerator<StoredSession> {
+  for (let after: SessionId | undefined; ; ) {
+    const page = await store.list({ max: SESSIONS, ...(after === undefined ? {} : { after }) });
+    yield* page;
+    after = page.at(-1)?.id;
+    if (page.length < SESSIONS) return;
   }
-  return found;
+}
+
+async function* one(store: Store, id: SessionId): AsyncGenerator<StoredSession> {
+  const session = await store.load(id);
+  if (session !== undefined) yield session;
 }
 
 /** Who is at a turn: `host`, and the number of its process there. */

@@ -184,6 +184,7 @@ export function compact(session: BetweenTurns): Promise<Compacted> {
         throw error;
       }
       const changes = session.states.take();
+      if (seed === undefined && changes === undefined && spent.length === 0) return { kind: "nothing" };
       const plugins = changes === undefined ? {} : session.states.snapshots(changes);
       const at = core.world.now();
       const entries: readonly Entry[] =

@@ -35,6 +35,7 @@ import type {
   Opening,
   SessionChange,
   StoredSession,
+  Terminal,
   Withdrawal,
 } from "../stores/store.ts";
 import { makeTool } from "../tools/define.ts";
@@ -310,14 +311,11 @@ export class Resident implements TurnSession, BetweenTurns {
 
   /** Whoever asks for a turn by its id is given what it shows from now on, and its result, whenever and wherever it ends. */
   follow(turnId: TurnId, handle: TurnHandle): void {
+    if (typeof turnId !== "string") return handle.failed(new RuntimeError("turn.unknown", { turnId: String(turnId) }));
     this.#join(turnId, handle);
     const lost = (error: unknown): void => this.#fail(turnId, error);
     try {
-      const found = after(this.core.store.terminal(turnId), (terminal) => {
-        if (terminal !== undefined && terminal.sessionId !== this.id)
-          throw new RuntimeError("turn.unknown", { turnId });
-        return this.#rejoin(turnId);
-      });
+      const found = this.#rejoin(turnId);
       if (isThenable(found)) found.then(undefined, lost);
     } catch (error) {
       lost(error);
@@ -394,14 +392,34 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   /** The same key came before: its turn has ended, or runs, or waits. */
-  #rejoin(turnId: TurnId): Awaitable<boolean> {
-    return after(this.core.store.terminal(turnId), (terminal) => {
-      if (terminal === undefined) {
-        this.#start(undefined);
-        return false;
-      }
-      const { outcome, usage, committed } = terminal;
-      this.#finish(committed, { turnId, outcome, usage, issues: [] }, []);
+  #rejoin(turnId: TurnId): Awaitable<void> {
+    return after(this.#settle(turnId), (isOver) => {
+      if (!isOver && turnId !== this.#now) this.#start(undefined);
+    });
+  }
+
+  /** Whoever waits for a turn that is over is told. False when it is not. */
+  #settle(turnId: TurnId): Awaitable<boolean> {
+    if (turnId === this.#now) return false; // Told with the others, when its observers are done.
+    const { store } = this.core;
+    return after(store.find(turnId), (found) => {
+      if (found?.state === "ended" && found.sessionId === this.id)
+        return after(store.terminal(turnId), (terminal) => terminal !== undefined && this.#told(turnId, terminal));
+      const isGone = found === undefined || found.sessionId !== this.id;
+      if (!isGone && found.state !== "withdrawn") return false;
+      this.#fail(turnId, new RuntimeError(isGone ? "turn.unknown" : "input.withdrawn", { turnId }));
+      return true;
+    });
+  }
+
+  /** As those were told who were there. Of an input that another turn took: how that ended. */
+  #told(turnId: TurnId, { turnId: by, outcome, usage, committed }: Terminal): Awaitable<boolean> {
+    const at = committed.branch ?? committed.head;
+    const last = at === undefined ? [] : this.core.store.view(this.id, { from: at, max: 1 });
+    return after(last, ([segment]) => {
+      const isIts = segment?.commit === by;
+      const nodes = isIts ? segment.entries.map((_, index) => nodeId(by, index)) : [];
+      this.#finish(committed, { turnId, outcome, usage, issues: [] }, nodes);
       return true;
     });
   }
@@ -471,11 +489,7 @@ export class Resident implements TurnSession, BetweenTurns {
   /** Turns that ended without us. False when there was none. */
   async #settleElsewhere(): Promise<boolean> {
     let found = false;
-    for (const turnId of this.#waiting.turns) {
-      if ((await this.core.store.terminal(turnId)) === undefined) continue;
-      found = true;
-      await this.#rejoin(turnId);
-    }
+    for (const turnId of this.#waiting.turns) if (await this.#settle(turnId)) found = true;
     return found;
   }
 
@@ -591,7 +605,7 @@ export class Resident implements TurnSession, BetweenTurns {
     this.core.watch.moved(this);
     const { outcome, plugins, usage } = turn;
     if (committed.branch === undefined) {
-      const { stored } = this;
+      const { openTurn: _, ...stored } = this.stored;
       live.states.committed(plugins);
       this.transcript = isSalvaged === true ? this.transcript.grow(turn.turnId, turn.entries, 0) : live.transcript();
       const head = committed.head ?? stored.head;
@@ -708,11 +722,14 @@ export class Resident implements TurnSession, BetweenTurns {
     return append(this, plugin, nodes, options);
   }
 
-  async cancel(turnId: TurnId, reason: string, requestId?: string): Promise<CancelAnswer> {
+  async cancel(turnId: TurnId, reason = "It was cancelled.", requestId?: string): Promise<CancelAnswer> {
     const { core } = this;
+    requireWords("reason", reason, REASON_MAX);
+    if (requestId !== undefined) requireWords("requestId", requestId, 256);
+    if (typeof turnId !== "string") return { kind: "unknown" };
     const request = { requestId: requestId ?? core.world.id("can"), reason, at: core.world.now() };
     const answer = await core.store.cancel(turnId, request, this.id);
-    if (answer.kind === "requested" && this.#running?.live.turnId === turnId) void this.#running.run.poke();
+    if (answer.kind === "requested") void this.#running?.run.poke(); // Also when it has taken the input of that turn.
     return answer;
   }
 
@@ -757,6 +774,13 @@ function ancestorsOf(core: Core, parent: SessionId): Awaitable<readonly SessionI
       : after(ancestorsOf(core, stored.parentId), (above) => [parent, ...above]),
   );
 }
+
+/** They are kept with the turn, and told to whoever asks. */
+function requireWords(option: string, words: unknown, max: number): void {
+  if (typeof words !== "string" || words === "" || words.length > max)
+    throw new RuntimeError("options.invalid", { option, problem: `it must be text of 1 to ${max} characters` });
+}
+const REASON_MAX = 4_096;
 
 const WATCH_MS = 250;
 const STORE_TRIES = 5;

@@ -199,9 +199,12 @@ export class SessionHandle implements Session {
 
   async cancel(
     turnId: string,
-    { reason = "It was cancelled.", requestId }: { readonly reason?: string; readonly requestId?: string } = {},
+    options: { readonly reason?: string; readonly requestId?: string } = {},
   ): Promise<CancelAnswer> {
-    return this.#open().cancel(asTurnId(turnId), reason, requestId);
+    const resident = this.#open();
+    if (!isObject(options))
+      throw new RuntimeError("options.invalid", { option: "options", problem: "it is no object" });
+    return resident.cancel(asTurnId(turnId), options.reason, options.requestId);
   }
 
   async read(): Promise<SessionView> {

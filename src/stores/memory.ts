@@ -5,11 +5,11 @@ import { addSpent, addUsage, totalOf } from "../model/usage.ts";
 import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { cursorOf, Facts } from "./memory/facts.ts";
 import { forkPoint, Graph, grow, isOnPath, pathOf } from "./memory/graph.ts";
-import { enqueue, removeFromQueue, shown, withdraw } from "./memory/queue.ts";
+import { removeFromQueue, shown, withdraw } from "./memory/queue.ts";
 import type { End, OperationRow, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
-import { attempt, begin, claim, note, openedBy, record, renew, settle, takeOver } from "./memory/run.ts";
+import { attempt, begin, claim, mailOf, note, openedBy, record, renew, settle, takeOver } from "./memory/run.ts";
 import { newSession, Sessions, stored } from "./memory/sessions.ts";
-import { Turns } from "./memory/turns.ts";
+import { stateOf, Turns } from "./memory/turns.ts";
 import { Waits } from "./memory/waits.ts";
 import type {
   Booked,
@@ -20,6 +20,7 @@ import type {
   CommitAnswer,
   Committed,
   EndedTurn,
+  FoundTurn,
   InputRef,
   Lease,
   Mail,
@@ -127,7 +128,7 @@ class MemoryStore implements Store {
     if (opened !== undefined) {
       return { kind: "opened", inputId, turnId, lease: begin(turn, owner, input.at, opened), opened };
     }
-    enqueue(session, turn);
+    session.waiting.push(turn);
     return { kind: "queued", inputId, turnId };
   }
 
@@ -148,7 +149,9 @@ class MemoryStore implements Store {
 
   renew(lease: Lease, now: number): Mail {
     this.#requireOpen();
-    return renew(this.#requireHeld(lease), now);
+    const run = this.#requireHeld(lease);
+    renew(run, now);
+    return mailOf(run);
   }
 
   release(lease: Lease): void {
@@ -157,7 +160,7 @@ class MemoryStore implements Store {
     if (run !== undefined) run.until = 0;
   }
 
-  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Mail {
+  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): number {
     this.#requireOpen();
     const run = this.#requireHeld(lease);
     record(run, seq, events);
@@ -238,9 +241,17 @@ class MemoryStore implements Store {
     if (row === undefined || row.state === "withdrawn") return { kind: "unknown" };
     if (session !== undefined && row.session.id !== session) return { kind: "unknown" };
     if (row.end !== undefined) return { kind: "already-completed", outcome: row.end.outcome };
-    if (row.cancel !== undefined) return { kind: "already-requested", request: row.cancel };
-    row.cancel = request;
+    // Its input may have been taken: it ends with the turn that took it.
+    const target = row.state === "taken" ? (row.session.run?.turn ?? row) : row;
+    if (target.cancel !== undefined) return { kind: "already-requested", request: target.cancel };
+    target.cancel = request;
     return { kind: "requested", request };
+  }
+
+  find(turn: TurnId): FoundTurn | undefined {
+    this.#requireOpen();
+    const row = this.#turns.get(turn);
+    return row && { sessionId: row.session.id, state: stateOf(row) };
   }
 
   terminal(turn: TurnId): Terminal | undefined {

@@ -8,7 +8,7 @@ import { type CheckOptions, check, type Finding } from "./sqlite/check.ts";
 import { Commits } from "./sqlite/commits.ts";
 import { Connection, type Strength } from "./sqlite/connection.ts";
 import { type Database, openFile } from "./sqlite/database.ts";
-import { cancel, terminal } from "./sqlite/ends.ts";
+import { cancel, find, terminal } from "./sqlite/ends.ts";
 import { cursorOf, latestFact } from "./sqlite/facts.ts";
 import { requirePlace, view } from "./sqlite/graph.ts";
 import { claim, couldClaim, waiting, withdraw } from "./sqlite/inputs.ts";
@@ -176,6 +176,10 @@ class Sqlite implements SqliteStore {
 
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId) {
     return this.#db.write(true, () => cancel(this.#db, turn, request, session));
+  }
+
+  find(turn: TurnId) {
+    return this.#db.read(() => find(this.#db, turn));
   }
 
   terminal(turn: TurnId) {

@@ -134,8 +134,6 @@ export interface Mail {
   readonly cancel?: CancelRequest;
   /** All of the turn's answered waits, in every mail: who has folded one drops it. */
   readonly resolved?: readonly { readonly key: WaitKey; readonly answer: WaitAnswer }[];
-  /** Inputs that a boundary could take, also those claimed that no `bounded` event shows yet. */
-  readonly pending: number;
 }
 
 export interface NewWait {
@@ -219,6 +217,12 @@ export interface Withdrawal {
   readonly answer: "withdrawn" | "taken" | "ended";
 }
 
+export interface FoundTurn {
+  readonly sessionId: SessionId;
+  /** `taken`: another turn that is open has claimed its input. Ended is also one whose input another turn settled. */
+  readonly state: "waiting" | "open" | "taken" | "ended" | "withdrawn";
+}
+
 /** Something that is kept. */
 export type Change = { readonly cursor: Cursor; readonly sessionId: SessionId } & (
   | { readonly kind: "accepted"; readonly turnId: TurnId; readonly inputId: InputId; readonly key?: string }
@@ -282,7 +286,8 @@ export interface Store {
   release(lease: Lease): Awaitable<void>;
   /**
    * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
-   * `append.conflict`. Waits are rows written with the event that made them.
+   * `append.conflict`. Waits are rows written with the event that made them. It renews, and answers until when; mail is
+   * for `renew` to bring.
    */
   append(
     lease: Lease,
@@ -290,7 +295,7 @@ export interface Store {
     events: readonly TurnEvent[],
     now: number,
     waits?: readonly NewWait[],
-  ): Awaitable<Mail>;
+  ): Awaitable<number>;
   /** In order, without the first `after`; none once the turn has ended. */
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
@@ -303,8 +308,13 @@ export interface Store {
   /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`: operations are named uniquely over all sessions. */
   apply(change: SessionChange): Awaitable<ChangeAnswer>;
 
-  /** First request wins. A turn of another session than the one named is `unknown`. */
+  /**
+   * First request wins. A turn of another session than the one named is `unknown`. An input that waits is from then on
+   * claimed by no other turn: its own opens, and is told.
+   */
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId): Awaitable<CancelAnswer>;
+  /** What became of a turn; undefined when there is none, also when its session was deleted. */
+  find(turn: TurnId): Awaitable<FoundTurn | undefined>;
   /** Of a turn whose input another one took and settled: that one's, as `cancel` answers its outcome. */
   terminal(turn: TurnId): Awaitable<Terminal | undefined>;
 
@@ -316,6 +326,7 @@ export interface Store {
     /**
      * Those a running turn may take at this boundary, oldest first. The same boundary is given the same inputs again.
      * With `takesTurns` also those that would open turns of their own, up to the first that wants something of its turn.
+     * Those whose turn was cancelled are passed over.
      */
     claim(lease: Lease, boundary: EffectName, max: number, takesTurns?: true): Awaitable<readonly PendingInput[]>;
   };

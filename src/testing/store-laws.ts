@@ -825,6 +825,54 @@ const leaseLaws = [
   }),
 ];
 
+const foundLaws = [
+  law("a session says which turn is open, whoever holds it", async (store) => {
+    const openTurn = async (session = alice) => (await store.load(session))?.openTurn;
+    const lease = await first(store);
+    await store.create(newSession(bob));
+    assert.equal(await openTurn(), lease.turnId);
+    assert.deepEqual(
+      (await store.list()).map((session) => session.openTurn),
+      [lease.turnId, undefined],
+    );
+    assert.equal((await store.create(newSession(alice))).openTurn, lease.turnId);
+    assert.equal("openTurn" in (await store.fork(alice, newSession(asSessionId("carol")))), false);
+    await queue(store, "more");
+    await store.release(lease);
+    assert.equal(await openTurn(), lease.turnId);
+    const taken = await take(store);
+    assert.equal(await openTurn(), lease.turnId);
+    await commit(store, taken);
+    assert.equal("openTurn" in (await store.load(alice))!, false);
+    await take(store);
+    assert.equal(await openTurn(), turnId("more"));
+  }),
+  law("what became of a turn is found by its id", async (store) => {
+    const found = async (words: string) => (await store.find(turnId(words)))?.state;
+    const lease = await first(store);
+    assert.deepEqual(await store.find(lease.turnId), { sessionId: alice, state: "open" });
+    for (const words of ["one", "two"]) await queue(store, words, { place: "boundary" });
+    await queue(store, "three");
+    assert.deepEqual([await found("one"), await found("three")], ["waiting", "waiting"]);
+    await withdraw(store, "three");
+    await claim(store, lease);
+    assert.deepEqual([await found("one"), await found("three")], ["taken", "withdrawn"]);
+    await store.release(lease);
+    const taken = await take(store);
+    assert.deepEqual([await found("hello"), await found("two")], ["open", "taken"]);
+    await commit(store, taken, { inputs: [inputId("one")] });
+    assert.deepEqual([await found("hello"), await found("one"), await found("two")], ["ended", "ended", "waiting"]);
+    await take(store);
+    assert.deepEqual([await found("two"), await found("three")], ["open", "withdrawn"]);
+  }),
+  law("a turn that is not there, or whose session was deleted, is not found", async (store) => {
+    await first(store);
+    assert.equal(await store.find(NEVER), undefined);
+    await store.delete(alice);
+    assert.equal(await store.find(turnId("hello")), undefined);
+  }),
+];
+
 const journalLaws = [
   law("events are read in the order they were appended", async (store) => {
     const lease = await first(store);
@@ -910,7 +958,7 @@ const commitLaws = [
     const before = await store.load(alice);
     const lease = await begin(store, "hello");
     await store.append(lease, 1, [slept("a")], NOW);
-    assert.deepEqual(await store.load(alice), before);
+    assert.deepEqual(await store.load(alice), { ...before, openTurn: lease.turnId });
     assert.equal(await store.terminal(lease.turnId), undefined);
   }),
   law("how a turn ended is kept", async (store) => {
@@ -1206,8 +1254,55 @@ const claimLaws = [
     assert.equal(next.turnId, turnId("one"));
     assert.equal((await store.renew(next, NOW)).pending, 2);
     assert.equal(await withdraw(store, "two"), "withdrawn");
-    assert.equal((await store.cancel(turnId("three"), stop("r1"))).kind, "requested");
     assert.deepEqual(await claim(store, next), ["three"]);
+    assert.equal((await store.cancel(turnId("three"), stop("r1"))).kind, "requested");
+  }),
+  law("an input that was cancelled while it waited is claimed by no other turn, and opens its own", async (store) => {
+    const lease = await first(store);
+    const pending = async () => (await store.renew(lease, NOW)).pending;
+    await queue(store, "one", { place: "boundary" });
+    await queue(store, "two", { place: "boundary" });
+    await store.cancel(turnId("one"), stop("r1"));
+    assert.equal(await pending(), 1);
+    assert.deepEqual(await claim(store, lease), ["two"]);
+    await store.append(lease, 1, [bounded(["two"])], NOW);
+    assert.deepEqual([await pending(), await waiting(store)], [0, ["one"]]);
+    assert.deepEqual(await claim(store, lease, asEffectName("r2.boundary")), []);
+    await commit(store, lease, { inputs: [inputId("two")] });
+    const own = await take(store);
+    assert.equal(own.turnId, turnId("one"));
+    assert.deepEqual((await store.renew(own, NOW)).cancel, stop("r1"));
+  }),
+  law("a boundary that takes turns passes over one that was cancelled, whatever that wants", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { wants: { output: { type: "object" } } });
+    await queue(store, "two");
+    await queue(store, "three", { place: "boundary" });
+    await queue(store, "four");
+    await store.cancel(turnId("one"), stop("r1"));
+    await store.cancel(turnId("three"), stop("r2"));
+    assert.deepEqual(await claimAll(store, lease, BOUNDARY, 2), ["two", "four"]);
+    assert.deepEqual(await claimAll(store, lease, asEffectName("r2.boundary")), []);
+    assert.deepEqual(await waiting(store), ["one", "three"]);
+    await commit(store, lease, { inputs: [inputId("two"), inputId("four")] });
+    assert.deepEqual((await take(store)).turnId, turnId("one"));
+  }),
+  law("a cancel of an input that was claimed goes to the turn that has it", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    await claim(store, lease);
+    assert.equal((await store.cancel(turnId("one"), stop("r1"))).kind, "requested");
+    assert.equal((await store.cancel(lease.turnId, stop("r2"))).kind, "already-requested");
+    assert.deepEqual((await store.renew(lease, NOW)).cancel, stop("r1"));
+  }),
+  law("withdrawing an input that was cancelled leaves the count of the others right", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    await queue(store, "two", { place: "boundary" });
+    await store.cancel(turnId("one"), stop("r1"));
+    assert.equal(await withdraw(store, "one"), "withdrawn");
+    assert.equal((await store.renew(lease, NOW)).pending, 1);
+    assert.deepEqual(await claim(store, lease), ["two"]);
   }),
   law("a commit settles only what its own turn has claimed", async (store) => {
     const lease = await first(store);
@@ -2462,6 +2557,7 @@ const closeLaws = [
       () => store.commit(lease, ended(lease)),
       () => store.apply(change("op")),
       () => store.cancel(lease.turnId, stop("r1")),
+      () => store.find(lease.turnId),
       () => store.terminal(lease.turnId),
       () => store.inputs.list(alice),
       () => store.inputs.withdraw(alice, { id: inputId("hello") }),
@@ -2494,6 +2590,7 @@ export const storeLaws: readonly StoreLaw[] = [
   ...acceptanceLaws,
   ...queueLaws,
   ...leaseLaws,
+  ...foundLaws,
   ...journalLaws,
   ...commitLaws,
   ...cancelLaws,

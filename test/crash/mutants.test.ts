@@ -15,7 +15,7 @@ const MUTANTS: readonly (readonly [mutant: string, scenario: string, CrashOption
   ["key-forgotten", "text-turn", { kills: 8 }, "different"],
   ["input-left-out", "text-turn", { kills: 8 }, "lost"],
   ["clock-not-read", "text-turn", { kills: 0, stops: "all", parallel: 4 }, "repeated"],
-  ["lease-not-respected", "ten-tools", { kills: 0, pairs: 5 }, "repeated"],
+  ["lease-not-respected", "text-turn", { kills: 0, pairs: 2 }, "repeated"],
 ];
 
 test.each(MUTANTS)(

@@ -3,14 +3,8 @@ import type { SessionRow, TurnRow } from "./rows.ts";
 
 /** The inputs of one session that wait, in the order they were accepted. */
 
-export function enqueue(session: SessionRow, row: TurnRow): void {
-  session.waiting.push(row);
-  if (isForBoundary(row)) session.boundaryInputs += 1;
-}
-
 export function removeFromQueue(session: SessionRow, row: TurnRow): void {
   session.waiting.splice(session.waiting.indexOf(row), 1);
-  if (isForBoundary(row)) session.boundaryInputs -= 1;
 }
 
 /** Only one that waits is withdrawn; of the others it is told what became of them. */
@@ -24,21 +18,26 @@ export function withdraw(session: SessionRow, row: TurnRow): Withdrawal {
 }
 
 export function takeForBoundary(session: SessionRow, max: number): readonly TurnRow[] {
-  const taken: TurnRow[] = [];
-  const left: TurnRow[] = [];
-  for (const row of session.waiting) (taken.length < max && isForBoundary(row) ? taken : left).push(row);
-  for (const row of taken) row.state = "taken";
-  session.waiting = left;
-  session.boundaryInputs -= taken.length;
-  return taken;
+  return take(session, max, isForBoundary);
 }
 
 /** In order, whatever their place, up to the first that wants something of the turn it would open. */
 export function takeInOrder(session: SessionRow, max: number): readonly TurnRow[] {
-  const end = session.waiting.findIndex((row, index) => index >= max || row.input?.wants !== undefined);
-  const taken = session.waiting.splice(0, end < 0 ? session.waiting.length : end);
+  const end = session.waiting.findIndex((row) => isOthers(row) && row.input?.wants !== undefined);
+  return take(session, max, (row, index) => isOthers(row) && (end < 0 || index < end));
+}
+
+function take(
+  session: SessionRow,
+  max: number,
+  isWanted: (row: TurnRow, index: number) => boolean,
+): readonly TurnRow[] {
+  const taken: TurnRow[] = [];
+  const left: TurnRow[] = [];
+  for (const [index, row] of session.waiting.entries())
+    (taken.length < max && isWanted(row, index) ? taken : left).push(row);
   for (const row of taken) row.state = "taken";
-  session.boundaryInputs -= taken.filter(isForBoundary).length;
+  session.waiting = left;
   return taken;
 }
 
@@ -46,10 +45,11 @@ export function giveBack(session: SessionRow, rows: readonly TurnRow[]): void {
   if (rows.length === 0) return;
   for (const row of rows) row.state = "waiting";
   session.waiting = [...rows, ...session.waiting].sort((a, b) => a.seq - b.seq);
-  session.boundaryInputs += rows.filter(isForBoundary).length;
 }
 
 /** As others may see it: a row of an input that is not dropped yet. */
 export const shown = (row: TurnRow): PendingInput => ({ ...row.input!, seq: row.seq });
 
-const isForBoundary = (row: TurnRow): boolean => row.input?.place === "boundary";
+/** May be taken by a turn that is not its own: one that was cancelled is told so by itself. */
+const isOthers = (row: TurnRow): boolean => row.cancel === undefined;
+const isForBoundary = (row: TurnRow): boolean => isOthers(row) && row.input?.place === "boundary";

@@ -57,8 +57,6 @@ export interface SessionRow {
   accepted: number;
   /** Inputs that wait, oldest first. */
   waiting: TurnRow[];
-  /** How many of them a boundary may take. */
-  boundaryInputs: number;
   /** The latest of each key; one that was withdrawn keeps nobody from using its key. */
   keys: Map<string, TurnRow> | undefined;
   /** Numbers in the order of all facts. */
@@ -120,19 +118,12 @@ export interface Run {
   owner: Owner;
   until: number;
   readonly journal: TurnEvent[];
-  claims: Map<EffectName, Claim> | undefined;
-  /** Claimed inputs that no event shows yet. */
-  unshown: number;
+  claims: Map<EffectName, readonly TurnRow[]> | undefined;
   waits: WaitRow[] | undefined;
   /** Replaced, never changed: mails share it. */
   resolved: NonNullable<Mail["resolved"]> | undefined;
   notes: Map<string, Json> | undefined;
   attempts: Set<EffectName> | undefined;
-}
-
-export interface Claim {
-  readonly inputs: readonly TurnRow[];
-  isShown: boolean;
 }
 
 export interface WaitRow {

@@ -24,7 +24,6 @@ export function begin(turn: TurnRow, owner: Owner, now: number, opened: Opened):
     until: now + LEASE_MS,
     journal: [opened],
     claims: undefined,
-    unshown: 0,
     waits: undefined,
     resolved: undefined,
     notes: undefined,
@@ -51,26 +50,22 @@ const leaseOf = ({ turn, generation, owner, until }: Run): Lease => ({
   revision: turn.session.revision,
 });
 
-export function renew(run: Run, now: number): Mail {
+/** Until when it holds. */
+export function renew(run: Run, now: number): number {
   run.until = Math.max(run.until, now + LEASE_MS); // A renewal may be late.
-  const { until, turn, resolved, unshown } = run;
-  const pending = turn.session.boundaryInputs + unshown;
-  if (turn.cancel === undefined && resolved === undefined) return { until, pending };
-  return {
-    until,
-    ...(turn.cancel === undefined ? {} : { cancel: turn.cancel }),
-    ...(resolved === undefined ? {} : { resolved }),
-    pending,
-  };
+  return run.until;
 }
+
+export const mailOf = ({ until, turn: { cancel }, resolved }: Run): Mail => ({
+  until,
+  ...(cancel === undefined ? {} : { cancel }),
+  ...(resolved === undefined ? {} : { resolved }),
+});
 
 export function record(run: Run, seq: number, events: readonly TurnEvent[]): void {
   const { journal } = run;
   if (seq === journal.length) {
-    for (const event of events) {
-      journal.push(event);
-      if (event.kind === "bounded" && run.unshown > 0) show(run, event.effect);
-    }
+    for (const event of events) journal.push(event);
   } else if (!isSame(journal.slice(seq, seq + events.length), events)) {
     const problem = seq > journal.length ? `leaves a gap after ${journal.length}` : "differs from what is there";
     throw new RuntimeError("append.conflict", { operation: `append ${seq} of turn ${run.turn.id}, which ${problem}` });
@@ -85,23 +80,16 @@ function isSame(kept: readonly TurnEvent[], sent: readonly TurnEvent[]): boolean
 
 export function claim(run: Run, boundary: EffectName, max: number, takesTurns: boolean): readonly TurnRow[] {
   const before = run.claims?.get(boundary);
-  if (before !== undefined) return before.inputs;
+  if (before !== undefined) return before;
   const { session } = run.turn;
-  if (session.boundaryInputs === 0 && !takesTurns) return [];
+  if (session.waiting.length === 0) return NOTHING;
   const inputs = takesTurns ? takeInOrder(session, max) : takeForBoundary(session, max);
-  if (inputs.length === 0) return [];
+  if (inputs.length === 0) return NOTHING;
   run.claims ??= new Map();
-  run.claims.set(boundary, { inputs, isShown: false });
-  run.unshown += inputs.length;
+  run.claims.set(boundary, inputs);
   return inputs;
 }
-
-function show(run: Run, boundary: EffectName): void {
-  const claim = run.claims?.get(boundary);
-  if (claim === undefined || claim.isShown) return;
-  claim.isShown = true;
-  run.unshown -= claim.inputs.length;
-}
+const NOTHING: readonly TurnRow[] = [];
 
 /** Of what was claimed, these inputs end with the turn; the others wait again, where they waited before. */
 export function settle(run: Run, settled: readonly InputId[]): void {
@@ -109,7 +97,7 @@ export function settle(run: Run, settled: readonly InputId[]): void {
   if (run.claims === undefined) return;
   const ids = new Set(settled);
   const unsettled: TurnRow[] = [];
-  for (const { inputs } of run.claims.values()) {
+  for (const inputs of run.claims.values()) {
     for (const row of inputs) {
       if (ids.has(row.inputId)) {
         row.input = undefined;

@@ -130,7 +130,6 @@ export const newSession = (session: NewSession, fork?: Forked): SessionRow => ({
   run: undefined,
   accepted: 0,
   waiting: [],
-  boundaryInputs: 0,
   keys: undefined,
   facts: undefined,
   branches: undefined,
@@ -151,4 +150,5 @@ export const stored = (row: SessionRow): StoredSession => ({
   usage: row.usage,
   ledger: row.ledger,
   turns: row.turns,
+  ...(row.run === undefined ? {} : { openTurn: row.run.turn.id }),
 });

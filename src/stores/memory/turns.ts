@@ -1,6 +1,6 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { InputId, TurnId } from "../../model/ids.ts";
-import type { InputRef, NewInput } from "../store.ts";
+import type { FoundTurn, InputRef, NewInput } from "../store.ts";
 import type { Run, SessionRow, TurnRow } from "./rows.ts";
 
 /** Every accepted input, by the turn it opens, by its own id, and by the key its sender gave it. */
@@ -77,4 +77,10 @@ export class Turns {
   forget(session: SessionRow): void {
     for (let turn = session.latest; turn !== undefined; turn = turn.earlier) this.#rows.delete(turn.id);
   }
+}
+
+export function stateOf(turn: TurnRow): FoundTurn["state"] {
+  if (turn.state !== "taken") return turn.state;
+  if (turn.end !== undefined) return "ended";
+  return turn.session.run?.turn === turn ? "open" : "taken";
 }

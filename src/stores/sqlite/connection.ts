@@ -73,8 +73,9 @@ export class Connection {
     this.#db.exec(sql);
   }
 
-  run(sql: string, ...values: Value[]): void {
-    this.#statement(sql).run(...values);
+  /** Answers how many rows it changed. */
+  run(sql: string, ...values: Value[]): number {
+    return Number((this.#statement(sql).run(...values) as { readonly changes: number | bigint }).changes);
   }
 
   /** Inside a transaction, or to read: `get` leaves the statement unfinished, and a failure to keep what it wrote unheard. */
@@ -88,28 +89,22 @@ export class Connection {
 
   /** One statement that reads. */
   read<T>(work: () => T): Awaitable<T> {
-    return this.#patiently(work);
+    return this.#patiently(undefined, undefined, work);
   }
 
   /** Several statements that read the same moment, though others write. */
   readAll<T>(work: () => T): Awaitable<T> {
-    return this.#patiently(() => this.#transaction("BEGIN", work));
+    return this.#patiently(undefined, "BEGIN", work);
   }
 
   /** One statement that writes; `rows` must be used where it returns any. */
   writeOne<T>(isAcknowledged: boolean, work: () => T): Awaitable<T> {
-    return this.#patiently(() => {
-      this.#syncFor(isAcknowledged);
-      return work();
-    });
+    return this.#patiently(isAcknowledged, undefined, work);
   }
 
   /** All of it or nothing. The write lock comes first, so that what is read inside holds until the end. */
   write<T>(isAcknowledged: boolean, work: () => T): Awaitable<T> {
-    return this.#patiently(() => {
-      this.#syncFor(isAcknowledged);
-      return this.#transaction("BEGIN IMMEDIATE", work);
-    });
+    return this.#patiently(isAcknowledged, "BEGIN IMMEDIATE", work);
   }
 
   close(): void {
@@ -134,15 +129,15 @@ export class Connection {
   }
 
   #transaction<T>(begin: string, work: () => T): T {
-    this.run(begin);
+    this.#statement(begin).run();
     try {
       const result = work();
-      this.run("COMMIT");
+      this.#statement("COMMIT").run();
       return result;
     } catch (error) {
       for (const memory of this.#memories) memory.clear();
       try {
-        this.run("ROLLBACK");
+        this.#statement("ROLLBACK").run();
       } catch {
         // SQLite has rolled back by itself, as it does after some failures; the first error tells why.
       }
@@ -150,21 +145,27 @@ export class Connection {
     }
   }
 
-  #patiently<T>(work: () => T): Awaitable<T> {
-    if (this.#line !== undefined) return this.#inLine(() => this.#open(work), work);
+  #patiently<T>(isAcknowledged: boolean | undefined, begin: string | undefined, work: () => T): Awaitable<T> {
+    const isFirst = this.#line === undefined;
     try {
-      return this.#open(work);
+      if (isFirst) return this.#now(isAcknowledged, begin, work);
     } catch (error) {
-      if (isBusy(error)) return this.#inLine(undefined, work);
-      throw typed(error, this.path);
+      if (!isBusy(error)) throw typed(error, this.path);
     }
+    return this.#inLine(isFirst, () => this.#now(isAcknowledged, begin, work));
+  }
+
+  #now<T>(isAcknowledged: boolean | undefined, begin: string | undefined, work: () => T): T {
+    if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
+    if (isAcknowledged !== undefined) this.#syncFor(isAcknowledged);
+    return begin === undefined ? work() : this.#transaction(begin, work);
   }
 
   /** Behind those that wait already: what is asked for in order is done in order. */
-  #inLine<T>(first: (() => T) | undefined, work: () => T): Promise<T> {
+  #inLine<T>(wasTried: boolean, work: () => T): Promise<T> {
     const turn = async (): Promise<T> => {
       try {
-        if (first !== undefined) return first();
+        if (!wasTried) return work();
       } catch (error) {
         if (!isBusy(error)) throw typed(error, this.path);
       }
@@ -189,17 +190,12 @@ export class Connection {
       // By chance, so that two who met once do not go on meeting.
       await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random())));
       try {
-        return this.#open(work);
+        return work();
       } catch (error) {
         if (!isBusy(error)) throw typed(error, this.path);
         if (performance.now() > end)
           throw new RuntimeError("store.locked", { path: this.path, ms: this.#patienceMs }, { cause: error });
       }
     }
-  }
-
-  #open<T>(work: () => T): T {
-    if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
-    return work();
   }
 }

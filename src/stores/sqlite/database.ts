@@ -10,6 +10,7 @@ export interface Database {
   close(): unknown;
 }
 export interface Statement {
+  /** With the number of rows that it changed, as `changes`. */
   run(...values: Value[]): unknown;
   get(...values: Value[]): unknown;
   all(...values: Value[]): unknown[];

@@ -4,11 +4,19 @@ import { type Message, textOf } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import type { Usage } from "../../model/usage.ts";
-import type { CancelAnswer, CancelRequest, Committed, EndedTurn, PluginSnapshots, Terminal } from "../store.ts";
+import type {
+  CancelAnswer,
+  CancelRequest,
+  Committed,
+  EndedTurn,
+  FoundTurn,
+  PluginSnapshots,
+  Terminal,
+} from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { cursorOf } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
-import { WITHDRAWN } from "./inputs.ts";
+import { TAKEN, WAITING, WITHDRAWN } from "./inputs.ts";
 import { corrupt, pack, unpack } from "./pack.ts";
 import { statesAt } from "./states.ts";
 
@@ -48,6 +56,7 @@ export interface TurnRow {
 export const TURN = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended
   FROM turn t JOIN session s ON s.n = t.session`;
 const TURN_BY_ID = `${TURN} WHERE t.id = ?`;
+const OPEN_TURN = `${TURN} WHERE t.n = (SELECT turn FROM session WHERE n = ?)`;
 
 export function cancel(db: Connection, id: TurnId, request: CancelRequest, session?: SessionId): CancelAnswer {
   const row = db.row<TurnRow>(TURN_BY_ID, id);
@@ -55,10 +64,24 @@ export function cancel(db: Connection, id: TurnId, request: CancelRequest, sessi
   if (session !== undefined && row.sessionId !== session) return { kind: "unknown" };
   const end = endOf(db, row);
   if (end !== undefined) return { kind: "already-completed", outcome: outcomeOf(db, end, endedOf(end)) };
-  if (row.cancel !== null) return { kind: "already-requested", request: requestOf(row.n, row.cancel) };
-  db.run("UPDATE turn SET cancel = ? WHERE n = ?", pack(request, row.n), row.n);
+  // Its input may have been taken: it ends with the turn that took it.
+  const open = row.state === TAKEN ? db.row<TurnRow>(OPEN_TURN, row.session) : undefined;
+  const { n, cancel: before } = open ?? row;
+  if (before !== null) return { kind: "already-requested", request: requestOf(n, before) };
+  db.run("UPDATE turn SET cancel = ? WHERE n = ?", pack(request, n), n);
   return { kind: "requested", request };
 }
+
+export function find(db: Connection, id: TurnId): FoundTurn | undefined {
+  const row = db.row<{ sessionId: SessionId; state: number; isOpen: number | null; isEnded: number }>(FOUND, id);
+  if (row === undefined) return undefined;
+  const { sessionId, state, isOpen, isEnded } = row;
+  if (state !== TAKEN) return { sessionId, state: state === WAITING ? "waiting" : "withdrawn" };
+  return { sessionId, state: isEnded === 1 ? "ended" : isOpen === 1 ? "open" : "taken" };
+}
+const FOUND = `SELECT s.id AS sessionId, t.state, s.turn = t.n AS isOpen,
+    t.done IS NOT NULL OR t.ended_by IS NOT NULL AS isEnded
+  FROM turn t JOIN session s ON s.n = t.session WHERE t.id = ?`;
 
 export const requestOf = (n: number, cancel: string): CancelRequest => unpack(cancel, n, `The cancel of turn ${n}`);
 

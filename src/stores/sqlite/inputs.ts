@@ -10,6 +10,9 @@ export const WAITING = 0;
 export const TAKEN = 1;
 export const WITHDRAWN = 2;
 
+/** Of a waiting input: a turn that is not its own may take it. One that was cancelled is told so by itself. */
+export const FREE = "state = 0 AND cancel IS NULL";
+
 /** The numbers of an open turn and its session. They never change, and are never given to another. */
 export interface Run {
   readonly session: number;
@@ -121,7 +124,7 @@ export function couldClaim(
 }
 /** Of `is_aside`, the least that is taken. */
 const [ANY, ASIDE] = [0, 1];
-const COULD_CLAIM = `SELECT EXISTS (SELECT 1 FROM turn WHERE session = s.n AND state = 0 AND is_aside >= ?)
+const COULD_CLAIM = `SELECT EXISTS (SELECT 1 FROM turn WHERE session = s.n AND ${FREE} AND is_aside >= ?)
     OR EXISTS (SELECT 1 FROM turn WHERE claim = s.turn AND boundary = ?) AS could
   FROM session s WHERE s.n = ? AND s.turn = ? AND s.generation = ?`;
 const CLAIMED = `${INPUT} WHERE t.claim = ? AND t.boundary = ? ORDER BY t.n`;
@@ -138,7 +141,7 @@ export function claim(
   if (before.length > 0) return before.map(shown);
   db.run(
     `UPDATE turn SET state = 1, claim = ?, boundary = ?, is_shown = 0 WHERE n IN (
-       SELECT n FROM turn WHERE session = ? AND state = 0 AND is_aside >= ? ORDER BY n LIMIT ?)`,
+       SELECT n FROM turn WHERE session = ? AND ${FREE} AND is_aside >= ? ORDER BY n LIMIT ?)`,
     run.turn,
     boundary,
     run.session,
@@ -150,11 +153,7 @@ export function claim(
 
 /** How many wait before the first that wants something of the turn it would open. */
 function withoutWants(db: Connection, session: number, max: number): number {
-  const rows = db.rows<InputRow>(
-    `${INPUT} WHERE t.session = ? AND t.state = 0 ORDER BY t.n LIMIT ?`,
-    session,
-    limit(max),
-  );
+  const rows = db.rows<InputRow>(`${INPUT} WHERE t.session = ? AND ${FREE} ORDER BY t.n LIMIT ?`, session, limit(max));
   const end = rows.findIndex((row) => shown(row).wants !== undefined);
   return end < 0 ? rows.length : end;
 }

@@ -5,7 +5,7 @@ import type { Opened, TurnEvent, WaitAnswer } from "../../turn/event.ts";
 import type { Lease, Mail, NewInput, NewWait } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { isConstraint } from "./faults.ts";
-import { inputOf, type Run } from "./inputs.ts";
+import { FREE, inputOf, type Run } from "./inputs.ts";
 import { corrupt, pack, unpack } from "./pack.ts";
 
 /**
@@ -18,7 +18,7 @@ export const SEQS = 2 ** 22;
 /** What came for the turn, and the inputs that a boundary could take. */
 const MAIL = `
   (SELECT cancel FROM turn WHERE n = ?) AS cancel,
-  (SELECT count(*) FROM turn WHERE session = ? AND state = 0 AND is_aside = 1)
+  (SELECT count(*) FROM turn WHERE session = ? AND ${FREE} AND is_aside = 1)
     + (SELECT count(*) FROM turn WHERE claim = ? AND is_shown = 0) AS pending,
   (SELECT count(*) FROM wait WHERE turn = ? AND answer IS NOT NULL) AS resolved`;
 const RENEW = `UPDATE session SET until = max(until, ?) WHERE n = ? AND turn = ? AND generation = ? RETURNING ${MAIL}`;

@@ -1,6 +1,14 @@
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { asSessionId, type NodeId, nodeAddress, nodeId, type SessionId } from "../../model/ids.ts";
+import {
+  asSessionId,
+  asTurnId,
+  type NodeId,
+  nodeAddress,
+  nodeId,
+  type SessionId,
+  type TurnId,
+} from "../../model/ids.ts";
 import { NO_USAGE, type Spent, type Usage } from "../../model/usage.ts";
 import type { Booked, NewSession, PluginSnapshots, Store, StoredSession } from "../store.ts";
 import type { Connection } from "./connection.ts";
@@ -169,6 +177,7 @@ export class Sessions {
       usage: JSON.parse(row.usage) as Usage,
       ledger: ledgerOf(this.#db, row.n),
       turns: row.turns,
+      ...(row.turn === null ? {} : { openTurn: idOfTurn(this.#db, row.turn) }),
     };
   }
 
@@ -220,6 +229,12 @@ export class Sessions {
 
 export const headOf = ({ head, head_index: index }: Pick<Kept, "head" | "head_index">): Place | undefined =>
   head === null || index === null ? undefined : { segment: head, index };
+
+function idOfTurn(db: Connection, n: number): TurnId {
+  const row = db.row<{ id: string }>("SELECT id FROM turn WHERE n = ?", n);
+  if (row === undefined) throw corrupt(`Turn ${n}`, "it is missing");
+  return asTurnId(row.id);
+}
 
 /** What a fork begins with. */
 interface Forked {

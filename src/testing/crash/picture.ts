@@ -127,7 +127,8 @@ export async function remainsOf(store: Store): Promise<Remains> {
   const outcomes: Json[] = [];
   for (const turn of await acceptedTurns(store)) {
     const terminal = await store.terminal(turn);
-    if (terminal === undefined) wrong.push({ kind: "stuck", problem: `turn ${turn} has no outcome` });
+    const isWithdrawn = (await store.find(turn))?.state === "withdrawn";
+    if (terminal === undefined && !isWithdrawn) wrong.push({ kind: "stuck", problem: `turn ${turn} has no outcome` });
     outcomes.push(terminal === undefined ? null : withoutIds(terminal.outcome as unknown as Json));
   }
   for (const { id } of await store.list()) {

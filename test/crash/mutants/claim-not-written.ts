@@ -7,12 +7,13 @@ type Claim = Store["inputs"]["claim"];
 export const store = (inner: Store): Store => {
   const taken = new Map<string, string>();
   const later = new Map<string, () => ReturnType<Claim>>();
-  const claim: Claim = async (lease, boundary, max) => {
+  const claim: Claim = async (lease, boundary, max, takesTurns) => {
     const here = `${lease.turnId} ${boundary}`;
-    const waiting = (await inner.inputs.list(lease.sessionId)).filter(({ place }) => place === "boundary");
+    const all = await inner.inputs.list(lease.sessionId);
+    const waiting = all.filter(({ place }) => takesTurns === true || place === "boundary");
     const found = waiting.filter(({ id }) => (taken.get(id) ?? here) === here).slice(0, max);
     for (const { id } of found) taken.set(id, here);
-    if (found.length > 0) later.set(here, () => inner.inputs.claim(lease, boundary, max));
+    if (found.length > 0) later.set(here, () => inner.inputs.claim(lease, boundary, max, takesTurns));
     return found;
   };
   const { list, withdraw } = inner.inputs;

@@ -1,0 +1,135 @@
+import { compactHistory, definePlugin, type Message, type Services, type StateCell } from "../index.ts";
+import { frameOf, Meter, sizeOf } from "./rolling-history/meter.ts";
+import { type Kept, OPTIONS, type Settings, STATE } from "./rolling-history/options.ts";
+import { ATTEMPTS, type Cut, cutOf, type Reason, type Room, roomFor } from "./rolling-history/place.ts";
+import { prune } from "./rolling-history/prune.ts";
+import { type Earlier, earlierIn, ID, SEED_TOKENS, seedOf, summarise } from "./rolling-history/summary.ts";
+import { tokensIn, tokensOfParts } from "./rolling-history/tokens.ts";
+
+export type { RollingHistoryOptions } from "./rolling-history/options.ts";
+
+export interface HistoryMeasure {
+  /** Of the next request, about, with its system prompt and its tools. */
+  readonly tokens: number;
+  readonly window: number;
+  /** Of the window; above 1 it does not fit. */
+  readonly share: number;
+}
+
+/**
+ * Keeps a conversation within the model's window: first older attachments are only named, then a summary takes the
+ * place of all but the latest. Nothing is rewritten: pruning is for one request, and a summary begins a new frame.
+ */
+export const rollingHistory = definePlugin({
+  id: ID,
+  options: OPTIONS,
+  state: STATE,
+  setup: ({ options: settings, query }) => {
+    const { window, pruneAt, reserve, keepTurns, auto } = settings;
+    const meter = new Meter();
+    /** Of the conversation, when it was last compacted or that failed. Nobody tries again until it has grown. */
+    let tried = 0;
+
+    /** As it is sent, with this state. */
+    const shown = (messages: readonly Message[], { frame, isPruned }: Kept): readonly Message[] =>
+      isPruned && frameOf(messages) === frame ? prune(messages, keepTurns) : messages;
+
+    /** Before every model call. Decided from what is kept: a run after a crash misses the last measure at most. */
+    const look = ({ session, state }: Looking) => {
+      const { messages } = session.read();
+      const frame = frameOf(messages);
+      const kept = meter.correct(state.get(), frame, window / 50);
+      const isFull = sizeOf(messages, kept) >= pruneAt * window && prune(messages, keepTurns) !== messages;
+      const isNew = isFull && shown(messages, kept) === messages;
+      const next = isNew ? { ...kept, frame, error: kept.frame === frame ? kept.error : 0, isPruned: true } : kept;
+      if (next !== state.get()) state.update(() => next);
+      return auto && needsRoom(messages, next) ? compactHistory() : undefined;
+    };
+
+    const needsRoom = (messages: readonly Message[], kept: Kept): boolean => {
+      if (sizeOf(shown(messages, kept), kept) <= window - reserve) {
+        tried = 0;
+        return false;
+      }
+      const conversation = tokensIn(messages);
+      return conversation > CONVERSATION_MIN && (tried === 0 || conversation > tried + window / 32);
+    };
+
+    return {
+      beforeTurn: look,
+      checkpoint: look,
+      // Late, so that it is the request as other plugins leave it.
+      request: {
+        order: "late",
+        run: ({ request, session, state }) => {
+          const { messages } = session.read();
+          const isPruned = shown(messages, state.get()) !== messages;
+          const sent = isPruned ? { ...request, messages: prune(request.messages, keepTurns) } : request;
+          meter.sent(request, sent, messages);
+          return sent === request ? undefined : sent;
+        },
+      },
+      response: ({ reply }) => meter.replied(reply),
+      compact: async ({ messages, reason, attempt, complete, state, signal }) => {
+        tried = tokensIn(messages);
+        const plan = planOf(messages, reason, attempt, settings, state.get().around);
+        if (plan === undefined) return;
+        const { at, from, room, earlier, request } = plan;
+        const work = { earlier, messages: messages.slice(from, at), tokens: room.summary, settings };
+        const seed = seedOf(await summarise(complete, work, signal), request, room.last);
+        tried = tokensOfParts(seed.parts) + tokensIn(messages.slice(at));
+        const tail = messages[at]?.id;
+        return tail === undefined ? { seed: [seed] } : { seed: [seed], tail };
+      },
+      operations: {
+        measure: query({
+          description: "How much of the window the next request takes, about.",
+          run: ({ session, state }): HistoryMeasure => {
+            const { messages } = session.read();
+            const kept = meter.correct(state.get(), frameOf(messages), 0);
+            const tokens = Math.max(0, Math.round(sizeOf(shown(messages, kept), kept)));
+            return { tokens, window, share: tokens / window };
+          },
+        }),
+      },
+    };
+  },
+});
+
+interface Looking {
+  readonly session: Services["session"];
+  readonly state: StateCell<Kept>;
+}
+
+interface Plan extends Cut {
+  readonly earlier: Earlier | undefined;
+  /** The first message that is summarised. */
+  readonly from: number;
+  readonly room: Room;
+}
+
+/** Tokens of a conversation that is too short for a summary to be shorter. */
+const CONVERSATION_MIN = 400;
+
+/** Nothing where a summary may be as long as what it takes the place of. */
+function planOf(
+  messages: readonly Message[],
+  reason: Reason,
+  first: number,
+  settings: Settings,
+  around: number,
+): Plan | undefined {
+  const conversation = tokensIn(messages);
+  if (conversation <= CONVERSATION_MIN) return undefined;
+  const earlier = earlierIn(messages);
+  const from = earlier === undefined ? 0 : earlier.at + 1;
+  // Where there must be room one way or another, the next attempt is made at once.
+  const last = reason === "overflow" ? ATTEMPTS : first;
+  for (let attempt = first; attempt <= last; attempt++) {
+    const room = roomFor(settings, { conversation, around }, reason, attempt);
+    const cut = cutOf(messages, from, room, earlier?.request);
+    const replaced = tokensIn(messages.slice(0, cut.at)) - Math.min(tokensOfParts(cut.request), room.last);
+    if (cut.at > from && replaced > room.summary + SEED_TOKENS) return { ...cut, earlier, from, room };
+  }
+  return undefined;
+}

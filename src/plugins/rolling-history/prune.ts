@@ -1,0 +1,44 @@
+import type { Attachment, Message, Part, TextPart } from "../../index.ts";
+
+/** By somebody outside: not a plugin's words, nor the runtime's. */
+export const isSaid = ({ role, origin }: Message): boolean =>
+  role === "user" && origin?.kind !== "plugin" && origin?.kind !== "runtime";
+
+/** The same message is pruned to the same one: what a provider has cached of it still fits. */
+const pruned = new WeakMap<Message, Message>();
+
+/** Attachments before the latest turns of the user are named and not sent. The list itself where there are none. */
+export function prune(messages: readonly Message[], keepTurns: number): readonly Message[] {
+  const kept = beginningOf(messages, keepTurns);
+  if (!messages.slice(0, kept).some(hasAttachment)) return messages;
+  return messages.map((message, index) => (index < kept && hasAttachment(message) ? prunedOf(message) : message));
+}
+
+/** What was said in one go is one turn. */
+function beginningOf(messages: readonly Message[], turns: number): number {
+  let left = turns;
+  for (let index = messages.length - 1; index > 0; index--)
+    if (isSaid(messages[index] as Message) && !isSaid(messages[index - 1] as Message) && --left === 0) return index;
+  return 0;
+}
+
+const hasAttachment = ({ parts }: Message): boolean => parts.some(isOrHasAttachment);
+const isOrHasAttachment = (part: Part): boolean =>
+  part.kind === "attachment" || ("parts" in part && part.parts.some(({ kind }) => kind === "attachment"));
+
+function prunedOf(message: Message): Message {
+  const before = pruned.get(message);
+  if (before !== undefined) return before;
+  const made: Message = {
+    ...message,
+    parts: message.parts.map((part) => ("parts" in part ? { ...part, parts: part.parts.map(named) } : named(part))),
+  };
+  pruned.set(message, made);
+  return made;
+}
+
+const named = <P extends Part>(part: P): P | TextPart =>
+  part.kind === "attachment" ? { kind: "text", text: `[${nameOf(part)} was here; it is left out by now.]` } : part;
+
+export const nameOf = ({ mediaType, name, bytes }: Attachment): string =>
+  `${mediaType}${name === undefined ? "" : ` ${JSON.stringify(name)}`}, ${bytes} bytes`;

@@ -1,0 +1,44 @@
+import type { Message, Part, TextPart } from "../../index.ts";
+import { nameOf } from "./prune.ts";
+
+const RESULT_CHARS_MAX = 6_000;
+const INPUT_CHARS_MAX = 2_000;
+
+/** A conversation in words, a text for each message; what was thought and not said is left out. */
+export const wordsOf = (messages: readonly Message[]): readonly string[] =>
+  messages.map(({ role, parts }) => parts.map((part) => lineOf(role, part)).join("")).filter((words) => words !== "");
+
+function lineOf(role: Message["role"], part: Part): string {
+  switch (part.kind) {
+    case "text":
+      return line(role, part.text);
+    case "reasoning":
+      return "";
+    case "attachment":
+      return line(role, `[${nameOf(part)}]`);
+    case "toolCall":
+      return line(`${role} calls ${part.name}`, shortened(JSON.stringify(part.input), INPUT_CHARS_MAX));
+    case "toolResult":
+      return line(`${part.name} gave (${part.status})`, shortened(textIn(part.parts), RESULT_CHARS_MAX));
+    case "codeOutput":
+      return line(`output (${part.status})`, shortened(textIn(part.parts), RESULT_CHARS_MAX));
+  }
+}
+
+export const textIn = (parts: readonly Part[]): string =>
+  parts.map((part) => (part.kind === "attachment" ? `[${nameOf(part)}]` : (part as Partial<TextPart>).text)).join("\n");
+
+/** Later lines are indented: nothing that was said or read can pass for somebody else's words. */
+const line = (who: string, text: string): string =>
+  text === "" ? "" : `${who}: ${text.replace(/\r\n|[\n\r\u2028\u2029]/gu, "\n  ")}\n`;
+
+/** The beginning and the end of a long text. */
+export function shortened(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const head = wholeTo(text, Math.floor(max * 0.7));
+  const tail = wholeTo(text, text.length - Math.floor(max * 0.3));
+  return `${text.slice(0, head)} [… ${tail - head} characters left out …] ${text.slice(tail)}`;
+}
+
+/** Not between the halves of a character. */
+export const wholeTo = (text: string, at: number): number => (/[\uDC00-\uDFFF]/.test(text[at] ?? "") ? at - 1 : at);

@@ -1,0 +1,133 @@
+import { definePlugin, fail, type PromptPart } from "../index.ts";
+import { AGENT_TOOLS, Calls, CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, untilLetGo, WAIT } from "./subagents/calls.ts";
+import { CLOSE_INPUT, ERROR_INPUT, LIST_INPUT, MESSAGE_INPUT, spawnInput, WAIT_INPUT } from "./subagents/inputs.ts";
+import { isKept, keepEnds, keepResult, keepTurn } from "./subagents/keep.ts";
+import { optionsSchema, type Settings } from "./subagents/options.ts";
+import { depthOf, type Reading, rosterAt, rosterSchema, shown } from "./subagents/roster.ts";
+
+export type { Capability, SubagentsOptions } from "./subagents/options.ts";
+export type { Agent } from "./subagents/roster.ts";
+
+/** Calls give up by themselves before the runtime gives them up: their results then name the agent. */
+const SLACK_MS = 60_000;
+
+/** Lets the model start agents: sessions of their own, which work at a task and answer with a result. */
+export const subagents = definePlugin({
+  id: "bowline/subagents",
+  options: optionsSchema,
+  state: rosterSchema,
+  setup: ({ options: settings, session: { isRoot }, tool, query }) => {
+    const calls = new Calls(settings);
+    const timeoutMs = settings.timeoutMs + SLACK_MS;
+    return {
+      tools: [
+        tool({
+          name: SPAWN,
+          description: spawnDescription(settings),
+          input: spawnInput(settings),
+          timeoutMs,
+          execute: (given, context) => untilLetGo(context, calls.spawn(given, context)),
+        }),
+        tool({
+          name: MESSAGE,
+          description:
+            "Says something to an agent, which goes on with all it knows. Waits for its answer, unless in the " +
+            "background; an agent that is at work comes to it afterwards.",
+          input: MESSAGE_INPUT,
+          timeoutMs,
+          execute: (given, context) => untilLetGo(context, calls.message(given, context)),
+        }),
+        tool({
+          name: WAIT,
+          description:
+            "Waits for what agents do in the background. Answers with the results of those that have ended " +
+            "(`completed`) and those that have not (`pending`).",
+          input: WAIT_INPUT,
+          timeoutMs,
+          execute: (given, context) => untilLetGo(context, calls.wait(given, context)),
+        }),
+        tool({
+          name: CLOSE,
+          description:
+            "Ends an agent for good, with whatever it and the agents that it has started are doing. Close those that " +
+            "are not needed any more.",
+          input: CLOSE_INPUT,
+          execute: ({ agent }, context) => untilLetGo(context, calls.close(agent, context)),
+        }),
+        tool({
+          name: LIST,
+          description: "Lists the agents of this session and what they do.",
+          input: LIST_INPUT,
+          execute: (_, context) => untilLetGo(context, calls.list(context)),
+        }),
+        ...(isRoot
+          ? []
+          : [
+              tool({
+                name: SUBMIT_ERROR,
+                description: "Gives the task up: whoever gave it is told why. Only when it cannot be done.",
+                input: ERROR_INPUT,
+                execute: ({ reason }) => fail("agent.gave-up", reason),
+              }),
+            ]),
+      ],
+      prompt: ({ session, state }) => {
+        const own = session.read();
+        const roster = rosterAt(state.get(), depthOf(own));
+        const { depth = 0, depthMax = settings.depthMax } = own.authority?.subagent ?? {};
+        const parts: PromptPart[] = taskPart(own);
+        // Also while there are none: only a turn that begins with a volatile part asks for it again in each round.
+        if (depth < depthMax)
+          parts.push({
+            slot: "environment",
+            title: "Agents",
+            text: shown(roster),
+            isVolatile: true,
+            tools: AGENT_TOOLS,
+          });
+        return parts;
+      },
+      beforeTurn: (event) => keepEnds(event),
+      checkpoint: (event) => (event.at === "after-work" ? keepEnds(event) : undefined),
+      // Early: the result as our tool gave it, whatever other plugins make of it.
+      afterToolCall: {
+        order: "early",
+        run: (event) => (isKept(event.call.name) ? keepResult(event.call.name, event.output, event) : undefined),
+      },
+      afterTurn: (event) => keepTurn(event.report, event),
+      operations: {
+        agents: query({
+          description: "The agents of the session that are not closed, oldest first.",
+          run: ({ session, state }) => rosterAt(state.get(), depthOf(session.read())).agents,
+        }),
+      },
+    };
+  },
+});
+
+function spawnDescription({ capabilities }: Settings): string {
+  const kinds = [...capabilities].map(([name, { description }]) => `- ${name}: ${description}`);
+  return (
+    "Starts an agent that works at a task by itself, and answers with its result. It knows nothing of this " +
+    "conversation: `task` must say everything. Several calls in one reply run at the same time; in the background it " +
+    `goes on while you do.\n\nCapabilities:\n${kinds.join("\n")}`
+  );
+}
+
+function taskPart({ authority }: Reading): PromptPart[] {
+  const { capability, depth, depthMax } = authority?.subagent ?? {};
+  if (capability === undefined) return [];
+  return [
+    {
+      slot: "intro",
+      text:
+        `You are an agent of the capability ${capability}, at depth ${depth} of ${depthMax}. Another agent gave you your ` +
+        "task; of all that you say it reads only your last answer.",
+    },
+    {
+      slot: "intro",
+      text: `If the task cannot be done, say why with \`${SUBMIT_ERROR}\`.`,
+      tools: [SUBMIT_ERROR],
+    },
+  ];
+}

@@ -1,0 +1,272 @@
+import {
+  hasCode,
+  type Json,
+  type JsonSchema,
+  jsonSchema,
+  type NewSessionRequest,
+  type StateView,
+  type ToolContext,
+  ToolError,
+} from "../../index.ts";
+import { type Ended, endOf, endWithin, requireFinished, timedOut } from "./ending.ts";
+import { householdOf, treeOf } from "./household.ts";
+import type { MessageInput, SpawnInput, WaitInput } from "./inputs.ts";
+import type { Capability, Settings } from "./options.ts";
+import { type Agent, copyFor, depthOf, nameFor, type Reading, type Roster, type Status, taskLine } from "./roster.ts";
+
+export const SPAWN = "spawn_agent";
+export const MESSAGE = "message_agent";
+export const WAIT = "wait_agents";
+export const CLOSE = "close_agent";
+export const LIST = "list_agents";
+/** What a session needs to have agents. */
+export const AGENT_TOOLS: readonly string[] = [SPAWN, MESSAGE, WAIT, CLOSE, LIST];
+export const SUBMIT_ERROR = "submit_error";
+
+/** How long what was asked to end is waited for. */
+const STOP_MS = 5_000;
+const CLOSE_MS = 10_000;
+/** Those that were started meanwhile by those that had not ended yet. */
+const CLOSE_PASSES = 4;
+
+type Context = ToolContext & { readonly state: StateView<Roster> };
+export interface Started {
+  readonly agent: string;
+  readonly turn: string;
+  readonly status: "running";
+}
+
+const wrong = (code: string, message: string): ToolError => new ToolError(code, message, { class: "arguments" });
+
+/** The calls of one session. They run beside each other and change no state: `keep.ts` does, when they are settled. */
+export class Calls {
+  readonly #settings: Settings;
+  /** One at a time, so that they are counted. */
+  #making: Promise<unknown> = Promise.resolve();
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  // ── Spawn ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async spawn(given: SpawnInput, context: Context): Promise<Ended | Started> {
+    const { task, output, seed = [], background } = given;
+    const { sessions, session, idempotencyKey, turnId, signal } = context;
+    if (task.trim() === "") throw wrong("agent.task", "The task is empty: say what the agent is to do.");
+    const [name, capability] = this.#capability(given.capability);
+    if (output !== undefined) await requireSchema(output);
+    const authority = this.#authority(name, capability, session.read(), turnId);
+    const { model, instructions, settings, copiesState = false } = capability;
+    const id = nameFor(idempotencyKey);
+    const texts = typeof seed === "string" ? [seed] : seed;
+    await this.#make(id, context, {
+      id,
+      ifExists: "take",
+      kind: "child",
+      config: {
+        label: taskLine(task),
+        ...(model === undefined ? {} : { model }),
+        ...(instructions === undefined ? {} : { instructions }),
+        ...(settings === undefined ? {} : { settings }),
+      },
+      authority,
+      copiesState,
+      seed: texts
+        .filter((text) => text.trim() !== "")
+        .map((text) => ({ role: "user", parts: [{ kind: "text", text }] })),
+    });
+    signal.throwIfAborted();
+    const agent: Agent = { name: id, session: id, capability: name, task: "", status: "running" };
+    const { turnId: turn } = await sessions.send(id, task, {
+      key: idempotencyKey,
+      ...(output === undefined ? {} : { output }),
+    });
+    return this.#followed(agent, turn, background, context);
+  }
+
+  #capability(given: string | undefined): readonly [string, Capability] {
+    const { capabilities } = this.#settings;
+    const names = [...capabilities.keys()];
+    const name = given ?? (names.length === 1 ? (names[0] as string) : "");
+    const found = capabilities.get(name);
+    if (found !== undefined) return [name, found];
+    const problem = given === undefined ? "Say which capability" : `There is no capability ${JSON.stringify(given)}`;
+    throw wrong("agent.capability", `${problem}: there are ${names.join(", ")}.`);
+  }
+
+  /** An agent has no more than who starts it, and at the greatest depth nothing to start agents with. */
+  #authority(name: string, { tools, hiddenTools = [] }: Capability, own: Reading, turnId: string) {
+    const { depthMax = this.#settings.depthMax } = own.authority?.subagent ?? {};
+    const depth = depthOf(own) + 1;
+    if (depth > depthMax)
+      throw new ToolError("agent.depth", `Agents are ${depthMax} deep at most: do this yourself.`, { class: "limit" });
+    const hidden = [...this.#settings.hiddenTools, ...hiddenTools, ...(depth === depthMax ? AGENT_TOOLS : [])];
+    return {
+      ...(hidden.length === 0 ? {} : { hiddenTools: hidden }),
+      ...(tools === undefined ? {} : { toolAccess: [...tools, SUBMIT_ERROR] }),
+      subagent: { capability: name, depth, depthMax, cause: turnId },
+    };
+  }
+
+  #make(id: string, context: Context, request: NewSessionRequest): Promise<void> {
+    const made = this.#making.then(async () => {
+      const household = await householdOf(context);
+      household.requireRoomFor(id, this.#settings.childrenMax);
+      context.signal.throwIfAborted();
+      await context.sessions.create(request);
+    });
+    this.#making = made.catch(() => {});
+    return made;
+  }
+
+  // ── Follow ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #followed(agent: Agent, turn: string, background = false, context: Context): Promise<Ended | Started> {
+    if (!background) return requireFinished(await this.#awaited(agent, turn, context));
+    return { agent: agent.name, turn, status: "running" };
+  }
+
+  /** Whoever stops the call, or lets its time pass, stops the agent. */
+  async #awaited(agent: Agent, turn: string, { sessions, signal }: Context): Promise<Ended> {
+    const { timeoutMs } = this.#settings;
+    let isLate = false;
+    try {
+      const ended = await endWithin(timeoutMs, sessions, agent, turn, signal);
+      if (ended !== undefined) return ended;
+      isLate = true;
+    } catch (error) {
+      // Where the turn is only let go here, because the runtime closes or another has it, the call is made again.
+      if (!hasCode(signal.reason, "tool.cancelled") && !hasCode(signal.reason, "tool.timeout")) throw error;
+    }
+    const reason = isLate ? `It took more than ${timeoutMs} ms.` : "The turn that started it was stopped.";
+    await sessions.cancel(agent.session, turn, reason);
+    const ended = await endWithin(STOP_MS, sessions, agent, turn);
+    if (ended?.status === "finished") return ended; // It was quicker.
+    if (isLate) throw timedOut(agent.name, turn, timeoutMs);
+    return ended ?? { agent: agent.name, turn, status: "stopped", code: "turn.cancelled", reason };
+  }
+
+  async message({ agent: name, message, background }: MessageInput, context: Context): Promise<Ended | Started> {
+    const { sessions, sessionId, turnId, idempotencyKey } = context;
+    if (message.trim() === "") throw wrong("agent.message", "The message is empty.");
+    const { agent, child, isOurs } = await (await householdOf(context)).requireOpen(name);
+    const session = isOurs ? agent.session : copyFor(sessionId, agent.name);
+    if (!isOurs) {
+      // Made for the session that this one is a fork of: shared until it is written to, then as it was at the fork.
+      const { subagent } = child.authority ?? {};
+      await sessions.create({
+        id: session,
+        ifExists: "take",
+        kind: "fork",
+        from: agent.session,
+        ...(agent.head === undefined ? {} : { at: agent.head }),
+        config: { label: agent.task },
+        ...(subagent === undefined ? {} : { authority: { subagent: { ...subagent, cause: turnId } } }),
+      });
+    }
+    context.signal.throwIfAborted();
+    const { turnId: turn } = await sessions.send(session, message, { key: idempotencyKey });
+    return this.#followed({ ...agent, session }, turn, background, context);
+  }
+
+  // ── Wait, close, list ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  async wait({ agents, until = "all", timeoutMs }: WaitInput, context: Context): Promise<Json> {
+    const { sessions, signal } = context;
+    const household = await householdOf(context);
+    const names = [...new Set(agents)];
+    const found = await Promise.all(
+      names.filter((name) => !household.isClosed(name)).map((name) => household.require(name)),
+    );
+    const ends = new Map<string, Ended>();
+    const ms = Math.min(timeoutMs ?? this.#settings.timeoutMs, this.#settings.timeoutMs);
+    const isEnough = until === "any" && found.length < names.length;
+    if (ms > 0 && !isEnough) {
+      const enough = new AbortController();
+      const clock = setTimeout(() => enough.abort(), ms);
+      const stop = AbortSignal.any([signal, enough.signal]);
+      const ending = found.map(async ({ agent }) => {
+        if (agent.turn !== undefined) ends.set(agent.name, await endOf(sessions, agent, agent.turn, stop));
+      });
+      try {
+        await (until === "any" ? Promise.race(ending) : Promise.all(ending));
+      } catch (error) {
+        if (!enough.signal.aborted || signal.aborted) throw error;
+      } finally {
+        clearTimeout(clock);
+        enough.abort();
+        await Promise.allSettled(ending);
+      }
+    }
+    const others = found.filter(({ agent }) => !ends.has(agent.name));
+    for (const ended of await (await householdOf(context)).look(others)) if (ended) ends.set(ended.agent, ended);
+    const completed: { [agent: string]: Json } = {};
+    const pending: { [agent: string]: Json } = {};
+    for (const name of names) if (household.isClosed(name)) completed[name] = { status: "closed" };
+    for (const { agent } of found) {
+      const { agent: _, ...ended } = ends.get(agent.name) ?? {};
+      if (ends.has(agent.name)) completed[agent.name] = ended as Json;
+      else pending[agent.name] = { status: "running" };
+    }
+    return { completed, pending };
+  }
+
+  /** Whoever is stopped first starts nothing new: from the top down. */
+  async close(name: string, context: Context): Promise<Json> {
+    const { sessions, signal } = context;
+    const household = await householdOf(context);
+    if (household.isClosed(name)) return { closed: name, agents: {} };
+    const { agent, child, isOurs } = await household.require(name);
+    const agents: { [id: string]: Status | "idle" } = {};
+    if (!isOurs) return { closed: agent.name, agents }; // What it does is another session's to stop.
+    const until = AbortSignal.any([signal, AbortSignal.timeout(CLOSE_MS)]);
+    for (let pass = 0; pass < CLOSE_PASSES && !until.aborted; pass++) {
+      const tree = await treeOf((await sessions.children()).find(({ id }) => id === child.id) ?? child, sessions);
+      for (const { id } of tree) agents[id] ??= "idle";
+      const open = tree.filter(({ openTurn }) => openTurn !== undefined);
+      if (open.length === 0) break;
+      for (const { id } of open) await sessions.cancel(id, undefined, "Its agent was closed.");
+      const stopping = open.map(async ({ id, openTurn }) => {
+        agents[id] = "running";
+        const ended = await endOf(sessions, { ...agent, name: id, session: id }, openTurn as string, until);
+        agents[id] = ended.status;
+      });
+      await Promise.allSettled(stopping);
+    }
+    signal.throwIfAborted();
+    return { closed: agent.name, agents };
+  }
+
+  async list(context: Context): Promise<Json> {
+    const household = await householdOf(context);
+    const agents = await household.all();
+    return {
+      agents: agents.map(({ name, capability, task, status }) => ({ agent: name, capability, task, status })),
+      closed: [...household.roster.closed],
+    };
+  }
+}
+
+async function requireSchema(output: JsonSchema): Promise<void> {
+  try {
+    await jsonSchema(output)["~standard"].validate({}); // Compiled with the first value.
+  } catch (error) {
+    if (!hasCode(error, "schema.invalid")) throw error;
+    throw wrong("agent.output", `The output is no JSON Schema that can be used: ${error.details.problem}.`);
+  }
+}
+
+/**
+ * A runtime that closes answers nothing more, and lets its turns go a little later: that is no result. Whoever has the turn
+ * next makes the call again.
+ */
+export async function untilLetGo<T>({ signal }: Pick<Context, "signal">, call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!hasCode(error, "runtime.closed")) throw error;
+    while (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    throw error;
+  }
+}

@@ -1,0 +1,133 @@
+import { hasCode, type Json, type Services, ToolError, type ToolOutput, type TurnOutcome } from "../../index.ts";
+import { type Agent, cutTo, type Reading, type Status } from "./roster.ts";
+
+/** What became of a turn of an agent, as the model reads it. */
+export interface Ended {
+  readonly agent: string;
+  readonly turn: string;
+  readonly status: Exclude<Status, "running">;
+  /** The value that was asked for, else the answer. */
+  readonly result?: Json;
+  /** Why there is none. */
+  readonly code?: string;
+  readonly reason?: string;
+}
+
+type Sessions = Services["sessions"];
+
+/** How a turn of an agent ended; waits for it. */
+export async function endOf(
+  sessions: Sessions,
+  { name, session }: Agent,
+  turn: string,
+  signal?: AbortSignal,
+): Promise<Ended> {
+  try {
+    const { outcome } = await sessions.result(session, turn, signal === undefined ? {} : { signal });
+    return endedBy(name, turn, outcome);
+  } catch (error) {
+    if (!hasCode(error, "turn.unknown") && !hasCode(error, "input.withdrawn")) throw error;
+    const { code, message } = error; // It was taken back before it was begun.
+    return { agent: name, turn, status: "stopped", code, reason: message };
+  }
+}
+
+/** The same, if it is over by then. */
+export async function endWithin(
+  ms: number,
+  sessions: Sessions,
+  agent: Agent,
+  turn: string,
+  signal?: AbortSignal,
+): Promise<Ended | undefined> {
+  const late = new AbortController();
+  const clock = setTimeout(() => late.abort(), ms);
+  try {
+    return await endOf(
+      sessions,
+      agent,
+      turn,
+      signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]),
+    );
+  } catch (error) {
+    if (late.signal.aborted && signal?.aborted !== true) return undefined;
+    throw error;
+  } finally {
+    clearTimeout(clock);
+  }
+}
+
+function endedBy(agent: string, turn: string, outcome: TurnOutcome): Ended {
+  switch (outcome.kind) {
+    case "answered":
+      return { agent, turn, status: "finished", result: outcome.text };
+    case "finished":
+      return { agent, turn, status: "finished", result: outcome.value };
+    default: {
+      const { kind: status, code, reason, text } = outcome;
+      return { agent, turn, status, code, reason, ...(text === "" ? {} : { result: text }) };
+    }
+  }
+}
+
+/** Of what is over the store knows at once; longer only where it waits in a queue. */
+const LOOK_MS = 1_000;
+
+/** How the latest turn of an agent ended, if it has, by what is there now. */
+export async function lookAt(
+  agent: Agent,
+  child: Reading | undefined,
+  isOurs: boolean,
+  sessions: Sessions,
+): Promise<Ended | undefined> {
+  const { name, turn = "" } = agent;
+  if (child === undefined)
+    return { agent: name, turn, status: "stopped", code: "agent.unknown", reason: "Its session was deleted." };
+  const { openTurn } = child;
+  if (openTurn !== undefined && (isOurs || openTurn === turn)) return undefined;
+  if (turn !== "") return endWithin(LOOK_MS, sessions, agent, turn);
+  return { agent: name, turn, status: agent.status === "running" ? "stopped" : agent.status };
+}
+
+const REASON_CHARS_MAX = 1_000;
+const TEXT_CHARS_MAX = 1_500;
+const GO_ON = "It keeps its conversation: message_agent goes on with it.";
+
+/** A turn that came to nothing is a failure of the call, and names the agent: it can be gone on with. */
+export function requireFinished(ended: Ended): Ended {
+  const { agent, turn, status, code, reason, result } = ended;
+  if (status === "finished") return ended;
+  const said = result === undefined ? "" : ` It had said: ${cutTo(String(result), TEXT_CHARS_MAX)}`;
+  const why = `${status === "failed" ? "failed" : "was stopped"} (${code}): ${cutTo(reason ?? "", REASON_CHARS_MAX)}`;
+  throw new ToolError(`agent.${status}`, `${nameIn(agent, turn)} ${why} ${GO_ON}${said}`);
+}
+
+export const timedOut = (agent: string, turn: string, ms: number): ToolError =>
+  new ToolError("agent.timeout", `${nameIn(agent, turn)} did not finish within ${ms} ms and was stopped. ${GO_ON}`, {
+    class: "timeout",
+  });
+
+const nameIn = (agent: string, turn: string): string => `Agent ${agent} (turn ${turn})`;
+const NAMED = /^Agent (\S+) \(turn (\S+)\) /;
+
+export interface Told {
+  readonly agent: string;
+  readonly turn: string;
+  readonly status: Status;
+}
+
+/** What a call's result says of its agent, as far as it does: a failure says it in its words. */
+export function toldBy(output: ToolOutput): Told | undefined {
+  if (output.kind === "value") return asTold(output.value);
+  if (output.kind !== "failure" || !output.failure.code.startsWith("agent.")) return undefined;
+  const [, agent, turn] = NAMED.exec(output.failure.message) ?? [];
+  if (agent === undefined || turn === undefined) return undefined;
+  return { agent, turn, status: output.failure.code === "agent.failed" ? "failed" : "stopped" };
+}
+
+/** Another plugin may have put anything in its place. */
+export function asTold(value: Json): Told | undefined {
+  const { agent, turn, status } = (value ?? {}) as { readonly [field: string]: Json | undefined };
+  if (typeof agent !== "string" || typeof turn !== "string" || typeof status !== "string") return undefined;
+  return { agent, turn, status: status as Status };
+}

@@ -1,0 +1,173 @@
+import {
+  emitEvent,
+  hasCode,
+  type Json,
+  type Message,
+  type StateCell,
+  type ToolOutput,
+  type TurnOutcome,
+} from "../../index.ts";
+import { CLOSE, MESSAGE, SPAWN, WAIT } from "./calls.ts";
+import { asTold, endWithin, type Told, toldBy } from "./ending.ts";
+import { type Home, type Household, householdOf, treeOf } from "./household.ts";
+import {
+  type Agent,
+  agentFrom,
+  copyFor,
+  depthOf,
+  ended,
+  type Roster,
+  rosterAt,
+  withAgent,
+  withoutAgent,
+} from "./roster.ts";
+
+/** Where state may be changed: one hook at a time. */
+interface Writing extends Home {
+  readonly turnId?: string;
+  readonly state: Pick<StateCell<Roster>, "get" | "update">;
+}
+
+// ── After a call ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const isKept = (tool: string): boolean => tool === SPAWN || tool === MESSAGE || tool === WAIT || tool === CLOSE;
+
+/** Takes into the state what the call of one of our tools came to. */
+export async function keepResult(tool: string, output: ToolOutput, home: Writing): Promise<void> {
+  if (tool === CLOSE) return keepClosed(output, home);
+  const told = tool === WAIT ? completedIn(output) : [toldBy(output)].filter((each) => each !== undefined);
+  if (told.length === 0) return;
+  const household = await householdOf(home);
+  let { roster } = household;
+  for (const each of told) {
+    const agent = agentAfter(each, household, home, tool !== WAIT);
+    if (agent !== undefined) roster = withAgent(roster, agent);
+  }
+  if (roster !== household.roster) home.state.update(() => roster);
+}
+
+function agentAfter(
+  { agent: name, turn, status }: Told,
+  household: Household,
+  home: Writing,
+  isNew: boolean,
+): Agent | undefined {
+  const known = household.roster.agents.find((agent) => agent.name === name);
+  const child = household.child(copyFor(home.sessionId, name)) ?? household.child(known?.session ?? name);
+  const before = known ?? (child === undefined ? undefined : agentFrom(child));
+  if (before === undefined || (!isNew && before.turn !== turn)) return undefined; // It has been asked something else since.
+  const { head, ...rest } = before;
+  return {
+    ...rest,
+    turn,
+    ...(child === undefined ? {} : { session: child.id }),
+    ...(isNew && home.turnId !== undefined ? { by: home.turnId } : {}),
+    ...ended(status, child?.head ?? head),
+  };
+}
+
+function completedIn(output: ToolOutput): readonly Told[] {
+  if (output.kind !== "value") return [];
+  const { completed } = (output.value ?? {}) as { readonly completed?: { readonly [agent: string]: Json } };
+  return Object.entries(completed ?? {}).flatMap(
+    ([agent, end]) => asTold({ ...(end as { readonly [field: string]: Json }), agent }) ?? [],
+  );
+}
+
+function keepClosed(output: ToolOutput, { session, state }: Writing): void {
+  const { closed } = (output.kind === "value" ? (output.value ?? {}) : {}) as { readonly closed?: Json };
+  if (typeof closed !== "string") return;
+  state.update((roster) => withoutAgent(rosterAt(roster, depthOf(session.read())), closed));
+}
+
+// ── Between rounds ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What became of those that were left running. */
+export async function keepEnds(home: Writing): Promise<void> {
+  if (home.state.get().agents.some(({ status }) => status === "running"))
+    await unlessClosing(async () => void (await keepAll(await householdOf(home), home)));
+}
+
+/** What a closing runtime does not answer any more is no fault of the turn, which is let go. */
+async function unlessClosing<T>(look: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await look();
+  } catch (error) {
+    if (hasCode(error, "runtime.closed")) return undefined;
+    throw error;
+  }
+}
+
+/** All of them as they are now, those that no call has told of too. */
+async function keepAll(household: Household, { state }: Writing): Promise<readonly Agent[]> {
+  const agents = await household.all();
+  const { roster } = household;
+  const isSame = agents.length === roster.agents.length && agents.every((agent, at) => agent === roster.agents[at]);
+  if (!isSame) state.update(() => ({ ...roster, agents }));
+  return agents;
+}
+
+// ── At the end of a turn ────────────────────────────────────────────────────────────────────────────────────────────
+
+const STOP_MS = 5_000;
+
+interface Report {
+  readonly outcome: TurnOutcome;
+  readonly messages: readonly Message[];
+}
+
+/** Whoever was started by a turn that is stopped is stopped with it; those that go on are named. */
+export function keepTurn({ outcome, messages }: Report, home: Writing) {
+  const hasAgents = home.state.get().agents.length > 0;
+  if (!hasAgents && !callsIn(messages).some(({ name }) => name === SPAWN)) return;
+  return unlessClosing(async () => {
+    if (outcome.kind === "stopped" || outcome.kind === "failed") await stopAgents(messages, home);
+    const agents = await keepAll(await householdOf(home), home);
+    const running = agents.filter(({ status }) => status === "running");
+    if (running.length === 0) return;
+    const named = running.map(({ name, session, capability, task }) => ({ agent: name, session, capability, task }));
+    return emitEvent("unfinished", { agents: named });
+  });
+}
+
+/** Also those of which the turn knows nothing, because the process died before their calls were settled. */
+async function stopAgents(messages: readonly Message[], home: Writing): Promise<void> {
+  const { sessions, sessionId, turnId } = home;
+  const household = await householdOf(home);
+  const unheard = new Set(callsIn(messages).flatMap(({ name, agent }) => (name === MESSAGE ? (agent ?? []) : [])));
+  const stop = async (agent: Agent, only?: string): Promise<void> => {
+    await sessions.cancel(agent.session, only, "The turn that started it was stopped.");
+    if (agent.turn !== undefined) await endWithin(STOP_MS, sessions, agent, agent.turn);
+  };
+  const stopping = [...household.roster.agents, ...household.unknown()].map(async (agent) => {
+    const child = household.child(agent.session) ?? household.child(copyFor(sessionId, agent.name));
+    if (child === undefined) return;
+    if (child.authority?.subagent?.cause === turnId) {
+      const open = (await treeOf(child, sessions)).filter(({ openTurn }) => openTurn !== undefined);
+      await Promise.all(open.map((each) => stop(agentFrom(each))));
+    } else if (unheard.has(agent.name)) await stop(agentFrom(child));
+    else if (agent.by === turnId && agent.status === "running") await stop(agent, agent.turn);
+  });
+  await Promise.all(stopping);
+}
+
+interface CallMade {
+  readonly name: string;
+  /** Whom a call named that did not come to its end. */
+  readonly agent?: string;
+}
+
+function callsIn(messages: readonly Message[]): readonly CallMade[] {
+  const parts = messages.flatMap((message) => message.parts);
+  const lost = new Set(
+    parts.flatMap((part) =>
+      part.kind === "toolResult" && (part.status === "cancelled" || part.status === "unknown") ? [part.callId] : [],
+    ),
+  );
+  return parts.flatMap((part): readonly CallMade[] => {
+    if (part.kind !== "toolCall") return [];
+    const { agent } = part.input as { readonly agent?: Json };
+    const isLost = lost.has(part.callId) && typeof agent === "string";
+    return [isLost ? { name: part.name, agent } : { name: part.name }];
+  });
+}
