@@ -226,6 +226,12 @@ export class Resident implements TurnSession, BetweenTurns {
     );
   }
 
+  /** Whether there is work here that somebody waits for; what was answered a moment ago is no work any more. */
+  async isBusy(): Promise<boolean> {
+    if (!this.isIdle) await new Promise((resolve) => setImmediate(resolve));
+    return this.#isTaken || this.#ready.length > 0 || !this.#waiting.isEmpty;
+  }
+
   /** Calls back when nothing runs or waits here, at once if that is now. */
   whenIdle(run: () => void): void {
     if (this.isIdle || this.#work === undefined) run();
@@ -324,6 +330,7 @@ export class Resident implements TurnSession, BetweenTurns {
 
   /** Takes inputs back that have not had their turn; those who wait for them are told. */
   async withdraw(which: InputRef): Promise<readonly Withdrawal[]> {
+    await this.requireThere();
     const found = await this.core.store.inputs.withdraw(this.id, which);
     for (const { turnId, answer } of found)
       if (answer === "withdrawn") this.#fail(turnId, new RuntimeError("input.withdrawn", { turnId }));
@@ -568,11 +575,16 @@ export class Resident implements TurnSession, BetweenTurns {
     if (!this.isAtWork) await this.#reload(false, () => this.isAtWork);
   }
 
+  async requireThere(): Promise<StoredSession> {
+    const stored = await this.core.store.load(this.id);
+    if (stored === undefined) throw new RuntimeError("session.unknown", { id: this.id });
+    return stored;
+  }
+
   /** As the store has it: what runs here may not have heard yet of its own commit, or of somebody else's. */
   async asKept(): Promise<{ readonly stored: StoredSession; readonly transcript: Transcript }> {
     await this.catchUp();
-    const stored = await this.core.store.load(this.id);
-    if (stored === undefined) throw new RuntimeError("session.unknown", { id: this.id });
+    const stored = await this.requireThere();
     if (stored.revision === this.stored.revision) return { stored, transcript: this.transcript };
     return { stored, transcript: await this.#transcriptAt(stored) };
   }
@@ -583,9 +595,8 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   async #reload(isForced: boolean, isTooLate: () => boolean): Promise<void> {
-    const { core, id } = this;
-    const stored = await core.store.load(id);
-    if (stored === undefined) throw new RuntimeError("session.unknown", { id });
+    const { core } = this;
+    const stored = await this.requireThere();
     const isSame = stored.revision === this.stored.revision && stored.head === this.stored.head;
     if (!isForced && !this.#isStale && isSame) return;
     const transcript = await this.#transcriptAt(stored);

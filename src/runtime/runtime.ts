@@ -355,10 +355,12 @@ class RuntimeHandle implements Runtime {
       this.#requireOpen();
       const sessionId = asSessionId(id);
       const resident = await this.#residents.get(sessionId)?.resident;
-      if (resident !== undefined && !resident.isIdle)
+      if (resident !== undefined && (await resident.isBusy()))
         throw new RuntimeError("session.busy", { id, holder: "a running turn" });
       this.#residents.delete(sessionId);
+      resident?.toolset.close();
       await this.#core.store.delete(sessionId);
+      this.#core.watch.gone(sessionId);
     },
   };
 

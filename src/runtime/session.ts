@@ -228,8 +228,9 @@ export class SessionHandle implements Session {
 
   readonly inputs: SessionInputs = {
     list: async () => {
-      const { core, id } = this.#open();
-      return (await core.store.inputs.list(id)).map(waitingInput);
+      const resident = this.#open();
+      const { id } = await resident.requireThere();
+      return (await resident.core.store.inputs.list(id)).map(waitingInput);
     },
     cancel: async (which) => {
       const resident = this.#open();

@@ -40,8 +40,9 @@ function parsed(cursor: string): Parsed {
   return { fact: asCursor(fact), seen: seen === undefined ? undefined : Number(seen), session: asSessionId(session) };
 }
 
-/** How often facts of other processes are looked for. */
+/** How often facts of other processes are looked for; and after how many looks, whether the session is still there. */
 const LOOK_MS = 250;
+const GONE_LOOKS = 4;
 const PAGE = 256;
 
 /** Tells observers what happens in this process, and finds out what happened elsewhere. */
@@ -82,6 +83,12 @@ export class Watch {
     const own = this.#own.get(session.id);
     if (own !== undefined) for (const observer of own) observer.moved();
     if (this.#trees.size > 0) for (const observer of this.#above(session)) observer.moved();
+  }
+
+  /** It was deleted here. */
+  gone(session: SessionId): void {
+    for (const observers of [this.#own.get(session), this.#trees.get(session)])
+      for (const observer of observers ?? []) observer.moved();
   }
 
   *#above({ id, ancestors }: Watched): Iterable<Observer> {
@@ -137,10 +144,11 @@ export class Watch {
     return [shown, ...found].filter((each) => each !== undefined);
   }
   #look(): void {
+    let looks = 0;
     const look = async (): Promise<void> => {
       try {
         const latest = await this.#store.latest();
-        if (latest === this.#latest) return;
+        if (latest === this.#latest && ++looks % GONE_LOOKS !== 0) return; // A deletion moves nothing.
         this.#latest = latest;
         for (const observers of [...this.#own.values(), ...this.#trees.values()])
           for (const observer of observers) observer.moved();
@@ -302,6 +310,8 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
     this.#advance(); // What moves while it is read is looked for again.
     const whose = isTree ? { tree: session } : { session };
     const changes = await store.changes(this.#last, { ...whose, max: PAGE });
+    if (changes.length === 0 && (await store.load(session)) === undefined)
+      throw new RuntimeError("session.deleted", { id: session });
     if (this.#isOver) return;
     if (changes.length === PAGE) this.#line.splice(this.#head, 0, MOVED);
     this.#facts = changes.flatMap((change) => eventsOf(change, isTree ? session : change.sessionId));
