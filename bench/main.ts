@@ -10,6 +10,7 @@ import { importMs, install } from "./install.ts";
 import { METERS, median } from "./meters.ts";
 import type { OwnWorkload } from "./own.ts";
 import { asJson, asTable, compared, type Row } from "./report.ts";
+import { SESSION_WORKLOADS } from "./sessions.ts";
 import { TOOL_WORKLOADS } from "./tools.ts";
 import { WORKLOADS, type Workload } from "./workloads.ts";
 
@@ -35,6 +36,7 @@ const OWN: { readonly [id: string]: OwnWorkload } = {
   ...durableWorkloads(options.long),
   ...HOOK_WORKLOADS,
   ...TOOL_WORKLOADS,
+  ...SESSION_WORKLOADS,
 };
 const all = [...Object.keys(WORKLOADS), ...Object.keys(OWN), "W8"];
 const isCountable = (id: string) => id !== "W8" && WORKLOADS[id]?.isWall !== true && OWN[id]?.isCount !== true;

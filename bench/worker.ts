@@ -9,7 +9,7 @@ import { WORKLOADS } from "./workloads.ts";
 
 const [side = "", id = "", meter = "cpu", length] = process.argv.slice(2);
 
-const own = HOOK_WORKLOADS[id] ?? TOOL_WORKLOADS[id] ?? (await durable());
+const own = HOOK_WORKLOADS[id] ?? TOOL_WORKLOADS[id] ?? (await other());
 if (own !== undefined) {
   console.log(await own.measure(side === "floor" ? "floor" : "bowline", METERS[meter as MeterName]));
 } else {
@@ -21,7 +21,8 @@ if (own !== undefined) {
 }
 
 /** Loaded only when asked for: in a short workload it shows what else a process has loaded. */
-async function durable(): Promise<OwnWorkload | undefined> {
+async function other(): Promise<OwnWorkload | undefined> {
   if (WORKLOADS[id] !== undefined) return undefined;
+  if (id.startsWith("S-")) return (await import("./sessions.ts")).SESSION_WORKLOADS[id];
   return (await import("./durable.ts")).durableWorkloads(length === "long")[id];
 }

@@ -1,6 +1,6 @@
 import { after } from "../model/awaitable.ts";
 import { asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
-import type { Awaitable } from "../model/json.ts";
+import { type Awaitable, isThenable } from "../model/json.ts";
 import type { Mail, NewWait } from "../stores/store.ts";
 import type { Effect } from "../turn/effect.ts";
 import type { TurnEvent } from "../turn/event.ts";
@@ -60,8 +60,9 @@ class JournalRun extends LocalRun {
     this.#isStepped = true;
     if (dropped.length > 0) this.#held = this.#held.filter(({ effect }) => !dropped.includes(effect.name));
     super.start(effects, dropped);
-    if (this.#held.length > 0 && !this.#isFolding) queueMicrotask(() => void this.#write()); // Unless `next` was sooner.
+    if (this.#held.length > 0 && !this.#isFolding) queueMicrotask(this.#soon); // Unless `next` was sooner.
   }
+  readonly #soon = (): void => void this.#write();
 
   protected override release(held: Held): void {
     const { effect } = held;
@@ -83,7 +84,8 @@ class JournalRun extends LocalRun {
   }
 
   #answered(event: TurnEvent): void {
-    if ("effect" in event) this.#held = this.#held.filter(({ effect }) => effect.name !== event.effect);
+    if (this.#held.length > 0 && "effect" in event)
+      this.#held = this.#held.filter(({ effect }) => effect.name !== event.effect);
   }
 
   override next(): Awaitable<TurnEvent> {
@@ -147,25 +149,28 @@ class JournalRun extends LocalRun {
     const events = this.#unwritten;
     const waits = this.#newWaits;
     this.#unwritten = [];
-    this.#newWaits = [];
-    const taken = (mail: Mail): void => {
-      this.#seq += events.length;
-      this.#until = mail.until;
-      for (const { key } of waits) this.context.waiting(key);
-      this.read(mail);
-    };
+    if (waits.length > 0) this.#newWaits = [];
     try {
-      const mail = after(store.append(this.turn.lease, this.#seq, events, world.now(), waits), taken);
-      return mail === undefined ? undefined : (mail as PromiseLike<void>).then(undefined, (error) => this.lose(error));
+      const until = store.append(this.turn.lease, this.#seq, events, world.now(), waits);
+      if (!isThenable(until)) return void this.#appended(events, waits, until);
+      return until
+        .then((found) => this.#appended(events, waits, found))
+        .then(undefined, (error: unknown) => this.lose(error));
     } catch (error) {
       this.lose(error);
       return undefined;
     }
   }
 
-  /** A cancel that the write brought comes first: it may give up what is held. */
+  #appended(events: readonly TurnEvent[], waits: readonly NewWait[], until: number): void {
+    this.#seq += events.length;
+    this.#until = until;
+    for (const { key } of waits) this.context.waiting(key);
+  }
+
+  /** What has arrived meanwhile comes first: a cancel may give up what is held. */
   #beginHeld(): void {
-    if (this.hasArrivals || this.isOver || this.#isLeaving) return;
+    if (this.#held.length === 0 || this.hasArrivals || this.isOver || this.#isLeaving) return;
     const held = this.#held;
     this.#held = [];
     for (const [index, each] of held.entries()) {

@@ -1,4 +1,4 @@
-import { definePlugin, defineTool, type Json, type ModelRequest, ProviderFailure } from "bowline";
+import { definePlugin, defineTool, type Json, type ModelRequest, ProviderFailure, replaceResult } from "bowline";
 import { subagents } from "bowline/plugins/subagents";
 import { both, calls, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
@@ -19,6 +19,7 @@ import {
   silent,
   within,
 } from "../../test/subagents/kit.ts";
+import { shown, taskLine } from "./subagents/roster.ts";
 
 const spawns = (task: string, more: { readonly [field: string]: Json } = {}) =>
   calls("spawn_agent", { task, ...more }, `spawn ${task}`);
@@ -647,6 +648,40 @@ test("J8 closing a runtime that keeps nothing ends agents and turn as stopped", 
   const [{ outcome }] = await Promise.all([turn.result(), runtime.close()]);
   expect(outcome).toMatchObject({ kind: "stopped", by: "cancel" });
 }, 15_000);
+
+test("J8 what another plugin makes of a result changes nothing of what the session knows of its agents", async () => {
+  const shorter = definePlugin({
+    id: "test/shorter",
+    order: "early",
+    setup: () => ({
+      afterToolCall: ({ call }) => (call.name === "spawn_agent" ? replaceResult("It went well.") : undefined),
+    }),
+  });
+  const model = cast({ Go: [spawns("Work."), calls("list_agents"), says("Done.")], "Work.": [says("Worked.")] });
+  await using runtime = await running(model, { plugins: [shorter] });
+  const session = await runtime.session();
+  await within(session.turn("Go").result());
+  const [spawned, listed] = answersIn((await session.read()).messages);
+  expect(spawned?.text).toBe("It went well.");
+  expect(jsonOf(listed!)).toMatchObject({ agents: [{ task: "Work.", status: "finished" }] });
+});
+
+test("J8 of many agents the model is told the newest and those that run, in short", () => {
+  const agents = Array.from({ length: 30 }, (_, n) => ({
+    name: `agt_${n}`,
+    session: `agt_${n}`,
+    capability: "helper",
+    task: taskLine(`Task ${n}:\n${"long ".repeat(50)}`),
+    status: n === 0 ? ("running" as const) : ("finished" as const),
+  }));
+  const closed = Array.from({ length: 9 }, (_, n) => `gone_${n}`);
+  const lines = shown({ depth: 0, agents, closed }).split("\n");
+  expect(lines).toHaveLength(18);
+  expect(lines[0]).toMatch(/^- agt_0 \(helper, running\): Task 0: long .*…$/);
+  expect(lines[1]).toMatch(/^- agt_29 \(helper, finished\): Task 29: /);
+  expect(lines.slice(16)).toEqual(["- and 14 more: list_agents", "Closed: gone_8, gone_7, gone_6, gone_5 and 5 more."]);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(100);
+});
 
 // ── What is refused ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -164,10 +164,10 @@ const append =
     await underLease(world, owner, async (lease) => {
       const length = world.turn?.length ?? 1;
       const event = { kind: "slept", at: world.now, effect: asEffectName(`e${length}`) } as const;
-      const mail = await store.append(lease, length, [event], world.now);
+      const until = await store.append(lease, length, [event], world.now);
       world.turn!.length += 1;
-      world.renewed(mail.until);
-      assert.equal(mail.cancel?.requestId, world.cancel);
+      world.renewed(until);
+      assert.equal((await store.renew(lease, world.now)).cancel?.requestId, world.cancel);
     });
   };
 

@@ -241,10 +241,11 @@ class MemoryStore implements Store {
     if (row === undefined || row.state === "withdrawn") return { kind: "unknown" };
     if (session !== undefined && row.session.id !== session) return { kind: "unknown" };
     if (row.end !== undefined) return { kind: "already-completed", outcome: row.end.outcome };
-    // Its input may have been taken: it ends with the turn that took it.
+    // Its input may have been taken: it ends with the turn that took it, or is given back.
     const target = row.state === "taken" ? (row.session.run?.turn ?? row) : row;
     if (target.cancel !== undefined) return { kind: "already-requested", request: target.cancel };
     target.cancel = request;
+    row.cancel = request;
     return { kind: "requested", request };
   }
 

@@ -166,7 +166,6 @@ test("D1 S2 sqlite: a store opened again has everything that was kept", async ()
   const mail = await again.renew(answer.lease, 1_000_001);
   expect(mail.cancel?.requestId).toBe("r");
   expect(mail.resolved).toEqual([{ key: "w", answer: { kind: "value", value: 1 } }]);
-  expect(mail.pending).toBe(1);
   expect(await again.note(two.turnId, asEffectName("e"), "k")).toEqual({ paid: true });
   expect(await again.attempt(two.turnId, asEffectName("e"))).toBe("again");
   const claimed = await again.inputs.claim(answer.lease, asEffectName("b1"), 5);

@@ -24,7 +24,6 @@ import {
   type InputRef,
   LEASE_MS,
   type Lease,
-  type Mail,
   type NewInput,
   type NewSession,
   type NewWait,
@@ -146,17 +145,16 @@ class Sqlite implements SqliteStore {
     return this.#db.write(false, () => this.#journals.release(lease));
   }
 
-  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits = NO_WAITS): Awaitable<Mail> {
-    const inSteps = () => this.#db.write(false, () => this.#journals.append(lease, seq, events, now, waits));
-    const isPlain = waits.length === 0 && events.length > 0 && !events.some(showsClaims);
-    if (!isPlain) return inSteps();
+  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits = NO_WAITS): Awaitable<number> {
     const until = now + this.#db.leaseMs;
-    const atOnce = this.#db.writeOne(false, () => {
-      const run = this.#journals.requireRun(lease);
-      const mail = this.#journals.insert(lease, run, seq, events, until);
-      return mail && this.#journals.mail(run, mail, until);
-    });
-    return after(atOnce, (mail) => mail ?? inSteps());
+    const inSteps = () =>
+      after(
+        this.#db.write(false, () => this.#journals.append(lease, seq, events, until, waits)),
+        () => until,
+      );
+    if (waits.length > 0 || events.length === 0) return inSteps();
+    const isDone = this.#db.writeOne(false, () => this.#journals.insert(lease, seq, events, until));
+    return isDone === true ? until : after(isDone, (done) => (done ? until : inSteps()));
   }
 
   journal(turn: TurnId, after: number) {
@@ -258,6 +256,3 @@ class Sqlite implements SqliteStore {
     this.#db.close();
   }
 }
-
-/** What was claimed is pending no longer once an event shows it. */
-const showsClaims = (event: TurnEvent): boolean => event.kind === "bounded" && event.inputs !== undefined;

@@ -118,6 +118,8 @@ const scribe = definePlugin({
 
 const TOOLS = ["quick", "slow", "flaky", "fails", "asks", "once"] as const;
 const SESSIONS = ["a", "b"];
+/** Takes all that waits into its next turn. */
+const MERGING = "b";
 
 class Telling {
   readonly seed: number;
@@ -131,6 +133,8 @@ class Telling {
   readonly processes: Process[] = [];
   /** Turns and inputs that the store has accepted, whoever was told of it. */
   readonly accepted = new Map<InputId, { readonly turnId: TurnId; readonly sessionId: SessionId }>();
+  /** Inputs that were taken back before they had their turn. */
+  readonly withdrawn = new Set<InputId>();
   readonly waits = new Set<WaitKey>();
   readonly turns: { readonly session: string; readonly id: TurnId }[] = [];
   /** Turns whose cancel the store has taken. */
@@ -192,7 +196,20 @@ class Telling {
     }
     if (method === "cancel" && (answer as { kind: string }).kind === "requested")
       this.cancelled.add(given[0] as TurnId);
-    const writes = ["accept", "append", "commit", "apply", "open", "release", "cancel", "inputs.claim"];
+    if (method === "inputs.withdraw")
+      for (const { inputId, answer: became } of answer as Awaited<ReturnType<Store["inputs"]["withdraw"]>>)
+        if (became === "withdrawn" && this.accepted.delete(inputId)) this.withdrawn.add(inputId);
+    const writes = [
+      "accept",
+      "append",
+      "commit",
+      "apply",
+      "open",
+      "release",
+      "cancel",
+      "inputs.claim",
+      "inputs.withdraw",
+    ];
     if (writes.includes(method))
       this.note(`  ${method} ${described(given)} -> ${(answer as { kind?: string })?.kind ?? "done"}`);
     if (method === "append") for (const { key } of (given[4] ?? []) as readonly { key: WaitKey }[]) this.waits.add(key);
@@ -413,7 +430,7 @@ class Telling {
     const id = chance.pick([...this.sessions]);
     const kind = chance.below(20);
     const run = async (act: (session: Session) => Promise<unknown>): Promise<void> => {
-      const session = await process.runtime.session(id);
+      const session = await process.runtime.session(id, id === MERGING ? { config: { mergesInputs: true } } : {});
       try {
         await act(session);
       } finally {
@@ -461,9 +478,26 @@ class Telling {
           this.sessions.add(fork.id);
           await fork.close();
         });
+      if (chance.is(35)) return run((session) => this.#takeBack(session));
+      const turn = this.turns.length === 0 ? undefined : chance.pick(this.turns.slice(-6));
+      if (turn !== undefined && chance.is(50))
+        return process.runtime.session(turn.session).then((session) =>
+          session
+            .follow(turn.id)
+            .result()
+            .finally(() => session.close()),
+        );
       return run((session) => session.read());
     })();
     doing.then(() => done(), done);
+  }
+
+  /** The newest input that waits, or all from the oldest on. */
+  async #takeBack(session: Session): Promise<void> {
+    const waiting = await session.inputs.list();
+    const [oldest, newest] = [waiting[0], waiting.at(-1)];
+    if (oldest === undefined || newest === undefined) return;
+    await session.inputs.cancel(this.chance.is(70) ? { id: newest.id } : { from: oldest.id });
   }
 
   /** Somebody's decision; it is asked for again when the store did not take it. */
@@ -514,6 +548,8 @@ class Telling {
         if (sessionId === id && times !== 1) this.problem(`input ${inputId} is ${times} times in the history of ${id}`);
         if (times > 1) this.problem(`an input is ${times} times in the history of ${id}`);
       }
+      for (const inputId of this.withdrawn)
+        if (seen.includes(inputId)) this.problem(`an input that was taken back is in the history of ${id}`);
       if ((this.truth.inputs.list(stored.id) as readonly unknown[]).length > 0) this.problem(`inputs wait in ${id}`);
 
       // What the plugin wrote down is what happened.

@@ -8,13 +8,15 @@ import {
   ProviderFailure,
   type Runtime,
   type RuntimeOptions,
+  retryable,
   type Session,
   type Store,
+  switchFrame,
   type TurnResult,
   type Usage,
 } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
-import { both, calls, cut, says, scripted } from "bowline/testing";
+import { both, calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { running, signalOf, within } from "../kernel/kit.ts";
@@ -269,9 +271,58 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(codeOf(result)).toBe("limit.tokens");
   });
 
+  test("S14 S9 a direct completion is held to the tree's budget, and booked", async () => {
+    const model = scripted(says("a"), says("b"), says("c"));
+    await using runtime = await open(make(), model, { budget: { tree: { tokens: 16 } } });
+    const session = await runtime.session("s");
+    expect(await session.complete.text("1?", { label: "aside" })).toBe("a");
+    expect(await session.complete.text("2?", { label: "aside" })).toBe("b");
+    await expect(session.complete.text("3?", { label: "aside" })).rejects.toMatchObject({ code: "limit.tokens" });
+    expect(model.requests).toHaveLength(2);
+    expect(codeOf(await session.turn("Go.").result())).toBe("limit.tokens");
+    expect((await session.read()).ledger).toEqual([
+      { source: "aside", model: "scripted/test", usage: times(2), calls: 2 },
+    ]);
+  });
+
+  test("S10 a completion of a tool that is tried again is asked for once, and booked once", async () => {
+    let attempts = 0;
+    const flaky = definePlugin({
+      id: "a/flaky",
+      version: "1",
+      setup: ({ tool }) => ({
+        tools: [
+          tool({
+            name: "think",
+            description: "Thinks.",
+            input: z.object({}),
+            retry: { policy: "safe", attempts: 3, baseMs: 1, maxMs: 1 },
+            execute: async (_, { complete }) => {
+              const said = await complete.text("Well?", { label: "thinking" });
+              if (++attempts < 3) throw retryable(new Error("Not yet."));
+              return said;
+            },
+          }),
+        ],
+      }),
+    });
+    const model = scripted(calls("think"), says("a"), says("Done."));
+    await using runtime = await open(make(), model, { plugins: [flaky] });
+    const session = await runtime.session();
+    const { outcome, usage } = await within(session.turn("Go.").result());
+    expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
+    expect(attempts).toBe(3);
+    expect(usage).toEqual(times(3));
+    expect((await session.read()).ledger).toEqual([
+      { source: "turn", model: "scripted/test", usage: times(2), calls: 2 },
+      { source: "thinking", model: "scripted/test", usage: times(1), calls: 1 },
+    ]);
+  });
+
   test("S14 attempts that failed are in the ledger as calls of unknown cost, once, and the call counts once", async () => {
     const busy = new ProviderFailure({ class: "overloaded", message: "Too much.", retryAfterMs: 1 });
-    const model = scripted(busy, cut("Half"), both(says("One."), calls("work")), busy, says("Two."));
+    const cutOff = new ProviderFailure({ class: "network", message: "Gone.", retryAfterMs: 1 });
+    const model = scripted(busy, cutOff, both(says("One."), calls("work")), busy, says("Two."));
     await using runtime = await open(make(), model, { budget: { turn: { tokens: 100 } } });
     const session = await runtime.session();
     const result = await within(session.turn("Go.").result(), 4_000);
@@ -506,7 +557,6 @@ describe.each(STORES)("on %s", (_, make) => {
   });
 
   test("S14 S8 frame switches have a limit, and its outcome has what was said", async () => {
-    const { switchFrame } = await import("bowline");
     const next = defineTool({
       name: "next",
       description: "Next.",
@@ -659,7 +709,7 @@ describe.each(STORES)("on %s", (_, make) => {
   });
 
   test("S14 a child whose commit is known and whose observers are not done is counted once", async () => {
-    const [persisted, go, asked] = [signalOf(), signalOf(), signalOf()];
+    const [persisted, go] = [signalOf(), signalOf()];
     const slow = definePlugin({
       id: "a/slow",
       setup: ({ session }) => ({
@@ -671,7 +721,7 @@ describe.each(STORES)("on %s", (_, make) => {
       }),
     });
     const sending = household({ waits: persisted.promise });
-    const model = tree({ parent: ["delegate"], child: 1 }, () => asked.resolve());
+    const model = tree({ parent: ["delegate"], child: 1 });
     await using runtime = await running({
       store: make(),
       model,
@@ -683,7 +733,6 @@ describe.each(STORES)("on %s", (_, make) => {
     const { outcome } = await within(session.turn("Delegate.").result());
     go.resolve();
     expect(outcome).toMatchObject({ kind: "answered" }); // 15 and 15 are spent, not 45.
-    void asked;
   });
 
   test("S14 a tree's money has a limit, and a model without a price anywhere in it is told", async () => {
@@ -839,10 +888,15 @@ const household = ({ config, waits }: { readonly config?: object; readonly waits
   });
 
 /** Plays a family: the root delegates as told, a child works for so many rounds. Who is asked is known by what it was told first. */
-function tree(
-  { parent, child, delegates = false }: { parent: readonly string[]; child: number; delegates?: boolean },
-  asked: () => void = () => {},
-): Provider & { readonly asked: readonly string[] } {
+function tree({
+  parent,
+  child,
+  delegates = false,
+}: {
+  readonly parent: readonly string[];
+  readonly child: number;
+  readonly delegates?: boolean;
+}): Provider & { readonly asked: readonly string[] } {
   const who: string[] = [];
   let children = 0;
   const names = new Map<string, string>();
@@ -851,7 +905,6 @@ function tree(
     modelId: "test",
     asked: who,
     async *stream({ messages }) {
-      asked();
       const isChild = wordsOf(messages[0]).startsWith("Work");
       const started = messages.findLastIndex(({ role, origin }) => role === "user" && origin?.kind === "input");
       const rounds = messages.slice(started).filter(({ role }) => role === "assistant").length;
@@ -906,15 +959,15 @@ describe("S14 S10 D2 in the next process", () => {
   test.each(["turn", "tree"] as const)(
     "S14 what was spent of the %s before the crash is spent after it",
     async (of) => {
-      const times2 = lifetimes();
+      const lives = lifetimes();
       const options = { tools: [work], budget: { [of]: { tokens: 60 } } };
       const stop = hanging(3);
-      const first = await times2.next({ ...options, model: tireless(stop.at) });
+      const first = await lives.next({ ...options, model: tireless(stop.at) });
       (await first.runtime.session("s")).turn("Go.", { key: "k" });
       await within(stop.reached);
-      times2.kill();
+      lives.kill();
       const model = tireless();
-      const second = await times2.next({ ...options, model });
+      const second = await lives.next({ ...options, model });
       const session = await second.runtime.session("s");
       const { outcome, usage } = await within(session.turn("Go.", { key: "k" }).result());
       expect(outcome).toMatchObject({ code: "limit.tokens", text: "Round 1.\n\nRound 2.\n\nRound 3.\n\nRound 4." });

@@ -3,7 +3,7 @@ import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { running, signalOf, twoOn, unheard, within } from "../kernel/kit.ts";
+import { running, signalOf, slowly, twoOn, unheard, within } from "../kernel/kit.ts";
 import { aborted, end, eventsOf, only, outline, plays, seen, shown, text, ticks, wordsOf } from "../stories/kit.ts";
 import { around, elsewhere, file, held, lifetimes, listener, STORES, saidIn } from "./kit.ts";
 
@@ -282,7 +282,7 @@ describe.each(STORES)("on %s", (_, make) => {
       model,
       tools: [polite, rude, pay, patient],
       plugins: [careful],
-      limits: { cancelGraceMs: 30 },
+      limits: { cancelGraceMs: 300 },
     });
     const session = await runtime.session();
     const turn = session.turn("Go.");
@@ -489,7 +489,8 @@ describe.each(STORES)("on %s", (_, make) => {
   test.each([
     ["a reason that is no text", { reason: 7 }],
     ["a reason of null", { reason: null }],
-    ["a request id that is no text", { requestId: 7 }],
+    ["a number as request id", { requestId: 7 }],
+    ["an object as request id", { requestId: {} }],
     ["an empty request id", { requestId: "" }],
     ["options of null", null],
     ["a megabyte of reason", { reason: "x".repeat(1_000_000) }],
@@ -557,6 +558,28 @@ describe.each(STORES)("on %s", (_, make) => {
       "calls work",
       expect.stringMatching(/^work (ok|cancelled)/),
     ]);
+  });
+
+  test("S3 S4 a turn that merges inputs is cancelled at any instant: each input is kept once, with it or in a turn of its own", async () => {
+    for (let instant = 0; instant < 40; instant++) {
+      const work = held();
+      await using runtime = await running({ store: slowly(make(), 1), model: listener(), tools: [work.tool] });
+      const session = await runtime.session("s", { config: { mergesInputs: true } });
+      const first = session.turn("Work.");
+      await within(work.began());
+      const sent = [];
+      for (const words of ["A.", "B.", "C."]) sent.push((await session.send(words, { at: "next-turn" })).turnId);
+      const followed = sent.map((id) => session.follow(id).result());
+      work.release();
+      await first.result();
+      await ticks(instant * 3);
+      const answer = await session.cancel(sent[0]!);
+      const ends = await within(Promise.all(followed));
+      if (answer.kind === "requested") expect(ends[0]?.outcome).toMatchObject(STOPPED);
+      else expect(answer).toEqual({ kind: "already-completed", outcome: ends[0]?.outcome });
+      await within(session.turn("Last.").result());
+      expect(await saidIn(session), `after ${instant}`).toEqual(["Work.", "A.", "B.", "C.", "Last."]);
+    }
   });
 
   test("S3 handles and the runtime are closed while a cancel is under way: the turn is stopped all the same", async () => {
@@ -711,6 +734,35 @@ describe("from any process", () => {
       "user: Work.",
       "calls work",
       expect.stringMatching(/^work /),
+    ]);
+  }, 20_000);
+
+  test("S3 D2 whoever follows a turn whose process is killed goes on with it, and is given its end", async () => {
+    const path = file();
+    const other = elsewhere(
+      `const work = defineTool({ name: "work", description: "Works.", input: { type: "object" }, execute: () => { say("began"); return new Promise(() => {}); } });
+       const runtime = await createRuntime({ store, model: plays(calls("work")), tools: [work] });
+       const session = await runtime.session("s");
+       say(await session.turn("Work.").id);
+       setInterval(() => {}, 1000);`,
+      path,
+    );
+    const lines = [await other.next(), await other.next()];
+    const turnId = lines.find((line) => line?.startsWith("trn_")) ?? "";
+    await using runtime = await open(path, { model: listener(), tools: [INSTANT], recover: "manual" });
+    const session = await runtime.session("s");
+    expect(session.current()).toBeUndefined(); // Another has it.
+    const followed = session.follow(turnId);
+    const { turnId: next } = await session.send("Next.", { at: "next-turn" });
+    const after = session.follow(next).result();
+    await other.kill();
+    expect(textOf(await within(followed.result(), 4_000))).toBe("Done.");
+    expect(textOf(await within(after, 4_000))).toBe("re: Next.");
+    expect(outline((await session.read()).messages).slice(0, 4)).toEqual([
+      "user: Work.",
+      "calls work",
+      "work ok: worked",
+      "assistant: Done.",
     ]);
   }, 20_000);
 

@@ -1,12 +1,13 @@
-import { attach, definePlugin, defineTool, hasCode, type Runtime, type Session, type Store } from "bowline";
+import { ask, attach, definePlugin, defineTool, hasCode, type Runtime, type Session, type Store } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
+import { calls, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { deployed, durable, quickWorld } from "../durability/kit.ts";
 import { running, signalOf, slowly, unheard, within } from "../kernel/kit.ts";
-import { eventsOf, only, ticks, wordsOf } from "../stories/kit.ts";
+import { eventsOf, only, outline, seen, ticks, wordsOf } from "../stories/kit.ts";
 import { around, elsewhere, file, type Heard, held, lifetimes, listener, STORES, saidIn, waitingIn } from "./kit.ts";
 
 /** A session whose first turn is held in a tool. */
@@ -424,6 +425,114 @@ describe.each(STORES)("on %s", (kind, make) => {
     expect((await within(followed)).outcome).toMatchObject({ kind: "answered", text: "re: Steer." });
     second.release();
     await quiet(session);
+  });
+
+  test("S4 a typed turn is steered like any other", async () => {
+    const work = held();
+    const model = scripted(calls("work"), calls("submit_output", { n: 2 }));
+    await using runtime = await running({ store: make(), model, tools: [work.tool] });
+    const session = await runtime.session();
+    const turn = session.turn("Count.", { output: z.object({ n: z.number() }) });
+    await within(work.began());
+    await session.send("Twice.");
+    const followed = session.follow(await turn.id).result();
+    work.release();
+    expect((await within(turn.result())).outcome).toEqual({ kind: "finished", by: "model", value: { n: 2 } });
+    expect((await within(followed)).outcome).toEqual({ kind: "finished", by: "model", value: { n: 2 } });
+    expect(outline(model.requests[1]?.messages ?? []).at(-1)).toBe("user: Twice.");
+  });
+
+  test("S4 T9 an input that comes while a call waits for a person is said after its result", async () => {
+    const careful = definePlugin({ id: "a/careful", setup: () => ({ beforeToolCall: () => ask("May I?") }) });
+    const work = held();
+    work.release();
+    const model = listener();
+    await using runtime = await running({ store: make(), model, tools: [work.tool], plugins: [careful] });
+    const session = await runtime.session();
+    const turn = session.turn("Work.");
+    const { wait } = await within(seen(turn, "waiting"));
+    await session.send("Quickly.");
+    await session.send("Slowly.", { key: "slow" });
+    await session.inputs.cancel({ key: "slow" });
+    expect(await waitingIn(session)).toEqual(["Quickly."]);
+    await runtime.waits.resolve(wait, { approved: true });
+    expect((await within(turn.result())).outcome).toMatchObject({ text: "re: Quickly." });
+    expect(outline(model.requests[1]?.messages ?? []).slice(-2)).toEqual(["work ok: worked", "user: Quickly."]);
+  });
+
+  test("S4 S7 a fork does not have the inputs that wait in its origin", async () => {
+    await using world = await busy(make());
+    await world.session.send("Steer.");
+    await world.session.send("Next.", { at: "next-turn", key: "k" });
+    const fork = await world.session.fork({ id: "f" });
+    expect(await fork.inputs.list()).toEqual([]);
+    expect(await fork.inputs.cancel({ key: "k" })).toEqual([]);
+    expect((await within(fork.turn("Hi.", { key: "k" }).result())).outcome).toMatchObject({ text: "re: Hi." });
+    world.work.release();
+    await quiet(world.session);
+    expect(await saidIn(world.session)).toEqual(["Work.", "Steer.", "Next.", "Last."]);
+  });
+
+  test.each(["\0", "\ud800", "__proto__", "constructor", "🪢", "k".repeat(256), " ", "'; DROP TABLE turn; --"])(
+    "S5 any key will do, and names its input again: %j",
+    async (key) => {
+      await using world = await busy(make());
+      const { session } = world;
+      const sent = await session.send("A.", { at: "next-turn", key });
+      expect(await session.send("A.", { at: "next-turn", key })).toEqual(sent);
+      expect(await session.inputs.list()).toMatchObject([{ key, turnId: sent.turnId }]);
+      expect(await session.inputs.cancel({ key })).toMatchObject([{ kind: "cancelled" }]);
+      const again = await session.send("B.", { at: "next-turn", key });
+      world.work.release();
+      expect((await within(session.follow(again.turnId).result())).outcome).toMatchObject({ text: "re: B." });
+    },
+  );
+
+  test("S5 the same key and content is the same input, whatever place it is sent for", async () => {
+    await using world = await busy(make());
+    const first = await world.session.send("Steer.", { key: "k" });
+    expect(await world.session.send("Steer.", { key: "k", at: "next-turn" })).toEqual(first);
+    expect(await world.session.turn("Steer.", { key: "k" }).id).toBe(first.turnId);
+    expect(await world.session.inputs.list()).toMatchObject([{ at: "boundary" }]);
+    world.work.release();
+    await world.turn.result();
+    await quiet(world.session);
+    expect(await saidIn(world.session)).toEqual(["Work.", "Steer.", "Last."]);
+  });
+
+  test("S5 an input that is taken back before it was accepted is said or taken back, and nothing else", async () => {
+    for (let instant = 0; instant < 30; instant++) {
+      await using runtime = await running({ store: slowly(make(), 2), model: listener() });
+      const session = await runtime.session();
+      session.turn("First.");
+      const sending = session.send("A.", { at: "next-turn", key: "k" });
+      await ticks(instant);
+      const [answer] = await session.inputs.cancel({ key: "k" });
+      const { turnId } = await sending;
+      const end = await within(
+        session
+          .follow(turnId)
+          .result()
+          .catch((error: { code: string }) => error.code),
+      );
+      await quiet(session);
+      const isSaid = (await saidIn(session)).includes("A.");
+      expect(isSaid).toBe(answer?.kind !== "cancelled");
+      if (!isSaid) expect(end).toBe("input.withdrawn");
+    }
+  });
+
+  test("S4 S14 an input that comes when its turn may spend nothing more is not used up by it: it is the next turn", async () => {
+    await using world = await busy(make(), { budget: { turn: { tokens: 1 } } });
+    await world.session.send("One more thing.");
+    world.work.release();
+    expect((await within(world.turn.result())).outcome).toMatchObject({
+      kind: "stopped",
+      by: "limit",
+      code: "limit.tokens",
+    });
+    await quiet(world.session);
+    expect(world.model.told).toEqual([["Work."], ["One more thing."], ["Last."]]);
   });
 
   // ── Merged ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -135,8 +135,9 @@ export class LocalRun implements TurnRun {
   /** Writes the row of a wait, and tells that it can be answered. */
   protected async announce(key: WaitKey, until: number): Promise<void> {
     const { store, world } = this.context;
-    this.read(await store.append(this.turn.lease, 0, [], world.now(), [{ key, until }]));
+    await store.append(this.turn.lease, 0, [], world.now(), [{ key, until }]);
     this.context.waiting(key);
+    await this.poke(); // It may be answered already: whoever had the turn before had announced it too.
   }
 
   #abortWork(): void {

@@ -64,11 +64,11 @@ export function cancel(db: Connection, id: TurnId, request: CancelRequest, sessi
   if (session !== undefined && row.sessionId !== session) return { kind: "unknown" };
   const end = endOf(db, row);
   if (end !== undefined) return { kind: "already-completed", outcome: outcomeOf(db, end, endedOf(end)) };
-  // Its input may have been taken: it ends with the turn that took it.
+  // Its input may have been taken: it ends with the turn that took it, or is given back.
   const open = row.state === TAKEN ? db.row<TurnRow>(OPEN_TURN, row.session) : undefined;
   const { n, cancel: before } = open ?? row;
   if (before !== null) return { kind: "already-requested", request: requestOf(n, before) };
-  db.run("UPDATE turn SET cancel = ? WHERE n = ?", pack(request, n), n);
+  for (const each of new Set([n, row.n])) db.run("UPDATE turn SET cancel = ? WHERE n = ?", pack(request, each), each);
   return { kind: "requested", request };
 }
 

@@ -201,8 +201,9 @@ function legalEnds(entries: readonly Entry[]): readonly boolean[] {
 }
 
 /** One more head, branch or segment builds on it. */
-export const use = (db: Connection, { segment }: Place): void =>
+export function use(db: Connection, { segment }: Place): void {
   db.run("UPDATE segment SET users = users + 1 WHERE n = ?", segment);
+}
 
 /** One user less; a segment without any goes, and uses its parent no more. */
 export function release(db: Connection, segment: number): void {

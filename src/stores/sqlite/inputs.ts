@@ -140,7 +140,7 @@ export function claim(
   const before = db.rows<InputRow>(CLAIMED, run.turn, boundary);
   if (before.length > 0) return before.map(shown);
   db.run(
-    `UPDATE turn SET state = 1, claim = ?, boundary = ?, is_shown = 0 WHERE n IN (
+    `UPDATE turn SET state = 1, claim = ?, boundary = ? WHERE n IN (
        SELECT n FROM turn WHERE session = ? AND ${FREE} AND is_aside >= ? ORDER BY n LIMIT ?)`,
     run.turn,
     boundary,

@@ -172,7 +172,7 @@ test("D8 sqlite: what schema 1 left unfinished goes on", async () => {
   assert.ok(answer.kind === "resumed");
   expect(answer.journal).toEqual(answers.journal);
   const mail = await store.renew(answer.lease, LATER);
-  expect([mail.cancel?.requestId, mail.pending]).toEqual(["r", 1]);
+  expect(mail.cancel?.requestId).toBe("r");
   expect(mail.resolved).toEqual([{ key: "w1", answer: { kind: "value", value: "yes" } }]);
   expect(await store.note(answer.lease.turnId, asEffectName("e"), "k")).toEqual({ paid: true });
   expect(await store.attempt(answer.lease.turnId, asEffectName("e"))).toBe("again");

@@ -1,0 +1,74 @@
+// A chat in which the user keeps talking. What is said while the agent works reaches it at its next boundary, or waits
+// for a turn of its own; what waits can be listed, edited and taken back; a turn is followed and cancelled by its id.
+import assert from "node:assert/strict";
+import { createRuntime, defineTool, type Message, type Session } from "bowline";
+import { memory } from "bowline/stores/memory";
+import { calls, says, scripted } from "bowline/testing";
+
+let booking = ""; // The turn of it.
+// The user: what they do while the first, the second and the third search runs.
+const meanwhile: ((session: Session) => Promise<unknown>)[] = [
+  async (session) => {
+    await session.send("Only with a garden, please."); // For the turn that runs.
+    await session.send("Book the first one.", { at: "next-turn", key: "booking" });
+  },
+  async (session) => {
+    console.log(
+      "waiting:",
+      (await session.inputs.list()).map(({ at, text }) => `${text} (${at})`),
+    );
+    await session.inputs.cancel({ key: "booking" }); // To edit is to take it back and send another.
+    booking = (await session.send("Book the cheapest one.", { at: "next-turn", key: "booking" })).turnId;
+    await session.send("And write to my boss.", { at: "next-turn", key: "boss" });
+    await session.inputs.cancel({ key: "boss" });
+  },
+  (session) => session.current()?.cancel("I have found one myself.") ?? Promise.resolve(),
+];
+
+const search = defineTool({
+  name: "search",
+  description: "Searches for hotels.",
+  input: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+  execute: async ({ city }) => {
+    await meanwhile.shift()?.(session);
+    return `Three hotels in ${city}.`;
+  },
+});
+
+const lastOf = (messages: readonly Message[]): string =>
+  messages
+    .at(-1)
+    ?.parts.map((part) => (part.kind === "text" ? part.text : ""))
+    .join("") ?? "";
+const model = scripted(
+  calls("search", { city: "Oslo" }),
+  ({ messages }) => (lastOf(messages).includes("garden") ? calls("search", { city: "Oslo, gardens" }) : says("Three.")),
+  says("Two of them have a garden."),
+  ({ messages }) => says(`Booked. (You said: ${lastOf(messages)})`),
+  calls("search", { city: "Rome" }),
+);
+await using runtime = await createRuntime({ store: memory(), model, tools: [search] });
+const session = await runtime.session("trip-42");
+
+const turn = session.turn("Find a hotel in Oslo.");
+for await (const event of turn) {
+  if (event.kind === "toolStarted") console.log("searching:", event.call.input);
+  if (event.kind === "text") console.log("agent:", event.delta);
+}
+
+// The booking waited for its turn. Whoever knows that turn's id can wait for it, from any process.
+const { outcome: booked } = await session.follow(booking).result();
+console.log("agent:", booked.kind === "answered" ? booked.text : booked.kind);
+
+const { outcome: left } = await session.turn("And one in Rome.").result();
+console.log("left:", left.kind === "stopped" ? left.reason : left.kind);
+
+const said = (await session.read()).messages.filter(({ role }) => role === "user").map((message) => lastOf([message]));
+assert.deepEqual(said, [
+  "Find a hotel in Oslo.",
+  "Only with a garden, please.",
+  "Book the cheapest one.",
+  "And one in Rome.",
+]);
+assert.equal(booked.kind === "answered" && booked.text, "Booked. (You said: Book the cheapest one.)");
+assert.equal(left.kind === "stopped" && left.by, "cancel");
