@@ -37,6 +37,13 @@ export class Transcript {
     return new Transcript(checked(messages.reverse()), messages.length);
   }
 
+  /** As it was after this message; undefined when that is not in it. */
+  until(message: NodeId): Transcript | undefined {
+    for (let index = this.#length - 1; index >= 0; index--)
+      if (this.#items[index]?.id === message) return new Transcript(this.#items, index + 1, this.frame);
+    return undefined;
+  }
+
   get length(): number {
     return this.#length;
   }

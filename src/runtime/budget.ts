@@ -1,33 +1,74 @@
-import type { Allowance } from "../model/config.ts";
+import type { Allowance, Budget } from "../model/config.ts";
 import { describe, RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
 import { costOf, type PriceTable, type Spent, tokensIn, totalOf } from "../model/usage.ts";
-import type { Store } from "../stores/store.ts";
 import type { Failure } from "../turn/event.ts";
+import type { Core } from "./core.ts";
+import type { Spender, TreeSession } from "./tree.ts";
 
-/** A turn that spends. */
-export interface Spender {
-  /** Its own so far; nothing of it is committed. */
-  spentSoFar(): readonly Spent[];
+/** What has been spent, of what may be. */
+export interface Over extends Failure {
+  readonly code: "limit.tokens" | "limit.money";
+  readonly details: { readonly of: string; readonly spent: number; readonly max: number };
 }
 
-/** Turns under way in this process, by the root of their session's tree: what they have spent counts before it is kept. */
-export type Spenders = Map<SessionId, Set<Spender>>;
+/** Why a model call may not be made: what its turn, or a tree that it is in, may spend is spent. */
+export async function overBudget(
+  core: Core,
+  session: TreeSession,
+  budget: Budget | undefined,
+  /** To be asked; left out where nobody is yet. */
+  model: string | undefined,
+  turn?: Spender,
+): Promise<Over | undefined> {
+  const ofTurn = budget?.turn && turn && overdrawn("turn", budget.turn, turn.spentSoFar(), core.prices, model);
+  if (ofTurn !== undefined) return ofTurn;
+  const own = session.ancestors.length === 0 ? budget : await ownBudget(core, session.id);
+  for (const [id, tree] of [[session.id, own?.tree] as const, ...(await above(core, session))]) {
+    if (tree === undefined) continue;
+    const over = overdrawn("tree", tree, await spentUnder(core, id), core.prices, model);
+    if (over !== undefined) return over;
+  }
+  return undefined;
+}
 
-/** Why a model call may not be made: what its turn, or its tree, may spend is spent. */
-export function overdrawn(
+/** What the tree of each session above may spend; the runtime's own budget is that of the root. */
+async function above(
+  core: Core,
+  { ancestors }: TreeSession,
+): Promise<readonly (readonly [SessionId, Allowance | undefined])[]> {
+  const found: (readonly [SessionId, Allowance | undefined])[] = [];
+  for (const [index, id] of ancestors.entries()) {
+    const isRoot = index === ancestors.length - 1;
+    found.push([id, (await ownBudget(core, id))?.tree ?? (isRoot ? core.config.budget?.tree : undefined)]);
+  }
+  return found;
+}
+
+const ownBudget = async ({ store }: Core, id: SessionId): Promise<Budget | undefined> =>
+  (await store.load(id))?.config.budget;
+
+/** What is kept, and what turns here have spent since. */
+async function spentUnder({ store, spenders }: Core, id: SessionId): Promise<readonly Spent[]> {
+  const isUnder = ({ session }: Spender): boolean => session.id === id || session.ancestors.includes(id);
+  const booked = await store.booked(id);
+  return [...booked, ...[...spenders].filter(isUnder).flatMap((turn) => turn.spentSoFar())];
+}
+
+function overdrawn(
   of: "turn" | "tree",
   { tokens, cost }: Allowance,
   spent: readonly Spent[],
   prices: PriceTable,
-  model: string,
-): Failure | undefined {
+  model: string | undefined,
+): Over | undefined {
   if (tokens !== undefined) {
     const used = tokensIn(totalOf(spent));
     if (used >= tokens) return limit("limit.tokens", { of, spent: used, max: tokens });
   }
   if (cost === undefined) return undefined;
-  const unpriced = [model, ...spent.map((each) => each.model)].find((each) => !Object.hasOwn(prices, each));
+  const models = [...(model === undefined ? [] : [model]), ...spent.map((each) => each.model)];
+  const unpriced = models.find((each) => !Object.hasOwn(prices, each));
   if (unpriced !== undefined) throw new RuntimeError("price.unknown", { model: unpriced });
   const used = costOf(spent, prices) ?? 0;
   return used >= cost ? limit("limit.money", { of, spent: used, max: cost }) : undefined;
@@ -36,10 +77,10 @@ export function overdrawn(
 const limit = (
   code: "limit.tokens" | "limit.money",
   details: { readonly of: string; readonly spent: number; readonly max: number },
-): Failure => ({ class: "limit", code, message: describe(code, details).message });
+): Over => ({ class: "limit", code, message: describe(code, details).message, details });
 
-/** What the tree has spent: what is kept, and what its turns here have spent since. */
-export async function spentInTree(store: Store, spenders: Spenders, root: SessionId): Promise<readonly Spent[]> {
-  const running = [...(spenders.get(root) ?? [])].flatMap((turn) => turn.spentSoFar());
-  return [...(await store.booked(root)), ...running];
+/** The same, for whoever can only throw. */
+export async function requireBudget(...given: Parameters<typeof overBudget>): Promise<void> {
+  const over = await overBudget(...given);
+  if (over !== undefined) throw new RuntimeError(over.code, over.details);
 }

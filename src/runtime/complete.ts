@@ -17,6 +17,8 @@ export interface CompletionHome {
   readonly core: Core;
   readonly model: string;
   readonly limits: Limits;
+  /** Throws when nothing more may be spent. */
+  allow(model: string): Awaitable<void>;
   /** Books what it cost. */
   spend(spent: Spent, key?: string): Awaitable<void>;
   /** The recorded reply of the same call in an earlier run of the same effect, else `run`'s, recorded. */
@@ -51,6 +53,7 @@ async function reply(
     key,
   } = await home.once(async () => {
     const provider = await core.models.require(model);
+    await home.allow(model);
     const scope = new LazyScope();
     const stop = (): void => scope.abort();
     for (const signal of [options.signal, home.signal]) {

@@ -9,10 +9,15 @@ const isTextOrNone = (value: unknown): boolean => value === undefined || typeof 
 
 const LABEL_MAX = 256;
 const isAmount = (value: unknown): boolean => value === undefined || (typeof value === "number" && value > 0);
+/** A misspelt limit would be none. */
+const hasOnly = (value: object, ...fields: readonly string[]): boolean =>
+  Object.keys(value).every((field) => fields.includes(field));
 const isAllowance = (value: unknown): boolean =>
-  value === undefined || (isObject(value) && isAmount(value.tokens) && isAmount(value.cost));
+  value === undefined ||
+  (isObject(value) && hasOnly(value, "tokens", "cost") && isAmount(value.tokens) && isAmount(value.cost));
 const isBudget = (value: unknown): boolean =>
   isObject(value) &&
+  hasOnly(value, "turn", "tree", "keepsAnswer") &&
   isAllowance(value.turn) &&
   isAllowance(value.tree) &&
   (value.keepsAnswer === undefined || typeof value.keepsAnswer === "boolean");

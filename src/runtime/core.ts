@@ -21,7 +21,7 @@ import type { Owner, Store } from "../stores/store.ts";
 import type { Listings } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
 import type { Artifact, Artifacts, TurnFlags } from "./artifacts.ts";
-import type { Spenders } from "./budget.ts";
+import type { Spender } from "./tree.ts";
 import type { Watch } from "./watch.ts";
 
 /** What all sessions of a runtime share. */
@@ -36,7 +36,8 @@ export interface Core {
   readonly prices: PriceTable;
   readonly watch: Watch;
   readonly neighbours: Neighbours;
-  readonly spenders: Spenders;
+  /** Turns under way here. */
+  readonly spenders: Set<Spender>;
   /** What a session runs on where it has nothing of its own. */
   readonly config: SessionConfig;
   /** The lowest layer of every prompt. */

@@ -19,15 +19,17 @@ import type { ToolDeclaration } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { ToolManifest } from "../model/tool.ts";
 import type { Spent } from "../model/usage.ts";
+import { requireBudget } from "./budget.ts";
 import { completer } from "./complete.ts";
 import type { Core } from "./core.ts";
 import { membershipOf } from "./membership.ts";
 import { type ServiceHome, serviceOf } from "./services.ts";
 import { takeFirstInput } from "./sessions.ts";
 import type { Toolset, ToolsetSession } from "./toolset.ts";
+import type { TreeSession } from "./tree.ts";
 
 /** The session that is at home. */
-export interface HomeSession extends ToolsetSession {
+export interface HomeSession extends ToolsetSession, TreeSession {
   readonly toolset: Toolset;
   readonly core: Core;
   readonly id: SessionId;
@@ -81,6 +83,7 @@ export class Home implements Surroundings, ServiceHome {
       core,
       model: this.#session.config.model,
       limits: core.limits,
+      allow: (model) => requireBudget(core, this.#session, this.#session.config.budget, model),
       spend: this.#spend,
       once: async (run) => ({ reply: await run() }),
       signal,

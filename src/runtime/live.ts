@@ -11,7 +11,7 @@ import type { Limits } from "../model/limits.ts";
 import type { Attachment, Message } from "../model/message.ts";
 import type { Scope } from "../model/scope.ts";
 import { type Attachable, type Availability, statusOf, type ToolCall, type ToolOutput } from "../model/tool.ts";
-import type { Spent } from "../model/usage.ts";
+import { type Spent, tokensIn } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Lease, StoredSession } from "../stores/store.ts";
 import { type Catalog, hashOf } from "../tools/catalog.ts";
@@ -24,11 +24,11 @@ import { itemsOf } from "../turn/log.ts";
 import type { TurnState } from "../turn/state.ts";
 import { callWaiting } from "../turn/work.ts";
 import { type Artifact, NO_PARTS, type Prompt, type PromptParts, type TurnFlags } from "./artifacts.ts";
-import type { Spender } from "./budget.ts";
 import type { Core } from "./core.ts";
 import { Shown } from "./observe.ts";
 import { TurnSurroundings } from "./surroundings.ts";
 import type { Toolset, ToolsetSession } from "./toolset.ts";
+import type { Spender } from "./tree.ts";
 import type { TurnHandle } from "./turn.ts";
 
 /** What a turn needs of the session it runs on. */
@@ -41,8 +41,8 @@ export interface TurnSession extends ToolsetSession {
   readonly flags: WeakMap<Artifact, TurnFlags>;
   reading(messages: readonly Message[]): SessionReading;
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }>;
-  /** Of the tree that the session is in. */
-  readonly root: SessionId;
+  readonly id: SessionId;
+  readonly ancestors: readonly SessionId[];
   /** To those who observe the session. */
   shows(event: Preview): void;
 }
@@ -87,7 +87,6 @@ export class LiveTurn implements Dispatch, Spender {
   #spent: readonly Spent[] | undefined;
   #booked: Set<string> | undefined;
   #bookedNow: readonly string[] | undefined;
-  #tree: Set<Spender> | undefined;
   #startedAt: Map<string, number> | undefined;
   #returnedAt: Map<string, number> | undefined;
   #asked: Map<WaitKey, { readonly placed: PlacedCall; readonly reason: string }> | undefined;
@@ -204,16 +203,8 @@ export class LiveTurn implements Dispatch, Spender {
   /** All of it, whether an effect has answered with it or not. */
   spentSoFar(): readonly Spent[] {
     const { usage, asks, spent } = this.state;
-    return [{ source: "turn", model: this.opened.config.model, usage, calls: asks }, ...spent, ...(this.#spent ?? [])];
-  }
-  /** Counts in the tree until the turn is over here. */
-  spendIn(root: SessionId): void {
-    if (this.#tree !== undefined) return;
-    this.#tree = this.core.spenders.get(root) ?? new Set();
-    this.core.spenders.set(root, this.#tree.add(this));
-  }
-  spendNoMore(): void {
-    this.#tree?.delete(this);
+    const own = { source: "turn", model: this.opened.config.model, usage, calls: asks };
+    return [...(tokensIn(usage) === 0 ? [] : [own]), ...spent, ...(this.#spent ?? [])];
   }
   isBooked(key: string): boolean {
     return this.#booked?.has(key) ?? false;

@@ -16,7 +16,7 @@ import type { Answer, Failure } from "../turn/event.ts";
 import { itemsOf } from "../turn/log.ts";
 import { isLastRound } from "../turn/state.ts";
 import { ask, HookStop } from "./ask.ts";
-import { overdrawn, spentInTree } from "./budget.ts";
+import { type Over, overBudget } from "./budget.ts";
 import { compaction } from "./compact.ts";
 import type { LiveTurn } from "./live.ts";
 import { NOTHING, obey, saidBy } from "./obey.ts";
@@ -170,8 +170,11 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
   const model = request.model ?? opened.config.model;
   const provider = core.models.known(model) ?? (await core.models.require(model, request.model !== undefined));
   const other = model === opened.config.model ? NOTHING : { model };
-  const over = opened.config.budget === undefined ? undefined : await overBudget(live, model);
-  if (over !== undefined) return { kind: "failed", error: over };
+  const over = await overspent(live, model);
+  if (over !== undefined) {
+    const { class: kind, code, message } = over;
+    return { kind: "failed", error: { class: kind, code, message } };
+  }
   let key = live.key(effect.name, 1);
   const asked = await ask({
     provider,
@@ -209,6 +212,9 @@ async function askModel(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): 
   return { ...rest, ...other, error: { class: failure.class, code, message }, partial };
 }
 
+const ANSWER_NOW = "No tool can be called any more: answer with what you have.";
+const HAND_IN_NOW = `Hand in the result with ${OUTPUT_TOOL}, with what you have; no other tool can be called any more.`;
+
 /** Work is over: what there is to say is said now. Tools stay in the request, so that a cached beginning still fits. */
 const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelRequest => ({
   ...request,
@@ -220,7 +226,7 @@ const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelReq
       parts: [
         {
           kind: "text",
-          text: "This is the last round of the turn: no tool can be called any more. Answer with what you have.",
+          text: `This is the last round of the turn. ${state.output === undefined ? ANSWER_NOW : HAND_IN_NOW}`,
         },
       ],
       origin: { kind: "runtime" },
@@ -231,14 +237,10 @@ const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelReq
 });
 
 /** Looked at before the call, with what is not committed yet. */
-async function overBudget(live: LiveTurn, model: string): Promise<Failure | undefined> {
+function overspent(live: LiveTurn, model?: string): Awaitable<Over | undefined> {
   const { core, session, opened } = live;
-  const { turn, tree } = opened.config.budget ?? {};
-  const ofTurn = turn && overdrawn("turn", turn, live.spentSoFar(), core.prices, model);
-  if (ofTurn !== undefined || tree === undefined) return ofTurn;
-  const { root } = session;
-  live.spendIn(root);
-  return overdrawn("tree", tree, await spentInTree(core.store, core.spenders, root), core.prices, model);
+  if (opened.config.budget === undefined && session.ancestors.length === 0) return undefined;
+  return overBudget(core, session, opened.config.budget, model, live);
 }
 
 /** A hook may have taken messages out, or put some after the tail. */
@@ -355,10 +357,12 @@ function whenKept<T>(live: LiveTurn, then: () => T): Awaitable<T> {
 
 const CLAIM_MAX = 64;
 
-/** What comes when no round is left to hear it waits for the next turn. */
+/** What comes when no round is left to hear it, or no money, waits for the next turn. */
 function claimed(live: LiveTurn, { name, at }: EffectOf<"boundary">): Awaitable<readonly PendingInput[]> {
-  if (at !== "opening" && isLastRound(live.state)) return [];
-  return live.core.store.inputs.claim(live.lease, name, CLAIM_MAX, at === "opening" ? true : undefined);
+  const { inputs } = live.core.store;
+  if (at === "opening") return inputs.claim(live.lease, name, CLAIM_MAX, true);
+  if (isLastRound(live.state)) return [];
+  return after(overspent(live), (over) => (over === undefined ? inputs.claim(live.lease, name, CLAIM_MAX) : []));
 }
 
 function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {

@@ -73,6 +73,12 @@ interface Ready {
   /** A cancel that came with the input: it is there before the turn begins. */
   readonly before?: Promise<unknown>;
 }
+/** A conversation that was read before, up to this node. */
+export interface KnownTranscript {
+  readonly head: NodeId;
+  readonly transcript: Transcript;
+}
+
 interface Running {
   readonly live: LiveTurn;
   readonly run: TurnRun;
@@ -129,10 +135,16 @@ export class Resident implements TurnSession, BetweenTurns {
     id: SessionId,
     config: Partial<SessionConfig>,
     options: ReadonlyMap<string, unknown> = NO_OPTIONS,
+    known?: KnownTranscript,
   ): Awaitable<Resident> {
     return after(core.store.create({ id, config, at: core.world.now() }), (stored) =>
-      stored.head === undefined
-        ? Resident.#made(core, stored, Transcript.empty, options)
+      stored.head === undefined || stored.head === known?.head
+        ? Resident.#made(
+            core,
+            stored,
+            stored.head === undefined ? Transcript.empty : (known?.transcript ?? Transcript.empty),
+            options,
+          )
         : after(core.store.view(id, { toFrame: true }), (segments) =>
             Resident.#made(core, stored, Transcript.from(segments), options),
           ),
@@ -279,9 +291,13 @@ export class Resident implements TurnSession, BetweenTurns {
     return makeSession(this.core, request, this.stored).then((id) => ({ id }));
   }
 
-  async fork(options: ForkOptions): Promise<SessionId> {
-    await this.catchUp();
-    return makeSession(this.core, forkRequest(options), this.stored);
+  async fork(options: ForkOptions): Promise<{ readonly id: SessionId; readonly known: KnownTranscript | undefined }> {
+    const request = forkRequest(options);
+    const { stored, transcript } = await this.asKept();
+    const id = await makeSession(this.core, request, stored);
+    const head = (request.at ?? stored.head) as NodeId | undefined;
+    const shared = request.at === undefined || head === undefined ? transcript : transcript.until(head);
+    return { id, known: head === undefined || shared === undefined ? undefined : { head, transcript: shared } };
   }
 
   reading(messages: readonly Message[]): SessionReading {
@@ -289,10 +305,6 @@ export class Resident implements TurnSession, BetweenTurns {
   }
 
   // ── Those who look ──────────────────────────────────────────────────────────────────────────────────────────────
-
-  get root(): SessionId {
-    return this.ancestors.at(-1) ?? this.id;
-  }
 
   get shown(): Shown | undefined {
     return this.#running?.live.said;
@@ -521,6 +533,7 @@ export class Resident implements TurnSession, BetweenTurns {
         this.#waiting.output(turnId) ?? checkOf(opened),
       );
       live = begun;
+      if (opened.config.budget !== undefined || this.ancestors.length > 0) core.spenders.add(begun);
       const context = {
         store: core.store,
         world: core.world,
@@ -549,7 +562,7 @@ export class Resident implements TurnSession, BetweenTurns {
       if (hasCode(error, "turn.host")) this.#giveUp(error);
     } finally {
       this.#now = undefined;
-      live?.spendNoMore();
+      if (live !== undefined) core.spenders.delete(live);
       this.toolset.end();
     }
   }
@@ -614,6 +627,7 @@ export class Resident implements TurnSession, BetweenTurns {
 
   #committed(live: LiveTurn, { turn, committed, isSalvaged }: Kept): Promise<void> | undefined {
     this.core.watch.moved(this);
+    this.core.spenders.delete(live); // From now on it is in the ledger.
     const { outcome, plugins, usage } = turn;
     if (committed.branch === undefined) {
       const { openTurn: _, ...stored } = this.stored;

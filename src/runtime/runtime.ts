@@ -30,7 +30,7 @@ import { type Core, Models, overran, tracer } from "./core.ts";
 import { type Comparison, compare } from "./history.ts";
 import { processName } from "./process.ts";
 import { RECOVER_MS, type Recovered, recover } from "./recover.ts";
-import { Resident } from "./resident.ts";
+import { type KnownTranscript, Resident } from "./resident.ts";
 import { snapshot } from "./services.ts";
 import { type Session, SessionHandle } from "./session.ts";
 import { type ForkOptions, forkRequest, makeSession } from "./sessions.ts";
@@ -209,7 +209,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
     trace,
     prices,
-    spenders: new Map(),
+    spenders: new Set(),
     watch,
     neighbours: { find: openOf, open: (id) => runtime.session(id) },
   };
@@ -235,7 +235,15 @@ class RuntimeHandle implements Runtime {
     this.#closing = closing;
   }
 
-  async session(id?: string, options: SessionOptions = {}): Promise<Session> {
+  session(id?: string, options: SessionOptions = {}): Promise<Session> {
+    return this.#session(id, options, undefined);
+  }
+
+  async #session(
+    id: string | undefined,
+    options: SessionOptions,
+    known: KnownTranscript | undefined,
+  ): Promise<Session> {
     this.#requireOpen();
     const sessionId = asSessionId(id === undefined ? this.#core.world.id("ses") : checkedId(id));
     if (options.config !== undefined) requireConfig(options.config);
@@ -253,6 +261,7 @@ class RuntimeHandle implements Runtime {
         sessionId,
         options.config ?? {},
         this.#pluginOptions(options.plugins ?? []),
+        known,
       );
       entry = { resident, handles: 0 };
       this.#residents.set(sessionId, entry);
@@ -270,7 +279,7 @@ class RuntimeHandle implements Runtime {
     const close = (): void => {
       if (--open.handles === 0) resident.whenIdle(letGo);
     };
-    return new SessionHandle(resident, close, (forked) => this.session(forked));
+    return new SessionHandle(resident, close, (forked, shared) => this.#session(forked, {}, shared));
   }
 
   /** Sessions that are open here look after themselves. */
@@ -366,8 +375,8 @@ class RuntimeHandle implements Runtime {
 
   async #require(id: string): Promise<StoredSession> {
     this.#requireOpen();
-    const stored = await this.#core.store.load(asSessionId(id));
-    if (stored === undefined) throw new RuntimeError("session.unknown", { id });
+    const stored = typeof id === "string" ? await this.#core.store.load(asSessionId(id)) : undefined;
+    if (stored === undefined) throw new RuntimeError("session.unknown", { id: String(id) });
     return stored;
   }
 
@@ -454,13 +463,16 @@ function requireDistinct(tools: readonly Owned<Tool>[], providers: readonly Owne
   new Registry([app, ...listed], NO_CHOICES, { clash: () => {}, isHidden: () => false });
 }
 
+const BUCKETS: ReadonlySet<string> = new Set(["input", "output", "cacheRead", "cacheWrite", "reasoning"]);
+
 function requirePrices(prices: PriceTable): void {
-  const isPrice = (value: unknown): boolean => value === undefined || (typeof value === "number" && value >= 0);
   const isRight = (price: unknown): boolean =>
     isObject(price) &&
-    typeof price.input === "number" &&
-    typeof price.output === "number" &&
-    Object.values(price).every(isPrice);
+    "input" in price &&
+    "output" in price &&
+    Object.entries(price).every(
+      ([bucket, value]) => BUCKETS.has(bucket) && typeof value === "number" && value >= 0 && value < Infinity,
+    );
   if (!isObject(prices) || !Object.values(prices).every(isRight))
     throw new RuntimeError("options.invalid", {
       option: "prices",

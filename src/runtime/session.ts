@@ -28,7 +28,8 @@ import { ask, type Compacted, compact, configure, operate } from "./between.ts";
 import { requireConfig } from "./config.ts";
 import { type HistoryPage, historyOf, type Node } from "./history.ts";
 import { type OperationOptions, operationsIn, type Receipt, requireOperation } from "./operate.ts";
-import type { Resident } from "./resident.ts";
+import type { KnownTranscript, Resident } from "./resident.ts";
+import type { ForkOptions } from "./sessions.ts";
 import { type SessionTools, sessionTools } from "./tools.ts";
 import { type Turn, TurnHandle } from "./turn.ts";
 import { type TypedOutput, typed } from "./typed.ts";
@@ -130,17 +131,20 @@ export interface Session extends AsyncDisposable {
   /** Which tools the session has. */
   readonly tools: SessionTools;
   /** A second session over the same history; at the head unless told where. */
-  fork(options?: { readonly at?: string; readonly id?: string; readonly label?: string }): Promise<Session>;
+  fork(options?: ForkOptions): Promise<Session>;
   close(): Promise<void>;
 }
+
+/** What is known of its conversation need not be read. */
+type Reopen = (id: string, known: KnownTranscript | undefined) => Promise<Session>;
 
 export class SessionHandle implements Session {
   readonly #resident: Resident;
   readonly #closed: () => void;
-  readonly #reopen: (id: string) => Promise<Session>;
+  readonly #reopen: Reopen;
   #isClosed = false;
 
-  constructor(resident: Resident, closed: () => void, reopen: (id: string) => Promise<Session>) {
+  constructor(resident: Resident, closed: () => void, reopen: Reopen) {
     this.#resident = resident;
     this.#closed = closed;
     this.#reopen = reopen;
@@ -322,8 +326,9 @@ export class SessionHandle implements Session {
     return sessionTools(() => this.#open());
   }
 
-  async fork(options: { readonly at?: string; readonly id?: string; readonly label?: string } = {}): Promise<Session> {
-    return this.#reopen(await this.#open().fork(options));
+  async fork(options: ForkOptions = {}): Promise<Session> {
+    const { id, known } = await this.#open().fork(options);
+    return this.#reopen(id, known);
   }
 
   async close(): Promise<void> {
@@ -343,11 +348,20 @@ export class SessionHandle implements Session {
   }
 }
 
+/** The session and the latest fact of one moment: what comes after the fact is not in the session, and the other way round. */
+async function exactly(resident: Resident) {
+  for (;;) {
+    const kept = await resident.asKept();
+    const latest = await resident.core.store.latest();
+    const { revision } = await resident.requireThere();
+    if (revision === kept.stored.revision) return { ...kept, latest };
+  }
+}
+
 /** What is committed, and from where on to observe what is not. */
 async function viewOf(resident: Resident): Promise<SessionView> {
   const { core, id } = resident;
-  const latest = await core.store.latest(); // Before the rest: facts up to here are in the view, perhaps later ones too.
-  const { stored, transcript } = await resident.asKept();
+  const { stored, transcript, latest } = await exactly(resident);
   const { parentId, origin, head, turns, usage, ledger } = stored;
   const { frame } = transcript;
   const cost = costOf(ledger, core.prices);

@@ -41,8 +41,7 @@ export async function makeSession(core: Core, request: NewSessionRequest, by: St
   };
   const made: NewSession = {
     id,
-    config:
-      kind === "fork" ? { ...inherited, ...config } : kind === "child" ? { ...heldTo(core, from), ...config } : config,
+    config: kind === "fork" ? { ...inherited, ...config } : kind === "child" ? { ...modelOf(from), ...config } : config,
     at: world.now(),
     ...(request.ifExists === "take" ? {} : { isNew: true }),
     // A fork of another session is this one's own: what it had as a child, for example.
@@ -74,11 +73,9 @@ export function forkRequest(options: ForkOptions): NewSessionRequest {
   };
 }
 
-/** A child runs on its parent's model, unless told, and is held to what the whole tree may spend. */
-const heldTo = (core: Core, { config: { model, budget } }: StoredSession): Partial<SessionConfig> => ({
-  ...(model === undefined ? {} : { model }),
-  ...(budget?.tree === undefined ? {} : { budget: { ...core.config.budget, tree: budget.tree } }),
-});
+/** A child runs on its parent's model, unless told. */
+const modelOf = ({ config: { model } }: StoredSession): Partial<SessionConfig> =>
+  model === undefined ? {} : { model };
 
 /** Once, however often the session is made. */
 async function sow({ store }: Core, id: SessionId, seed: readonly Draft[]): Promise<void> {
@@ -131,7 +128,7 @@ function requireRight({ kind, authority, firstInput, config, overlay, ifExists, 
   if (kind !== undefined && !["fresh", "child", "fork"].includes(kind))
     wrong("a session is made fresh, as a child or as a fork");
   if (ifExists !== undefined && ifExists !== "refuse" && ifExists !== "take") wrong("ifExists is refuse or take");
-  if (config !== undefined && !isObject(config)) wrong("its config is no object");
+  if (config !== undefined) requireConfig(config);
   if (seed !== undefined) {
     const problem = answerProblem("compact", seed);
     if (problem !== undefined) wrong(problem);

@@ -15,18 +15,20 @@ import type { ToolManifest } from "../model/tool.ts";
 import type { Spent } from "../model/usage.ts";
 import { name } from "../turn/effect.ts";
 import type { Opened } from "../turn/event.ts";
+import { requireBudget } from "./budget.ts";
 import { completer } from "./complete.ts";
 import type { Core } from "./core.ts";
 import { membershipOf } from "./membership.ts";
 import { type ServiceHome, serviceOf } from "./services.ts";
 import { takeFirstInput } from "./sessions.ts";
 import type { Toolset } from "./toolset.ts";
+import type { Spender, TreeSession } from "./tree.ts";
 
 /** Where values that a whole turn shares are noted. */
 const ONCE = name("once");
 
 /** The turn that a hook or a tool runs in. */
-export interface TurnAround {
+export interface TurnAround extends Spender {
   readonly core: Core;
   readonly session: HomeOfTurn;
   readonly sessionId: SessionId;
@@ -42,7 +44,7 @@ export interface TurnAround {
   isBooked(key: string): boolean;
   trace(event: string, about: { readonly [key: string]: Json }): void;
 }
-interface HomeOfTurn {
+interface HomeOfTurn extends TreeSession {
   readonly composition: Composition;
   readonly toolset: Toolset;
   reading(messages: readonly Message[]): SessionReading;
@@ -134,6 +136,7 @@ export class TurnSurroundings implements Surroundings, ServiceHome {
       core: this.core,
       model: live.opened.config.model,
       limits: live.limits,
+      allow: (model) => requireBudget(live.core, live.session, live.opened.config.budget, model, live),
       spend: (spent, key) => live.spend(spent, key),
       once: async (run) => {
         const key = `${plugin}/complete/${this.#completions++}`;

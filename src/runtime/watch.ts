@@ -114,7 +114,7 @@ export class Watch {
       isTree: tree === true,
       from,
       view,
-      shown: () => this.#shownIn(session, tree === true),
+      shown: () => this.#shownIn(session.id, tree === true),
       left: () => {
         signal?.removeEventListener("abort", leave);
         const observers = where.get(session.id);
@@ -136,13 +136,12 @@ export class Watch {
     }
   }
 
-  /** By the turns that run here. */
-  #shownIn({ id, shown }: Watched, isTree: boolean): readonly Shown[] {
-    const found = isTree
-      ? [...this.#open()].filter((each) => each.ancestors.includes(id)).map((each) => each.shown)
-      : [];
-    return [shown, ...found].filter((each) => each !== undefined);
+  /** By the turns that run here, whoever opened their sessions. */
+  #shownIn(id: SessionId, isTree: boolean): readonly Shown[] {
+    const isMeant = (each: Watched): boolean => each.id === id || (isTree && each.ancestors.includes(id));
+    return [...this.#open()].flatMap((each) => (isMeant(each) && each.shown !== undefined ? [each.shown] : []));
   }
+
   #look(): void {
     let looks = 0;
     const look = async (): Promise<void> => {
@@ -165,6 +164,8 @@ export class Watch {
       for (const observer of [...observers]) observer.end();
   }
 }
+
+const numberOf = (cursor: Cursor): number => Number.parseInt(cursor, 10);
 
 interface ObserverOptions {
   readonly store: Store;
@@ -192,10 +193,10 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
   #facts: readonly FactEvent[] = [];
   #nextFact = 0;
   #last: Cursor | undefined;
-  /** Of the fact that was last given out. */
-  #at: Cursor | undefined;
   readonly #ended = new Set<TurnId>();
+  /** Previews were lost; until a view stands for them no others are given. */
   #hasGap = false;
+  #gap: FactEvent | undefined;
   /** Facts were read. */
   #isBegun = false;
   #isOver = false;
@@ -216,7 +217,7 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
     for (const each of shown()) {
       const events = each.list().filter(({ kind }) => !isTree || kind !== "child"); // Those tell themselves.
       if (each.isTrimmed || events.length > max) this.#hasGap = true;
-      this.#line.push(...events.slice(-max));
+      for (const event of events.slice(-max)) this.#line.push(event);
     }
   }
 
@@ -260,12 +261,12 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
 
   /** The next that needs no waiting. */
   #ready(): SessionEvent | undefined {
-    const { isTree } = this.#of;
-    if (this.#isOver || (this.#hasGap && !isTree)) return undefined;
+    if (this.#isOver) return undefined;
     const fact = this.#facts[this.#nextFact];
     if (fact !== undefined) {
+      if (this.#gap !== undefined && numberOf(fact.cursor) > numberOf(this.#gap.cursor))
+        return this.#closeGap(this.#gap);
       this.#nextFact++;
-      this.#at = fact.cursor;
       return fact;
     }
     while (this.#head < this.#line.length) {
@@ -274,6 +275,7 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
       this.#advance();
       if (!this.#hasGap && !this.#ended.has(step.turnId)) return step;
     }
+    if (this.#gap !== undefined) return this.#closeGap(this.#gap);
     this.#ended.clear();
     return undefined;
   }
@@ -291,10 +293,8 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
         const ready = this.#ready();
         if (ready !== undefined) return { value: ready, done: false };
         if (this.#isOver) return DONE;
-        const hasMoved = this.#line[this.#head] === MOVED;
-        // The view of one session stands for its facts; in a tree those of all the others come first.
-        if (this.#hasGap && !(hasMoved && this.#of.isTree)) return { value: await this.#gap(), done: false };
-        if (hasMoved) await this.#load();
+        if (this.#hasGap && this.#gap === undefined) await this.#openGap();
+        else if (this.#line[this.#head] === MOVED) await this.#load();
         else await new Promise<void>((resolve) => (this.#wake = resolve));
         this.#wake = undefined;
       }
@@ -326,7 +326,8 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
   #seenOf(first: Change | undefined): number {
     const { from } = this.#of;
     if (from?.seen === undefined) return 0;
-    if (first?.cursor === from.fact && from.seen < eventsOf(first, first.sessionId).length) return from.seen;
+    if (first === undefined || Number(first.cursor) > Number(from.fact)) return 0; // Its session was deleted.
+    if (from.seen < eventsOf(first, first.sessionId).length) return from.seen;
     throw new RuntimeError("cursor.unknown", { cursor: `${from.fact}.${from.seen}` });
   }
 
@@ -339,20 +340,24 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
     }
   }
 
-  /** What is missing of previews is made good by how the session stands, and what its turn shows comes anew. */
-  async #gap(): Promise<FactEvent> {
-    const { session, isTree } = this.#of;
+  /** What is missing of previews is made good by how the session stands; the facts that this has come before it. */
+  async #openGap(): Promise<void> {
+    const { session } = this.#of;
     const view = await this.#of.view();
+    const { cursor = cursorFor(session, asCursor("1")) } = view;
+    this.#gap = { fact: true, sessionId: session, cursor, kind: "gap", view };
+    this.#line = [MOVED];
+    this.#head = 0;
+  }
+
+  /** What the running turn shows comes anew. */
+  #closeGap(gap: FactEvent): FactEvent {
+    this.#gap = undefined;
     this.#line = [MOVED];
     this.#head = 0;
     this.join();
     this.#hasGap = false;
-    const { cursor = cursorFor(session, this.#last ?? asCursor("1")) } = view;
-    if (isTree) return { fact: true, sessionId: session, cursor: this.#at ?? cursor, kind: "gap", view };
-    this.#last = parsed(cursor).fact; // Facts before it are in the view.
-    this.#facts = [];
-    this.#nextFact = 0;
-    return { fact: true, sessionId: session, cursor, kind: "gap", view };
+    return gap;
   }
 
   end(): void {

@@ -29,6 +29,7 @@ import {
   type NewWait,
   type Opening,
   type Owner,
+  type PendingInput,
   type SessionChange,
   type Store,
   type ViewPage,
@@ -71,6 +72,7 @@ export function sqlite(path: string | Database, options: SqliteOptions = {}): Sq
 }
 
 const NO_WAITS: readonly NewWait[] = [];
+const nothing = (): readonly PendingInput[] => [];
 
 class Sqlite implements SqliteStore {
   readonly kind = "sqlite";
@@ -165,7 +167,11 @@ class Sqlite implements SqliteStore {
   }
 
   commit(lease: Lease, ended: EndedTurn) {
-    return this.#db.write(true, () => this.#commits.commit(lease, ended));
+    return this.#db.write(true, () => {
+      const answer = this.#commits.commit(lease, ended);
+      if (answer.kind === "committed") this.#journals.forget(ended.turnId);
+      return answer;
+    });
   }
 
   apply(change: SessionChange) {
@@ -188,9 +194,12 @@ class Sqlite implements SqliteStore {
     list: (session: SessionId) => this.#db.read(() => waiting(this.#db, session)),
     withdraw: (session: SessionId, which: InputRef) => this.#db.write(true, () => withdraw(this.#db, session, which)),
     claim: (lease: Lease, boundary: EffectName, max: number, takesTurns = false) => {
+      if (!takesTurns && this.#journals.wasQuiet(lease)) return this.#db.read(nothing);
       const isThere = this.#db.read(() => {
-        const could = couldClaim(this.#db, this.#journals.requireRun(lease), lease.generation, boundary, takesTurns);
+        const run = this.#journals.requireRun(lease);
+        const could = couldClaim(this.#db, run, lease.generation, boundary, takesTurns);
         if (could === undefined) throw leaseLost(lease);
+        if (!could && !takesTurns) this.#journals.isQuiet(run);
         return could;
       });
       const take = () =>

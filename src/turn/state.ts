@@ -58,6 +58,8 @@ export interface TurnState {
   readonly turnId: TurnId;
   readonly limits: Limits;
   readonly output?: JsonObject;
+  /** The last round is for an answer: whatever else the model wants in it is not done. */
+  readonly keepsAnswer?: true;
   readonly phase: Phase;
   readonly round: number;
   readonly frames: number;

@@ -4,6 +4,7 @@ import { describeThrown, type Json } from "../model/json.ts";
 import { type Draft, textOf } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
+import { OUTPUT_TOOL } from "../model/tool.ts";
 import { NO_USAGE, UNKNOWN_CALL } from "../model/usage.ts";
 import { decisionProblem } from "./decision.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
@@ -43,6 +44,7 @@ export function begin(opened: Opened): Step {
       skips: NOTHING,
       policies: NOTHING,
       ...(output === undefined ? {} : { output }),
+      ...(opened.config.budget?.keepsAnswer === true ? { keepsAnswer: true } : {}),
     },
     at,
   );
@@ -224,6 +226,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
     const problem = "It wants more work in a round that has had its work."; // The names of its effects would repeat.
     return move.conclude(protocolFailed(move.driver, problem));
   }
+  if (state.keepsAnswer === true && isLastRound(state) && isMoreWork(decision)) return outOfRounds(move);
   switch (decision.kind) {
     case "calls":
       return begun(move, reply, calls.planCalls(move, `r${state.round}`, decision.calls));
@@ -286,11 +289,19 @@ function bounded(move: Move, effect: EffectOf<"boundary">, event: Extract<Answer
   nextRound(move);
 }
 
+/** Handing in a typed result is an answer. */
+const isMoreWork = (decision: Decision): boolean =>
+  decision.kind === "cell" ||
+  (decision.kind === "calls" && !decision.calls.some(({ call }) => call.name === OUTPUT_TOOL));
+
+function outOfRounds(move: Move): void {
+  const { roundsMax: max } = move.state.limits;
+  move.conclude(stopped("limit", "limit.rounds", describe("limit.rounds", { max }).message));
+}
+
 function nextRound(move: Move): void {
   const { state } = move;
-  const { roundsMax: max } = state.limits;
-  if (isLastRound(state))
-    return move.conclude(stopped("limit", "limit.rounds", describe("limit.rounds", { max }).message));
+  if (isLastRound(state)) return outOfRounds(move);
   state.round++;
   if (state.skips.prepare === true) ask(move);
   else prepare(move);

@@ -632,3 +632,37 @@ test.each(STORES)("S8 a page that is wrong, or begins elsewhere, is typed, %s", 
   const { head: foreign } = await other.read();
   expect(await codeOf(() => session.history({ from: foreign }))).toBe("fork.unknown");
 });
+
+test.each(STORES)(
+  "S7 S8 a fork has no history after the node where it began, also of the same commit, %s",
+  async (_, store) => {
+    await using runtime = await open({ store: store() });
+    const source = await runtime.session();
+    await source.append([1, 2, 3, 4].map((body) => ({ kind: "plugin", type: "n", body })));
+    await source.append([{ kind: "plugin", type: "n", body: 5 }]);
+    const nodes = await allOf(source);
+    const fork = await source.fork({ at: nodes[1]!.id });
+    for (const [index, { id: from }] of nodes.entries())
+      if (index <= 1)
+        expect(idsOf(await fork.history({ from }))).toEqual(idsOf(nodes.slice(0, index + 1)).toReversed());
+      else expect(await codeOf(() => fork.history({ from })), `${index}`).toBe("fork.unknown");
+  },
+);
+
+test("S8 paging through a history costs what it has, in a fork and over what was appended too", async () => {
+  const { store, read } = counting();
+  await using runtime = await open({ store });
+  const source = await runtime.session();
+  for (let turn = 0; turn < 60; turn++) {
+    await source.turn(`${turn}`).result();
+    await source.append([{ kind: "plugin", type: "n", body: turn }]);
+  }
+  for (const session of [source, await source.fork()]) {
+    read.segments = 0;
+    const found: Node[] = [];
+    for (let from = (await session.read()).head as string | undefined; from !== undefined; from = found.at(-1)?.parent)
+      found.push(...(await session.history({ from, max: 10 })));
+    expect(found).toHaveLength(180);
+    expect(read.segments).toBeLessThan(18 * 2 * 32 + 200); // 18 pages.
+  }
+});

@@ -1076,6 +1076,39 @@ test("S11 a view has all facts up to its cursor, also while an operation holds t
   expect(view.turns + ends.length).toBe(1);
 });
 
+test("S11 D2 a turn that another process left is shown from where it goes on here, and told once", async () => {
+  await using file = new SharedFile();
+  const stop = new Stop();
+  const replies = { "#go": [both(says("I look. "), calls("slow")), says("It ", "is ", "there.")] };
+  const here = await file.open({ model: follows(replies), tools: [stopping(stop)] });
+  const first = await here.session("s");
+  const early = watch(first);
+  const left = first.turn("#go");
+  left.result().catch(() => {});
+  await stop.reached;
+  await early.until((events) => events.some(({ kind }) => kind === "toolStarted"));
+  const there = await file.open({
+    model: follows(replies),
+    tools: [defineTool({ name: "slow", description: "Quick.", input: z.looseObject({}), execute: () => "Done." })],
+  });
+  await here.close(); // It does not wait for the tool, and leaves the turn.
+  await within(early.over);
+  const session = await there.session("s");
+  const { cursor } = factsIn(early.events).at(-1)!;
+  const late = watch(session, { after: cursor });
+  await there.recover();
+  const rest = await late.until(isEnd());
+  expect(factsIn(rest).map(inShort)).toEqual(["committed turn"]);
+  const screen = screenOf([...early.events, ...rest.slice(0, -1)]);
+  const words = screen.showing.filter((line) => line.includes("text: ")).map((line) => line.split("text: ")[1]);
+  expect(words).toEqual(["I look. ", "It is there."]); // Nothing twice, though two processes showed it.
+  const generations = new Set(rest.flatMap((event) => (event.fact ? [] : [event.key.generation])));
+  expect([...generations]).toEqual([2]);
+  expect(screenOf([...early.events, ...rest]).showing).toEqual([]);
+  expect(await drawn(screenOf([...early.events, ...rest]), session)).toEqual(await kept(session));
+  stop.go();
+});
+
 test("S11 a turn that two processes know of is told once in each", async () => {
   await using file = new SharedFile();
   const [here, there] = [await file.open(), await file.open()];

@@ -185,7 +185,7 @@ export class Screen {
     }
     const fresh = event.nodes.filter((node) => !this.nodes.includes(node)); // The view may have had them.
     this.nodes.push(...fresh);
-    this.head = this.nodes.at(-1);
+    this.head = fresh.at(-1) ?? this.head;
   }
 
   #opened(frame: string): void {

@@ -31,16 +31,24 @@ const INSERT_AFTER = `${INSERT_NEXT}
 
 const KNOWN = 2_000;
 
+/** How long it is believed that nothing waits for a turn: what other processes accept is heard of no later. */
+const QUIET_MS = 500;
+
 /** A turn as it was last seen here, and where its journal ended under which lease. */
 interface Seen extends Run {
   readonly sessionId: SessionId;
   generation?: number;
   length?: number;
+  /** Nothing waited for it; so it is believed until then, unless something was queued here since. */
+  quietUntil?: number;
+  queued?: number;
 }
 
 export class Journals {
   readonly #db: Connection;
   readonly #runs: Map<TurnId, Seen>;
+  /** How many inputs came to wait through here. */
+  #queued = 0;
 
   constructor(db: Connection) {
     this.#db = db;
@@ -66,8 +74,31 @@ export class Journals {
   }
 
   /** A lease was given out on a turn whose journal has this length. */
-  held({ turnId, sessionId, generation }: Lease, run: Run, length: number): void {
-    this.#see(turnId, { turn: run.turn, session: run.session, sessionId, generation, length });
+  held({ turnId, sessionId, generation }: Lease, run: Run, length: number): Seen {
+    return this.#see(turnId, { turn: run.turn, session: run.session, sessionId, generation, length });
+  }
+
+  /** It has ended. */
+  forget(turn: TurnId): void {
+    this.#runs.delete(turn);
+  }
+
+  /** An input came to wait. */
+  queued(): void {
+    this.#queued += 1;
+  }
+
+  /** A look has shown that nothing waits that this turn could take. */
+  isQuiet(run: Seen): void {
+    run.quietUntil = performance.now() + QUIET_MS;
+    run.queued = this.#queued;
+  }
+
+  /** Whether there is no need to look: most boundaries come soon after the one before, and find nothing. */
+  wasQuiet(lease: Lease): boolean {
+    const run = this.#runs.get(lease.turnId);
+    if (run?.quietUntil === undefined || run.queued !== this.#queued) return false;
+    return run.generation === lease.generation && performance.now() < run.quietUntil;
   }
 
   requireRun(lease: Lease): Seen {

@@ -82,7 +82,10 @@ export class Sessions {
     const row = this.#db.row<{ body: string }>("SELECT body FROM config WHERE session = ?", n);
     if (row === undefined) throw corrupt(`Session ${id}`, "its configuration is missing");
     const config = unpack<Partial<SessionConfig>>(row.body, n, `The configuration of session ${id}`);
-    const memo = { revision, config, plugins: statesAt(this.#db, n, revision) };
+    return this.#remember(n, { revision, config, plugins: statesAt(this.#db, n, revision) });
+  }
+
+  #remember(n: number, memo: Memo): Memo {
     if (this.#memos.size >= MEMOS) this.#memos.clear();
     this.#memos.set(n, memo);
     return memo;
@@ -152,7 +155,9 @@ export class Sessions {
       seal,
     )!;
     db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, pack(session.config, n));
-    keepStates(db, n, 0, changedStates({}, { ...fork?.plugins, ...session.plugins }));
+    const states = changedStates({}, { ...fork?.plugins, ...session.plugins });
+    keepStates(db, n, 0, states);
+    if (states.length === 0) this.#remember(n, { revision: 0, config: session.config, plugins: {} });
     if (head !== undefined) use(db, head);
     return { n, ...kept, seal, generation: 0, turn: null };
   }
@@ -175,7 +180,7 @@ export class Sessions {
       ...(head === undefined ? {} : { head: idOf(this.#db, head) }),
       plugins,
       usage: JSON.parse(row.usage) as Usage,
-      ledger: ledgerOf(this.#db, row.n),
+      ledger: row.revision === 0 ? [] : ledgerOf(this.#db, row.n),
       turns: row.turns,
       ...(row.turn === null ? {} : { openTurn: idOfTurn(this.#db, row.turn) }),
     };

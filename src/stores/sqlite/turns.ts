@@ -4,6 +4,7 @@ import type { Opened } from "../../turn/event.ts";
 import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit } from "./facts.ts";
+import { isConstraint } from "./faults.ts";
 import { addInput, oldestWaiting, type Run, TAKEN, WAITING } from "./inputs.ts";
 import { type Journals, SEQS } from "./journal.ts";
 import { keyText } from "./pack.ts";
@@ -25,17 +26,25 @@ export class Turns {
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Receipt {
     const { id: inputId, turnId, sessionId } = input;
     const session = this.#require(sessionId);
-    const known = this.#known(session.n, input);
+    const known = input.key === undefined ? undefined : this.#known(session.n, input);
     if (known !== undefined) return { kind: "known", ...known };
     const isIdle = session.turn === null && session.waiting === 0;
-    if (!isIdle && session.waiting >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
+    const opens = isIdle && opening !== undefined;
     const turn = session.latest + 1;
-    if (!isIdle || opening === undefined) {
-      addInput(this.#db, turn, session.n, input, WAITING);
+    try {
+      addInput(this.#db, turn, session.n, input, opens ? TAKEN : WAITING);
+    } catch (error) {
+      // The same write may have come again; looking for it first would cost every other one something.
+      const again = isConstraint(error) ? this.#known(session.n, input) : undefined;
+      if (again === undefined) throw error;
+      return { kind: "known", ...again };
+    }
+    if (!isIdle && session.waiting >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
+    if (!opens) {
+      this.#journals.queued();
       return { kind: "queued", inputId, turnId };
     }
     const opened = this.#opened(opening, session, input);
-    addInput(this.#db, turn, session.n, input, TAKEN);
     const lease = this.#begin(session, turn, input, owner, input.at, opened);
     return { kind: "opened", inputId, turnId, lease, opened };
   }
@@ -90,7 +99,8 @@ export class Turns {
     const run = { session: session.n, turn };
     this.#journals.begin(run, input, opened);
     const lease = this.#hold(session, run, input.turnId, owner, now);
-    this.#journals.held(lease, run, 1);
+    const seen = this.#journals.held(lease, run, 1);
+    if (session.waiting === 0) this.#journals.isQuiet(seen);
     return lease;
   }
 
