@@ -14,7 +14,6 @@ import type {
   SessionReading,
 } from "../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../kernel/slots.ts";
-import { PluginStates } from "../kernel/states.ts";
 import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { hasCode, passingFault, RuntimeError } from "../model/errors.ts";
@@ -23,7 +22,7 @@ import { type NodeId, nodeId, type SessionId, type TurnId, type WaitKey } from "
 import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import { LazyScope } from "../model/scope.ts";
-import { addSpent, addUsage, type Spent, totalOf } from "../model/usage.ts";
+import type { Spent } from "../model/usage.ts";
 import type {
   CancelAnswer,
   Committed,
@@ -44,11 +43,11 @@ import type { Opened, TurnEvent } from "../turn/event.ts";
 import { effectiveConfig, openedFor } from "./accept.ts";
 import type { Artifact, TurnFlags } from "./artifacts.ts";
 import { append, type BetweenTurns, type Change } from "./between.ts";
+import { SessionCopy } from "./copy.ts";
 import { type Core, overran } from "./core.ts";
 import { type Kept, toCommit } from "./drive.ts";
 import { Home } from "./home.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
-import { TOOLS_PLUGIN } from "./membership.ts";
 import type { Shown } from "./observe.ts";
 import { performer, reportOf } from "./perform.ts";
 import { readingOf } from "./services.ts";
@@ -85,17 +84,12 @@ interface Running {
 }
 
 /** A session in this process: its plugins, its conversation, and the one turn at a time that runs on it. */
-export class Resident implements TurnSession, BetweenTurns {
-  readonly core: Core;
-  readonly id: SessionId;
+export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
   readonly composition: Composition;
   readonly slot: ProtocolDriverSlot;
-  states: PluginStates;
   readonly toolset: Toolset;
   readonly #waiting = new Waiting();
   readonly flags: WeakMap<Artifact, TurnFlags>;
-  stored: StoredSession;
-  transcript: Transcript;
   /** Its parent first, the root of its tree last. */
   readonly ancestors: readonly SessionId[];
   /** The turn at hand, also while it is being set up. */
@@ -107,7 +101,6 @@ export class Resident implements TurnSession, BetweenTurns {
   readonly #ready: (Ready | Between)[] = [];
   /** Inputs were queued here that may not have had their turn. */
   #mayHaveMore = false;
-  #isStale = false;
   /** A turn or an operation has it. */
   #isTaken = false;
 
@@ -118,15 +111,11 @@ export class Resident implements TurnSession, BetweenTurns {
     composition: Composition,
     ancestors: readonly SessionId[],
   ) {
-    this.core = core;
+    super(core, stored, transcript);
     this.ancestors = ancestors;
-    this.id = stored.id;
-    this.stored = stored;
-    this.transcript = transcript;
     this.composition = composition;
     this.flags = composition === core.bare ? core.bareFlags : new WeakMap();
     this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
-    this.states = statesOf(core, stored);
     this.toolset = new Toolset(this);
   }
 
@@ -520,7 +509,7 @@ export class Resident implements TurnSession, BetweenTurns {
     this.#now = turnId;
     try {
       if (before !== undefined) await before;
-      if (isResumed === true || this.#isStale || lease.revision !== this.stored.revision) await this.refresh(isResumed);
+      if (isResumed === true || this.isStale || lease.revision !== this.stored.revision) await this.refresh(isResumed);
       // Under our lease nobody else moves the session.
       if (lease.revision !== this.stored.revision)
         throw new RuntimeError("lease.lost", { sessionId: this.id, generation: lease.generation });
@@ -552,7 +541,7 @@ export class Resident implements TurnSession, BetweenTurns {
       if (waits !== undefined) await waits;
       if (kept.turn.inputs.length > 1) await this.#settleElsewhere(); // Whoever waits for an input that it took.
     } catch (error) {
-      this.#isStale = true; // Of what the turn had changed here nothing was kept.
+      this.isStale = true; // Of what the turn had changed here nothing was kept.
       await this.#leave();
       // Another worker has it: whoever waits here is given its result.
       if (hasCode(error, "lease.lost")) this.#mayHaveMore = true;
@@ -578,72 +567,17 @@ export class Resident implements TurnSession, BetweenTurns {
     }
   }
 
-  /** Another runtime may have gone on with the session. For whoever has it to itself here: a turn runs on the head of the moment it begins. */
-  refresh(isForced = false): Promise<void> {
-    return this.#reload(isForced, () => false);
-  }
-
-  /** For those who only look: what runs here knows best, and would lose its footing. */
-  async catchUp(): Promise<void> {
-    if (!this.isAtWork) await this.#reload(false, () => this.isAtWork);
-  }
-
-  async requireThere(): Promise<StoredSession> {
-    const stored = await this.core.store.load(this.id);
-    if (stored === undefined) throw new RuntimeError("session.unknown", { id: this.id });
-    return stored;
-  }
-
-  /** As the store has it: what runs here may not have heard yet of its own commit, or of somebody else's. */
-  async asKept(): Promise<{ readonly stored: StoredSession; readonly transcript: Transcript }> {
-    await this.catchUp();
-    const stored = await this.requireThere();
-    if (stored.revision === this.stored.revision) return { stored, transcript: this.transcript };
-    return { stored, transcript: await this.#transcriptAt(stored) };
-  }
-
-  async #transcriptAt({ head }: StoredSession): Promise<Transcript> {
-    if (head === undefined) return Transcript.empty;
-    return Transcript.from(await this.core.store.view(this.id, { from: head, toFrame: true }));
-  }
-
-  async #reload(isForced: boolean, isTooLate: () => boolean): Promise<void> {
-    const { core } = this;
-    const stored = await this.requireThere();
-    const isSame = stored.revision === this.stored.revision && stored.head === this.stored.head;
-    if (!isForced && !this.#isStale && isSame) return;
-    const transcript = await this.#transcriptAt(stored);
-    if (isTooLate() || stored.revision < this.stored.revision) return; // Another look was quicker, and saw more.
-    this.stored = stored;
-    this.transcript = transcript;
-    this.states = statesOf(core, stored);
-    this.#isStale = false;
-  }
-
   /** A turn or an operation runs here, on the session as it was when that began. */
-  get isAtWork(): boolean {
+  override get isAtWork(): boolean {
     return this.#isTaken || this.#between !== undefined;
   }
 
   #committed(live: LiveTurn, { turn, committed, isSalvaged }: Kept): Promise<void> | undefined {
     this.core.watch.moved(this);
     this.core.spenders.delete(live); // From now on it is in the ledger.
-    const { outcome, plugins, usage } = turn;
-    if (committed.branch === undefined) {
-      const { openTurn: _, ...stored } = this.stored;
-      live.states.committed(plugins);
-      this.transcript = isSalvaged === true ? this.transcript.grow(turn.turnId, turn.entries, 0) : live.transcript();
-      const head = committed.head ?? stored.head;
-      this.stored = {
-        ...stored,
-        revision: committed.revision,
-        ...(head === undefined ? {} : { head }),
-        plugins,
-        usage: addUsage(stored.usage, usage),
-        ledger: addSpent(stored.ledger, turn.spent),
-        turns: stored.turns + 1,
-      };
-    }
+    const { outcome } = turn;
+    if (committed.branch === undefined)
+      this.takeTurn(turn, committed, live.states, isSalvaged === true ? undefined : live.transcript());
     if (!live.hooks.has("lifecycle")) return void this.#announce(live, turn, committed);
     const event = { kind: "turnPersisted", report: reportOf(live, outcome), revision: committed.revision } as const;
     return Promise.resolve(live.hooks.observe("lifecycle", { event }, this.here())).then((issues) => {
@@ -701,32 +635,10 @@ export class Resident implements TurnSession, BetweenTurns {
         if (await this.#finishOthers()) return undefined;
       } else {
         if (answer.kind === "committed") this.core.watch.moved(this);
-        if (answer.kind !== "committed" || !this.#took(whole, answer)) await this.refresh();
+        if (answer.kind !== "committed" || !this.take(whole, answer)) await this.refresh();
         return answer.kind === "committed" ? answer : undefined;
       }
     }
-  }
-
-  /** Grows by what was just kept, so that nothing need be read again; false when that is not all that is new. */
-  #took(
-    { operation, entries = [], plugins, config, spent = [] }: SessionChange,
-    { revision, head }: Committed,
-  ): boolean {
-    const { stored } = this;
-    if (this.#isStale || revision !== stored.revision + 1) return false;
-    const states = { ...stored.plugins, ...plugins };
-    this.transcript = this.transcript.grow(operation, entries, 0);
-    this.states.committed(states);
-    this.stored = {
-      ...stored,
-      revision,
-      ...(head === undefined ? {} : { head }),
-      plugins: states,
-      config: config ?? stored.config,
-      usage: addUsage(stored.usage, totalOf(spent)),
-      ledger: addSpent(stored.ledger, spent),
-    };
-    return true;
   }
 
   /** A turn is open. Another runtime's ends there; one that a dead worker left is finished here first. */
@@ -788,9 +700,6 @@ const readyFrom = (answer: Extract<OpenAnswer, { readonly lease: Lease }>): Read
   answer.kind === "opened"
     ? { lease: answer.lease, journal: [answer.opened], hasWaited: true }
     : { lease: answer.lease, journal: answer.journal, isResumed: true, hasWaited: true };
-
-const statesOf = (core: Core, { plugins }: StoredSession): PluginStates =>
-  new PluginStates(core.plugins, plugins, core.limits.stateBytesMax, core.blobs, TOOLS_PLUGIN);
 
 function ancestorsOf(core: Core, parent: SessionId): Awaitable<readonly SessionId[]> {
   return after(core.store.load(parent), (stored) =>

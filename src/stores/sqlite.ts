@@ -197,10 +197,10 @@ class Sqlite implements SqliteStore {
       if (!takesTurns && this.#journals.wasQuiet(lease)) return this.#db.read(nothing);
       const isThere = this.#db.read(() => {
         const run = this.#journals.requireRun(lease);
-        const could = couldClaim(this.#db, run, lease.generation, boundary, takesTurns);
-        if (could === undefined) throw leaseLost(lease);
-        if (!could && !takesTurns) this.#journals.isQuiet(run);
-        return could;
+        const found = couldClaim(this.#db, run, lease.generation, boundary, takesTurns);
+        if (found === undefined) throw leaseLost(lease);
+        if (found.could === 0 && found.has_claims === 0) this.#journals.isQuiet(run);
+        return found.could === 1;
       });
       const take = () =>
         this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns));

@@ -691,6 +691,39 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(model.asked.filter((who) => who === "child-1")).toHaveLength(3);
   });
 
+  test("S14 a root with a budget of its own is not held to the runtime's, nor are its children", async () => {
+    const model = tree({ parent: ["delegate"], child: 3 });
+    const budget = { tree: { tokens: 16 } };
+    await using runtime = await running({ store: make(), model, tools: [work], plugins: [household()], budget });
+    const session = await runtime.session("root", { config: { budget: { turn: { tokens: 1_000 } } } });
+    expect(codeOf(await within(session.turn("Delegate.").result()))).toBe("answered");
+    expect(model.asked).toEqual(["root", "child-1", "child-1", "child-1", "root"]);
+  });
+
+  test("S14 S10 children that work beside each other share the tree's tokens, and each is booked once", async () => {
+    const beside = both(...[1, 2, 3].map((n) => calls("delegate", { child: `child-${n}` }, `d${n}`)));
+    const inner = tree({ parent: [], child: 9 });
+    const model: Provider = {
+      ...inner,
+      async *stream(...given) {
+        const isFirst = wordsOf(given[0].messages[0]) === "Delegate." && given[0].messages.length === 1;
+        if (isFirst) yield* beside;
+        else yield* inner.stream(...given);
+      },
+    };
+    const budget = { tree: { tokens: 100 } };
+    await using runtime = await running({ store: make(), model, tools: [work], plugins: [household()], budget });
+    const session = await runtime.session("root");
+    expect(codeOf(await within(session.turn("Delegate.").result()))).toBe("limit.tokens");
+    const { usage, ledger } = await runtime.sessions.usage("root");
+    const spent = usage.input + usage.output;
+    expect(spent).toBeGreaterThanOrEqual(100);
+    expect(spent).toBeLessThan(100 + 3 * CALL); // Each looks before its call, and those that look at once all make theirs.
+    expect(ledger.reduce((sum, row) => sum + row.usage.input + row.usage.output, 0)).toBe(spent);
+    const children = await Promise.all([1, 2, 3].map((n) => runtime.sessions.get(`child-${n}`)));
+    expect(children.reduce((sum, child) => sum + child.usage.input + child.usage.output, 0)).toBe(spent - CALL);
+  });
+
   test("S14 grandchildren are held to it too", async () => {
     const model = tree({ parent: ["delegate"], child: 0, delegates: true });
     await using runtime = await running({

@@ -111,21 +111,14 @@ export function couldClaim(
   generation: number,
   boundary: EffectName,
   takesTurns: boolean,
-): boolean | undefined {
-  const row = db.row<{ could: number }>(
-    COULD_CLAIM,
-    takesTurns ? ANY : ASIDE,
-    boundary,
-    run.session,
-    run.turn,
-    generation,
-  );
-  return row && row.could === 1;
+): { readonly could: number; readonly has_claims: number } | undefined {
+  return db.row(COULD_CLAIM, takesTurns ? ANY : ASIDE, boundary, run.session, run.turn, generation);
 }
 /** Of `is_aside`, the least that is taken. */
 const [ANY, ASIDE] = [0, 1];
 const COULD_CLAIM = `SELECT EXISTS (SELECT 1 FROM turn WHERE session = s.n AND ${FREE} AND is_aside >= ?)
-    OR EXISTS (SELECT 1 FROM turn WHERE claim = s.turn AND boundary = ?) AS could
+    OR EXISTS (SELECT 1 FROM turn WHERE claim = s.turn AND boundary = ?) AS could,
+    EXISTS (SELECT 1 FROM turn WHERE claim = s.turn) AS has_claims
   FROM session s WHERE s.n = ? AND s.turn = ? AND s.generation = ?`;
 const CLAIMED = `${INPUT} WHERE t.claim = ? AND t.boundary = ? ORDER BY t.n`;
 
