@@ -61,11 +61,19 @@ async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
   if (parts.length === 0) throw new RuntimeError("input.invalid", { problem: "it has no parts" });
   let bytes = 0;
   const found: (TextPart | Attachment)[] = [];
+  /** Refused at the first that is too much, before anything is made of it. */
+  const weigh = (part: string | number): void => {
+    bytes += PART_BYTES + (typeof part === "number" ? part : Math.min(part.length, core.limits.inputBytesMax + 1));
+    sized(core, bytes);
+  };
+  const say = (text: string): void => {
+    weigh(text);
+    found.push({ kind: "text", text });
+  };
   for (const part of parts as readonly unknown[]) {
-    if (typeof part === "string") found.push({ kind: "text", text: part });
+    if (typeof part === "string") say(part);
     else if (part instanceof Attachable) {
-      bytes += part.data.byteLength;
-      sized(core, bytes);
+      weigh(part.data.byteLength);
       const hash = hashOf(part.data);
       await core.store.blobs.put(hash, part.data);
       found.push({
@@ -75,16 +83,20 @@ async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
         bytes: part.data.byteLength,
         ...(part.name === undefined ? {} : { name: part.name }),
       });
-    } else if (isObject(part) && part.kind === "text" && typeof part.text === "string")
-      found.push({ kind: "text", text: part.text });
-    else if (isObject(part) && part.kind === "attachment") found.push(await keptAlready(core, part));
-    else throw new RuntimeError("input.invalid", { problem: "a part is neither text nor an attachment" });
+    } else if (isObject(part) && part.kind === "text" && typeof part.text === "string") say(part.text);
+    else if (isObject(part) && part.kind === "attachment") {
+      weigh(0);
+      found.push(await keptAlready(core, part));
+    } else throw new RuntimeError("input.invalid", { problem: "a part is neither text nor an attachment" });
   }
   if (found.every((part) => part.kind === "text" && part.text.trim() === ""))
     throw new RuntimeError("input.invalid", { problem: "it is empty" });
-  sized(core, bytes + Buffer.byteLength(JSON.stringify(found)));
+  const texts = found.reduce((sum, part) => sum + (part.kind === "text" ? Buffer.byteLength(part.text) : 0), 0);
+  sized(core, Math.max(bytes, texts));
   return { role: "user", parts: found };
 }
+/** What a part is kept with. */
+const PART_BYTES = 32;
 
 /** A reference to bytes that are there; nothing else of it is believed. */
 async function keptAlready(

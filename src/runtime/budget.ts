@@ -40,7 +40,8 @@ async function above(
   const found: (readonly [SessionId, Allowance | undefined])[] = [];
   for (const [index, id] of ancestors.entries()) {
     const isRoot = index === ancestors.length - 1;
-    found.push([id, (await ownBudget(core, id))?.tree ?? (isRoot ? core.config.budget?.tree : undefined)]);
+    const budget = (await ownBudget(core, id)) ?? (isRoot ? core.config.budget : undefined);
+    found.push([id, budget?.tree]);
   }
   return found;
 }

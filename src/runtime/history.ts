@@ -43,9 +43,7 @@ export async function historyOf(
 async function isIn(store: Store, id: SessionId, node: string): Promise<boolean> {
   const commit = nodeAddress(node)?.commit;
   if (commit === undefined) return false;
-  if ((await store.terminal(asTurnId(commit)))?.sessionId === id) return true;
-  for await (const segment of segmentsOf(store, id, undefined)) if (segment.commit === commit) return true;
-  return false;
+  return (await store.terminal(asTurnId(commit)))?.sessionId === id || (await store.holds(id, node as NodeId));
 }
 
 const SEGMENTS = 32;

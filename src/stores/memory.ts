@@ -112,6 +112,11 @@ class MemoryStore implements Store {
     return pathOf(from === undefined ? head : this.#graph.require(from), max, toFrame === true);
   }
 
+  holds(id: SessionId, node: NodeId): boolean {
+    this.#requireOpen();
+    return isOnPath(this.#sessions.require(id), node);
+  }
+
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Receipt {
     this.#requireOpen();
     const session = this.#sessions.require(input.sessionId);

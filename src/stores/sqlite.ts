@@ -10,7 +10,7 @@ import { Connection, type Strength } from "./sqlite/connection.ts";
 import { type Database, openFile } from "./sqlite/database.ts";
 import { cancel, find, terminal } from "./sqlite/ends.ts";
 import { cursorOf, latestFact } from "./sqlite/facts.ts";
-import { requirePlace, view } from "./sqlite/graph.ts";
+import { isOnPath, requirePlace, view } from "./sqlite/graph.ts";
 import { claim, couldClaim, waiting, withdraw } from "./sqlite/inputs.ts";
 import { Journals, leaseLost } from "./sqlite/journal.ts";
 import { setUp } from "./sqlite/schema.ts";
@@ -124,6 +124,10 @@ class Sqlite implements SqliteStore {
       const head = headOf(this.#sessions.require(session));
       return view(this.#db, from === undefined ? head : requirePlace(this.#db, from), max, toFrame === true);
     });
+  }
+
+  holds(session: SessionId, node: NodeId) {
+    return this.#db.readAll(() => isOnPath(this.#db, headOf(this.#sessions.require(session)), node));
   }
 
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number) {

@@ -276,6 +276,8 @@ export interface Store {
    * may lie on a branch. Throws `session.unknown`, and `fork.unknown` when there is no such node.
    */
   view(session: SessionId, page?: ViewPage): Awaitable<readonly Segment[]>;
+  /** Whether a node is on the path to the head. Throws `session.unknown`. */
+  holds(session: SessionId, node: NodeId): Awaitable<boolean>;
 
   /** On an idle session with nothing waiting the turn is opened in the same write. Throws `session.unknown`, `input.conflict`, `input.full`. */
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt>;

@@ -1282,6 +1282,16 @@ const claimLaws = [
     await commit(store, lease, { inputs: [inputId("two"), inputId("four")] });
     assert.deepEqual((await take(store)).turnId, turnId("one"));
   }),
+  law("a session holds the nodes on the path to its head, and no others", async (store) => {
+    await store.create(newSession(alice));
+    await apply(store, "op", { entries: notes("op", "a", "b") });
+    await store.fork(alice, newSession(bob), nodeId("op", 0));
+    assert.equal(await store.holds(alice, nodeId("op", 1)), true);
+    assert.equal(await store.holds(bob, nodeId("op", 0)), true);
+    assert.equal(await store.holds(bob, nodeId("op", 1)), false);
+    assert.equal(await store.holds(alice, nodeId("nowhere", 0)), false);
+    await refused("session.unknown", () => store.holds(asSessionId("nobody"), nodeId("op", 0)));
+  }),
   law("a cancel of an input that was claimed goes to the turn that has it", async (store) => {
     const lease = await first(store);
     await queue(store, "one", { place: "boundary" });

@@ -30,6 +30,8 @@ async function quiet(session: Session): Promise<void> {
   await within(session.turn("Last.").result(), 5_000);
 }
 
+const MEGABYTE = "x".repeat(1_000_000);
+
 describe.each(STORES)("on %s", (kind, make) => {
   // ── Where an input lands ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -811,9 +813,10 @@ describe.each(STORES)("on %s", (kind, make) => {
     ["a part of null", [null], "input.invalid"],
     ["bytes that are not there", [{ kind: "attachment", hash: "nope", mediaType: "image/png" }], "input.invalid"],
     ["50 MB of text", "x".repeat(50_000_000), "limit.bytes"],
-    ["50 MB in parts", ["Hi.", ...Array.from({ length: 50 }, () => "x".repeat(1_000_000))], "limit.bytes"],
+    ["50 MB in parts", ["Hi.", ...Array.from({ length: 50 }, () => MEGABYTE)], "limit.bytes"],
+    ["600 MB in parts", Array.from({ length: 600 }, () => MEGABYTE), "limit.bytes"],
     ["50 MB of bytes", [attach(new Uint8Array(50_000_000), { mediaType: "image/png" })], "limit.bytes"],
-    ["a million parts", Array.from({ length: 1_000_000 }, () => ""), "input.invalid"],
+    ["a million parts", Array.from({ length: 1_000_000 }, () => ""), "limit.bytes"],
   ])("S4 %s is refused with a type, and nothing waits", async (_what, input, code) => {
     await using world = await busy(make());
     for (const at of ["boundary", "next-turn"] as const)
@@ -981,6 +984,37 @@ describe("from any process", () => {
     expect((await within(turn.result())).outcome).toMatchObject({ text: "re: From elsewhere." });
     await quiet(session);
     expect(await saidIn(session)).toEqual(["Work.", "From elsewhere.", "Last."]);
+  }, 20_000);
+
+  test("S4 S5 two runtimes send, take back and merge at once: each input is said once or was taken back", async () => {
+    const path = file();
+    const models = [listener(), listener()];
+    await using one = await open(path, { model: models[0]! });
+    await using two = await open(path, { model: models[1]! });
+    const config = { mergesInputs: true };
+    const sessions = [await one.session("s", { config }), await two.session("s")];
+    const sent: string[] = [];
+    const gone: string[] = [];
+    const talk = async (session: Session, who: number): Promise<void> => {
+      for (let n = 0; n < 30; n++) {
+        const key = `${who}/${n}`;
+        await session.send(key, { key, at: n % 3 === 0 ? "boundary" : "next-turn" });
+        sent.push(key);
+        if (n % 4 !== 1) continue;
+        const [answer] = await sessions[1 - who]!.inputs.cancel({ key }); // By the other one.
+        if (answer?.kind === "cancelled") gone.push(key);
+      }
+    };
+    await Promise.all(sessions.map(talk));
+    for (const session of sessions) await quiet(session);
+    const said = (await saidIn(sessions[0]!)).filter((words) => words !== "Last.");
+    expect([...said].sort()).toEqual(sent.filter((key) => !gone.includes(key)).sort());
+    expect(await waitingIn(sessions[1]!)).toEqual([]);
+    for (const who of ["0/", "1/"])
+      for (const isAside of [true, false]) {
+        const own = said.filter((key) => key.startsWith(who) && (Number(key.slice(2)) % 3 === 0) === isAside);
+        expect(own).toEqual([...own].sort((a, b) => Number(a.slice(2)) - Number(b.slice(2))));
+      }
   }, 20_000);
 
   test("D2 S4 what waits when a process is killed has its turn in the next one, in order; what was taken back has not", async () => {

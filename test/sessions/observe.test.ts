@@ -478,6 +478,24 @@ test.each(STORES)(
   },
 );
 
+test.each(STORES)("S11 S7 a fork has a stream of its own, from where it began, %s", async (_, store) => {
+  await using runtime = await open({ store: store() });
+  const source = await runtime.session();
+  await source.turn("1").result();
+  const { cursor } = await source.read();
+  const fork = await source.fork();
+  const watcher = watch(fork);
+  await source.turn("2").result();
+  await fork.turn("3").result();
+  const events = await watcher.until(isEnd());
+  expect(events.map(inShort)).toEqual(["accepted", "text", "committed turn"]);
+  expect(events.every(({ sessionId }) => sessionId === fork.id)).toBe(true);
+  expect(await codeOf(() => fork.observe({ after: cursor }))).toBe("cursor.foreign");
+  const view = await fork.read();
+  const rest = await watch(fork, { after: view.cursor }).caughtUp(fork);
+  expect(rest.map(inShort)).toEqual(["committed configure"]);
+});
+
 test("S11 a stream that failed is over: it does not fail again, and nothing is kept for it", async () => {
   await using runtime = await open();
   const session = await runtime.session();
