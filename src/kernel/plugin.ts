@@ -79,8 +79,10 @@ export interface Plugin<Ops = unknown> {
   readonly "~operations"?: Ops;
   readonly [definition]: Definition;
 }
+/** May be left out where nothing in them is needed. */
+type Given<In> = [In] extends [void] ? [] : Record<never, never> extends In ? [options?: In] : [options: In];
 export interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
-  (options: In): Plugin<Ops>;
+  (...options: Given<In>): Plugin<Ops>;
   /** The same options for one session: `runtime.session(id, { plugins: [frugal.options({ … })] })`. */
   options(options: In): PluginOptions;
 }
@@ -129,7 +131,7 @@ export function definePlugin<
       value: (given: unknown): PluginOptions => parsed({ plugin: spec.id, options: parseOptions(spec, given) }),
     },
   });
-  return install as PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
+  return install as unknown as PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
 }
 
 function parseOptions(spec: AnySpec, given: unknown): unknown {

@@ -29,7 +29,7 @@ import { requireConfig, requireTemplate } from "./config.ts";
 import { type Core, Models, overran, tracer } from "./core.ts";
 import { type Comparison, compare } from "./history.ts";
 import { processName } from "./process.ts";
-import { RECOVER_MS, type Recovered, recover } from "./recover.ts";
+import { RECOVER_MS, type Recovered, recover, type TakenUp } from "./recover.ts";
 import { type KnownTranscript, Resident } from "./resident.ts";
 import { snapshot } from "./services.ts";
 import { type Session, SessionHandle } from "./session.ts";
@@ -226,7 +226,9 @@ class RuntimeHandle implements Runtime {
   readonly #closing: AbortController;
   readonly #residents: Residents;
   #closed: Promise<void> | undefined;
-  #recovering: Promise<Recovered> | undefined;
+  #looking: Promise<Recovered> | undefined;
+  /** Sessions that were taken up because nobody was at them. */
+  readonly #underWay = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(core: Core, closing: AbortController, residents: Residents) {
@@ -282,39 +284,39 @@ class RuntimeHandle implements Runtime {
     return new SessionHandle(resident, close, (forked, shared) => this.#session(forked, {}, shared));
   }
 
-  /** Sessions that are open here look after themselves. */
-  recover(): Promise<Recovered> {
+  async recover(): Promise<Recovered> {
     this.#requireOpen();
-    this.#recovering ??= recover(this.#core, async (id) => {
-      if (this.#residents.has(asSessionId(id))) {
-        const resident = await this.#residents.get(asSessionId(id))?.resident;
-        const isTaken = (await resident?.takeUp()) ?? false;
-        await resident?.settled();
-        return isTaken;
-      }
-      const session = await this.session(id); // To open it is to take it up.
-      try {
-        const resident = await this.#residents.get(asSessionId(id))?.resident;
-        await resident?.settled();
-        return true;
-      } finally {
-        await session.close();
-      }
-    })
-      .then(async (recovered) => {
-        for (const { resident } of [...this.#residents.values()]) await (await resident).takenUp; // By being opened.
-        return recovered;
-      })
-      .finally(() => {
-        this.#recovering = undefined;
-      });
-    return this.#recovering;
+    let sessions = 0;
+    for (;;) {
+      sessions += (await this.#look()).sessions;
+      const { size } = this.#underWay;
+      await Promise.all(this.#underWay);
+      for (const { resident } of [...this.#residents.values()]) await (await resident).takenUp; // By being opened.
+      if (size === 0 || this.#core.door.isClosed) return { sessions };
+    }
+  }
+
+  /** Begins what others left, one look at a time. */
+  #look(): Promise<Recovered> {
+    this.#looking ??= recover(this.#core, this.#underWay, (id) => this.#takeUp(asSessionId(id))).finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  /** Sessions that are open here are asked; to open another is to take it up. */
+  async #takeUp(id: SessionId): Promise<TakenUp | undefined> {
+    const open = await this.#residents.get(id)?.resident;
+    if (open !== undefined) return (await open.takeUp()) ? { done: open.settled() } : undefined;
+    const session = await this.session(id);
+    const resident = await this.#residents.get(id)?.resident;
+    return { done: (resident?.settled() ?? Promise.resolve()).finally(() => session.close()) };
   }
 
   keepRecovering(): void {
     const look = (): void => {
       if (!this.#core.door.isClosed)
-        this.recover().catch((error) => this.#core.trace("session.recover", { problem: describeThrown(error) }));
+        this.#look().catch((error) => this.#core.trace("session.recover", { problem: describeThrown(error) }));
     };
     this.#timer = setInterval(look, RECOVER_MS);
     this.#timer.unref();

@@ -228,8 +228,14 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   }
   if (state.keepsAnswer === true && isLastRound(state) && isMoreWork(decision)) return outOfRounds(move);
   switch (decision.kind) {
-    case "calls":
-      return begun(move, reply, calls.planCalls(move, `r${state.round}`, decision.calls));
+    case "calls": {
+      const isLast = state.keepsAnswer === true && isLastRound(state);
+      return begun(
+        move,
+        reply,
+        calls.planCalls(move, `r${state.round}`, decision.calls, isLast ? OUTPUT_TOOL : undefined),
+      );
+    }
     case "cell": {
       const prefix = `r${state.round}.exec`;
       move.open({ name: name(prefix), kind: "exec", cell: decision.cell });

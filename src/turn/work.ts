@@ -9,11 +9,13 @@ import { failed, type Move } from "./move.ts";
 import type { CallState, TurnState, Work } from "./state.ts";
 
 /** The calls of a reply: gated together, run as the limit allows, settled together. */
-export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall[]): Work {
+export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall[], only?: string): Work {
   const { limits, skips, policies } = move.state;
   const max = limits.callsPerRoundMax;
   const plan = (placed: PlacedCall, index: number): CallState => {
     if (index >= max) return refused(placed, max);
+    if (only !== undefined && placed.call.name !== only)
+      return { ...placed, stage: "returned", attempt: 1, output: NO_ROUND };
     if (skips.gate !== true) return fresh(placed);
     const policy = Object.hasOwn(policies, placed.call.name) ? policies[placed.call.name] : undefined;
     const { at, call } = placed;
@@ -24,6 +26,7 @@ export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall
   return { prefix, gates: 0, calls: calls.map(plan) };
 }
 
+const NO_ROUND: ToolOutput = { kind: "cancelled", reason: "The last round is for the answer alone." };
 const fresh = (placed: PlacedCall): CallState => ({ ...placed, stage: "new", attempt: 1 });
 const refused = (placed: PlacedCall, max: number): CallState => ({
   ...placed,

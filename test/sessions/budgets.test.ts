@@ -514,6 +514,30 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(outline((await session.read()).messages).filter((line) => line.startsWith("work "))).toHaveLength(2);
   });
 
+  test("S14 of a reply that hands in the output in the last round nothing else is done", async () => {
+    let ran = 0;
+    const counted = defineTool({
+      name: "work",
+      description: "Works.",
+      input: { type: "object" },
+      execute: () => `${++ran}`,
+    });
+    const model = scripted(both(calls("work"), calls("submit_output", { kinds: 9 })));
+    await using runtime = await running({
+      store: make(),
+      model,
+      tools: [counted],
+      limits: { roundsMax: 1 },
+      budget: { keepsAnswer: true },
+    });
+    const session = await runtime.session();
+    const { outcome } = await session.turn("Go.", { output: z.object({ kinds: z.number() }) }).result();
+    expect(outcome).toEqual({ kind: "finished", by: "model", value: { kinds: 9 } });
+    expect(ran).toBe(0);
+    const results = outline((await session.read()).messages).filter((line) => /^(work|submit_output) /.test(line));
+    expect(results).toHaveLength(2);
+  });
+
   test("S14 a turn of one round has nothing but its answer", async () => {
     const model = obedient();
     await using runtime = await open(make(), model, { limits: { roundsMax: 1 }, budget: { keepsAnswer: true } });
