@@ -50,7 +50,7 @@ export type { PreviewKey, SessionEvent, TurnProgress } from "./model/event.ts";
 export type { Cursor, NodeId, SessionId, TurnId, WaitKey } from "./model/ids.ts";
 export type { Json } from "./model/json.ts";
 export { DEFAULT_LIMITS, type Limits } from "./model/limits.ts";
-export type { Attachment, Draft, Message, Part, TextPart } from "./model/message.ts";
+export type { Attachment, Draft, Message, Origin, Part, TextPart } from "./model/message.ts";
 export type { Failed, Stopped, TurnOutcome } from "./model/outcome.ts";
 export type { PromptPart } from "./model/prompt.ts";
 export { type ModelPart, type ModelRequest, type ModelSettings, ProviderFailure, type Reply } from "./model/request.ts";
@@ -72,7 +72,7 @@ export {
   type ToolOutput,
 } from "./model/tool.ts";
 export type { Price, PriceTable, Spent, Usage } from "./model/usage.ts";
-export type { SessionView } from "./model/view.ts";
+export type { OpenInput, SessionView } from "./model/view.ts";
 export type { Protocol } from "./protocols/protocol.ts";
 export type { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
 export type { Input } from "./runtime/accept.ts";

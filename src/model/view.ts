@@ -1,9 +1,18 @@
 import type { SessionConfig } from "./config.ts";
-import type { Cursor, NodeId, SessionId } from "./ids.ts";
-import type { Message } from "./message.ts";
+import type { Cursor, InputId, NodeId, SessionId, TurnId } from "./ids.ts";
+import type { Draft, Message } from "./message.ts";
 import type { Spent, Usage } from "./usage.ts";
 
-/** The session as it stands: what is committed. */
+/** An input that has not ended. */
+export interface OpenInput {
+  readonly id: InputId;
+  /** The turn that has it, or that it opens. */
+  readonly turnId: TurnId;
+  readonly state: "running" | "waiting";
+  readonly message: Draft;
+}
+
+/** The session as it stands: what is committed, and what is not answered yet. */
 export interface SessionView {
   readonly id: SessionId;
   readonly parentId?: SessionId;
@@ -14,6 +23,8 @@ export interface SessionView {
   readonly frame?: NodeId;
   /** Of the active frame. */
   readonly messages: readonly Message[];
+  /** Said to it and in no committed turn yet, oldest first: what the open turn has taken, then what waits. */
+  readonly inputs: readonly OpenInput[];
   readonly turns: number;
   readonly config: SessionConfig;
   readonly usage: Usage;

@@ -1,9 +1,9 @@
-import { definePlugin, fail, type PromptPart } from "../index.ts";
+import { definePlugin, fail, type PromptPart, type Services } from "../index.ts";
 import { AGENT_TOOLS, Calls, CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, untilLetGo, WAIT } from "./subagents/calls.ts";
 import { CLOSE_INPUT, ERROR_INPUT, LIST_INPUT, MESSAGE_INPUT, spawnInput, WAIT_INPUT } from "./subagents/inputs.ts";
 import { isKept, keepEnds, keepResult, keepTurn } from "./subagents/keep.ts";
 import { optionsSchema, type Settings } from "./subagents/options.ts";
-import { depthOf, type Reading, rosterAt, rosterSchema, shown } from "./subagents/roster.ts";
+import { type Agent, depthOf, type Reading, rosterAt, rosterSchema, shown } from "./subagents/roster.ts";
 
 export type { Capability, SubagentsOptions } from "./subagents/options.ts";
 export type { Agent } from "./subagents/roster.ts";
@@ -97,13 +97,23 @@ export const subagents = definePlugin({
       afterTurn: (event) => keepTurn(event.report, event),
       operations: {
         agents: query({
-          description: "The agents of the session that are not closed, oldest first.",
-          run: ({ session, state }) => rosterAt(state.get(), depthOf(session.read())).agents,
+          description: "The agents of the session that are not closed, oldest first, as they are now.",
+          run: async ({ session, state }) => {
+            const { agents } = rosterAt(state.get(), depthOf(session.read()));
+            return Promise.all(agents.map((agent) => asItIs(agent, session)));
+          },
         }),
       },
     };
   },
 });
+
+/** One in the background may have ended since its owner last looked. */
+async function asItIs(agent: Agent, session: Services["session"]): Promise<Agent> {
+  if (agent.status !== "running") return agent;
+  const { openTurn } = await session.snapshot(agent.session);
+  return openTurn === undefined ? { ...agent, status: "finished" } : agent;
+}
 
 function spawnDescription({ capabilities }: Settings): string {
   const kinds = [...capabilities].map(([name, { description }]) => `- ${name}: ${description}`);

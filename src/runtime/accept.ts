@@ -151,7 +151,7 @@ export function openedFor(
 /** Ids of the caller's own: anything readable, up to 256 bytes. */
 export function checkedId(id: string): string {
   const wrong = (problem: string): never => {
-    throw new RuntimeError("session.id", { id: String(id), problem });
+    throw new RuntimeError("session.id", { id: typeof id === "string" ? id : typeof id, problem });
   };
   if (typeof id !== "string" || id === "") wrong("it is empty");
   if (id.length > 256 || Buffer.byteLength(id) > 256) wrong("it is longer than 256 bytes");

@@ -22,6 +22,11 @@ const isBudget = (value: unknown): boolean =>
   isAllowance(value.tree) &&
   (value.keepsAnswer === undefined || typeof value.keepsAnswer === "boolean");
 
+const WORDS: { readonly [field: string]: string } = {
+  budget: "it has turn and tree, each with tokens and cost above 0, and keepsAnswer, which is true or false",
+  label: `it must be text of at most ${LABEL_MAX} characters`,
+};
+
 /** What a config's fields must be, for callers without types. */
 const FIELDS: { readonly [K in keyof SessionConfig]-?: (value: unknown) => boolean } = {
   model: (value) => value === undefined || (typeof value === "string" && value !== ""),
@@ -41,7 +46,7 @@ export function requireConfig(config: unknown, option = "config"): void {
   if (!isObject(config)) throw new RuntimeError("options.invalid", { option, problem: "it is no object" });
   for (const [field, value] of Object.entries(config)) {
     if (!Object.hasOwn(FIELDS, field)) wrong(field, "there is no such field");
-    if (!FIELDS[field as keyof SessionConfig](value)) wrong(field, "it is not what its type says");
+    if (!FIELDS[field as keyof SessionConfig](value)) wrong(field, WORDS[field] ?? "it is not what its type says");
     if (value !== undefined && "problem" in toJson(value)) wrong(field, "it is not JSON");
   }
 }

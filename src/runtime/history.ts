@@ -9,6 +9,8 @@ export type Node = { readonly id: NodeId; readonly parent?: NodeId; readonly at:
 export interface HistoryPage {
   /** The node to begin with, going back; the head unless given. */
   readonly from?: string | undefined;
+  /** Instead of `from`: what came before this node. For the next page, the last node of the one before it. */
+  readonly before?: string;
   /** 100 unless given. */
   readonly max?: number | undefined;
 }
@@ -23,20 +25,34 @@ export interface Comparison {
 }
 
 /** Newest first, over all frames. The page after it begins at the `parent` of its last node. */
-export async function historyOf(
-  store: Store,
-  id: SessionId,
-  { from, max = 100 }: HistoryPage,
-): Promise<readonly Node[]> {
+export async function historyOf(store: Store, id: SessionId, page: HistoryPage): Promise<readonly Node[]> {
+  const parent = await parentOf(store, id, page.before);
+  if (parent === null) return [];
+  const { from = parent, max = 100 } = page;
   if (!(max >= 1)) throw new RuntimeError("options.invalid", { option: "max", problem: "it must be at least 1" });
   if (from !== undefined && !(typeof from === "string" && (await isIn(store, id, from))))
-    throw new RuntimeError("fork.unknown", { node: String(from) });
+    throw new RuntimeError("fork.unknown", { node: typeof from === "string" ? from : typeof from });
   const found: Node[] = [];
   for await (const node of nodesOf(store, id, from as NodeId | undefined)) {
     found.push(node);
     if (found.length >= max) break;
   }
   return found;
+}
+
+/** Of the node that comes before this one; null when it is the first. */
+export async function parentOf(
+  store: Store,
+  id: SessionId,
+  node: string | undefined,
+): Promise<NodeId | null | undefined> {
+  if (node === undefined) return undefined;
+  const address = typeof node === "string" && (await isIn(store, id, node)) ? nodeAddress(node) : undefined;
+  if (address === undefined)
+    throw new RuntimeError("fork.unknown", { node: typeof node === "string" ? node : typeof node });
+  if (address.index > 0) return nodeId(address.commit, address.index - 1);
+  const [segment] = await store.view(id, { from: node as NodeId, max: 1 });
+  return segment?.parent ?? null;
 }
 
 /** On the path to the head, where a page that goes on is too; or on a branch: a turn that was kept beside it. */

@@ -46,6 +46,7 @@ import { append, type BetweenTurns, type Change } from "./between.ts";
 import { SessionCopy } from "./copy.ts";
 import { type Core, overran } from "./core.ts";
 import { type Kept, toCommit } from "./drive.ts";
+import { parentOf } from "./history.ts";
 import { Home } from "./home.ts";
 import { LiveTurn, type TurnSession } from "./live.ts";
 import type { Shown } from "./observe.ts";
@@ -281,8 +282,8 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
   }
 
   async fork(options: ForkOptions): Promise<{ readonly id: SessionId; readonly known: KnownTranscript | undefined }> {
-    const request = forkRequest(options);
     const { stored, transcript } = await this.asKept();
+    const request = forkRequest(options, await parentOf(this.core.store, this.id, options?.before));
     const id = await makeSession(this.core, request, stored);
     const head = (request.at ?? stored.head) as NodeId | undefined;
     const shared = request.at === undefined || head === undefined ? transcript : transcript.until(head);
@@ -318,7 +319,7 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
 
   /** Whoever asks for a turn by its id is given what it shows from now on, and its result, whenever and wherever it ends. */
   follow(turnId: TurnId, handle: TurnHandle): void {
-    if (typeof turnId !== "string") return handle.failed(new RuntimeError("turn.unknown", { turnId: String(turnId) }));
+    if (typeof turnId !== "string") return handle.failed(new RuntimeError("turn.unknown", { turnId: typeof turnId }));
     this.#join(turnId, handle);
     const lost = (error: unknown): void => this.#fail(turnId, error);
     try {
@@ -589,16 +590,17 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
   #announce(live: LiveTurn, { outcome, usage, entries }: EndedTurn, committed: Committed): void {
     const { turnId, issues } = live;
     const nodes = entries.map((entry, index) => (entry.kind === "message" ? entry.message.id : nodeId(turnId, index)));
-    this.#finish(committed, { turnId, outcome, usage, issues }, nodes);
+    const result = { turnId, outcome, usage, issues };
+    const [parent] = this.ancestors;
+    if (parent !== undefined)
+      this.core.neighbours.find(parent)?.childShows(committedFact(this.id, result, committed, nodes));
+    this.#finish(committed, result, nodes);
   }
 
   #finish(committed: Committed, result: TurnResult, nodes: readonly NodeId[]): void {
     const { branch } = committed;
     const whole = branch === undefined ? result : { ...result, branch };
-    const fact = committedFact(this.id, whole, committed, nodes);
-    const [parent] = this.ancestors;
-    if (parent !== undefined) this.core.neighbours.find(parent)?.childShows(fact);
-    this.#waiting.done(fact, whole);
+    this.#waiting.done(committedFact(this.id, whole, committed, nodes), whole);
   }
 
   #fail(turnId: TurnId, error: unknown): void {

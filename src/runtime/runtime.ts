@@ -2,66 +2,36 @@ import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import { closePlugins, installPlugins, optionsFor, type Plugin, type PluginOptions } from "../kernel/plugin.ts";
-import type { Section } from "../kernel/prompt.ts";
-import type { Probe } from "../kernel/run.ts";
 import type { SessionReading } from "../kernel/services.ts";
-import { isTool, isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
+import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import { after } from "../model/awaitable.ts";
-import type { Budget, SessionConfig } from "../model/config.ts";
+import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { asSessionId, asWaitKey, type NodeId, type SessionId } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isObject, isThenable, type Json, toJson } from "../model/json.ts";
-import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
-import type { PromptPart } from "../model/prompt.ts";
-import type { ModelSettings } from "../model/request.ts";
-import { costOf, type PriceTable, type Spent, totalOf, type Usage } from "../model/usage.ts";
+import { asSessionId, asWaitKey, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
+import { type Awaitable, describeThrown, isThenable, type Json, toJson } from "../model/json.ts";
+import { costOf, type Spent, totalOf, type Usage } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
-import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
+import type { Model, Provider } from "../providers/provider.ts";
 import type { Store, StoredSession } from "../stores/store.ts";
 import { APP, hashOf } from "../tools/catalog.ts";
 import { makeTool } from "../tools/define.ts";
-import { NO_CHOICES, Registry } from "../tools/registry.ts";
-import { Listings, staticSource } from "../tools/source.ts";
-import type { TraceSink } from "../trace/trace.ts";
+import { Listings } from "../tools/source.ts";
 import { checkedId } from "./accept.ts";
 import { Artifacts } from "./artifacts.ts";
 import { requireConfig, requireTemplate } from "./config.ts";
 import { type Core, Models, overran, tracer } from "./core.ts";
-import { type Comparison, compare } from "./history.ts";
+import { type Comparison, compare, parentOf } from "./history.ts";
+import { checkedLimits, checkedOptions, type RuntimeOptions, requireDistinct, requirePrices } from "./options.ts";
 import { processName } from "./process.ts";
 import { RECOVER_MS, type Recovered, recover, type TakenUp } from "./recover.ts";
 import { type KnownTranscript, Resident } from "./resident.ts";
 import { snapshot } from "./services.ts";
-import { type Session, SessionHandle } from "./session.ts";
+import { requireOptions, type Session, SessionHandle } from "./session.ts";
 import { type ForkOptions, forkRequest, makeSession } from "./sessions.ts";
 import { Watch } from "./watch.ts";
 import { realWorld } from "./world.ts";
 
-export type RuntimeOptions = {
-  readonly store: Store;
-  readonly host?: EffectHost;
-  readonly trace?: TraceSink;
-  readonly tools?: readonly (Tool | ToolProvider)[];
-  readonly plugins?: readonly Plugin[];
-  readonly instructions?: string;
-  /** More of the prompt, for every session: the lowest of its layers. */
-  readonly prompt?: readonly PromptPart[];
-  /** Headings and order of the prompt's slots. */
-  readonly template?: readonly Section[];
-  readonly settings?: ModelSettings;
-  readonly limits?: Partial<Limits>;
-  /** What may be spent, unless a session has a budget of its own. */
-  readonly budget?: Budget;
-  /** What models cost, by the name that sessions keep. */
-  readonly prices?: PriceTable;
-  /** Whether turns that others left are gone on with by themselves: `auto` on a durable store, unless set. */
-  readonly recover?: "auto" | "manual";
-  /** Sees the beginning and the end of every hook call. */
-  readonly probe?: Probe;
-} & (
-  | { readonly model: Model; readonly models?: ModelResolver }
-  | { readonly model: string; readonly models: ModelResolver }
-);
+export type { RuntimeOptions } from "./options.ts";
 
 export interface Runtime extends AsyncDisposable {
   /** Opens a session, or creates it; without an id, a new one. */
@@ -123,6 +93,8 @@ export interface SessionSummary {
   readonly label?: string;
   readonly createdAt: number;
   readonly turns: number;
+  /** The turn that is open, here or elsewhere. */
+  readonly openTurn?: TurnId;
 }
 
 /** What the door binds, because the runtime knows no member of a family. */
@@ -247,6 +219,9 @@ class RuntimeHandle implements Runtime {
     known: KnownTranscript | undefined,
   ): Promise<Session> {
     this.#requireOpen();
+    requireOptions(options);
+    if (options.plugins !== undefined && !Array.isArray(options.plugins))
+      throw new RuntimeError("options.invalid", { option: "plugins", problem: "it is no list" });
     const sessionId = asSessionId(id === undefined ? this.#core.world.id("ses") : checkedId(id));
     if (options.config !== undefined) requireConfig(options.config);
     const given = this.#pluginOptions(options.plugins ?? []);
@@ -324,21 +299,29 @@ class RuntimeHandle implements Runtime {
   }
 
   readonly sessions = {
-    list: async ({ after, max, parent, origin }: SessionsPage = {}): Promise<readonly SessionSummary[]> => {
+    list: async (page: SessionsPage = {}): Promise<readonly SessionSummary[]> => {
       this.#requireOpen();
+      requireOptions(page);
+      const { after, max, parent, origin } = page;
+      for (const [option, value] of Object.entries({ after, parent, origin }))
+        if (value !== undefined && typeof value !== "string")
+          throw new RuntimeError("options.invalid", { option, problem: "it is no id" });
+      if (max !== undefined && !(typeof max === "number" && max >= 1))
+        throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a number above 0" });
       const found = await this.#core.store.list({
         ...(after === undefined ? {} : { after: asSessionId(after) }),
         ...(max === undefined ? {} : { max }),
         ...(parent === undefined ? {} : { parent: asSessionId(parent) }),
         ...(origin === undefined ? {} : { origin: asSessionId(origin) }),
       });
-      return found.map(({ id, parentId, origin: from, createdAt, turns, config: { label } }) => ({
+      return found.map(({ id, parentId, origin: from, createdAt, turns, openTurn, config: { label } }) => ({
         id,
         ...(parentId === undefined ? {} : { parentId }),
         ...(from === undefined ? {} : { origin: from }),
         ...(label === undefined ? {} : { label }),
         createdAt,
         turns,
+        ...(openTurn === undefined ? {} : { openTurn }),
       }));
     },
     get: async (id: string): Promise<SessionReading> => {
@@ -347,7 +330,8 @@ class RuntimeHandle implements Runtime {
     },
     fork: async (id: string, options: ForkOptions = {}): Promise<Session> => {
       const source = await this.#require(id);
-      return this.session(await makeSession(this.#core, forkRequest(options), source));
+      const parent = await parentOf(this.#core.store, source.id, options?.before);
+      return this.session(await makeSession(this.#core, forkRequest(options, parent), source));
     },
     compare: async (id: string, other: string): Promise<Comparison> => {
       const [ours, theirs] = [await this.#require(id), await this.#require(other)];
@@ -364,6 +348,7 @@ class RuntimeHandle implements Runtime {
     },
     delete: async (id: string): Promise<void> => {
       this.#requireOpen();
+      if (typeof id !== "string") throw new RuntimeError("session.unknown", { id: typeof id });
       const sessionId = asSessionId(id);
       const resident = await this.#residents.get(sessionId)?.resident;
       if (resident !== undefined && (await resident.isBusy()))
@@ -378,7 +363,8 @@ class RuntimeHandle implements Runtime {
   async #require(id: string): Promise<StoredSession> {
     this.#requireOpen();
     const stored = typeof id === "string" ? await this.#core.store.load(asSessionId(id)) : undefined;
-    if (stored === undefined) throw new RuntimeError("session.unknown", { id: String(id) });
+    if (stored === undefined)
+      throw new RuntimeError("session.unknown", { id: typeof id === "string" ? id : typeof id });
     return stored;
   }
 
@@ -398,6 +384,7 @@ class RuntimeHandle implements Runtime {
   readonly waits = {
     resolve: async (key: string, answer: Json): Promise<"accepted" | "already-resolved"> => {
       this.#requireOpen();
+      if (typeof key !== "string") throw new RuntimeError("wait.unknown", {});
       const found = toJson(answer);
       if ("problem" in found)
         throw new RuntimeError("input.invalid", { problem: `the answer is not JSON: ${found.path}: ${found.problem}` });
@@ -436,62 +423,4 @@ class RuntimeHandle implements Runtime {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-function checkedOptions(options: RuntimeOptions): RuntimeOptions {
-  const wrong = (option: string, problem: string): never => {
-    throw new RuntimeError("options.invalid", { option, problem });
-  };
-  if (typeof options !== "object" || options === null) return wrong("options", "createRuntime takes an object");
-  if (typeof options.store?.accept !== "function")
-    wrong("store", "it is no store; for example memory() of bowline/stores/memory");
-  if (options.model === undefined || options.model === null) wrong("model", "it is missing");
-  if (typeof options.model === "string" && options.models === undefined)
-    wrong("models", "a model's name needs a resolver, for example installed()");
-  for (const list of ["tools", "plugins"] as const)
-    if (options[list] !== undefined && !Array.isArray(options[list])) wrong(list, "it is no list");
-  for (const tool of options.tools ?? [])
-    if (!isTool(tool) && !isToolProvider(tool))
-      wrong("tools", "one was made with neither defineTool nor defineToolProvider");
-  return options;
-}
-
-function requireDistinct(tools: readonly Owned<Tool>[], providers: readonly Owned<ToolProvider>[]): void {
-  const listed = providers.map(({ value: { id } }) => ({ id, owner: APP, revision: 0, offers: [], isStatic: false }));
-  const app = staticSource(
-    APP,
-    tools.map(({ value }) => value),
-  );
-  new Registry([app, ...listed], NO_CHOICES, { clash: () => {}, isHidden: () => false });
-}
-
-const BUCKETS: ReadonlySet<string> = new Set(["input", "output", "cacheRead", "cacheWrite", "reasoning"]);
-
-function requirePrices(prices: PriceTable): void {
-  const isRight = (price: unknown): boolean =>
-    isObject(price) &&
-    "input" in price &&
-    "output" in price &&
-    Object.entries(price).every(
-      ([bucket, value]) => BUCKETS.has(bucket) && typeof value === "number" && value >= 0 && value < Infinity,
-    );
-  if (!isObject(prices) || !Object.values(prices).every(isRight))
-    throw new RuntimeError("options.invalid", {
-      option: "prices",
-      problem: "a price says what a million tokens cost: input and output at least",
-    });
-}
-
-/** Infinity is a choice, and journals are JSON: it is recorded as the largest whole number. */
-function checkedLimits(given: Partial<Limits>): Limits {
-  const limits: { [limit: string]: number } = { ...DEFAULT_LIMITS };
-  for (const [limit, value] of Object.entries(given)) {
-    if (value === undefined) continue;
-    if (!Object.hasOwn(DEFAULT_LIMITS, limit))
-      throw new RuntimeError("options.invalid", { option: `limits.${limit}`, problem: "there is no such limit" });
-    if (typeof value !== "number" || !(value > 0))
-      throw new RuntimeError("options.invalid", { option: `limits.${limit}`, problem: "it must be a number above 0" });
-    limits[limit] = Math.min(value, Number.MAX_SAFE_INTEGER);
-  }
-  return limits as unknown as Limits;
 }

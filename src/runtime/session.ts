@@ -27,6 +27,7 @@ import { effectiveConfig, type Input, newInput } from "./accept.ts";
 import { ask, type Compacted, compact, configure, operate } from "./between.ts";
 import { requireConfig } from "./config.ts";
 import { type HistoryPage, historyOf, type Node } from "./history.ts";
+import { openInputs } from "./open-inputs.ts";
 import { type OperationOptions, operationsIn, type Receipt, requireOperation } from "./operate.ts";
 import type { KnownTranscript, Resident } from "./resident.ts";
 import type { ForkOptions } from "./sessions.ts";
@@ -159,8 +160,10 @@ export class SessionHandle implements Session {
   turn(said: Input, options: TurnOptions & { readonly output?: ToolSchema } = {}): Turn {
     const resident = this.#resident;
     const handle = this.#handle();
-    const { key, output, signal, prompt } = options;
+    const signal = options?.signal;
     try {
+      requireOptions(options);
+      const { key, output, prompt } = options;
       this.#open();
       if (signal !== undefined && typeof signal?.addEventListener !== "function")
         throw new RuntimeError("input.invalid", { problem: "its signal is no AbortSignal" });
@@ -192,8 +195,7 @@ export class SessionHandle implements Session {
     options: { readonly key?: string; readonly at?: "boundary" | "next-turn" } = {},
   ): Promise<{ readonly turnId: TurnId }> {
     const resident = this.#open();
-    if (!isObject(options))
-      throw new RuntimeError("options.invalid", { option: "options", problem: "it is no object" });
+    requireOptions(options);
     const { key, at = "boundary" } = options;
     if (at !== "boundary" && at !== "next-turn")
       throw new RuntimeError("options.invalid", { option: "at", problem: "it is neither boundary nor next-turn" });
@@ -206,8 +208,7 @@ export class SessionHandle implements Session {
     options: { readonly reason?: string; readonly requestId?: string } = {},
   ): Promise<CancelAnswer> {
     const resident = this.#open();
-    if (!isObject(options))
-      throw new RuntimeError("options.invalid", { option: "options", problem: "it is no object" });
+    requireOptions(options);
     return resident.cancel(asTurnId(turnId), options.reason, options.requestId);
   }
 
@@ -218,11 +219,13 @@ export class SessionHandle implements Session {
 
   observe(options: ObserveOptions = {}): AsyncIterableIterator<SessionEvent> {
     const resident = this.#open();
+    requireOptions(options);
     return resident.core.watch.observe(resident, () => viewOf(resident), options);
   }
 
   async history(page: HistoryPage = {}): Promise<readonly Node[]> {
     const { core, id } = this.#open();
+    requireOptions(page);
     return historyOf(core.store, id, page);
   }
 
@@ -314,7 +317,8 @@ export class SessionHandle implements Session {
     return configure(this.#open(), patch as Partial<SessionConfig>);
   }
 
-  async append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
+  async append(nodes: readonly AppendNode[], options: AppendOptions = {}): Promise<Appended> {
+    requireOptions(options);
     return this.#open().append("app", nodes, options);
   }
 
@@ -351,17 +355,19 @@ export class SessionHandle implements Session {
 /** The session and the latest fact of one moment: what comes after the fact is not in the session, and the other way round. */
 async function exactly(resident: Resident) {
   for (;;) {
+    const { store } = resident.core;
     const kept = await resident.asKept();
-    const latest = await resident.core.store.latest();
+    const latest = await store.latest();
+    const inputs = await openInputs(store, resident.id, (await resident.requireThere()).openTurn);
     const { revision } = await resident.requireThere();
-    if (revision === kept.stored.revision) return { ...kept, latest };
+    if (revision === kept.stored.revision && (await store.latest()) === latest) return { ...kept, inputs, latest };
   }
 }
 
 /** What is committed, and from where on to observe what is not. */
 async function viewOf(resident: Resident): Promise<SessionView> {
   const { core, id } = resident;
-  const { stored, transcript, latest } = await exactly(resident);
+  const { stored, transcript, inputs, latest } = await exactly(resident);
   const { parentId, origin, head, turns, usage, ledger } = stored;
   const { frame } = transcript;
   const cost = costOf(ledger, core.prices);
@@ -372,6 +378,7 @@ async function viewOf(resident: Resident): Promise<SessionView> {
     ...(head === undefined ? {} : { head }),
     ...(frame === undefined ? {} : { frame }),
     messages: [...transcript.messages],
+    inputs,
     turns,
     config: effectiveConfig(core, stored.config),
     usage,
@@ -379,6 +386,11 @@ async function viewOf(resident: Resident): Promise<SessionView> {
     ...(cost === undefined ? {} : { cost }),
     ...(latest === undefined ? {} : { cursor: cursorFor(id, latest) }),
   };
+}
+
+/** For callers without types. */
+export function requireOptions(options: unknown): void {
+  if (!isObject(options)) throw new RuntimeError("options.invalid", { option: "options", problem: "it is no object" });
 }
 
 const CANCELLED = { withdrawn: "cancelled", taken: "already-taken", ended: "already-completed" } as const;

@@ -23,7 +23,11 @@ export const overlayOf = (stored: StoredSession): readonly CatalogOverlay[] =>
   (stored.plugins[OVERLAY]?.state ?? []) as unknown as readonly CatalogOverlay[];
 
 /** Makes a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
-export async function makeSession(core: Core, request: NewSessionRequest, by: StoredSession): Promise<SessionId> {
+export async function makeSession(
+  core: Core,
+  request: NewSessionRequest & { readonly isEmpty?: true },
+  by: StoredSession,
+): Promise<SessionId> {
   const { store, world } = core;
   requireRight(request);
   const { kind = "fresh", config = {}, firstInput, copiesState = false, seed } = request;
@@ -48,28 +52,32 @@ export async function makeSession(core: Core, request: NewSessionRequest, by: St
     ...(kind === "child" || (kind === "fork" && request.from !== undefined) ? { parentId: by.id } : {}),
     ...(Object.keys(plugins).length === 0 ? {} : { plugins }),
   };
-  if (kind === "fork") await store.fork(from.id, made, request.at as NodeId | undefined);
+  if (kind === "fork" && request.isEmpty !== true) await store.fork(from.id, made, request.at as NodeId | undefined);
   else await store.create(made);
   if (seed !== undefined && seed.length > 0) await sow(core, id, seed);
   return id;
 }
 
 export interface ForkOptions {
-  /** The head unless given. */
+  /** The last node that it has; the head unless given. */
   readonly at?: string;
+  /** Instead of `at`: the first node that it has not. Before the first of all there is nothing: it begins empty. */
+  readonly before?: string;
   readonly id?: string;
   /** For people, in lists of branches. */
   readonly label?: string;
 }
-export function forkRequest(options: ForkOptions): NewSessionRequest {
-  const { at, id, label } = (options as ForkOptions | null) ?? {};
-  if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: String(at) });
+/** `parent` is that of the node to fork before, or null where there is none. */
+export function forkRequest(options: ForkOptions, parent: NodeId | null | undefined): NewSessionRequest {
+  const { at = parent ?? undefined, id, label } = (options as ForkOptions | null) ?? {};
+  if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: typeof at });
   requireConfig({ label }, "fork");
   return {
     kind: "fork",
     ...(id === undefined ? {} : { id }),
     ...(at === undefined ? {} : { at }),
     ...(label === undefined ? {} : { config: { label } }),
+    ...(parent === null ? { isEmpty: true } : {}),
   };
 }
 

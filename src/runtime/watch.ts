@@ -36,7 +36,9 @@ function parsed(cursor: string): Parsed {
   const [, fact, seen, session] =
     (typeof cursor === "string" && /^([1-9]\d{0,15})(?:\.([1-9]\d{0,8}))?@(.+)$/su.exec(cursor)) || [];
   if (fact === undefined || session === undefined)
-    throw new RuntimeError("cursor.unknown", { cursor: String(cursor).slice(0, 80) });
+    throw new RuntimeError("cursor.unknown", {
+      cursor: typeof cursor === "string" ? cursor.slice(0, 80) : typeof cursor,
+    });
   return { fact: asCursor(fact), seen: seen === undefined ? undefined : Number(seen), session: asSessionId(session) };
 }
 
