@@ -16,7 +16,7 @@ const list = (names: readonly string[]): string => (names.length === 0 ? "none" 
 const ERRORS = {
   // The door
   "options.invalid": (d: { option: string; problem: string }) =>
-    said(`The option \`${d.option}\` is not right: ${d.problem}.`, "Check it against the type of RuntimeOptions."),
+    said(`The option \`${d.option}\` is not right: ${d.problem}.`, "Check it against its type."),
   "runtime.closed": (_: object) =>
     said("The runtime is closed.", "Create a new one; accepted work is kept by the store.", "reopen"),
   "session.id": (d: { id: string; problem: string }) =>

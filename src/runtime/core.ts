@@ -26,6 +26,8 @@ import type { Watch } from "./watch.ts";
 
 /** What all sessions of a runtime share. */
 export interface Core {
+  /** Whether turns that others left are gone on with by themselves. */
+  readonly recovers: boolean;
   /** Closed first, before what runs is let go. */
   readonly door: { isClosed: boolean };
   readonly store: Store;

@@ -8,7 +8,7 @@ import type { Preview, PreviewKey, SessionEvent } from "../model/event.ts";
 import type { CallId, EffectName, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import { describeThrown, type Json } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
-import type { Attachment, Message } from "../model/message.ts";
+import { type Attachment, callsOf, type Message } from "../model/message.ts";
 import type { Scope } from "../model/scope.ts";
 import { type Attachable, type Availability, statusOf, type ToolCall, type ToolOutput } from "../model/tool.ts";
 import { type Spent, tokensIn } from "../model/usage.ts";
@@ -142,6 +142,29 @@ export class LiveTurn implements Dispatch, Spender {
       if ("booked" in event) for (const key of event.booked ?? []) (this.#booked ??= new Set()).add(key);
     }
     if (problem !== undefined) throw problem;
+  }
+
+  /** What another run recorded, as its readers were shown it: whoever comes now sees the turn from its beginning. */
+  retell(journal: readonly TurnEvent[]): void {
+    const calls = new Map<string, ToolCall>();
+    for (const event of journal) {
+      if (event.kind === "replied") {
+        const { sessionId, turnId } = this;
+        const key = this.key(event.effect, 1);
+        const round = event.effect.slice(0, event.effect.indexOf("."));
+        for (const part of event.reply.parts)
+          if (part.kind === "text" || part.kind === "reasoning")
+            this.tell({ fact: false, sessionId, turnId, key, kind: part.kind, delta: part.text });
+        for (const [index, { callId, name: tool, input }] of callsOf(event.reply.parts).entries())
+          calls.set(`${round}.call.${index}`, { id: callId, name: tool, input });
+      }
+      if (event.kind !== "returned") continue;
+      const position = name(event.effect.replace(/\.a\d+$/, ""));
+      const call = calls.get(position); // Not of a batch.
+      if (call === undefined) continue;
+      this.#start(position, call);
+      this.#end(position, call, event.output, event.at);
+    }
   }
 
   tell(event: Preview): void {
@@ -298,10 +321,14 @@ export class LiveTurn implements Dispatch, Spender {
   /** A call that never came to its gate still has a start. */
   ended({ at, call }: PlacedCall, output: ToolOutput): void {
     const effect = this.#position(at);
+    this.#end(effect, call, output, this.#returnedAt?.get(effect) ?? this.core.world.now());
+  }
+
+  #end(effect: EffectName, call: ToolCall, output: ToolOutput, at: number): void {
     const startedAt = this.#start(effect, call);
     if (startedAt === ENDED) return;
     this.#startedAt?.set(effect, ENDED);
-    const ms = (this.#returnedAt?.get(effect) ?? this.core.world.now()) - startedAt;
+    const ms = Math.max(0, at - startedAt);
     const { sessionId, turnId } = this.opened;
     const callId: CallId = call.id;
     this.tell({

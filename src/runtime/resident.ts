@@ -70,6 +70,8 @@ interface Ready {
   readonly isResumed?: true;
   /** It was accepted some time ago. */
   readonly hasWaited?: true;
+  /** Nobody asked for it here. */
+  readonly isRecovery?: true;
   /** A cancel that came with the input: it is there before the turn begins. */
   readonly before?: Promise<unknown>;
 }
@@ -126,6 +128,18 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
     config: Partial<SessionConfig>,
     options: ReadonlyMap<string, unknown> = NO_OPTIONS,
     known?: KnownTranscript,
+    isRecovery = false,
+  ): Awaitable<Resident> {
+    const made = Resident.#opened(core, id, config, options, known);
+    return core.store.isDurable ? after(made, (resident) => after(resident.takeUp(isRecovery), () => resident)) : made;
+  }
+
+  static #opened(
+    core: Core,
+    id: SessionId,
+    config: Partial<SessionConfig>,
+    options: ReadonlyMap<string, unknown>,
+    known: KnownTranscript | undefined,
   ): Awaitable<Resident> {
     return after(core.store.create({ id, config, at: core.world.now() }), (stored) =>
       stored.head === undefined || stored.head === known?.head
@@ -178,21 +192,20 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
     const protocol = hooks.slot("protocolSession");
     const isNew = stored.turns === 0 && stored.head === undefined;
     const tell = isNew ? protocol?.initialize : protocol?.restore;
-    const opened =
-      tell === undefined && !hooks.has("lifecycle")
-        ? resident
-        : after(tell?.call(protocol, { sessionId: id, isRoot }), () => resident.#restored(isNew));
-    return core.store.isDurable ? after(opened, () => after(resident.takeUp(), () => resident)) : opened;
+    return tell === undefined && !hooks.has("lifecycle")
+      ? resident
+      : after(tell?.call(protocol, { sessionId: id, isRoot }), () => resident.#restored(isNew));
   }
 
   /** Goes on with what was accepted and never ended, if nobody else is at it. */
-  takeUp(): Awaitable<boolean> {
+  takeUp(isRecovery: boolean): Awaitable<boolean> {
     const { store, owner, world } = this.core;
     if (this.#work !== undefined) return true;
     return after(store.open(this.id, owner, world.now(), this.#opening), (answer) => {
       if (answer.kind === "busy" || answer.kind === "idle") return false;
       this.#mayHaveMore = true; // More may wait behind it.
-      this.#start(readyFrom(answer));
+      const ready = readyFrom(answer);
+      this.#start(isRecovery ? { ...ready, isRecovery } : ready);
       this.takenUp = this.settled();
       return true;
     });
@@ -323,7 +336,9 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
     this.#join(turnId, handle);
     const lost = (error: unknown): void => this.#fail(turnId, error);
     try {
-      const found = this.#rejoin(turnId);
+      const found = after(this.#settle(turnId), (isOver) => {
+        if (!isOver && turnId !== this.#now) this.#await();
+      });
       if (isThenable(found)) found.then(undefined, lost);
     } catch (error) {
       lost(error);
@@ -440,6 +455,12 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
     this.#work ??= this.#drain();
   }
 
+  /** Somebody waits for a turn that is not of here. Whether it is taken over if its worker dies is the runtime's choice. */
+  #await(): void {
+    if (this.core.recovers) this.#mayHaveMore = true;
+    this.#work ??= this.#drain();
+  }
+
   async #drain(): Promise<void> {
     for (let failures = 0; ; ) {
       try {
@@ -451,8 +472,10 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
       } catch (error) {
         // The store failed. Those who wait are told after a few tries; what was accepted is kept by the store.
         this.core.trace("session.store", { problem: describeThrown(error) }, { sessionId: this.id });
-        if (++failures < STORE_TRIES && !this.core.door.isClosed) await this.core.world.sleep(WATCH_MS * failures);
-        else this.#giveUp(error);
+        if (++failures < STORE_TRIES && !this.core.door.isClosed) {
+          this.#mayHaveMore = true; // What ran here is still to be done.
+          await this.core.world.sleep(WATCH_MS * failures);
+        } else this.#giveUp(error);
       }
     }
     this.#work = undefined;
@@ -482,6 +505,10 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
   /** Asks the store for the next turn. Another runtime may hold the session; its turns end there. */
   async #look(): Promise<void> {
     const { store, owner, world } = this.core;
+    if (!this.#mayHaveMore) {
+      if (!(await this.#settleElsewhere())) await world.sleep(WATCH_MS);
+      return;
+    }
     const answer = await store.open(this.id, owner, world.now(), this.#opening);
     if (answer.kind === "opened" || answer.kind === "resumed") this.#ready.push(readyFrom(answer));
     else if ((await this.#settleElsewhere()) || this.#ready.length > 0) return;
@@ -502,14 +529,16 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
     return found;
   }
 
-  async #run({ lease, journal, isResumed, hasWaited, before }: Ready): Promise<void> {
+  async #run({ lease, journal, isResumed, hasWaited, isRecovery, before }: Ready): Promise<void> {
     const opened = journal[0] as Opened;
     const { turnId } = opened;
     const { core } = this;
+    const { store } = core;
     let live: LiveTurn | undefined;
     this.#now = turnId;
     try {
       if (before !== undefined) await before;
+      if (isRecovery === true && !(await this.#canRun(opened))) return await store.release(lease);
       if (isResumed === true || this.isStale || lease.revision !== this.stored.revision) await this.refresh(isResumed);
       // Under our lease nobody else moves the session.
       if (lease.revision !== this.stored.revision)
@@ -530,7 +559,10 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
         waiting: (key: WaitKey) => begun.canBeAnswered(key),
         trace: (name: string, about: JsonObject) => begun.trace(name, about),
       };
-      if (isResumed === true) begun.journal = journal;
+      if (isResumed === true) {
+        begun.journal = journal;
+        begun.retell(journal);
+      }
       const turn = isResumed === true ? { lease, journal, isResumed } : { lease, journal };
       const run = core.host.open(turn, performer(begun), context);
       this.#running = { live: begun, run: isThenable(run) ? await run : run };
@@ -554,6 +586,24 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
       this.#now = undefined;
       if (live !== undefined) core.spenders.delete(live);
       this.toolset.end();
+    }
+  }
+
+  /**
+   * A turn that nobody asked for here may need a model that this process has not: it is left to those that have. To
+   * fail it would be to end another's work. Whoever opens the session goes on with it all the same.
+   */
+  async #canRun({ turnId, config }: Opened): Promise<boolean> {
+    const { core } = this;
+    if (core.models.known(config.model) !== undefined) return true;
+    try {
+      await core.models.require(config.model);
+      return true;
+    } catch (error) {
+      core.trace("turn.elsewhere", { problem: describeThrown(error) }, { sessionId: this.id, turnId });
+      this.#mayHaveMore = false;
+      this.#fail(turnId, error);
+      return false;
     }
   }
 
@@ -663,7 +713,7 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
 
   async cancel(turnId: TurnId, reason = "It was cancelled.", requestId?: string): Promise<CancelAnswer> {
     const { core } = this;
-    requireWords("reason", reason, REASON_MAX);
+    requireWords("reason", reason);
     if (requestId !== undefined) requireWords("requestId", requestId, 256);
     if (typeof turnId !== "string") return { kind: "unknown" };
     const request = { requestId: requestId ?? core.world.id("can"), reason, at: core.world.now() };
@@ -712,7 +762,7 @@ function ancestorsOf(core: Core, parent: SessionId): Awaitable<readonly SessionI
 }
 
 /** They are kept with the turn, and told to whoever asks. */
-function requireWords(option: string, words: unknown, max: number): void {
+export function requireWords(option: string, words: unknown, max = REASON_MAX): void {
   if (typeof words !== "string" || words === "" || words.length > max)
     throw new RuntimeError("options.invalid", { option, problem: `it must be text of 1 to ${max} characters` });
 }

@@ -9,6 +9,7 @@ import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, asWaitKey, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type Json, toJson } from "../model/json.ts";
+import type { CancelAnswer } from "../model/outcome.ts";
 import { costOf, type Spent, totalOf, type Usage } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Model, Provider } from "../providers/provider.ts";
@@ -24,8 +25,8 @@ import { type Comparison, compare, parentOf } from "./history.ts";
 import { checkedLimits, checkedOptions, type RuntimeOptions, requireDistinct, requirePrices } from "./options.ts";
 import { processName } from "./process.ts";
 import { RECOVER_MS, type Recovered, recover, type TakenUp } from "./recover.ts";
-import { type KnownTranscript, Resident } from "./resident.ts";
-import { snapshot } from "./services.ts";
+import { type KnownTranscript, Resident, requireWords } from "./resident.ts";
+import { cancel, snapshot } from "./services.ts";
 import { requireOptions, type Session, SessionHandle } from "./session.ts";
 import { type ForkOptions, forkRequest, makeSession } from "./sessions.ts";
 import { Watch } from "./watch.ts";
@@ -43,6 +44,8 @@ export interface Runtime extends AsyncDisposable {
     get(id: string): Promise<SessionReading>;
     /** A second session over the same history, with its own future; at the head unless told where. */
     fork(id: string, options?: ForkOptions): Promise<Session>;
+    /** Asks a turn to end, or without one whatever is open, without opening the session; inputs that wait are taken back then. */
+    cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
     /** Where two sessions part, and what each has after that. */
     compare(id: string, other: string): Promise<Comparison>;
     /** What a session and all that descend from it have spent. */
@@ -180,6 +183,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     probe: options.probe,
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
     trace,
+    recovers: options.recover !== "manual",
     prices,
     spenders: new Set(),
     watch,
@@ -187,7 +191,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   };
   for (const provider of providers) core.listings.take(provider); // Until the runtime is closed.
   const runtime = new RuntimeHandle(core, closing, residents);
-  if (store.isDurable && options.recover !== "manual") runtime.keepRecovering();
+  if (store.isDurable && core.recovers) runtime.keepRecovering();
   return runtime;
 }
 
@@ -217,6 +221,7 @@ class RuntimeHandle implements Runtime {
     id: string | undefined,
     options: SessionOptions,
     known: KnownTranscript | undefined,
+    isRecovery = false,
   ): Promise<Session> {
     this.#requireOpen();
     requireOptions(options);
@@ -239,6 +244,7 @@ class RuntimeHandle implements Runtime {
         options.config ?? {},
         this.#pluginOptions(options.plugins ?? []),
         known,
+        isRecovery,
       );
       entry = { resident, handles: 0 };
       this.#residents.set(sessionId, entry);
@@ -282,8 +288,8 @@ class RuntimeHandle implements Runtime {
   /** Sessions that are open here are asked; to open another is to take it up. */
   async #takeUp(id: SessionId): Promise<TakenUp | undefined> {
     const open = await this.#residents.get(id)?.resident;
-    if (open !== undefined) return (await open.takeUp()) ? { done: open.settled() } : undefined;
-    const session = await this.session(id);
+    if (open !== undefined) return (await open.takeUp(true)) ? { done: open.settled() } : undefined;
+    const session = await this.#session(id, {}, undefined, true);
     const resident = await this.#residents.get(id)?.resident;
     return { done: (resident?.settled() ?? Promise.resolve()).finally(() => session.close()) };
   }
@@ -333,6 +339,11 @@ class RuntimeHandle implements Runtime {
       const parent = await parentOf(this.#core.store, source.id, options?.before);
       return this.session(await makeSession(this.#core, forkRequest(options, parent), source));
     },
+    cancel: async (id: string, turnId?: string, reason = "It was cancelled."): Promise<CancelAnswer> => {
+      const { id: known } = await this.#require(id);
+      requireWords("reason", reason);
+      return cancel(this.#core, known, turnId, reason);
+    },
     compare: async (id: string, other: string): Promise<Comparison> => {
       const [ours, theirs] = [await this.#require(id), await this.#require(other)];
       return compare(this.#core.store, ours.id, theirs.id);
@@ -353,9 +364,9 @@ class RuntimeHandle implements Runtime {
       const resident = await this.#residents.get(sessionId)?.resident;
       if (resident !== undefined && (await resident.isBusy()))
         throw new RuntimeError("session.busy", { id, holder: "a running turn" });
+      await this.#core.store.delete(sessionId);
       this.#residents.delete(sessionId);
       resident?.toolset.close();
-      await this.#core.store.delete(sessionId);
       this.#core.watch.gone(sessionId);
     },
   };

@@ -119,7 +119,7 @@ async function result(
 }
 
 /** Goes to the store, not to the session: to open it would take it up. What runs here or elsewhere looks there. */
-async function cancel(
+export async function cancel(
   { store, world, neighbours }: Core,
   id: string,
   turn: string | undefined,

@@ -55,6 +55,7 @@ export class Watch {
   readonly #trees = new Map<SessionId, Set<Observer>>();
   readonly #trace: (problem: string) => void;
   #count = 0;
+  #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
   #latest: Cursor | undefined;
 
@@ -117,6 +118,11 @@ export class Watch {
       from,
       view,
       shown: () => this.#shownIn(session.id, tree === true),
+      waits: (change) => {
+        this.#waiting += change;
+        if (this.#waiting > 0) this.#timer?.ref();
+        else this.#timer?.unref();
+      },
       left: () => {
         signal?.removeEventListener("abort", leave);
         const observers = where.get(session.id);
@@ -178,6 +184,8 @@ interface ObserverOptions {
   readonly view: () => Promise<SessionView>;
   /** By turns that run right now. */
   readonly shown: () => readonly Shown[];
+  /** One more waits, or one fewer. */
+  readonly waits: (change: 1 | -1) => void;
   readonly left: () => void;
 }
 
@@ -297,13 +305,20 @@ class Observer implements AsyncIterableIterator<SessionEvent> {
         if (this.#isOver) return DONE;
         if (this.#hasGap && this.#gap === undefined) await this.#openGap();
         else if (this.#line[this.#head] === MOVED) await this.#load();
-        else await new Promise<void>((resolve) => (this.#wake = resolve));
+        else await this.#sleep();
         this.#wake = undefined;
       }
     } catch (error) {
       this.end();
       throw error;
     }
+  }
+
+  /** A process that waits for nothing else goes on while somebody waits here. */
+  async #sleep(): Promise<void> {
+    this.#of.waits(1);
+    await new Promise<void>((resolve) => (this.#wake = resolve));
+    this.#of.waits(-1);
   }
 
   async #load(): Promise<void> {

@@ -5,7 +5,7 @@ import { type Conflict, type Emit, gateCall, inspectResult } from "../kernel/sea
 import type { PluginStates } from "../kernel/states.ts";
 import type { Tool } from "../kernel/tool.ts";
 import { after, inOrder } from "../model/awaitable.ts";
-import { describe, RuntimeError } from "../model/errors.ts";
+import { describe, hasCode, RuntimeError } from "../model/errors.ts";
 import { asWaitKey, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type Json, type JsonObject, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
@@ -292,7 +292,12 @@ function inTime(
       context.close();
       resolve(result);
     };
-    const fail = (error: unknown): void => end(failureOf(tool.name, error, dispatch.limits.resultBytesMax));
+    const fail = (error: unknown): void =>
+      end(
+        scope.isAborted && isAbort(error)
+          ? { kind: "cancelled", reason: "It was stopped with its turn." }
+          : failureOf(tool.name, error, dispatch.limits.resultBytesMax),
+      );
     const take = (value: unknown): void => {
       try {
         const found = finished(dispatch, tool, value);
@@ -310,6 +315,10 @@ function inTime(
     }
   });
 }
+
+/** It heeded its signal, as what takes one does. */
+const isAbort = (error: unknown): boolean =>
+  (error instanceof Error && error.name === "AbortError") || hasCode(error, "tool.cancelled");
 
 // ── Settle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
