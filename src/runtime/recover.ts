@@ -27,8 +27,9 @@ export async function recover(
   core: Core,
   underWay: Set<Promise<void>>,
   takeUp: (id: string) => Promise<TakenUp | undefined>,
+  /** Those that were looked at already. */
+  seen: Set<string> = new Set(),
 ): Promise<Recovered> {
-  const seen = new Set<string>();
   let sessions = 0;
   const hasRoom = (): boolean => !core.door.isClosed && underWay.size < UNDER_WAY_MAX;
   const begin = async (id: string): Promise<void> => {

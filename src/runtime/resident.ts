@@ -106,6 +106,10 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
   #mayHaveMore = false;
   /** A turn or an operation has it. */
   #isTaken = false;
+  /** The runtime closes, and has waited long enough: nothing more is begun. */
+  #isLetGo = false;
+  #entering = 0;
+  readonly #left: (() => void)[] = [];
 
   private constructor(
     core: Core,
@@ -200,7 +204,7 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
   /** Goes on with what was accepted and never ended, if nobody else is at it. */
   takeUp(isRecovery: boolean): Awaitable<boolean> {
     const { store, owner, world } = this.core;
-    if (this.#work !== undefined) return true;
+    if (this.#isTaken || this.#ready.length > 0) return true;
     return after(store.open(this.id, owner, world.now(), this.#opening), (answer) => {
       if (answer.kind === "busy" || answer.kind === "idle") return false;
       this.#mayHaveMore = true; // More may wait behind it.
@@ -237,7 +241,8 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
       this.#between === undefined &&
       this.#ready.length === 0 &&
       this.#waiting.isEmpty &&
-      !this.#mayHaveMore
+      !this.#mayHaveMore &&
+      this.#entering === 0
     );
   }
 
@@ -247,10 +252,20 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
     return this.#isTaken || this.#ready.length > 0 || !this.#waiting.isEmpty;
   }
 
-  /** Calls back when nothing runs or waits here, at once if that is now. */
+  /** Calls back when nothing runs, waits or comes in here, at once if that is now. */
   whenIdle(run: () => void): void {
-    if (this.isIdle || this.#work === undefined) run();
+    if (this.#entering > 0) this.#left.push(() => this.whenIdle(run));
+    else if (this.isIdle || this.#work === undefined) run();
     else void this.#work.then(run);
+  }
+
+  /** Something is on its way in: until it is there the session is not let go. */
+  enter<T>(entering: Awaitable<T>): Awaitable<T> {
+    if (!isThenable(entering)) return entering;
+    this.#entering++;
+    return Promise.resolve(entering).finally(() => {
+      if (--this.#entering === 0) for (const left of this.#left.splice(0)) left();
+    });
   }
 
   get authority(): Authority {
@@ -535,6 +550,7 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
     const { core } = this;
     const { store } = core;
     let live: LiveTurn | undefined;
+    if (this.#isLetGo) return await store.release(lease);
     this.#now = turnId;
     try {
       if (before !== undefined) await before;
@@ -696,6 +712,7 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
   /** A turn is open. Another runtime's ends there; one that a dead worker left is finished here first. */
   async #finishOthers(): Promise<boolean> {
     const { store, owner, world } = this.core;
+    if (this.#isLetGo) throw new RuntimeError("runtime.closed", {});
     const found = await store.open(this.id, owner, world.now(), this.#opening);
     if (found.kind === "busy" || found.kind === "idle") {
       if (found.kind === "busy") await world.sleep(WATCH_MS);
@@ -738,6 +755,7 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
       timer.abort();
       if (!isLate) return;
     }
+    this.#isLetGo = true;
     this.#mayHaveMore = false;
     for (const turnId of this.#waiting.turns)
       if (turnId !== this.#running?.live.turnId) this.#fail(turnId, new RuntimeError("runtime.closed", {}));

@@ -231,6 +231,7 @@ class RuntimeHandle implements Runtime {
     if (options.config !== undefined) requireConfig(options.config);
     const given = this.#pluginOptions(options.plugins ?? []);
     let entry = this.#residents.get(sessionId);
+    const isOpen = entry !== undefined;
     const [late] = given.keys();
     if (entry !== undefined && late !== undefined)
       throw new RuntimeError("plugin.options", {
@@ -254,6 +255,10 @@ class RuntimeHandle implements Runtime {
     open.handles++;
     const resident = isThenable(open.resident) ? await open.resident : open.resident;
     open.resident = resident;
+    if (known === undefined && isOpen && (await this.#core.store.load(sessionId)) === undefined) {
+      if (this.#residents.get(sessionId) === open) this.#residents.delete(sessionId);
+      throw new RuntimeError("session.deleted", { id: sessionId }); // By another runtime.
+    }
     const letGo = (): void => {
       if (open.handles > 0 || this.#residents.get(sessionId) !== open) return;
       this.#residents.delete(sessionId);
@@ -267,19 +272,21 @@ class RuntimeHandle implements Runtime {
 
   async recover(): Promise<Recovered> {
     this.#requireOpen();
+    const seen = new Set<string>();
     let sessions = 0;
     for (;;) {
-      sessions += (await this.#look()).sessions;
-      const { size } = this.#underWay;
+      await this.#looking; // One look at a time.
+      const found = (await this.#look(seen)).sessions;
+      sessions += found;
       await Promise.all(this.#underWay);
       for (const { resident } of [...this.#residents.values()]) await (await resident).takenUp; // By being opened.
-      if (size === 0 || this.#core.door.isClosed) return { sessions };
+      if (found === 0 || this.#core.door.isClosed) return { sessions };
     }
   }
 
   /** Begins what others left, one look at a time. */
-  #look(): Promise<Recovered> {
-    this.#looking ??= recover(this.#core, this.#underWay, (id) => this.#takeUp(asSessionId(id))).finally(() => {
+  #look(seen?: Set<string>): Promise<Recovered> {
+    this.#looking ??= recover(this.#core, this.#underWay, (id) => this.#takeUp(asSessionId(id)), seen).finally(() => {
       this.#looking = undefined;
     });
     return this.#looking;

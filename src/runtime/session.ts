@@ -179,8 +179,10 @@ export class SessionHandle implements Session {
                 : { prompt: ownJson(prompt as unknown as Json) as unknown as typeof prompt }),
             };
       const input = newInput(resident.core, resident.id, said, key, "turn", wants);
-      const begun = after(input, (made) =>
-        resident.begin(made, handle, check, signal?.aborted === true ? reasonOf(signal) : undefined),
+      const begun = resident.enter(
+        after(input, (made) =>
+          resident.begin(made, handle, check, signal?.aborted === true ? reasonOf(signal) : undefined),
+        ),
       );
       if (isThenable(begun)) begun.then(undefined, (error: unknown) => handle.failed(error));
       if (signal !== undefined) follow(signal, handle);
@@ -199,8 +201,9 @@ export class SessionHandle implements Session {
     const { key, at = "boundary" } = options;
     if (at !== "boundary" && at !== "next-turn")
       throw new RuntimeError("options.invalid", { option: "at", problem: "it is neither boundary nor next-turn" });
-    const made = await newInput(resident.core, resident.id, input, key, at === "boundary" ? "boundary" : "turn");
-    return { turnId: await resident.begin(made, undefined, undefined) };
+    const place = at === "boundary" ? "boundary" : "turn";
+    const made = newInput(resident.core, resident.id, input, key, place);
+    return { turnId: await resident.enter(after(made, (input) => resident.begin(input, undefined, undefined))) };
   }
 
   async cancel(

@@ -254,6 +254,48 @@ test.each(STORES)(
   60_000,
 );
 
+test.each(STORES)(
+  "S7 a fork before a node is a fork at the one before it; before the first it is empty, %s",
+  async (_, store) => {
+    await using runtime = await open({ ...options, store: store() });
+    const source = await runtime.session("source", { config: { instructions: "Be kind." } });
+    const history = await makeHistory(source);
+    const nodes = await allOf(source);
+    for (const [index, { id: before }] of nodes.entries()) {
+      if (index === 0) continue;
+      if (hasOpenCall(windowOf(nodes.slice(0, index)))) {
+        expect(await codeOf(() => source.fork({ before })), before).toBe("fork.unpaired");
+        continue;
+      }
+      const fork = await source.fork({ before });
+      expect(await allOf(fork), before).toEqual(nodes.slice(0, index));
+      expect(await countOf(fork), before).toBe(countAt(history, nodes, index - 1));
+      await fork.close();
+    }
+    const empty = await source.fork({ before: nodes[0]!.id, label: "Once more" });
+    const view = await empty.read();
+    expect([view.messages, view.head, view.config.instructions]).toEqual([[], undefined, "Be kind."]);
+    expect(view.origin).toEqual({ sessionId: "source" });
+    expect(idsOf(await runtime.sessions.list({ origin: "source" }))).toContain(empty.id);
+    expect(await countOf(empty)).toBe(10); // As it was then.
+    expect((await empty.turn("#plain").result()).outcome).toMatchObject({ text: "Plain." });
+    const { common, ours, theirs } = await runtime.sessions.compare("source", empty.id);
+    expect([common, ours.length, theirs.length]).toEqual([undefined, nodes.length, 2]);
+  },
+);
+
+test("S7 a fork before a node that is not there is fork.unknown, and at and before exclude each other", async () => {
+  await using runtime = await open();
+  const [source, other] = [await runtime.session("source"), await runtime.session("other")];
+  await source.turn("1").result();
+  await other.turn("1").result();
+  const { head: at = "" } = await source.read();
+  for (const before of [(await other.read()).head, "x.0", "", 5, null])
+    expect(await codeOf(() => source.fork({ before: before as string })), String(before)).toBe("fork.unknown");
+  expect(await codeOf(() => source.fork({ at, before: at }))).toBe("options.invalid");
+  expect(idsOf(await runtime.sessions.list())).toEqual(["other", "source"]);
+});
+
 // ── What a fork has and has not ─────────────────────────────────────────────────────────────────────────────────────
 
 test.each(STORES)(
@@ -604,6 +646,24 @@ test.each(STORES)("S8 history goes back over all frames, page by page, %s", asyn
   }
   expect(await session.history()).toEqual(all.slice(0, 100));
   expect(all.map(({ kind }) => kind)).toContain("plugin");
+});
+
+test.each(STORES)("S8 what came before a node is paged through by the last one of each page, %s", async (_, store) => {
+  await using runtime = await open({ ...options, store: store() });
+  const session = await runtime.session();
+  await makeHistory(session);
+  const all = await session.history({ max: 1_000 });
+  for (const max of [1, 3, 7]) {
+    const found: Node[] = [];
+    for (let page = await session.history({ max }); page.length > 0; ) {
+      found.push(...page);
+      page = await session.history({ max, before: page.at(-1)!.id });
+    }
+    expect(found).toEqual(all);
+  }
+  expect(await session.history({ before: all.at(-1)!.id })).toEqual([]);
+  expect(await codeOf(() => session.history({ before: "x.0" }))).toBe("fork.unknown");
+  expect(await codeOf(() => session.history({ from: all[0]!.id, before: all[0]!.id }))).toBe("options.invalid");
 });
 
 test.each(STORES)(

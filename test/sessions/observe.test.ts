@@ -338,6 +338,70 @@ test("S11 a turn that is committed while a view is made is in it or after it, an
   }
 });
 
+test("S11 a session is read however busy the others are", async () => {
+  const store = memory();
+  const latest = store.latest.bind(store);
+  let looks = Infinity;
+  store.latest = () => {
+    if (++looks <= 200) void store.apply({ sessionId: other.id, operation: `opr_${looks}`, at: 1 });
+    return latest();
+  };
+  await using runtime = await open({ store });
+  const [session, other] = [await runtime.session(), await runtime.session()];
+  await session.turn("1").result();
+  looks = 0;
+  expect(await session.read()).toMatchObject({ turns: 1 });
+  expect(looks).toBeLessThan(20);
+});
+
+test.each(STORES)(
+  "S4 S11 a view has what was said and not answered: what the turn has taken, then what waits, %s",
+  async (_, store) => {
+    const stops = [new Stop(), new Stop()];
+    const model = scripted(calls("first"), calls("second"), says("One."), says("Two."));
+    const tools = [stopping(stops[0]!, "first"), stopping(stops[1]!, "second")];
+    await using runtime = await open({ store: store(), model, tools });
+    const session = await runtime.session();
+    const unanswered = async () =>
+      (await session.read()).inputs.map(({ state, message }) => [
+        state,
+        message.parts.map((part) => part.kind === "text" && part.text).join(),
+      ]);
+    expect(await unanswered()).toEqual([]);
+    const turn = session.turn("1");
+    await stops[0]!.reached;
+    expect(await unanswered()).toEqual([["running", "1"]]);
+    await session.send("Steer.");
+    const next = await session.send("2", { at: "next-turn" });
+    await session.send("Never.", { at: "next-turn", key: "never" });
+    await session.inputs.cancel({ key: "never" });
+    expect(await unanswered()).toEqual([
+      ["running", "1"],
+      ["waiting", "Steer."],
+      ["waiting", "2"],
+    ]);
+    stops[0]!.go();
+    await stops[1]!.reached;
+    const view = await session.read();
+    expect(await unanswered()).toEqual([
+      ["running", "1"],
+      ["running", "Steer."],
+      ["waiting", "2"],
+    ]);
+    expect(view.inputs.map(({ turnId }) => turnId)).toEqual([await turn.id, await turn.id, next.turnId]);
+    const late = watch(session, { after: view.cursor });
+    stops[1]!.go();
+    await turn.result();
+    await session.follow(next.turnId).result();
+    expect(await unanswered()).toEqual([]);
+    const ends = (await late.until(isEnd(2))).flatMap((event) =>
+      event.kind === "committed" && event.by === "turn" ? [event.turnId] : [],
+    );
+    expect(ends).toEqual([await turn.id, next.turnId]);
+    expect(late.events.some(({ kind }) => kind === "accepted")).toBe(false); // They were in the view.
+  },
+);
+
 test("S11 a fact that comes while the store is being read is told too", async () => {
   const store = memory();
   const changes = store.changes.bind(store);

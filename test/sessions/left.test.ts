@@ -1,0 +1,170 @@
+import { createRuntime, defineTool, type Provider, type Runtime } from "bowline";
+import { sqlite } from "bowline/stores/sqlite";
+import { both, calls, says, scripted } from "bowline/testing";
+import { expect, test, vi } from "vitest";
+import { deployed, quickWorld } from "../durability/kit.ts";
+import { eventsOf } from "../stories/kit.ts";
+import { file, held, listener } from "./kit.ts";
+
+/** Begins a turn and lets it go in the middle of a call, as a process does that is ended. */
+async function left(path: string, model: Provider, session: string, words: string): Promise<string> {
+  const work = held();
+  const { runtime } = await deployed(sqlite(path), quickWorld({ now: Date.now(), name: session }), {
+    model,
+    tools: [work.tool],
+  });
+  const { turnId } = await (await runtime.session(session)).send(words);
+  await work.began();
+  await runtime.close();
+  return turnId;
+}
+
+const named = (model: Provider, modelId: string): Provider => ({ ...model, modelId });
+
+test("D3 a turn that is gone on with and takes long keeps nothing else from being taken up", async () => {
+  const path = file();
+  await Promise.all([left(path, listener(), "a", "Work."), left(path, listener(), "b", "Work.")]);
+  const [first, second] = [held(), held()];
+  let asked = 0;
+  const tool = defineTool({
+    name: "work",
+    description: "Works.",
+    input: { type: "object" },
+    execute: (input, context) => (++asked === 1 ? first : second).tool.run(input, context) as Promise<string>,
+  });
+  await using runtime = await createRuntime({ store: sqlite(path), model: listener(), tools: [tool] });
+  await first.began();
+  await second.began(); // Though the first has not ended, and never does by itself.
+  first.release();
+  second.release();
+  expect(await runtime.recover()).toMatchObject({ sessions: expect.any(Number) });
+  for (const id of ["a", "b"]) expect(await runtime.sessions.get(id)).toMatchObject({ turns: 1 });
+});
+
+test("D3 D8 a runtime that has not the model of a turn leaves it to one that has; opening its session goes on all the same", async () => {
+  const path = file();
+  const turnId = await left(path, listener(), "a", "Work.");
+  const other = await createRuntime({ store: sqlite(path), model: named(scripted(says("Never.")), "other") });
+  await other.recover();
+  expect((await other.sessions.list())[0]).toMatchObject({ id: "a", turns: 0, openTurn: turnId });
+  await other.close();
+
+  const work = held();
+  work.release();
+  await using right = await createRuntime({ store: sqlite(path), model: listener(), tools: [work.tool] });
+  const { outcome } = await (await right.session("a")).follow(turnId).result();
+  expect(outcome).toMatchObject({ kind: "answered" });
+});
+
+test('S3 with `recover: "manual"` whoever follows a turn does not go on with it', async () => {
+  const path = file();
+  const watcher = await createRuntime({ store: sqlite(path), model: listener(), recover: "manual" });
+  const session = await watcher.session("a");
+  const turnId = await left(path, listener(), "a", "Work.");
+  const followed = session.follow(turnId);
+  const result = followed.result().catch((error: unknown) => error);
+  expect((await watcher.sessions.list())[0]).toMatchObject({ turns: 0, openTurn: turnId });
+  expect(await watcher.sessions.cancel("a", turnId, "Not wanted.")).toMatchObject({ kind: "requested" });
+  await watcher.recover(); // Now it does.
+  expect(await result).toMatchObject({ outcome: { kind: "stopped", code: "turn.cancelled" } });
+  await watcher.close();
+});
+
+test("S11 a turn that was left is shown from its beginning to whoever follows it where it is gone on with", async () => {
+  const path = file();
+  const [once, again] = [held(), held()];
+  const ping = defineTool({ name: "ping", description: "Pings.", input: { type: "object" }, execute: () => "Pong." });
+  const start = async (model: Provider, work: ReturnType<typeof held>): Promise<Runtime> =>
+    (await deployed(sqlite(path), quickWorld({ now: Date.now() }), { model, tools: [ping, work.tool] })).runtime;
+  const first = await start(scripted(both(says("Let me see. "), calls("ping")), calls("work")), once);
+  const { turnId } = await (await first.session("a")).send("Go.");
+  await once.began();
+  await first.close();
+  again.release();
+  await using second = await start(scripted(says("Done.")), again);
+  const session = await second.session("a");
+  const seen = await eventsOf(session.follow(turnId));
+  const told = seen.map((event) =>
+    event.kind === "text" ? event.delta : event.kind === "toolEnded" ? `${event.name} ${event.status}` : event.kind,
+  );
+  expect(told).toEqual(["Let me see. ", "toolStarted", "ping ok", "toolStarted", "work ok", "Done.", "committed"]);
+});
+
+test("T9 a call that heeds its signal when its turn is cancelled is cancelled, not failed", async () => {
+  const began = Promise.withResolvers<void>();
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits.",
+    input: { type: "object" },
+    execute: (_, { signal }) =>
+      new Promise<string>((_resolve, reject) => {
+        began.resolve();
+        signal.addEventListener("abort", () => reject(new DOMException("Aborted.", "AbortError")));
+      }),
+  });
+  await using runtime = await createRuntime({
+    store: sqlite(":memory:"),
+    model: scripted(calls("wait")),
+    tools: [wait],
+  });
+  const turn = (await runtime.session()).turn("Go.");
+  const events = eventsOf(turn);
+  await began.promise;
+  await turn.cancel();
+  expect((await events).find(({ kind }) => kind === "toolEnded")).toMatchObject({ status: "cancelled" });
+});
+
+test("S7 S8 fork and history before a node: the first has nothing before it", async () => {
+  await using runtime = await createRuntime({ store: sqlite(":memory:"), model: listener() });
+  const session = await runtime.session("a");
+  await session.turn("One.").result();
+  await session.turn("Two.").result();
+  const { messages } = await session.read();
+  const [first, , third] = messages.map(({ id }) => id);
+  const second = await session.fork({ before: third as string, label: "b" });
+  expect((await second.read()).messages).toEqual(messages.slice(0, 2));
+  const empty = await session.fork({ before: first as string });
+  expect(await empty.read()).toMatchObject({ messages: [], turns: 0 });
+  const ids: string[] = [];
+  for (let page = await session.history({ max: 3 }); page.length > 0; ) {
+    ids.push(...page.map(({ id }) => id));
+    page = await session.history({ before: page.at(-1)?.id as string, max: 3 });
+  }
+  expect(ids).toEqual(messages.map(({ id }) => id).reverse());
+  await expect(session.fork({ before: "nowhere.0" })).rejects.toMatchObject({ code: "fork.unknown" });
+});
+
+test("S15 S4 what was said and is not answered yet is in the view: taken, then waiting", async () => {
+  const work = held();
+  await using runtime = await createRuntime({ store: sqlite(":memory:"), model: listener(), tools: [work.tool] });
+  const session = await runtime.session();
+  const turn = session.turn("Work.");
+  await work.began();
+  await session.send("Later.", { at: "next-turn" });
+  const { inputs, messages } = await session.read();
+  expect(messages).toEqual([]);
+  expect(inputs).toMatchObject([
+    { state: "running", turnId: await turn.id, message: { parts: [{ text: "Work." }] } },
+    { state: "waiting", message: { parts: [{ text: "Later." }] } },
+  ]);
+  work.release();
+  await turn.result();
+  await vi.waitFor(async () => expect((await session.read()).inputs).toEqual([]));
+});
+
+test("S2 a session whose deletion fails in the store is as it was", async () => {
+  const store = sqlite(":memory:");
+  await using runtime = await createRuntime({ store, model: listener() });
+  const session = await runtime.session("a");
+  await session.turn("One.").result();
+  const failing = vi.spyOn(store, "delete").mockImplementationOnce(() => {
+    throw new Error("Not now.");
+  });
+  await expect(runtime.sessions.delete("a")).rejects.toThrow("Not now.");
+  failing.mockRestore();
+  const work = session.turn("Two.");
+  await work.id;
+  expect((await (await runtime.session("a")).follow(await work.id).result()).outcome).toMatchObject({
+    kind: "answered",
+  });
+});
