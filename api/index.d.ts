@@ -86,6 +86,11 @@ type Origin = {
 /** The reply was cut short by a cancel or a failure; this much was said. */
 {
   readonly kind: "partial";
+} |
+/** Said in an older frame, and carried over into this one. */
+{
+  readonly kind: "carried";
+  readonly from: string;
 };
 interface Draft {
   readonly role: Role;
@@ -115,6 +120,18 @@ interface Spent {
   readonly usage: Usage;
   readonly calls: number;
 }
+/** What a million tokens cost; without its own price a bucket costs what its kind does: input, or output. */
+interface Price {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead?: number;
+  readonly cacheWrite?: number;
+  readonly reasoning?: number;
+}
+/** By `provider/model`, or the name that a session keeps. */
+type PriceTable = {
+  readonly [model: string]: Price;
+};
 /** A tool as a model is told of it. */
 interface ToolDeclaration {
   readonly name: string;
@@ -239,6 +256,26 @@ interface SessionConfig {
   /** Parts of the prompt besides the instructions. */
   readonly prompt?: readonly PromptPart[];
   readonly settings?: ModelSettings;
+  readonly budget?: Budget;
+  /** Inputs that wait for turns of their own are taken into one turn, up to 65 of them. */
+  readonly mergesInputs?: boolean;
+  /** For people: what this session, or this branch, is. A fork begins without. */
+  readonly label?: string;
+}
+/** What may be spent; checked before each model call. */
+interface Allowance {
+  /** Of all kinds, in and out. */
+  readonly tokens?: number;
+  /** In the currency of the price table. */
+  readonly cost?: number;
+}
+interface Budget {
+  /** Of one turn, with what its tools and hooks spend on completions. */
+  readonly turn?: Allowance;
+  /** Of a session and all that descend from it; children are held to it too. */
+  readonly tree?: Allowance;
+  /** The last round of `roundsMax` is for an answer: the model is told so, and has no tools in it. */
+  readonly keepsAnswer?: boolean;
 }
 /** What a node of the session graph holds. */
 type NodeBody = {
@@ -301,6 +338,9 @@ declare const ERRORS: {
   }) => Said;
   readonly "input.conflict": (d: {
     key: string;
+  }) => Said;
+  readonly "input.withdrawn": (d: {
+    turnId: string;
   }) => Said;
   readonly "input.full": (d: {
     max: number;
@@ -558,6 +598,24 @@ declare const ERRORS: {
     max: number;
   }) => Said;
   readonly "limit.context": (_: object) => Said;
+  readonly "limit.tokens": (d: {
+    of: string;
+    spent: number;
+    max: number;
+  }) => Said;
+  readonly "limit.money": (d: {
+    of: string;
+    spent: number;
+    max: number;
+  }) => Said;
+  readonly "price.unknown": (d: {
+    model: string;
+  }) => Said;
+  readonly "compact.useless": (d: {
+    plugin: string;
+    before: number;
+    after: number;
+  }) => Said;
   readonly "limit.bytes": (d: {
     what: string;
     bytes: number;
@@ -633,6 +691,23 @@ interface Failed {
 }
 /** An ending before the machine has added what was said. */
 type Ending = Omit<Stopped, "text"> | Omit<Failed, "text">;
+interface CancelRequest {
+  readonly requestId: string;
+  readonly reason: string;
+  readonly at: number;
+}
+type CancelAnswer = {
+  readonly kind: "requested";
+  readonly request: CancelRequest;
+} | {
+  readonly kind: "already-requested";
+  readonly request: CancelRequest;
+} | {
+  readonly kind: "already-completed";
+  readonly outcome: TurnOutcome;
+} | {
+  readonly kind: "unknown";
+};
 /**
  * Everything that could grow without bound has a default here; `Infinity` is a choice the user writes down.
  * Milliseconds end in `Ms`, counts and bytes in `Max`. They are recorded when a turn opens: a turn that is resumed
@@ -840,6 +915,8 @@ interface Cell {
   readonly code: string;
   readonly acceptFinish: boolean;
 }
+/** Where inputs come in. At the opening they are those that waited for turns of their own. */
+type BoundaryKind = "opening" | "after-work" | "before-completion";
 /**
  * What a turn wants done. An effect is named by its position, so a resumed turn asks for the same names.
  * Serial effects run hooks, and `step` never has two open that may write plugin state. `call` and `exec` are outward:
@@ -867,7 +944,7 @@ type Effect = {
   })[];
 } | {
   readonly kind: "boundary";
-  readonly at: "after-work" | "before-completion";
+  readonly at: BoundaryKind;
 } | {
   readonly kind: "compact";
 } | {
@@ -931,6 +1008,8 @@ interface Opened {
   readonly output?: JsonObject;
   /** The result is the field `value` of what is handed in. */
   readonly unwraps?: true;
+  /** What else waits for a turn of its own is taken into this one before it begins. */
+  readonly merges?: true;
   readonly generation: number;
 }
 /** Stages at which nobody has anything to do in this turn: the machine passes them by, and nothing is journaled there. */
@@ -984,7 +1063,7 @@ type WaitAnswer = {
   readonly kind: "revoked";
 };
 interface Failure {
-  readonly class: ProviderFailureClass | "plugin" | "runtime";
+  readonly class: ProviderFailureClass | "plugin" | "runtime" | "limit";
   readonly code: string;
   readonly message: string;
   readonly plugin?: string;
@@ -1019,6 +1098,8 @@ type Answer = Answered & ({
   readonly hasTools?: true;
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
+  /** A plugin wants the conversation compacted before the model is asked. */
+  readonly compact?: true;
   readonly frame?: {
     readonly task: string;
     readonly seed?: Json;
@@ -1064,6 +1145,7 @@ type Answer = Answered & ({
   }[];
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
+  readonly compact?: true;
 } | {
   readonly kind: "compacted";
   readonly seed?: readonly Draft[];
@@ -1129,10 +1211,17 @@ interface NewSession {
   readonly at: number;
   /** An existing session of this id is `session.exists`, not the answer. */
   readonly isNew?: true;
+  /** States it begins with; over those that a fork copies. */
+  readonly plugins?: PluginSnapshots;
 }
 interface StoredSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
+  /** What it was forked from, and where. */
+  readonly origin?: {
+    readonly sessionId: SessionId;
+    readonly at?: NodeId;
+  };
   readonly createdAt: number;
   readonly config: Partial<SessionConfig>;
   /** Counts commits: the head moves with it and with nothing else. */
@@ -1143,12 +1232,20 @@ interface StoredSession {
   /** Where the usage comes from: one row per source and model. */
   readonly ledger: readonly Spent[];
   readonly turns: number;
+  /** The turn that is open, whoever holds it. */
+  readonly openTurn?: TurnId;
 }
 /** One commit's nodes. A segment's parent is a node of another one; a head may point inside it. */
 interface Segment {
   readonly commit: string;
   readonly parent?: NodeId;
   readonly entries: readonly Entry[];
+}
+interface ViewPage {
+  readonly from?: NodeId;
+  readonly max?: number;
+  /** Ends with the segment in which the frame of `from` begins. */
+  readonly toFrame?: true;
 }
 interface NewInput {
   readonly id: InputId;
@@ -1229,23 +1326,6 @@ type OpenAnswer =
 } | {
   readonly kind: "idle";
 };
-interface CancelRequest {
-  readonly requestId: string;
-  readonly reason: string;
-  readonly at: number;
-}
-type CancelAnswer = {
-  readonly kind: "requested";
-  readonly request: CancelRequest;
-} | {
-  readonly kind: "already-requested";
-  readonly request: CancelRequest;
-} | {
-  readonly kind: "already-completed";
-  readonly outcome: TurnOutcome;
-} | {
-  readonly kind: "unknown";
-};
 /** What came for a turn since it last looked. */
 interface Mail {
   readonly until: number;
@@ -1255,8 +1335,6 @@ interface Mail {
     readonly key: WaitKey;
     readonly answer: WaitAnswer;
   }[];
-  /** Inputs that a boundary could take, also those claimed that no `bounded` event shows yet. */
-  readonly pending: number;
 }
 interface NewWait {
   readonly key: WaitKey;
@@ -1306,6 +1384,8 @@ interface SessionChange {
   /** The same operation with the same content again is answered as the first time; other content is `append.conflict`. */
   readonly operation: string;
   readonly at: number;
+  /** What made it, for those who observe; `command` unless told. */
+  readonly by?: ChangedBy;
   /** The revision it was worked out on; left out when it holds on any. */
   readonly base?: number;
   /** Must be on the active path. */
@@ -1326,12 +1406,52 @@ type ChangeAnswer = Committed |
   readonly kind: "stale";
   readonly revision: number;
 };
-type WithdrawAnswer = "withdrawn" | "taken" | "unknown";
-interface Change {
+type ChangedBy = "append" | "configure" | "compact" | "command" | "completion";
+/** One input, by its id or the caller's key; or this one and all that came after it. */
+type InputRef = {
+  readonly id: InputId;
+} | {
+  readonly key: string;
+} | {
+  readonly from: InputId;
+};
+/** What became of one input: only one that waits can be withdrawn, and its key is free again. */
+interface Withdrawal {
+  readonly inputId: InputId;
+  readonly turnId: TurnId;
+  readonly answer: "withdrawn" | "taken" | "ended";
+}
+interface FoundTurn {
+  readonly sessionId: SessionId;
+  /** `taken`: another turn that is open has claimed its input. Ended is also one whose input another turn settled. */
+  readonly state: "waiting" | "open" | "taken" | "ended" | "withdrawn";
+}
+/** Something that is kept. */
+type Change = {
   readonly cursor: Cursor;
   readonly sessionId: SessionId;
-  readonly kind: "accepted" | "committed";
+} & ({
+  readonly kind: "accepted";
   readonly turnId: TurnId;
+  readonly inputId: InputId;
+  readonly key?: string;
+} | ({
+  readonly kind: "committed";
+  readonly nodes: readonly NodeId[];
+  readonly frames?: readonly NodeId[];
+} & ({
+  readonly by: "turn";
+  readonly turnId: TurnId;
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+  readonly branch?: NodeId;
+} | {
+  readonly by: ChangedBy;
+  readonly operation: string;
+})));
+/** What one session of a tree has spent. */
+interface Booked extends Spent {
+  readonly sessionId: SessionId;
 }
 /**
  * Where turns are kept. All writes under a lease check its generation in the same step and throw `lease.lost` when it
@@ -1345,10 +1465,12 @@ interface Store {
   create(session: NewSession): Awaitable<StoredSession>;
   /** The session as last committed; undefined if there is none, also when it was deleted. */
   load(id: SessionId): Awaitable<StoredSession | undefined>;
-  /** By id, ascending. */
+  /** By id, ascending: all, the children of one, or the forks of one. */
   list(page?: {
     readonly after?: SessionId;
     readonly max?: number;
+    readonly parent?: SessionId;
+    readonly origin?: SessionId;
   }): Awaitable<readonly StoredSession[]>;
   /**
    * A second head over shared history, at a node of the active path or at the head. It takes the plugin states of the
@@ -1361,10 +1483,9 @@ interface Store {
    * Segments of the path that ends at `from` (default: the head), newest first; the first may be cut at `from`. `from`
    * may lie on a branch. Throws `session.unknown`, and `fork.unknown` when there is no such node.
    */
-  view(session: SessionId, page?: {
-    readonly from?: NodeId;
-    readonly max?: number;
-  }): Awaitable<readonly Segment[]>;
+  view(session: SessionId, page?: ViewPage): Awaitable<readonly Segment[]>;
+  /** Whether a node is on the path to the head. Throws `session.unknown`. */
+  holds(session: SessionId, node: NodeId): Awaitable<boolean>;
   /** On an idle session with nothing waiting the turn is opened in the same write. Throws `session.unknown`, `input.conflict`, `input.full`. */
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt$1>;
   /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. Throws `session.unknown`. */
@@ -1374,9 +1495,10 @@ interface Store {
   release(lease: Lease): Awaitable<void>;
   /**
    * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
-   * `append.conflict`. Waits are rows written with the event that made them.
+   * `append.conflict`. Waits are rows written with the event that made them. It renews, and answers until when; mail is
+   * for `renew` to bring.
    */
-  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Awaitable<Mail>;
+  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Awaitable<number>;
   /** In order, without the first `after`; none once the turn has ended. */
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
@@ -1387,16 +1509,26 @@ interface Store {
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
   /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`: operations are named uniquely over all sessions. */
   apply(change: SessionChange): Awaitable<ChangeAnswer>;
-  /** First request wins. A turn of another session than the one named is `unknown`. */
+  /**
+   * First request wins. A turn of another session than the one named is `unknown`. An input that waits is from then on
+   * claimed by no other turn: its own opens, and is told.
+   */
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId): Awaitable<CancelAnswer>;
+  /** What became of a turn; undefined when there is none, also when its session was deleted. */
+  find(turn: TurnId): Awaitable<FoundTurn | undefined>;
   /** Of a turn whose input another one took and settled: that one's, as `cancel` answers its outcome. */
   terminal(turn: TurnId): Awaitable<Terminal | undefined>;
   readonly inputs: {
     /** Those that wait, oldest first. */
     list(session: SessionId): Awaitable<readonly PendingInput[]>;
-    withdraw(session: SessionId, input: InputId): Awaitable<WithdrawAnswer>;
-    /** Those a running turn may take at this boundary, oldest first. The same boundary is given the same inputs again. */
-    claim(lease: Lease, boundary: EffectName, max: number): Awaitable<readonly PendingInput[]>;
+    /** All or none of them, in one write, oldest first; none when there is no such input. */
+    withdraw(session: SessionId, which: InputRef): Awaitable<readonly Withdrawal[]>;
+    /**
+     * Those a running turn may take at this boundary, oldest first. The same boundary is given the same inputs again.
+     * With `takesTurns` also those that would open turns of their own, up to the first that wants something of its turn.
+     * Those whose turn was cancelled are passed over.
+     */
+    claim(lease: Lease, boundary: EffectName, max: number, takesTurns?: true): Awaitable<readonly PendingInput[]>;
   };
   readonly waits: {
     /** First writer wins; an answer before anyone waits is kept. Unknown and revoked keys are told apart from nothing. */
@@ -1418,11 +1550,16 @@ interface Store {
     put(hash: BlobHash, data: Uint8Array): Awaitable<void>;
     get(hash: BlobHash): Awaitable<Uint8Array | undefined>;
   };
-  /** Facts after a cursor, oldest first, over all sessions or one. */
+  /** Facts after a cursor, oldest first: of all sessions, of one, or of one and all that descend from it. */
   changes(after: Cursor | undefined, options: {
     readonly session?: SessionId;
+    readonly tree?: SessionId;
     readonly max: number;
   }): Awaitable<readonly Change[]>;
+  /** The cursor of the latest fact, if there is any. */
+  latest(): Awaitable<Cursor | undefined>;
+  /** Of a session and all that descend from it. */
+  booked(tree: SessionId): Awaitable<readonly Booked[]>;
   close(): Awaitable<void>;
 }
 /** The light half of an AbortSignal: most effects never look, so the signal is made when somebody does. */
@@ -1430,6 +1567,8 @@ interface Scope {
   /** What it is for was begun by another run, and may have happened. */
   readonly isResumed?: boolean;
   readonly isAborted: boolean;
+  /** Why, when it is not that the turn is stopped: it is let go here, to be gone on with elsewhere. */
+  readonly reason?: unknown;
   readonly signal: AbortSignal;
   /** Runs once, at once if it is aborted already. Gives back how to stop listening. */
   onAbort(run: () => void): () => void;
@@ -1618,6 +1757,10 @@ interface SessionReading {
   readonly config: SessionConfig;
   readonly usage: Usage;
   readonly turns: number;
+  /** The turn that is open, here or elsewhere. */
+  readonly openTurn?: TurnId;
+  /** What it may do, where that is less than everything. */
+  readonly authority?: Authority;
 }
 /** Authority to call one tool under a name of its own. */
 interface ToolGrant {
@@ -1635,8 +1778,11 @@ interface Authority {
   readonly toolAccess?: readonly string[];
   readonly subagent?: {
     readonly capability: string;
+    /** 1 in a child of a root. */
     readonly depth: number;
     readonly depthMax: number;
+    /** The turn that made it. */
+    readonly cause?: string;
   };
 }
 /** One edit of a session's catalog. */
@@ -1647,8 +1793,19 @@ interface CatalogOverlay {
   readonly description?: string;
   readonly note?: string;
 }
+/** How a turn of another session ended. */
+interface TurnEnd {
+  readonly turnId: TurnId;
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+}
 interface NewSessionRequest {
   readonly id?: string;
+  /** What to do when there is one of this id: `refuse` it (`session.exists`), unless `take` says that it is the same. */
+  readonly ifExists?: "refuse" | "take";
+  /** The session to fork, if not this one, and the node. */
+  readonly from?: string;
+  readonly at?: string;
   /** `child` of the session that asks, with its authority; `fork` shares its history and copies its states. */
   readonly kind?: "fresh" | "child" | "fork";
   readonly config?: Partial<SessionConfig>;
@@ -1659,6 +1816,8 @@ interface NewSessionRequest {
   readonly copiesState?: boolean;
   /** Said to it first; `sessions.takeFirstInput` gives it once. */
   readonly firstInput?: string;
+  /** User and system messages that its conversation begins with. */
+  readonly seed?: readonly Draft[];
 }
 /** One model call outside the conversation. */
 interface CompletionRequest {
@@ -1708,6 +1867,21 @@ interface Services {
     }>;
     /** What `firstInput` said, once. */
     takeFirstInput(id: string): Promise<string | undefined>;
+    /** Starts a turn of another session; the same key gives the same turn. It goes on whatever becomes of this one. */
+    send(id: string, input: string, options?: {
+      readonly key?: string;
+      readonly output?: JsonSchema;
+    }): Promise<{
+      readonly turnId: TurnId;
+    }>;
+    /** How a turn of another session ended; waits for it, wherever it runs. */
+    result(id: string, turnId: string, options?: {
+      readonly signal?: AbortSignal;
+    }): Promise<TurnEnd>;
+    /** Asks a turn of another session to end; without one, whatever is open there, and takes back what waits. */
+    cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
+    /** The children of this session, or of another; without their messages. */
+    children(id?: string): Promise<readonly SessionReading[]>;
   };
   readonly graph: {
     /** Adds plugin nodes and messages to the conversation between turns. */
@@ -1755,6 +1929,8 @@ type Directive = {
   readonly kind: "enqueueMessages";
   readonly messages: readonly Draft[];
 } | {
+  readonly kind: "compactHistory";
+} | {
   readonly kind: "createSession";
   readonly request: NewSessionRequest;
 } | {
@@ -1794,6 +1970,8 @@ type DirectiveOf<K extends DirectiveKind> = Extract<Directive, {
 declare const abortTurn: (code: string, message: string) => DirectiveOf<"abortTurn">;
 /** Puts messages into the conversation; a string is a user message. Only user and system messages may be put in. */
 declare const enqueueMessages: (...messages: readonly (string | Draft)[]) => DirectiveOf<"enqueueMessages">;
+/** Has the conversation compacted before the next model call, where a `compact` hook can. At most once in two rounds. */
+declare const compactHistory: () => DirectiveOf<"compactHistory">;
 /** Makes another session: a fresh one, a child of this one, or a fork. */
 declare const createSession: (request: NewSessionRequest) => DirectiveOf<"createSession">;
 /** Shows readers of the session a `plugin` event. */
@@ -1874,7 +2052,7 @@ interface CodeExecutor {
 }
 /** Raw model text to what a person sees. */
 type ProseProjector = (text: string) => string;
-type ToolServices = Pick<Services, "session" | "catalog" | "membership" | "complete" | "blobs" | "trace">;
+type ToolServices = Pick<Services, "session" | "sessions" | "catalog" | "membership" | "complete" | "blobs" | "trace">;
 /** What a tool is given besides its arguments. What is nested in a call and costs something is noted: a rerun is given it back. */
 interface ToolContext extends ToolServices {
   readonly callId: CallId;
@@ -1882,7 +2060,10 @@ interface ToolContext extends ToolServices {
   readonly turnId: TurnId;
   /** 1, 2, … */
   readonly attempt: number;
-  /** Aborts on cancel and on timeout. */
+  /**
+   * Aborts on cancel and on timeout: its reason has the code `tool.cancelled` or `tool.timeout`. With any other code the
+   * turn is only let go here, and goes on elsewhere: what was started for it is still wanted.
+   */
   readonly signal: AbortSignal;
   /** The same in every attempt at this call, also after a crash. Hand it to whatever must not act twice. */
   readonly idempotencyKey: string;
@@ -1965,6 +2146,20 @@ interface TurnContext {
   /** False leaves only those. */
   readonly includeBaseTools?: boolean;
 }
+interface CompactionSees {
+  /** Of the active frame, with what the turn has added. */
+  readonly messages: readonly Message[];
+  /** The window overflowed, a plugin wants room before it does, or the app asked for it. */
+  readonly reason: "overflow" | "room" | "asked";
+  /** From 1: what was given before did not make the request smaller. */
+  readonly attempt: number;
+}
+/** What a new frame begins with. */
+interface Compaction {
+  readonly seed: readonly Draft[];
+  /** From this message on the conversation is carried over as it is; at the next place where no call is cut from its result. */
+  readonly tail?: string | undefined;
+}
 interface TurnReport {
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
@@ -2032,9 +2227,7 @@ declare const HOOKS: {
     readonly deadlineMs: 300000;
     readonly state: "write";
     readonly services: readonly ["session", "sessions", "graph", "jobs", "complete"];
-  } & HookTypes<{
-    readonly messages: readonly Message[];
-  }, readonly Draft[]>;
+  } & HookTypes<CompactionSees, Compaction | readonly Draft[]>;
   readonly prompt: {
     readonly family: "collect";
     readonly fires: "when the prompt is built";
@@ -2061,7 +2254,7 @@ declare const HOOKS: {
     readonly deadlineMs: 30000;
     readonly state: "write";
     readonly services: readonly ["session", "membership", "sessions", "trace"];
-    readonly directives: readonly ["abortTurn", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
+    readonly directives: readonly ["abortTurn", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly input: Message;
   }, never>;
@@ -2072,7 +2265,7 @@ declare const HOOKS: {
     readonly deadlineMs: 30000;
     readonly state: "write";
     readonly services: readonly ["session", "sessions", "trace"];
-    readonly directives: readonly ["abortTurn", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
+    readonly directives: readonly ["abortTurn", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly at: "after-work" | "before-completion";
   }, never>;
@@ -2408,8 +2601,10 @@ interface Plugin<Ops = unknown> {
   readonly "~operations"?: Ops;
   readonly [definition]: Definition;
 }
+/** May be left out where nothing in them is needed. */
+type Given<In> = [In] extends [void] ? [] : Record<never, never> extends In ? [options?: In] : [options: In];
 interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
-  (options: In): Plugin<Ops>;
+  (...options: Given<In>): Plugin<Ops>;
   /** The same options for one session: `runtime.session(id, { plugins: [frugal.options({ … })] })`. */
   options(options: In): PluginOptions;
 }
@@ -2462,6 +2657,28 @@ interface LanguageModel {
 type Model = LanguageModel | Provider;
 /** A session's config keeps a model's name, never the object; this finds it again. */
 type ModelResolver = (name: string) => Awaitable<Model | undefined>;
+/** A node of a session's history. */
+type Node = {
+  readonly id: NodeId;
+  readonly parent?: NodeId;
+  readonly at: number;
+} & NodeBody;
+interface HistoryPage {
+  /** The node to begin with, going back; the head unless given. */
+  readonly from?: string | undefined;
+  /** Instead of `from`: what came before this node. For the next page, the last node of the one before it. */
+  readonly before?: string;
+  /** 100 unless given. */
+  readonly max?: number | undefined;
+}
+/** How two sessions of one origin differ. */
+interface Comparison {
+  /** The last node that both have; left out when they have none in common. */
+  readonly common?: NodeId;
+  /** What each has after it, oldest first. */
+  readonly ours: readonly Node[];
+  readonly theirs: readonly Node[];
+}
 /** A section of the prompt: a heading over some slots. It is left out when they are empty. */
 interface Section {
   readonly title?: string;
@@ -2490,48 +2707,68 @@ interface TraceRecord {
 }
 /** The library never writes to the console; what a table calls "logged" comes here. It must not throw. */
 type TraceSink = (record: TraceRecord) => void;
-/** A session's tools as a host sees them: to be shown, kept elsewhere, edited and given back. */
-interface ToolState {
-  /** Of the surface it was read from: `apply` refuses another one. */
-  readonly generation: number;
-  /** Of the names and sources that were there. */
-  readonly surface?: string;
-  readonly tools: {
-    readonly [name: string]: ToolStateEntry;
+type RuntimeOptions = {
+  readonly store: Store;
+  readonly host?: EffectHost;
+  readonly trace?: TraceSink;
+  readonly tools?: readonly (Tool | ToolProvider)[];
+  readonly plugins?: readonly Plugin[];
+  readonly instructions?: string;
+  /** More of the prompt, for every session: the lowest of its layers. */
+  readonly prompt?: readonly PromptPart[];
+  /** Headings and order of the prompt's slots. */
+  readonly template?: readonly Section[];
+  readonly settings?: ModelSettings;
+  readonly limits?: Partial<Limits>;
+  /** What may be spent, unless a session has a budget of its own. */
+  readonly budget?: Budget;
+  /** What models cost, by the name that sessions keep. */
+  readonly prices?: PriceTable;
+  /** Whether turns that others left are gone on with by themselves: `auto` on a durable store, unless set. */
+  readonly recover?: "auto" | "manual";
+  /** Sees the beginning and the end of every hook call. */
+  readonly probe?: Probe;
+} & ({
+  readonly model: Model;
+  readonly models?: ModelResolver;
+} | {
+  readonly model: string;
+  readonly models: ModelResolver;
+});
+/** An input that has not ended. */
+interface OpenInput {
+  readonly id: InputId;
+  /** The turn that has it, or that it opens. */
+  readonly turnId: TurnId;
+  readonly state: "running" | "waiting";
+  readonly message: Draft;
+}
+/** The session as it stands: what is committed, and what is not answered yet. */
+interface SessionView {
+  readonly id: SessionId;
+  readonly parentId?: SessionId;
+  /** What it was forked from, and where. */
+  readonly origin?: {
+    readonly sessionId: SessionId;
+    readonly at?: NodeId;
   };
+  readonly head?: NodeId;
+  /** Where the active frame begins; left out in the first. */
+  readonly frame?: NodeId;
+  /** Of the active frame. */
+  readonly messages: readonly Message[];
+  /** Said to it and in no committed turn yet, oldest first: what the open turn has taken, then what waits. */
+  readonly inputs: readonly OpenInput[];
+  readonly turns: number;
+  readonly config: SessionConfig;
+  readonly usage: Usage;
+  /** Where it comes from. */
+  readonly ledger: readonly Spent[];
+  /** What it cost, where the price of every model in the ledger is known. */
+  readonly cost?: number;
+  /** Facts up to here are in the view: observe after it. Left out while there are none. */
+  readonly cursor?: Cursor;
 }
-interface ToolStateEntry {
-  readonly source: string;
-  readonly availability: Availability;
-  /** Its source is not there: it is kept, cannot be called, and is bound again when the source offers it. */
-  readonly isOrphan?: true;
-}
-interface ToolListing extends ToolStateEntry {
-  readonly name: string;
-  readonly description: string;
-}
-/** What a recovery did. */
-interface Recovered {
-  /** Sessions with a turn that was left, or with inputs that waited, and nobody at them. */
-  readonly sessions: number;
-}
-/** What a user says: text, or parts. */
-type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
-/** What a command or a task came to. */
-interface Receipt<O = unknown> {
-  readonly plugin: string;
-  readonly output: O;
-  readonly events: readonly PluginEvent[];
-  /** The turns it queued. */
-  readonly queued: readonly TurnId[];
-}
-interface OperationOptions {
-  /** `null` passes no session; this session's id insists on it. */
-  readonly session?: string | null;
-  readonly signal?: AbortSignal;
-}
-/** A JSON Schema whose type you promise: values are checked when they come. */
-declare function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T>;
 /** A preview belongs to one attempt at one effect: a higher key, or the fact, makes lower ones void. */
 interface PreviewKey {
   readonly effect: EffectName;
@@ -2580,18 +2817,111 @@ type Preview = Previewed & ({
   readonly plugin: string;
   readonly name: string;
   readonly payload: Json;
+} |
+/** Of a session that this turn has started. */
+{
+  readonly kind: "child";
+  readonly event: SessionEvent;
 });
 /** What is kept. */
-type FactEvent = Fact & {
+type FactEvent = Fact &
+/** Durable: it has its turn now, later, or a running turn takes it at a boundary. */
+({
+  readonly kind: "accepted";
+  readonly turnId: TurnId;
+  readonly inputId: InputId;
+  readonly key?: string;
+} | TurnCommitted |
+/** Between turns. */
+{
+  readonly kind: "committed";
+  readonly by: "append" | "configure" | "compact" | "command" | "completion";
+  readonly nodes: readonly NodeId[];
+} |
+/** A fresh window begins at this node. */
+{
+  readonly kind: "frame";
+  readonly frame: NodeId;
+} |
+/** Previews were lost, because the reader did not keep up or came too late for them: this is how the session stands. */
+{
+  readonly kind: "gap";
+  readonly view: SessionView;
+});
+interface TurnCommitted {
   readonly kind: "committed";
   readonly by: "turn";
   readonly turnId: TurnId;
   readonly nodes: readonly NodeId[];
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
-};
+  /** Set when the session had moved: the turn was kept beside it. */
+  readonly branch?: NodeId;
+}
 /** Closed; `fact` splits it in two. */
 type SessionEvent = Preview | FactEvent;
+/** What the readers of one turn see: what it shows, and at last how it ended. */
+type TurnProgress = Preview | (Fact & TurnCommitted);
+/** A session's tools as a host sees them: to be shown, kept elsewhere, edited and given back. */
+interface ToolState {
+  /** Of the surface it was read from: `apply` refuses another one. */
+  readonly generation: number;
+  /** Of the names and sources that were there. */
+  readonly surface?: string;
+  readonly tools: {
+    readonly [name: string]: ToolStateEntry;
+  };
+}
+interface ToolStateEntry {
+  readonly source: string;
+  readonly availability: Availability;
+  /** Its source is not there: it is kept, cannot be called, and is bound again when the source offers it. */
+  readonly isOrphan?: true;
+}
+interface ToolListing extends ToolStateEntry {
+  readonly name: string;
+  readonly description: string;
+}
+interface ObserveOptions {
+  /** The cursor of a fact, or of a view: facts after it come first. Without one, all of them from the beginning. */
+  readonly after?: string | undefined;
+  /** Also every session that descends from this one, in one order. */
+  readonly tree?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+/** What a recovery did. */
+interface Recovered {
+  /** Sessions with a turn that was left, or with inputs that waited, and nobody at them. */
+  readonly sessions: number;
+}
+/** What a user says: text, or parts. */
+type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
+/** What a command or a task came to. */
+interface Receipt<O = unknown> {
+  readonly plugin: string;
+  readonly output: O;
+  readonly events: readonly PluginEvent[];
+  /** The turns it queued. */
+  readonly queued: readonly TurnId[];
+}
+interface OperationOptions {
+  /** `null` passes no session; this session's id insists on it. */
+  readonly session?: string | null;
+  readonly signal?: AbortSignal;
+}
+type Compacted = {
+  readonly kind: "compacted";
+  readonly frame: NodeId;
+} |
+/** Nobody compacts, or there is nothing to. */
+{
+  readonly kind: "nothing";
+};
+/**
+ * A JSON Schema whose type you promise: values are checked when they come. Where no promise may be waited for (options,
+ * states, operations) it must be plain: types, properties, items, enums and bounds.
+ */
+declare function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T>;
 interface TurnResult<Value = Json> {
   readonly turnId: TurnId;
   readonly outcome: TurnOutcome<Value>;
@@ -2602,12 +2932,21 @@ interface TurnResult<Value = Json> {
   readonly issues: readonly Issue$1[];
 }
 /** A turn under way. Leaving the iteration is not cancelling. */
-interface Turn<Value = Json> extends AsyncIterable<SessionEvent> {
+interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
   /** Known once the input is accepted. */
   readonly id: Promise<TurnId>;
   /** Settles after the commit and after the observers of it are done. Rejects only when the input was not accepted, or the turn was taken over. */
   result(): Promise<TurnResult<Value>>;
   cancel(reason?: string): Promise<CancelAnswer>;
+}
+interface ForkOptions {
+  /** The last node that it has; the head unless given. */
+  readonly at?: string;
+  /** Instead of `at`: the first node that it has not. Before the first of all there is nothing: it begins empty. */
+  readonly before?: string;
+  readonly id?: string;
+  /** For people, in lists of branches. */
+  readonly label?: string;
 }
 /** The tools of a session, for its host. What is changed here counts from the next turn on, and is kept. */
 interface SessionTools {
@@ -2637,18 +2976,33 @@ interface TurnOptions {
   /** Parts of the prompt for this turn alone: the highest of its layers. */
   readonly prompt?: readonly PromptPart[] | undefined;
 }
-/** The session as it stands: what is committed. */
-interface SessionView {
-  readonly id: SessionId;
-  readonly parentId?: SessionId;
-  readonly head?: NodeId;
-  /** Of the active frame. */
-  readonly messages: readonly Message[];
-  readonly turns: number;
-  readonly config: SessionConfig;
-  readonly usage: Usage;
-  /** Where it comes from. */
-  readonly ledger: readonly Spent[];
+/** Inputs that wait for their turn. */
+interface SessionInputs {
+  /** Oldest first. */
+  list(): Promise<readonly WaitingInput[]>;
+  /** Takes back one that still waits, or all from one on; to change an input is to take it back and send another. */
+  cancel(which: {
+    readonly id: string;
+  } | {
+    readonly key: string;
+  } | {
+    readonly from: string;
+  }): Promise<readonly CancelledInput[]>;
+}
+interface WaitingInput {
+  readonly id: InputId;
+  /** The turn that it opens, unless a running one takes it. */
+  readonly turnId: TurnId;
+  readonly key?: string;
+  readonly at: "boundary" | "next-turn";
+  readonly text: string;
+  readonly acceptedAt: number;
+}
+interface CancelledInput {
+  readonly id: InputId;
+  readonly turnId: TurnId;
+  /** Only what still waits can be cancelled: for the others see the turn. */
+  readonly kind: "cancelled" | "already-taken" | "already-completed";
 }
 /** A conversation. Handles are cheap: several may be open on one session, and its turns run one after the other. */
 interface Session extends AsyncDisposable {
@@ -2666,11 +3020,23 @@ interface Session extends AsyncDisposable {
   }): Promise<{
     readonly turnId: TurnId;
   }>;
+  readonly inputs: SessionInputs;
+  /** A turn by its id, before, while and after it runs, wherever that is: what it shows here from now on, and its result. */
+  follow(turnId: string): Turn;
+  /** The turn that is under way here, also one that another process had left. */
+  current(): Turn | undefined;
+  /** Asks a turn to end, in whatever process it runs. Its result is the acknowledgement. */
   cancel(turnId: string, options?: {
     readonly reason?: string;
     readonly requestId?: string;
   }): Promise<CancelAnswer>;
   read(): Promise<SessionView>;
+  /** What is kept, after a cursor and from now on, and what is shown meanwhile. Bounded: see `gap`. */
+  observe(options?: ObserveOptions): AsyncIterableIterator<SessionEvent>;
+  /** Nodes of all frames, newest first. */
+  history(page?: HistoryPage): Promise<readonly Node[]>;
+  /** Goes on in a fresh frame with a shorter conversation, where a plugin compacts. */
+  compact(): Promise<Compacted>;
   /** Calls an operation of a plugin. A plugin that is not installed is `operation.unknown`. */
   query<Ops, N extends NamesOf<Ops, "query">>(plugin: Plugin<Ops>, name: N, ...args: InputArgs<InputFor<Ops, N>, OperationOptions>): Promise<OutputFor<Ops, N>>;
   /** Runs between turns; its changes of state and its events are kept together. */
@@ -2693,51 +3059,25 @@ interface Session extends AsyncDisposable {
   /** Which tools the session has. */
   readonly tools: SessionTools;
   /** A second session over the same history; at the head unless told where. */
-  fork(options?: {
-    readonly at?: string;
-    readonly id?: string;
-  }): Promise<Session>;
+  fork(options?: ForkOptions): Promise<Session>;
   close(): Promise<void>;
 }
-type RuntimeOptions = {
-  readonly store: Store;
-  readonly host?: EffectHost;
-  readonly trace?: TraceSink;
-  readonly tools?: readonly (Tool | ToolProvider)[];
-  readonly plugins?: readonly Plugin[];
-  readonly instructions?: string;
-  /** More of the prompt, for every session: the lowest of its layers. */
-  readonly prompt?: readonly PromptPart[];
-  /** Headings and order of the prompt's slots. */
-  readonly template?: readonly Section[];
-  readonly settings?: ModelSettings;
-  readonly limits?: Partial<Limits>;
-  /** Whether turns that others left are gone on with by themselves: `auto` on a durable store, unless set. */
-  readonly recover?: "auto" | "manual";
-  /** Sees the beginning and the end of every hook call. */
-  readonly probe?: Probe;
-} & ({
-  readonly model: Model;
-  readonly models?: ModelResolver;
-} | {
-  readonly model: string;
-  readonly models: ModelResolver;
-});
 interface Runtime extends AsyncDisposable {
   /** Opens a session, or creates it; without an id, a new one. */
   session(id?: string, options?: SessionOptions): Promise<Session>;
   readonly sessions: {
-    list(page?: {
-      readonly after?: string;
-      readonly max?: number;
-    }): Promise<readonly SessionSummary[]>;
+    /** All of them, the children of one, or its forks; by id. */
+    list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
     /** Any session as it is committed; throws `session.unknown`. */
     get(id: string): Promise<SessionReading>;
     /** A second session over the same history, with its own future; at the head unless told where. */
-    fork(id: string, options?: {
-      readonly at?: string;
-      readonly id?: string;
-    }): Promise<Session>;
+    fork(id: string, options?: ForkOptions): Promise<Session>;
+    /** Asks a turn to end, or without one whatever is open, without opening the session; inputs that wait are taken back then. */
+    cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
+    /** Where two sessions part, and what each has after that. */
+    compare(id: string, other: string): Promise<Comparison>;
+    /** What a session and all that descend from it have spent. */
+    usage(id: string): Promise<TreeUsage>;
     /** Final: the id is never used again. Refused while a turn runs here. */
     delete(id: string): Promise<void>;
   };
@@ -2759,11 +3099,35 @@ interface SessionOptions {
   /** Options of plugins for this opening, in the place of those they were installed with. */
   readonly plugins?: readonly PluginOptions[];
 }
+interface SessionsPage {
+  readonly after?: string;
+  readonly max?: number;
+  readonly parent?: string;
+  readonly origin?: string;
+}
+interface TreeUsage {
+  readonly usage: Usage;
+  /** Where the price of every model is known. */
+  readonly cost?: number;
+  /** By session, source and model. */
+  readonly ledger: readonly (Spent & {
+    readonly sessionId: SessionId;
+    readonly cost?: number;
+  })[];
+}
 interface SessionSummary {
   readonly id: SessionId;
   readonly parentId?: SessionId;
+  /** What it was forked from, and where. */
+  readonly origin?: {
+    readonly sessionId: SessionId;
+    readonly at?: NodeId;
+  };
+  readonly label?: string;
   readonly createdAt: number;
   readonly turns: number;
+  /** The turn that is open, here or elsewhere. */
+  readonly openTurn?: TurnId;
 }
 /**
  * How a model acts: a plugin that fills these two slots. Its driver must be pure (`protocolLaws` in `bowline/testing`
@@ -2779,4 +3143,4 @@ declare function defineTool<I extends ToolSchema, O = unknown, W extends true | 
 declare function defineToolProvider(spec: ToolProvider): ToolProvider;
 /** Opens a runtime. The defaults are bound here: the journal host where the store keeps things and the inline one elsewhere, the tool-calls protocol, the AI SDK adapter. */
 declare function createRuntime(options: RuntimeOptions): Promise<Runtime>;
-export { type Attachable, type Attachment, type Availability, type CancelAnswer, type Capabilities, type Code, DEFAULT_LIMITS, type Decision, type DescribedSchema, type Draft, type EffectHost, type Failed, type FailureClass, HOOKS, type HookName, type Input, type Issue$1 as Issue, type Json, type JsonSchema, type LanguageModel, type Limits, type Message, type Model, type ModelPart, type ModelRequest, type ModelResolver, type ModelSettings, type NewSessionRequest, type OperationDefinition, type Part, type Plugin, type PluginFactory, type PluginOptions, type Point, type PreviewKey, type Probe, type PromptPart, type Protocol, type ProtocolDriver, type Provider, ProviderFailure, type Receipt, type Reply, type RequestView, type RoundView, type Runtime, RuntimeError, type RuntimeOptions, type Schema, type Section, type Services, type Session, type SessionConfig, type SessionEvent, type SessionId, type SessionSummary, type SessionTools, type SessionView, type StateCell, type StateView, type Stopped, type Store, type TextPart, type Tool, type ToolCall, type ToolContext, ToolError, type ToolManifest, type ToolOutput, type ToolProvider, type ToolSchema, type ToolSpec, type TraceRecord, type TraceSink, type TriggerDeclaration, type Turn, type TurnId, type TurnOptions, type TurnOutcome, type TurnResult, type Usage, type WaitKey, abort, abortTurn, ask, attach, createRuntime, createSession, definePlugin, defineTool, defineToolProvider, deny, described, emitEvent, emitTrace, enqueueMessages, fail, finish, hasCode, jsonSchema, point, replaceArgs, replaceResult, retryable, shortCircuit, switchFrame };
+export { type Allowance, type Attachable, type Attachment, type Availability, type Budget, type CancelAnswer, type Capabilities, type Code, type Compaction, type CompactionSees, type Comparison, type Cursor, DEFAULT_LIMITS, type Decision, type DescribedSchema, type Draft, type EffectHost, type Failed, type FailureClass, HOOKS, type HistoryPage, type HookName, type Input, type Issue$1 as Issue, type Json, type JsonSchema, type LanguageModel, type Limits, type Message, type Model, type ModelPart, type ModelRequest, type ModelResolver, type ModelSettings, type NewSessionRequest, type Node, type NodeId, type OpenInput, type OperationDefinition, type Origin, type Part, type Plugin, type PluginFactory, type PluginOptions, type Point, type PreviewKey, type Price, type PriceTable, type Probe, type PromptPart, type Protocol, type ProtocolDriver, type Provider, ProviderFailure, type Receipt, type Reply, type RequestView, type RoundView, type Runtime, RuntimeError, type RuntimeOptions, type Schema, type Section, type Services, type Session, type SessionConfig, type SessionEvent, type SessionId, type SessionInputs, type SessionSummary, type SessionTools, type SessionView, type Spent, type StateCell, type StateView, type Stopped, type Store, type TextPart, type Tool, type ToolCall, type ToolContext, ToolError, type ToolManifest, type ToolOutput, type ToolProvider, type ToolSchema, type ToolSpec, type TraceRecord, type TraceSink, type TreeUsage, type TriggerDeclaration, type Turn, type TurnId, type TurnOptions, type TurnOutcome, type TurnProgress, type TurnResult, type Usage, type WaitKey, abort, abortTurn, ask, attach, compactHistory, createRuntime, createSession, definePlugin, defineTool, defineToolProvider, deny, described, emitEvent, emitTrace, enqueueMessages, fail, finish, hasCode, jsonSchema, point, replaceArgs, replaceResult, retryable, shortCircuit, switchFrame };

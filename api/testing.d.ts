@@ -86,6 +86,11 @@ type Origin = {
 /** The reply was cut short by a cancel or a failure; this much was said. */
 {
   readonly kind: "partial";
+} |
+/** Said in an older frame, and carried over into this one. */
+{
+  readonly kind: "carried";
+  readonly from: string;
 };
 interface Draft {
   readonly role: Role;
@@ -283,6 +288,26 @@ interface SessionConfig {
   /** Parts of the prompt besides the instructions. */
   readonly prompt?: readonly PromptPart[];
   readonly settings?: ModelSettings;
+  readonly budget?: Budget;
+  /** Inputs that wait for turns of their own are taken into one turn, up to 65 of them. */
+  readonly mergesInputs?: boolean;
+  /** For people: what this session, or this branch, is. A fork begins without. */
+  readonly label?: string;
+}
+/** What may be spent; checked before each model call. */
+interface Allowance {
+  /** Of all kinds, in and out. */
+  readonly tokens?: number;
+  /** In the currency of the price table. */
+  readonly cost?: number;
+}
+interface Budget {
+  /** Of one turn, with what its tools and hooks spend on completions. */
+  readonly turn?: Allowance;
+  /** Of a session and all that descend from it; children are held to it too. */
+  readonly tree?: Allowance;
+  /** The last round of `roundsMax` is for an answer: the model is told so, and has no tools in it. */
+  readonly keepsAnswer?: boolean;
 }
 /** What a node of the session graph holds. */
 type NodeBody = {
@@ -345,6 +370,9 @@ declare const ERRORS: {
   }) => Said;
   readonly "input.conflict": (d: {
     key: string;
+  }) => Said;
+  readonly "input.withdrawn": (d: {
+    turnId: string;
   }) => Said;
   readonly "input.full": (d: {
     max: number;
@@ -602,6 +630,24 @@ declare const ERRORS: {
     max: number;
   }) => Said;
   readonly "limit.context": (_: object) => Said;
+  readonly "limit.tokens": (d: {
+    of: string;
+    spent: number;
+    max: number;
+  }) => Said;
+  readonly "limit.money": (d: {
+    of: string;
+    spent: number;
+    max: number;
+  }) => Said;
+  readonly "price.unknown": (d: {
+    model: string;
+  }) => Said;
+  readonly "compact.useless": (d: {
+    plugin: string;
+    before: number;
+    after: number;
+  }) => Said;
   readonly "limit.bytes": (d: {
     what: string;
     bytes: number;
@@ -667,6 +713,23 @@ interface Failed {
 }
 /** An ending before the machine has added what was said. */
 type Ending = Omit<Stopped, "text"> | Omit<Failed, "text">;
+interface CancelRequest {
+  readonly requestId: string;
+  readonly reason: string;
+  readonly at: number;
+}
+type CancelAnswer = {
+  readonly kind: "requested";
+  readonly request: CancelRequest;
+} | {
+  readonly kind: "already-requested";
+  readonly request: CancelRequest;
+} | {
+  readonly kind: "already-completed";
+  readonly outcome: TurnOutcome;
+} | {
+  readonly kind: "unknown";
+};
 /**
  * Everything that could grow without bound has a default here; `Infinity` is a choice the user writes down.
  * Milliseconds end in `Ms`, counts and bytes in `Max`. They are recorded when a turn opens: a turn that is resumed
@@ -793,6 +856,8 @@ interface Cell {
   readonly code: string;
   readonly acceptFinish: boolean;
 }
+/** Where inputs come in. At the opening they are those that waited for turns of their own. */
+type BoundaryKind = "opening" | "after-work" | "before-completion";
 /**
  * What a turn wants done. An effect is named by its position, so a resumed turn asks for the same names.
  * Serial effects run hooks, and `step` never has two open that may write plugin state. `call` and `exec` are outward:
@@ -820,7 +885,7 @@ type Effect = {
   })[];
 } | {
   readonly kind: "boundary";
-  readonly at: "after-work" | "before-completion";
+  readonly at: BoundaryKind;
 } | {
   readonly kind: "compact";
 } | {
@@ -884,6 +949,8 @@ interface Opened {
   readonly output?: JsonObject;
   /** The result is the field `value` of what is handed in. */
   readonly unwraps?: true;
+  /** What else waits for a turn of its own is taken into this one before it begins. */
+  readonly merges?: true;
   readonly generation: number;
 }
 /** Stages at which nobody has anything to do in this turn: the machine passes them by, and nothing is journaled there. */
@@ -937,7 +1004,7 @@ type WaitAnswer = {
   readonly kind: "revoked";
 };
 interface Failure {
-  readonly class: ProviderFailureClass | "plugin" | "runtime";
+  readonly class: ProviderFailureClass | "plugin" | "runtime" | "limit";
   readonly code: string;
   readonly message: string;
   readonly plugin?: string;
@@ -972,6 +1039,8 @@ type Answer = Answered & ({
   readonly hasTools?: true;
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
+  /** A plugin wants the conversation compacted before the model is asked. */
+  readonly compact?: true;
   readonly frame?: {
     readonly task: string;
     readonly seed?: Json;
@@ -1017,6 +1086,7 @@ type Answer = Answered & ({
   }[];
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
+  readonly compact?: true;
 } | {
   readonly kind: "compacted";
   readonly seed?: readonly Draft[];
@@ -1082,10 +1152,17 @@ interface NewSession {
   readonly at: number;
   /** An existing session of this id is `session.exists`, not the answer. */
   readonly isNew?: true;
+  /** States it begins with; over those that a fork copies. */
+  readonly plugins?: PluginSnapshots;
 }
 interface StoredSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
+  /** What it was forked from, and where. */
+  readonly origin?: {
+    readonly sessionId: SessionId;
+    readonly at?: NodeId;
+  };
   readonly createdAt: number;
   readonly config: Partial<SessionConfig>;
   /** Counts commits: the head moves with it and with nothing else. */
@@ -1096,12 +1173,20 @@ interface StoredSession {
   /** Where the usage comes from: one row per source and model. */
   readonly ledger: readonly Spent[];
   readonly turns: number;
+  /** The turn that is open, whoever holds it. */
+  readonly openTurn?: TurnId;
 }
 /** One commit's nodes. A segment's parent is a node of another one; a head may point inside it. */
 interface Segment {
   readonly commit: string;
   readonly parent?: NodeId;
   readonly entries: readonly Entry[];
+}
+interface ViewPage {
+  readonly from?: NodeId;
+  readonly max?: number;
+  /** Ends with the segment in which the frame of `from` begins. */
+  readonly toFrame?: true;
 }
 interface NewInput {
   readonly id: InputId;
@@ -1182,23 +1267,6 @@ type OpenAnswer =
 } | {
   readonly kind: "idle";
 };
-interface CancelRequest {
-  readonly requestId: string;
-  readonly reason: string;
-  readonly at: number;
-}
-type CancelAnswer = {
-  readonly kind: "requested";
-  readonly request: CancelRequest;
-} | {
-  readonly kind: "already-requested";
-  readonly request: CancelRequest;
-} | {
-  readonly kind: "already-completed";
-  readonly outcome: TurnOutcome;
-} | {
-  readonly kind: "unknown";
-};
 /** What came for a turn since it last looked. */
 interface Mail {
   readonly until: number;
@@ -1208,8 +1276,6 @@ interface Mail {
     readonly key: WaitKey;
     readonly answer: WaitAnswer;
   }[];
-  /** Inputs that a boundary could take, also those claimed that no `bounded` event shows yet. */
-  readonly pending: number;
 }
 interface NewWait {
   readonly key: WaitKey;
@@ -1259,6 +1325,8 @@ interface SessionChange {
   /** The same operation with the same content again is answered as the first time; other content is `append.conflict`. */
   readonly operation: string;
   readonly at: number;
+  /** What made it, for those who observe; `command` unless told. */
+  readonly by?: ChangedBy;
   /** The revision it was worked out on; left out when it holds on any. */
   readonly base?: number;
   /** Must be on the active path. */
@@ -1279,12 +1347,52 @@ type ChangeAnswer = Committed |
   readonly kind: "stale";
   readonly revision: number;
 };
-type WithdrawAnswer = "withdrawn" | "taken" | "unknown";
-interface Change {
+type ChangedBy = "append" | "configure" | "compact" | "command" | "completion";
+/** One input, by its id or the caller's key; or this one and all that came after it. */
+type InputRef = {
+  readonly id: InputId;
+} | {
+  readonly key: string;
+} | {
+  readonly from: InputId;
+};
+/** What became of one input: only one that waits can be withdrawn, and its key is free again. */
+interface Withdrawal {
+  readonly inputId: InputId;
+  readonly turnId: TurnId;
+  readonly answer: "withdrawn" | "taken" | "ended";
+}
+interface FoundTurn {
+  readonly sessionId: SessionId;
+  /** `taken`: another turn that is open has claimed its input. Ended is also one whose input another turn settled. */
+  readonly state: "waiting" | "open" | "taken" | "ended" | "withdrawn";
+}
+/** Something that is kept. */
+type Change = {
   readonly cursor: Cursor;
   readonly sessionId: SessionId;
-  readonly kind: "accepted" | "committed";
+} & ({
+  readonly kind: "accepted";
   readonly turnId: TurnId;
+  readonly inputId: InputId;
+  readonly key?: string;
+} | ({
+  readonly kind: "committed";
+  readonly nodes: readonly NodeId[];
+  readonly frames?: readonly NodeId[];
+} & ({
+  readonly by: "turn";
+  readonly turnId: TurnId;
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+  readonly branch?: NodeId;
+} | {
+  readonly by: ChangedBy;
+  readonly operation: string;
+})));
+/** What one session of a tree has spent. */
+interface Booked extends Spent {
+  readonly sessionId: SessionId;
 }
 /**
  * Where turns are kept. All writes under a lease check its generation in the same step and throw `lease.lost` when it
@@ -1298,10 +1406,12 @@ interface Store {
   create(session: NewSession): Awaitable<StoredSession>;
   /** The session as last committed; undefined if there is none, also when it was deleted. */
   load(id: SessionId): Awaitable<StoredSession | undefined>;
-  /** By id, ascending. */
+  /** By id, ascending: all, the children of one, or the forks of one. */
   list(page?: {
     readonly after?: SessionId;
     readonly max?: number;
+    readonly parent?: SessionId;
+    readonly origin?: SessionId;
   }): Awaitable<readonly StoredSession[]>;
   /**
    * A second head over shared history, at a node of the active path or at the head. It takes the plugin states of the
@@ -1314,10 +1424,9 @@ interface Store {
    * Segments of the path that ends at `from` (default: the head), newest first; the first may be cut at `from`. `from`
    * may lie on a branch. Throws `session.unknown`, and `fork.unknown` when there is no such node.
    */
-  view(session: SessionId, page?: {
-    readonly from?: NodeId;
-    readonly max?: number;
-  }): Awaitable<readonly Segment[]>;
+  view(session: SessionId, page?: ViewPage): Awaitable<readonly Segment[]>;
+  /** Whether a node is on the path to the head. Throws `session.unknown`. */
+  holds(session: SessionId, node: NodeId): Awaitable<boolean>;
   /** On an idle session with nothing waiting the turn is opened in the same write. Throws `session.unknown`, `input.conflict`, `input.full`. */
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt>;
   /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. Throws `session.unknown`. */
@@ -1327,9 +1436,10 @@ interface Store {
   release(lease: Lease): Awaitable<void>;
   /**
    * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
-   * `append.conflict`. Waits are rows written with the event that made them.
+   * `append.conflict`. Waits are rows written with the event that made them. It renews, and answers until when; mail is
+   * for `renew` to bring.
    */
-  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Awaitable<Mail>;
+  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Awaitable<number>;
   /** In order, without the first `after`; none once the turn has ended. */
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
@@ -1340,16 +1450,26 @@ interface Store {
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
   /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`: operations are named uniquely over all sessions. */
   apply(change: SessionChange): Awaitable<ChangeAnswer>;
-  /** First request wins. A turn of another session than the one named is `unknown`. */
+  /**
+   * First request wins. A turn of another session than the one named is `unknown`. An input that waits is from then on
+   * claimed by no other turn: its own opens, and is told.
+   */
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId): Awaitable<CancelAnswer>;
+  /** What became of a turn; undefined when there is none, also when its session was deleted. */
+  find(turn: TurnId): Awaitable<FoundTurn | undefined>;
   /** Of a turn whose input another one took and settled: that one's, as `cancel` answers its outcome. */
   terminal(turn: TurnId): Awaitable<Terminal | undefined>;
   readonly inputs: {
     /** Those that wait, oldest first. */
     list(session: SessionId): Awaitable<readonly PendingInput[]>;
-    withdraw(session: SessionId, input: InputId): Awaitable<WithdrawAnswer>;
-    /** Those a running turn may take at this boundary, oldest first. The same boundary is given the same inputs again. */
-    claim(lease: Lease, boundary: EffectName, max: number): Awaitable<readonly PendingInput[]>;
+    /** All or none of them, in one write, oldest first; none when there is no such input. */
+    withdraw(session: SessionId, which: InputRef): Awaitable<readonly Withdrawal[]>;
+    /**
+     * Those a running turn may take at this boundary, oldest first. The same boundary is given the same inputs again.
+     * With `takesTurns` also those that would open turns of their own, up to the first that wants something of its turn.
+     * Those whose turn was cancelled are passed over.
+     */
+    claim(lease: Lease, boundary: EffectName, max: number, takesTurns?: true): Awaitable<readonly PendingInput[]>;
   };
   readonly waits: {
     /** First writer wins; an answer before anyone waits is kept. Unknown and revoked keys are told apart from nothing. */
@@ -1371,11 +1491,16 @@ interface Store {
     put(hash: BlobHash, data: Uint8Array): Awaitable<void>;
     get(hash: BlobHash): Awaitable<Uint8Array | undefined>;
   };
-  /** Facts after a cursor, oldest first, over all sessions or one. */
+  /** Facts after a cursor, oldest first: of all sessions, of one, or of one and all that descend from it. */
   changes(after: Cursor | undefined, options: {
     readonly session?: SessionId;
+    readonly tree?: SessionId;
     readonly max: number;
   }): Awaitable<readonly Change[]>;
+  /** The cursor of the latest fact, if there is any. */
+  latest(): Awaitable<Cursor | undefined>;
+  /** Of a session and all that descend from it. */
+  booked(tree: SessionId): Awaitable<readonly Booked[]>;
   close(): Awaitable<void>;
 }
 /** The light half of an AbortSignal: most effects never look, so the signal is made when somebody does. */
@@ -1383,6 +1508,8 @@ interface Scope {
   /** What it is for was begun by another run, and may have happened. */
   readonly isResumed?: boolean;
   readonly isAborted: boolean;
+  /** Why, when it is not that the turn is stopped: it is let go here, to be gone on with elsewhere. */
+  readonly reason?: unknown;
   readonly signal: AbortSignal;
   /** Runs once, at once if it is aborted already. Gives back how to stop listening. */
   onAbort(run: () => void): () => void;

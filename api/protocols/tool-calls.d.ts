@@ -80,6 +80,11 @@ type Origin = {
 /** The reply was cut short by a cancel or a failure; this much was said. */
 {
   readonly kind: "partial";
+} |
+/** Said in an older frame, and carried over into this one. */
+{
+  readonly kind: "carried";
+  readonly from: string;
 };
 interface Draft {
   readonly role: Role;
@@ -173,6 +178,26 @@ interface SessionConfig {
   /** Parts of the prompt besides the instructions. */
   readonly prompt?: readonly PromptPart[];
   readonly settings?: ModelSettings;
+  readonly budget?: Budget;
+  /** Inputs that wait for turns of their own are taken into one turn, up to 65 of them. */
+  readonly mergesInputs?: boolean;
+  /** For people: what this session, or this branch, is. A fork begins without. */
+  readonly label?: string;
+}
+/** What may be spent; checked before each model call. */
+interface Allowance {
+  /** Of all kinds, in and out. */
+  readonly tokens?: number;
+  /** In the currency of the price table. */
+  readonly cost?: number;
+}
+interface Budget {
+  /** Of one turn, with what its tools and hooks spend on completions. */
+  readonly turn?: Allowance;
+  /** Of a session and all that descend from it; children are held to it too. */
+  readonly tree?: Allowance;
+  /** The last round of `roundsMax` is for an answer: the model is told so, and has no tools in it. */
+  readonly keepsAnswer?: boolean;
 }
 /** What a node of the session graph holds. */
 type NodeBody = {
@@ -235,6 +260,9 @@ declare const ERRORS: {
   }) => Said;
   readonly "input.conflict": (d: {
     key: string;
+  }) => Said;
+  readonly "input.withdrawn": (d: {
+    turnId: string;
   }) => Said;
   readonly "input.full": (d: {
     max: number;
@@ -492,6 +520,24 @@ declare const ERRORS: {
     max: number;
   }) => Said;
   readonly "limit.context": (_: object) => Said;
+  readonly "limit.tokens": (d: {
+    of: string;
+    spent: number;
+    max: number;
+  }) => Said;
+  readonly "limit.money": (d: {
+    of: string;
+    spent: number;
+    max: number;
+  }) => Said;
+  readonly "price.unknown": (d: {
+    model: string;
+  }) => Said;
+  readonly "compact.useless": (d: {
+    plugin: string;
+    before: number;
+    after: number;
+  }) => Said;
   readonly "limit.bytes": (d: {
     what: string;
     bytes: number;
@@ -557,6 +603,23 @@ interface Failed {
 }
 /** An ending before the machine has added what was said. */
 type Ending = Omit<Stopped, "text"> | Omit<Failed, "text">;
+interface CancelRequest {
+  readonly requestId: string;
+  readonly reason: string;
+  readonly at: number;
+}
+type CancelAnswer = {
+  readonly kind: "requested";
+  readonly request: CancelRequest;
+} | {
+  readonly kind: "already-requested";
+  readonly request: CancelRequest;
+} | {
+  readonly kind: "already-completed";
+  readonly outcome: TurnOutcome;
+} | {
+  readonly kind: "unknown";
+};
 /**
  * Everything that could grow without bound has a default here; `Infinity` is a choice the user writes down.
  * Milliseconds end in `Ms`, counts and bytes in `Max`. They are recorded when a turn opens: a turn that is resumed
@@ -857,6 +920,10 @@ interface SessionReading {
   readonly config: SessionConfig;
   readonly usage: Usage;
   readonly turns: number;
+  /** The turn that is open, here or elsewhere. */
+  readonly openTurn?: TurnId;
+  /** What it may do, where that is less than everything. */
+  readonly authority?: Authority;
 }
 /** Authority to call one tool under a name of its own. */
 interface ToolGrant {
@@ -874,8 +941,11 @@ interface Authority {
   readonly toolAccess?: readonly string[];
   readonly subagent?: {
     readonly capability: string;
+    /** 1 in a child of a root. */
     readonly depth: number;
     readonly depthMax: number;
+    /** The turn that made it. */
+    readonly cause?: string;
   };
 }
 /** One edit of a session's catalog. */
@@ -886,8 +956,19 @@ interface CatalogOverlay {
   readonly description?: string;
   readonly note?: string;
 }
+/** How a turn of another session ended. */
+interface TurnEnd {
+  readonly turnId: TurnId;
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+}
 interface NewSessionRequest {
   readonly id?: string;
+  /** What to do when there is one of this id: `refuse` it (`session.exists`), unless `take` says that it is the same. */
+  readonly ifExists?: "refuse" | "take";
+  /** The session to fork, if not this one, and the node. */
+  readonly from?: string;
+  readonly at?: string;
   /** `child` of the session that asks, with its authority; `fork` shares its history and copies its states. */
   readonly kind?: "fresh" | "child" | "fork";
   readonly config?: Partial<SessionConfig>;
@@ -898,6 +979,8 @@ interface NewSessionRequest {
   readonly copiesState?: boolean;
   /** Said to it first; `sessions.takeFirstInput` gives it once. */
   readonly firstInput?: string;
+  /** User and system messages that its conversation begins with. */
+  readonly seed?: readonly Draft[];
 }
 /** One model call outside the conversation. */
 interface CompletionRequest {
@@ -947,6 +1030,21 @@ interface Services {
     }>;
     /** What `firstInput` said, once. */
     takeFirstInput(id: string): Promise<string | undefined>;
+    /** Starts a turn of another session; the same key gives the same turn. It goes on whatever becomes of this one. */
+    send(id: string, input: string, options?: {
+      readonly key?: string;
+      readonly output?: JsonSchema;
+    }): Promise<{
+      readonly turnId: TurnId;
+    }>;
+    /** How a turn of another session ended; waits for it, wherever it runs. */
+    result(id: string, turnId: string, options?: {
+      readonly signal?: AbortSignal;
+    }): Promise<TurnEnd>;
+    /** Asks a turn of another session to end; without one, whatever is open there, and takes back what waits. */
+    cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
+    /** The children of this session, or of another; without their messages. */
+    children(id?: string): Promise<readonly SessionReading[]>;
   };
   readonly graph: {
     /** Adds plugin nodes and messages to the conversation between turns. */
@@ -993,6 +1091,8 @@ type Directive = {
 } | {
   readonly kind: "enqueueMessages";
   readonly messages: readonly Draft[];
+} | {
+  readonly kind: "compactHistory";
 } | {
   readonly kind: "createSession";
   readonly request: NewSessionRequest;
@@ -1090,7 +1190,7 @@ interface CodeExecutor {
 }
 /** Raw model text to what a person sees. */
 type ProseProjector = (text: string) => string;
-type ToolServices = Pick<Services, "session" | "catalog" | "membership" | "complete" | "blobs" | "trace">;
+type ToolServices = Pick<Services, "session" | "sessions" | "catalog" | "membership" | "complete" | "blobs" | "trace">;
 /** What a tool is given besides its arguments. What is nested in a call and costs something is noted: a rerun is given it back. */
 interface ToolContext extends ToolServices {
   readonly callId: CallId;
@@ -1098,7 +1198,10 @@ interface ToolContext extends ToolServices {
   readonly turnId: TurnId;
   /** 1, 2, … */
   readonly attempt: number;
-  /** Aborts on cancel and on timeout. */
+  /**
+   * Aborts on cancel and on timeout: its reason has the code `tool.cancelled` or `tool.timeout`. With any other code the
+   * turn is only let go here, and goes on elsewhere: what was started for it is still wanted.
+   */
   readonly signal: AbortSignal;
   /** The same in every attempt at this call, also after a crash. Hand it to whatever must not act twice. */
   readonly idempotencyKey: string;
@@ -1181,6 +1284,20 @@ interface TurnContext {
   /** False leaves only those. */
   readonly includeBaseTools?: boolean;
 }
+interface CompactionSees {
+  /** Of the active frame, with what the turn has added. */
+  readonly messages: readonly Message[];
+  /** The window overflowed, a plugin wants room before it does, or the app asked for it. */
+  readonly reason: "overflow" | "room" | "asked";
+  /** From 1: what was given before did not make the request smaller. */
+  readonly attempt: number;
+}
+/** What a new frame begins with. */
+interface Compaction {
+  readonly seed: readonly Draft[];
+  /** From this message on the conversation is carried over as it is; at the next place where no call is cut from its result. */
+  readonly tail?: string | undefined;
+}
 interface TurnReport {
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
@@ -1248,9 +1365,7 @@ declare const HOOKS: {
     readonly deadlineMs: 300000;
     readonly state: "write";
     readonly services: readonly ["session", "sessions", "graph", "jobs", "complete"];
-  } & HookTypes<{
-    readonly messages: readonly Message[];
-  }, readonly Draft[]>;
+  } & HookTypes<CompactionSees, Compaction | readonly Draft[]>;
   readonly prompt: {
     readonly family: "collect";
     readonly fires: "when the prompt is built";
@@ -1277,7 +1392,7 @@ declare const HOOKS: {
     readonly deadlineMs: 30000;
     readonly state: "write";
     readonly services: readonly ["session", "membership", "sessions", "trace"];
-    readonly directives: readonly ["abortTurn", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
+    readonly directives: readonly ["abortTurn", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly input: Message;
   }, never>;
@@ -1288,7 +1403,7 @@ declare const HOOKS: {
     readonly deadlineMs: 30000;
     readonly state: "write";
     readonly services: readonly ["session", "sessions", "trace"];
-    readonly directives: readonly ["abortTurn", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
+    readonly directives: readonly ["abortTurn", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly at: "after-work" | "before-completion";
   }, never>;

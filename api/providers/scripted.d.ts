@@ -78,6 +78,11 @@ type Origin = {
 /** The reply was cut short by a cancel or a failure; this much was said. */
 {
   readonly kind: "partial";
+} |
+/** Said in an older frame, and carried over into this one. */
+{
+  readonly kind: "carried";
+  readonly from: string;
 };
 interface Draft {
   readonly role: Role;

@@ -81,10 +81,8 @@ class RecordingRun implements TurnRun {
     const [effects, events, seq] = [this.#held, this.#unwritten, this.#seq];
     [this.#held, this.#unwritten, this.#seq] = [[], [], seq + events.length];
     this.#writing = this.#writing.then(() => events.length > 0 && this.#append(seq, events));
-    this.#writing.then(
-      () => this.#run.start(effects, []),
-      () => this.#run.poke(), // It will find that the lease is lost.
-    );
+    const look = () => this.#run.poke(); // It may find a cancel, or that the lease is lost.
+    this.#writing.then(() => this.#run.start(effects, [])).then(look, look);
   }
 
   async next(): Promise<TurnEvent> {

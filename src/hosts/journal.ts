@@ -7,7 +7,7 @@ import type { TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
 import type { EffectHost, HostContext, Perform, TurnRef } from "./host.ts";
 import { type Held, LocalRun } from "./local/run.ts";
-import { watched } from "./local/watch.ts";
+import { LOOK_MS, watched } from "./local/watch.ts";
 
 /**
  * Effects run here, and every event is in the store before anything outward follows from it: whoever opens the turn
@@ -31,6 +31,8 @@ class JournalRun extends LocalRun {
   #replayed = 0;
   /** It was run before: that it goes on is recorded before anything is done. */
   #isToResume: boolean;
+  /** Until what was recorded is handed out, and that it goes on is too. */
+  #isFolding: boolean;
   /** Handed out and not yet written. */
   #unwritten: TurnEvent[] = [];
   #newWaits: NewWait[] = [];
@@ -39,6 +41,8 @@ class JournalRun extends LocalRun {
   #seq: number;
   /** Of the lease, by our own clock from before it was asked for: past it another worker may be at this turn. */
   #until: number;
+  /** How long the lease held when mail was last looked for. */
+  #looked: number;
   #writing: PromiseLike<void> | undefined;
   /** The last event that was handed out has been folded. */
   #isStepped = true;
@@ -49,7 +53,8 @@ class JournalRun extends LocalRun {
     this.#replay = turn.journal.slice(1);
     this.#seq = turn.journal.length;
     this.#isToResume = turn.isResumed === true;
-    this.#until = turn.lease.until;
+    this.#isFolding = this.#replay.length > 0 || this.#isToResume;
+    this.#until = this.#looked = turn.lease.until;
   }
 
   protected override recorded(): TurnEvent[] {
@@ -62,17 +67,15 @@ class JournalRun extends LocalRun {
     super.start(effects, dropped);
     if (this.#held.length > 0 && !this.#isFolding) queueMicrotask(this.#soon); // Unless `next` was sooner.
   }
-  readonly #soon = (): void => void this.#write();
+  readonly #soon = (): void => {
+    if (this.#held.length > 0) void this.#write();
+  };
 
   protected override release(held: Held): void {
     const { effect } = held;
     if (!this.#isFolding && !OUTWARD.has(effect.kind)) return this.begin(held);
     if (effect.kind === "wait" && !this.#isFolding) this.#newWaits.push({ key: effect.key, until: effect.until });
     this.#held.push(held);
-  }
-
-  get #isFolding(): boolean {
-    return this.#replayed < this.#replay.length || this.#isToResume;
   }
 
   protected override hand(event: TurnEvent): boolean {
@@ -92,6 +95,7 @@ class JournalRun extends LocalRun {
     this.#isStepped = true;
     if (this.#replayed < this.#replay.length) {
       const event = this.#replay[this.#replayed++] as TurnEvent;
+      this.#isFolding = this.#replayed < this.#replay.length || this.#isToResume;
       super.hand(event);
       this.#answered(event);
       return event;
@@ -109,7 +113,7 @@ class JournalRun extends LocalRun {
   /** Written at once: a turn that crashes its process before anything else is counted too. */
   #resume(): Awaitable<TurnEvent> {
     const { world } = this.context;
-    this.#isToResume = false;
+    this.#isToResume = this.#isFolding = false;
     for (const held of this.#held) {
       held.isResumed = true;
       // Whoever had it may have died between the event and the row.
@@ -166,6 +170,9 @@ class JournalRun extends LocalRun {
     this.#seq += events.length;
     this.#until = until;
     for (const { key } of waits) this.context.waiting(key);
+    if (until - this.#looked < LOOK_MS) return;
+    this.#looked = until;
+    void this.poke(); // A turn that never waits lets no timer look for it.
   }
 
   /** What has arrived meanwhile comes first: a cancel may give up what is held. */
@@ -225,6 +232,7 @@ class JournalRun extends LocalRun {
 
   protected override read(mail: Mail): void {
     this.#until = Math.max(this.#until, mail.until);
+    this.#looked = mail.until;
     super.read(mail);
   }
 

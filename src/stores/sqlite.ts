@@ -29,7 +29,6 @@ import {
   type NewWait,
   type Opening,
   type Owner,
-  type PendingInput,
   type SessionChange,
   type Store,
   type ViewPage,
@@ -72,7 +71,6 @@ export function sqlite(path: string | Database, options: SqliteOptions = {}): Sq
 }
 
 const NO_WAITS: readonly NewWait[] = [];
-const nothing = (): readonly PendingInput[] => [];
 
 class Sqlite implements SqliteStore {
   readonly kind = "sqlite";
@@ -153,14 +151,23 @@ class Sqlite implements SqliteStore {
 
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits = NO_WAITS): Awaitable<number> {
     const until = now + this.#db.leaseMs;
-    const inSteps = () =>
-      after(
-        this.#db.write(false, () => this.#journals.append(lease, seq, events, until, waits)),
-        () => until,
-      );
-    if (waits.length > 0 || events.length === 0) return inSteps();
+    if (waits.length > 0 || events.length === 0) return this.#appendInSteps(lease, seq, events, until, waits);
     const isDone = this.#db.writeOne(false, () => this.#journals.insert(lease, seq, events, until));
-    return isDone === true ? until : after(isDone, (done) => (done ? until : inSteps()));
+    if (isDone === true) return until;
+    return after(isDone, (done) => (done ? until : this.#appendInSteps(lease, seq, events, until, waits)));
+  }
+
+  #appendInSteps(
+    lease: Lease,
+    seq: number,
+    events: readonly TurnEvent[],
+    until: number,
+    waits: readonly NewWait[],
+  ): Awaitable<number> {
+    return this.#db.write(false, () => {
+      this.#journals.append(lease, seq, events, until, waits);
+      return until;
+    });
   }
 
   journal(turn: TurnId, after: number) {
@@ -171,11 +178,7 @@ class Sqlite implements SqliteStore {
   }
 
   commit(lease: Lease, ended: EndedTurn) {
-    return this.#db.write(true, () => {
-      const answer = this.#commits.commit(lease, ended);
-      if (answer.kind === "committed") this.#journals.forget(ended.turnId);
-      return answer;
-    });
+    return this.#db.write(true, () => this.#commits.commit(lease, ended));
   }
 
   apply(change: SessionChange) {
@@ -198,13 +201,11 @@ class Sqlite implements SqliteStore {
     list: (session: SessionId) => this.#db.read(() => waiting(this.#db, session)),
     withdraw: (session: SessionId, which: InputRef) => this.#db.write(true, () => withdraw(this.#db, session, which)),
     claim: (lease: Lease, boundary: EffectName, max: number, takesTurns = false) => {
-      if (!takesTurns && this.#journals.wasQuiet(lease)) return this.#db.read(nothing);
       const isThere = this.#db.read(() => {
         const run = this.#journals.requireRun(lease);
-        const found = couldClaim(this.#db, run, lease.generation, boundary, takesTurns);
-        if (found === undefined) throw leaseLost(lease);
-        if (found.could === 0 && found.has_claims === 0) this.#journals.isQuiet(run);
-        return found.could === 1;
+        const could = couldClaim(this.#db, run, lease.generation, boundary, takesTurns);
+        if (could === undefined) throw leaseLost(lease);
+        return could;
       });
       const take = () =>
         this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns));

@@ -328,8 +328,7 @@ export interface Store {
     /**
      * Those a running turn may take at this boundary, oldest first. The same boundary is given the same inputs again.
      * With `takesTurns` also those that would open turns of their own, up to the first that wants something of its turn.
-     * Those whose turn was cancelled are passed over. What another process accepted less than half a second ago may be
-     * left for the next boundary.
+     * Those whose turn was cancelled are passed over.
      */
     claim(lease: Lease, boundary: EffectName, max: number, takesTurns?: true): Awaitable<readonly PendingInput[]>;
   };

@@ -586,6 +586,18 @@ export const hostLaws: readonly HostLaw[] = [
     assert.deepEqual([kind, requestId, reason], ["cancelled", CANCEL.requestId, CANCEL.reason]);
   }),
 
+  journalLaw("H6 a cancel is heard within a second, though the turn never waits", async (turn, stage) => {
+    await turn.cancels();
+    for (let at = 0; at < SECOND_MS; at += SECOND_MS / 10) {
+      const effect = call(at);
+      turn.plays(effect, () => turn.says(effect));
+      await turn.start(effect);
+      if ((await turn.next()).kind === "cancelled") return;
+      await stage.world.advance(SECOND_MS / 10);
+    }
+    assert.fail("It was not heard.");
+  }),
+
   law("H6 a cancel is heard at once after a poke, and once", async (turn) => {
     await turn.start(ASK);
     await turn.cancels();

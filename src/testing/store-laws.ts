@@ -238,7 +238,7 @@ const said = async (store: Store, session = alice, from?: NodeId): Promise<reado
 
 const slept = (name: string): TurnEvent => ({ kind: "slept", at: NOW, effect: asEffectName(name) });
 const deferred = (key = WAIT): TurnEvent => ({ kind: "deferred", at: NOW, effect: CALL, key, until: NOW + 10 });
-const bounded = (words: readonly string[], effect: EffectName = BOUNDARY): TurnEvent => ({
+const _bounded = (words: readonly string[], effect: EffectName = BOUNDARY): TurnEvent => ({
   kind: "bounded",
   at: NOW,
   effect,

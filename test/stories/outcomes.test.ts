@@ -280,7 +280,10 @@ test("S1 with a compactor the turn goes on in a fresh frame, and only a second o
   });
   const model = scripted(overflow, says("Done."), overflow, overflow, says("Later."));
   await using world = await open(model, { plugins: [compactor] });
-  expect((await world.session.turn("Go through all of it.").result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
+  expect((await world.session.turn("Go through all of it.").result()).outcome).toMatchObject({
+    kind: "answered",
+    text: "Done.",
+  });
   expect(outline(model.requests[1]?.messages ?? [])).toEqual(["user: Summary."]);
   expect((await world.session.turn("More.").result()).outcome).toMatchObject({
     kind: "stopped",

@@ -33,7 +33,7 @@ export class LocalRun implements TurnRun {
   #waiter: { resolve(event: TurnEvent): void; reject(error: unknown): void } | undefined;
   #lost: unknown;
   #cancelSeen = false;
-  #isOver = false;
+  protected isOver = false;
 
   constructor(turn: TurnRef, perform: Perform, context: HostContext, left: () => void) {
     this.turn = turn;
@@ -50,7 +50,7 @@ export class LocalRun implements TurnRun {
   }
 
   start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
-    if (this.#isOver) return; // An event was on its way to whoever starts these when the turn was let go.
+    if (this.isOver) return; // An event was on its way to whoever starts these when the turn was let go.
     for (const name of dropped) this.#close(name)?.abort();
     for (const effect of effects) {
       const held = new Held(effect);
@@ -145,7 +145,7 @@ export class LocalRun implements TurnRun {
   }
 
   protected arrive(event: TurnEvent): void {
-    if (this.#isOver) return this.context.trace("host.late", { event: event.kind });
+    if (this.isOver) return this.context.trace("host.late", { event: event.kind });
     const waiter = this.#waiter;
     if (waiter === undefined) {
       this.#queue.push(event);
@@ -222,7 +222,7 @@ export class LocalRun implements TurnRun {
   }
 
   poke(): Awaitable<void> {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     try {
       const mail = this.context.store.renew(this.turn.lease, this.context.world.now());
       if (!isThenable(mail)) return this.read(mail);
@@ -249,7 +249,7 @@ export class LocalRun implements TurnRun {
 
   /** Another worker holds the session: nothing more is written, and whoever waits is told. */
   protected lose(error: unknown): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     this.context.trace("host.lost", { problem: describeThrown(error) });
     this.#letGo(error);
     if (hasCode(error, "lease.lost")) return;
@@ -268,17 +268,13 @@ export class LocalRun implements TurnRun {
   }
 
   #end(): void {
-    this.#isOver = true;
+    this.isOver = true;
     this.#left();
     for (const held of this.#open.splice(0)) held.abort(this.#lost);
   }
 
-  protected get isOver(): boolean {
-    return this.#isOver;
-  }
-
   async leave(): Promise<void> {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     this.#letGo(new RuntimeError("runtime.closed", {}));
     await this.context.store.release(this.turn.lease);
   }

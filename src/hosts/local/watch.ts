@@ -1,7 +1,7 @@
 import type { TurnRun } from "../host.ts";
 
 /** How often a turn looks for mail that nobody told it of: a cancel, an answer from another process. Its lease is renewed with it. */
-const LOOK_MS = 500;
+export const LOOK_MS = 500;
 
 /** One timer for all turns of a host, which runs only while there are any. */
 export function watched(): <Run extends TurnRun>(make: (left: () => void) => Run) => Run {

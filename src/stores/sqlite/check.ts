@@ -1,7 +1,9 @@
+import type { TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import { isWhole } from "./blobs.ts";
 import { appliedOf } from "./commits.ts";
 import type { Connection } from "./connection.ts";
+import { endedOf } from "./ends.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { SEQS } from "./journal.ts";
 import { unpack } from "./pack.ts";
@@ -127,7 +129,7 @@ export function check(db: Connection, { max = 100, deep = false }: CheckOptions)
 
 interface TurnRow {
   readonly n: number;
-  readonly id: string;
+  readonly id: TurnId;
   readonly state: number;
   readonly claim: number | null;
   readonly ended_by: number | null;
@@ -147,7 +149,7 @@ function turnProblem(row: TurnRow): string | undefined {
   if (input !== null) unpack(input, n, "its input");
   if ((done === null) !== (ended === null)) return "it has half an end";
   if (ended !== null) {
-    const receipt = unpack<{ readonly size: number }>(ended, n, "its end");
+    const receipt = endedOf(row);
     if (receipt.size !== (size ?? 0)) return "its receipt does not fit its nodes";
     return open === n ? "it has ended and is open" : undefined;
   }

@@ -1,33 +1,29 @@
 import { hash } from "node:crypto";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeId } from "../../model/ids.ts";
-import { addUsage, totalOf, type Usage } from "../../model/usage.ts";
+import { totalOf } from "../../model/usage.ts";
 import type { ChangeAnswer, ChangedBy, CommitAnswer, Committed, EndedTurn, Lease, SessionChange } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { committedOf, type Ended, receiptOf, requestOf, type TurnRow, told } from "./ends.ts";
+import { committedOf, type Ended, packEnded, receiptOf, requestOf, type TurnRow, told } from "./ends.ts";
 import { cursorOf, LATEST_FACT, latestFact } from "./facts.ts";
-import { idOf, isOnPath, lay, numberOf, requireBones, requirePlace, use } from "./graph.ts";
+import { isOnPath, lay, numberOf, type Place, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { settle } from "./inputs.ts";
 import { forgetJournal, leaseLost } from "./journal.ts";
-import { corrupt, fromKeyText, keyText, pack, unpack } from "./pack.ts";
-import { bookSpent, headOf, requireSealed, type SessionRow, type Sessions } from "./sessions.ts";
+import { keyText, pack, unpack } from "./pack.ts";
+import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
 
-/** A turn, its session, and what the end of the turn must look after: all in one look, because every turn ends once. */
-interface EndingRow extends TurnRow, Omit<SessionRow, "n" | "id"> {
+/** A turn, and what its end must look after: all in one look, because every turn ends once. */
+interface EndingRow extends TurnRow, Pick<SessionRow, "revision" | "generation" | "turn"> {
   readonly latest: number;
-  readonly head_name: string | null;
-  readonly head_depth: number | null;
   readonly has_claims: number;
   readonly has_more: number;
 }
 const ENDING = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended,
-    s.parent_id, s.created_at, s.revision, s.turns, s.head, s.head_index, s.usage, s.origin_id, s.origin_at, s.seal,
-    s.generation, s.turn,
-    h.name AS head_name, h.depth AS head_depth, ${LATEST_FACT} AS latest,
+    s.revision, s.generation, s.turn, ${LATEST_FACT} AS latest,
     EXISTS (SELECT 1 FROM turn c WHERE c.claim = t.n) AS has_claims,
     EXISTS (SELECT 1 FROM wait WHERE turn = t.n) OR EXISTS (SELECT 1 FROM note WHERE turn = t.n)
       OR EXISTS (SELECT 1 FROM attempt WHERE turn = t.n) AS has_more
-  FROM turn t JOIN session s ON s.n = t.session LEFT JOIN segment h ON h.n = s.head WHERE t.id = ?`;
+  FROM turn t JOIN session s ON s.n = t.session WHERE t.id = ?`;
 
 type Kept = Pick<Ended, "revision" | "head" | "branch" | "plugins">;
 
@@ -53,11 +49,10 @@ export class Commits {
     const cancel = row.cancel === null ? undefined : requestOf(row.n, row.cancel);
     if (cancel !== undefined && cancel.requestId !== turn.cancel) return { kind: "reopen", cancel };
 
-    const session: SessionRow = { ...row, n: row.session, id: row.sessionId };
-    requireSealed(session);
+    const memo = this.#sessions.memo({ n: row.session, revision: row.revision, id: row.sessionId });
     const done = row.latest + 1;
-    const head = headIdOf(row);
-    const kept = head === turn.base ? this.#advance(session, row, turn, head) : this.#branch(session, row, turn, head);
+    const head = headId(memo.row, memo.tip);
+    const kept = head === turn.base ? this.#advance(memo, row, turn, head) : this.#branch(memo, row, turn, head);
     const { at, outcome, usage, inputs, entries } = turn;
     const isOwnInput = inputs.length === 1 && inputs[0] === row.input_id;
     const ended: Ended = {
@@ -68,34 +63,36 @@ export class Commits {
       ...(isOwnInput ? {} : { inputs }),
       ...kept,
     };
-    db.run("UPDATE turn SET done = ?, ended = ?, input = NULL WHERE n = ?", done, pack(ended, row.n), row.n);
+    db.run("UPDATE turn SET done = ?, ended = ?, input = NULL WHERE n = ?", done, packEnded(ended, row.n), row.n);
     if (row.has_claims === 1) settle(db, row.n, inputs);
-    forgetJournal(db, session.n);
+    forgetJournal(db, row.session);
     if (row.has_more === 1)
       for (const table of ["wait", "note", "attempt"]) db.run(`DELETE FROM ${table} WHERE turn = ?`, row.n);
     return committedOf({ id: row.id, done }, ended);
   }
 
-  #advance(session: SessionRow, row: EndingRow, turn: EndedTurn, head: NodeId | undefined): Kept {
+  #advance(memo: Memo, row: EndingRow, turn: EndedTurn, head: NodeId | undefined): Kept {
     const db = this.#db;
+    const { row: session, tip } = memo;
     const { entries, plugins, usage, spent } = turn;
-    const of = { n: row.n, name: row.id, depth: (row.head_depth ?? -1) + 1, isNamed: false, isBranch: false };
+    const own: Tip = { name: row.id, depth: (tip?.depth ?? -1) + 1 };
+    const of = { n: row.n, ...own, isNamed: false, isBranch: false };
     const place = entries.length === 0 ? headOf(session) : lay(db, of, session, headOf(session), entries);
     bookSpent(db, session.n, spent, row.latest);
-    const next = { place, turns: session.turns + 1, usage: sum(session, usage) };
-    const revision = this.#sessions.keep(session, next, { plugins });
+    const next = { place, tip: entries.length === 0 ? tip : own, turns: session.turns + 1, usage };
+    const revision = this.#sessions.keep(memo, next, { plugins });
     return entries.length > 0 ? { revision } : { revision, head: head ?? null };
   }
 
   /** The session goes on without it; its nodes are kept beside the path. */
-  #branch(session: SessionRow, row: EndingRow, turn: EndedTurn, head: NodeId | undefined): Kept {
+  #branch({ row: session }: Memo, row: EndingRow, turn: EndedTurn, head: NodeId | undefined): Kept {
     const db = this.#db;
     const { entries, base, plugins } = turn;
     const kept = { revision: session.revision, head: head ?? null, plugins };
     const at = base === undefined ? undefined : requirePlace(db, base);
     this.#sessions.endLease(session.n);
     if (entries.length === 0) return base === undefined ? kept : { ...kept, branch: base };
-    const depth = at === undefined ? 0 : requireBones(db, at.segment).depth + 1;
+    const depth = at === undefined ? 0 : tipOf(db, at.segment).depth + 1;
     lay(db, { n: row.n, name: row.id, depth, isNamed: false, isBranch: true }, session, at, entries);
     if (at !== undefined) use(db, at);
     return { ...kept, branch: nodeId(row.id, entries.length - 1) };
@@ -121,18 +118,22 @@ export class Commits {
     if (requires !== undefined && !isOnPath(db, headOf(session), requires)) return { kind: "stale", revision: now };
 
     const n = latestFact(db) + 1;
-    const place = this.#extended(session, n, change);
+    const memo = this.#sessions.memo(session);
+    const { place, tip } = this.#extended(memo, n, change);
     const { plugins, config, spent = [], by } = change;
     bookSpent(db, session.n, spent, n);
-    const next = { place, turns: session.turns, usage: sum(session, totalOf(spent)) };
-    const revision = this.#sessions.keep(session, next, {
-      ...(plugins === undefined ? {} : { plugins: { ...this.#sessions.memo(session).plugins, ...plugins } }),
-      ...(config === undefined ? {} : { config }),
-    });
+    const revision = this.#sessions.keep(
+      memo,
+      { place, tip, turns: session.turns, usage: totalOf(spent) },
+      {
+        ...(plugins === undefined ? {} : { plugins: { ...memo.plugins, ...plugins } }),
+        ...(config === undefined ? {} : { config }),
+      },
+    );
     const committed: Committed = {
       kind: "committed",
       revision,
-      ...(place === undefined ? {} : { head: idOf(db, place) }),
+      ...(place === undefined || tip === undefined ? {} : { head: nodeId(tip.name, place.index) }),
       cursor: cursorOf(n),
     };
     const receipt = pack({ ...committed, by }, n);
@@ -140,25 +141,20 @@ export class Commits {
     return committed;
   }
 
-  #extended(session: SessionRow, n: number, { operation, entries = [] }: SessionChange) {
+  #extended(
+    { row, tip }: Memo,
+    n: number,
+    { operation, entries = [] }: SessionChange,
+  ): { readonly place: Place | undefined; readonly tip: Tip | undefined } {
     const db = this.#db;
-    const head = headOf(session);
-    if (entries.length === 0) return head;
+    const head = headOf(row);
+    if (entries.length === 0) return { place: head, tip };
     // Nodes are named by their operation: a second one of this name, in another session, would take their names.
     if (numberOf(db, operation) !== undefined) throw new RuntimeError("append.conflict", { operation });
-    const depth = head === undefined ? 0 : requireBones(db, head.segment).depth + 1;
-    return lay(db, { n, name: operation, depth, isNamed: true, isBranch: false }, session, head, entries);
+    const own: Tip = { name: operation, depth: (tip?.depth ?? -1) + 1 };
+    return { place: lay(db, { n, ...own, isNamed: true, isBranch: false }, row, head, entries), tip: own };
   }
 }
-
-function headIdOf({ head, head_index: index, head_name: name, sessionId }: EndingRow): NodeId | undefined {
-  if (head === null || index === null) return undefined;
-  if (name === null) throw corrupt(`Session ${sessionId}`, "its head is missing");
-  return nodeId(fromKeyText(name), index);
-}
-
-const sum = (session: SessionRow, usage: Usage): string =>
-  JSON.stringify(addUsage(JSON.parse(session.usage) as Usage, usage));
 
 /** The receipt of an operation, and what made it. */
 export function appliedOf(

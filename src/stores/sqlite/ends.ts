@@ -18,6 +18,7 @@ import { cursorOf } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { TAKEN, WAITING, WITHDRAWN } from "./inputs.ts";
 import { corrupt, pack, unpack } from "./pack.ts";
+import { longUsage, type ShortUsage, shortUsage } from "./short.ts";
 import { statesAt } from "./states.ts";
 
 /** How a turn ended, without what its segment and the plugins' states say already. */
@@ -108,9 +109,30 @@ function endOf(db: Connection, row: TurnRow): EndRow | undefined {
   return by === undefined || by.done === null ? undefined : (by as EndRow);
 }
 
-export function endedOf({ n, id, ended }: TurnRow): Ended {
+export function endedOf({ n, id, ended }: Pick<TurnRow, "n" | "id" | "ended">): Ended {
   if (ended === null) throw corrupt(`The end of turn ${id}`, "it is missing");
-  return unpack<Ended>(ended, n, `The end of turn ${id}`);
+  return longEnded(unpack(ended, n, `The end of turn ${id}`));
+}
+
+/** An answer that is one of the nodes, and no more to be said. */
+type ShortEnded =
+  | readonly [at: number, node: number, usage: ShortUsage, size: number, revision: number]
+  | (Omit<Ended, "usage"> & { readonly usage: ShortUsage });
+
+export function packEnded(ended: Ended, n: number): string {
+  const { at, outcome, size, revision } = ended;
+  const usage = shortUsage(ended.usage);
+  const isPlain = outcome.kind === "told" && Object.keys(ended).length === 5;
+  return pack(isPlain ? [at, outcome.node, usage, size, revision] : { ...ended, usage }, n);
+}
+
+function longEnded(short: ShortEnded): Ended {
+  if (!Array.isArray(short)) {
+    const ended = short as Exclude<ShortEnded, readonly unknown[]>;
+    return { ...ended, usage: longUsage(ended.usage) };
+  }
+  const [at, node, usage, size, revision] = short as Extract<ShortEnded, readonly unknown[]>;
+  return { at, outcome: { kind: "told", node }, usage: longUsage(usage), size, revision };
 }
 
 function outcomeOf(db: Connection, row: TurnRow, ended: Ended): TurnOutcome {

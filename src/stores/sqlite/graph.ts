@@ -5,7 +5,9 @@ import type { Entry } from "../../model/node.ts";
 import { hasOpenCalls } from "../../model/pairing.ts";
 import type { Segment } from "../store.ts";
 import type { Connection } from "./connection.ts";
-import { corrupt, fromKeyText, keyText, packText, unpackText } from "./pack.ts";
+import { limit } from "./facts.ts";
+import { corrupt, fromKeyText, keyText, pack, unpackText } from "./pack.ts";
+import { longEntries, type ShortEntry, shortEntries } from "./short.ts";
 
 /** A node: the number of its segment, and where in there. */
 export interface Place {
@@ -59,7 +61,18 @@ export function requireBones(db: Connection, segment: number): Bones {
 export const idOf = (db: Connection, { segment, index }: Place): NodeId =>
   nodeId(fromKeyText(requireBones(db, segment).name), index);
 
-const parentOf = ({ parent, parent_index: index }: Bones): Place | undefined =>
+/** A segment's name, and how many are before it on its path. */
+export interface Tip {
+  readonly name: string;
+  readonly depth: number;
+}
+
+export function tipOf(db: Connection, segment: number): Tip {
+  const { name, depth } = requireBones(db, segment);
+  return { name: fromKeyText(name), depth };
+}
+
+const parentOf = ({ parent, parent_index: index }: Pick<Bones, "parent" | "parent_index">): Place | undefined =>
   parent === null || index === null ? undefined : { segment: parent, index };
 
 /** Keeps a commit's nodes and answers the last one. The segment's one user is whoever keeps that place. */
@@ -88,53 +101,77 @@ export function lay(
     keyText(of.name),
     of.isNamed ? 1 : 0,
     of.isBranch ? 1 : 0,
-    packText(shortened(JSON.stringify(entries), of.name), seedOf(of.n, base)),
+    pack(shortEntries(entries, of.name), seedOf(of.n, base)),
   );
   return { segment: of.n, index: entries.length - 1 };
 }
 
 export function entriesOf(db: Connection, bones: Bones): readonly Entry[] {
   const { entries } = db.row<{ entries: string }>("SELECT entries FROM segment WHERE n = ?", bones.n)!;
-  const name = fromKeyText(bones.name);
+  return read({ ...bones, entries });
+}
+
+function read(row: Omit<SegmentRow, "parent_name">): readonly Entry[] {
+  const name = fromKeyText(row.name);
   const item = `The segment of ${name}`;
-  const text = unpackText(entries, seedOf(bones.n, parentOf(bones)), item);
+  const text = unpackText(row.entries, seedOf(row.n, parentOf(row)), item);
   let found: readonly Entry[];
   try {
-    found = JSON.parse(restored(text, name)) as readonly Entry[];
+    found = longEntries(JSON.parse(restored(text, name)) as readonly ShortEntry[], name);
   } catch (error) {
     throw corrupt(item, "it is not JSON", error);
   }
-  if (found.length !== bones.size) throw corrupt(item, `it has ${found.length} nodes, not ${bones.size}`);
+  if (found.length !== row.size) throw corrupt(item, `it has ${found.length} nodes, not ${row.size}`);
   return found;
 }
 
 const seedOf = (n: number, base: Place | undefined): number =>
   n * 31 + (base === undefined ? 0 : base.segment * 17 + base.index + 1);
 
-// Every message says its id, which begins with the commit's name. JSON has no control characters, so one can stand for it.
+// Once every message said its id, which begins with the commit's name; this stood for it, which no JSON contains.
 const MARK = "\u0001";
-const SHORT = 8;
-const asInJson = (name: string): string => JSON.stringify(name).slice(1, -1);
-const shortened = (json: string, name: string): string =>
-  name.length < SHORT ? json : json.replaceAll(asInJson(name), MARK);
-const restored = (text: string, name: string): string => text.replaceAll(MARK, () => asInJson(name));
+const restored = (text: string, name: string): string =>
+  text.includes(MARK) ? text.replaceAll(MARK, () => JSON.stringify(name).slice(1, -1)) : text;
+
+interface SegmentRow extends Pick<Bones, "n" | "parent" | "parent_index" | "size" | "name"> {
+  readonly entries: string;
+  readonly parent_name: string | null;
+}
+const PATH = `WITH RECURSIVE path(n, parent) AS (
+    SELECT n, parent FROM segment WHERE n = ?
+    UNION ALL SELECT s.n, s.parent FROM path JOIN segment s ON s.n = path.parent LIMIT ?)
+  SELECT s.n, s.parent, s.parent_index, s.size, s.name, s.entries, p.name AS parent_name
+  FROM path JOIN segment s ON s.n = path.n LEFT JOIN segment p ON p.n = s.parent`;
+/** How many are read at a time where nobody knows how many are wanted. */
+const PAGE = 50;
 
 export function view(db: Connection, from: Place | undefined, max: number, toFrame: boolean): readonly Segment[] {
   const path: Segment[] = [];
+  let page = new Map<number, SegmentRow>();
   for (let place = from; place !== undefined && path.length < max; ) {
-    const bones = requireBones(db, place.segment);
-    const whole = entriesOf(db, bones);
+    if (!page.has(place.segment)) {
+      const most = toFrame ? Math.min(max - path.length, PAGE + 3 * path.length) : max;
+      page = new Map(db.rows<SegmentRow>(PATH, place.segment, limit(most)).map((row) => [row.n, row]));
+    }
+    const row = page.get(place.segment);
+    if (row === undefined) throw corrupt(`Segment ${place.segment}`, "it is missing");
+    const whole = read(row);
     const entries = place.index === whole.length - 1 ? whole : whole.slice(0, place.index + 1);
-    const parent = parentOf(bones);
+    const parent = parentOf(row);
     path.push({
-      commit: fromKeyText(bones.name),
-      ...(parent === undefined ? {} : { parent: idOf(db, parent) }),
+      commit: fromKeyText(row.name),
+      ...(parent === undefined ? {} : { parent: parentId(row, parent) }),
       entries,
     });
     if (toFrame && entries.some(({ kind }) => kind === "frame")) break;
     place = parent;
   }
   return path;
+}
+
+function parentId({ parent_name: name }: SegmentRow, { segment, index }: Place): NodeId {
+  if (name === null) throw corrupt(`Segment ${segment}`, "it is missing");
+  return nodeId(fromKeyText(name), index);
 }
 
 /** Whether the head, or something before it, is this node. */

@@ -4,6 +4,7 @@ import type { InputRef, NewInput, PendingInput, Withdrawal } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
 import { corrupt, fromKeyText, keyText, pack, unpack } from "./pack.ts";
+import { longInput, shortInput } from "./short.ts";
 
 /** Where an input is. Waiting ones are found by an index of their own. */
 export const WAITING = 0;
@@ -44,7 +45,7 @@ export function addInput(db: Connection, n: number, session: number, input: NewI
     place === "boundary" ? 1 : 0,
     key === undefined ? null : keyText(key),
     hash,
-    pack(rest, n),
+    pack(shortInput(rest), n),
   );
 }
 
@@ -104,22 +105,30 @@ function named(db: Connection, session: SessionId, which: InputRef): readonly Na
   return live.length > 0 ? live : db.rows(`${NAMED} AND key = ? ORDER BY n DESC LIMIT 1`, session, key);
 }
 
-/** Whether a boundary would be given anything; undefined when the lease does not count. Most often it would not. */
+/** Whether a boundary would be given anything; undefined when the lease does not count. */
 export function couldClaim(
   db: Connection,
   run: Run,
   generation: number,
   boundary: EffectName,
   takesTurns: boolean,
-): { readonly could: number; readonly has_claims: number } | undefined {
-  return db.row(COULD_CLAIM, takesTurns ? ANY : ASIDE, boundary, run.session, run.turn, generation);
+): boolean | undefined {
+  const row = db.row<{ held: number | null }>(
+    COULD_CLAIM,
+    run.session,
+    run.turn,
+    generation,
+    takesTurns ? ANY : ASIDE,
+    boundary,
+  );
+  return row === undefined ? false : row.held === null ? undefined : true;
 }
 /** Of `is_aside`, the least that is taken. */
 const [ANY, ASIDE] = [0, 1];
-const COULD_CLAIM = `SELECT EXISTS (SELECT 1 FROM turn WHERE session = s.n AND ${FREE} AND is_aside >= ?)
-    OR EXISTS (SELECT 1 FROM turn WHERE claim = s.turn AND boundary = ?) AS could,
-    EXISTS (SELECT 1 FROM turn WHERE claim = s.turn) AS has_claims
-  FROM session s WHERE s.n = ? AND s.turn = ? AND s.generation = ?`;
+// No row when the lease counts and there is nothing, as most often: that is the cheapest answer.
+const COULD_CLAIM = `SELECT s.n AS held FROM meta LEFT JOIN session s ON s.n = ? AND s.turn = ? AND s.generation = ?
+  WHERE s.n IS NULL OR EXISTS (SELECT 1 FROM turn WHERE session = s.n AND ${FREE} AND is_aside >= ?)
+    OR EXISTS (SELECT 1 FROM turn WHERE claim = s.turn AND boundary = ?)`;
 const CLAIMED = `${INPUT} WHERE t.claim = ? AND t.boundary = ? ORDER BY t.n`;
 
 /** The same boundary is given what it was given before. */
@@ -171,7 +180,7 @@ function shown({ n, session_id, id, input_id, is_aside, key, hash, input }: Inpu
     ...(key === null ? {} : { key: fromKeyText(key) }),
     place: is_aside === 1 ? "boundary" : "turn",
     hash,
-    ...unpack<Pick<NewInput, "message" | "at">>(input, n, item),
+    ...longInput(unpack(input, n, item)),
     seq: n,
   };
 }

@@ -7,6 +7,7 @@ import type { Connection } from "./connection.ts";
 import { isConstraint } from "./faults.ts";
 import { inputOf, type Run } from "./inputs.ts";
 import { corrupt, pack, unpack } from "./pack.ts";
+import { longEvents, longOpened, type ShortOpened, shortEvents, shortOpened } from "./short.ts";
 
 /**
  * The journals of open turns, a row for each append. A session has one open turn at a time, so the rows of one lie
@@ -31,24 +32,16 @@ const INSERT_AFTER = `${INSERT_NEXT}
 
 const KNOWN = 2_000;
 
-/** How long it is believed that nothing waits for a turn: what other processes accept is heard of no later. */
-const QUIET_MS = 500;
-
 /** A turn as it was last seen here, and where its journal ended under which lease. */
 interface Seen extends Run {
   readonly sessionId: SessionId;
   generation?: number;
   length?: number;
-  /** Nothing waited for it; so it is believed until then, unless something was queued here since. */
-  quietUntil?: number;
-  queued?: number;
 }
 
 export class Journals {
   readonly #db: Connection;
   readonly #runs: Map<TurnId, Seen>;
-  /** How many inputs came to wait through here. */
-  #queued = 0;
 
   constructor(db: Connection) {
     this.#db = db;
@@ -74,31 +67,8 @@ export class Journals {
   }
 
   /** A lease was given out on a turn whose journal has this length. */
-  held({ turnId, sessionId, generation }: Lease, run: Run, length: number): Seen {
-    return this.#see(turnId, { turn: run.turn, session: run.session, sessionId, generation, length });
-  }
-
-  /** It has ended. */
-  forget(turn: TurnId): void {
-    this.#runs.delete(turn);
-  }
-
-  /** An input came to wait. */
-  queued(): void {
-    this.#queued += 1;
-  }
-
-  /** A look has shown that nothing waits that this turn could take. */
-  isQuiet(run: Seen): void {
-    run.quietUntil = performance.now() + QUIET_MS;
-    run.queued = this.#queued;
-  }
-
-  /** Whether there is no need to look: most boundaries come soon after the one before, and find nothing. */
-  wasQuiet(lease: Lease): boolean {
-    const run = this.#runs.get(lease.turnId);
-    if (run?.quietUntil === undefined || run.queued !== this.#queued) return false;
-    return run.generation === lease.generation && performance.now() < run.quietUntil;
+  held({ turnId, sessionId, generation }: Lease, run: Run, length: number): void {
+    this.#see(turnId, { turn: run.turn, session: run.session, sessionId, generation, length });
   }
 
   requireRun(lease: Lease): Seen {
@@ -125,11 +95,8 @@ export class Journals {
   }
 
   begin(run: Run, input: NewInput, opened: Opened): void {
-    // The input's own row keeps what was said; saying it twice would write it twice.
-    const { input: said, ...rest } = opened;
-    const event = said === input.message ? rest : opened;
     const at = run.session * SEQS;
-    this.#db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", at, pack([event], at + run.turn));
+    this.#db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", at, pack([shortOpened(opened, input)], at + run.turn));
   }
 
   /** The whole append in one statement; false when it cannot be made so, or must not. */
@@ -142,7 +109,7 @@ export class Journals {
     // Where the journal ended is where the next append begins, whoever makes it: if this one is not the next, its place
     // is taken. Only who does not know the end must look for it, and to read what one writes to is dear.
     const isKnown = run.generation === generation && run.length === seq;
-    const text = pack(events, at + turn);
+    const text = pack(shortEvents(events), at + turn);
     try {
       const count = isKnown
         ? this.#db.run(INSERT_NEXT, at, events.length, until, text, session, generation)
@@ -235,20 +202,20 @@ export class Journals {
     for (const row of rows) {
       const item = `The journal of turn ${run.turn} at ${row.k - start}`;
       if (row.k !== start + events.length) throw corrupt(item, "events before it are missing");
-      const found = unpack<TurnEvent[]>(row.events, row.k + run.turn, item);
+      const found = longEvents(unpack(row.events, row.k + run.turn, item));
       if (found.length !== row.size) throw corrupt(item, `it has ${found.length} events, not ${row.size}`);
       events.push(...found);
     }
     if (events.length === 0) throw corrupt(`The journal of turn ${run.turn}`, "it is missing");
-    if (after === 0) events[0] = this.#whole(run, events[0] as Opened);
-    return after === 0 ? events : events.slice(after);
+    if (after > 0) return events.slice(after);
+    events[0] = this.#whole(run, events[0] as Opened | ShortOpened);
+    return events;
   }
 
-  #whole({ turn }: Run, opened: Opened): Opened {
-    if ("input" in opened) return opened;
-    const { kind, at, sessionId, turnId, inputId, ...rest } = opened as Omit<Opened, "input">;
-    const { message } = inputOf(this.#db, turn);
-    return { kind, at, sessionId, turnId, inputId, input: message, ...rest };
+  /** The input's own row keeps what was said. */
+  #whole({ turn }: Run, opened: Opened | ShortOpened): Opened {
+    if (opened.kind === undefined) return longOpened(opened, inputOf(this.#db, turn));
+    return "input" in opened ? opened : { ...(opened as Opened), input: inputOf(this.#db, turn).message };
   }
 
   /** Lets another worker take the turn at once. A lease that does not count changes nothing. */

@@ -30,10 +30,11 @@ export const corrupt = (item: string, problem: string, cause?: unknown): Runtime
   new RuntimeError("store.corrupt", { item, problem }, { cause });
 
 const SUM_LENGTH = 8;
-const sum = (text: string, seed: number): string =>
-  crc32(text, seed >>> 0)
-    .toString(16)
-    .padStart(SUM_LENGTH, "0");
+const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+function sum(text: string, seed: number): string {
+  const crc = crc32(text, seed >>> 0);
+  return BYTES[crc >>> 24]! + BYTES[(crc >>> 16) & 255] + BYTES[(crc >>> 8) & 255] + BYTES[crc & 255];
+}
 
 export const sumOf = (...values: readonly Json[]): number => crc32(JSON.stringify(values));
 

@@ -9,17 +9,18 @@ import {
   type SessionId,
   type TurnId,
 } from "../../model/ids.ts";
-import { NO_USAGE, type Spent, type Usage } from "../../model/usage.ts";
+import { addUsage, NO_USAGE, type Spent, type Usage } from "../../model/usage.ts";
 import type { Booked, NewSession, PluginSnapshots, Store, StoredSession } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit } from "./facts.ts";
-import { forgetStates, forkPoint, idOf, type Place, release, requirePlace, use } from "./graph.ts";
+import { forgetStates, forkPoint, type Place, release, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { forgetJournal } from "./journal.ts";
 import { corrupt, fromKeyText, keyText, pack, sumOf, unpack } from "./pack.ts";
+import { longUsage, type ShortUsage, shortUsage } from "./short.ts";
 import { changedStates, keepStates, statesAt } from "./states.ts";
 
 /** What the commits of a session come to. */
-interface Kept {
+export interface Kept {
   readonly n: number;
   readonly id: SessionId;
   readonly parent_id: string | null;
@@ -46,9 +47,11 @@ const FIND = `SELECT n, id, parent_id, created_at, revision, turns, head, head_i
 const KEEP = `UPDATE session
   SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, seal = ?, ${NOT_HELD} WHERE n = ?`;
 
-/** As of a revision; worth keeping because most commits are made by who made the one before. */
-interface Memo {
-  readonly revision: number;
+/** A session as of a revision; worth keeping because most commits are made by who made the one before. */
+export interface Memo {
+  readonly row: Kept;
+  /** The segment of its head. */
+  readonly tip: Tip | undefined;
   readonly config: Partial<SessionConfig>;
   readonly plugins: PluginSnapshots;
 }
@@ -75,19 +78,21 @@ export class Sessions {
     return row;
   }
 
-  /** Of the session as it is at this revision. */
-  memo({ n, revision, id }: { readonly n: number; readonly revision: number; readonly id: SessionId }): Memo {
+  /** Of the session as it is, at this revision. */
+  memo({ n, revision, id }: Pick<Kept, "n" | "revision" | "id">): Memo {
     const known = this.#memos.get(n);
-    if (known?.revision === revision) return known;
-    const row = this.#db.row<{ body: string }>("SELECT body FROM config WHERE session = ?", n);
-    if (row === undefined) throw corrupt(`Session ${id}`, "its configuration is missing");
-    const config = unpack<Partial<SessionConfig>>(row.body, n, `The configuration of session ${id}`);
-    return this.#remember(n, { revision, config, plugins: statesAt(this.#db, n, revision) });
+    if (known?.row.revision === revision) return known;
+    const found = this.#db.row<{ body: string }>("SELECT body FROM config WHERE session = ?", n);
+    if (found === undefined) throw corrupt(`Session ${id}`, "its configuration is missing");
+    const config = unpack<Partial<SessionConfig>>(found.body, n, `The configuration of session ${id}`);
+    const row = this.require(id);
+    const tip = row.head === null ? undefined : tipOf(this.#db, row.head);
+    return this.#remember({ row, tip, config, plugins: statesAt(this.#db, n, revision) });
   }
 
-  #remember(n: number, memo: Memo): Memo {
+  #remember(memo: Memo): Memo {
     if (this.#memos.size >= MEMOS) this.#memos.clear();
-    this.#memos.set(n, memo);
+    this.#memos.set(memo.row.n, memo);
     return memo;
   }
 
@@ -125,6 +130,7 @@ export class Sessions {
   #add(session: NewSession, fork: Forked | undefined): SessionRow {
     const db = this.#db;
     const head = fork?.place;
+    const tip = head === undefined ? undefined : tipOf(db, head.segment);
     const { id } = session;
     if (db.row("SELECT 1 FROM gone WHERE id = ?", id) !== undefined) throw new RuntimeError("session.deleted", { id });
     const kept = {
@@ -135,9 +141,9 @@ export class Sessions {
       turns: 0,
       head: head?.segment ?? null,
       head_index: head?.index ?? null,
-      usage: JSON.stringify(NO_USAGE),
+      usage: JSON.stringify(shortUsage(NO_USAGE)),
       origin_id: fork?.from ?? null,
-      origin_at: head === undefined ? null : keyText(idOf(db, head)),
+      origin_at: head === undefined || tip === undefined ? null : keyText(nodeId(tip.name, head.index)),
     };
     const seal = sealOf(kept);
     const { n } = db.row<{ n: number }>(
@@ -155,11 +161,13 @@ export class Sessions {
       seal,
     )!;
     db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, pack(session.config, n));
-    const states = changedStates({}, { ...fork?.plugins, ...session.plugins });
+    const plugins = { ...fork?.plugins, ...session.plugins };
+    const states = changedStates({}, plugins);
     keepStates(db, n, 0, states);
-    if (states.length === 0) this.#remember(n, { revision: 0, config: session.config, plugins: {} });
     if (head !== undefined) use(db, head);
-    return { n, ...kept, seal, generation: 0, turn: null };
+    const row = { n, ...kept };
+    if (states.length === 0) this.#remember({ row, tip, config: session.config, plugins });
+    return { ...row, seal, generation: 0, turn: null };
   }
 
   #existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
@@ -168,8 +176,8 @@ export class Sessions {
   }
 
   stored(row: SessionRow): StoredSession {
-    const { config, plugins } = this.memo(row);
-    const head = headOf(row);
+    const { config, plugins, tip } = this.memo(row);
+    const head = headId(row, tip);
     return {
       id: row.id,
       ...(row.parent_id === null ? {} : { parentId: asSessionId(row.parent_id) }),
@@ -177,9 +185,9 @@ export class Sessions {
       createdAt: row.created_at,
       config,
       revision: row.revision,
-      ...(head === undefined ? {} : { head: idOf(this.#db, head) }),
+      ...(head === undefined ? {} : { head }),
       plugins,
-      usage: JSON.parse(row.usage) as Usage,
+      usage: usageOf(row),
       ledger: row.revision === 0 ? [] : ledgerOf(this.#db, row.n),
       turns: row.turns,
       ...(row.turn === null ? {} : { openTurn: idOfTurn(this.#db, row.turn) }),
@@ -188,20 +196,25 @@ export class Sessions {
 
   /** Keeps what a commit or a change made of the session, and answers its revision. Whatever held it holds it no more. */
   keep(
-    row: SessionRow,
-    next: { readonly place: Place | undefined; readonly turns: number; readonly usage: string },
-    change: Partial<Omit<Memo, "revision">>,
+    { row, config, plugins }: Memo,
+    next: {
+      readonly place: Place | undefined;
+      readonly tip: Tip | undefined;
+      readonly turns: number;
+      readonly usage: Usage;
+    },
+    change: Partial<Pick<Memo, "config" | "plugins">>,
   ): number {
     const db = this.#db;
-    const memo = this.memo(row);
+    const { n } = row;
     const revision = row.revision + 1;
-    if (change.plugins !== undefined) keepStates(db, row.n, revision, changedStates(memo.plugins, change.plugins));
-    if (change.config !== undefined)
-      db.run("UPDATE config SET body = ? WHERE session = ?", pack(change.config, row.n), row.n);
+    if (change.plugins !== undefined) keepStates(db, n, revision, changedStates(plugins, change.plugins));
+    if (change.config !== undefined) db.run("UPDATE config SET body = ? WHERE session = ?", pack(change.config, n), n);
     const [head, head_index] = [next.place?.segment ?? null, next.place?.index ?? null];
-    const seal = sealOf({ ...row, revision, turns: next.turns, head, head_index, usage: next.usage });
-    db.run(KEEP, revision, next.turns, head, head_index, next.usage, seal, row.n);
-    this.#memos.set(row.n, { config: memo.config, plugins: memo.plugins, ...change, revision });
+    const usage = JSON.stringify(shortUsage(addUsage(usageOf(row), next.usage)));
+    const now: Kept = { ...row, revision, turns: next.turns, head, head_index, usage };
+    db.run(KEEP, revision, next.turns, head, head_index, usage, sealOf(now), n);
+    this.#remember({ row: now, tip: next.tip, config, plugins, ...change });
     return revision;
   }
 
@@ -240,6 +253,12 @@ function idOfTurn(db: Connection, n: number): TurnId {
   if (row === undefined) throw corrupt(`Turn ${n}`, "it is missing");
   return asTurnId(row.id);
 }
+
+/** The name of a node, if there is one. */
+export const headId = ({ head_index: index }: Pick<Kept, "head_index">, tip: Tip | undefined): NodeId | undefined =>
+  tip === undefined || index === null ? undefined : nodeId(tip.name, index);
+
+const usageOf = ({ usage }: Pick<Kept, "usage">): Usage => longUsage(JSON.parse(usage) as ShortUsage);
 
 /** What a fork begins with. */
 interface Forked {

@@ -25,7 +25,8 @@ export class Turns {
 
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Receipt {
     const { id: inputId, turnId, sessionId } = input;
-    const session = this.#require(sessionId);
+    const session = this.#db.row<Found>(FOUND, sessionId);
+    if (session === undefined) throw new RuntimeError("session.unknown", { id: sessionId });
     const known = input.key === undefined ? undefined : this.#known(session.n, input);
     if (known !== undefined) return { kind: "known", ...known };
     const isIdle = session.turn === null && session.waiting === 0;
@@ -40,10 +41,7 @@ export class Turns {
       return { kind: "known", ...again };
     }
     if (!isIdle && session.waiting >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
-    if (!opens) {
-      this.#journals.queued();
-      return { kind: "queued", inputId, turnId };
-    }
+    if (!opens) return { kind: "queued", inputId, turnId };
     const opened = this.#opened(opening, session, input);
     const lease = this.#begin(session, turn, input, owner, input.at, opened);
     return { kind: "opened", inputId, turnId, lease, opened };
@@ -65,7 +63,10 @@ export class Turns {
 
   /** What `open` would do, found without the write lock: undefined when it would take something. */
   look(id: SessionId, now: number): OpenAnswer | undefined {
-    const session = this.#require(id);
+    return this.#lookAt(this.#require(id), now);
+  }
+
+  #lookAt(session: Held, now: number): OpenAnswer | undefined {
     if (session.turn === null) return session.waiting === 0 ? { kind: "idle" } : undefined;
     const holder = { id: session.owner, process: session.process };
     const until = Math.max(session.until, session.renewed);
@@ -74,9 +75,9 @@ export class Turns {
   }
 
   open(id: SessionId, owner: Owner, now: number, opening: Opening): OpenAnswer {
-    const answer = this.look(id, now);
-    if (answer !== undefined) return answer;
     const session = this.#require(id);
+    const answer = this.#lookAt(session, now);
+    if (answer !== undefined) return answer;
     if (session.turn !== null) {
       const run: Run = { session: session.n, turn: session.turn };
       const journal = this.#journals.read(run, 0);
@@ -91,20 +92,19 @@ export class Turns {
     return { kind: "opened", lease: this.#begin(session, seq, input, owner, now, opened), opened };
   }
 
-  #opened(opening: Opening, session: Found, input: NewInput): Opened {
+  #opened(opening: Opening, session: Stood, input: NewInput): Opened {
     return { ...opening(input, this.#sessions.memo(session).config), generation: session.generation + 1 };
   }
 
-  #begin(session: Found, turn: number, input: NewInput, owner: Owner, now: number, opened: Opened): Lease {
+  #begin(session: Stood, turn: number, input: NewInput, owner: Owner, now: number, opened: Opened): Lease {
     const run = { session: session.n, turn };
     this.#journals.begin(run, input, opened);
     const lease = this.#hold(session, run, input.turnId, owner, now);
-    const seen = this.#journals.held(lease, run, 1);
-    if (session.waiting === 0) this.#journals.isQuiet(seen);
+    this.#journals.held(lease, run, 1);
     return lease;
   }
 
-  #hold(session: Found, run: Run, turnId: TurnId, owner: Owner, now: number): Lease {
+  #hold(session: Stood, run: Run, turnId: TurnId, owner: Owner, now: number): Lease {
     const { id: sessionId, revision } = session;
     const generation = session.generation + 1;
     const until = now + this.#db.leaseMs;
@@ -120,37 +120,43 @@ export class Turns {
     return { sessionId, turnId, generation, owner, until, revision };
   }
 
-  #require(id: SessionId): Found {
-    const found = this.#db.row<Found>(FOUND, id);
+  #require(id: SessionId): Held {
+    const found = this.#db.row<Held>(HELD, id);
     if (found === undefined) throw new RuntimeError("session.unknown", { id });
     return found;
   }
 }
 
 // Statements are found by their text: one that is put together anew for each call would be read through each time.
-const FOUND = `SELECT s.n, s.id, s.revision, s.generation, s.turn, s.owner, s.process, s.until,
-    (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1) AS renewed,
-    (SELECT count(*) FROM turn WHERE session = s.n AND state = 0) AS waiting,
-    ${LATEST_FACT} AS latest
+const COMMON = `s.n, s.id, s.revision, s.generation, s.turn,
+  (SELECT count(*) FROM turn WHERE session = s.n AND state = 0) AS waiting`;
+const FOUND = `SELECT ${COMMON}, ${LATEST_FACT} AS latest FROM session s WHERE s.id = ?`;
+const HELD = `SELECT ${COMMON}, s.owner, s.process, s.until,
+    (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1) AS renewed
   FROM session s WHERE s.id = ?`;
 const KNOWN = "SELECT input_id AS inputId, id AS turnId, session, hash FROM turn";
 const KNOWN_BY_KEY = `${KNOWN} WHERE session = ? AND key = ? AND state <> 2`; // One that was withdrawn has left its key.
 const KNOWN_BY_ID = `${KNOWN} WHERE id = ?`;
 
-interface Found {
+/** How a session stands. */
+interface Stood {
   readonly n: number;
   readonly id: SessionId;
   readonly revision: number;
   readonly generation: number;
   readonly turn: number | null;
+  readonly waiting: number;
+}
+interface Found extends Stood {
+  readonly latest: number;
+}
+interface Held extends Stood {
   readonly owner: string;
   readonly process: string;
   /** Of the lease, as its holder took or renewed it. */
   readonly until: number;
   /** Of the lease, as the last append renewed it; of anything where no turn is open. */
   readonly renewed: number;
-  readonly waiting: number;
-  readonly latest: number;
 }
 
 /** Sessions with work that nobody holds: a turn whose lease has lapsed or whose holder is dead, or inputs that wait. */

@@ -1,0 +1,289 @@
+import type { CallId, EffectName, InputId } from "../../model/ids.ts";
+import { nodeId } from "../../model/ids.ts";
+import type { Json } from "../../model/json.ts";
+import type { Limits } from "../../model/limits.ts";
+import type {
+  Draft,
+  Message,
+  Origin,
+  Part,
+  Role,
+  ToolCallPart,
+  ToolResultPart,
+  ToolStatus,
+} from "../../model/message.ts";
+import type { Entry } from "../../model/node.ts";
+import type { Reply } from "../../model/request.ts";
+import type { Usage } from "../../model/usage.ts";
+import type { Opened, TurnEvent } from "../../turn/event.ts";
+import type { NewInput } from "../store.ts";
+
+/**
+ * What rows say most, in fewer letters: spelled out, a journal is mostly names of fields. An array stands for an object
+ * of exactly one shape; everything else is kept as it is, as all was once. Each pair below reads what it writes.
+ */
+
+/** Whether these are all the fields it has. */
+const has = (value: object, fields: number): boolean => Object.keys(value).length === fields;
+const isShort = <S extends readonly unknown[]>(value: object): value is S => Array.isArray(value);
+
+// ── Usage: in this order, without the zeros at the end ──────────────────────────────────────────────────────────────
+
+export type ShortUsage = readonly number[] | Usage;
+
+export function shortUsage(usage: Usage): ShortUsage {
+  const { input, output, cacheRead, cacheWrite, reasoning, unknownCalls } = usage;
+  const isWhole = Number.isFinite(input + output + cacheRead + cacheWrite + reasoning + unknownCalls);
+  if (!isWhole || !has(usage, 6)) return usage;
+  if (cacheRead === 0 && cacheWrite === 0 && reasoning === 0 && unknownCalls === 0) return [input, output];
+  return [input, output, cacheRead, cacheWrite, reasoning, unknownCalls];
+}
+
+export function longUsage(short: ShortUsage): Usage {
+  if (!isShort<readonly number[]>(short)) return short;
+  const [input = 0, output = 0, cacheRead = 0, cacheWrite = 0, reasoning = 0, unknownCalls = 0] = short;
+  return { input, cacheRead, cacheWrite, output, reasoning, unknownCalls };
+}
+
+// ── Parts: a text is a string; a result names the call that it answers by its place in the message before ───────────
+
+const [CALL, RESULT, OTHER_RESULT] = [0, 1, 2];
+type ShortPart =
+  | string
+  | readonly [tag: number, callId: CallId, name: string, input: Json]
+  | readonly [tag: number, call: number, parts: readonly ShortPart[], status?: ToolStatus]
+  | readonly [tag: number, callId: CallId, name: string, parts: readonly ShortPart[], status?: ToolStatus]
+  | Part;
+type Calls = readonly ToolCallPart[];
+const NO_CALLS: Calls = [];
+
+function shortParts(parts: readonly Part[], calls: Calls): readonly ShortPart[] {
+  const short: ShortPart[] = [];
+  for (let index = 0; index < parts.length; index++) short.push(shortPart(parts[index] as Part, calls, index));
+  return short;
+}
+
+function shortPart(part: Part, calls: Calls, index: number): ShortPart {
+  if (part.kind === "text") return has(part, 2) && typeof part.text === "string" ? part.text : part;
+  if (part.kind === "toolCall" && has(part, 4) && part.input !== undefined)
+    return [CALL, part.callId, part.name, part.input];
+  if (part.kind !== "toolResult" || !has(part, 5)) return part;
+  const { callId, name, status } = part;
+  const parts = shortParts(part.parts, NO_CALLS);
+  const answers = calls[index];
+  const head =
+    answers?.callId === callId && answers.name === name
+      ? ([RESULT, index] as const)
+      : ([OTHER_RESULT, callId, name] as const);
+  return (status === "ok" ? [...head, parts] : [...head, parts, status]) as ShortPart;
+}
+
+/** One loop, and few calls: a process that opens a session of hundreds of turns does this before anything is compiled. */
+function longParts(short: readonly ShortPart[], calls: Calls): readonly Part[] {
+  const parts: Part[] = [];
+  for (let index = 0; index < short.length; index++) {
+    const part = short[index] as ShortPart;
+    if (typeof part === "string") parts.push({ kind: "text", text: part });
+    else if (!Array.isArray(part)) parts.push(part as Part);
+    else if (part[0] === CALL) parts.push({ kind: "toolCall", callId: part[1], name: part[2], input: part[3] });
+    else if (part[0] === RESULT) {
+      const { callId, name } = calls[part[1]] as ToolCallPart;
+      parts.push(resultOf(callId, name, part[2], part[3] ?? "ok"));
+    } else parts.push(resultOf(part[1], part[2], part[3], part[4] ?? "ok"));
+  }
+  return parts;
+}
+
+const resultOf = (callId: CallId, name: string, parts: readonly ShortPart[], status: ToolStatus): ToolResultPart => ({
+  kind: "toolResult",
+  callId,
+  name,
+  status,
+  parts: longParts(parts, NO_CALLS) as ToolResultPart["parts"],
+});
+
+// ── Nodes: a message's id is its place, and its time is told from the one before ────────────────────────────────────
+
+const ROLES: readonly Role[] = ["user", "assistant", "tool", "system"];
+export type ShortEntry =
+  | readonly [passed: number, role: number, parts: readonly ShortPart[], origin?: InputId | Origin]
+  | Entry;
+
+export function shortEntries(entries: readonly Entry[], commit: string): readonly ShortEntry[] {
+  let before = 0;
+  let calls = NO_CALLS;
+  return entries.map((entry, index) => {
+    if (entry.kind !== "message") return entry;
+    const { at, message } = entry;
+    const { role, parts, origin } = message;
+    const answered = calls;
+    calls = callsIn(role, parts);
+    const nth = ROLES.indexOf(role);
+    const isPlain = has(entry, 3) && has(message, origin === undefined ? 3 : 4) && nth >= 0 && Number.isSafeInteger(at);
+    if (!isPlain || message.id !== nodeId(commit, index)) return entry;
+    const passed = at - before;
+    before = at;
+    const short = shortParts(parts, answered);
+    if (origin === undefined) return [passed, nth, short];
+    return [passed, nth, short, origin.kind === "input" && has(origin, 2) ? (origin.inputId as InputId) : origin];
+  });
+}
+
+export function longEntries(short: readonly ShortEntry[], commit: string): readonly Entry[] {
+  let at = 0;
+  let calls = NO_CALLS;
+  const entries: Entry[] = [];
+  for (let index = 0; index < short.length; index++) {
+    const each = short[index] as ShortEntry;
+    if (!isShort<Exclude<ShortEntry, Entry>>(each)) {
+      if (each.kind === "message") calls = callsIn(each.message.role, each.message.parts);
+      entries.push(each);
+      continue;
+    }
+    at += each[0];
+    const role = ROLES[each[1]] as Role;
+    const parts = longParts(each[2], calls);
+    const by = each[3];
+    const id = nodeId(commit, index);
+    calls = callsIn(role, parts);
+    const message: Message =
+      by === undefined
+        ? { id, role, parts }
+        : { id, role, parts, origin: typeof by === "string" ? { kind: "input", inputId: by } : by };
+    entries.push({ at, kind: "message", message });
+  }
+  return entries;
+}
+
+const callsIn = (role: Role, parts: readonly Part[]): Calls =>
+  role === "assistant" ? parts.filter((part) => part.kind === "toolCall") : NO_CALLS;
+
+// ── Events: three kinds are nearly all of a journal; times are told as above ────────────────────────────────────────
+
+const [REPLIED, RETURNED, BOUNDED] = [0, 1, 2];
+type ShortEvent =
+  | readonly [
+      tag: number,
+      passed: number,
+      effect: EffectName,
+      parts: readonly ShortPart[],
+      finish: Reply["finish"],
+      usage: ShortUsage,
+      route: string,
+    ]
+  | readonly [tag: number, passed: number, effect: EffectName, value: Json]
+  | readonly [tag: number, passed: number, effect: EffectName]
+  | TurnEvent;
+
+export function shortEvents(events: readonly TurnEvent[]): readonly ShortEvent[] {
+  const list: ShortEvent[] = [];
+  let before = 0;
+  for (const event of events) {
+    const short = shortEvent(event, event.at - before);
+    if (short !== event) before = event.at;
+    list.push(short);
+  }
+  return list;
+}
+
+function shortEvent(event: TurnEvent, passed: number): ShortEvent {
+  if (!Number.isSafeInteger(passed)) return event;
+  if (event.kind === "replied" && has(event, 4) && has(event.reply, 4)) {
+    const { parts, finish, usage, route } = event.reply;
+    return [REPLIED, passed, event.effect, shortParts(parts, NO_CALLS), finish, shortUsage(usage), route];
+  }
+  if (event.kind === "returned" && has(event, 4)) {
+    const { output } = event;
+    if (output.kind === "value" && has(output, 2) && output.value !== undefined)
+      return [RETURNED, passed, event.effect, output.value];
+  }
+  return event.kind === "bounded" && has(event, 3) ? [BOUNDED, passed, event.effect] : event;
+}
+
+export function longEvents(short: readonly ShortEvent[]): TurnEvent[] {
+  let at = 0;
+  return short.map((each) => {
+    if (!isShort<Exclude<ShortEvent, TurnEvent>>(each)) return each;
+    const [tag, passed, effect] = each;
+    at += passed;
+    if (tag === BOUNDED) return { kind: "bounded", at, effect };
+    if (tag === RETURNED) return { kind: "returned", output: { kind: "value", value: each[3] as Json }, at, effect };
+    const [, , , parts, finish, usage, route] = each as Extract<ShortEvent, { readonly length: 7 }>;
+    const reply = { parts: longParts(parts, NO_CALLS), finish, usage: longUsage(usage), route };
+    return { kind: "replied", reply, at, effect };
+  });
+}
+
+// ── Inputs and first events: what the rows beside them say is left out ──────────────────────────────────────────────
+
+type Said = Pick<NewInput, "message" | "at" | "wants">;
+export type ShortInput = readonly [at: number, parts: readonly ShortPart[]] | Said;
+
+export function shortInput(input: Said): ShortInput {
+  const { message, at } = input;
+  const isPlain = has(input, 2) && message.role === "user" && has(message, 2);
+  return isPlain ? [at, shortParts(message.parts, NO_CALLS)] : input;
+}
+
+export function longInput(short: ShortInput): Said {
+  if (!isShort<Exclude<ShortInput, Said>>(short)) return short;
+  const [at, parts] = short;
+  return { message: { role: "user", parts: longParts(parts, NO_CALLS) }, at };
+}
+
+/** Limits as they were when this was written: only what differs from them is kept. They never change. */
+const LIMITS: Limits = {
+  roundsMax: 50,
+  noProgressMax: 12,
+  framesMax: 16,
+  callsPerRoundMax: 128,
+  parallelCallsMax: 8,
+  cancelGraceMs: 1_000,
+  resumesMax: 5,
+  turnAgeMs: 2_592_000_000,
+  toolMs: 600_000,
+  modelIdleMs: 300_000,
+  modelAttemptsMax: 4,
+  throttleMs: 120_000,
+  inputBytesMax: 8_388_608,
+  resultBytesMax: 8_388_608,
+  replyBytesMax: 8_388_608,
+  stateBytesMax: 65_536,
+  pendingInputsMax: 1_000,
+  unreadEventsMax: 10_000,
+};
+
+type Known = "kind" | "sessionId" | "turnId" | "inputId" | "limits";
+/** Without its kind: that tells it from one that is kept as it is. */
+export type ShortOpened = Omit<Opened, Known | "input"> & {
+  readonly input?: Draft;
+  readonly limits?: Partial<Limits>;
+  readonly kind?: never;
+};
+
+export function shortOpened(opened: Opened, { id, turnId, sessionId, message }: NewInput): ShortOpened | Opened {
+  const { kind: _, sessionId: session, turnId: turn, inputId, input, limits, ...rest } = opened;
+  const over = limits === undefined ? undefined : overLimits(limits);
+  if (over === undefined || session !== sessionId || turn !== turnId || inputId !== id) return opened;
+  return {
+    ...rest,
+    ...(input === message ? {} : { input }),
+    ...(Object.keys(over).length === 0 ? {} : { limits: over }),
+  };
+}
+
+/** What differs; undefined when they are not the same fields. */
+function overLimits(limits: Limits): Partial<Limits> | undefined {
+  if (!has(limits, Object.keys(LIMITS).length)) return undefined;
+  const over: { [name: string]: number } = {};
+  for (const name of Object.keys(LIMITS) as (keyof Limits)[]) {
+    if (!Object.hasOwn(limits, name)) return undefined;
+    if (limits[name] !== LIMITS[name]) over[name] = limits[name];
+  }
+  return over;
+}
+
+export function longOpened(short: ShortOpened, { id: inputId, turnId, sessionId, message }: NewInput): Opened {
+  const { at, input = message, limits, ...rest } = short;
+  return { ...rest, kind: "opened", at, sessionId, turnId, inputId, input, limits: { ...LIMITS, ...limits } };
+}
