@@ -26,6 +26,8 @@ export interface Comparison {
 
 /** Newest first, over all frames. The page after it begins at the `parent` of its last node. */
 export async function historyOf(store: Store, id: SessionId, page: HistoryPage): Promise<readonly Node[]> {
+  if (page.before !== undefined && page.from !== undefined)
+    throw new RuntimeError("options.invalid", { option: "before", problem: "it stands in the place of from" });
   const parent = await parentOf(store, id, page.before);
   if (parent === null) return [];
   const { from = parent, max = 100 } = page;

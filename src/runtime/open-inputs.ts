@@ -8,11 +8,13 @@ export async function openInputs(
   store: Store,
   session: SessionId,
   openTurn: TurnId | undefined,
+  /** By the turn that runs here. */
+  taken: readonly OpenInput[] | undefined,
 ): Promise<readonly OpenInput[]> {
   const waiting = (await store.inputs.list(session)).map(
     ({ id, turnId, message }): OpenInput => ({ id, turnId, state: "waiting", message }),
   );
-  return openTurn === undefined ? waiting : [...(await takenBy(store, openTurn)), ...waiting];
+  return openTurn === undefined ? waiting : [...(taken ?? (await takenBy(store, openTurn))), ...waiting];
 }
 
 /** As its journal has it, which begins with what opened it. */

@@ -18,11 +18,12 @@ import { after } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { hasCode, passingFault, RuntimeError } from "../model/errors.ts";
 import type { Preview, SessionEvent } from "../model/event.ts";
-import { type NodeId, nodeId, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
+import { type InputId, type NodeId, nodeId, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import { type Awaitable, describeThrown, isThenable, type JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import { LazyScope } from "../model/scope.ts";
 import type { Spent } from "../model/usage.ts";
+import type { OpenInput } from "../model/view.ts";
 import type {
   CancelAnswer,
   Committed,
@@ -40,6 +41,7 @@ import type {
 import { makeTool } from "../tools/define.ts";
 import type { Validate } from "../tools/validator.ts";
 import type { Opened, TurnEvent } from "../turn/event.ts";
+import { itemsOf } from "../turn/log.ts";
 import { effectiveConfig, openedFor } from "./accept.ts";
 import type { Artifact, TurnFlags } from "./artifacts.ts";
 import { append, type BetweenTurns, type Change } from "./between.ts";
@@ -326,6 +328,18 @@ export class Resident extends SessionCopy implements TurnSession, BetweenTurns {
 
   get shown(): Shown | undefined {
     return this.#running?.live.said;
+  }
+
+  /** What the turn that runs here has been told. */
+  get taken(): readonly OpenInput[] | undefined {
+    const live = this.#running?.live;
+    if (live?.state === undefined) return undefined;
+    return itemsOf(live.state.log).flatMap((entry) => {
+      if (entry.kind !== "message" || entry.message.origin?.kind !== "input") return [];
+      const { role, parts, origin } = entry.message;
+      const id = origin.inputId as InputId;
+      return [{ id, turnId: live.turnId, state: "running" as const, message: { role, parts } }];
+    });
   }
 
   shows(event: Preview): void {

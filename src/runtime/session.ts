@@ -361,9 +361,11 @@ async function exactly(resident: Resident) {
     const { store } = resident.core;
     const kept = await resident.asKept();
     const latest = await store.latest();
-    const inputs = await openInputs(store, resident.id, (await resident.requireThere()).openTurn);
+    const { openTurn } = await resident.requireThere();
+    const inputs = await openInputs(store, resident.id, openTurn, resident.taken);
     const { revision } = await resident.requireThere();
-    if (revision === kept.stored.revision && (await store.latest()) === latest) return { ...kept, inputs, latest };
+    const later = await store.changes(latest, { session: resident.id, max: 1 }); // Of this one: the others do not stop.
+    if (revision === kept.stored.revision && later.length === 0) return { ...kept, inputs, latest };
   }
 }
 

@@ -69,6 +69,8 @@ export interface ForkOptions {
 }
 /** `parent` is that of the node to fork before, or null where there is none. */
 export function forkRequest(options: ForkOptions, parent: NodeId | null | undefined): NewSessionRequest {
+  if (parent !== undefined && options.at !== undefined)
+    throw new RuntimeError("options.invalid", { option: "before", problem: "it stands in the place of at" });
   const { at = parent ?? undefined, id, label } = (options as ForkOptions | null) ?? {};
   if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: typeof at });
   requireConfig({ label }, "fork");

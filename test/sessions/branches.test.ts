@@ -275,9 +275,6 @@ test.each(STORES)(
     const empty = await source.fork({ before: nodes[0]!.id, label: "Once more" });
     const view = await empty.read();
     expect([view.messages, view.head, view.config.instructions]).toEqual([[], undefined, "Be kind."]);
-    expect(view.origin).toEqual({ sessionId: "source" });
-    expect(idsOf(await runtime.sessions.list({ origin: "source" }))).toContain(empty.id);
-    expect(await countOf(empty)).toBe(10); // As it was then.
     expect((await empty.turn("#plain").result()).outcome).toMatchObject({ text: "Plain." });
     const { common, ours, theirs } = await runtime.sessions.compare("source", empty.id);
     expect([common, ours.length, theirs.length]).toEqual([undefined, nodes.length, 2]);
