@@ -101,9 +101,7 @@ export function setUp(db: Connection): void {
   const { journal_mode: mode } = db.row<{ journal_mode: string }>("PRAGMA journal_mode = WAL")!;
   if (mode !== "wal" && mode !== "memory")
     throw new RuntimeError("store.path", { path: db.path, problem: "its file system cannot keep a write-ahead log" });
-  db.exec(
-    "PRAGMA foreign_keys = OFF; PRAGMA cache_size = -8192; PRAGMA journal_size_limit = 16777216; PRAGMA wal_autocheckpoint = 4000",
-  );
+  db.exec("PRAGMA foreign_keys = OFF; PRAGMA cache_size = -8192; PRAGMA journal_size_limit = 16777216");
   if (versionOf(db) === MIGRATIONS.length) return;
   db.exec("BEGIN IMMEDIATE");
   try {
