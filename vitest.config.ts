@@ -6,5 +6,9 @@ export default defineConfig(({ mode }) => ({
   test:
     mode === "long"
       ? { include: ["test/long/**/*.test.ts"], testTimeout: 600_000, hookTimeout: 600_000 }
-      : { include: ["src/**/*.test.ts", "test/**/*.test.ts"], exclude: ["test/long/**"] },
+      : {
+          include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+          exclude: ["test/long/**"],
+          maxWorkers: "100%", // Unless told it leaves a core unused, which is half of two.
+        },
 }));

@@ -1,5 +1,4 @@
-import type { CallId, EffectName, InputId } from "../../model/ids.ts";
-import { nodeId } from "../../model/ids.ts";
+import { type CallId, type EffectName, type InputId, nodeId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Limits } from "../../model/limits.ts";
 import type {
@@ -27,7 +26,7 @@ import type { NewInput } from "../store.ts";
 const has = (value: object, fields: number): boolean => Object.keys(value).length === fields;
 const isShort = <S extends readonly unknown[]>(value: object): value is S => Array.isArray(value);
 
-// ── Usage: in this order, without the zeros at the end ──────────────────────────────────────────────────────────────
+// ── Usage: the first two counts, and the others where one of them is not zero ───────────────────────────────────────
 
 export type ShortUsage = readonly number[] | Usage;
 
