@@ -168,3 +168,37 @@ test("S2 a session whose deletion fails in the store is as it was", async () => 
     kind: "answered",
   });
 });
+
+test("D2 closing the runtime begins nothing again, also when an operation waits behind a long turn", async () => {
+  const path = file();
+  const work = held();
+  const { runtime } = await deployed(sqlite(path), quickWorld({ now: Date.now() }), {
+    model: listener(),
+    tools: [work.tool],
+  });
+  const session = await runtime.session("a");
+  const { turnId } = await session.send("Work.");
+  await work.began();
+  const configured = session.configure({ instructions: "Later." });
+  configured.catch(() => {});
+  await runtime.close(); // The grace is over at once here.
+  await expect(configured).rejects.toMatchObject({ code: "runtime.closed" });
+  expect(work.calls).toBe(1);
+  const after = sqlite(path);
+  expect(await after.find(turnId as never)).toMatchObject({ state: "open" });
+  await after.close();
+});
+
+test("S3 a handle that is closed while its input comes in leaves no turn behind that nobody sees", async () => {
+  const work = held();
+  await using runtime = await createRuntime({ store: sqlite(":memory:"), model: listener(), tools: [work.tool] });
+  const session = await runtime.session("a");
+  const turn = session.turn(["Work."]); // Parts are read before it is accepted.
+  await session.close();
+  await work.began();
+  const again = await runtime.session("a");
+  expect(await again.current()?.id).toBe(await turn.id);
+  await expect(runtime.sessions.delete("a")).rejects.toMatchObject({ code: "session.busy" });
+  work.release();
+  expect((await turn.result()).outcome).toMatchObject({ kind: "answered" });
+});
