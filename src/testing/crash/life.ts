@@ -6,6 +6,7 @@ import { sqlite } from "../../stores/sqlite.ts";
 import type { Store } from "../../stores/store.ts";
 import { type Watch, watchedHost, watchedStore } from "./boundaries.ts";
 import { addLine, readLines } from "./ledger.ts";
+import { STOPPABLE } from "./plan.ts";
 
 /** What a scenario is given: the same file in every life, and the ledger that outlives them all. */
 export interface CrashWorld {
@@ -49,6 +50,7 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
   if (clock !== undefined) hasten(clock);
   const around = orders.around === undefined ? {} : ((await import(orders.around)) as Around);
   const places: string[] = [];
+  let wasStopped = false;
   const watch: Watch = {
     tell: (told) => addLine(ledger, { life, ...told }),
     at(place, turn) {
@@ -57,7 +59,9 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
         watch.tell({ kind: "killed", at, place, ...(turn === undefined ? {} : { turn }) });
         process.kill(process.pid, "SIGKILL");
       }
-      if (stopAt === at) {
+      // Places may come in another order than they were counted in.
+      if (!wasStopped && stopAt !== undefined && at >= stopAt && STOPPABLE.test(place)) {
+        wasStopped = true;
         watch.tell({ kind: "stopped", at, place });
         process.kill(process.pid, "SIGSTOP");
         watch.tell({ kind: "continued" });

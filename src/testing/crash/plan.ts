@@ -40,7 +40,8 @@ export function planned(places: readonly string[], amounts: Amounts, seed: numbe
   ];
 }
 
-const STOPPABLE = /^(before|after) (append|commit|inputs\.claim)$|^after r\d+\./;
+/** Where a process may be stopped for longer than its lease holds. */
+export const STOPPABLE = /^(before|after) (append|commit|inputs\.claim)$|^after r\d+\./;
 
 /** That many, from all over: one from each of as many equal parts. */
 function spread<T>(from: readonly T[], count: "all" | number, random: () => number): readonly T[] {
