@@ -75,14 +75,14 @@ export type { Price, PriceTable, Spent, Usage } from "./model/usage.ts";
 export type { OpenInput, SessionView } from "./model/view.ts";
 export type { Protocol } from "./protocols/protocol.ts";
 export type { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
-export type { Input } from "./runtime/accept.ts";
-// The handles
-export type { Comparison, HistoryPage, Node } from "./runtime/history.ts";
-export type { Receipt } from "./runtime/operate.ts";
+export type { Input } from "./runtime/live-turn/accept.ts";
+export type { Turn, TurnResult } from "./runtime/live-turn/handle.ts";
 export type { Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./runtime/runtime.ts";
-export type { Session, SessionInputs, TurnOptions } from "./runtime/session.ts";
-export type { SessionTools } from "./runtime/tools.ts";
-export type { Turn, TurnResult } from "./runtime/turn.ts";
+export type { Session, SessionInputs, TurnOptions } from "./runtime/session/handle.ts";
+// The handles
+export type { Comparison, HistoryPage, Node } from "./runtime/session/history.ts";
+export type { Receipt } from "./runtime/session/operate.ts";
+export type { SessionTools } from "./runtime/toolset/tools.ts";
 // Contracts of what can be exchanged
 export type { CancelAnswer, Store } from "./stores/store.ts";
 // Tools

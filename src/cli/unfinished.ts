@@ -1,6 +1,6 @@
 import type { SessionId, Store, TurnId } from "../index.ts";
 import { textOf } from "../model/message.ts";
-import { processName } from "../runtime/process.ts";
+import { processName } from "../runtime/world.ts";
 import type { StoredSession } from "../stores/store.ts";
 
 /** A turn that was accepted and has not ended: it runs somewhere, or its process was killed. */

@@ -1,5 +1,5 @@
+import type { Awaitable } from "../model/awaitable.ts";
 import type { EffectName, WaitKey } from "../model/ids.ts";
-import type { Awaitable } from "../model/json.ts";
 import type { Scope } from "../model/scope.ts";
 import type { World } from "../model/world.ts";
 import type { Committed, EndedTurn, Lease, Store } from "../stores/store.ts";

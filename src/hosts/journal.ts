@@ -1,6 +1,5 @@
-import { after } from "../model/awaitable.ts";
+import { type Awaitable, andThen, isThenable } from "../model/awaitable.ts";
 import { asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
-import { type Awaitable, isThenable } from "../model/json.ts";
 import type { Mail, NewWait } from "../stores/store.ts";
 import type { Effect } from "../turn/effect.ts";
 import type { TurnEvent } from "../turn/event.ts";
@@ -127,7 +126,7 @@ class JournalRun extends LocalRun {
       generation: this.turn.lease.generation,
     };
     this.#unwritten.push(resumed);
-    return after(this.#append(), () => resumed);
+    return andThen(this.#append(), () => resumed);
   }
 
   /** Writes what was handed out, then begins what waited for it. Nothing when there is nothing to wait for. */

@@ -1,5 +1,6 @@
 import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
+import type { Answer, Skips } from "../turn/event.ts";
 import { HOOK_NAMES, HOOKS, type HookName, type Order, type Owned, type RowData, type SlotName } from "./hooks.ts";
 import { type OwnedOperation, operationsOf, wireName } from "./operation.ts";
 import { type Installed, type SetupContext, setUp, type TriggerDeclaration } from "./plugin.ts";
@@ -17,7 +18,11 @@ export interface Composition {
   readonly operations: ReadonlyMap<string, OwnedOperation>;
   readonly contributions: Contributions;
   readonly triggers: readonly Owned<TriggerDeclaration>[];
+  /** What the machine of a turn must know of these plugins, as `prepared` records it. */
+  readonly stages: Stages;
 }
+
+type Stages = Pick<Extract<Answer, { readonly kind: "prepared" }>, "skips" | "responds" | "compacts">;
 
 const SLOT_HOOKS: ReadonlySet<string> = new Set<SlotName>([
   "protocolSession",
@@ -66,14 +71,20 @@ export function compose(
   for (const plugin of plugins) add(plugin);
   if (protocol !== undefined && !REQUIRED.some((hook) => slots.has(hook))) add(protocol);
   for (const hook of REQUIRED) if (!slots.has(hook)) throw new RuntimeError("hook.missing", { hook });
-  return {
-    hooks: new HookRunner(sorted(placed), slots, probe, overran),
-    tools,
-    providers,
-    operations,
-    contributions: new Contributions(given),
-    triggers,
+  const hooks = new HookRunner(sorted(placed), slots, probe, overran);
+  const contributions = new Contributions(given);
+  return { hooks, tools, providers, operations, contributions, triggers, stages: stagesOf(hooks) };
+}
+
+function stagesOf(hooks: HookRunner): Stages {
+  const { has } = hooks;
+  const skips: Skips = {
+    ...(hooks.slot("protocolSession")?.beforeAsk === undefined ? { prepare: true } : {}),
+    ...(has.beforeToolCall ? {} : { gate: true }),
+    ...(has.afterToolCall || has.projectResult ? {} : { settle: true }),
+    ...(has.afterTurn || has.lifecycle ? {} : { finalize: true }),
   };
+  return { skips, ...(has.response ? { responds: true } : {}), ...(has.compact ? { compacts: true } : {}) };
 }
 
 function toolsOf(plugin: string, part: unknown): readonly (Tool | ToolProvider)[] {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { asSessionId, asTurnId } from "../model/ids.ts";
 import type { StateCell } from "../model/tool.ts";
 import { definePlugin, type Installed, installPlugins } from "./plugin.ts";
-import { type Bound, HookRunner, type Surroundings } from "./run.ts";
+import { type Bound, HookRunner, type Site } from "./run.ts";
 
 /** Whatever a handler may do with the event it is given, seen without types. */
 type Event = Readonly<Record<string, never>> & {
@@ -29,7 +29,7 @@ async function world(deadlineMs = 1_000, spec: object = {}) {
     once: (id: string, name: string) => `${id} once ${name}`,
     service: (name: string, id: string) => ({ name, id }),
     states: { cell: () => cell },
-  } as unknown as Surroundings;
+  } as unknown as Site;
   const hooks = new HookRunner(new Map(), new Map(), undefined, () => {});
   const call = (run: (event: Event) => unknown): unknown =>
     hooks.call("beforeTurn", { plugin, deadlineMs, run: run as Bound["run"] }, { input: "Go." as never }, here);

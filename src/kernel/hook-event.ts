@@ -1,6 +1,7 @@
+import type { Awaitable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
-import type { Awaitable, Json } from "../model/json.ts";
+import type { Json } from "../model/json.ts";
 import type { Any } from "../model/schema.ts";
 import type { StateCell } from "../model/tool.ts";
 import { HOOKS, type HookName, type RowData } from "./hooks.ts";
@@ -9,10 +10,10 @@ import type { Point } from "./point.ts";
 import type { ServiceName, Services } from "./services.ts";
 import type { StateAccess } from "./states.ts";
 
-/** What surrounds a hook call: the turn, its signal, its services. */
-export interface Surroundings {
+/** Where a hook is called: the session, the turn if there is one, its signal, its services. */
+export interface Site {
   readonly sessionId: SessionId;
-  readonly turnId?: TurnId;
+  readonly turnId?: TurnId | undefined;
   readonly signal: AbortSignal;
   readonly states: StateAccess;
   service<N extends ServiceName>(name: N, plugin: string): Services[N];
@@ -24,13 +25,13 @@ export interface Surroundings {
 
 /** The signal of one call: it follows the turn's, and aborts when the handler's time is over. Made when it is looked at. */
 export class CallScope {
-  readonly #here: Surroundings;
+  readonly #here: Site;
   #controller: AbortController | undefined;
   #follow: (() => void) | undefined;
   #reason: unknown;
   isOver = false;
 
-  constructor(here: Surroundings) {
+  constructor(here: Site) {
     this.#here = here;
   }
 
@@ -67,13 +68,7 @@ interface Event {
  * Everything is the event's own, so that it can be taken apart, spread and passed on. A getter in the literal would be
  * a new one for each event, and so each event of a shape of its own: that alone costs more than all of the rest.
  */
-export function eventFor(
-  hook: HookName,
-  plugin: Installed,
-  sees: object,
-  here: Surroundings,
-  scope: CallScope,
-): object {
+export function eventFor(hook: HookName, plugin: Installed, sees: object, here: Site, scope: CallScope): object {
   const event: Event = { ...commonOf(hook, plugin, here), [SCOPE]: scope };
   Object.assign(event, sees);
   if (plugin.spec.state !== undefined)
@@ -96,13 +91,13 @@ const SIGNAL: PropertyDescriptor & ThisType<Event> = {
 };
 
 type Common = { readonly [field: string]: unknown };
-/** On the surroundings and not in a WeakMap of them: those come and go with every effect, and the collector would pay. */
+/** Kept on the site and not in a WeakMap of sites: those come and go with every effect, and the collector would pay. */
 const COMMON = Symbol("common");
-interface Known extends Surroundings {
+interface Known extends Site {
   [COMMON]?: Map<Installed, { [N in HookName]?: Common }>;
 }
 
-/** What does not change from call to call: a gate is asked call after call in the same surroundings. */
+/** What stays the same from call to call at one site: a gate is asked call after call at the same site. */
 function commonOf(hook: HookName, plugin: Installed, here: Known): Common {
   here[COMMON] ??= new Map();
   let hooks = here[COMMON].get(plugin);
@@ -114,7 +109,7 @@ function commonOf(hook: HookName, plugin: Installed, here: Known): Common {
   return hooks[hook];
 }
 
-function makeCommon(hook: HookName, { id }: Installed, here: Surroundings): Common {
+function makeCommon(hook: HookName, { id }: Installed, here: Site): Common {
   const common: { [field: string]: unknown } = { sessionId: here.sessionId };
   if (here.turnId !== undefined) common.turnId = here.turnId;
   common.read = (point: Point<Any, unknown>): unknown => here.read(point);

@@ -1,6 +1,7 @@
+import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
-import type { Awaitable, Json } from "../model/json.ts";
+import type { Json } from "../model/json.ts";
 import type { Draft, Message, Part } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { PromptPart } from "../model/prompt.ts";

@@ -1,6 +1,7 @@
+import type { Awaitable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
-import type { Awaitable, Json } from "../model/json.ts";
+import type { Json } from "../model/json.ts";
 import { type Any, check, documentOf, type InputOf, isStandard, type OutputOf, type Schema } from "../model/schema.ts";
 import type { StateCell, StateView } from "../model/tool.ts";
 import type { Point } from "./point.ts";

@@ -1,6 +1,7 @@
+import { type Awaitable, unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isObject, type Json, unheard } from "../model/json.ts";
+import { describeThrown, isObject, type Json } from "../model/json.ts";
 import {
   type Any,
   check,

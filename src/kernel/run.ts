@@ -1,12 +1,13 @@
-import { after } from "../model/awaitable.ts";
+import { type Awaitable, andThen, isThenable, unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { type Awaitable, describeThrown, isThenable, unheard } from "../model/json.ts";
+import { describeThrown } from "../model/json.ts";
 import { answerProblem, directiveProblem } from "./answers.ts";
 import type { Directive } from "./directive.ts";
-import { CallScope, eventFor, type Surroundings } from "./hook-event.ts";
+import { CallScope, eventFor, type Site } from "./hook-event.ts";
 import {
   type AnswerOf,
   type HandledName,
+  HOOK_NAMES,
   HOOKS,
   type HookName,
   type Order,
@@ -17,7 +18,7 @@ import {
 } from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
 
-export type { Surroundings } from "./hook-event.ts";
+export type { Site } from "./hook-event.ts";
 
 export const ORDERS: readonly Order[] = ["early", "normal", "late"];
 
@@ -50,6 +51,8 @@ export class HookRunner {
   readonly #bound: ReadonlyMap<HookName, readonly Bound[]>;
   readonly #slots: ReadonlyMap<HookName, Owned<unknown>>;
   readonly #probe: Probe | undefined;
+  /** Which hooks somebody handles or fills. A stage that nobody hooks is passed by at the cost of a look here. */
+  readonly has: { readonly [N in HookName]: boolean };
   /** Told of a handler that blocked past its deadline. */
   readonly #overran: (error: RuntimeError) => void;
 
@@ -63,10 +66,8 @@ export class HookRunner {
     this.#slots = slots;
     this.#probe = probe;
     this.#overran = overran;
-  }
-
-  has(hook: HookName): boolean {
-    return this.#bound.has(hook) || this.#slots.has(hook);
+    const has = HOOK_NAMES.map((hook) => [hook, bound.has(hook) || slots.has(hook)]);
+    this.has = Object.fromEntries(has) as HookRunner["has"];
   }
 
   slot<N extends SlotName>(hook: N): AnswerOf<N> | undefined {
@@ -78,11 +79,7 @@ export class HookRunner {
   }
 
   /** All answers, in order, each with its owner. The first throw ends it. */
-  collect<N extends HandledName>(
-    hook: N,
-    sees: SeesOf<N>,
-    here: Surroundings,
-  ): Awaitable<readonly Owned<AnswerOf<N>>[]> {
+  collect<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Site): Awaitable<readonly Owned<AnswerOf<N>>[]> {
     const found: Owned<AnswerOf<N>>[] = [];
     const take = (bound: Bound, answer: unknown): void => {
       for (const value of this.allowed(hook, bound.plugin.id, answer))
@@ -111,7 +108,7 @@ export class HookRunner {
   transform<N extends HandledName, T>(
     hook: N,
     start: T,
-    here: Surroundings,
+    here: Site,
     sees: (now: T, bound: Bound) => SeesOf<N> | undefined,
     merge: (now: T, answer: AnswerOf<N>, owner: string) => T,
   ): Awaitable<T> {
@@ -131,7 +128,7 @@ export class HookRunner {
   /** Where the row says so, a handler that fails is left out and told of. */
   async #transformLeniently<N extends HandledName>(
     hook: N,
-    here: Surroundings,
+    here: Site,
     sees: (bound: Bound) => SeesOf<N> | undefined,
     take: (bound: Bound, answer: unknown) => void,
   ): Promise<void> {
@@ -146,11 +143,7 @@ export class HookRunner {
   }
 
   /** The first answer that is not empty; the rest are not asked. */
-  async first<N extends HandledName>(
-    hook: N,
-    sees: SeesOf<N>,
-    here: Surroundings,
-  ): Promise<Owned<AnswerOf<N>> | undefined> {
+  async first<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Site): Promise<Owned<AnswerOf<N>> | undefined> {
     for (const bound of this.handlers(hook)) {
       const answer: unknown = await this.call(hook, bound, sees, here);
       if (answer === undefined || answer === null || (Array.isArray(answer) && answer.length === 0)) continue;
@@ -162,10 +155,10 @@ export class HookRunner {
   }
 
   /** The one owner's answer. */
-  single<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Surroundings): Awaitable<AnswerOf<N> | undefined> {
+  single<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Site): Awaitable<AnswerOf<N> | undefined> {
     const bound = this.handlers(hook)[0];
     if (bound === undefined) return undefined;
-    return after(this.call(hook, bound, sees, here), (answer) => {
+    return andThen(this.call(hook, bound, sees, here), (answer) => {
       const problem = answerProblem(hook, answer);
       if (problem !== undefined) throw refused(hook, bound.plugin.id, problem);
       return answer as AnswerOf<N>;
@@ -173,7 +166,7 @@ export class HookRunner {
   }
 
   /** Observers: concurrent (or one by one where the row says so), all awaited, each failure told and none passed on. */
-  observe<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Surroundings): Awaitable<readonly Issue[]> {
+  observe<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Site): Awaitable<readonly Issue[]> {
     const handlers = this.handlers(hook);
     if (handlers.length === 0) return NONE;
     const row: RowData = HOOKS[hook];
@@ -209,7 +202,7 @@ export class HookRunner {
   /** Calls the handlers one after the other; `take` is given each answer. */
   inTurn<N extends HandledName>(
     hook: N,
-    here: Surroundings,
+    here: Site,
     sees: (bound: Bound) => SeesOf<N> | undefined,
     take: (bound: Bound, answer: unknown) => void,
   ): Awaitable<void> {
@@ -226,7 +219,7 @@ export class HookRunner {
 
   async #inTurnLater<N extends HandledName>(
     hook: N,
-    here: Surroundings,
+    here: Site,
     sees: (bound: Bound) => SeesOf<N> | undefined,
     take: (bound: Bound, answer: unknown) => void,
     from: number,
@@ -241,7 +234,7 @@ export class HookRunner {
   }
 
   /** One call: probed, owned, with a deadline once it turns out to wait. */
-  call<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Surroundings): unknown {
+  call<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Site): unknown {
     if (this.#probe === undefined) return this.#callNow(hook, bound, sees, here);
     const tell = (kind: "begin" | "end"): void => {
       try {
@@ -263,7 +256,7 @@ export class HookRunner {
     return answer;
   }
 
-  #callNow<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Surroundings): unknown {
+  #callNow<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Site): unknown {
     const scope = new CallScope(here);
     const event = eventFor(hook, bound.plugin, sees as object, here, scope);
     const began = performance.now();

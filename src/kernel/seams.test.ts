@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { type Awaitable, isThenable } from "../model/awaitable.ts";
 import { asCallId, asSessionId } from "../model/ids.ts";
-import { type Awaitable, isThenable } from "../model/json.ts";
 import type { ToolCall } from "../model/tool.ts";
 import { abort, ask, deny, replaceArgs, replaceResult, shortCircuit } from "./directive.ts";
 import { definePlugin, type Installed, installPlugins, type Plugin } from "./plugin.ts";
-import { type Bound, HookRunner, type Surroundings } from "./run.ts";
+import { type Bound, HookRunner, type Site } from "./run.ts";
 import { type Conflict, type Gated, gateCall, type Inspected, inspectResult } from "./seams.ts";
 import type { ServiceName, Services } from "./services.ts";
 
@@ -24,13 +24,13 @@ const SEAMS = [
   {
     hook: "beforeToolCall" as Hook,
     replace: (words: string) => replaceArgs({ words }) as object,
-    run: (hooks: HookRunner, here: Surroundings): Awaitable<Gated | Inspected> => gateCall(hooks, CALL, here),
+    run: (hooks: HookRunner, here: Site): Awaitable<Gated | Inspected> => gateCall(hooks, CALL, here),
     words: ({ call }: { call: ToolCall }) => (call.input as { words: string }).words,
   },
   {
     hook: "afterToolCall" as Hook,
     replace: (words: string) => replaceResult(words) as object,
-    run: (hooks: HookRunner, here: Surroundings): Awaitable<Gated | Inspected> =>
+    run: (hooks: HookRunner, here: Site): Awaitable<Gated | Inspected> =>
       inspectResult(hooks, CALL, { kind: "value", value: FIRST }, here),
     words: ({ output }: { output: { value: string } }) => output.value,
   },
@@ -54,7 +54,7 @@ describe.each(SEAMS)("$hook", ({ hook, replace, run, words }) => {
     );
     const hooks = new HookRunner(new Map([[hook, bound]]), new Map(), undefined, () => {});
     const made: Partial<Record<ServiceName, object>> = { session: { of: "the turn" } };
-    const here: Surroundings = {
+    const here: Site = {
       sessionId: asSessionId("s"),
       signal,
       states: { cell: unasked, readOnly: unasked, unheard: () => here.states },
@@ -171,7 +171,7 @@ test("K12 an equal verdict of the same two is one conflict, whoever asks again",
     { plugin: b, deadlineMs: 1_000, run: () => ask("Really?") },
   ];
   const hooks = new HookRunner(new Map([["beforeToolCall", bound]]), new Map(), undefined, () => {});
-  const here = { sessionId: asSessionId("s"), signal, service: () => ({}) } as unknown as Surroundings;
+  const here = { sessionId: asSessionId("s"), signal, service: () => ({}) } as unknown as Site;
   const { conflicts, verdict } = await gateCall(hooks, CALL, here);
   expect(conflicts).toEqual([{ hook: "beforeToolCall", winner: "a/asks", loser: "b/cuts" }]);
   expect(verdict?.plugin).toBe("a/asks");

@@ -1,11 +1,11 @@
-import { after, inOrder } from "../model/awaitable.ts";
+import { type Awaitable, andThen, inOrder, isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { type Awaitable, describeThrown, frozen, isThenable, type Json, ownJson } from "../model/json.ts";
+import { describeThrown, frozen, type Json, ownJson } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
 import type { DirectiveOf } from "./directive.ts";
 import type { AnswerOf, HookName, Owned, SeesOf } from "./hooks.ts";
-import type { Bound, HookRunner, Issue, Surroundings } from "./run.ts";
+import type { Bound, HookRunner, Issue, Site } from "./run.ts";
 import type { Services } from "./services.ts";
 
 /** What ends a call at a seam; the stronger one stands, and equal ones in order of installation. */
@@ -36,7 +36,7 @@ export interface Gated {
  * what is stricter counts, and another replacement there closes the gate. A handler that throws denies. Waits only
  * where a handler does.
  */
-export function gateCall(hooks: HookRunner, call: ToolCall, here: Surroundings): Awaitable<Gated> {
+export function gateCall(hooks: HookRunner, call: ToolCall, here: Site): Awaitable<Gated> {
   const seam = new Seam("beforeToolCall", hooks, here);
   const handlers = hooks.handlers("beforeToolCall");
   let now: ToolCall = frozen(call); // A guard that changed it in place would go round those before it.
@@ -54,7 +54,7 @@ export function gateCall(hooks: HookRunner, call: ToolCall, here: Surroundings):
         return inOrder(handlers.slice(0, handlers.indexOf(bound)), (earlier) => look(earlier, true));
       }
     });
-  return after(
+  return andThen(
     inOrder(handlers, (bound) => look(bound, false)),
     () => ({ call: now, ...seam.ruling() }),
   );
@@ -71,12 +71,7 @@ export interface Inspected {
 }
 
 /** The seam after a call, by the same rules: a replaced result is looked at once more by the handlers before. */
-export function inspectResult(
-  hooks: HookRunner,
-  call: ToolCall,
-  given: ToolOutput,
-  here: Surroundings,
-): Awaitable<Inspected> {
+export function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutput, here: Site): Awaitable<Inspected> {
   const seam = new Seam("afterToolCall", hooks, here);
   const handlers = hooks.handlers("afterToolCall");
   const messages: Owned<Draft>[] = [];
@@ -96,18 +91,18 @@ export function inspectResult(
         return inOrder(handlers.slice(0, handlers.indexOf(bound)), (earlier) => look(earlier, true));
       }
     });
-  return after(
+  return andThen(
     inOrder(handlers, (bound) => look(bound, false)),
     () => ({ output, messages, ...seam.ruling() }),
   );
 }
 
 /**
- * The same surroundings, where a handler is heard for its verdict only: its changes of state are not kept, and its
+ * The same site, where a handler is heard for its verdict only: its changes of state are not kept, and its
  * traces were told in the first look. What else it may do with its services is left to it: `complete` and
  * `sessions.create` asked about other arguments are other questions, and what must happen once goes through `once`.
  */
-export const secondLook = (here: Surroundings): Surroundings => ({
+export const secondLook = (here: Site): Site => ({
   sessionId: here.sessionId,
   ...(here.turnId === undefined ? {} : { turnId: here.turnId }),
   states: here.states.unheard(),
@@ -136,15 +131,15 @@ const replaced = (output: ToolOutput, value: Json): ToolOutput => ({
 class Seam {
   readonly #hook: HookName;
   readonly #hooks: HookRunner;
-  readonly #here: Surroundings;
+  readonly #here: Site;
   /** Made when somebody replaces something. */
-  #again: Surroundings | undefined;
+  #again: Site | undefined;
   readonly #emits: Emit[] = [];
   #conflicts: readonly Conflict[] = [];
   readonly #issues: Issue[] = [];
   #verdict: Owned<Verdict> | undefined;
 
-  constructor(hook: HookName, hooks: HookRunner, here: Surroundings) {
+  constructor(hook: HookName, hooks: HookRunner, here: Site) {
     this.#hook = hook;
     this.#hooks = hooks;
     this.#here = here;

@@ -1,5 +1,6 @@
+import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionId } from "../model/ids.ts";
-import type { Awaitable, Json } from "../model/json.ts";
+import type { Json } from "../model/json.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { ToolDeclaration } from "../model/request.ts";
 import type { ProtocolDriver } from "../turn/driver.ts";

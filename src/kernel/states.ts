@@ -1,6 +1,7 @@
+import { type Awaitable, isThenable, unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash } from "../model/ids.ts";
-import { type Awaitable, describeThrown, frozen, isThenable, type Json, toJson, unheard } from "../model/json.ts";
+import { describeThrown, frozen, type Json, toJson } from "../model/json.ts";
 import { check, type Schema } from "../model/schema.ts";
 import type { BlobsView, StateCell } from "../model/tool.ts";
 import type { Changes, PluginState } from "../turn/event.ts";

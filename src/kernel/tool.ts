@@ -1,5 +1,6 @@
+import type { Awaitable } from "../model/awaitable.ts";
 import type { CallId, SessionId, TurnId } from "../model/ids.ts";
-import { type Awaitable, isObject, type Json, type JsonObject } from "../model/json.ts";
+import { isObject, type Json, type JsonObject } from "../model/json.ts";
 import type { Any, OutputOf, Schema, ToolSchema } from "../model/schema.ts";
 import {
   type CallPolicy,

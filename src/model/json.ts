@@ -1,9 +1,5 @@
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
-export type Awaitable<T> = T | PromiseLike<T>;
-
-export const isThenable = <T>(value: Awaitable<T>): value is PromiseLike<T> =>
-  typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 
 export const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -112,15 +108,6 @@ export function describeThrown(thrown: unknown): string {
     return `${JSON.stringify(thrown) ?? String(thrown)} was thrown`.slice(0, 500);
   } catch {
     return "something that cannot be shown was thrown";
-  }
-}
-
-/** A promise that nobody will wait for: its failure is not left unheard, which would end the process. */
-export function unheard(value: unknown): void {
-  try {
-    if (isThenable(value as Awaitable<unknown>)) (value as PromiseLike<unknown>).then(undefined, () => {});
-  } catch {
-    // A thenable that throws has nothing to say.
   }
 }
 

@@ -1,5 +1,5 @@
+import type { Awaitable } from "../model/awaitable.ts";
 import type { BlobHash } from "../model/ids.ts";
-import type { Awaitable } from "../model/json.ts";
 import type { ModelPart, ModelRequest } from "../model/request.ts";
 
 /** What a model can take, as data. Absent means: not known, so try. */

@@ -3,31 +3,28 @@ import type { Composition } from "../kernel/compose.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Installed } from "../kernel/plugin.ts";
 import type { Probe } from "../kernel/run.ts";
-import type { TurnEnd } from "../kernel/services.ts";
 import type { Blobs } from "../kernel/states.ts";
 import type { Tool, ToolProvider } from "../kernel/tool.ts";
+import { unheard } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { SessionEvent } from "../model/event.ts";
-import type { SessionId, TurnId } from "../model/ids.ts";
-import { describeThrown, type Json, unheard } from "../model/json.ts";
+import { describeThrown, type Json } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { PromptPart } from "../model/prompt.ts";
-import type { JsonSchema } from "../model/schema.ts";
 import type { PriceTable } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Owner, Store } from "../stores/store.ts";
 import type { Listings } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
-import type { Artifact, Artifacts, TurnFlags } from "./artifacts.ts";
-import type { Spender } from "./tree.ts";
-import type { Watch } from "./watch.ts";
+import type { Memo } from "./live-turn/memo.ts";
+import type { LiveTurn } from "./live-turn/turn.ts";
+import type { Readers } from "./readers/readers.ts";
+import type { OpenSessions } from "./session/open.ts";
+import type { Artifacts } from "./toolset/artifacts.ts";
 
 /** What all sessions of a runtime share. */
 export interface Core {
-  /** Whether turns that others left are gone on with by themselves. */
-  readonly recovers: boolean;
   /** Closed first, before what runs is let go. */
   readonly door: { isClosed: boolean };
   readonly store: Store;
@@ -36,72 +33,71 @@ export interface Core {
   readonly owner: Owner;
   readonly limits: Limits;
   readonly prices: PriceTable;
-  readonly watch: Watch;
-  readonly neighbours: Neighbours;
-  /** Turns under way here. */
-  readonly spenders: Set<Spender>;
-  /** What a session runs on where it has nothing of its own. */
+  /** The config of a session that has none of its own. */
   readonly config: SessionConfig;
-  /** The lowest layer of every prompt. */
-  readonly prompt: readonly PromptPart[];
+  /** Whether turns that other processes left are gone on with without being asked for. */
+  readonly recovers: boolean;
+
+  /** The sessions that are open here: each session's neighbours. */
+  readonly sessions: OpenSessions;
+  /** Those who observe sessions. */
+  readonly readers: Readers;
+  /** Turns that run here and count against a budget: until they are committed, only they know what they have spent. */
+  readonly spenders: Set<LiveTurn>;
+
   readonly plugins: readonly Installed[];
+  /** The plugins as a turn records them. */
+  readonly pluginList: readonly { readonly id: string; readonly version: string }[];
   /** Fills the protocol slots when no plugin does. */
   readonly protocol: Installed | undefined;
   /** Without plugins every session is composed alike: the protocol alone, set up once. */
   readonly bare: Composition | undefined;
-  readonly bareFlags: WeakMap<Artifact, TurnFlags>;
+  /** What preparing a turn comes to in every session that has nothing of its own. */
+  readonly plain: Memo;
+  readonly probe: Probe | undefined;
+
   readonly tools: readonly Owned<Tool>[];
   readonly providers: readonly Owned<ToolProvider>[];
   readonly listings: Listings;
-  readonly models: Models;
   readonly artifacts: Artifacts;
-  /** For named blobs of plugins. */
+  readonly models: Models;
+  /** The lowest layer of every prompt. */
+  readonly prompt: readonly PromptPart[];
+  /** The named blobs of plugin states. */
   readonly blobs: Blobs;
-  readonly probe: Probe | undefined;
-  /** As a turn records them. */
-  readonly pluginList: readonly { readonly id: string; readonly version: string }[];
-  readonly trace: (
-    name: string,
-    about: { readonly [key: string]: Json },
-    where?: { readonly sessionId?: string; readonly turnId?: string },
-  ) => void;
+  readonly trace: Trace;
 }
 
-/** The sessions of a runtime, for each other. */
-export interface Neighbours {
-  /** If it is open here. */
-  find(id: SessionId): { childShows(event: SessionEvent): void; poke(): void } | undefined;
-  /** To be closed by whoever asks; a turn that it runs goes on. */
-  open(id: SessionId): Promise<Neighbour>;
-}
-export interface Neighbour {
-  turn(input: string, options: NeighbourOptions): { readonly id: Promise<TurnId> };
-  follow(turnId: string): { result(): Promise<TurnEnd> };
-  close(): Promise<void>;
-}
-export interface NeighbourOptions {
-  readonly key?: string;
-  readonly output?: JsonSchema;
-}
+export type Trace = (
+  name: string,
+  about: { readonly [key: string]: Json },
+  where?: { readonly sessionId?: string; readonly turnId?: string },
+) => void;
 
-export const tracer = (sink: TraceSink | undefined, world: World): Core["trace"] =>
+export const tracer = (sink: TraceSink | undefined, world: World): Trace =>
   sink === undefined
     ? () => {}
     : (name, about, where) => {
         try {
           unheard(sink({ at: world.now(), name, ...where, about }));
         } catch {
-          // A sink that throws is nobody's problem but its own.
+          // A sink that throws must not fail the turn that it is told of.
         }
       };
 
-/** A handler blocked past its deadline: told, because it could not be stopped. */
+/** A handler blocked past its deadline. It could not be stopped, so it is only told of. */
 export const overran =
-  (trace: Core["trace"]) =>
+  (trace: Trace) =>
   (error: RuntimeError): void =>
     trace(error.code, { plugin: (error.details as { plugin?: string }).plugin ?? "", problem: error.message });
 
-/** Finds the provider for a model's name; the one given to the runtime is known from the start. */
+/** The runtime's config with what the session has of its own. */
+export function effectiveConfig(core: Core, own: Partial<SessionConfig>): SessionConfig {
+  for (const _ in own) return { ...core.config, ...own };
+  return core.config;
+}
+
+/** Finds the provider for a model's name; the model given to the runtime is known from the start. */
 export class Models {
   readonly #found = new Map<string, Provider>();
   readonly #resolve: ModelResolver | undefined;
@@ -112,7 +108,7 @@ export class Models {
     this.#resolve = resolve;
   }
 
-  /** Gives the name under which sessions keep it. */
+  /** Gives the name under which sessions keep the model. */
   add(model: Model): string {
     const provider = this.#adapt(model);
     const name = `${provider.id}/${provider.modelId}`;
@@ -124,7 +120,7 @@ export class Models {
     return this.#found.get(name);
   }
 
-  /** One that a plugin chose has no session to be at odds with. */
+  /** `isChosen`: a plugin asked for this model, so no session is at odds with it. */
   async require(name: string, isChosen = false): Promise<Provider> {
     const known = this.#found.get(name);
     if (known !== undefined) return known;

@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync, readlinkSync } from "node:fs";
+import { hostname } from "node:os";
 import type { World } from "../model/world.ts";
 
 const DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
@@ -9,7 +11,7 @@ function base32(value: number, length: number): string {
   return text;
 }
 
-/** The real one. Ids sort by time: 10 digits of it, 4 that count within the millisecond, 10 of this process. */
+/** The real world. Its ids sort by time: 10 digits of the time, 4 that count within the millisecond, 10 of this process. */
 export function realWorld(): World {
   const tag = Array.from(randomBytes(10), (byte) => DIGITS[byte % 32]).join("");
   let last = 0;
@@ -31,7 +33,7 @@ export function realWorld(): World {
   };
 }
 
-/** Longer than a timer can, by sleeping again. */
+/** A timer takes no more; a longer sleep is several naps. */
 const TIMER_MAX_MS = 2_147_483_647;
 
 async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -49,4 +51,25 @@ function nap(ms: number, signal?: AbortSignal): Promise<void> {
     const timer = setTimeout(done, ms);
     signal?.addEventListener("abort", done, { once: true });
   });
+}
+
+/**
+ * A name that no other process ever has: `host/boot@table/pid/start`. With it a store on the same machine can prove that
+ * the holder of a lease is dead. Outside of Linux the parts that cannot be found out are empty.
+ */
+export function processName(): string {
+  const boot = read(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
+  // The table of process ids: in another container the same pid is another process.
+  const table = read(() => readlinkSync("/proc/self/ns/pid").replace(/\D/g, ""));
+  const stat = read(() => readFileSync("/proc/self/stat", "utf8"));
+  const start = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""; // Read after the last bracket: the name in brackets may contain spaces and brackets.
+  return `${hostname()}/${boot === "" ? "" : `${boot}@${table}`}/${process.pid}/${start}`;
+}
+
+function read(from: () => string): string {
+  try {
+    return from();
+  } catch {
+    return "";
+  }
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
+import type { Awaitable } from "../model/awaitable.ts";
 import { asEffectName, asInputId, asSessionId, asTurnId, type InputId, nodeId, type SessionId } from "../model/ids.ts";
-import type { Awaitable } from "../model/json.ts";
 import { DEFAULT_LIMITS } from "../model/limits.ts";
 import { text, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";

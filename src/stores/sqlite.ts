@@ -1,6 +1,6 @@
-import { after } from "../model/awaitable.ts";
+import { type Awaitable, andThen } from "../model/awaitable.ts";
 import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
-import type { Awaitable, Json } from "../model/json.ts";
+import type { Json } from "../model/json.ts";
 import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { Blobs } from "./sqlite/blobs.ts";
 import { changes } from "./sqlite/changes.ts";
@@ -135,7 +135,7 @@ class Sqlite implements SqliteStore {
   open(session: SessionId, owner: Owner, now: number, opening: Opening) {
     // Asked again and again of a session that another holds: only a look, until there is something to take.
     const seen = this.#db.read(() => this.#turns.look(session, now));
-    return after(
+    return andThen(
       seen,
       (answer) => answer ?? this.#db.write(false, () => this.#turns.open(session, owner, now, opening)),
     );
@@ -154,7 +154,7 @@ class Sqlite implements SqliteStore {
     if (waits.length > 0 || events.length === 0) return this.#appendInSteps(lease, seq, events, until, waits);
     const isDone = this.#db.writeOne(false, () => this.#journals.insert(lease, seq, events, until));
     if (isDone === true) return until;
-    return after(isDone, (done) => (done ? until : this.#appendInSteps(lease, seq, events, until, waits)));
+    return andThen(isDone, (done) => (done ? until : this.#appendInSteps(lease, seq, events, until, waits)));
   }
 
   #appendInSteps(
@@ -209,7 +209,7 @@ class Sqlite implements SqliteStore {
       });
       const take = () =>
         this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns));
-      return after(isThere, (could) => (could ? take() : []));
+      return andThen(isThere, (could) => (could ? take() : []));
     },
   };
 

@@ -1,6 +1,7 @@
+import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
-import type { Awaitable, Json, JsonObject } from "../model/json.ts";
+import type { Json, JsonObject } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { CancelAnswer, CancelRequest, TurnOutcome } from "../model/outcome.ts";

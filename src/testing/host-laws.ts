@@ -2,10 +2,9 @@
 import assert from "node:assert/strict";
 import { setImmediate as immediate, setTimeout as pause } from "node:timers/promises";
 import type { EffectHost, Perform, TurnRun } from "../hosts/host.ts";
-import { after } from "../model/awaitable.ts";
+import { type Awaitable, andThen } from "../model/awaitable.ts";
 import { type Code, hasCode, RuntimeError } from "../model/errors.ts";
 import { asCallId, asInputId, asSessionId, asTurnId, asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
-import type { Awaitable } from "../model/json.ts";
 import { DEFAULT_LIMITS } from "../model/limits.ts";
 import { text } from "../model/message.ts";
 import type { Scope } from "../model/scope.ts";
@@ -243,7 +242,7 @@ class Played {
     const { lease, stage } = this;
     const store = watched(stage.store, (method, go) => {
       if (!READS.has(method)) this.writes.push(method);
-      return after(this.#held.get(method), go);
+      return andThen(this.#held.get(method), go);
     });
     const trace = (event: string): number => this.traced.push(event);
     this.run = await this.host.open({ lease, journal }, this.#perform, {

@@ -1,5 +1,6 @@
 // long: one list of laws
 import assert from "node:assert/strict";
+import type { Awaitable } from "../model/awaitable.ts";
 import type { Code } from "../model/errors.ts";
 import {
   asBlobHash,
@@ -17,7 +18,7 @@ import {
   type SessionId,
   type TurnId,
 } from "../model/ids.ts";
-import type { Awaitable, Json } from "../model/json.ts";
+import type { Json } from "../model/json.ts";
 import { DEFAULT_LIMITS } from "../model/limits.ts";
 import { type Draft, type Message, type Part, text, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";

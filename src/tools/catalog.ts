@@ -1,8 +1,6 @@
-import { createHash } from "node:crypto";
 import type { CatalogEdit, Owned } from "../kernel/hooks.ts";
 import type { Authority } from "../kernel/services.ts";
 import type { Tool } from "../kernel/tool.ts";
-import { asBlobHash, type BlobHash } from "../model/ids.ts";
 import { frozen, type JsonObject } from "../model/json.ts";
 import type { ToolDeclaration } from "../model/request.ts";
 import type { Availability, ToolManifest } from "../model/tool.ts";
@@ -135,9 +133,6 @@ const NOTHING = {};
 
 const documented = ({ examples }: Tool): Partial<ToolDeclaration> =>
   examples === undefined ? { isDocumented: true } : { isDocumented: true, examples };
-
-export const hashOf = (content: string | Uint8Array): BlobHash =>
-  asBlobHash(createHash("sha256").update(content).digest("base64url"));
 
 /** What a session's catalog depends on. The same four, the same catalog. */
 export interface CatalogKey {

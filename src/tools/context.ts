@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Deadline } from "../kernel/deadline.ts";
-import type { Surroundings } from "../kernel/run.ts";
+import type { Site } from "../kernel/run.ts";
 import type { ServiceName, Services } from "../kernel/services.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import type { ToolContext } from "../kernel/tool.ts";
@@ -11,11 +11,11 @@ import type { Scope } from "../model/scope.ts";
 import type { EffectOf } from "../turn/effect.ts";
 
 /** The turn that a call belongs to. */
-export interface CallHome {
+export interface CallTurn {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   readonly states: PluginStates;
-  hereInCall(scope: Scope, effect: EffectOf<"call">): Surroundings;
+  siteOfCall(scope: Scope, effect: EffectOf<"call">): Site;
 }
 
 /** What a tool is given. Most tools look at none of it, so it is made when they do. */
@@ -33,22 +33,22 @@ export class CallContext implements ToolContext {
   #detach: (() => void) | undefined;
 
   readonly bindings: JsonObject;
-  readonly #home: CallHome;
+  readonly #turn: CallTurn;
   readonly #plugin: string;
-  #surroundings: Surroundings | undefined;
+  #made: Site | undefined;
   #deadline: Deadline | undefined;
 
-  constructor(home: CallHome, effect: EffectOf<"call">, plugin: string, bindings: JsonObject, scope: Scope) {
-    this.#home = home;
+  constructor(turn: CallTurn, effect: EffectOf<"call">, plugin: string, bindings: JsonObject, scope: Scope) {
+    this.#turn = turn;
     this.#plugin = plugin;
     this.bindings = bindings;
     this.callId = effect.call.id;
-    this.sessionId = home.sessionId;
-    this.turnId = home.turnId;
+    this.sessionId = turn.sessionId;
+    this.turnId = turn.turnId;
     this.attempt = effect.attempt;
     this.#effect = effect;
     this.#scope = scope;
-    const { states } = home;
+    const { states } = turn;
     if (!states.has(plugin)) return;
     const where = `the tool ${effect.call.name}`;
     this.#state = effect.writes === true ? states.cell(plugin, where) : states.readOnly(plugin, where);
@@ -74,12 +74,12 @@ export class CallContext implements ToolContext {
     return this.#state;
   }
 
-  get #here(): Surroundings {
-    this.#surroundings ??= this.#home.hereInCall(this.#scope, this.#effect);
-    return this.#surroundings;
+  get #site(): Site {
+    this.#made ??= this.#turn.siteOfCall(this.#scope, this.#effect);
+    return this.#made;
   }
   #service<N extends ServiceName>(service: N): Services[N] {
-    return this.#here.service(service, this.#plugin);
+    return this.#site.service(service, this.#plugin);
   }
   get session(): Services["session"] {
     return this.#service("session");
@@ -104,10 +104,10 @@ export class CallContext implements ToolContext {
   }
   // Taken off the context as often as not, so they know where they belong.
   get read(): ToolContext["read"] {
-    return (point) => this.#here.read(point);
+    return (point) => this.#site.read(point);
   }
   get once(): ToolContext["once"] {
-    return (name, run) => this.#here.onceHere(this.#plugin, name, run);
+    return (name, run) => this.#site.onceHere(this.#plugin, name, run);
   }
   get progress(): ToolContext["progress"] {
     return () => this.#deadline?.beat();

@@ -1,13 +1,13 @@
 import { within } from "../kernel/deadline.ts";
 import type { Owned } from "../kernel/hooks.ts";
-import type { HookRunner, Issue, Surroundings } from "../kernel/run.ts";
+import type { HookRunner, Issue, Site } from "../kernel/run.ts";
 import { type Conflict, type Emit, gateCall, inspectResult } from "../kernel/seams.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import type { Tool } from "../kernel/tool.ts";
-import { after, inOrder } from "../model/awaitable.ts";
+import { type Awaitable, andThen, inOrder, isThenable } from "../model/awaitable.ts";
 import { describe, hasCode, RuntimeError } from "../model/errors.ts";
 import { asWaitKey, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable, type Json, type JsonObject, toJson } from "../model/json.ts";
+import { describeThrown, type Json, type JsonObject, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Draft } from "../model/message.ts";
 import type { Checked } from "../model/schema.ts";
@@ -42,21 +42,26 @@ export interface Dispatch {
   readonly sessionId: SessionId;
   /** Checks the typed result that the caller of the turn asked for. */
   readonly output: Validate | undefined;
-  /** Arguments that passed, so that the attempt need not check them again; empty after a restart. */
-  readonly passed: Map<ToolCall, unknown>;
+  /** Arguments that passed, so that the attempt need not check them again; none after a restart. */
+  passed?: Map<ToolCall, unknown> | undefined;
+  readonly show: CallShow;
   keep(attachable: Attachable): Attachment;
-  started(call: PlacedCall): void;
-  ended(call: PlacedCall, output: ToolOutput): void;
   /** Whether the model was told of a tool of this name. */
   wasDeclared(tool: string): boolean;
-  hereInCall(scope: Scope, effect: EffectOf<"call">): Surroundings;
+  siteOfCall(scope: Scope, effect: EffectOf<"call">): Site;
   /** Why a tool of this name cannot be called, where there is one. */
   availability(tool: string): Availability | undefined;
-  waiting(call: PlacedCall, wait: WaitKey, reason: string): void;
-  emitted(emit: Emit, call: PlacedCall): void;
   conflict(conflict: Conflict): void;
   /** A handler failed, and the call was denied for it. */
   observed(issues: readonly Issue[]): void;
+}
+
+/** What readers of the turn are shown of its calls. */
+export interface CallShow {
+  started(call: PlacedCall): void;
+  ended(call: PlacedCall, output: ToolOutput): void;
+  waiting(call: PlacedCall, wait: WaitKey, reason: string): void;
+  emitted(emit: Emit, call: PlacedCall): void;
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -67,14 +72,14 @@ const WEEK_MS = 7 * 24 * 3_600_000;
 export function gate(
   dispatch: Dispatch,
   calls: readonly PlacedCall[],
-  here: () => Surroundings,
+  site: () => Site,
 ): Awaitable<{ readonly verdicts: readonly Verdict[]; readonly abort?: Abort }> {
   let abort: Abort | undefined;
   const stop = (found: Abort): void => {
     abort ??= found;
   };
-  return after(
-    inOrder(calls, (placed) => (abort === undefined ? gateOne(dispatch, placed, here, stop) : NOT_REACHED)),
+  return andThen(
+    inOrder(calls, (placed) => (abort === undefined ? gateOne(dispatch, placed, site, stop) : NOT_REACHED)),
     (verdicts) => ({ verdicts, ...(abort === undefined ? {} : { abort }) }),
   );
 }
@@ -83,20 +88,20 @@ const NOT_REACHED: Verdict = { kind: "settled", output: { kind: "cancelled", rea
 function gateOne(
   dispatch: Dispatch,
   placed: PlacedCall,
-  here: () => Surroundings,
+  site: () => Site,
   stop: (abort: Abort) => void,
 ): Awaitable<Verdict> {
   const { call } = placed;
-  dispatch.started(placed);
+  dispatch.show.started(placed);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL)
-    return after(handedIn(dispatch.output, call), settled);
+    return andThen(handedIn(dispatch.output, call), settled);
   const found = memberFor(dispatch, call);
   if (found === undefined) return settled(unknownTool(dispatch, call));
   if (call.malformed !== undefined) return settled(wrongArguments(call, "they are not JSON"));
-  if (!dispatch.hooks.has("beforeToolCall"))
-    return after(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
-  return after(gateCall(dispatch.hooks, call, here()), (gated): Awaitable<Verdict> => {
-    for (const emit of gated.emits) dispatch.emitted(emit, placed);
+  if (!dispatch.hooks.has.beforeToolCall)
+    return andThen(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
+  return andThen(gateCall(dispatch.hooks, call, site()), (gated): Awaitable<Verdict> => {
+    for (const emit of gated.emits) dispatch.show.emitted(emit, placed);
     for (const conflict of gated.conflicts) dispatch.conflict(conflict);
     dispatch.observed(gated.issues);
     const { verdict } = gated;
@@ -108,11 +113,11 @@ function gateOne(
     if (verdict?.value.kind === "shortCircuit")
       return settled(bounded(call.name, value(verdict.value.value), dispatch.limits.resultBytesMax));
     const asks = verdict?.value.kind === "ask" ? verdict.value : undefined;
-    return after(checked(found.value, gated.call), (result): Verdict => {
+    return andThen(checked(found.value, gated.call), (result): Verdict => {
       const passed = passOrRefuse(dispatch, found.value, gated.call, call, result);
       if (asks === undefined || passed.kind !== "pass") return passed;
       const key = asWaitKey(dispatch.world.secret());
-      dispatch.waiting(placed, key, asks.reason);
+      dispatch.show.waiting(placed, key, asks.reason);
       return {
         ...passed,
         kind: "wait",
@@ -141,7 +146,7 @@ function unknownTool(dispatch: Dispatch, call: ToolCall): ToolOutput {
 /** The typed result of the turn arrives as a call; it is checked here and ends the turn. It is kept, so it must be JSON. */
 function handedIn(check: Validate, call: ToolCall): Awaitable<ToolOutput> {
   if (call.malformed !== undefined) return wrongArguments(call, "they are not JSON");
-  return after(check(call.input), (result) => {
+  return andThen(check(call.input), (result) => {
     if (!result.ok) return wrongArguments(call, result.problem);
     const found = toJson(result.value);
     if ("problem" in found) return wrongArguments(call, `${found.path}: ${found.problem}`);
@@ -182,7 +187,7 @@ function passOrRefuse(
   result: Checked,
 ): Exclude<Verdict, { kind: "wait" }> {
   if (!result.ok) return { kind: "settled", output: wrongArguments(call, result.problem) };
-  dispatch.passed.set(call, result.value);
+  (dispatch.passed ??= new Map()).set(call, result.value);
   return {
     kind: "pass",
     ...(call === asked ? {} : { input: call.input }),
@@ -208,13 +213,13 @@ const words = (...[code, details]: Parameters<typeof describe>): string => {
 export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Scope): Awaitable<ToolOutput> {
   const { call } = effect;
   const found = memberFor(dispatch, call);
-  if (dispatch.passed.has(call) && found !== undefined)
+  if (dispatch.passed?.has(call) === true && found !== undefined)
     return run(dispatch, found, effect, dispatch.passed.get(call), scope);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return handedIn(dispatch.output, call);
   if (found === undefined && scope.isResumed === true && dispatch.wasDeclared(call.name)) return interrupted(call); // It may have run, when it was there.
   if (found === undefined) return unknownTool(dispatch, call);
   if (call.malformed !== undefined) return wrongArguments(call, "they are not JSON");
-  return after(checked(found.value, call), (result) =>
+  return andThen(checked(found.value, call), (result) =>
     result.ok ? run(dispatch, found, effect, result.value, scope) : wrongArguments(call, result.problem),
   );
 }
@@ -262,7 +267,7 @@ function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<
   if (tool.checkOutput === undefined) return resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
   const output = resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
   if (output.kind !== "value" || output.control !== undefined) return output;
-  return after(tool.checkOutput(returned), (result) =>
+  return andThen(tool.checkOutput(returned), (result) =>
     result.ok
       ? resultOf(tool.name, result.value, dispatch.limits.resultBytesMax, dispatch)
       : failure("internal", "tool.result", words("tool.result", { name: tool.name, problem: result.problem })),
@@ -328,31 +333,31 @@ type Result = PlacedCall & { readonly output: ToolOutput };
 export function settle(
   dispatch: Dispatch,
   results: readonly Result[],
-  here: () => Surroundings,
+  site: () => Site,
 ): Awaitable<{
   readonly results: readonly Settlement[];
   readonly messages: readonly Owned<Draft>[];
   readonly abort?: Abort;
 }> {
-  if (!dispatch.hooks.has("afterToolCall") && !dispatch.hooks.has("projectResult")) {
-    for (const result of results) dispatch.ended(result, result.output);
+  if (!dispatch.hooks.has.afterToolCall && !dispatch.hooks.has.projectResult) {
+    for (const result of results) dispatch.show.ended(result, result.output);
     return { results: results.map(() => null), messages: [] };
   }
   let abort: Abort | undefined;
   const messages: Owned<Draft>[] = [];
   const one = (result: Result): Awaitable<Settlement> => {
-    const seen = dispatch.hooks.has("afterToolCall")
-      ? inspect(dispatch, result, here, messages, (found) => (abort ??= found))
+    const seen = dispatch.hooks.has.afterToolCall
+      ? inspect(dispatch, result, site, messages, (found) => (abort ??= found))
       : result.output;
-    return after(seen, (output) => {
-      dispatch.ended(result, output);
-      return after(project(dispatch, result, output, here), (parts): Settlement => {
+    return andThen(seen, (output) => {
+      dispatch.show.ended(result, output);
+      return andThen(project(dispatch, result, output, site), (parts): Settlement => {
         if (output === result.output && parts === undefined) return null;
         return { ...(output === result.output ? {} : { output }), ...(parts === undefined ? {} : { parts }) };
       });
     });
   };
-  return after(inOrder(results, one), (settlements) => ({
+  return andThen(inOrder(results, one), (settlements) => ({
     results: settlements,
     messages,
     ...(abort === undefined ? {} : { abort }),
@@ -362,13 +367,13 @@ export function settle(
 function inspect(
   dispatch: Dispatch,
   placed: Result,
-  here: () => Surroundings,
+  site: () => Site,
   messages: Owned<Draft>[],
   stop: (abort: Abort) => void,
 ): Awaitable<ToolOutput> {
   const { call, output } = placed;
-  return after(inspectResult(dispatch.hooks, call, output, here()), (seen): ToolOutput => {
-    for (const emit of seen.emits) dispatch.emitted(emit, placed);
+  return andThen(inspectResult(dispatch.hooks, call, output, site()), (seen): ToolOutput => {
+    for (const emit of seen.emits) dispatch.show.emitted(emit, placed);
     for (const conflict of seen.conflicts) dispatch.conflict(conflict);
     dispatch.observed(seen.issues);
     messages.push(...seen.messages);
@@ -390,9 +395,9 @@ function project(
   dispatch: Dispatch,
   { call }: Result,
   output: ToolOutput,
-  here: () => Surroundings,
+  site: () => Site,
 ): Awaitable<readonly ResultPart[] | undefined> {
-  if (!dispatch.hooks.has("projectResult")) return undefined;
+  if (!dispatch.hooks.has.projectResult) return undefined;
   const failed = (error: unknown): readonly ResultPart[] => [{ kind: "text", text: `Error: ${describeThrown(error)}` }];
   try {
     const plain = projectOutput(output);
@@ -401,7 +406,7 @@ function project(
       const json = toJson(parts); // It is recorded.
       return "problem" in json ? failed(`${json.path}: ${json.problem}`) : (json.json as unknown as typeof parts);
     };
-    const parts = dispatch.hooks.single("projectResult", { call, output, parts: plain }, here());
+    const parts = dispatch.hooks.single("projectResult", { call, output, parts: plain }, site());
     return isThenable(parts) ? parts.then(own, failed) : own(parts);
   } catch (error) {
     return failed(error);

@@ -73,8 +73,11 @@ export class Listing implements Source {
     return this.#provider.id;
   }
 
-  /** Reads the list again if it changed. After a failure nobody waits: what comes later counts in the next turn. */
-  refresh(): Promise<void> | undefined {
+  /**
+   * Reads the list again if it changed, and once more if it changed while it was read: a provider that changes whenever
+   * it is read must not hold the turn. After a failure nobody waits: what comes later counts in the next turn.
+   */
+  refresh(isAgain = false): Promise<void> | undefined {
     if (this.#reading === undefined) {
       if (!this.#isStale) return undefined;
       this.#reading = this.#read().finally(() => {
@@ -82,8 +85,8 @@ export class Listing implements Source {
       });
     }
     if (this.#hasFailed) return undefined;
-    // A change that was told while it was read counts too.
-    return this.#reading.then(() => (this.#isStale && !this.#hasFailed ? this.refresh() : undefined));
+    if (isAgain) return this.#reading;
+    return this.#reading.then(() => (this.#isStale && !this.#hasFailed ? this.refresh(true) : undefined));
   }
 
   async #read(): Promise<void> {

@@ -1,5 +1,6 @@
+import { type Awaitable, isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { type Awaitable, describeThrown, isObject, isThenable } from "../model/json.ts";
+import { describeThrown, isObject } from "../model/json.ts";
 import {
   type Checked,
   checked,

@@ -4,7 +4,7 @@ import { says } from "bowline/testing";
 import { expect, test } from "vitest";
 import { callsOf } from "../../src/model/message.ts";
 import { hasOpenCalls, pairingProblem } from "../../src/model/pairing.ts";
-import { salvage } from "../../src/runtime/salvage.ts";
+import { salvage } from "../../src/runtime/live-turn/salvage.ts";
 import { name } from "../../src/turn/effect.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import { outline, wordsOf } from "../stories/kit.ts";

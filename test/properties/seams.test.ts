@@ -20,7 +20,7 @@ import { z } from "zod";
 import { compose } from "../../src/kernel/compose.ts";
 import type { Order } from "../../src/kernel/hooks.ts";
 import { installPlugins } from "../../src/kernel/plugin.ts";
-import type { HookRunner, Issue, Surroundings } from "../../src/kernel/run.ts";
+import type { HookRunner, Issue, Site } from "../../src/kernel/run.ts";
 import { type Conflict, type Emit, gateCall, inspectResult } from "../../src/kernel/seams.ts";
 import { PluginStates } from "../../src/kernel/states.ts";
 import { asCallId, asSessionId } from "../../src/model/ids.ts";
@@ -51,7 +51,7 @@ interface SeamUnderTest {
   /** What this seam does not take. */
   readonly nonsense: readonly unknown[];
   replace(value: string): object;
-  run(hooks: HookRunner, here: Surroundings): Promise<Passed>;
+  run(hooks: HookRunner, here: Site): Promise<Passed>;
   value(event: never): unknown;
 }
 

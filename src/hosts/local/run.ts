@@ -1,7 +1,7 @@
-import { after } from "../../model/awaitable.ts";
+import { type Awaitable, andThen, isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { EffectName, WaitKey } from "../../model/ids.ts";
-import { type Awaitable, describeThrown, isThenable } from "../../model/json.ts";
+import { describeThrown } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
 import type { Committed, EndedTurn, Mail } from "../../stores/store.ts";
 import { type Effect, GRACE } from "../../turn/effect.ts";
@@ -205,7 +205,7 @@ export class LocalRun implements TurnRun {
 
   commit(ended: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
-    return after(this.context.store.commit(this.turn.lease, ended), (answer) => {
+    return andThen(this.context.store.commit(this.turn.lease, ended), (answer) => {
       if (answer.kind === "reopen") {
         this.#cancelSeen = true;
         const inLine = this.#queue.findIndex((event, index) => index >= this.#head && event.kind === "cancelled");

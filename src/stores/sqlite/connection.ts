@@ -1,5 +1,5 @@
+import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import type { Awaitable } from "../../model/json.ts";
 import type { Database, Statement, Value } from "./database.ts";
 import { isBusy, typed } from "./faults.ts";
 

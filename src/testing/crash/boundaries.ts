@@ -1,6 +1,5 @@
 import type { EffectHost } from "../../hosts/host.ts";
-import { after } from "../../model/awaitable.ts";
-import type { Awaitable } from "../../model/json.ts";
+import { type Awaitable, andThen } from "../../model/awaitable.ts";
 import type { NewInput, OpenAnswer, Receipt, Store, Withdrawal } from "../../stores/store.ts";
 import type { EffectKind } from "../../turn/effect.ts";
 import type { Told } from "./ledger.ts";
@@ -52,10 +51,10 @@ export function watchedStore(store: Store, watch: Watch): Store {
   const watched =
     (name: string, call: (...given: unknown[]) => Awaitable<unknown>) =>
     (...given: unknown[]): Awaitable<unknown> => {
-      if (name === "open") return after(call(...given), (answer) => opened(answer as OpenAnswer));
+      if (name === "open") return andThen(call(...given), (answer) => opened(answer as OpenAnswer));
       if (!WRITES.has(name) && !(name === "note" && given[3] !== undefined)) return call(...given);
       watch.at(`before ${name}`);
-      return after(call(...given), (answer) => {
+      return andThen(call(...given), (answer) => {
         if (name === "accept") accepted(given[0] as NewInput, answer as Receipt);
         if (name === "delete") watch.tell({ kind: "deleted", session: String(given[0]) });
         if (name === "inputs.withdraw") withdrawn(answer as readonly Withdrawal[]);
@@ -95,7 +94,7 @@ export function watchedHost(host: EffectHost, watch: Watch): EffectHost {
           const isOnce = effect.kind === "call" && effect.onInterrupt !== undefined;
           watch.at(`before ${effect.name}`, which.turn);
           watch.tell({ kind: "began", ...which, ...(isOnce ? { once: true } : {}) });
-          return after(perform(effect, scope), (answer) => {
+          return andThen(perform(effect, scope), (answer) => {
             watch.tell({ kind: "ended", ...which });
             watch.at(`after ${effect.name}`, which.turn);
             return answer;

@@ -1,0 +1,169 @@
+// What callers are told whose arguments are not what the types say. Each check throws a typed error that names the
+// option, before anything is kept: a wrong config would be read by every later turn of its session.
+import { isPromptPart } from "../kernel/answers.ts";
+import type { Owned } from "../kernel/hooks.ts";
+import type { Section } from "../kernel/prompt.ts";
+import { isTool, isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
+import type { SessionConfig } from "../model/config.ts";
+import { RuntimeError } from "../model/errors.ts";
+import { isObject, toJson } from "../model/json.ts";
+import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
+import { SLOTS } from "../model/prompt.ts";
+import type { PriceTable } from "../model/usage.ts";
+import type { InputRef } from "../stores/store.ts";
+import { APP } from "../tools/catalog.ts";
+import { NO_CHOICES, Registry } from "../tools/registry.ts";
+import { staticSource } from "../tools/source.ts";
+import type { RuntimeOptions } from "./runtime.ts";
+
+const invalid = (option: string, problem: string): never => {
+  throw new RuntimeError("options.invalid", { option, problem });
+};
+
+// ── The runtime ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function checkedOptions(options: RuntimeOptions): RuntimeOptions {
+  if (typeof options !== "object" || options === null) return invalid("options", "createRuntime takes an object");
+  if (typeof options.store?.accept !== "function")
+    invalid("store", "it is no store; for example memory() of bowline/stores/memory");
+  if (options.model === undefined || options.model === null) invalid("model", "it is missing");
+  if (typeof options.model === "string" && options.models === undefined)
+    invalid("models", "a model's name needs a resolver, for example installed()");
+  for (const list of ["tools", "plugins"] as const)
+    if (options[list] !== undefined && !Array.isArray(options[list])) invalid(list, "it is no list");
+  for (const tool of options.tools ?? [])
+    if (!isTool(tool) && !isToolProvider(tool))
+      invalid("tools", "one was made with neither defineTool nor defineToolProvider");
+  return options;
+}
+
+/** Throws `tool.duplicate` before anything is opened. */
+export function requireDistinct(tools: readonly Owned<Tool>[], providers: readonly Owned<ToolProvider>[]): void {
+  const listed = providers.map(({ value: { id } }) => ({ id, owner: APP, revision: 0, offers: [], isStatic: false }));
+  const app = staticSource(
+    APP,
+    tools.map(({ value }) => value),
+  );
+  new Registry([app, ...listed], NO_CHOICES, { clash: () => {}, isHidden: () => false });
+}
+
+const BUCKETS: ReadonlySet<string> = new Set(["input", "output", "cacheRead", "cacheWrite", "reasoning"]);
+
+export function requirePrices(prices: PriceTable): void {
+  const isRight = (price: unknown): boolean =>
+    isObject(price) &&
+    "input" in price &&
+    "output" in price &&
+    Object.entries(price).every(
+      ([bucket, value]) => BUCKETS.has(bucket) && typeof value === "number" && value >= 0 && value < Infinity,
+    );
+  if (!isObject(prices) || !Object.values(prices).every(isRight))
+    invalid("prices", "a price says what a million tokens cost: input and output at least");
+}
+
+/** The limits as turns record them. Journals are JSON, so Infinity is recorded as the largest whole number. */
+export function checkedLimits(given: Partial<Limits>): Limits {
+  const limits: { [limit: string]: number } = { ...DEFAULT_LIMITS };
+  for (const [limit, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    if (!Object.hasOwn(DEFAULT_LIMITS, limit)) invalid(`limits.${limit}`, "there is no such limit");
+    if (typeof value !== "number" || !(value > 0)) invalid(`limits.${limit}`, "it must be a number above 0");
+    limits[limit] = Math.min(value, Number.MAX_SAFE_INTEGER);
+  }
+  return limits as unknown as Limits;
+}
+
+// ── A session's config ──────────────────────────────────────────────────────────────────────────────────────────────
+
+const isTextOrNone = (value: unknown): boolean => value === undefined || typeof value === "string";
+
+const LABEL_MAX = 256;
+const isAmount = (value: unknown): boolean => value === undefined || (typeof value === "number" && value > 0);
+/** A misspelt allowance would be no allowance at all, so unknown fields are refused. */
+const hasOnly = (value: object, ...fields: readonly string[]): boolean =>
+  Object.keys(value).every((field) => fields.includes(field));
+const isAllowance = (value: unknown): boolean =>
+  value === undefined ||
+  (isObject(value) && hasOnly(value, "tokens", "cost") && isAmount(value.tokens) && isAmount(value.cost));
+const isBudget = (value: unknown): boolean =>
+  isObject(value) &&
+  hasOnly(value, "turn", "tree", "keepsAnswer") &&
+  isAllowance(value.turn) &&
+  isAllowance(value.tree) &&
+  (value.keepsAnswer === undefined || typeof value.keepsAnswer === "boolean");
+
+const WORDS: { readonly [field: string]: string } = {
+  budget: "it has turn and tree, each with tokens and cost above 0, and keepsAnswer, which is true or false",
+  label: `it must be text of at most ${LABEL_MAX} characters`,
+};
+
+/** Whether each field of a config is what its type says. */
+const FIELDS: { readonly [K in keyof SessionConfig]-?: (value: unknown) => boolean } = {
+  model: (value) => value === undefined || (typeof value === "string" && value !== ""),
+  instructions: isTextOrNone,
+  prompt: (value) => value === undefined || (Array.isArray(value) && value.every(isPromptPart)),
+  settings: (value) => value === undefined || isObject(value),
+  budget: (value) => value === undefined || isBudget(value),
+  mergesInputs: (value) => value === undefined || typeof value === "boolean",
+  label: (value) => value === undefined || (typeof value === "string" && value.length <= LABEL_MAX),
+};
+
+export function requireConfig(config: unknown, option = "config"): void {
+  const wrong = (field: string, problem: string): never => invalid(`${option}.${field}`, problem);
+  if (!isObject(config)) return invalid(option, "it is no object");
+  for (const [field, value] of Object.entries(config)) {
+    if (!Object.hasOwn(FIELDS, field)) wrong(field, "there is no such field");
+    if (!FIELDS[field as keyof SessionConfig](value)) wrong(field, WORDS[field] ?? "it is not what its type says");
+    if (value !== undefined && "problem" in toJson(value)) wrong(field, "it is not JSON");
+  }
+}
+
+export function requireTemplate(template: readonly Section[] | undefined): void {
+  const isSection = (each: unknown): boolean =>
+    isObject(each) &&
+    isTextOrNone(each.title) &&
+    Array.isArray(each.slots) &&
+    each.slots.length > 0 &&
+    each.slots.every((slot) => SLOTS.includes(slot as never));
+  if (template !== undefined && !(Array.isArray(template) && template.every(isSection)))
+    invalid("template", "it must be a list of sections with slots");
+}
+
+// ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function requireOptions(options: unknown): void {
+  if (!isObject(options)) invalid("options", "it is no object");
+}
+
+export function requireSignal(signal: AbortSignal | undefined): void {
+  if (signal !== undefined && typeof signal?.addEventListener !== "function") invalid("signal", "it is no AbortSignal");
+}
+
+const REASON_MAX = 4_096;
+
+/** Words that are kept with a turn and told to everybody who asks about it. */
+export function requireWords(option: string, words: unknown, max = REASON_MAX): void {
+  if (typeof words !== "string" || words === "" || words.length > max)
+    invalid(option, `it must be text of 1 to ${max} characters`);
+}
+
+/** A session id of the caller's own: anything readable, up to 256 bytes. */
+export function checkedId(id: string): string {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("session.id", { id: typeof id === "string" ? id : typeof id, problem });
+  };
+  if (typeof id !== "string" || id === "") wrong("it is empty");
+  if (id.length > 256 || Buffer.byteLength(id) > 256) wrong("it is longer than 256 bytes");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(id)) wrong("it has control characters");
+  if (!id.isWellFormed()) wrong("it is not well-formed Unicode");
+  return id;
+}
+
+export function requireRef(which: { readonly [field: string]: unknown }): InputRef {
+  const [field, ...more] = isObject(which) ? Object.keys(which) : [];
+  const value = field === undefined ? undefined : which[field];
+  if (more.length > 0 || typeof value !== "string" || value === "" || !["id", "key", "from"].includes(field as string))
+    throw new RuntimeError("input.invalid", { problem: "an input is named by one of id, key and from" });
+  return which as InputRef;
+}

@@ -1,0 +1,151 @@
+import type { Awaitable } from "../../model/awaitable.ts";
+import type { SessionConfig } from "../../model/config.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { hashOf } from "../../model/hash.ts";
+import { asBlobHash, asInputId, asTurnId, type SessionId } from "../../model/ids.ts";
+import { bytesOver, isObject } from "../../model/json.ts";
+import type { Attachment, Draft, TextPart } from "../../model/message.ts";
+import { Attachable } from "../../model/tool.ts";
+import type { NewInput, TurnWants } from "../../stores/store.ts";
+import type { Opened } from "../../turn/event.ts";
+import { STEP_VERSION } from "../../turn/state.ts";
+import { type Core, effectiveConfig } from "../core.ts";
+import type { LiveSession } from "../session/session.ts";
+
+/** What a user says: text, or parts. */
+export type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
+
+/**
+ * An input, checked and ready to be accepted. The bytes of attachments are kept first: an accepted input never names what
+ * is not there. Text needs nothing kept, so its input is there at once and turns begin in the order they were asked for.
+ */
+export function newInput(
+  core: Core,
+  sessionId: SessionId,
+  input: Input,
+  key: string | undefined,
+  place: NewInput["place"],
+  wants?: TurnWants,
+): Awaitable<NewInput> {
+  if (key !== undefined && (typeof key !== "string" || key === "" || key.length > 256))
+    throw new RuntimeError("input.invalid", { problem: "its key must be text of 1 to 256 characters" });
+  if (typeof input !== "string")
+    return ofParts(core, input).then((message) => made(core, sessionId, message, key, place, wants));
+  if (input.trim() === "") throw new RuntimeError("input.invalid", { problem: "it is empty" });
+  const bytes = bytesOver(input, core.limits.inputBytesMax);
+  if (bytes !== undefined) sized(core, bytes);
+  return made(core, sessionId, { role: "user", parts: [{ kind: "text", text: input }] }, key, place, wants);
+}
+
+function made(
+  { world }: Core,
+  sessionId: SessionId,
+  message: Draft,
+  key: string | undefined,
+  place: NewInput["place"],
+  wants: TurnWants | undefined,
+): NewInput {
+  const input = {
+    id: asInputId(world.id("inp")),
+    turnId: asTurnId(world.id("trn")),
+    sessionId,
+    message,
+    place,
+    at: world.now(),
+    hash: "",
+  };
+  if (key === undefined) return wants === undefined ? input : { ...input, wants };
+  const hash = hashOf(JSON.stringify(wants ? [message, wants] : message));
+  return { ...input, ...(wants === undefined ? {} : { wants }), key, hash };
+}
+
+function sized(core: Core, bytes: number): void {
+  const max = core.limits.inputBytesMax;
+  if (bytes > max) throw new RuntimeError("limit.bytes", { what: "The input", bytes, max });
+}
+
+async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
+  if (!Array.isArray(parts))
+    throw new RuntimeError("input.invalid", { problem: "it is neither text nor a list of parts" });
+  if (parts.length === 0) throw new RuntimeError("input.invalid", { problem: "it has no parts" });
+  let bytes = 0;
+  const found: (TextPart | Attachment)[] = [];
+  /** Refuses the first part that is too much, before anything is made of it. */
+  const weigh = (part: string | number): void => {
+    bytes += PART_BYTES + (typeof part === "number" ? part : Math.min(part.length, core.limits.inputBytesMax + 1));
+    sized(core, bytes);
+  };
+  const say = (text: string): void => {
+    weigh(text);
+    found.push({ kind: "text", text });
+  };
+  for (const part of parts as readonly unknown[]) {
+    if (typeof part === "string") say(part);
+    else if (part instanceof Attachable) {
+      weigh(part.data.byteLength);
+      const hash = hashOf(part.data);
+      await core.store.blobs.put(hash, part.data);
+      found.push({
+        kind: "attachment",
+        hash,
+        mediaType: part.mediaType,
+        bytes: part.data.byteLength,
+        ...(part.name === undefined ? {} : { name: part.name }),
+      });
+    } else if (isObject(part) && part.kind === "text" && typeof part.text === "string") say(part.text);
+    else if (isObject(part) && part.kind === "attachment") {
+      weigh(0);
+      found.push(await keptAlready(core, part));
+    } else throw new RuntimeError("input.invalid", { problem: "a part is neither text nor an attachment" });
+  }
+  if (found.every((part) => part.kind === "text" && part.text.trim() === ""))
+    throw new RuntimeError("input.invalid", { problem: "it is empty" });
+  const texts = found.reduce((sum, part) => sum + (part.kind === "text" ? Buffer.byteLength(part.text) : 0), 0);
+  sized(core, Math.max(bytes, texts));
+  return { role: "user", parts: found };
+}
+/** What each part costs besides its content. */
+const PART_BYTES = 32;
+
+/** A reference to bytes that are there. Nothing else that the caller says of it is believed. */
+async function keptAlready(
+  { store }: Core,
+  { hash, mediaType, name }: { readonly [field: string]: unknown },
+): Promise<Attachment> {
+  const data = typeof hash === "string" ? await store.blobs.get(asBlobHash(hash)) : undefined;
+  if (data === undefined || typeof mediaType !== "string")
+    throw new RuntimeError("input.invalid", { problem: "an attachment names bytes that are not there" });
+  await store.blobs.put(asBlobHash(hash as string), data); // Named anew: a sweep must not take them now.
+  return {
+    kind: "attachment",
+    hash: asBlobHash(hash as string),
+    mediaType,
+    bytes: data.byteLength,
+    ...(typeof name === "string" ? { name } : {}),
+  };
+}
+
+/** The first event of a turn: everything that a later fold must not read from today's configuration. */
+export function openedFor(
+  { core, slot }: LiveSession,
+  input: NewInput,
+  config: Partial<SessionConfig>,
+): Omit<Opened, "generation"> {
+  const effective = effectiveConfig(core, config);
+  return {
+    kind: "opened",
+    at: core.world.now(),
+    sessionId: input.sessionId,
+    turnId: input.turnId,
+    inputId: input.id,
+    input: input.message,
+    step: STEP_VERSION,
+    protocol: { id: slot.driver.id, version: slot.driver.version },
+    host: core.host.kind,
+    plugins: core.pluginList,
+    limits: core.limits,
+    config: effective,
+    ...(effective.mergesInputs === true && input.wants === undefined ? { merges: true } : {}),
+    ...input.wants,
+  };
+}

@@ -1,0 +1,39 @@
+import { passingFault, RuntimeError } from "../../model/errors.ts";
+import { describeThrown } from "../../model/json.ts";
+import type { Effect } from "../../turn/effect.ts";
+import type { Answer, Failure } from "../../turn/event.ts";
+import type { LiveTurn } from "./turn.ts";
+
+/** An answer to an effect before it is stamped with its time, its effect, and what was changed and spent meanwhile. */
+export type Body = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect" | "changes"> : never) : never;
+
+/** Only calls run beside each other, and of those only one that `writes` runs alone and may change state. */
+const mayWrite = (effect: Effect): boolean => effect.kind !== "call" || effect.writes === true;
+
+export function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
+  const answer = body as { -readonly [K in keyof Answer]: Answer[K] }; // Fresh from its performer, so it is ours to stamp.
+  answer.at = live.core.world.now();
+  answer.effect = effect.name;
+  const changes = mayWrite(effect) ? live.states.take() : undefined;
+  if (changes !== undefined) answer.changes = changes;
+  const paid = live.takeSpent();
+  if (paid !== undefined) Object.assign(answer, paid);
+  return answer as Answer;
+}
+
+/** Where the store is at fault nothing is recorded: the effect is done again, here or elsewhere. */
+export function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
+  const fault = passingFault(error);
+  if (fault !== undefined) throw fault;
+  if (mayWrite(effect)) live.states.forget();
+  const answer = { kind: "failed", at: live.core.world.now(), effect: effect.name, error: failureOf(error) } as const;
+  return { ...answer, ...live.takeSpent() };
+}
+
+export function failureOf(error: unknown): Failure {
+  if (!(error instanceof RuntimeError))
+    return { class: "runtime", code: "protocol.failed", message: describeThrown(error) };
+  const plugin = (error.details as { plugin?: string }).plugin;
+  if (plugin !== undefined) return { class: "plugin", code: error.code, message: error.message, plugin };
+  return { class: "runtime", code: error.code, message: error.message };
+}

@@ -1,0 +1,223 @@
+import type { Chunk, ChunkAnswer, ReplyAnswer } from "../../kernel/hooks.ts";
+import type { Bound, Site } from "../../kernel/run.ts";
+import { type Awaitable, isThenable } from "../../model/awaitable.ts";
+import { describe, RuntimeError } from "../../model/errors.ts";
+import { type EffectName, nodeId } from "../../model/ids.ts";
+import { describeThrown, toJson } from "../../model/json.ts";
+import type { Message } from "../../model/message.ts";
+import type { ModelRequest, Reply } from "../../model/request.ts";
+import type { Scope } from "../../model/scope.ts";
+import { OUTPUT_TOOL } from "../../model/tool.ts";
+import type { EffectOf } from "../../turn/effect.ts";
+import { itemsOf } from "../../turn/log.ts";
+import { isLastRound } from "../../turn/state.ts";
+import { type Over, overBudget } from "../services/budget.ts";
+import { callModel, HookStop, type ModelAnswer, type ModelCall } from "../services/model-call.ts";
+import { type Body, failureOf } from "./answer.ts";
+import type { LiveTurn } from "./turn.ts";
+
+/** Asks the model for the next reply. */
+export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): Promise<Body> {
+  const { core, opened, hooks } = live;
+  let request = requestOf(live);
+  if (live.tail !== "")
+    request = { ...request, messages: [...request.messages, tailOf(live)], stable: request.messages.length };
+  if (hooks.has.request) request = await hookedRequest(live, request, live.site(scope, effect.name));
+  if (request.stable !== undefined) request = { ...request, stable: stableOf(live, request) };
+  if (opened.config.budget?.keepsAnswer === true && isLastRound(live.state)) request = forAnswer(live, request);
+  const model = request.model ?? opened.config.model;
+  const provider = core.models.known(model) ?? (await core.models.require(model, request.model !== undefined));
+  const over = live.isBudgeted ? await overspent(live, model) : undefined;
+  if (over !== undefined) {
+    const { class: kind, code, message } = over;
+    return { kind: "failed", error: { class: kind, code, message } };
+  }
+  const { limits } = opened;
+  const call: { -readonly [K in keyof ModelCall]: ModelCall[K] } = {
+    provider,
+    request,
+    limits,
+    world: core.world,
+    scope,
+    load: async (hash) => (await core.store.blobs.get(hash)) ?? missing(hash),
+    show: shower(live, effect.name),
+  };
+  if (hooks.has.stream) call.transform = streamTransform(live, effect.name, scope);
+  if (hooks.has.streamFinished) {
+    const site = live.site(scope, effect.name);
+    call.finished = async (reason) => {
+      for (const { plugin = "", code, message } of await hooks.observe("streamFinished", { reason }, site))
+        live.trace("hook.issue", { plugin, code, message });
+    };
+  }
+  return bodyOf(await callModel(call), model, opened.config.model);
+}
+
+function requestOf(live: LiveTurn): ModelRequest {
+  const { opened, state, driver } = live;
+  const { settings } = opened.config;
+  live.transcript().requirePaired();
+  const request = driver.request({
+    round: state.round,
+    memo: state.memo,
+    log: itemsOf(state.log),
+    limits: state.limits,
+    system: live.prompt?.system ?? "",
+    messages: live.messages(),
+    tools: live.artifact?.declarations ?? [],
+    ...(state.output === undefined ? {} : { output: state.output }),
+    ...(settings === undefined ? {} : { settings }),
+  });
+  if (!Array.isArray((request as Partial<ModelRequest> | undefined)?.messages))
+    throw new RuntimeError("protocol.failed", { protocol: driver.id, problem: "it made no request" });
+  return request;
+}
+
+/** Hooks are given a list of messages of their own: what they do to it must not reach the conversation. */
+function hookedRequest(live: LiveTurn, request: ModelRequest, site: Site): Awaitable<ModelRequest> {
+  const theirs: ModelRequest = { ...request, messages: [...request.messages] };
+  return live.hooks.transform(
+    "request",
+    theirs,
+    site,
+    (now) => ({ request: now }),
+    (_, answer) => answer,
+  );
+}
+
+/** Shows deltas under the key of their attempt. */
+function shower(live: LiveTurn, effect: EffectName): ModelCall["show"] {
+  const { sessionId, turnId, show } = live;
+  let key = live.key(effect, 1);
+  return (attempt, kind, delta) => {
+    if (key.attempt !== attempt) key = live.key(effect, attempt);
+    show.tell(
+      kind === "retracted"
+        ? { fact: false, sessionId, turnId, key, kind }
+        : { fact: false, sessionId, turnId, key, kind, delta },
+    );
+  };
+}
+
+/** The answer to `ask`; another model than the session's is named, because the ledger has a row of its own for it. */
+function bodyOf(asked: ModelAnswer, model: string, usual: string): Body {
+  if (asked.kind === "replied") return model === usual ? asked : { ...asked, model };
+  const { failure, partial, ...rest } = asked;
+  const other = model === usual ? {} : { model };
+  if (failure instanceof HookStop) return { ...rest, ...other, error: failureOf(failure.cause), partial };
+  const isCancelled = failure.class === "cancelled";
+  const details = { route: model, class: failure.class, problem: failure.message };
+  const error = {
+    class: failure.class,
+    code: isCancelled ? "turn.cancelled" : "provider.failed",
+    message: isCancelled ? failure.message : describe("provider.failed", details).message,
+  };
+  return { ...rest, ...other, error, partial };
+}
+
+const ANSWER_NOW = "No tool can be called any more: answer with what you have.";
+const HAND_IN_NOW = `Hand in the result with ${OUTPUT_TOOL}, with what you have; no other tool can be called any more.`;
+
+/** The last round is for the answer. Tools stay in the request, so that a cached beginning still fits. */
+const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelRequest => ({
+  ...request,
+  messages: [
+    ...request.messages,
+    {
+      id: nodeId(`${turnId}/answer`, 0),
+      role: "user",
+      parts: [
+        {
+          kind: "text",
+          text: `This is the last round of the turn. ${state.output === undefined ? ANSWER_NOW : HAND_IN_NOW}`,
+        },
+      ],
+      origin: { kind: "runtime" },
+    },
+  ],
+  stable: request.stable ?? request.messages.length,
+  toolChoice: state.output === undefined ? "none" : { name: OUTPUT_TOOL },
+});
+
+/** Whether a budget is used up, counting what is not committed yet. */
+export const overspent = (live: LiveTurn, model?: string): Promise<Over | undefined> =>
+  overBudget(live.core, live.session, live.opened.config.budget, model, live);
+
+/** How many messages a provider may cache: a hook may have taken messages out, or put some after the tail. */
+function stableOf(live: LiveTurn, { messages, stable = 0 }: ModelRequest): number {
+  const tail = tailOf(live).id;
+  const at = messages.findIndex(({ id }) => id === tail);
+  return at < 0 ? Math.min(stable, messages.length) : at;
+}
+
+/** What changes from round to round is said last and never kept. */
+const tailOf = ({ tail, turnId }: LiveTurn): Message => ({
+  id: nodeId(`${turnId}/tail`, 0),
+  role: "user",
+  parts: [{ kind: "text", text: tail }],
+  origin: { kind: "runtime" },
+});
+
+const missing = (hash: string): never => {
+  throw new RuntimeError("store.corrupt", { item: `the attachment ${hash}`, problem: "its bytes are not there" });
+};
+
+/** Handlers of `stream` are called in line with the deltas; only a promise is waited for. */
+function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chunk: Chunk) => Awaitable<ChunkAnswer> {
+  const { hooks } = live;
+  const site = live.site(scope, effect);
+  const stop = (error: unknown): never => {
+    throw new HookStop("A stream hook failed.", { cause: error });
+  };
+  const merge = (now: ChunkAnswer, answer: ChunkAnswer, plugin: string): ChunkAnswer => {
+    for (const { name, payload } of answer.events ?? []) live.show.emit(effect, plugin, name, payload ?? null);
+    const reasoning = (now.reasoning ?? "") + (answer.reasoning ?? "");
+    return {
+      delta: answer.delta ?? now.delta ?? "",
+      ...(reasoning === "" ? {} : { reasoning }),
+      ...(now.abort === true || answer.abort === true ? { abort: true } : {}),
+    };
+  };
+  return ({ kind, delta, isEnd }) => {
+    const start: ChunkAnswer = { delta };
+    const sees = ({ delta: now = "" }: ChunkAnswer, bound: Bound): { chunk: Chunk } | undefined => {
+      if (isEnd !== true) return { chunk: { kind, delta: now } };
+      if (bound.atEnd === true) return { chunk: { kind, delta: now, isEnd } };
+      return now === "" ? undefined : { chunk: { kind, delta: now } }; // What another handler held back is a delta too.
+    };
+    try {
+      const answer = hooks.transform("stream", start, site, sees, merge);
+      return isThenable(answer) ? answer.then((found) => found, stop) : answer;
+    } catch (error) {
+      return stop(error);
+    }
+  };
+}
+
+const RESPOND_TRIES = 3;
+
+/** Runs response hooks. The paid reply is recorded already, so a hook that fails is simply tried again. */
+export async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope): Promise<Body> {
+  const merge = (now: Reply, answer: ReplyAnswer, plugin: string): Reply => {
+    for (const { name, payload } of answer.events ?? []) live.show.emit(effect.name, plugin, name, payload ?? null);
+    const own = toJson(answer.parts); // Kept, sent and acted on: what is no JSON would be three different things.
+    if ("problem" in own)
+      throw new RuntimeError("hook.answer", { plugin, hook: "response", problem: `${own.path}: ${own.problem}` });
+    return { ...now, parts: own.json as unknown as Reply["parts"] };
+  };
+  for (let number = 1; ; number++) {
+    try {
+      const reply = await live.hooks.transform(
+        "response",
+        effect.reply,
+        live.site(scope, effect.name),
+        (now) => ({ reply: now }),
+        merge,
+      );
+      return reply.parts === effect.reply.parts ? { kind: "responded" } : { kind: "responded", parts: reply.parts };
+    } catch (error) {
+      if (number === RESPOND_TRIES || scope.isAborted) throw error;
+      live.trace("hook.retried", { hook: "response", problem: describeThrown(error) });
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import { describe, hasCode, RuntimeError } from "../../model/errors.ts";
+import { describeThrown } from "../../model/json.ts";
+import type { Entry } from "../../model/node.ts";
+import type { TurnOutcome } from "../../model/outcome.ts";
+import { hasOpenCalls, pairingProblem } from "../../model/pairing.ts";
+import { addUsage, type Spent, totalOf, type Usage } from "../../model/usage.ts";
+import type { EndedTurn } from "../../stores/store.ts";
+import { itemsOf } from "../../turn/log.ts";
+import { said } from "../../turn/move.ts";
+import { type Salvaged, salvage } from "./salvage.ts";
+import type { LiveTurn } from "./turn.ts";
+
+/** All that the commit of a turn keeps, in one piece. */
+export function endedTurn(live: LiveTurn): EndedTurn {
+  const { phase, log } = live.state;
+  if (phase.kind !== "ended") throw new RuntimeError("turn.diverged", { effect: "the end", kind: phase.kind });
+  live.transcript().requirePaired();
+  return whole(live, itemsOf(log), phase.outcome, live.state.winding?.cancel?.requestId);
+}
+
+/**
+ * A turn that cannot go on, because something that may not fail has failed. What is whole of it is kept, so that the
+ * session is never stuck behind it.
+ */
+export function salvagedTurn(live: LiveTurn, error: unknown, cancel: string | undefined): EndedTurn {
+  const recorded = live.isUnfoldable ? salvage(live.opened, live.journal, whyInterrupted(error)) : undefined;
+  const entries = recorded?.entries ?? wholePart(itemsOf(live.state.log));
+  const code = error instanceof RuntimeError ? error.code : "protocol.failed";
+  const reason =
+    error instanceof RuntimeError
+      ? error.message
+      : describe("protocol.failed", { protocol: live.driver.id, problem: describeThrown(error) }).message;
+  const outcome = { kind: "failed", by: "runtime", code, reason, text: said(entries) } as const;
+  return whole(live, entries, outcome, cancel, recorded);
+}
+
+const whyInterrupted = (error: unknown): string =>
+  hasCode(error, "turn.expired") ? "It was interrupted, too long ago." : "It was interrupted by an upgrade.";
+
+/** The longest beginning in which every call has its result. */
+function wholePart(entries: readonly Entry[]): readonly Entry[] {
+  let whole = 0;
+  let before: Extract<Entry, { kind: "message" }>["message"] | undefined;
+  for (const [index, entry] of entries.entries()) {
+    if (entry.kind === "message") {
+      if (pairingProblem(before, entry.message) !== undefined) break;
+      before = entry.message;
+    } else if (entry.kind === "frame") before = undefined;
+    if (!hasOpenCalls(before)) whole = index + 1;
+  }
+  return entries.slice(0, whole);
+}
+
+const isNone = (usage: Usage): boolean => {
+  for (const bucket in usage) if (usage[bucket as keyof Usage] !== 0) return false;
+  return true;
+};
+
+/** The rows that the turn adds to the ledger. A subagent's turns have a source of their own, wherever ledgers are added up. */
+function ledgerOf({ opened, session }: LiveTurn, { usage, asks, spent }: Omit<Salvaged, "entries">): readonly Spent[] {
+  const own = { source: "turn", model: opened.config.model, usage, calls: asks };
+  const rows = asks === 0 && isNone(usage) ? spent : [own, ...spent];
+  const { subagent } = session.authority;
+  if (subagent === undefined) return rows;
+  const source = `subagent/${subagent.capability}`;
+  return rows.map((row) => (row.source === "turn" ? { ...row, source } : row));
+}
+
+function whole(
+  live: LiveTurn,
+  entries: readonly Entry[],
+  outcome: TurnOutcome,
+  cancel: string | undefined,
+  state: Omit<Salvaged, "entries"> = live.state,
+): EndedTurn {
+  const { head } = live.session.kept.stored;
+  return {
+    turnId: live.turnId,
+    at: live.core.world.now(),
+    outcome,
+    entries,
+    plugins: live.states.snapshots(state.changes),
+    usage: state.spent.length === 0 ? state.usage : addUsage(state.usage, totalOf(state.spent)),
+    spent: ledgerOf(live, state),
+    inputs: state.inputs,
+    ...(head === undefined ? {} : { base: head }),
+    ...(cancel === undefined ? {} : { cancel }),
+  };
+}

@@ -1,0 +1,36 @@
+import type { Directive } from "../../kernel/directive.ts";
+import type { Owned } from "../../kernel/hooks.ts";
+import type { EffectName } from "../../model/ids.ts";
+import type { Draft } from "../../model/message.ts";
+import type { Abort } from "../../turn/event.ts";
+import type { LiveTurn } from "./turn.ts";
+
+export const NOTHING: { readonly messages?: readonly Draft[]; readonly abort?: Abort; readonly compact?: true } = {};
+
+/** Carries out what hooks asked for. What concerns the turn's log goes into the effect's event; the last abort counts. */
+export function carryOut(live: LiveTurn, effect: EffectName, directives: readonly Owned<Directive>[]): typeof NOTHING {
+  const messages: Draft[] = [];
+  let abort: Abort | undefined;
+  let compact = false;
+  for (const { plugin, value } of directives) {
+    if (value.kind === "emitEvent") live.show.emit(effect, plugin, value.name, value.payload);
+    else if (value.kind === "emitTrace") live.trace(`${plugin}.${value.name}`, { payload: value.payload });
+    else if (value.kind === "enqueueMessages")
+      messages.push(...value.messages.map((message) => saidBy({ plugin, value: message })));
+    else if (value.kind === "createSession") live.makeSession(plugin, value.request);
+    else if (value.kind === "compactHistory") compact = true;
+    else if (value.kind === "abortTurn") abort = { plugin, code: value.code, message: value.message };
+  }
+  return {
+    ...(messages.length === 0 ? {} : { messages }),
+    ...(abort === undefined ? {} : { abort }),
+    ...(compact ? { compact } : {}),
+  };
+}
+
+/** A message with the plugin that it comes from. */
+export const saidBy = ({ plugin, value: { role, parts } }: Owned<Draft>): Draft => ({
+  role,
+  parts,
+  origin: { kind: "plugin", plugin },
+});

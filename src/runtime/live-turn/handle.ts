@@ -1,0 +1,87 @@
+import type { Issue } from "../../kernel/run.ts";
+import type { TurnProgress } from "../../model/event.ts";
+import type { NodeId, TurnId } from "../../model/ids.ts";
+import type { Json } from "../../model/json.ts";
+import type { TurnOutcome } from "../../model/outcome.ts";
+import type { Usage } from "../../model/usage.ts";
+import type { CancelAnswer } from "../../stores/store.ts";
+import { Feed } from "../readers/feed.ts";
+import type { LiveSession } from "../session/session.ts";
+
+export interface TurnResult<Value = Json> {
+  readonly turnId: TurnId;
+  readonly outcome: TurnOutcome<Value>;
+  readonly usage: Usage;
+  /** Set when the session had moved: the turn was kept beside it, and this is its last node. */
+  readonly branch?: NodeId;
+  /** Observers that failed; none of them changed anything. */
+  readonly issues: readonly Issue[];
+}
+
+/** A turn under way. Leaving the iteration is not cancelling. */
+export interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
+  /** Known once the input is accepted. */
+  readonly id: Promise<TurnId>;
+  /** Settles after the commit and after the observers of it are done. Rejects only when the input was not accepted, or the turn was taken over. */
+  result(): Promise<TurnResult<Value>>;
+  cancel(reason?: string): Promise<CancelAnswer>;
+}
+
+export class TurnHandle implements Turn {
+  readonly feed: Feed;
+  readonly #session: LiveSession;
+  #turnId: TurnId | undefined;
+  #ended: { readonly result: TurnResult } | { readonly error: unknown } | undefined;
+  // Promises are made when somebody asks for them: a failure that nobody asked about is no unhandled rejection.
+  #id: PromiseWithResolvers<TurnId> | undefined;
+  #result: PromiseWithResolvers<TurnResult> | undefined;
+
+  constructor(session: LiveSession) {
+    this.feed = new Feed(session.core.limits.unreadEventsMax);
+    this.#session = session;
+  }
+
+  get id(): Promise<TurnId> {
+    if (this.#turnId !== undefined) return Promise.resolve(this.#turnId);
+    if (this.#ended !== undefined && "error" in this.#ended) return Promise.reject(this.#ended.error);
+    this.#id ??= Promise.withResolvers<TurnId>();
+    return this.#id.promise;
+  }
+
+  result(): Promise<TurnResult> {
+    if (this.#result === undefined) {
+      this.#result = Promise.withResolvers<TurnResult>();
+      if (this.#ended !== undefined) {
+        if ("error" in this.#ended) this.#result.reject(this.#ended.error);
+        else this.#result.resolve(this.#ended.result);
+      }
+    }
+    return this.#result.promise;
+  }
+
+  async cancel(reason = "It was cancelled."): Promise<CancelAnswer> {
+    return this.#session.cancel(await this.id, reason);
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<TurnProgress> {
+    return this.feed.read();
+  }
+
+  accepted(id: TurnId): void {
+    this.#turnId = id;
+    this.#id?.resolve(id);
+  }
+
+  done(result: TurnResult): void {
+    this.#ended = { result };
+    this.feed.end();
+    this.#result?.resolve(result);
+  }
+
+  failed(error: unknown): void {
+    this.#ended = { error };
+    if (this.#turnId === undefined) this.#id?.reject(error);
+    this.feed.end(error);
+    this.#result?.reject(error);
+  }
+}

@@ -1,0 +1,63 @@
+import type { SessionConfig } from "../../model/config.ts";
+import type { BlobHash } from "../../model/ids.ts";
+import type { PromptPart } from "../../model/prompt.ts";
+import type { Artifact, Artifacts, Prompt, PromptParts } from "../toolset/artifacts.ts";
+
+/** What preparing a turn came to, and what it was made from. */
+export interface Prepared {
+  readonly config: SessionConfig;
+  readonly artifact: Artifact;
+  readonly parts: PromptParts;
+  readonly prompt: Prompt;
+  /** The parts as they are stored, where plugins gave any. */
+  readonly stored: { readonly hash: BlobHash; readonly putAt: number } | undefined;
+}
+
+/**
+ * What the last turn was prepared with. A turn that finds everything as it was takes it over: nothing is merged,
+ * rendered, hashed or stored again. Every session has one of its own, but those that have nothing of their own: they
+ * share the runtime's.
+ *
+ * Not its job: catalogs (`toolset/`), and prompts that change from round to round, which are never kept here.
+ */
+export class Memo {
+  #last: Prepared | undefined;
+
+  keep(prepared: Prepared): void {
+    this.#last = prepared;
+  }
+
+  /** For sessions with nothing of their own: the tools are the app's, so the config alone decides. */
+  ofConfig(config: SessionConfig, artifacts: Artifacts): Prepared | undefined {
+    const last = this.#last;
+    if (last === undefined || last.config !== config) return undefined;
+    return artifacts.isFresh(last.artifact) && artifacts.isFresh(last.prompt) ? last : undefined;
+  }
+
+  /** For every session: the same tools and the same parts give the same prompt. */
+  of(artifact: Artifact, parts: PromptParts, artifacts: Artifacts): Prepared | undefined {
+    const last = this.#last;
+    if (last === undefined || last.artifact !== artifact) return undefined;
+    if (!isSame(last.parts.given, parts.given) || !isSame(last.parts.plugins, parts.plugins)) return undefined;
+    return artifacts.isFresh(last.prompt) && (last.stored === undefined || artifacts.isFresh(last.stored))
+      ? last
+      : undefined;
+  }
+}
+
+const isSame = (before: readonly PromptPart[], now: readonly PromptPart[]): boolean => {
+  if (before.length !== now.length) return false;
+  for (let index = 0; index < now.length; index++)
+    if (!isSamePart(before[index] as PromptPart, now[index] as PromptPart)) return false;
+  return true;
+};
+
+const isSamePart = (before: PromptPart, now: PromptPart): boolean =>
+  before === now ||
+  (before.slot === now.slot &&
+    before.text === now.text &&
+    before.priority === now.priority &&
+    before.title === now.title &&
+    before.replaces === now.replaces &&
+    before.isVolatile === now.isVolatile &&
+    (before.tools === now.tools || before.tools?.join("\n") === now.tools?.join("\n")));

@@ -1,0 +1,186 @@
+import type { TurnReport } from "../../kernel/hooks.ts";
+import { type Awaitable, andThen, isThenable, once } from "../../model/awaitable.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import type { Scope } from "../../model/scope.ts";
+import type { ToolOutput } from "../../model/tool.ts";
+import type { PendingInput } from "../../stores/store.ts";
+import { attempt, gate, settle } from "../../tools/dispatch.ts";
+import type { Effect, EffectKind, EffectOf } from "../../turn/effect.ts";
+import type { Answer } from "../../turn/event.ts";
+import { itemsOf } from "../../turn/log.ts";
+import { isLastRound } from "../../turn/state.ts";
+import { type Body, failed, stamped } from "./answer.ts";
+import { ask, overspent, respond } from "./ask.ts";
+import { compaction } from "./compact.ts";
+import { carryOut, saidBy } from "./directives.ts";
+import { prepare } from "./prepare.ts";
+import type { LiveTurn } from "./turn.ts";
+
+type Performers = {
+  readonly [K in EffectKind]: (live: LiveTurn, effect: EffectOf<K>, scope: Scope) => Awaitable<Body>;
+};
+
+/** Who does which effect. */
+const PERFORMERS: Performers = {
+  prepare,
+  ask,
+  respond,
+  gate: gateCalls,
+  call: callTool,
+  settle: settleCalls,
+  boundary,
+  compact,
+  exec,
+  finalize,
+  // A host keeps time and waits itself.
+  sleep: () => ({ kind: "slept" }),
+  wait: () => ({ kind: "resolved", answer: { kind: "revoked" } }),
+};
+
+/**
+ * Does one effect of a turn. A serial effect's changes of plugin state go with its answer, or nowhere if it fails. What
+ * needs no waiting is answered at once: such an answer joins the write of the event that released its effect.
+ */
+export function perform(live: LiveTurn, effect: Effect, scope: Scope): Awaitable<Answer> {
+  let body: Awaitable<Body>;
+  try {
+    body = (PERFORMERS[effect.kind] as Performers[EffectKind])(live, effect as never, scope);
+  } catch (error) {
+    return failed(live, effect, error);
+  }
+  return isThenable(body) || live.keeping !== undefined ? performed(live, effect, body) : stamped(live, effect, body);
+}
+
+async function performed(live: LiveTurn, effect: Effect, body: Awaitable<Body>): Promise<Answer> {
+  try {
+    const found = await body;
+    if (live.keeping !== undefined) await kept(live);
+    return stamped(live, effect, found);
+  } catch (error) {
+    return failed(live, effect, error);
+  }
+}
+
+/** Attachments are durable before the result that names them, and sessions made before the turn goes on. */
+async function kept(live: LiveTurn): Promise<void> {
+  const { keeping = [] } = live;
+  live.keeping = undefined;
+  await Promise.all(keeping);
+}
+
+// ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function gateCalls(live: LiveTurn, { calls, name }: EffectOf<"gate">, scope: Scope): Awaitable<Body> {
+  const site = once(() => live.site(scope, name));
+  return andThen(gate(live, calls, site), ({ verdicts, abort }) =>
+    abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort },
+  );
+}
+
+function settleCalls(live: LiveTurn, { results: given, name }: EffectOf<"settle">, scope: Scope): Awaitable<Body> {
+  const site = once(() => live.site(scope, name));
+  return andThen(settle(live, given, site), ({ results, messages, abort }) => ({
+    kind: "settled",
+    results,
+    ...(messages.length === 0 ? {} : { messages: messages.map(saidBy) }),
+    ...(abort === undefined ? {} : { abort }),
+  }));
+}
+
+/** Without a gate and a settling a call tells of itself when it begins and when it is over. */
+function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Awaitable<Body> {
+  if (live.state.skips.gate === true) live.show.started(effect);
+  if (scope.isAborted)
+    return returned(live, effect, {
+      kind: scope.isResumed === true ? "unknown" : "cancelled",
+      reason: "The turn was stopped.",
+    });
+  const output = attempt(live, effect, scope);
+  return isThenable(output) ? output.then((found) => called(live, effect, found)) : called(live, effect, output);
+}
+
+function called(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): Body {
+  const { skips, policies } = live.state;
+  live.show.returned(effect);
+  if (skips.settle === true && skips.gate === true && !Object.hasOwn(policies, effect.call.name))
+    live.show.ended(effect, output);
+  return returned(live, effect, output);
+}
+
+/** What a failing tool changed is not kept. */
+function returned(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): Body {
+  if (effect.writes === true && output.kind !== "value") live.states.forget();
+  return { kind: "returned", output };
+}
+
+async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Promise<Body> {
+  const executor = live.hooks.slot("codeExecutor");
+  if (executor === undefined) throw new RuntimeError("code.unavailable", {});
+  return {
+    kind: "executed",
+    output: await executor.execute(effect.cell, { sessionId: live.sessionId, signal: scope.signal }),
+  };
+}
+
+// ── Between rounds, and at the end ──────────────────────────────────────────────────────────────────────────────────
+
+const CLAIM_MAX = 64;
+
+/** Takes in waiting inputs and asks checkpoint hooks. */
+function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {
+  const { at, name } = effect;
+  if (live.hooks.has.checkpoint || live.isBudgeted) return boundaryWithHooks(live, effect, scope);
+  if (at !== "opening" && isLastRound(live.state)) return { kind: "bounded" };
+  const found = live.core.store.inputs.claim(live.lease, name, CLAIM_MAX, at === "opening" || undefined);
+  return isThenable(found) ? found.then(bounded) : bounded(found);
+}
+
+function bounded(found: readonly PendingInput[]): Extract<Body, { readonly kind: "bounded" }> {
+  if (found.length === 0) return { kind: "bounded" };
+  return { kind: "bounded", inputs: found.map(({ id: inputId, message }) => ({ inputId, message })) };
+}
+
+async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundary">, scope: Scope): Promise<Body> {
+  const { inputs } = live.core.store;
+  if (at === "opening") return bounded(await inputs.claim(live.lease, name, CLAIM_MAX, true));
+  // An input that comes when no round is left to hear it, or no money, waits for the next turn.
+  const isLast = isLastRound(live.state) || (live.isBudgeted && (await overspent(live)) !== undefined);
+  const body = bounded(isLast ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));
+  if (!live.hooks.has.checkpoint) return body;
+  return { ...body, ...carryOut(live, name, await live.hooks.collect("checkpoint", { at }, live.site(scope, name))) };
+}
+
+async function compact(live: LiveTurn, effect: EffectOf<"compact">, scope: Scope): Promise<Body> {
+  const { phase } = live.state;
+  const reason = phase.kind === "compacting" && phase.then !== undefined ? "room" : "overflow";
+  try {
+    const seed = await compaction(live.hooks, live.messages(), reason, live.site(scope, effect.name));
+    return seed === undefined ? { kind: "compacted" } : { kind: "compacted", seed };
+  } catch (error) {
+    if (error instanceof RuntimeError) {
+      const plugin = String((error.details as { plugin?: string }).plugin ?? "");
+      live.observed([{ plugin, code: error.code, message: error.message }]);
+    }
+    throw error;
+  }
+}
+
+function finalize(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): Awaitable<Body> {
+  const { has } = live.hooks;
+  return has.afterTurn || has.lifecycle ? finalizeWithHooks(live, effect, scope) : { kind: "finalized" };
+}
+
+async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): Promise<Body> {
+  const { hooks } = live;
+  const site = live.site(scope, effect.name);
+  const report = reportOf(live, effect.outcome);
+  const { messages } = carryOut(live, effect.name, await hooks.collect("afterTurn", { report }, site));
+  live.observed(await hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, site));
+  return { kind: "finalized", ...(messages === undefined ? {} : { messages }) };
+}
+
+export function reportOf(live: LiveTurn, outcome: TurnReport["outcome"]): TurnReport {
+  const { state } = live;
+  const messages = itemsOf(state.log).flatMap((entry) => (entry.kind === "message" ? [entry.message] : []));
+  return { outcome, usage: state.usage, rounds: state.round, messages };
+}

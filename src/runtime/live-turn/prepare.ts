@@ -1,0 +1,260 @@
+import type { Owned, TurnContext } from "../../kernel/hooks.ts";
+import { mergePrompt, renderPrompt } from "../../kernel/prompt.ts";
+import type { Site } from "../../kernel/run.ts";
+import { secondLook } from "../../kernel/seams.ts";
+import type { Tool, ToolProvider } from "../../kernel/tool.ts";
+import { type Awaitable, once } from "../../model/awaitable.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { hashOf } from "../../model/hash.ts";
+import type { BlobHash } from "../../model/ids.ts";
+import type { Message } from "../../model/message.ts";
+import type { PromptPart } from "../../model/prompt.ts";
+import type { Scope } from "../../model/scope.ts";
+import { TOOLS_STATE } from "../../model/tool.ts";
+import { type EffectOf, name } from "../../turn/effect.ts";
+import type { Answer } from "../../turn/event.ts";
+import { type Artifact, NO_PARTS } from "../toolset/artifacts.ts";
+import { carryOut, NOTHING } from "./directives.ts";
+import type { LiveTurn } from "./turn.ts";
+
+type PreparedBody = Omit<Extract<Answer, { readonly kind: "prepared" }>, "at" | "effect" | "changes">;
+
+/** The first round sets the turn up; later ones take in what may change between two model calls. */
+export function prepare(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Awaitable<PreparedBody> {
+  if (effect.round > 1 && live.prompt !== undefined) return again(live, effect, scope);
+  return remembered(live) ?? setUp(live, effect, scope);
+}
+
+/** A session with nothing of its own, and a turn that wants nothing special, need no setting up after the first time. */
+function remembered(live: LiveTurn): PreparedBody | undefined {
+  const { core, session, opened } = live;
+  // A protocol that has a look before every model call is asked in the first round too.
+  if (opened.prompt !== undefined || session.composition.stages.skips?.prepare !== true || !session.isPlain)
+    return undefined;
+  const known = core.plain.ofConfig(opened.config, core.artifacts);
+  if (known === undefined) return undefined;
+  const { artifact, prompt } = known;
+  live.artifact = artifact;
+  live.prompt = prompt;
+  return { kind: "prepared", prompt: prompt.hash, catalog: artifact.hash, ...stagesOf(live, artifact) };
+}
+
+async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<PreparedBody> {
+  const { core, session, hooks, opened } = live;
+  const { toolset } = session;
+  const memo = opened.prompt === undefined && session.isPlain ? core.plain : session.memo;
+  const site = once(() => live.site(scope, effect.name));
+  await toolset.refresh();
+  toolset.begin();
+  const { prompt: context, hasTools, undo } = await transformContext(live, site);
+  let before: ReturnType<typeof carryOut>;
+  try {
+    before = hooks.has.beforeTurn
+      ? carryOut(live, effect.name, await hooks.collect("beforeTurn", { input: inputOf(live) }, site()))
+      : NOTHING;
+    live.artifact = await toolset.artifact(site);
+  } catch (error) {
+    undo();
+    throw error;
+  }
+  const { artifact, shown } = live;
+  live.parts = { given: [...layersOf(live), ...context], plugins: await collected(live, site) };
+  const isPlain = live.parts.plugins.length + context.length === 0;
+  const known = isVolatile(live) ? undefined : memo.of(artifact, live.parts, core.artifacts);
+  const tail = known === undefined ? await render(live) : "";
+  if (known !== undefined) live.prompt = known.prompt;
+  const stored = isPlain ? undefined : (known?.stored ?? (await keepJson(live, live.parts)));
+  await core.models.require(opened.config.model); // Found before anything is paid for.
+  if (!isVolatile(live) && live.prompt !== undefined)
+    memo.keep({ config: opened.config, artifact, parts: live.parts, prompt: live.prompt, stored });
+  return beforeAsk(live, effect.round, {
+    kind: "prepared",
+    ...(live.prompt === undefined ? {} : { prompt: live.prompt.hash }),
+    catalog: artifact.hash,
+    ...(tail === "" ? {} : { tail }),
+    ...(shown === undefined ? {} : { shown: (await keepJson(live, shown.messages)).hash }),
+    ...(stored === undefined ? {} : { parts: stored.hash }),
+    ...(hasTools ? { hasTools } : {}),
+    ...stagesOf(live, artifact),
+    ...before,
+  });
+}
+
+async function keepJson(
+  { core }: LiveTurn,
+  value: unknown,
+): Promise<{ readonly hash: BlobHash; readonly putAt: number }> {
+  const json = JSON.stringify(value);
+  const hash = hashOf(json);
+  return { hash, putAt: await core.artifacts.keep(hash, json) };
+}
+
+/**
+ * Reads back what a turn was prepared with that another run left: the same prompt, the same tools as the model was told
+ * of them, the same view of the conversation. What runs the tools is today's.
+ */
+export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void> {
+  const { core, session } = live;
+  const recorded: { -readonly [K in "prompt" | "catalog" | "shown" | "parts"]?: BlobHash } = {};
+  let hasTools = false;
+  let isSinceChanged = false;
+  for (const event of live.journal) {
+    if ("changes" in event && event.changes !== undefined && Object.hasOwn(event.changes, TOOLS_STATE))
+      isSinceChanged = true;
+    if (event.kind !== "prepared") continue;
+    isSinceChanged = false;
+    if (event.prompt !== undefined) recorded.prompt = event.prompt;
+    if (event.catalog !== undefined) recorded.catalog = event.catalog;
+    if (event.shown !== undefined) recorded.shown = event.shown;
+    if (event.parts !== undefined) recorded.parts = event.parts;
+    hasTools ||= event.hasTools === true;
+    live.tail = event.tail ?? "";
+  }
+  const text = async (hash: BlobHash): Promise<string> => {
+    const data = await core.store.blobs.get(hash);
+    if (data === undefined)
+      throw new RuntimeError("store.corrupt", { item: `blob ${hash}`, problem: "it is not there" });
+    return new TextDecoder().decode(data);
+  };
+  const site = once(() => live.site(scope, name("resume")));
+  await session.toolset.refresh();
+  session.toolset.begin();
+  if (hasTools) await recallTools(live, site());
+  const artifact = await session.toolset.artifact(site);
+  if (!isSinceChanged) live.basis = artifact; // Otherwise the next round must be told of the change.
+  const isSame = recorded.catalog === undefined || recorded.catalog === artifact.hash;
+  live.artifact = isSame
+    ? artifact
+    : { ...artifact, declarations: JSON.parse(await text(recorded.catalog as BlobHash)) };
+  if (recorded.prompt !== undefined)
+    live.prompt = { system: await text(recorded.prompt), hash: recorded.prompt, putAt: core.world.now() };
+  live.parts =
+    recorded.parts === undefined
+      ? { given: layersOf(live), plugins: [] }
+      : (JSON.parse(await text(recorded.parts)) as typeof live.parts);
+  if (recorded.shown !== undefined) live.shown = { messages: JSON.parse(await text(recorded.shown)), upTo: 1 };
+}
+
+/** Tools are live objects, so `context` hooks are asked for them again; nothing else of their answer counts. */
+async function recallTools(live: LiveTurn, site: Site): Promise<void> {
+  const { end, tools } = await contextFrom(live, secondLook(site), { messages: live.messages(), prompt: [] });
+  await live.session.toolset.overlay(tools, end.includeBaseTools ?? true);
+}
+
+/** Takes in tools that were made callable, and what plugins say anew for every round. */
+async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<PreparedBody> {
+  const site = once(() => live.site(scope, effect.name));
+  const artifact = await live.session.toolset.artifact(site);
+  const isChanged = artifact !== (live.basis ?? live.artifact); // Not what was recorded: a turn keeps its tools.
+  if (isChanged) {
+    live.artifact = artifact;
+    live.basis = artifact;
+  }
+  if (live.parts === NO_PARTS) live.parts = { given: layersOf(live), plugins: [] }; // No plugin had a part in it.
+  if (isVolatile(live)) {
+    const given = (await collected(live, site)).filter((part) => !isStable(part));
+    live.parts = { ...live.parts, plugins: [...live.parts.plugins.filter(isStable), ...given], isVolatile: true };
+  }
+  const tail = isChanged ? await render(live) : renderTail(live);
+  return beforeAsk(live, effect.round, {
+    kind: "prepared",
+    ...(isChanged ? { catalog: artifact.hash } : {}),
+    ...(isChanged && live.prompt !== undefined ? { prompt: live.prompt.hash } : {}),
+    ...(tail === "" ? {} : { tail }),
+    ...stagesOf(live, live.artifact as Artifact),
+  });
+}
+
+const collected = async ({ hooks }: LiveTurn, site: () => Site): Promise<readonly PromptPart[]> =>
+  hooks.has.prompt ? (await hooks.collect("prompt", {}, site())).map(({ value }) => value) : [];
+
+const isStable = (part: PromptPart): boolean => part.isVolatile !== true;
+/** Whether a part changes from round to round. Once one was said in a turn, it is asked for in each of its rounds. */
+const isVolatile = ({ parts: { given, plugins, isVolatile: wasVolatile } }: LiveTurn): boolean =>
+  wasVolatile === true || !given.every(isStable) || !plugins.every(isStable);
+
+/** Renders the system prompt from what stays, and the tail from what does not: a cached prefix must not hold the latter. */
+async function render(live: LiveTurn): Promise<string> {
+  const { catalog } = live.artifact as Artifact;
+  live.prompt = await live.core.artifacts.prompt(partsOf(live).filter(isStable), catalog.names);
+  return renderTail(live);
+}
+
+function renderTail(live: LiveTurn): string {
+  const { catalog } = live.artifact as Artifact;
+  const volatile = partsOf(live).filter((part) => !isStable(part));
+  live.tail = volatile.length === 0 ? "" : renderPrompt(mergePrompt(volatile, catalog.names));
+  return live.tail;
+}
+
+const partsOf = ({ artifact, parts: { given, plugins } }: LiveTurn): readonly PromptPart[] => [
+  ...given,
+  ...(artifact?.prompt ?? []),
+  ...plugins,
+];
+
+/** The runtime's words, the session's and the turn's, in this order; the protocol's and the plugins' follow. */
+function layersOf({ core, opened: { config, prompt: ofTurn = [] } }: LiveTurn): readonly PromptPart[] {
+  const { instructions, prompt = [] } = config;
+  const intro: readonly PromptPart[] = instructions === undefined ? [] : [{ slot: "intro", text: instructions }];
+  return [...intro, ...core.prompt, ...prompt, ...ofTurn];
+}
+
+/** The protocol has a look before every model call, and may switch frames. */
+async function beforeAsk(live: LiveTurn, round: number, body: PreparedBody): Promise<PreparedBody> {
+  const frame = await live.hooks.slot("protocolSession")?.beforeAsk?.({ sessionId: live.sessionId, round });
+  return frame === undefined || frame === null ? body : { ...body, frame };
+}
+
+async function transformContext(
+  live: LiveTurn,
+  site: () => Site,
+): Promise<{ readonly prompt: readonly PromptPart[]; readonly hasTools: boolean; undo(): void }> {
+  const { toolset } = live.session;
+  if (!live.hooks.has.context) return { prompt: [], hasTools: false, undo: await toolset.overlay([], true) };
+  const start: TurnContext = { messages: live.messages(), prompt: [] };
+  const { end, tools } = await contextFrom(live, site(), start);
+  if (end.messages !== start.messages) live.shown = { messages: end.messages, upTo: live.state.log.length };
+  const { includeBaseTools = true } = end;
+  return {
+    prompt: end.prompt,
+    hasTools: tools.length > 0 || !includeBaseTools,
+    undo: await toolset.overlay(tools, includeBaseTools),
+  };
+}
+
+/** Each tool belongs to the plugin that added it: it is given that plugin's state. */
+async function contextFrom(
+  live: LiveTurn,
+  site: Site,
+  start: TurnContext,
+): Promise<{ readonly end: TurnContext; readonly tools: readonly Owned<Tool | ToolProvider>[] }> {
+  const owners = new Map<Tool | ToolProvider, string>();
+  const end = await live.hooks.transform(
+    "context",
+    start,
+    site,
+    (context) => ({ context }),
+    (_, answer, owner) => {
+      for (const tool of answer.tools ?? []) if (!owners.has(tool)) owners.set(tool, owner);
+      return answer;
+    },
+  );
+  return { end, tools: (end.tools ?? []).map((value) => ({ plugin: owners.get(value) ?? "", value })) };
+}
+
+function inputOf(live: LiveTurn): Message {
+  const first = live.state.log.items[0];
+  if (first?.kind !== "message")
+    throw new RuntimeError("store.corrupt", { item: live.turnId, problem: "the turn has no input" });
+  return first.message;
+}
+
+/** What the machine must know of plugins and tools; a volatile prompt needs every round prepared. */
+function stagesOf(live: LiveTurn, { policies }: Artifact): Partial<PreparedBody> {
+  const { stages } = live.session.composition;
+  if (stages.skips?.prepare !== true || !isVolatile(live))
+    return policies === undefined ? stages : { ...stages, policies };
+  const { prepare: _, ...skips } = stages.skips;
+  return { ...stages, skips, ...(policies === undefined ? {} : { policies }) };
+}

@@ -1,0 +1,186 @@
+import { isThenable } from "../../model/awaitable.ts";
+import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
+import { describeThrown } from "../../model/json.ts";
+import { LazyScope } from "../../model/scope.ts";
+import type { Committed, EndedTurn, Lease } from "../../stores/store.ts";
+import type { Opened, TurnEvent } from "../../turn/event.ts";
+import { isEnded, type Step } from "../../turn/state.ts";
+import { begin, step } from "../../turn/step.ts";
+import type { LiveSession } from "../session/session.ts";
+import { endedTurn, salvagedTurn } from "./commit.ts";
+import { perform } from "./perform.ts";
+import { recallPrepared } from "./prepare.ts";
+import { LiveTurn } from "./turn.ts";
+
+/** A turn that the store opened for this process: it holds the lease. */
+export interface OpenedTurn {
+  readonly lease: Lease;
+  /** `opened` first; all that followed, when another run had the turn before. */
+  readonly journal: readonly TurnEvent[];
+  readonly isResumed?: true;
+  /** It was accepted some time ago: a cancel may be waiting for it. */
+  readonly hasWaited?: true;
+  /** Nobody asked for it here: it may need a model that this process has not. */
+  readonly isRecovery?: true;
+  /** A cancel that came with the input: it is there before the turn begins. */
+  readonly before?: Promise<unknown>;
+}
+
+/** A turn and what its commit answered. */
+export interface CommittedTurn {
+  readonly turn: EndedTurn;
+  readonly committed: Committed;
+  /** The entries are not those of the machine. */
+  readonly isSalvaged?: true;
+}
+
+/**
+ * Takes a turn from its lease to its commit and tells those who wait. The live path and the resumed one are this
+ * function: a host that replays answers from its history. Throws only what the store did: then the turn is as it was
+ * recorded, to be gone on with here or elsewhere.
+ */
+export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise<void> {
+  let live: LiveTurn | undefined;
+  try {
+    live = await beginTurn(session, opened);
+    if (live === undefined) return;
+    let done: CommittedTurn | undefined;
+    try {
+      const first = begin(live.opened);
+      live.state = first.state;
+      if (live.journal.length > 0) followJournal(live);
+      advance(live, first);
+      while (done === undefined) {
+        while (!isEnded(live.state)) {
+          const next = live.run.next(); // The one place to wait; what is there already is taken at once.
+          const event = isThenable(next) ? await next : next;
+          if (event.kind === "resumed" && event.generation === live.lease.generation) await recallWhole(live);
+          advance(live, stepped(live, event));
+        }
+        const turn = endedTurn(live);
+        const answer = live.run.commit(turn);
+        const committed = isThenable(answer) ? await answer : answer;
+        if (!("reopen" in committed)) done = { turn, committed };
+        else for (const event of committed.reopen) advance(live, stepped(live, event)); // A cancel came before the commit.
+      }
+    } catch (error) {
+      done = await salvage(live, error);
+    }
+    const telling = session.committed(live, done);
+    if (telling !== undefined) await telling;
+  } catch (error) {
+    await session.lost(opened.lease.turnId, error);
+  } finally {
+    session.ended(live);
+  }
+}
+
+/** Brings the session to the head of the lease and opens the turn in its host; nothing when it is left to others. */
+async function beginTurn(session: LiveSession, ready: OpenedTurn): Promise<LiveTurn | undefined> {
+  const { core, kept } = session;
+  const { lease, journal, before, isResumed } = ready;
+  if (before !== undefined) await before;
+  if (ready.isRecovery === true && !(await hasModel(session, journal[0] as Opened))) {
+    await core.store.release(lease);
+    return undefined;
+  }
+  if (isResumed === true || !kept.isAt(lease)) await kept.goTo(lease, isResumed === true);
+  const live = new LiveTurn(session, ready);
+  session.running = live;
+  if (live.isBudgeted) core.spenders.add(live);
+  if (isResumed === true) live.show.retell(journal);
+  const run = core.host.open(
+    isResumed === true ? { lease, journal, isResumed } : { lease, journal },
+    (effect, scope) => perform(live, effect, scope),
+    {
+      store: core.store,
+      world: core.world,
+      waiting: (key) => live.show.canBeAnswered(key),
+      trace: (name, about) => live.trace(name, about),
+    },
+  );
+  live.run = isThenable(run) ? await run : run;
+  if (ready.hasWaited === true || before !== undefined) await live.run.poke(); // It may have been cancelled while it waited.
+  return live;
+}
+
+function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
+  live.state = state;
+  live.run.start(effects, dropped);
+}
+
+/** A recorded event that answers nothing means that today's machine is not the one that recorded it. */
+function stepped(live: LiveTurn, event: TurnEvent): Step {
+  try {
+    return step(live.driver, live.state, event);
+  } catch (error) {
+    if (hasCode(error, "turn.diverged")) live.isUnfoldable = live.journal.length > 0;
+    throw error;
+  }
+}
+
+// ── Turns that another run had ──────────────────────────────────────────────────────────────────────────────────────
+
+const DAY_MS = 86_400_000;
+
+/** The protocol and the plugins of a recorded turn must be those of today, or be able to follow. */
+function followJournal(live: LiveTurn): void {
+  const { protocol, host, limits } = live.opened;
+  if (host !== live.core.host.kind)
+    throw new RuntimeError("turn.host", { expected: host, actual: live.core.host.kind });
+  try {
+    live.recall();
+    const age = live.core.world.now() - (live.journal.at(-1)?.at ?? 0);
+    if (age > limits.turnAgeMs) throw new RuntimeError("turn.expired", { days: Math.floor(age / DAY_MS) });
+    const { id, version } = live.driver;
+    if (protocol.id !== id || protocol.version !== version)
+      throw new RuntimeError("turn.diverged", { effect: "the protocol", kind: `${protocol.id}@${protocol.version}` });
+  } catch (error) {
+    live.isUnfoldable = true;
+    throw error;
+  }
+}
+
+/**
+ * Reads back what the turn was prepared with, once it is recorded that the turn goes on and before anything is begun:
+ * between the host's look at its lease and the beginning of a call nothing may wait.
+ */
+async function recallWhole(live: LiveTurn): Promise<void> {
+  if (!live.journal.some(({ kind }) => kind === "prepared")) return;
+  try {
+    await recallPrepared(live, new LazyScope());
+  } catch (error) {
+    live.isUnfoldable = true;
+    throw error;
+  }
+}
+
+/** Ends a turn that the loop could not: whole or not at all holds here too. Rethrows what leaves the turn to others. */
+async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
+  if (passingFault(error) !== undefined || hasCode(error, "runtime.closed") || hasCode(error, "turn.host")) throw error;
+  live.trace("turn.salvaged", { problem: describeThrown(error) });
+  let cancel = live.state.winding?.cancel?.requestId;
+  for (;;) {
+    const turn = salvagedTurn(live, error, cancel);
+    const done = await live.run.commit(turn);
+    if (!("reopen" in done)) return { turn, committed: done, isSalvaged: true };
+    for (const event of done.reopen) if (event.kind === "cancelled") cancel = event.requestId;
+  }
+}
+
+/**
+ * A turn that nobody asked for here may need a model that this process has not. It is left to those that have: to fail
+ * it would be to end another's work. Whoever opens the session goes on with it all the same.
+ */
+async function hasModel(session: LiveSession, { turnId, config }: Opened): Promise<boolean> {
+  const { core } = session;
+  if (core.models.known(config.model) !== undefined) return true;
+  try {
+    await core.models.require(config.model);
+    return true;
+  } catch (error) {
+    core.trace("turn.elsewhere", { problem: describeThrown(error) }, { sessionId: session.id, turnId });
+    session.leaveToOthers(turnId, error);
+    return false;
+  }
+}

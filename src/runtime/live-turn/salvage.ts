@@ -1,0 +1,230 @@
+import { describe } from "../../model/errors.ts";
+import { type InputId, nodeId } from "../../model/ids.ts";
+import { isObject, type Json } from "../../model/json.ts";
+import { callsOf, type Draft, type Message, type ToolResultPart, text } from "../../model/message.ts";
+import type { Entry } from "../../model/node.ts";
+import { BATCH_TOOL, projectOutput, type ResultPart, statusOf, type ToolOutput } from "../../model/tool.ts";
+import { addUsage, NO_USAGE, type Spent, type Usage } from "../../model/usage.ts";
+import type { Changes, Opened, TurnEvent, WaitAnswer } from "../../turn/event.ts";
+
+/** What a journal holds, without the machine that made it. */
+export interface Salvaged {
+  readonly entries: readonly Entry[];
+  readonly changes: Changes;
+  readonly usage: Usage;
+  readonly asks: number;
+  readonly spent: readonly Spent[];
+  readonly inputs: readonly InputId[];
+}
+
+/**
+ * A turn that today's machine or protocol cannot fold is kept all the same: what was said and what came back, in the
+ * order of the journal; calls that were open get a result that says so.
+ */
+export function salvage(opened: Opened, journal: readonly TurnEvent[], why: string): Salvaged {
+  const salvaging = new Salvaging(opened, { kind: "unknown", reason: why });
+  for (const event of journal) salvaging.take(event);
+  return salvaging.done();
+}
+
+class Salvaging {
+  readonly #opened: Opened;
+  /** Of a call whose result is not known. */
+  readonly #interrupted: ToolOutput;
+  readonly #entries: Entry[] = [];
+  /** By position, `r2.call.0`. */
+  readonly #results = new Map<string, { readonly output: ToolOutput; readonly parts?: readonly ResultPart[] }>();
+  #round = "";
+  /** Of the reply's calls, in the order in which they were gated and settled. */
+  #places: readonly string[] = [];
+  /** Of calls inside a batch. */
+  readonly #names = new Map<string, string>();
+  /** After-hooks are there, and have not seen the results of this round. */
+  #isToSettle = false;
+  #settles = false;
+  #deferred = new Set<string>();
+  #frame: { readonly task: string; readonly seed?: Json } | undefined;
+  #changes: Changes = {};
+  #usage = NO_USAGE;
+  #asks = 0;
+  #spent: readonly Spent[] = [];
+  #inputs: readonly InputId[];
+
+  constructor(opened: Opened, interrupted: ToolOutput) {
+    this.#opened = opened;
+    this.#interrupted = interrupted;
+    this.#inputs = [opened.inputId];
+    this.#add({ ...opened.input, origin: { kind: "input", inputId: opened.inputId } }, opened.at);
+  }
+
+  take(event: TurnEvent): void {
+    if ("changes" in event && event.changes !== undefined) this.#changes = { ...this.#changes, ...event.changes };
+    if ("spent" in event && event.spent !== undefined) this.#spent = [...this.#spent, ...event.spent];
+    const { at } = event;
+    switch (event.kind) {
+      case "replied":
+        this.#pair(at);
+        this.#round = event.effect.slice(0, event.effect.indexOf("."));
+        this.#asks++;
+        this.#places = this.#placesOf(event.reply.parts);
+        this.#isToSettle = this.#settles;
+        this.#usage = addUsage(this.#usage, event.reply.usage);
+        if (event.reply.parts.length > 0) this.#add({ role: "assistant", parts: event.reply.parts }, at);
+        return;
+      case "responded":
+        return this.#respond(event.parts);
+      case "gated":
+        for (const [index, verdict] of event.verdicts.entries())
+          if (verdict.kind === "settled") this.#results.set(this.#places[index] ?? "", verdict);
+        return;
+      case "returned": {
+        const { control } = event.output.kind === "value" ? event.output : {};
+        if (control?.kind === "switchFrame") this.#frame ??= control;
+        return void this.#results.set(event.effect.replace(/\.a\d+$/, ""), event);
+      }
+      case "deferred":
+        return void this.#deferred.add(event.effect);
+      case "resolved":
+        return this.#resolve(event.effect.replace(/\.w\d*$/, ""), event.answer);
+      case "settled":
+        this.#isToSettle = false;
+        for (const [index, settlement] of event.results.entries()) {
+          const place = this.#places[index] ?? "";
+          const before = this.#results.get(place) ?? { output: this.#interrupted };
+          if (settlement !== null) this.#results.set(place, { ...before, ...settlement });
+        }
+        return this.#say(event.messages, at);
+      case "bounded":
+        this.#pair(at);
+        this.#openFrame(at);
+        this.#inputs = [...this.#inputs, ...(event.inputs ?? []).map(({ inputId }) => inputId)];
+        for (const { inputId, message } of event.inputs ?? [])
+          this.#add({ ...message, origin: { kind: "input", inputId } }, at);
+        return this.#say(event.messages, at);
+      case "prepared":
+        this.#settles = event.skips?.settle !== true;
+        this.#frame ??= event.frame;
+        this.#openFrame(at);
+        return this.#say(event.messages, at);
+      case "finalized":
+        return this.#say(event.messages, at);
+      case "compacted":
+        if (event.seed === undefined) return;
+        this.#pair(at);
+        this.#entries.push({ at, kind: "frame", reason: "compaction" });
+        return this.#say(event.seed, at);
+      case "failed":
+        if (event.usage !== undefined) this.#usage = addUsage(this.#usage, event.usage);
+        if (event.partial !== undefined && event.partial.length > 0) {
+          this.#pair(at);
+          this.#add({ role: "assistant", parts: event.partial, origin: { kind: "partial" } }, at);
+        }
+        return;
+      default:
+        return;
+    }
+  }
+
+  done(): Salvaged {
+    this.#pair(this.#opened.at);
+    this.#openFrame(this.#opened.at);
+    return {
+      entries: this.#entries,
+      changes: this.#changes,
+      usage: this.#usage,
+      asks: this.#asks,
+      spent: this.#spent,
+      inputs: this.#inputs,
+    };
+  }
+
+  #add(draft: Draft, at: number): void {
+    const message: Message = { id: nodeId(this.#opened.turnId, this.#entries.length), ...draft };
+    this.#entries.push({ at, kind: "message", message });
+  }
+
+  #say(drafts: readonly Draft[] | undefined, at: number): void {
+    if (drafts === undefined || drafts.length === 0) return;
+    this.#pair(at);
+    for (const draft of drafts) this.#add(draft, at);
+  }
+
+  #respond(parts: Message["parts"] | undefined): void {
+    const last = this.#entries.at(-1);
+    if (parts === undefined || last?.kind !== "message" || last.message.role !== "assistant") return;
+    this.#entries[this.#entries.length - 1] = { ...last, message: { ...last.message, parts } };
+  }
+
+  /** A batch stands for the calls inside it. */
+  #placesOf(parts: Message["parts"]): readonly string[] {
+    const hasBatch = this.#opened.protocol.id.endsWith("/batch");
+    return callsOf(parts).flatMap(({ name, input }, index) => {
+      const place = `${this.#round}.call.${index}`;
+      const inside = hasBatch && name === BATCH_TOOL && isObject(input) ? input.calls : undefined;
+      if (!Array.isArray(inside) || inside.length === 0) return [place];
+      return inside.map((call, each) => {
+        this.#names.set(`${place}.${each}`, isObject(call) ? String(call.tool) : "");
+        return `${place}.${each}`;
+      });
+    });
+  }
+
+  #resolve(place: string, answer: WaitAnswer): void {
+    if (answer.kind !== "value") return;
+    if (this.#deferred.has(place))
+      return void this.#results.set(place, { output: { kind: "value", value: answer.value } });
+    const said = answer.value as { readonly approved?: Json; readonly reason?: Json } | null;
+    if (said?.approved === true) return;
+    const reason = typeof said?.reason === "string" ? said.reason : "It was not approved.";
+    const name = "the call";
+    this.#results.set(place, {
+      output: {
+        kind: "failure",
+        failure: { class: "denied", code: "tool.denied", message: describe("tool.denied", { name, reason }).message },
+      },
+    });
+  }
+
+  #openFrame(at: number): void {
+    const frame = this.#frame;
+    if (frame === undefined) return;
+    this.#frame = undefined;
+    this.#pair(at);
+    this.#entries.push({ at, kind: "frame", reason: "task", task: frame.task });
+    const seed =
+      frame.seed === undefined ? "" : `\n\n${typeof frame.seed === "string" ? frame.seed : JSON.stringify(frame.seed)}`;
+    this.#add({ role: "user", parts: [text(`${frame.task}${seed}`)], origin: { kind: "runtime" } }, at);
+  }
+
+  /** I4: nothing follows a call but its result. */
+  #pair(at: number): void {
+    const last = this.#entries.at(-1);
+    if (last?.kind !== "message" || last.message.role !== "assistant") return;
+    const calls = callsOf(last.message.parts);
+    if (calls.length === 0) return;
+    const parts = calls.map(({ callId, name }, index): ToolResultPart => {
+      const { output, parts: shown } = this.#resultOf(index);
+      return { kind: "toolResult", callId, name, status: statusOf(output), parts: shown ?? projectOutput(output) };
+    });
+    this.#add({ role: "tool", parts }, at);
+  }
+
+  /** Of a batch, what its calls came to. */
+  #resultOf(index: number): { readonly output: ToolOutput; readonly parts?: readonly ResultPart[] } {
+    const place = `${this.#round}.call.${index}`;
+    if (this.#isToSettle) return { output: this.#interrupted }; // A hook may be there to take something out of it.
+    const own = this.#results.get(place);
+    if (own !== undefined) return own;
+    const inside = this.#places.filter((each) => each.startsWith(`${place}.`));
+    if (inside.length === 0) return { output: this.#interrupted };
+    const results = inside.map((each) => this.#results.get(each) ?? { output: this.#interrupted });
+    const best = results.find(({ output }) => statusOf(output) === "ok") ?? results[0];
+    return {
+      output: best?.output ?? this.#interrupted,
+      parts: results.flatMap(({ output, parts }, nth) => [
+        text(`[${nth + 1}] ${this.#names.get(inside[nth] ?? "") ?? ""}: ${statusOf(output)}`),
+        ...(parts ?? projectOutput(output)),
+      ]),
+    };
+  }
+}

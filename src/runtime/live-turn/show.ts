@@ -1,0 +1,161 @@
+import type { Emit } from "../../kernel/seams.ts";
+import type { Preview, SessionEvent } from "../../model/event.ts";
+import type { EffectName, WaitKey } from "../../model/ids.ts";
+import type { Json } from "../../model/json.ts";
+import { callsOf } from "../../model/message.ts";
+import { statusOf, type ToolCall, type ToolOutput } from "../../model/tool.ts";
+import type { CallShow } from "../../tools/dispatch.ts";
+import { name, type PlacedCall } from "../../turn/effect.ts";
+import type { TurnEvent } from "../../turn/event.ts";
+import { callWaiting } from "../../turn/work.ts";
+import { Previews } from "../readers/previews.ts";
+import type { LiveTurn } from "./turn.ts";
+
+const CHILD = name("child");
+
+/** Stands in the place of a call's start once its end was told too. */
+const ENDED = -1;
+
+/**
+ * What readers of a running turn are shown: previews, which only the commit makes facts.
+ *
+ * Invariant: each call has exactly one start and one end, on every path; a call that never came to its gate too.
+ */
+export class TurnShow implements CallShow {
+  readonly #live: LiveTurn;
+  /** Everything so far, for those who come late. */
+  readonly said = new Previews();
+  #startedAt: Map<string, number> | undefined;
+  #returnedAt: Map<string, number> | undefined;
+  #asked: Map<WaitKey, { readonly placed: PlacedCall; readonly reason: string }> | undefined;
+
+  constructor(live: LiveTurn) {
+    this.#live = live;
+  }
+
+  tell(event: Preview): void {
+    const { listeners, session, core } = this.#live;
+    this.said.add(event);
+    for (const { feed } of listeners) feed.push(event);
+    if (!core.readers.isEmpty) core.readers.preview(session, event);
+    if (session.ancestors.length > 0) session.tellParent(event);
+  }
+
+  /** A session that descends from this one shows something, or has kept something. */
+  childShows(event: SessionEvent): void {
+    const { sessionId, turnId } = this.#live;
+    this.tell({ fact: false, sessionId, turnId, key: this.#live.key(CHILD, 1), kind: "child", event });
+  }
+
+  emit(effect: EffectName, plugin: string, eventName: string, payload: Json): void {
+    const { sessionId, turnId } = this.#live;
+    const key = this.#live.key(effect, 1);
+    this.tell({ fact: false, sessionId, turnId, key, kind: "plugin", plugin, name: eventName, payload });
+  }
+
+  emitted({ plugin, value }: Emit, { at }: PlacedCall): void {
+    if (value.kind === "emitEvent") this.emit(this.#position(at), plugin, value.name, value.payload);
+    else if (value.kind === "emitTrace") this.#live.trace(`${plugin}.${value.name}`, { payload: value.payload });
+    else this.#live.makeSession(plugin, value.request);
+  }
+
+  /** Tells a turn that another run left from its beginning, as its readers were told then. */
+  retell(journal: readonly TurnEvent[]): void {
+    const { sessionId, turnId } = this.#live;
+    const calls = new Map<string, ToolCall>();
+    for (const event of journal) {
+      if (event.kind === "replied") {
+        const key = this.#live.key(event.effect, 1);
+        const round = event.effect.slice(0, event.effect.indexOf("."));
+        for (const part of event.reply.parts)
+          if (part.kind === "text" || part.kind === "reasoning")
+            this.tell({ fact: false, sessionId, turnId, key, kind: part.kind, delta: part.text });
+        for (const [index, { callId, name: tool, input }] of callsOf(event.reply.parts).entries())
+          calls.set(`${round}.call.${index}`, { id: callId, name: tool, input });
+      }
+      if (event.kind !== "returned") continue;
+      const position = name(event.effect.replace(/\.a\d+$/, ""));
+      const call = calls.get(position);
+      if (call === undefined) continue; // It was made inside a batch.
+      this.#start(position, call);
+      this.#end(position, call, event.output, event.at);
+    }
+  }
+
+  // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #position(at: string): EffectName {
+    return name(`r${this.#live.state.round}.call.${at}`);
+  }
+
+  started(placed: PlacedCall): void {
+    this.#start(this.#position(placed.at), placed.call);
+  }
+
+  /** A call's own time ends here; its result is told when hooks have seen it. */
+  returned({ at }: PlacedCall): void {
+    (this.#returnedAt ??= new Map()).set(this.#position(at), this.#live.world.now());
+  }
+
+  ended({ at, call }: PlacedCall, output: ToolOutput): void {
+    const effect = this.#position(at);
+    this.#end(effect, call, output, this.#returnedAt?.get(effect) ?? this.#live.world.now());
+  }
+
+  #start(effect: EffectName, call: ToolCall): number {
+    this.#startedAt ??= new Map();
+    const before = this.#startedAt.get(effect);
+    if (before !== undefined) return before;
+    const { sessionId, turnId, world } = this.#live;
+    const now = world.now();
+    this.#startedAt.set(effect, now);
+    this.tell({ fact: false, sessionId, turnId, key: this.#live.key(effect, 1), kind: "toolStarted", call });
+    return now;
+  }
+
+  #end(effect: EffectName, call: ToolCall, output: ToolOutput, at: number): void {
+    const startedAt = this.#start(effect, call);
+    if (startedAt === ENDED) return;
+    this.#startedAt?.set(effect, ENDED);
+    const { sessionId, turnId } = this.#live;
+    this.tell({
+      fact: false,
+      sessionId,
+      turnId,
+      key: this.#live.key(effect, 1),
+      kind: "toolEnded",
+      callId: call.id,
+      name: call.name,
+      status: statusOf(output),
+      ms: Math.max(0, at - startedAt),
+      output,
+    });
+  }
+
+  // ── Waits ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Somebody is asked for a call. Told when the host says that the wait can be answered: its key is not good before. */
+  waiting(placed: PlacedCall, wait: WaitKey, reason: string): void {
+    (this.#asked ??= new Map()).set(wait, { placed, reason });
+  }
+
+  canBeAnswered(wait: WaitKey): void {
+    const asked = this.#asked?.get(wait);
+    const waits = callWaiting(this.#live.state, wait); // An interrupted call, or one asked for before a restart.
+    const placed = asked?.placed ?? waits;
+    if (placed === undefined) return;
+    const { at, call } = placed;
+    const { sessionId, turnId } = this.#live;
+    const interrupted = waits?.output?.kind === "unknown" ? waits.output.reason : undefined;
+    this.tell({
+      fact: false,
+      sessionId,
+      turnId,
+      key: this.#live.key(this.#position(at), 1),
+      kind: "waiting",
+      callId: call.id,
+      wait,
+      reason: asked?.reason ?? waits?.reason ?? interrupted ?? "It waits for somebody to answer.",
+    });
+  }
+}

@@ -1,0 +1,251 @@
+import type { Transcript } from "../../graph/transcript.ts";
+import type { TurnRun } from "../../hosts/host.ts";
+import type { HookRunner, Issue, Site } from "../../kernel/run.ts";
+import type { Conflict } from "../../kernel/seams.ts";
+import type { NewSessionRequest } from "../../kernel/services.ts";
+import type { PluginStates } from "../../kernel/states.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import type { PreviewKey } from "../../model/event.ts";
+import { hashOf } from "../../model/hash.ts";
+import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
+import { describeThrown, type Json } from "../../model/json.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { Attachment, Message } from "../../model/message.ts";
+import type { Scope } from "../../model/scope.ts";
+import type { Attachable, Availability } from "../../model/tool.ts";
+import { type Spent, tokensIn } from "../../model/usage.ts";
+import type { World } from "../../model/world.ts";
+import type { Lease } from "../../stores/store.ts";
+import type { Catalog } from "../../tools/catalog.ts";
+import type { Dispatch } from "../../tools/dispatch.ts";
+import type { Validate } from "../../tools/validator.ts";
+import type { ProtocolDriver } from "../../turn/driver.ts";
+import type { EffectOf } from "../../turn/effect.ts";
+import type { Opened, TurnEvent } from "../../turn/event.ts";
+import { itemsOf } from "../../turn/log.ts";
+import type { TurnState } from "../../turn/state.ts";
+import type { Core } from "../core.ts";
+import { SessionSite } from "../services/site.ts";
+import type { LiveSession } from "../session/session.ts";
+import { type Artifact, NO_PARTS, type Prompt, type PromptParts } from "../toolset/artifacts.ts";
+import type { TurnHandle } from "./handle.ts";
+import { checkOf } from "./output.ts";
+import type { OpenedTurn } from "./run.ts";
+import { TurnShow } from "./show.ts";
+
+/** A turn that runs in this process: its state, and what its performers need. Nothing in it outlives the turn. */
+export class LiveTurn implements Dispatch {
+  readonly core: Core;
+  readonly session: LiveSession;
+  readonly lease: Lease;
+  readonly opened: Opened;
+  readonly driver: ProtocolDriver;
+  readonly hooks: HookRunner;
+  /** The session's when the turn began. A tool of a turn that was lost must not write to those of the next turn. */
+  readonly states: PluginStates;
+  readonly turnId: TurnId;
+  readonly sessionId: SessionId;
+  /** Handles of the turn in this process; those who join the running turn are added. */
+  readonly listeners: TurnHandle[];
+  /** Checks the typed result that the caller asked for. */
+  readonly output: Validate | undefined;
+  readonly show: TurnShow;
+  /** What another run recorded of this turn; empty when this is its first. */
+  readonly journal: readonly TurnEvent[];
+  run!: TurnRun;
+  state!: TurnState;
+  issues: readonly Issue[] = NO_ISSUES;
+  /** Arguments that passed the gate, so that the attempt need not check them again. */
+  passed: Dispatch["passed"];
+  /** Notes under way: whoever asks for the same one waits for it. */
+  noting: Map<string, Promise<Json>> | undefined;
+  artifact: Artifact | undefined;
+  /** What the session's tools of today came to when the turn was prepared, or gone on with. */
+  basis: Artifact | undefined;
+  prompt: Prompt | undefined;
+  /** What the prompt was made of; rendered again when the tools change. */
+  parts: PromptParts = NO_PARTS;
+  /** Said after the conversation in this round. */
+  tail = "";
+  /** Today's machine, protocol or plugins cannot follow the journal. */
+  isUnfoldable = false;
+  /** What `context` hooks show the model instead of the plain conversation; this turn's additions follow it. */
+  shown: { readonly messages: readonly Message[]; readonly upTo: number } | undefined;
+  /** Bytes on their way to the store, and sessions on their way to being made: an answer that names them waits for them. */
+  keeping: PromiseLike<void>[] | undefined;
+  #transcript: Transcript;
+  #grown = 0;
+  #spent: readonly Spent[] | undefined;
+  #booked: Set<string> | undefined;
+  #bookedNow: readonly string[] | undefined;
+
+  constructor(session: LiveSession, { lease, journal, isResumed }: OpenedTurn) {
+    const opened = journal[0] as Opened;
+    const { kept, followers, composition } = session;
+    this.core = session.core;
+    this.session = session;
+    this.lease = lease;
+    this.opened = opened;
+    this.turnId = opened.turnId;
+    this.sessionId = opened.sessionId;
+    this.driver = session.slot.driver;
+    this.hooks = composition.hooks;
+    this.states = kept.states;
+    this.listeners = followers.of(opened.turnId);
+    this.output = opened.output === undefined ? undefined : (followers.output(opened.turnId) ?? checkOf(opened));
+    this.show = new TurnShow(this);
+    this.journal = isResumed === true ? journal : NO_JOURNAL;
+    this.#transcript = kept.transcript;
+  }
+
+  get limits(): Limits {
+    return this.opened.limits;
+  }
+  get world(): World {
+    return this.core.world;
+  }
+  /** `prepare` comes before any call. */
+  get catalog(): Catalog {
+    return (this.artifact as Artifact).catalog;
+  }
+
+  /** Whether what it spends counts against a budget: its own, or that of a session above. */
+  get isBudgeted(): boolean {
+    return this.opened.config.budget !== undefined || this.session.ancestors.length > 0;
+  }
+
+  /** Takes over the plugin states and bookings that another run recorded; the rest is read back when it is needed. */
+  recall(): void {
+    const versions = new Map(this.opened.plugins.map(({ id, version }) => [id, version]));
+    let problem: unknown;
+    for (const event of this.journal) {
+      try {
+        if ("changes" in event && event.changes !== undefined) this.states.replay(event.changes, versions);
+      } catch (error) {
+        problem ??= error; // One plugin that cannot follow takes nothing from the others.
+      }
+      if ("booked" in event) for (const key of event.booked ?? []) (this.#booked ??= new Set()).add(key);
+    }
+    if (problem !== undefined) throw problem;
+  }
+
+  // ── The conversation ────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** History and this turn, as the model is shown it. */
+  messages(): readonly Message[] {
+    const { shown } = this;
+    const transcript = this.transcript();
+    if (shown === undefined) return transcript.messages;
+    const added = itemsOf(this.state.log).slice(shown.upTo);
+    if (added.some((entry) => entry.kind === "frame")) return transcript.messages; // A new window shows nothing older.
+    return [...shown.messages, ...added.flatMap((entry) => (entry.kind === "message" ? [entry.message] : []))];
+  }
+
+  transcript(): Transcript {
+    const { log } = this.state;
+    if (this.#grown < log.length) {
+      this.#transcript = this.#transcript.grow(this.turnId, itemsOf(log), this.#grown);
+      this.#grown = log.length;
+    }
+    return this.#transcript;
+  }
+
+  // ── Where hooks and tools run ───────────────────────────────────────────────────────────────────────────────────
+
+  site(scope: Scope, effect: EffectName): SessionSite {
+    return new SessionSite(this.session, { live: this, effect, where: effect, mayWrite: true }, scope);
+  }
+
+  siteOfCall(scope: Scope, { position, writes, call }: EffectOf<"call">): Site {
+    const mayWrite = writes === true;
+    const where = `the tool ${call.name}${mayWrite ? "" : ", which does not say `writes: true`"}`;
+    return new SessionSite(this.session, { live: this, effect: position, where, mayWrite }, scope);
+  }
+
+  wasDeclared(tool: string): boolean {
+    return this.artifact?.declarations.some((declared) => declared.name === tool) ?? false;
+  }
+
+  availability(tool: string): Availability | undefined {
+    return this.catalog.availability(tool);
+  }
+
+  // ── Money ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Counts a nested model call until an effect answers with it. A noted one is booked once, whoever asks for it again. */
+  spend(spent: Spent, key?: string): void {
+    this.#spent = [...(this.#spent ?? []), spent];
+    if (key === undefined) return;
+    (this.#booked ??= new Set()).add(key);
+    this.#bookedNow = [...(this.#bookedNow ?? []), key];
+  }
+  /** All that the turn has spent, whether an effect has answered with it or not. */
+  spentSoFar(): readonly Spent[] {
+    const { usage, asks, spent } = this.state;
+    const own = { source: "turn", model: this.opened.config.model, usage, calls: asks };
+    return [...(tokensIn(usage) === 0 ? [] : [own]), ...spent, ...(this.#spent ?? [])];
+  }
+  isBooked(key: string): boolean {
+    return this.#booked?.has(key) ?? false;
+  }
+  /** What was spent since the last answer, and which noted calls that counts. */
+  takeSpent(): { readonly spent: readonly Spent[]; readonly booked?: readonly string[] } | undefined {
+    const spent = this.#spent;
+    if (spent === undefined) return undefined;
+    const booked = this.#bookedNow;
+    this.#spent = undefined;
+    this.#bookedNow = undefined;
+    return booked === undefined ? { spent } : { spent, booked };
+  }
+
+  // ── Told and kept ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  key(effect: EffectName, attempt: number): PreviewKey {
+    return { effect, generation: this.lease.generation, attempt };
+  }
+
+  trace(event: string, about: { readonly [key: string]: Json }): void {
+    this.core.trace(event, about, { sessionId: this.sessionId, turnId: this.turnId });
+  }
+
+  /** An observer's failure is told and changes nothing. */
+  observed(issues: readonly Issue[]): void {
+    if (issues.length === 0) return;
+    this.issues = [...this.issues, ...issues];
+    for (const { plugin = "", code, message } of issues) this.trace("hook.issue", { plugin, code, message });
+  }
+
+  conflict({ hook, winner, loser }: Conflict): void {
+    this.trace("hook.conflict", { hook, winner, loser });
+  }
+
+  /** Bytes are kept before the event that names them. */
+  keep({ data, mediaType, name: title }: Attachable): Attachment {
+    const hash = hashOf(data);
+    const kept = this.core.store.blobs.put(hash, data);
+    if (kept !== undefined) (this.keeping ??= []).push(kept);
+    return {
+      kind: "attachment",
+      hash,
+      mediaType,
+      bytes: data.byteLength,
+      ...(title === undefined ? {} : { name: title }),
+    };
+  }
+
+  /** A directive asked for a session: it is made before the effect answers. */
+  makeSession(plugin: string, request: NewSessionRequest): void {
+    const failed = (error: unknown): never => {
+      throw new RuntimeError(
+        "hook.failed",
+        { plugin, hook: "createSession", problem: describeThrown(error) },
+        { cause: error },
+      );
+    };
+    this.keeping ??= [];
+    this.keeping.push(this.session.create(request).then(() => {}, failed));
+  }
+}
+
+const NO_ISSUES: readonly Issue[] = [];
+const NO_JOURNAL: readonly TurnEvent[] = [];

@@ -1,0 +1,121 @@
+import type { TurnProgress } from "../../model/event.ts";
+import { joined } from "./previews.ts";
+
+type Waiter = (result: IteratorResult<TurnProgress> | PromiseLike<never>) => void;
+
+export const DONE: { readonly value: undefined; readonly done: true } = { value: undefined, done: true };
+
+/**
+ * The events of one turn, for whoever iterates over its handle. The feed is its own first reader, who hears everything
+ * from the start; later readers are feeds that hear what comes from then on. What is unread waits here, within a bound.
+ */
+export class Feed implements AsyncIterator<TurnProgress> {
+  readonly #max: number;
+  #unread: TurnProgress[] | undefined;
+  #head = 0;
+  #waiter: Waiter | undefined;
+  /** Further calls of `next` while one waits, which is rare. */
+  #waiters: Waiter[] | undefined;
+  #others: readonly Feed[] | undefined;
+  #isTaken = false;
+  #hasLeft = false;
+  #isDone = false;
+  /** Told once to the first reader. */
+  #error: unknown;
+  /** How the turn ended, for every reader who comes after the end. */
+  #fact: TurnProgress | undefined;
+  #ended: { readonly error: unknown } | undefined;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  push(event: TurnProgress): void {
+    if (event.fact) this.#fact = event;
+    if (this.#others !== undefined) for (const each of this.#others) each.push(event);
+    if (this.#hasLeft) return;
+    const waiter = this.#waiter;
+    if (waiter !== undefined) {
+      this.#waiter = this.#waiters?.shift();
+      return waiter({ value: event, done: false });
+    }
+    if (this.#unread === undefined) this.#unread = [event];
+    else {
+      if (this.#unread.length - this.#head >= this.#max) this.#shrink(this.#unread);
+      this.#unread.push(event);
+    }
+  }
+
+  /** A reader that lags is given longer deltas; when that is not enough it loses the oldest previews, never a fact. */
+  #shrink(unread: readonly TurnProgress[]): void {
+    const kept = joined(unread.slice(this.#head));
+    const over = kept.length - this.#max / 2;
+    let dropped = 0;
+    this.#unread = over <= 0 ? kept : kept.filter((event) => event.fact || dropped >= over || !++dropped);
+    this.#head = 0;
+  }
+
+  /** With an error when the turn was not accepted or is lost: whoever reads on is told. */
+  end(error?: unknown): void {
+    this.#ended = { error };
+    if (this.#others !== undefined) for (const each of this.#others) each.end(error);
+    this.#close(error);
+  }
+
+  #close(error?: unknown): void {
+    this.#isDone = true;
+    this.#error = error;
+    const waiter = this.#waiter;
+    const others = this.#waiters;
+    this.#waiter = undefined;
+    this.#waiters = undefined;
+    waiter?.(error === undefined ? DONE : Promise.reject(this.#tellError()));
+    if (others !== undefined) for (const other of others) other(DONE);
+  }
+
+  #tellError(): unknown {
+    const error = this.#error;
+    this.#error = undefined;
+    return error;
+  }
+
+  next(): Promise<IteratorResult<TurnProgress>> {
+    const unread = this.#unread;
+    if (unread !== undefined && this.#head < unread.length) {
+      const value = unread[this.#head++] as TurnProgress;
+      if (this.#head === unread.length) {
+        unread.length = 0;
+        this.#head = 0;
+      }
+      return Promise.resolve({ value, done: false });
+    }
+    if (this.#error !== undefined) return Promise.reject(this.#tellError());
+    if (this.#isDone) return Promise.resolve(DONE);
+    return new Promise((resolve) => {
+      if (this.#waiter === undefined) this.#waiter = resolve;
+      else (this.#waiters ??= []).push(resolve);
+    });
+  }
+
+  /** Leaving is not cancelling: the turn goes on, and so do the other readers. */
+  return(): Promise<IteratorResult<TurnProgress>> {
+    this.#hasLeft = true;
+    this.#unread = undefined;
+    this.#head = 0;
+    this.#close();
+    return Promise.resolve(DONE);
+  }
+
+  read(): AsyncIterator<TurnProgress> {
+    if (!this.#isTaken) {
+      this.#isTaken = true;
+      return this;
+    }
+    const reader = new Feed(this.#max);
+    if (this.#ended !== undefined) {
+      if (this.#fact !== undefined) reader.push(this.#fact);
+      reader.end(this.#ended.error);
+    } else this.#others = [...(this.#others ?? []).filter((each) => !each.#hasLeft), reader];
+    return reader;
+  }
+}

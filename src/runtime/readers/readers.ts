@@ -1,0 +1,152 @@
+import { RuntimeError } from "../../model/errors.ts";
+import type { Preview, SessionEvent } from "../../model/event.ts";
+import type { Cursor, SessionId } from "../../model/ids.ts";
+import { describeThrown } from "../../model/json.ts";
+import type { SessionView } from "../../model/view.ts";
+import type { Store } from "../../stores/store.ts";
+import { requireSignal } from "../checks.ts";
+import type { Core } from "../core.ts";
+import type { LiveSession } from "../session/session.ts";
+import { parsedCursor } from "./cursor.ts";
+import type { Previews } from "./previews.ts";
+import { SessionReader } from "./reader.ts";
+
+export interface ObserveOptions {
+  /** The cursor of a fact, or of a view: facts after it come first. Without one, all of them from the beginning. */
+  readonly after?: string | undefined;
+  /** Also every session that descends from this one, in one order. */
+  readonly tree?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How often facts of other processes are looked for; and after how many looks, whether the session is still there. */
+const LOOK_MS = 250;
+const GONE_LOOKS = 4;
+
+/** All who observe sessions in this process: told what happens here, and of what is found to have happened elsewhere. */
+export class Readers {
+  readonly #store: Store;
+  readonly #unreadMax: number;
+  readonly #trace: Core["trace"];
+  readonly #own = new Map<SessionId, Set<SessionReader>>();
+  readonly #trees = new Map<SessionId, Set<SessionReader>>();
+  #count = 0;
+  #waiting = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #latest: Cursor | undefined;
+  /** The sessions that are open here. */
+  readonly #open: () => Iterable<LiveSession>;
+
+  constructor(store: Store, unreadMax: number, open: () => Iterable<LiveSession>, trace: Core["trace"]) {
+    this.#store = store;
+    this.#unreadMax = unreadMax;
+    this.#open = open;
+    this.#trace = trace;
+  }
+
+  /** Nobody reads: what happens need not be told. */
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /** Something is shown, and not kept. */
+  preview(session: LiveSession, event: Preview): void {
+    const own = this.#own.get(session.id);
+    if (own !== undefined) for (const reader of own) reader.preview(event);
+    if (this.#trees.size === 0 || event.kind === "child") return; // A tree's readers are told by the child itself.
+    for (const reader of this.#above(session)) reader.preview(event);
+  }
+
+  /** Something was kept: readers look for it in the store. */
+  moved(session: LiveSession): void {
+    if (this.#count === 0) return;
+    const own = this.#own.get(session.id);
+    if (own !== undefined) for (const reader of own) reader.moved();
+    if (this.#trees.size > 0) for (const reader of this.#above(session)) reader.moved();
+  }
+
+  /** The session was deleted here: its readers find out when they look. */
+  gone(session: SessionId): void {
+    for (const readers of [this.#own.get(session), this.#trees.get(session)])
+      for (const reader of readers ?? []) reader.moved();
+  }
+
+  *#above({ id, ancestors }: LiveSession): Iterable<SessionReader> {
+    yield* this.#trees.get(id) ?? [];
+    for (const ancestor of ancestors) yield* this.#trees.get(ancestor) ?? [];
+  }
+
+  observe(
+    session: LiveSession,
+    view: () => Promise<SessionView>,
+    { after, tree, signal }: ObserveOptions,
+  ): AsyncIterableIterator<SessionEvent> {
+    const from = after === undefined ? undefined : parsedCursor(after);
+    if (from !== undefined && from.session !== session.id && tree !== true)
+      throw new RuntimeError("cursor.foreign", { session: session.id });
+    requireSignal(signal);
+    const where = tree === true ? this.#trees : this.#own;
+    const reader: SessionReader = new SessionReader({
+      store: this.#store,
+      max: this.#unreadMax,
+      session: session.id,
+      isTree: tree === true,
+      from,
+      view,
+      shown: () => this.#shownIn(session.id, tree === true),
+      waits: (change) => {
+        this.#waiting += change;
+        if (this.#waiting > 0) this.#timer?.ref();
+        else this.#timer?.unref();
+      },
+      left: () => {
+        signal?.removeEventListener("abort", leave);
+        const readers = where.get(session.id);
+        readers?.delete(reader);
+        if (readers?.size === 0) where.delete(session.id);
+        this.#count--;
+        if (this.#count === 0) clearInterval(this.#timer);
+      },
+    });
+    const readers = where.get(session.id) ?? new Set();
+    where.set(session.id, readers.add(reader));
+    if (this.#count++ === 0 && this.#store.isDurable) this.#look();
+    reader.join();
+    if (signal?.aborted === true) reader.end();
+    else signal?.addEventListener("abort", leave, { once: true });
+    return reader;
+    function leave(): void {
+      reader.end();
+    }
+  }
+
+  /** What turns that run here have shown so far, whoever opened their sessions. */
+  #shownIn(id: SessionId, isTree: boolean): readonly Previews[] {
+    const isMeant = (each: LiveSession): boolean => each.id === id || (isTree && each.ancestors.includes(id));
+    return [...this.#open()].flatMap((each) =>
+      isMeant(each) && each.running !== undefined ? [each.running.show.said] : [],
+    );
+  }
+
+  #look(): void {
+    let looks = 0;
+    const look = async (): Promise<void> => {
+      try {
+        const latest = await this.#store.latest();
+        if (latest === this.#latest && ++looks % GONE_LOOKS !== 0) return; // A deletion moves nothing.
+        this.#latest = latest;
+        for (const readers of [...this.#own.values(), ...this.#trees.values()])
+          for (const reader of readers) reader.moved();
+      } catch (error) {
+        this.#trace("session.observe", { problem: describeThrown(error) }); // The next look is soon.
+      }
+    };
+    this.#timer = setInterval(() => void look(), LOOK_MS);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    for (const readers of [...this.#own.values(), ...this.#trees.values()])
+      for (const reader of [...readers]) reader.end();
+  }
+}

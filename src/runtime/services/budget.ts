@@ -1,0 +1,88 @@
+import type { Allowance, Budget } from "../../model/config.ts";
+import { describe, RuntimeError } from "../../model/errors.ts";
+import type { SessionId } from "../../model/ids.ts";
+import { costOf, type PriceTable, type Spent, tokensIn, totalOf } from "../../model/usage.ts";
+import type { Failure } from "../../turn/event.ts";
+import type { Core } from "../core.ts";
+import type { LiveTurn } from "../live-turn/turn.ts";
+import type { LiveSession } from "../session/session.ts";
+
+/** Why nothing more may be spent: what has been, and what may be. */
+export interface Over extends Failure {
+  readonly code: "limit.tokens" | "limit.money";
+  readonly details: { readonly of: string; readonly spent: number; readonly max: number };
+}
+
+/** Looks at the allowance of the turn and of every tree that the session is in; answers the first that is used up. */
+export async function overBudget(
+  core: Core,
+  session: LiveSession,
+  budget: Budget | undefined,
+  /** The model to be asked; left out where none is chosen yet. */
+  model: string | undefined,
+  turn?: LiveTurn,
+): Promise<Over | undefined> {
+  const ofTurn = budget?.turn && turn && overdrawn("turn", budget.turn, turn.spentSoFar(), core.prices, model);
+  if (ofTurn !== undefined) return ofTurn;
+  const own = session.ancestors.length === 0 ? budget : await ownBudget(core, session.id);
+  for (const [id, tree] of [[session.id, own?.tree] as const, ...(await above(core, session))]) {
+    if (tree === undefined) continue;
+    const over = overdrawn("tree", tree, await spentUnder(core, id), core.prices, model);
+    if (over !== undefined) return over;
+  }
+  return undefined;
+}
+
+/** What the tree of each session above may spend; the runtime's own budget is that of the root. */
+async function above(
+  core: Core,
+  { ancestors }: LiveSession,
+): Promise<readonly (readonly [SessionId, Allowance | undefined])[]> {
+  const found: (readonly [SessionId, Allowance | undefined])[] = [];
+  for (const [index, id] of ancestors.entries()) {
+    const isRoot = index === ancestors.length - 1;
+    const budget = (await ownBudget(core, id)) ?? (isRoot ? core.config.budget : undefined);
+    found.push([id, budget?.tree]);
+  }
+  return found;
+}
+
+const ownBudget = async ({ store }: Core, id: SessionId): Promise<Budget | undefined> =>
+  (await store.load(id))?.config.budget;
+
+/** What a tree has spent: what is booked, and what turns that run here have spent since. */
+async function spentUnder({ store, spenders }: Core, id: SessionId): Promise<readonly Spent[]> {
+  const isUnder = ({ session }: LiveTurn): boolean => session.id === id || session.ancestors.includes(id);
+  const booked = await store.booked(id);
+  return [...booked, ...[...spenders].filter(isUnder).flatMap((turn) => turn.spentSoFar())];
+}
+
+function overdrawn(
+  of: "turn" | "tree",
+  { tokens, cost }: Allowance,
+  spent: readonly Spent[],
+  prices: PriceTable,
+  model: string | undefined,
+): Over | undefined {
+  if (tokens !== undefined) {
+    const used = tokensIn(totalOf(spent));
+    if (used >= tokens) return limit("limit.tokens", { of, spent: used, max: tokens });
+  }
+  if (cost === undefined) return undefined;
+  const models = [...(model === undefined ? [] : [model]), ...spent.map((each) => each.model)];
+  const unpriced = models.find((each) => !Object.hasOwn(prices, each));
+  if (unpriced !== undefined) throw new RuntimeError("price.unknown", { model: unpriced });
+  const used = costOf(spent, prices) ?? 0;
+  return used >= cost ? limit("limit.money", { of, spent: used, max: cost }) : undefined;
+}
+
+const limit = (
+  code: "limit.tokens" | "limit.money",
+  details: { readonly of: string; readonly spent: number; readonly max: number },
+): Over => ({ class: "limit", code, message: describe(code, details).message, details });
+
+/** `overBudget` for callers who can only throw. */
+export async function requireBudget(...given: Parameters<typeof overBudget>): Promise<void> {
+  const over = await overBudget(...given);
+  if (over !== undefined) throw new RuntimeError(over.code, over.details);
+}

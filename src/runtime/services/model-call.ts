@@ -1,0 +1,389 @@
+import { type Deadline, within } from "../../kernel/deadline.ts";
+import type { Chunk, ChunkAnswer, StreamEnd } from "../../kernel/hooks.ts";
+import { type Awaitable, andThen } from "../../model/awaitable.ts";
+import { describe } from "../../model/errors.ts";
+import { asCallId } from "../../model/ids.ts";
+import { describeThrown, type Json, toJson } from "../../model/json.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { Part } from "../../model/message.ts";
+import { redacted } from "../../model/redact.ts";
+import { type Attempt, type ModelPart, type ModelRequest, ProviderFailure, type Reply } from "../../model/request.ts";
+import { LazyScope, type Scope } from "../../model/scope.ts";
+import { addUsage, NO_USAGE, UNKNOWN_CALL, type Usage } from "../../model/usage.ts";
+import type { World } from "../../model/world.ts";
+import { type CallOptions, type Provider, routeOf } from "../../providers/provider.ts";
+
+/** One model call as it is wanted: of whom, within what, and who hears it meanwhile. */
+export interface ModelCall {
+  readonly provider: Provider;
+  readonly request: ModelRequest;
+  readonly limits: Limits;
+  readonly world: World;
+  readonly scope: Scope;
+  load: CallOptions["load"];
+  /** Shows a delta, or says that all shown under this attempt is void. */
+  show(attempt: number, kind: "text" | "reasoning" | "retracted", delta: string): void;
+  /** Absent when no plugin transforms the stream: then a delta costs no call and no promise. */
+  readonly transform?: (chunk: Chunk) => Awaitable<ChunkAnswer>;
+  /** Told of each stream's end. */
+  readonly finished?: (reason: StreamEnd) => unknown;
+}
+
+export type ModelAnswer =
+  | { readonly kind: "replied"; readonly reply: Reply; readonly attempts?: readonly Attempt[] }
+  | {
+      readonly kind: "failed";
+      readonly failure: ProviderFailure | HookStop;
+      readonly attempts: readonly Attempt[];
+      readonly usage: Usage;
+      readonly partial: readonly Part[];
+    };
+
+/** A stream hook failed: the call is not tried again. */
+export class HookStop extends Error {}
+
+const BACKOFF_MS = 500;
+const BACKOFF_MAX_MS = 8_000;
+
+/**
+ * Makes one model call, for every provider alike: streamed, retried with backoff, throttled within a budget, aborted by
+ * the scope. An attempt that had shown something and is tried again retracts it.
+ */
+export async function callModel(call: ModelCall): Promise<ModelAnswer> {
+  const { world, limits, scope } = call;
+  const attempts: Attempt[] = [];
+  let unknown: Usage = NO_USAGE;
+  let tries = 0;
+  let throttledMs = 0;
+  for (let number = 1; ; number++) {
+    const startedAt = world.now();
+    const stream = new ReplyStream(call, number);
+    try {
+      const reply = await stream.run();
+      if (attempts.length === 0) return { kind: "replied", reply };
+      return {
+        kind: "replied",
+        reply: { ...reply, usage: addUsage(reply.usage, unknown) },
+        attempts: [...attempts, { startedAt, ms: world.now() - startedAt }],
+      };
+    } catch (error) {
+      const failure = error instanceof ProviderFailure || error instanceof HookStop ? error : failureOf(error, scope);
+      const failureClass = failure instanceof HookStop ? "unknown" : failure.class;
+      if (stream.mayBeBilled(failureClass)) unknown = addUsage(unknown, UNKNOWN_CALL);
+      const record: Attempt = {
+        startedAt,
+        ms: world.now() - startedAt,
+        error: { class: failureClass, message: failure.message },
+      };
+      const isThrottle = failureClass === "rate-limit" || failureClass === "overloaded";
+      if (!isThrottle) tries++;
+      const waitMs = retryAfter(failure, isThrottle, tries, number, limits, limits.throttleMs - throttledMs);
+      if (waitMs === undefined || scope.isAborted) {
+        attempts.push(record);
+        const told = call.finished?.(failureClass === "cancelled" || scope.isAborted ? "cancelled" : "provider-error");
+        if (!scope.isAborted) await told; // A cancelled turn has a grace, which no observer may use up.
+        return { kind: "failed", failure, attempts, usage: unknown, partial: stream.partial() };
+      }
+      attempts.push({ ...record, waitedMs: waitMs });
+      if (stream.hasShown) call.show(number, "retracted", "");
+      await call.finished?.("attempt-reset");
+      if (isThrottle) throttledMs += waitMs;
+      await world.sleep(waitMs, scope.signal);
+      if (scope.isAborted) {
+        return { kind: "failed", failure: cancelled(), attempts, usage: unknown, partial: [] };
+      }
+    }
+  }
+}
+
+/** How long to wait before the next attempt; undefined when there is none. */
+function retryAfter(
+  failure: ProviderFailure | HookStop,
+  isThrottle: boolean,
+  tries: number,
+  number: number,
+  limits: Limits,
+  throttleLeftMs: number,
+): number | undefined {
+  if (failure instanceof HookStop || !failure.isRetryable) return undefined;
+  const backoff = Math.min(BACKOFF_MS * 2 ** (number - 1), BACKOFF_MAX_MS);
+  const waitMs = Math.max(failure.retryAfterMs ?? backoff, 0);
+  if (isThrottle) return waitMs <= throttleLeftMs && number < THROTTLES_MAX ? waitMs : undefined;
+  return tries < limits.modelAttemptsMax ? Math.min(waitMs, throttleLeftMs) : undefined;
+}
+const THROTTLES_MAX = 50;
+
+const cancelled = (): ProviderFailure => new ProviderFailure({ class: "cancelled", message: "The turn was stopped." });
+
+const failureOf = (error: unknown, scope: Scope): ProviderFailure =>
+  new ProviderFailure(
+    { class: scope.isAborted ? "cancelled" : "unknown", message: redacted(describeThrown(error)) },
+    { cause: error },
+  );
+
+/** The id of reasoning that a plugin added: nobody's route, so it is shown and kept and never sent back as the model's. */
+const PLUGIN = "~plugin";
+
+/** Shorter arguments cannot be nested too deep to be shown, stored and sent again. */
+const DEEP = 1_000;
+
+const BUCKETS = Object.keys(NO_USAGE) as (keyof Usage)[];
+
+/** What the provider reported, as counts: a NaN would stay in the ledger for ever. */
+function usageOf(given: Usage | undefined): Usage {
+  if (given === undefined) return UNKNOWN_CALL;
+  const usage = { ...NO_USAGE };
+  for (const bucket of BUCKETS) {
+    const count: unknown = given[bucket];
+    if (typeof count === "number" && Number.isFinite(count) && count > 0) usage[bucket] = count;
+  }
+  return usage;
+}
+
+/** Tells a provider's stream to stop and does not wait for it: a stream that never ends must not hold the turn. */
+function leave(parts: AsyncIterator<unknown>): void {
+  try {
+    parts.return?.()?.then(undefined, () => {});
+  } catch {
+    // A stream that throws when it is told to stop has stopped.
+  }
+}
+
+interface Block {
+  kind: "text" | "reasoning";
+  id: string | undefined;
+  text: string;
+  data?: Json;
+}
+
+/** What a provider is given. The signal is made when the provider looks at it. */
+class StreamOptions implements CallOptions {
+  readonly load: CallOptions["load"];
+  readonly #scope: Scope;
+  constructor(scope: Scope, load: CallOptions["load"]) {
+    this.#scope = scope;
+    this.load = load;
+  }
+  get signal(): AbortSignal {
+    return this.#scope.signal;
+  }
+}
+
+/** One attempt at a model call: the parts of its stream, shown as they come and put together into the reply. */
+class ReplyStream {
+  readonly #call: ModelCall;
+  readonly #number: number;
+  readonly #route: string;
+  /** Tells the provider that nobody listens any more. */
+  readonly #scope = new LazyScope();
+  readonly #blocks: (Block | Part)[] = [];
+  #block: Block | undefined;
+  #bytes = 0;
+  #hasBegun = false;
+  #isOver = false;
+  #finish: Extract<ModelPart, { kind: "finish" }> | undefined;
+  #isAborted = false;
+  #saying: Extract<ModelPart, { delta: string }> | undefined;
+  hasShown = false;
+
+  constructor(call: ModelCall, number: number) {
+    this.#call = call;
+    this.#number = number;
+    this.#route = routeOf(call.provider);
+  }
+
+  /** Ends with the stream, at a silence of `modelIdleMs`, or at once when the scope aborts: a provider may not listen. */
+  async run(): Promise<Reply> {
+    const { scope, limits } = this.#call;
+    if (scope.isAborted) throw cancelled();
+    const stopped = Promise.withResolvers<never>();
+    const stop = (failure: ProviderFailure): void => {
+      this.#isOver = true; // At once: what comes before the race is decided must not be shown.
+      stopped.reject(failure);
+    };
+    const unlisten = scope.onAbort(() => stop(cancelled()));
+    const silence = within(limits.modelIdleMs, () =>
+      stop(new ProviderFailure({ class: "timeout", message: `Nothing came for ${limits.modelIdleMs} ms.` })),
+    );
+    try {
+      return await Promise.race([this.#pump(silence), stopped.promise]);
+    } catch (error) {
+      this.#scope.abort();
+      throw error;
+    } finally {
+      this.#isOver = true;
+      silence.clear();
+      unlisten();
+    }
+  }
+
+  async #pump(silence: Deadline): Promise<Reply> {
+    const { provider, request, load, finished } = this.#call;
+    const parts = provider.stream(request, new StreamOptions(this.#scope, load))[Symbol.asyncIterator]();
+    while (!this.#isAborted && this.#finish === undefined) {
+      const { done, value: part } = await parts.next();
+      if (done === true || this.#isOver) {
+        if (done !== true) leave(parts); // What comes after the end was never shown, so it is not kept.
+        break;
+      }
+      this.#hasBegun = true;
+      silence.beat();
+      if (Array.isArray(part)) {
+        for (const each of part as readonly ModelPart[]) {
+          const waits = this.#take(each);
+          if (waits !== undefined) await waits;
+          if (this.#isAborted) break;
+        }
+      } else {
+        const waits = this.#take(part as ModelPart);
+        if (waits !== undefined) await waits;
+      }
+      // Nothing comes after the finish, whether the stream is closed or not.
+      if (this.#isAborted || this.#finish !== undefined) leave(parts);
+    }
+    if (this.#isAborted) {
+      if (finished !== undefined) await finished("aborted");
+      return this.#reply("aborted", this.#finish === undefined ? UNKNOWN_CALL : usageOf(this.#finish.usage));
+    }
+    if (this.#finish === undefined)
+      throw new ProviderFailure({
+        class: "stream",
+        message: `The stream of ${this.#route} ended before the reply did.`,
+      });
+    if (finished !== undefined) await finished("complete");
+    return this.#reply(this.#finish.reason, usageOf(this.#finish.usage));
+  }
+
+  /** A promise only where a plugin's transform answers with one: deltas are many. */
+  #take(part: ModelPart): Awaitable<void> {
+    const { transform } = this.#call;
+    const said = this.#saying;
+    if (transform === undefined) return this.#put(part);
+    if (said === undefined || part.kind === said.kind || part.kind === "made")
+      return this.#transformed(part, transform);
+    this.#saying = undefined; // What a plugin held back of the text so far is said before anything else comes.
+    return andThen(transform({ kind: said.kind, delta: "", isEnd: true }), (answer) => {
+      this.#changed({ ...said, delta: "" }, answer);
+      return this.#transformed(part, transform);
+    });
+  }
+
+  #transformed(part: ModelPart, transform: NonNullable<ModelCall["transform"]>): Awaitable<void> {
+    if (part.kind === "text" || part.kind === "reasoning") {
+      this.#saying = part;
+      if (this.#isAborted) return;
+      return andThen(transform({ kind: part.kind, delta: part.delta }), (answer) => this.#changed(part, answer));
+    }
+    if (part.kind !== "call" || !this.#isAborted) this.#put(part);
+  }
+
+  #put(part: ModelPart): void {
+    switch (part.kind) {
+      case "text":
+      case "reasoning":
+        return this.#add(part.kind, part.delta, part.id);
+      case "made": {
+        this.#count(JSON.stringify(part.data) ?? "");
+        const block = this.#blocks.findLast((each) => each.kind === part.of && "id" in each && each.id === part.id) as
+          | Block
+          | undefined;
+        if (block !== undefined) block.data = part.data;
+        else this.#blocks.push({ kind: part.of, id: part.id, text: "", data: part.data });
+        return;
+      }
+      case "call":
+        this.#block = undefined;
+        this.#blocks.push(this.#callIn(part));
+        return;
+      case "finish":
+        this.#finish = part;
+    }
+  }
+
+  #changed(part: Extract<ModelPart, { delta: string }>, answer: ChunkAnswer): void {
+    if (answer.reasoning !== undefined && answer.reasoning !== "") this.#add("reasoning", answer.reasoning, PLUGIN);
+    const delta = answer.delta ?? part.delta;
+    if (delta !== "") this.#add(part.kind, delta, part.id);
+    if (answer.abort === true) this.#isAborted = true;
+  }
+
+  #add(kind: "text" | "reasoning", delta: string, id: string | undefined): void {
+    this.#count(delta);
+    const block = this.#block;
+    if (block !== undefined && block.kind === kind && block.id === id) block.text += delta;
+    else {
+      this.#block = { kind, id, text: delta };
+      this.#blocks.push(this.#block);
+    }
+    if (delta === "") return; // A hidden block: only what its route knows about it will be kept.
+    this.hasShown = true;
+    if (!this.#isOver) this.#call.show(this.#number, kind, delta);
+  }
+
+  #count(text: string): void {
+    const { replyBytesMax: max } = this.#call.limits;
+    this.#bytes += Buffer.byteLength(text);
+    if (this.#bytes > max)
+      throw new ProviderFailure({
+        class: "unknown",
+        message: describe("limit.bytes", { what: "The reply", bytes: this.#bytes, max }).message,
+      });
+  }
+
+  #callIn(part: Extract<ModelPart, { kind: "call" }>): Part {
+    this.#count(`${part.callId}${part.name}${part.data === undefined ? "" : JSON.stringify(part.data)}`);
+    const made = part.data === undefined ? {} : { made: { route: this.#route, data: part.data } };
+    const call = { kind: "toolCall", callId: asCallId(part.callId), name: part.name } as const;
+    if (typeof part.input !== "string") {
+      this.#count(JSON.stringify(part.input));
+      return { ...call, input: part.input, ...made };
+    }
+    this.#count(part.input);
+    const words = part.input.trim();
+    try {
+      const input = words === "" ? {} : (JSON.parse(words) as Json);
+      if (words.length > DEEP && "problem" in toJson(input))
+        return { ...call, input: {}, malformed: part.input.slice(0, 2_000), ...made };
+      return { ...call, input, ...made };
+    } catch {
+      return { ...call, input: {}, malformed: part.input.slice(0, 2_000), ...made };
+    }
+  }
+
+  #reply(finish: Reply["finish"], usage: Usage): Reply {
+    return { parts: this.#parts(), finish, usage, route: this.#route };
+  }
+
+  #parts(): readonly Part[] {
+    const parts: Part[] = [];
+    for (const block of this.#blocks) {
+      if (!("id" in block)) parts.push(block);
+      else if (block.text !== "" || block.data !== undefined) {
+        const made =
+          block.data === undefined
+            ? block.kind === "reasoning" && block.id !== PLUGIN
+              ? { made: { route: this.#route } }
+              : {}
+            : { made: { route: this.#route, data: block.data } };
+        parts.push({ kind: block.kind, text: block.text, ...made });
+      }
+    }
+    return parts;
+  }
+
+  /** What had been said when it broke off. Calls are left out: nobody will make them. */
+  partial(): readonly Part[] {
+    return this.#parts().filter((part) => part.kind === "text" && part.text !== "");
+  }
+
+  mayBeBilled(failure: ProviderFailure["class"]): boolean {
+    return (
+      this.#hasBegun ||
+      failure === "network" ||
+      failure === "timeout" ||
+      failure === "stream" ||
+      failure === "cancelled" ||
+      failure === "unknown"
+    );
+  }
+}

@@ -1,0 +1,57 @@
+import { Transcript } from "../../graph/transcript.ts";
+import type { Authority, CatalogOverlay, SessionReading } from "../../kernel/services.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { asSessionId, type SessionId } from "../../model/ids.ts";
+import type { Message } from "../../model/message.ts";
+import type { StoredSession } from "../../stores/store.ts";
+import { type Core, effectiveConfig } from "../core.ts";
+
+/** What a session is by its making, kept like plugin states so that forks and restores carry it. */
+export const AUTHORITY = "bowline/authority";
+export const OVERLAY = "bowline/overlay";
+export const FIRST_INPUT = "bowline/first-input";
+
+/** What a session may do. */
+export const authorityOf = (stored: StoredSession): Authority => (stored.plugins[AUTHORITY]?.state ?? {}) as Authority;
+
+/** Edits of the session's own catalog. */
+export const overlayOf = (stored: StoredSession): readonly CatalogOverlay[] =>
+  (stored.plugins[OVERLAY]?.state ?? []) as unknown as readonly CatalogOverlay[];
+
+/** Throws `session.unknown`, also for ids that are no text. */
+export async function requireStored({ store }: Core, id: string): Promise<StoredSession> {
+  const stored = typeof id === "string" ? await store.load(asSessionId(id)) : undefined;
+  if (stored === undefined) throw new RuntimeError("session.unknown", { id: typeof id === "string" ? id : typeof id });
+  return stored;
+}
+
+/** Any session, as it is committed. */
+export async function snapshot(core: Core, given: string): Promise<SessionReading> {
+  const stored = await requireStored(core, given);
+  const segments = stored.head === undefined ? [] : await core.store.view(stored.id, { toFrame: true });
+  return readingOf(core, stored, Transcript.from(segments).messages);
+}
+
+/** At most this many children are listed. */
+const CHILDREN_MAX = 1_000;
+
+export async function children(core: Core, parent: SessionId): Promise<readonly SessionReading[]> {
+  const found = await core.store.list({ parent, max: CHILDREN_MAX });
+  return found.map((stored) => readingOf(core, stored, []));
+}
+
+export function readingOf(core: Core, stored: StoredSession, messages: readonly Message[]): SessionReading {
+  const { id, parentId, head, usage, turns, openTurn } = stored;
+  const authority = authorityOf(stored);
+  return {
+    id,
+    messages,
+    config: effectiveConfig(core, stored.config),
+    usage,
+    turns,
+    ...(parentId === undefined ? {} : { parentId }),
+    ...(head === undefined ? {} : { head }),
+    ...(openTurn === undefined ? {} : { openTurn }),
+    ...(Object.keys(authority).length === 0 ? {} : { authority }),
+  };
+}

@@ -1,0 +1,33 @@
+import { type ServiceName, type Services, unavailable } from "../../kernel/services.ts";
+import { hashOf } from "../../model/hash.ts";
+import { snapshot } from "./reading.ts";
+import { sessionsService } from "./sessions.ts";
+import type { SessionSite } from "./site.ts";
+
+type Makers = { readonly [N in ServiceName]: (site: SessionSite, plugin: string) => Services[N] };
+
+/** One way to make each service. Which hook is given which is in the hook table. */
+const MAKERS: Makers = {
+  session: (site) => ({
+    read: () => site.session.reading(site.messages()),
+    snapshot: (id) => snapshot(site.core, id),
+  }),
+  catalog: (site) => ({ list: () => site.tools(), describe: (name) => site.session.toolset.describe(name, site) }),
+  membership: (site, plugin) => site.membership(plugin),
+  sessions: sessionsService,
+  graph: (site, plugin) => ({ append: (nodes, options) => site.append(plugin, nodes, options) }),
+  complete: (site, plugin) => site.complete(plugin),
+  blobs: ({ core: { store } }) => ({
+    put: async (data) => {
+      const hash = hashOf(data);
+      await store.blobs.put(hash, data);
+      return hash;
+    },
+    get: async (hash) => store.blobs.get(hash),
+  }),
+  trace: (site, plugin) => ({ emit: (name, payload = null) => site.trace(`${plugin}.${name}`, { payload }) }),
+  jobs: (_, plugin) => unavailable("jobs", plugin),
+};
+
+export const serviceOf = <N extends ServiceName>(site: SessionSite, name: N, plugin: string): Services[N] =>
+  MAKERS[name](site, plugin);

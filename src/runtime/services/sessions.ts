@@ -1,0 +1,96 @@
+import type { Services, TurnEnd } from "../../kernel/services.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
+import { asSessionId, asTurnId, type SessionId } from "../../model/ids.ts";
+import type { CancelAnswer } from "../../model/outcome.ts";
+import type { PluginSnapshots } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+import type { Session } from "../session/handle.ts";
+import { children, FIRST_INPUT, requireStored } from "./reading.ts";
+import type { SessionSite } from "./site.ts";
+
+/** Other sessions, for plugins and tools: made, sent to, waited for, cancelled, listed. */
+export const sessionsService = ({ core, session }: SessionSite): Services["sessions"] => ({
+  create: (request) => session.create(request),
+  takeFirstInput: (id) => takeFirstInput(core, id),
+  send: (id, input, options = {}) =>
+    using(core, id, async (other) => ({ turnId: await other.turn(input, options).id })),
+  result: (id, turnId, options) => result(core, session.id, id, turnId, options?.signal),
+  cancel: (id, turnId, reason) => cancel(core, id, turnId, reason),
+  children: (id) => children(core, id === undefined ? session.id : asSessionId(id)),
+});
+
+/** Opens a session for one use. A turn that it runs goes on when the handle is closed. */
+async function using<T>(core: Core, id: string, use: (session: Session) => Promise<T>): Promise<T> {
+  try {
+    await requireStored(core, id);
+    const session = await core.sessions.handle(asSessionId(id));
+    try {
+      return await use(session);
+    } finally {
+      await session.close();
+    }
+  } catch (error) {
+    // The turn that asks is let go, to be gone on with elsewhere: an answer would be recorded as its tool's failure.
+    if (core.door.isClosed && hasCode(error, "runtime.closed")) return new Promise<never>(() => {});
+    throw error;
+  }
+}
+
+/** A session that waited for itself, or for one above it that waits for it, would wait for ever. */
+async function result(
+  core: Core,
+  asking: SessionId,
+  id: string,
+  turnId: string,
+  signal: AbortSignal | undefined,
+): Promise<TurnEnd> {
+  for (let above: SessionId | undefined = asking; above !== undefined; above = (await core.store.load(above))?.parentId)
+    if (above === id) throw new RuntimeError("operation.reentrant", { name: "sessions.result" });
+  return using(core, id, (session) => {
+    const ended = session.follow(turnId).result();
+    if (signal === undefined) return ended;
+    const left = Promise.withResolvers<never>();
+    const leave = (): void => left.reject(signal.reason);
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+    return Promise.race([ended, left.promise]).finally(() => signal.removeEventListener("abort", leave));
+  });
+}
+
+/** Goes to the store and not to the session: opening the session would take up its work. */
+export async function cancel(
+  { store, world, sessions }: Core,
+  id: string,
+  turn: string | undefined,
+  reason = "The turn that wanted it was stopped.",
+): Promise<CancelAnswer> {
+  const session = asSessionId(id);
+  const target = turn === undefined ? (await store.load(session))?.openTurn : asTurnId(turn);
+  if (turn === undefined)
+    for (const { id: input } of await store.inputs.list(session)) await store.inputs.withdraw(session, { id: input });
+  if (target === undefined) return { kind: "unknown" };
+  const request = { requestId: world.id("can"), reason, at: world.now() };
+  const answer = await store.cancel(target, request, session);
+  sessions.find(session)?.poke();
+  return answer;
+}
+
+/** The first input that was left for a session, once. */
+async function takeFirstInput(core: Core, id: string): Promise<string | undefined> {
+  const { store, world } = core;
+  for (;;) {
+    const stored = await requireStored(core, id);
+    const left = stored.plugins[FIRST_INPUT];
+    if (typeof left?.state !== "string") return undefined;
+    const taken: PluginSnapshots = { [FIRST_INPUT]: { ...left, revision: left.revision + 1, state: null } };
+    const answer = await store.apply({
+      sessionId: stored.id,
+      operation: world.id("opr"),
+      at: world.now(),
+      base: stored.revision,
+      plugins: taken,
+    });
+    if (answer.kind === "committed") return left.state;
+    if (answer.kind === "busy") throw new RuntimeError("session.busy", { id, holder: "a running turn" });
+  }
+}

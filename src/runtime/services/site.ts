@@ -1,0 +1,196 @@
+import type { Point } from "../../kernel/point.ts";
+import type { Site } from "../../kernel/run.ts";
+import type { Appended, AppendNode, AppendOptions, Complete, ServiceName, Services } from "../../kernel/services.ts";
+import type { PluginStates } from "../../kernel/states.ts";
+import { type Awaitable, isThenable } from "../../model/awaitable.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
+import { type Json, toJson } from "../../model/json.ts";
+import type { Message } from "../../model/message.ts";
+import type { Reply } from "../../model/request.ts";
+import type { Any } from "../../model/schema.ts";
+import { LazyScope } from "../../model/scope.ts";
+import type { ToolManifest } from "../../model/tool.ts";
+import type { Spent } from "../../model/usage.ts";
+import { name } from "../../turn/effect.ts";
+import type { Core } from "../core.ts";
+import type { LiveTurn } from "../live-turn/turn.ts";
+import type { LiveSession } from "../session/session.ts";
+import { membershipOf } from "../toolset/membership.ts";
+import { requireBudget } from "./budget.ts";
+import { completer } from "./complete.ts";
+import { serviceOf } from "./services.ts";
+
+/** The effect under which values are noted that a whole turn shares. */
+const ONCE = name("once");
+
+/** The turn that a site is in, and the place in it. */
+export interface InTurn {
+  readonly live: LiveTurn;
+  readonly effect: EffectName;
+  /** For errors: where a plugin tried to write. */
+  readonly where: string;
+  readonly mayWrite: boolean;
+}
+
+/**
+ * Where a hook, a tool or an operation runs: on a session, in a turn of it or between turns. It gives them the session's
+ * services. Made only where there is somebody to use it.
+ */
+export class SessionSite implements Site {
+  readonly session: LiveSession;
+  readonly core: Core;
+  readonly #turn: InTurn | undefined;
+  readonly #scope: { readonly signal: AbortSignal };
+  readonly #spend: ((spent: Spent) => Awaitable<void>) | undefined;
+  /** By plugin: a gate may ask for the same services call after call. */
+  #services: Map<string, { -readonly [N in ServiceName]?: Services[N] }> | undefined;
+  #completions = 0;
+
+  constructor(
+    session: LiveSession,
+    turn: InTurn | undefined,
+    scope: { readonly signal: AbortSignal } = new LazyScope(),
+    spend?: (spent: Spent) => Awaitable<void>,
+  ) {
+    this.session = session;
+    this.core = session.core;
+    this.#turn = turn;
+    this.#scope = scope;
+    this.#spend = spend;
+  }
+
+  get sessionId(): SessionId {
+    return this.session.id;
+  }
+  get turnId(): TurnId | undefined {
+    return this.#turn?.live.turnId;
+  }
+  get signal(): AbortSignal {
+    return this.#scope.signal;
+  }
+  get states(): PluginStates {
+    return this.#turn === undefined ? this.session.kept.states : this.#turn.live.states;
+  }
+
+  service<N extends ServiceName>(service: N, plugin: string): Services[N] {
+    this.#services ??= new Map();
+    let made = this.#services.get(plugin);
+    if (made === undefined) {
+      made = {};
+      this.#services.set(plugin, made);
+    }
+    made[service] ??= serviceOf(this, service, plugin);
+    return made[service] as Services[N];
+  }
+
+  read<Out>(point: Point<Any, Out>): Out {
+    return this.session.composition.contributions.read(point);
+  }
+
+  messages(): readonly Message[] {
+    return this.#turn === undefined ? this.session.kept.transcript.messages : this.#turn.live.messages();
+  }
+
+  tools(): readonly ToolManifest[] {
+    if (this.#turn !== undefined) return this.#turn.live.artifact?.catalog.manifests ?? [];
+    const found = this.session.toolset.manifests(this);
+    return isThenable(found) ? [] : found; // The row of `toolCatalog` says that it cannot wait.
+  }
+
+  membership(plugin: string): Services["membership"] {
+    const { where, mayWrite } = this.#turn ?? { where: "an operation", mayWrite: true };
+    return membershipOf(this.session.toolset, this.states, plugin, where, mayWrite);
+  }
+
+  /** Inside a turn a node could come between a call and its result, so it is refused there. */
+  async append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
+    if (this.#turn !== undefined) throw new RuntimeError("operation.reentrant", { name: "graph.append" });
+    return this.session.append(plugin, nodes, options);
+  }
+
+  trace(event: string, about: { readonly [key: string]: Json }): void {
+    const { turnId } = this;
+    this.core.trace(event, about, turnId === undefined ? this.session.asPlace : { ...this.session.asPlace, turnId });
+  }
+
+  // ── Values and completions that a rerun is given back ───────────────────────────────────────────────────────────
+
+  async once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
+    return this.#turn === undefined ? run() : this.#noted(this.#turn.live, ONCE, `${plugin}/${key}`, plugin, run);
+  }
+  async onceHere<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
+    if (this.#turn === undefined) return run();
+    return this.#noted(this.#turn.live, this.#turn.effect, `${plugin}/once/${key}`, plugin, run);
+  }
+
+  /** The recorded value, the value that somebody is making right now, or a new one. */
+  #noted<T extends Json>(
+    live: LiveTurn,
+    effect: EffectName,
+    key: string,
+    plugin: string,
+    run: () => Awaitable<T>,
+  ): Promise<T> {
+    live.noting ??= new Map();
+    const { noting } = live;
+    const place = `${effect}/${key}`;
+    const before = noting.get(place);
+    if (before !== undefined) return before as Promise<T>;
+    const noted = this.#note(live.turnId, effect, key, plugin, run);
+    noting.set(place, noted);
+    const done = (): boolean => noting.delete(place);
+    noted.then(done, done);
+    return noted as Promise<T>;
+  }
+
+  async #note(
+    turnId: TurnId,
+    effect: EffectName,
+    key: string,
+    plugin: string,
+    run: () => Awaitable<Json>,
+  ): Promise<Json> {
+    const { store } = this.core;
+    const known = await store.note(turnId, effect, key);
+    if (known !== undefined) return known;
+    const found = toJson(await run());
+    if ("problem" in found)
+      throw new RuntimeError("hook.answer", { plugin, hook: "once", problem: `${found.path}: ${found.problem}` });
+    return (await store.note(turnId, effect, key, found.json)) ?? found.json;
+  }
+
+  /** In a turn a completion is noted under its number, so that a rerun of the effect does not pay for it again. */
+  complete(plugin: string): Complete {
+    const { core, session } = this;
+    const turn = this.#turn;
+    if (turn === undefined) {
+      return completer({
+        core,
+        model: session.config.model,
+        limits: core.limits,
+        allow: (model) => requireBudget(core, session, session.config.budget, model),
+        spend: this.#spend ?? ((spent) => session.book(spent)),
+        once: async (run) => ({ reply: await run() }),
+        signal: this.signal,
+      });
+    }
+    const { live, effect } = turn;
+    const { config } = live.opened;
+    return completer({
+      core,
+      model: config.model,
+      limits: live.limits,
+      allow: (model) => requireBudget(core, session, config.budget, model, live),
+      spend: (spent, key) => live.spend(spent, key),
+      once: async (run) => {
+        const key = `${plugin}/complete/${this.#completions++}`;
+        const noted = await this.#noted(live, effect, key, plugin, async () => (await run()) as unknown as Json);
+        const place = `${effect}/${key}`;
+        const found = { reply: noted as unknown as Reply, key: place };
+        return live.isBooked(place) ? { ...found, isBooked: true } : found;
+      },
+      signal: this.signal,
+    });
+  }
+}

@@ -1,0 +1,275 @@
+// Changes of a session between turns: one optimistic loop, and what is changed with it.
+import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
+import type { SessionConfig } from "../../model/config.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
+import { describeThrown, isObject, toJson } from "../../model/json.ts";
+import type { Draft } from "../../model/message.ts";
+import type { Entry } from "../../model/node.ts";
+import type { Spent } from "../../model/usage.ts";
+import type { Committed, SessionChange } from "../../stores/store.ts";
+import { requireConfig } from "../checks.ts";
+import { compaction } from "../live-turn/compact.ts";
+import { finishOthers } from "./elsewhere.ts";
+import type { LiveSession } from "./session.ts";
+
+/** What is to be kept; changes of plugin states go with it. */
+export type Change = Pick<SessionChange, "by" | "entries" | "config" | "spent" | "requires">;
+
+/** One way a change was worked out. */
+export interface Worked<T> {
+  /** What is to be kept besides changed plugin states and paid completions. With none of them nothing is written. */
+  readonly change?: Change;
+  /** What the caller is told once it is kept; `kept` is undefined where nothing had to be. */
+  done(kept: Committed | undefined): T | Promise<T>;
+  /** Takes back what was done besides: the change was not kept. */
+  undo?(): Promise<void>;
+  /** The session has moved: an answer ends it, nothing means to work it out again. */
+  moved?(): Promise<T | undefined>;
+}
+
+/** What a change is worked out with. */
+export interface Working {
+  /** The same in every attempt, so that its nodes have the same names. */
+  readonly operation: string;
+  /** Paid completions: booked with the change, or alone if it fails. */
+  readonly spent: Spent[];
+}
+
+/**
+ * Works a change out on the session as it is and keeps it in one write. When another process moved the session
+ * meanwhile, nothing was kept and it is worked out again. What fails changes nothing, but what was paid is booked.
+ */
+export function changeSession<T>(
+  session: LiveSession,
+  name: string,
+  work: (working: Working) => Promise<Worked<T>>,
+  operation: string = session.core.world.id("opr"),
+): Promise<T> {
+  const { kept } = session;
+  return session.exclusive(name, async () => {
+    for (;;) {
+      await kept.refresh();
+      const spent: Spent[] = [];
+      let worked: Worked<T>;
+      try {
+        worked = await work({ operation, spent });
+      } catch (error) {
+        kept.states.forget();
+        if (spent.length > 0) await keep(session, { spent, by: "completion" });
+        throw error;
+      }
+      const changes = kept.states.take();
+      const { change = {}, undo, moved } = worked;
+      const isEmpty = (change.entries ?? []).length === 0 && change.config === undefined && spent.length === 0;
+      if (isEmpty && changes === undefined) return worked.done(undefined);
+      const plugins = changes === undefined ? {} : { plugins: kept.states.snapshots(changes) };
+      let committed: Committed | undefined;
+      try {
+        committed = await keep(session, { ...change, ...plugins, ...(spent.length === 0 ? {} : { spent }) }, operation);
+      } catch (error) {
+        await undo?.();
+        kept.isStale = true; // Nothing was kept, so nothing counts.
+        await kept.refresh().catch(() => {}); // A store that fails now is read when the session is next used.
+        throw error;
+      }
+      if (committed !== undefined) return worked.done(committed);
+      await undo?.();
+      const ended = await moved?.();
+      if (ended !== undefined) return ended;
+    }
+  });
+}
+
+/** Keeps a change; undefined when the session has moved elsewhere and the change must be worked out again. */
+async function keep(
+  session: LiveSession,
+  change: Change & Pick<SessionChange, "plugins">,
+  operation?: string,
+  onBusy?: () => void,
+): Promise<Committed | undefined> {
+  const { core, kept } = session;
+  const { store, world } = core;
+  const whole: SessionChange = {
+    ...change,
+    sessionId: session.id,
+    operation: operation ?? world.id("opr"),
+    at: world.now(),
+    base: kept.stored.revision,
+  };
+  for (;;) {
+    const answer = await store.apply(whole);
+    if (answer.kind === "busy") {
+      onBusy?.();
+      if (await finishOthers(session)) return undefined;
+      continue;
+    }
+    if (answer.kind === "committed") core.readers.moved(session);
+    if (answer.kind !== "committed" || !kept.take(whole, answer)) await kept.refresh();
+    return answer.kind === "committed" ? answer : undefined;
+  }
+}
+
+const BOOK_TRIES = 100;
+
+/**
+ * Books what a completion cost, when nothing else has the session. It is waited for only if that is now: a completion
+ * beside a turn must not wait for the turn's end.
+ */
+export function book(session: LiveSession, spent: Spent): Promise<void> {
+  const { isIdle } = session;
+  const lost = (problem: unknown): void =>
+    session.core.trace("usage.lost", { problem: describeThrown(problem), source: spent.source }, session.asPlace);
+  return new Promise((resolve) => {
+    const run = async (): Promise<void> => {
+      for (let tries = 0; tries < BOOK_TRIES; tries++)
+        if ((await keep(session, { spent: [spent], by: "completion" }, undefined, resolve)) !== undefined) return;
+    };
+    session.queue.putOperation({
+      run: () => run().catch(lost).then(resolve),
+      refuse: () => {
+        lost("the runtime is closed");
+        resolve();
+      },
+    });
+    if (!isIdle) resolve();
+  });
+}
+
+/** Nothing fires when nothing changes. What equals the runtime's config, and was not asked for, stays the runtime's. */
+export function configure(session: LiveSession, patch: Partial<SessionConfig>): Promise<SessionConfig> {
+  const { core, composition, kept } = session;
+  requireConfig(patch);
+  return changeSession(session, "configure", async () => {
+    const previous = session.config;
+    const same: Worked<SessionConfig> = { done: () => previous };
+    const asked = definedOnly({ ...kept.stored.config, ...patch });
+    const wanted: SessionConfig = { ...core.config, ...asked };
+    if (isEqual(wanted, previous)) return same;
+    const site = session.site();
+    const current = await composition.hooks.transform(
+      "config",
+      wanted,
+      site,
+      (config) => ({ config }),
+      (_, answer) => answer,
+    );
+    if (isEqual(current, previous)) return same;
+    const isOwn = ([key, value]: [string, unknown]): boolean =>
+      key in asked || !isEqual(value, core.config[key as keyof SessionConfig]);
+    const config = Object.fromEntries(Object.entries(current).filter(isOwn));
+    return {
+      change: { by: "configure", config },
+      done: async () => {
+        const event = { kind: "sessionConfigChanged", previous, current: session.config } as const;
+        for (const { plugin = "", code, message } of await composition.hooks.observe("lifecycle", { event }, site))
+          core.trace("hook.issue", { plugin, code, message }, session.asPlace);
+        return session.config;
+      },
+    };
+  });
+}
+
+const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+const definedOnly = (config: Partial<SessionConfig>): Partial<SessionConfig> =>
+  Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
+
+export type Compacted =
+  | { readonly kind: "compacted"; readonly frame: NodeId }
+  /** Nobody compacts, or there is nothing to compact. */
+  | { readonly kind: "nothing" };
+
+/** Goes on in a fresh frame with what compactors make of the conversation. */
+export function compact(session: LiveSession): Promise<Compacted> {
+  const { core, composition, kept } = session;
+  return changeSession(session, "compact", async ({ operation, spent }) => {
+    const { messages } = kept.transcript;
+    const nothing: Worked<Compacted> = { change: { by: "compact" }, done: () => ({ kind: "nothing" }) };
+    if (messages.length === 0 || !composition.hooks.has.compact) return nothing;
+    const site = session.site(undefined, (each) => void spent.push(each));
+    const seed = await compaction(composition.hooks, messages, "asked", site);
+    if (seed === undefined) return nothing;
+    return {
+      change: { by: "compact", entries: frameOf(operation, core.world.now(), seed) },
+      done: () => ({ kind: "compacted", frame: nodeId(operation, 0) }),
+    };
+  });
+}
+
+const frameOf = (operation: string, at: number, seed: readonly Draft[]): readonly Entry[] => [
+  { at, kind: "frame", reason: "compaction" },
+  ...seed.map(
+    (draft, index): Entry => ({ at, kind: "message", message: { id: nodeId(operation, index + 1), ...draft } }),
+  ),
+];
+
+/** Adds nodes after the head. The caller's own operation ids are good for this session only. */
+export function append(
+  session: LiveSession,
+  plugin: string,
+  nodes: readonly AppendNode[],
+  { requiresAncestor, operationId }: AppendOptions = {},
+): Promise<Appended> {
+  const { core, id } = session;
+  const operation = operationId === undefined ? core.world.id("opr") : `${id}/${operationId}`;
+  const requires = requiresAncestor === undefined ? {} : { requires: requiresAncestor as NodeId };
+  const work = async (): Promise<Worked<Appended>> => {
+    const entries = entriesOf(operation, plugin, nodes, core.world.now());
+    return {
+      change: { by: "append", entries, ...requires },
+      done: (kept) => ({
+        kind: "appended",
+        nodes: entries.map((_, index) => nodeId(operation, index)),
+        head: kept?.head as NodeId,
+      }),
+      moved: async () =>
+        requiresAncestor === undefined || (await isOnPath(session, requiresAncestor))
+          ? undefined
+          : { kind: "stale-branch", required: requiresAncestor },
+    };
+  };
+  return changeSession(session, "append", work, operation);
+}
+
+async function isOnPath({ core, id }: LiveSession, node: string): Promise<boolean> {
+  const address = nodeAddress(node);
+  for (const { commit, entries } of await core.store.view(id))
+    if (commit === address?.commit) return address.index < entries.length;
+  return false;
+}
+
+/** The nodes that an operation adds, checked; the first has the number `from`. */
+export function entriesOf(
+  operation: string,
+  plugin: string,
+  nodes: readonly AppendNode[],
+  at: number,
+  from = 0,
+): readonly Entry[] {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("input.invalid", { problem });
+  };
+  if (!Array.isArray(nodes) || nodes.length === 0) wrong("there is nothing to append");
+  return nodes.map((node: AppendNode, index): Entry => {
+    if (!isObject(node)) return wrong("a node is an object");
+    if (node.kind === "message") {
+      if ((node.role !== "user" && node.role !== "system") || typeof node.text !== "string")
+        wrong("only user and system messages of text can be appended");
+      return {
+        at,
+        kind: "message",
+        message: {
+          id: nodeId(operation, from + index),
+          role: node.role,
+          parts: [{ kind: "text", text: node.text }],
+          origin: { kind: "plugin", plugin },
+        },
+      };
+    }
+    if (node.kind !== "plugin" || typeof node.type !== "string")
+      return wrong("a node is a message, or has a type and a body");
+    const found = toJson(node.body);
+    if ("problem" in found) return wrong(`a node's body is not JSON: ${found.path}: ${found.problem}`);
+    return { at, kind: "plugin", plugin, type: node.type, body: found.json };
+  });
+}

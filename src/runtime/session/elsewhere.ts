@@ -1,0 +1,140 @@
+// What other processes do with the sessions of this one, and what this one does with what they left.
+import { RuntimeError } from "../../model/errors.ts";
+import { nodeId, type TurnId } from "../../model/ids.ts";
+import { describeThrown } from "../../model/json.ts";
+import type { Lease, OpenAnswer, Terminal } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
+import { LOOK_MS } from "./queue.ts";
+import type { LiveSession } from "./session.ts";
+
+/** A turn as the store gave it to this process. */
+export const openedBy = (answer: Extract<OpenAnswer, { readonly lease: Lease }>): OpenedTurn =>
+  answer.kind === "opened"
+    ? { lease: answer.lease, journal: [answer.opened], hasWaited: true }
+    : { lease: answer.lease, journal: answer.journal, isResumed: true, hasWaited: true };
+
+// ── Turns that somebody here waits for ──────────────────────────────────────────────────────────────────────────────
+
+/** Asks the store for the next turn. Another process may hold the session: its turns end there, and are told here. */
+export async function look(session: LiveSession): Promise<void> {
+  const { core, queue } = session;
+  const { store, owner, world } = core;
+  if (!queue.mayHaveMore) {
+    if (!(await settleElsewhere(session))) await world.sleep(LOOK_MS);
+    return;
+  }
+  const answer = await store.open(session.id, owner, world.now(), session.opening);
+  if (answer.kind === "opened" || answer.kind === "resumed") return queue.putTurn(openedBy(answer));
+  if ((await settleElsewhere(session)) || queue.hasReady) return;
+  if (queue.isAccepting) return queue.arrived(); // Perhaps the lease that holds the session is on its way to us.
+  if (answer.kind === "busy") return world.sleep(LOOK_MS);
+  queue.mayHaveMore = false;
+}
+
+/** Tells those who wait for turns that ended without us; false when there was none. */
+export async function settleElsewhere(session: LiveSession): Promise<boolean> {
+  let found = false;
+  for (const turnId of session.followers.turns) if (await settle(session, turnId)) found = true;
+  return found;
+}
+
+/** Tells those who wait for a turn if it is over; false when it is not. */
+export async function settle(session: LiveSession, turnId: TurnId): Promise<boolean> {
+  if (turnId === session.now) return false; // Told with the others, when its observers are done.
+  const { store } = session.core;
+  const found = await store.find(turnId);
+  const isGone = found === undefined || found.sessionId !== session.id;
+  if (!isGone && found.state === "ended") {
+    const terminal = await store.terminal(turnId);
+    if (terminal !== undefined) await tellEnd(session, turnId, terminal);
+    return terminal !== undefined;
+  }
+  if (!isGone && found.state !== "withdrawn") return false;
+  session.fail(turnId, new RuntimeError(isGone ? "turn.unknown" : "input.withdrawn", { turnId }));
+  return true;
+}
+
+/** Tells how a turn ended. An input that another turn took ended as that turn did. */
+async function tellEnd(
+  session: LiveSession,
+  turnId: TurnId,
+  { turnId: by, outcome, usage, committed }: Terminal,
+): Promise<void> {
+  const at = committed.branch ?? committed.head;
+  const [last] = at === undefined ? [] : await session.core.store.view(session.id, { from: at, max: 1 });
+  const nodes = last?.commit === by ? last.entries.map((_, index) => nodeId(by, index)) : [];
+  session.tell(committed, { turnId, outcome, usage, issues: [] }, nodes);
+}
+
+/**
+ * An operation found a turn open. Another process's turn ends there; one that a dead process left is finished here first,
+ * and true says that what was being worked out does not count any more.
+ */
+export async function finishOthers(session: LiveSession): Promise<boolean> {
+  const { core, queue } = session;
+  if (queue.door === "closed") throw new RuntimeError("runtime.closed", {});
+  const found = await core.store.open(session.id, core.owner, core.world.now(), session.opening);
+  if (found.kind === "idle") return false;
+  if (found.kind === "busy") {
+    await core.world.sleep(LOOK_MS);
+    return false;
+  }
+  await session.kept.refresh(true);
+  await runTurn(session, openedBy(found));
+  return true;
+}
+
+// ── Recovery ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What a recovery did. */
+export interface Recovered {
+  /** Sessions with a turn that was left, or with inputs that waited, and nobody at them. */
+  readonly sessions: number;
+}
+
+/** How often a runtime looks for what others left. */
+export const RECOVER_MS = 10_000;
+const AT_ONCE = 8;
+const PAGE = 64;
+/** Sessions that are gone on with at the same time; the others follow when one of these is done. */
+const UNDER_WAY_MAX = 100;
+
+/**
+ * Begins what was accepted and never ended, and does not wait for it: a turn may take days. What another process is at
+ * meanwhile is left to it. `takeUp` answers when the session is taken up, with what settles when it is done.
+ */
+export async function recover(
+  core: Core,
+  underWay: Set<Promise<void>>,
+  takeUp: (id: string) => Promise<{ readonly done: Promise<void> } | undefined>,
+  /** Sessions that were looked at already. */
+  seen: Set<string> = new Set(),
+): Promise<Recovered> {
+  let sessions = 0;
+  const hasRoom = (): boolean => !core.door.isClosed && underWay.size < UNDER_WAY_MAX;
+  const begin = async (id: string): Promise<void> => {
+    const taken = await takeUp(id);
+    if (taken === undefined) return;
+    sessions++;
+    const watched: Promise<void> = taken.done.catch(() => {}).then(() => void underWay.delete(watched));
+    underWay.add(watched);
+  };
+  while (hasRoom()) {
+    const found = (await core.store.runnable(core.world.now(), PAGE)).filter((id) => !seen.has(id));
+    if (found.length === 0) break;
+    const waiting = [...found];
+    const worker = async (): Promise<void> => {
+      for (let id = waiting.shift(); id !== undefined && hasRoom(); id = waiting.shift()) {
+        seen.add(id);
+        try {
+          await begin(id);
+        } catch (error) {
+          core.trace("session.recover", { problem: describeThrown(error) }, { sessionId: id });
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  }
+  return { sessions };
+}

@@ -1,0 +1,370 @@
+import {
+  type InputArgs,
+  type InputFor,
+  type NamesOf,
+  type OperationDefinition,
+  type OperationKind,
+  type OutputFor,
+  wireName,
+} from "../../kernel/operation.ts";
+import type { Plugin, TriggerDeclaration } from "../../kernel/plugin.ts";
+import type { Point } from "../../kernel/point.ts";
+import type { Appended, AppendNode, AppendOptions, Complete } from "../../kernel/services.ts";
+import type { SessionConfig } from "../../model/config.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import type { SessionEvent } from "../../model/event.ts";
+import { hashOf } from "../../model/hash.ts";
+import { asTurnId, type InputId, type SessionId, type TurnId } from "../../model/ids.ts";
+import { type Json, ownJson } from "../../model/json.ts";
+import { textOf } from "../../model/message.ts";
+import type { PromptPart } from "../../model/prompt.ts";
+import type { Any, OutputOf, ToolSchema } from "../../model/schema.ts";
+import type { SessionView } from "../../model/view.ts";
+import type { CancelAnswer, PendingInput, TurnWants } from "../../stores/store.ts";
+import type { Validate } from "../../tools/validator.ts";
+import { requireConfig, requireOptions, requireRef } from "../checks.ts";
+import { type Input, newInput } from "../live-turn/accept.ts";
+import { type Turn, TurnHandle } from "../live-turn/handle.ts";
+import { typed } from "../live-turn/output.ts";
+import type { ObserveOptions } from "../readers/readers.ts";
+import { type SessionTools, sessionTools } from "../toolset/tools.ts";
+import { type Compacted, compact, configure } from "./change.ts";
+import { type HistoryPage, historyOf, type Node } from "./history.ts";
+import type { ForkOptions } from "./make.ts";
+import type { OpenSessions } from "./open.ts";
+import { type OperationOptions, operate, operationsIn, query, type Receipt, requireOperation } from "./operate.ts";
+import type { LiveSession } from "./session.ts";
+import { viewOf } from "./view.ts";
+
+export interface TurnOptions {
+  /** The same key with the same input joins the turn that is already there; with another input it is `input.conflict`. */
+  readonly key?: string | undefined;
+  /** Cancels the turn when it aborts. */
+  readonly signal?: AbortSignal | undefined;
+  /** Parts of the prompt for this turn alone: the highest of its layers. */
+  readonly prompt?: readonly PromptPart[] | undefined;
+}
+
+/** Inputs that wait for their turn. */
+export interface SessionInputs {
+  /** Oldest first. */
+  list(): Promise<readonly WaitingInput[]>;
+  /** Takes back one that still waits, or all from one on; to change an input is to take it back and send another. */
+  cancel(
+    which: { readonly id: string } | { readonly key: string } | { readonly from: string },
+  ): Promise<readonly CancelledInput[]>;
+}
+export interface WaitingInput {
+  readonly id: InputId;
+  /** The turn that it opens, unless a running one takes it. */
+  readonly turnId: TurnId;
+  readonly key?: string;
+  readonly at: "boundary" | "next-turn";
+  readonly text: string;
+  readonly acceptedAt: number;
+}
+export interface CancelledInput {
+  readonly id: InputId;
+  readonly turnId: TurnId;
+  /** Only what still waits can be cancelled: for the others see the turn. */
+  readonly kind: "cancelled" | "already-taken" | "already-completed";
+}
+
+/** A conversation. Handles are cheap: several may be open on one session, and its turns run one after the other. */
+export interface Session extends AsyncDisposable {
+  readonly id: SessionId;
+  /** Starts a turn, or queues it behind the one that runs. */
+  turn(input: Input, options?: TurnOptions): Turn;
+  /** The turn ends with a value of this schema: `finished`, by `model`. */
+  turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
+  /** Says something to the session: a running turn takes it at its next boundary, else it is the next turn. */
+  send(
+    input: Input,
+    options?: { readonly key?: string; readonly at?: "boundary" | "next-turn" },
+  ): Promise<{ readonly turnId: TurnId }>;
+  readonly inputs: SessionInputs;
+  /** A turn by its id, before, while and after it runs, wherever that is: what it shows here from now on, and its result. */
+  follow(turnId: string): Turn;
+  /** The turn that is under way here, also one that another process had left. */
+  current(): Turn | undefined;
+  /** Asks a turn to end, in whatever process it runs. Its result is the acknowledgement. */
+  cancel(turnId: string, options?: { readonly reason?: string; readonly requestId?: string }): Promise<CancelAnswer>;
+  read(): Promise<SessionView>;
+  /** What is kept, after a cursor and from now on, and what is shown meanwhile. Bounded: see `gap`. */
+  observe(options?: ObserveOptions): AsyncIterableIterator<SessionEvent>;
+  /** Nodes of all frames, newest first. */
+  history(page?: HistoryPage): Promise<readonly Node[]>;
+  /** Goes on in a fresh frame with a shorter conversation, where a plugin compacts. */
+  compact(): Promise<Compacted>;
+
+  /** Calls an operation of a plugin. A plugin that is not installed is `operation.unknown`. */
+  query<Ops, N extends NamesOf<Ops, "query">>(
+    plugin: Plugin<Ops>,
+    name: N,
+    ...args: InputArgs<InputFor<Ops, N>, OperationOptions>
+  ): Promise<OutputFor<Ops, N>>;
+  /** Runs between turns; its changes of state and its events are kept together. */
+  command<Ops, N extends NamesOf<Ops, "command">>(
+    plugin: Plugin<Ops>,
+    name: N,
+    ...args: InputArgs<InputFor<Ops, N>, OperationOptions>
+  ): Promise<Receipt<OutputFor<Ops, N>>>;
+  task<Ops, N extends NamesOf<Ops, "task">>(
+    plugin: Plugin<Ops>,
+    name: N,
+    ...args: InputArgs<InputFor<Ops, N>, OperationOptions>
+  ): Promise<Receipt<OutputFor<Ops, N>>>;
+  /** By wire name, `plugin.operation`; untyped. */
+  invoke(kind: OperationKind, name: string, input?: Json, options?: OperationOptions): Promise<Receipt>;
+  operations(): readonly OperationDefinition[];
+  /** What plugins contributed to a point. */
+  contributed<Out>(point: Point<Any, Out>): Out;
+  triggers(): readonly TriggerDeclaration[];
+  /** Of the plugins' states here: another one when a plugin, its version, its revision or their order is another. */
+  readonly fingerprint: string;
+
+  /** Changes what the session has of its own; `undefined` gives a field back to the runtime. */
+  configure(patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined }): Promise<SessionConfig>;
+  /** Adds messages and nodes between turns. */
+  append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
+  /** One model call outside the conversation, booked in its ledger. */
+  readonly complete: Complete;
+  /** Which tools the session has. */
+  readonly tools: SessionTools;
+  /** A second session over the same history; at the head unless told where. */
+  fork(options?: ForkOptions): Promise<Session>;
+  close(): Promise<void>;
+}
+
+export class SessionHandle implements Session {
+  readonly #session: LiveSession;
+  readonly #sessions: OpenSessions;
+  #isClosed = false;
+
+  constructor(session: LiveSession, sessions: OpenSessions) {
+    this.#session = session;
+    this.#sessions = sessions;
+  }
+
+  get id(): SessionId {
+    return this.#session.id;
+  }
+
+  turn(input: Input, options?: TurnOptions): Turn;
+  turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
+  turn(said: Input, options: TurnOptions & { readonly output?: ToolSchema } = {}): Turn {
+    const handle = new TurnHandle(this.#session);
+    try {
+      const session = this.#open();
+      requireOptions(options);
+      const { key, signal, output, prompt } = options;
+      if (signal !== undefined && typeof signal?.addEventListener !== "function")
+        throw new RuntimeError("input.invalid", { problem: "its signal is no AbortSignal" });
+      const { check, wants } = output === undefined && prompt === undefined ? NO_WANTS : wantsOf(output, prompt);
+      const input = newInput(session.core, session.id, said, key, "turn", wants);
+      const cancelled = signal?.aborted === true ? reasonOf(signal) : undefined;
+      session.accept(input, handle, check, cancelled).catch((error: unknown) => handle.failed(error));
+      if (signal !== undefined) cancelWith(signal, handle);
+    } catch (error) {
+      handle.failed(error);
+    }
+    return handle; // The gate of a typed turn checks the value against the schema.
+  }
+
+  async send(
+    said: Input,
+    options: { readonly key?: string; readonly at?: "boundary" | "next-turn" } = {},
+  ): Promise<{ readonly turnId: TurnId }> {
+    const session = this.#open();
+    requireOptions(options);
+    const { key, at = "boundary" } = options;
+    if (at !== "boundary" && at !== "next-turn")
+      throw new RuntimeError("options.invalid", { option: "at", problem: "it is neither boundary nor next-turn" });
+    const place = at === "boundary" ? "boundary" : "turn";
+    return { turnId: await session.accept(newInput(session.core, session.id, said, key, place)) };
+  }
+
+  async cancel(
+    turnId: string,
+    options: { readonly reason?: string; readonly requestId?: string } = {},
+  ): Promise<CancelAnswer> {
+    const session = this.#open();
+    requireOptions(options);
+    return session.cancel(asTurnId(turnId), options.reason, options.requestId);
+  }
+
+  async read(): Promise<SessionView> {
+    return viewOf(this.#open());
+  }
+
+  observe(options: ObserveOptions = {}): AsyncIterableIterator<SessionEvent> {
+    const session = this.#open();
+    requireOptions(options);
+    return session.core.readers.observe(session, () => viewOf(session), options);
+  }
+
+  async history(page: HistoryPage = {}): Promise<readonly Node[]> {
+    const { core, id } = this.#open();
+    requireOptions(page);
+    return historyOf(core.store, id, page);
+  }
+
+  async compact(): Promise<Compacted> {
+    return compact(this.#open());
+  }
+
+  get inputs(): SessionInputs {
+    return {
+      list: async () => {
+        const { core, kept } = this.#open();
+        const { id } = await kept.requireThere();
+        return (await core.store.inputs.list(id)).map(waitingInput);
+      },
+      cancel: async (which) =>
+        (await this.#open().withdraw(requireRef(which))).map(({ inputId, turnId, answer }) => ({
+          id: inputId,
+          turnId,
+          kind: CANCELLED[answer],
+        })),
+    };
+  }
+
+  follow(turnId: string): Turn {
+    const session = this.#open();
+    const handle = new TurnHandle(session);
+    session.follow(asTurnId(turnId), handle);
+    return handle;
+  }
+
+  current(): Turn | undefined {
+    const { current } = this.#open();
+    return current === undefined ? undefined : this.follow(current);
+  }
+
+  async query(plugin: Plugin<Any>, name: string, input?: unknown, options: OperationOptions = {}): Promise<Any> {
+    return query(this.#open(), wireName(plugin.id, name), input, options);
+  }
+
+  async command(
+    plugin: Plugin<Any>,
+    name: string,
+    input?: unknown,
+    options: OperationOptions = {},
+  ): Promise<Receipt<Any>> {
+    return operate(this.#open(), "command", wireName(plugin.id, name), input, options);
+  }
+
+  async task(
+    plugin: Plugin<Any>,
+    name: string,
+    input?: unknown,
+    options: OperationOptions = {},
+  ): Promise<Receipt<Any>> {
+    return operate(this.#open(), "task", wireName(plugin.id, name), input, options);
+  }
+
+  async invoke(kind: OperationKind, name: string, input?: Json, options: OperationOptions = {}): Promise<Receipt> {
+    const session = this.#open();
+    if (kind !== "query") return operate(session, kind, name, input, options);
+    const { plugin } = requireOperation(session, kind, name);
+    return { plugin, output: await query(session, name, input, options), events: [], queued: [] };
+  }
+
+  operations(): readonly OperationDefinition[] {
+    return operationsIn(this.#open());
+  }
+
+  contributed<Out>(point: Point<Any, Out>): Out {
+    return this.#open().composition.contributions.read(point);
+  }
+
+  triggers(): readonly TriggerDeclaration[] {
+    return this.#open().composition.triggers.map(({ value }) => value);
+  }
+
+  get fingerprint(): string {
+    return hashOf(this.#open().kept.states.fingerprint());
+  }
+
+  async configure(
+    patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined },
+  ): Promise<SessionConfig> {
+    return configure(this.#open(), patch as Partial<SessionConfig>);
+  }
+
+  async append(nodes: readonly AppendNode[], options: AppendOptions = {}): Promise<Appended> {
+    requireOptions(options);
+    return this.#open().append("app", nodes, options);
+  }
+
+  get complete(): Complete {
+    return this.#open().site().complete("app");
+  }
+
+  get tools(): SessionTools {
+    return sessionTools(() => this.#open());
+  }
+
+  async fork(options: ForkOptions = {}): Promise<Session> {
+    const { id, known } = await this.#open().fork(options);
+    return this.#sessions.handle(id, { known });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#sessions.left(this.#session);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #open(): LiveSession {
+    if (this.#session.core.door.isClosed) throw new RuntimeError("runtime.closed", {});
+    if (this.#isClosed) throw new RuntimeError("session.closed", { id: this.#session.id });
+    return this.#session;
+  }
+}
+
+/** What a caller wants of a turn besides an answer: as the turn records it, and the check of its schema as it was given. */
+interface Wants {
+  readonly check?: Validate;
+  readonly wants?: TurnWants;
+}
+const NO_WANTS: Wants = {};
+
+function wantsOf(output: ToolSchema | undefined, prompt: readonly PromptPart[] | undefined): Wants {
+  if (prompt !== undefined) requireConfig({ prompt }, "turn");
+  const own = prompt === undefined ? {} : { prompt: ownJson(prompt) as unknown as typeof prompt };
+  if (output === undefined) return { wants: own };
+  const { check, ...document } = typed(output);
+  return { check, wants: { ...document, ...own } };
+}
+
+const CANCELLED = { withdrawn: "cancelled", taken: "already-taken", ended: "already-completed" } as const;
+
+const waitingInput = ({ id, turnId, key, place, message, at }: PendingInput): WaitingInput => ({
+  id,
+  turnId,
+  ...(key === undefined ? {} : { key }),
+  at: place === "boundary" ? "boundary" : "next-turn",
+  text: textOf(message.parts),
+  acceptedAt: at,
+});
+
+const reasonOf = ({ reason }: AbortSignal): string =>
+  reason instanceof Error
+    ? reason.name === "AbortError"
+      ? "The caller's signal aborted."
+      : reason.message
+    : String(reason);
+
+/** Cancels the turn with the signal, and stops listening when the turn is over. */
+function cancelWith(signal: AbortSignal, handle: TurnHandle): void {
+  const cancel = (): void => void handle.cancel(reasonOf(signal)).catch(() => {});
+  if (signal.aborted) return;
+  signal.addEventListener("abort", cancel, { once: true });
+  const stop = (): void => signal.removeEventListener("abort", cancel);
+  void handle.result().then(stop, stop);
+}

@@ -1,0 +1,133 @@
+import { Transcript } from "../../graph/transcript.ts";
+import { PluginStates } from "../../kernel/states.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { addSpent, addUsage, totalOf } from "../../model/usage.ts";
+import type { Committed, EndedTurn, Lease, SessionChange, StoredSession } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+import { TOOLS_PLUGIN } from "../toolset/membership.ts";
+
+/**
+ * A session as this process last read it: the stored session, its conversation and its plugin states. It takes in what
+ * is kept from here, and reads what other processes keep when somebody asks.
+ *
+ * Not its job: to decide who may change it. A turn or an operation has the session to itself (`queue.ts`).
+ */
+export class KeptSession {
+  readonly #core: Core;
+  /** A turn or an operation that has the session runs on it as it was when that began. */
+  readonly #queue: { readonly isTaken: boolean };
+  stored: StoredSession;
+  transcript: Transcript;
+  states: PluginStates;
+  /** Something was changed here that was not kept: it must be read again before it is used. */
+  isStale = false;
+
+  constructor(core: Core, stored: StoredSession, transcript: Transcript, queue: { readonly isTaken: boolean }) {
+    this.#core = core;
+    this.#queue = queue;
+    this.stored = stored;
+    this.transcript = transcript;
+    this.states = statesOf(core, stored);
+  }
+
+  /** Whether the lease was taken on what is known here. */
+  isAt({ revision }: Lease): boolean {
+    return !this.isStale && revision === this.stored.revision;
+  }
+
+  /** Reads the session that the lease was taken on. Under a lease nobody else moves the session. */
+  async goTo(lease: Lease, isForced: boolean): Promise<void> {
+    await this.refresh(isForced);
+    if (lease.revision !== this.stored.revision)
+      throw new RuntimeError("lease.lost", { sessionId: this.stored.id, generation: lease.generation });
+  }
+
+  /** Reads what other runtimes have kept. For whoever has the session to itself: a turn runs on the head of its beginning. */
+  refresh(isForced = false): Promise<void> {
+    return this.#reload(isForced, false);
+  }
+
+  /** The same for those who only look: what runs here knows best, and would lose its footing. */
+  async catchUp(): Promise<void> {
+    if (!this.#queue.isTaken) await this.#reload(false, true);
+  }
+
+  async requireThere(): Promise<StoredSession> {
+    const { id } = this.stored;
+    const stored = await this.#core.store.load(id);
+    if (stored === undefined) throw new RuntimeError("session.unknown", { id });
+    return stored;
+  }
+
+  /** As the store has it: what runs here may not have heard yet of its own commit, or of somebody else's. */
+  async asStored(): Promise<{ readonly stored: StoredSession; readonly transcript: Transcript }> {
+    await this.catchUp();
+    const stored = await this.requireThere();
+    if (stored.revision === this.stored.revision) return { stored, transcript: this.transcript };
+    return { stored, transcript: await this.#transcriptAt(stored) };
+  }
+
+  async #transcriptAt({ id, head }: StoredSession): Promise<Transcript> {
+    if (head === undefined) return Transcript.empty;
+    return Transcript.from(await this.#core.store.view(id, { from: head, toFrame: true }));
+  }
+
+  async #reload(isForced: boolean, isOnlyLooking: boolean): Promise<void> {
+    const stored = await this.requireThere();
+    const isSame = stored.revision === this.stored.revision && stored.head === this.stored.head;
+    if (!isForced && !this.isStale && isSame) return;
+    const transcript = await this.#transcriptAt(stored);
+    if (isOnlyLooking && this.#queue.isTaken) return;
+    if (stored.revision < this.stored.revision) return; // Another look was quicker, and saw more.
+    this.stored = stored;
+    this.transcript = transcript;
+    this.states = statesOf(this.#core, stored);
+    this.isStale = false;
+  }
+
+  /** Grows by a change that was just kept; false when that is not all that is new, and it must be read again. */
+  take(
+    { operation, entries = [], plugins, config, spent = [] }: SessionChange,
+    { revision, head }: Committed,
+  ): boolean {
+    const { stored } = this;
+    if (this.isStale || revision !== stored.revision + 1) return false;
+    const states = { ...stored.plugins, ...plugins };
+    this.transcript = this.transcript.grow(operation, entries, 0);
+    this.states.committed(states);
+    this.stored = {
+      ...stored,
+      revision,
+      ...(head === undefined ? {} : { head }),
+      plugins: states,
+      config: config ?? stored.config,
+      usage: addUsage(stored.usage, totalOf(spent)),
+      ledger: addSpent(stored.ledger, spent),
+    };
+    return true;
+  }
+
+  /** Grows by a turn that was just committed. The transcript of a salvaged turn is not the machine's, so it is left out. */
+  takeTurn(
+    { turnId, entries, plugins, usage, spent }: EndedTurn,
+    { revision, head }: Committed,
+    states: PluginStates,
+    transcript: Transcript = this.transcript.grow(turnId, entries, 0),
+  ): void {
+    const { openTurn: _, ...stored } = this.stored;
+    states.committed(plugins);
+    this.transcript = transcript;
+    this.stored = {
+      ...stored,
+      revision,
+      ...(head === undefined ? {} : { head }),
+      plugins,
+      usage: addUsage(stored.usage, usage),
+      ledger: addSpent(stored.ledger, spent),
+      turns: stored.turns + 1,
+    };
+  }
+}
+
+const statesOf = (core: Core, { plugins }: StoredSession): PluginStates =>
+  new PluginStates(core.plugins, plugins, core.limits.stateBytesMax, core.blobs, TOOLS_PLUGIN);

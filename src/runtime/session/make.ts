@@ -1,0 +1,140 @@
+import { answerProblem } from "../../kernel/answers.ts";
+import type { Authority, NewSessionRequest } from "../../kernel/services.ts";
+import type { SessionConfig } from "../../model/config.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { asSessionId, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
+import { isObject, type Json, type JsonObject } from "../../model/json.ts";
+import type { Draft } from "../../model/message.ts";
+import { TOOLS_STATE } from "../../model/tool.ts";
+import type { NewSession, PluginSnapshots, StoredSession } from "../../stores/store.ts";
+import { checkedId, requireConfig } from "../checks.ts";
+import type { Core } from "../core.ts";
+import { AUTHORITY, authorityOf, FIRST_INPUT, OVERLAY, requireStored } from "../services/reading.ts";
+
+/** Makes a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
+export async function makeSession(
+  core: Core,
+  request: NewSessionRequest & { readonly isEmpty?: true },
+  by: StoredSession,
+): Promise<SessionId> {
+  const { store, world } = core;
+  requireRight(request);
+  const { kind = "fresh", config = {}, firstInput, copiesState = false, seed } = request;
+  const from = request.from === undefined || kind !== "fork" ? by : await requireStored(core, request.from);
+  const authority = narrowed(kind === "fresh" ? {} : authorityOf(from), request.authority ?? {});
+  const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
+  const { label: _, ...inherited } = from.config;
+  const own = (state: Json): PluginSnapshots[string] => ({ version: "1", revision: 1, state });
+  const plugins: PluginSnapshots = {
+    ...(kind === "child" && copiesState ? withoutGrants(from.plugins) : {}),
+    ...(from.plugins[FIRST_INPUT] === undefined || kind === "fresh" ? {} : { [FIRST_INPUT]: own(null) }),
+    ...(Object.keys(authority).length === 0 ? {} : { [AUTHORITY]: own(authority as unknown as Json) }),
+    ...(request.overlay === undefined ? {} : { [OVERLAY]: own(request.overlay as unknown as Json) }),
+    ...(firstInput === undefined ? {} : { [FIRST_INPUT]: own(firstInput) }),
+  };
+  const made: NewSession = {
+    id,
+    config: kind === "fork" ? { ...inherited, ...config } : kind === "child" ? { ...modelOf(from), ...config } : config,
+    at: world.now(),
+    ...(request.ifExists === "take" ? {} : { isNew: true }),
+    // A fork of another session belongs to the one that asks for it.
+    ...(kind === "child" || (kind === "fork" && request.from !== undefined) ? { parentId: by.id } : {}),
+    ...(Object.keys(plugins).length === 0 ? {} : { plugins }),
+  };
+  if (kind === "fork" && request.isEmpty !== true) await store.fork(from.id, made, request.at as NodeId | undefined);
+  else await store.create(made);
+  if (seed !== undefined && seed.length > 0) await sow(core, id, seed);
+  return id;
+}
+
+export interface ForkOptions {
+  /** The last node that it has; the head unless given. */
+  readonly at?: string;
+  /** Instead of `at`: the first node that it has not. Before the first of all there is nothing: it begins empty. */
+  readonly before?: string;
+  readonly id?: string;
+  /** For people, in lists of branches. */
+  readonly label?: string;
+}
+/** `parent` is that of the node to fork before, or null where there is none. */
+export function forkRequest(options: ForkOptions, parent: NodeId | null | undefined): NewSessionRequest {
+  if (parent !== undefined && options.at !== undefined)
+    throw new RuntimeError("options.invalid", { option: "before", problem: "it stands in the place of at" });
+  const { at = parent ?? undefined, id, label } = (options as ForkOptions | null) ?? {};
+  if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: typeof at });
+  requireConfig({ label }, "fork");
+  return {
+    kind: "fork",
+    ...(id === undefined ? {} : { id }),
+    ...(at === undefined ? {} : { at }),
+    ...(label === undefined ? {} : { config: { label } }),
+    ...(parent === null ? { isEmpty: true } : {}),
+  };
+}
+
+/** A child runs on its parent's model, unless told. */
+const modelOf = ({ config: { model } }: StoredSession): Partial<SessionConfig> =>
+  model === undefined ? {} : { model };
+
+/** Appends the seed once, however often the session is made. */
+async function sow({ store }: Core, id: SessionId, seed: readonly Draft[]): Promise<void> {
+  const stored = await store.load(id);
+  if (stored === undefined || stored.head !== undefined) return;
+  const operation = `seed/${id}`;
+  const at = stored.createdAt; // The same content, whichever process appends it.
+  const entries = seed.map(({ role, parts }, index) => ({
+    at,
+    kind: "message" as const,
+    message: { id: nodeId(operation, index), role, parts, origin: { kind: "runtime" as const } },
+  }));
+  await store.apply({ sessionId: id, operation, at, entries, by: "append" });
+}
+
+/** Grants are a session's own: a child begins without them. */
+function withoutGrants(plugins: PluginSnapshots): PluginSnapshots {
+  const tools = plugins[TOOLS_STATE];
+  if (tools === undefined) return plugins;
+  return { ...plugins, [TOOLS_STATE]: { ...tools, state: { ...(tools.state as JsonObject), grants: {} } } };
+}
+
+/** Authority only narrows: whatever a child makes has no tool that the child has not. */
+function narrowed(mine: Authority, given: Authority): Authority {
+  const hidden = [...new Set([...(mine.hiddenTools ?? []), ...(given.hiddenTools ?? [])])];
+  const access =
+    mine.toolAccess === undefined
+      ? given.toolAccess
+      : (given.toolAccess ?? mine.toolAccess).filter((tool) => mine.toolAccess?.includes(tool));
+  const subagent = given.subagent ?? mine.subagent;
+  return {
+    ...(hidden.length === 0 ? {} : { hiddenTools: hidden }),
+    ...(access === undefined ? {} : { toolAccess: access }),
+    ...(subagent === undefined ? {} : { subagent }),
+  };
+}
+
+function requireRight({ kind, authority, firstInput, config, overlay, ifExists, seed }: NewSessionRequest): void {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("input.invalid", { problem });
+  };
+  const isNames = (names: unknown): boolean =>
+    names === undefined || (Array.isArray(names) && names.every((name) => typeof name === "string"));
+  if (kind !== undefined && !["fresh", "child", "fork"].includes(kind))
+    wrong("a session is made fresh, as a child or as a fork");
+  if (ifExists !== undefined && ifExists !== "refuse" && ifExists !== "take") wrong("ifExists is refuse or take");
+  if (config !== undefined) requireConfig(config);
+  if (seed !== undefined) {
+    const problem = answerProblem("compact", seed);
+    if (problem !== undefined) wrong(problem);
+  }
+  if (overlay !== undefined && !Array.isArray(overlay)) wrong("its overlay is no list of edits");
+  for (const edit of overlay ?? []) {
+    const problem = answerProblem("toolCatalog", edit);
+    if (problem !== undefined) wrong(`its overlay: ${problem}`);
+  }
+  if (firstInput !== undefined && typeof firstInput !== "string") wrong("its first input is no text");
+  if (
+    authority !== undefined &&
+    (!isObject(authority) || !isNames(authority.hiddenTools) || !isNames(authority.toolAccess))
+  )
+    wrong("its authority must list tools by name");
+}

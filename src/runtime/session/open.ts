@@ -1,0 +1,171 @@
+import { Transcript } from "../../graph/transcript.ts";
+import { type Composition, compose } from "../../kernel/compose.ts";
+import type { SessionConfig } from "../../model/config.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import type { SessionId } from "../../model/ids.ts";
+import { describeThrown } from "../../model/json.ts";
+import type { StoredSession } from "../../stores/store.ts";
+import { makeTool } from "../../tools/define.ts";
+import { type Core, overran } from "../core.ts";
+import { type Session, SessionHandle } from "./handle.ts";
+import { type KnownTranscript, LiveSession } from "./session.ts";
+
+/** How a session is opened. */
+export interface Opening {
+  /** What a session has of its own that is made by this opening. */
+  readonly config?: Partial<SessionConfig>;
+  /** Options of plugins, by id, in the place of those they were installed with. */
+  readonly plugins?: ReadonlyMap<string, unknown>;
+  /** A conversation that need not be read. */
+  readonly known?: KnownTranscript | undefined;
+  /** Nobody asked for it: recovery goes on with what others left. */
+  readonly isRecovery?: true;
+}
+
+interface Entry {
+  readonly opening: Promise<LiveSession>;
+  /** Set once it is open. */
+  session?: LiveSession;
+  handles: number;
+}
+
+/** The sessions that are open in this process, each once, however many handles it has. */
+export class OpenSessions implements Iterable<LiveSession> {
+  readonly #core: () => Core;
+  readonly #entries = new Map<SessionId, Entry>();
+
+  constructor(core: () => Core) {
+    this.#core = core;
+  }
+
+  find(id: SessionId): LiveSession | undefined {
+    return this.#entries.get(id)?.session;
+  }
+
+  *[Symbol.iterator](): Iterator<LiveSession> {
+    for (const { session } of this.#entries.values()) if (session !== undefined) yield session;
+  }
+
+  /** Opens a session, or makes it. Whoever asks closes the handle; a turn that it runs goes on. */
+  async handle(id: SessionId, how: Opening = {}): Promise<Session> {
+    const core = this.#core();
+    let entry = this.#entries.get(id);
+    if (entry === undefined) {
+      entry = { opening: openSession(core, id, how), handles: 1 };
+      this.#entries.set(id, entry);
+      try {
+        entry.session = await entry.opening;
+      } catch (error) {
+        this.#entries.delete(id);
+        throw error;
+      }
+      return new SessionHandle(entry.session, this);
+    }
+    for (const plugin of how.plugins?.keys() ?? [])
+      throw new RuntimeError("plugin.options", {
+        plugin,
+        problem: "the session is open already, with the options it was opened with",
+      });
+    entry.handles++;
+    const session = await entry.opening;
+    if (how.known === undefined && (await core.store.load(id)) === undefined) {
+      if (this.#entries.get(id) === entry) this.#entries.delete(id);
+      throw new RuntimeError("session.deleted", { id }); // Another process deleted it.
+    }
+    return new SessionHandle(session, this);
+  }
+
+  /** A handle was closed. A session without handles is let go when nothing runs, waits or comes in. */
+  left({ id }: LiveSession): void {
+    const entry = this.#entries.get(id);
+    if (entry?.session === undefined || --entry.handles > 0) return;
+    const { session } = entry;
+    void session.whenIdle(() => {
+      if (entry.handles > 0 || this.#entries.get(id) !== entry) return;
+      this.#entries.delete(id);
+      session.letGo();
+    });
+  }
+
+  /** Goes on with a session that others left; undefined when another process is at it. */
+  async takeUp(id: SessionId): Promise<{ readonly done: Promise<void> } | undefined> {
+    const open = await this.#entries.get(id)?.opening;
+    if (open !== undefined) return (await open.takeUp(true)) ? { done: open.queue.settled() } : undefined;
+    const handle = await this.handle(id, { isRecovery: true });
+    const settled = this.find(id)?.queue.settled() ?? Promise.resolve();
+    return { done: settled.finally(() => handle.close()) };
+  }
+
+  /** Settles when everything is done that sessions took up when they were opened. */
+  async takenUp(): Promise<void> {
+    for (const { opening } of [...this.#entries.values()]) await (await opening).takenUp;
+  }
+
+  async delete(id: SessionId): Promise<void> {
+    const core = this.#core();
+    const session = await this.#entries.get(id)?.opening;
+    if (session !== undefined && (await session.isBusy()))
+      throw new RuntimeError("session.busy", { id, holder: "a running turn" });
+    await core.store.delete(id);
+    this.#entries.delete(id);
+    session?.letGo();
+    core.readers.gone(id);
+  }
+
+  async close(graceMs: number): Promise<void> {
+    const closing = [...this.#entries.values()].map(async ({ opening }) => (await opening).close(graceMs));
+    for (const session of this) session.letGo();
+    for (const closed of await Promise.allSettled(closing))
+      if (closed.status === "rejected") this.#core().trace("session.close", { problem: describeThrown(closed.reason) });
+  }
+}
+
+/** From an id to a session that is open here: made or found, read, composed, restored, and gone on with. */
+async function openSession(core: Core, id: SessionId, how: Opening): Promise<LiveSession> {
+  const { store, world } = core;
+  const stored = await store.create({ id, config: how.config ?? {}, at: world.now() });
+  const transcript = await transcriptOf(core, stored, how.known);
+  const ancestors = stored.parentId === undefined ? NO_ANCESTORS : await ancestorsOf(core, stored.parentId);
+  const composition = compositionOf(core, stored, how.plugins ?? NO_OPTIONS);
+  const session = new LiveSession(core, stored, transcript, composition, ancestors);
+  const { hooks } = composition;
+  const isNew = stored.turns === 0 && stored.head === undefined;
+  const protocol = hooks.slot("protocolSession");
+  const tell = isNew ? protocol?.initialize : protocol?.restore;
+  if (tell !== undefined) await tell.call(protocol, { sessionId: id, isRoot: stored.parentId === undefined });
+  if (hooks.has.lifecycle) {
+    const event = { kind: "sessionRestored", isNew } as const;
+    for (const { plugin = "", code, message } of await hooks.observe("lifecycle", { event }, session.site()))
+      core.trace("hook.issue", { plugin, code, message }, session.asPlace);
+  }
+  if (store.isDurable) await session.takeUp(how.isRecovery === true);
+  return session;
+}
+
+const NO_ANCESTORS: readonly SessionId[] = [];
+const NO_OPTIONS: ReadonlyMap<string, unknown> = new Map();
+
+async function transcriptOf(
+  { store }: Core,
+  { id, head }: StoredSession,
+  known: KnownTranscript | undefined,
+): Promise<Transcript> {
+  if (head === undefined) return Transcript.empty;
+  return head === known?.head ? known.transcript : Transcript.from(await store.view(id, { toFrame: true }));
+}
+
+async function ancestorsOf({ store }: Core, parent: SessionId): Promise<readonly SessionId[]> {
+  const found: SessionId[] = [];
+  for (let id: SessionId | undefined = parent; id !== undefined; id = (await store.load(id))?.parentId) found.push(id);
+  return found;
+}
+
+function compositionOf(
+  core: Core,
+  { id, parentId }: StoredSession,
+  options: ReadonlyMap<string, unknown>,
+): Composition {
+  if (core.bare !== undefined && options.size === 0) return core.bare;
+  const about = parentId === undefined ? { id, isRoot: true } : { id, parentId, isRoot: false };
+  return compose(core.plugins, core.protocol, options, about, makeTool, core.probe, overran(core.trace));
+}

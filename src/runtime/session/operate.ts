@@ -1,0 +1,233 @@
+import {
+  checkedInput,
+  definitionOf,
+  type OperationDefinition,
+  type OperationKind,
+  type OwnedOperation,
+  type PluginEvent,
+  POWERS,
+  wireName,
+} from "../../kernel/operation.ts";
+import type { Appended, AppendNode, AppendOptions, ServiceName } from "../../kernel/services.ts";
+import type { Awaitable } from "../../model/awaitable.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { type InputId, type NodeId, nodeId, type TurnId } from "../../model/ids.ts";
+import { describeThrown, type Json, toJson } from "../../model/json.ts";
+import type { Entry } from "../../model/node.ts";
+import { check, type Schema } from "../../model/schema.ts";
+import type { Spent } from "../../model/usage.ts";
+import { newInput } from "../live-turn/accept.ts";
+import { changeSession, entriesOf, type Working } from "./change.ts";
+import type { LiveSession } from "./session.ts";
+
+/** What a command or a task came to. */
+export interface Receipt<O = unknown> {
+  readonly plugin: string;
+  readonly output: O;
+  readonly events: readonly PluginEvent[];
+  /** The turns it queued. */
+  readonly queued: readonly TurnId[];
+}
+export interface OperationOptions {
+  /** `null` passes no session; this session's id insists on it. */
+  readonly session?: string | null;
+  readonly signal?: AbortSignal;
+}
+
+export function operationsIn({ composition }: LiveSession): readonly OperationDefinition[] {
+  return [...composition.operations.values()].map(definitionOf);
+}
+
+/** An operation called through the wrong kind is unknown: a query may be called where a command must not be. */
+export function requireOperation({ composition }: LiveSession, kind: OperationKind, name: string): OwnedOperation {
+  const found = composition.operations.get(name);
+  if (found?.operation.kind === kind) return found;
+  const known = [...composition.operations].flatMap(([each, { operation }]) => (operation.kind === kind ? [each] : []));
+  throw new RuntimeError("operation.unknown", { name, known });
+}
+
+/** Whether it runs on the session; what is forbidden gets none by default, and refuses none but an explicit one. */
+function runsOnSession({ plugin, name, operation }: OwnedOperation, options: OperationOptions): boolean {
+  const rule = operation.spec.session ?? "required";
+  if (rule === "required" && options.session === null)
+    throw new RuntimeError("operation.missing-session", { name: wireName(plugin, name) });
+  if (rule === "forbidden" && typeof options.session === "string")
+    throw new RuntimeError("operation.unexpected-session", { name: wireName(plugin, name) });
+  return rule !== "forbidden" && options.session !== null;
+}
+
+/** Runs a query now, beside whatever has the session: it sees what counts and changes nothing. */
+export async function query(
+  session: LiveSession,
+  name: string,
+  input: unknown,
+  options: OperationOptions,
+): Promise<unknown> {
+  const owned = requireOperation(session, "query", name);
+  await session.kept.catchUp();
+  const isOn = runsOnSession(owned, options);
+  const context = contextOf(session, owned, checkedInput(owned, input), isOn, options);
+  const { states } = session.kept;
+  if (isOn && states.has(owned.plugin)) context.state = states.settled(owned.plugin, `the query ${owned.name}`);
+  return output(owned, await run(owned, context));
+}
+
+/** Runs a command or a task: its changes of state and its events are kept together, then the turns it wants are queued. */
+export async function operate(
+  session: LiveSession,
+  kind: "command" | "task",
+  name: string,
+  input: unknown,
+  options: OperationOptions,
+): Promise<Receipt> {
+  const owned = requireOperation(session, kind, name);
+  return changeSession(session, name, async (working) => {
+    const ran = await runOn(session, owned, input, options, working);
+    const queued = await queue(session, ran.turns);
+    const receipt = {
+      plugin: owned.plugin,
+      output: ran.output,
+      events: ran.events,
+      queued: queued.map(({ turnId }) => turnId),
+    };
+    return { change: { entries: ran.entries }, done: () => receipt, undo: () => unqueue(session, queued) };
+  });
+}
+
+interface QueuedTurn {
+  readonly input: string;
+  readonly key?: string;
+}
+interface Queued {
+  readonly turnId: TurnId;
+  /** Absent when the same key had queued it before. */
+  readonly inputId?: InputId;
+}
+
+/** Accepts the turns of an operation before it is kept; they run after it, because it has the session. */
+async function queue(session: LiveSession, turns: readonly QueuedTurn[]): Promise<readonly Queued[]> {
+  const queued: Queued[] = [];
+  try {
+    for (const { input, key } of turns) {
+      const made = await newInput(session.core, session.id, input, key, "turn");
+      const turnId = await session.accept(made);
+      queued.push(turnId === made.turnId ? { turnId, inputId: made.id } : { turnId });
+    }
+  } catch (error) {
+    await unqueue(session, queued);
+    throw error;
+  }
+  return queued;
+}
+
+async function unqueue({ core, id }: LiveSession, queued: readonly Queued[]): Promise<void> {
+  for (const { inputId } of queued) if (inputId !== undefined) await core.store.inputs.withdraw(id, { id: inputId });
+}
+
+/** What ran, before it is kept. */
+interface Ran {
+  readonly output: unknown;
+  readonly events: readonly PluginEvent[];
+  readonly entries: readonly Entry[];
+  readonly turns: readonly QueuedTurn[];
+}
+
+/** Runs a command or a task; its changes of state are pending until they are kept. */
+async function runOn(
+  session: LiveSession,
+  owned: OwnedOperation,
+  input: unknown,
+  options: OperationOptions,
+  { operation, spent }: Working,
+): Promise<Ran> {
+  const isOn = runsOnSession(owned, options);
+  const wire = wireName(owned.plugin, owned.name);
+  const events: PluginEvent[] = [];
+  const turns: QueuedTurn[] = [];
+  const nodes: Entry[] = [];
+  const at = session.core.world.now();
+  const requireSession = (): void => {
+    if (!isOn) throw new RuntimeError("operation.missing-session", { name: wire });
+  };
+  const refuse = (problem: string): never => {
+    throw new RuntimeError("operation.failed", { name: wire, problem });
+  };
+  const given = checkedInput(owned, input);
+  const context = contextOf(session, owned, given, isOn, options, (each) => void spent.push(each));
+  const { states } = session.kept;
+  if (isOn && states.has(owned.plugin))
+    context.state = states.cell(owned.plugin, `the ${owned.operation.kind} ${owned.name}`);
+  context.emit = (name: string, payload: Json = null): void => {
+    const found = toJson(payload);
+    if (typeof name !== "string" || "problem" in found)
+      return refuse("an event needs a name and a payload that is JSON");
+    events.push({ name, payload: found.json });
+  };
+  context.queueTurn = (words: string, about: { readonly key?: string } = {}): void => {
+    requireSession();
+    if (typeof words !== "string" || words.trim() === "")
+      throw new RuntimeError("input.invalid", { problem: "a queued turn needs words" });
+    turns.push({ input: words, ...about });
+  };
+  if (!isOn) context.membership = { set: requireSession, grant: requireSession, revoke: requireSession };
+  // Nodes are kept with the operation's own change, or not at all.
+  context.graph = {
+    append: async (added: readonly AppendNode[], about: AppendOptions = {}): Promise<Appended> => {
+      requireSession();
+      if (about.requiresAncestor !== undefined) refuse("an operation's own nodes follow the head, whatever it is");
+      const entries = entriesOf(operation, owned.plugin, added, at, nodes.length);
+      const ids = entries.map((_, index) => nodeId(operation, nodes.length + index));
+      nodes.push(...entries);
+      return { kind: "appended", nodes: ids, head: ids.at(-1) as NodeId };
+    },
+  };
+  const result = await output(owned, await run(owned, context));
+  const said = (isOn ? events : []).map(
+    (event): Entry => ({ at, kind: "plugin", plugin: owned.plugin, type: "event", body: { ...event } }),
+  );
+  return { output: result, events, entries: [...nodes, ...said], turns };
+}
+
+type Context = { [field: string]: unknown };
+
+function contextOf(
+  session: LiveSession,
+  { plugin, operation }: OwnedOperation,
+  input: unknown,
+  isOn: boolean,
+  options: OperationOptions,
+  spend?: (spent: Spent) => Awaitable<void>,
+): Context {
+  const site = session.site(options.signal === undefined ? undefined : { signal: options.signal }, spend);
+  const context: Context = {
+    input,
+    signal: options.signal ?? new AbortController().signal,
+    read: (point: Parameters<typeof site.read>[0]) => site.read(point),
+    ...(isOn ? { sessionId: session.id } : {}),
+  };
+  for (const service of POWERS[operation.kind] as readonly ServiceName[])
+    context[service] = site.service(service, plugin);
+  return context;
+}
+
+async function run({ plugin, name, operation }: OwnedOperation, context: Context): Promise<unknown> {
+  try {
+    return await operation.spec.run(context as never);
+  } catch (error) {
+    if (error instanceof RuntimeError) throw error;
+    throw new RuntimeError(
+      "operation.failed",
+      { name: wireName(plugin, name), problem: describeThrown(error) },
+      { cause: error },
+    );
+  }
+}
+
+function output({ plugin, name, operation }: OwnedOperation, value: unknown): unknown {
+  if (operation.spec.output === undefined) return value;
+  const wire = wireName(plugin, name);
+  const result = check(operation.spec.output as Schema, value, `the output of ${wire}`);
+  if (!result.ok)
+    throw new RuntimeError("operation.failed", { name: wire, problem: `its output is not right: ${result.problem}` });
+  return result.value;
+}

@@ -1,0 +1,218 @@
+/**
+ * The queue of one session: what has the session now, and what has it next.
+ *
+ * `doing` says what has it:
+ *
+ * | doing         | meaning                                                                | next                        |
+ * |---------------|------------------------------------------------------------------------|-----------------------------|
+ * | `idle`        | nothing runs, nothing is ready, nobody waits                           | any                         |
+ * | `turn`        | a turn that holds the session's lease runs                             | turn, operation, looking    |
+ * | `accepting`   | an operation is next, and an input is still on its way in              | turn, operation             |
+ * | `operation`   | an operation has the session to itself                                 | turn, operation, looking    |
+ * | `looking`     | the store is asked for the next turn, or for turns that ran elsewhere  | turn, operation, looking    |
+ * | `backing-off` | the store failed; it is asked again after a while                      | looking, turn, idle         |
+ *
+ * `door` says whether it may begin anything: `open`, `closing` (what is here may end within its grace), `closed`.
+ *
+ * Invariants:
+ * - Q1 One thing at a time: at most one turn or operation has the session, and neither while it looks.
+ * - Q2 A turn goes before an operation. It holds the lease, beside which an operation could keep nothing.
+ * - Q3 No operation begins while an input is on its way in, because its acceptance may bring a lease; and while an
+ *   operation has the session no acceptance opens a turn (`mayOpen`).
+ * - Q4 What was put in begins exactly once, turns and operations each in their order, unless the door closes first.
+ * - Q5 It comes to rest only when nothing is ready, nothing waits in the store that came through here, and nobody
+ *   follows a turn.
+ * - Q6 Once the door is closed nothing begins: a turn that is ready is given back, an operation is refused.
+ *
+ * Not its job: what a turn, an operation or a look does (`QueueWork`), and reentrancy (`session.ts`).
+ */
+export interface QueueWork<Turn, Operation> {
+  /** Runs a turn to its end. Throws when the store failed: the turn is then still to be done. */
+  runTurn(turn: Turn): Promise<void>;
+  /** Runs an operation; its failure is its caller's. */
+  runOperation(operation: Operation): Promise<void>;
+  /** Gives back a turn that may not begin any more. */
+  giveBack(turn: Turn): Promise<void>;
+  refuse(operation: Operation): void;
+  /** Asks the store for the next turn, and puts it in; or whether turns that somebody follows have ended elsewhere. */
+  look(): Promise<void>;
+  /** Whether somebody waits for a turn. */
+  readonly isFollowed: boolean;
+  /** The store failed once more. */
+  failed(error: unknown): void;
+  /** The store failed too often: whoever waits is told. */
+  gaveUp(error: unknown): void;
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export type Doing = "idle" | "accepting" | "turn" | "operation" | "looking" | "backing-off";
+
+/** How long a session waits before it asks the store again. */
+export const LOOK_MS = 250;
+const STORE_TRIES = 5;
+
+export class Queue<Turn extends object, Operation extends object> {
+  readonly #work: QueueWork<Turn, Operation>;
+  doing: Doing = "idle";
+  door: "open" | "closing" | "closed" = "open";
+  /** The turn or the operation that has the session. */
+  has: Turn | Operation | undefined;
+  /** Something came through here that may wait in the store: it is asked until it has nothing more. */
+  mayHaveMore = false;
+  #turns: Turn[] | undefined;
+  #operations: Operation[] | undefined;
+  #running: Promise<void> | undefined;
+  #accepting = 0;
+  /** Called when no input is on its way in any more. */
+  #arrived: (() => void)[] | undefined;
+
+  constructor(work: QueueWork<Turn, Operation>) {
+    this.#work = work;
+  }
+
+  // ── What comes in ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Whether acceptance may open a turn now (Q3). */
+  get mayOpen(): boolean {
+    return this.doing !== "operation";
+  }
+
+  /** An input is on its way in, from now to `accepted`. */
+  accepting(): void {
+    this.#accepting++;
+  }
+  accepted(): void {
+    if (--this.#accepting > 0 || this.#arrived === undefined) return;
+    const arrived = this.#arrived;
+    this.#arrived = undefined;
+    for (const tell of arrived) tell();
+  }
+
+  putTurn(turn: Turn): void {
+    if (this.#turns === undefined) this.#turns = [turn];
+    else this.#turns.push(turn);
+    this.#running ??= this.#run();
+  }
+
+  putOperation(operation: Operation): void {
+    (this.#operations ??= []).push(operation);
+    this.#running ??= this.#run();
+  }
+
+  /** Somebody waits for a turn that is not here. `mayHaveMore`: it may have to be begun here. */
+  putFollower(mayHaveMore: boolean): void {
+    if (mayHaveMore) this.mayHaveMore = true;
+    this.#running ??= this.#run();
+  }
+
+  // ── What it is at ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  get isTaken(): boolean {
+    return this.doing === "turn" || this.doing === "operation";
+  }
+  get hasReady(): boolean {
+    return hasAny(this.#turns) || hasAny(this.#operations);
+  }
+  /** The turn that has the session next. */
+  get next(): Turn | undefined {
+    return this.#turns?.[0];
+  }
+  get isAccepting(): boolean {
+    return this.#accepting > 0;
+  }
+  /** No operation has it, and nothing is ready, waits or comes in; a turn may still be telling how it ended. */
+  get isResting(): boolean {
+    const { doing, mayHaveMore, isAccepting, hasReady } = this;
+    return doing !== "operation" && !mayHaveMore && !isAccepting && !hasReady && !this.#work.isFollowed;
+  }
+
+  /** Settles when no input is on its way in. */
+  arrived(): Promise<void> {
+    if (this.#accepting === 0) return Promise.resolve();
+    return new Promise((resolve) => (this.#arrived ??= []).push(resolve));
+  }
+
+  /** Settles when it has come to rest. */
+  async settled(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  /**
+   * Waits for what runs and is ready, for `graceMs` at most: a turn may take days. Then the door is closed and `letGo`
+   * stops what still runs; it answers whether that ends soon and is worth waiting for.
+   */
+  async close(graceMs: number, letGo: () => Promise<boolean>): Promise<void> {
+    const running = this.#running;
+    this.door = "closing";
+    if (running !== undefined && (this.isTaken || this.hasReady)) {
+      const timer = new AbortController();
+      const grace = this.#work.sleep(graceMs, timer.signal).then(() => "over" as const);
+      const first = await Promise.race([running, grace]);
+      timer.abort();
+      if (first !== "over") return this.#shut();
+    }
+    this.#shut();
+    if (await letGo()) await running;
+  }
+
+  #shut(): void {
+    this.door = "closed";
+    this.mayHaveMore = false;
+  }
+
+  // ── The loop ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get #hasWork(): boolean {
+    return this.hasReady || (this.door !== "closed" && (this.mayHaveMore || this.#work.isFollowed));
+  }
+
+  async #run(): Promise<void> {
+    for (let failures = 0; this.#hasWork; ) {
+      try {
+        await this.#begin();
+        failures = 0;
+      } catch (error) {
+        this.#work.failed(error);
+        if (++failures < STORE_TRIES && this.door === "open") {
+          this.doing = "backing-off";
+          this.mayHaveMore = true; // What ran here is still to be done.
+          await this.#work.sleep(LOOK_MS * failures);
+        } else {
+          this.mayHaveMore = false;
+          this.#work.gaveUp(error);
+        }
+      } finally {
+        this.has = undefined;
+      }
+    }
+    this.doing = "idle";
+    this.#running = undefined;
+  }
+
+  /** The one thing that has the session next; a function of its own so that the loop stays one promise deep. */
+  #begin(): Promise<void> {
+    const isClosed = this.door === "closed";
+    if (hasAny(this.#turns)) {
+      const turn = this.#turns.shift() as Turn;
+      if (isClosed) return this.#work.giveBack(turn);
+      this.doing = "turn";
+      this.has = turn;
+      return this.#work.runTurn(turn);
+    }
+    if (!hasAny(this.#operations)) {
+      this.doing = "looking";
+      return this.#work.look();
+    }
+    if (this.#accepting > 0 && !isClosed) {
+      this.doing = "accepting";
+      return this.arrived();
+    }
+    const operation = this.#operations.shift() as Operation;
+    if (isClosed) return Promise.resolve(this.#work.refuse(operation));
+    this.doing = "operation";
+    this.has = operation;
+    return this.#work.runOperation(operation);
+  }
+}
+
+const hasAny = <T>(list: T[] | undefined): list is T[] => list !== undefined && list.length > 0;

@@ -1,0 +1,479 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Transcript } from "../../graph/transcript.ts";
+import type { Composition } from "../../kernel/compose.ts";
+import type {
+  Appended,
+  AppendNode,
+  AppendOptions,
+  Authority,
+  CatalogOverlay,
+  NewSessionRequest,
+  SessionReading,
+} from "../../kernel/services.ts";
+import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
+import { type Awaitable, isThenable } from "../../model/awaitable.ts";
+import type { SessionConfig } from "../../model/config.ts";
+import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
+import type { SessionEvent } from "../../model/event.ts";
+import { type InputId, type NodeId, nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
+import { describeThrown } from "../../model/json.ts";
+import type { Message } from "../../model/message.ts";
+import type { Spent } from "../../model/usage.ts";
+import type { OpenInput } from "../../model/view.ts";
+import type {
+  CancelAnswer,
+  Committed,
+  InputRef,
+  NewInput,
+  Opening,
+  StoredSession,
+  Withdrawal,
+} from "../../stores/store.ts";
+import type { Validate } from "../../tools/validator.ts";
+import { itemsOf } from "../../turn/log.ts";
+import { requireWords } from "../checks.ts";
+import { type Core, effectiveConfig } from "../core.ts";
+import { openedFor } from "../live-turn/accept.ts";
+import type { TurnHandle, TurnResult } from "../live-turn/handle.ts";
+import { Memo } from "../live-turn/memo.ts";
+import { reportOf } from "../live-turn/perform.ts";
+import { type CommittedTurn, type OpenedTurn, runTurn } from "../live-turn/run.ts";
+import type { LiveTurn } from "../live-turn/turn.ts";
+import { committedFact, Followers } from "../readers/followers.ts";
+import { authorityOf, overlayOf, readingOf } from "../services/reading.ts";
+import { SessionSite } from "../services/site.ts";
+import { Toolset } from "../toolset/toolset.ts";
+import { append, book, changeSession, type Worked } from "./change.ts";
+import { look, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
+import { parentOf } from "./history.ts";
+import { KeptSession } from "./kept.ts";
+import { type ForkOptions, forkRequest, makeSession } from "./make.ts";
+import { Queue, type QueueWork } from "./queue.ts";
+
+/** An operation that waits for its turn. */
+interface Operation {
+  run(): Promise<void>;
+  refuse(): void;
+}
+
+/** What a piece of code was started by: a turn or an operation of a session, and what that was started by in turn. */
+interface Inside {
+  readonly session: LiveSession;
+  readonly work: OpenedTurn | Operation;
+  /** Two sessions may not wait for each other either. */
+  readonly outer: Inside | undefined;
+}
+const inside = new AsyncLocalStorage<Inside>();
+
+/** A conversation that was read before, up to this node. */
+export interface KnownTranscript {
+  readonly head: NodeId;
+  readonly transcript: Transcript;
+}
+
+/**
+ * A session that is open in this process: its plugins, its conversation as last read, and its queue of turns and
+ * operations, of which one has the session at a time.
+ *
+ * Not its job: how a turn runs (`live-turn/`), how a change between turns is kept (`change.ts`), what other processes do
+ * with the session (`elsewhere.ts`).
+ */
+export class LiveSession implements QueueWork<OpenedTurn, Operation> {
+  readonly core: Core;
+  readonly id: SessionId;
+  readonly composition: Composition;
+  readonly slot: ProtocolDriverSlot;
+  /** Its parent first, the root of its tree last. */
+  readonly ancestors: readonly SessionId[];
+  readonly kept: KeptSession;
+  readonly queue: Queue<OpenedTurn, Operation>;
+  readonly followers = new Followers();
+  /** The turn that runs here. */
+  running: LiveTurn | undefined;
+  /** Settles when what others had left, and this process took up, is done. */
+  takenUp: Promise<void> | undefined;
+  #toolset: Toolset | undefined;
+  #memo: Memo | undefined;
+
+  constructor(
+    core: Core,
+    stored: StoredSession,
+    transcript: Transcript,
+    composition: Composition,
+    ancestors: readonly SessionId[],
+  ) {
+    this.core = core;
+    this.id = stored.id;
+    this.ancestors = ancestors;
+    this.composition = composition;
+    this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
+    this.queue = new Queue(this);
+    this.kept = new KeptSession(core, stored, transcript, this.queue);
+  }
+
+  get toolset(): Toolset {
+    this.#toolset ??= new Toolset(this);
+    return this.#toolset;
+  }
+  get memo(): Memo {
+    this.#memo ??= new Memo();
+    return this.#memo;
+  }
+
+  /** Nothing of its own: the app's tools as they are, and no plugin that could change them. */
+  get isPlain(): boolean {
+    const { core, composition, kept } = this;
+    if (composition !== core.bare || core.providers.length > 0 || this.#toolset?.hasOwn === true) return false;
+    for (const _ in kept.stored.plugins) return false; // Chosen tools, authority and overlays are kept there.
+    return true;
+  }
+
+  get authority(): Authority {
+    return authorityOf(this.kept.stored);
+  }
+  get catalogEdits(): readonly CatalogOverlay[] {
+    return overlayOf(this.kept.stored);
+  }
+  get config(): SessionConfig {
+    return effectiveConfig(this.core, this.kept.stored.config);
+  }
+  get asPlace(): { readonly sessionId: SessionId } {
+    return { sessionId: this.id };
+  }
+
+  /** Where hooks and operations run between turns. */
+  site(scope?: { readonly signal: AbortSignal }, spend?: (spent: Spent) => Awaitable<void>): SessionSite {
+    return new SessionSite(this, undefined, scope, spend);
+  }
+
+  reading(messages: readonly Message[]): SessionReading {
+    return readingOf(this.core, this.kept.stored, messages);
+  }
+
+  // ── Inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Makes the first event of a turn; the store calls it when it opens one. */
+  readonly opening: Opening = (input, config) => openedFor(this, input, config);
+
+  /** Accepts an input and runs the turn it opens, or queues it behind the one that runs. */
+  async accept(
+    given: Awaitable<NewInput>,
+    handle?: TurnHandle,
+    output?: Validate,
+    cancelled?: string,
+  ): Promise<TurnId> {
+    const { core, queue, followers } = this;
+    queue.accepting();
+    try {
+      const input = isThenable(given) ? await given : given;
+      if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
+      if (output !== undefined) followers.expect(input.turnId, output);
+      const opening = queue.mayOpen ? this.opening : undefined;
+      const accepted = core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
+      const receipt = isThenable(accepted) ? await accepted : accepted;
+      const { turnId } = receipt;
+      if (turnId !== input.turnId) followers.expectNot(input.turnId);
+      else core.readers.moved(this);
+      if (handle !== undefined) this.#join(turnId, handle);
+      if (receipt.kind === "known") await this.#rejoin(turnId);
+      else {
+        const before = cancelled === undefined ? undefined : this.cancel(turnId, cancelled);
+        if (receipt.kind === "queued") queue.putFollower(true);
+        else {
+          const opened = { lease: receipt.lease, journal: [receipt.opened] };
+          queue.putTurn(before === undefined ? opened : { ...opened, before });
+        }
+      }
+      return turnId;
+    } finally {
+      queue.accepted();
+    }
+  }
+
+  #join(turnId: TurnId, handle: TurnHandle): void {
+    const running = this.running?.turnId === turnId ? this.running : undefined;
+    this.followers.join(turnId, handle, running?.listeners);
+    for (const event of running?.show.said.list() ?? []) handle.feed.push(event);
+  }
+
+  /** The same key came before: its turn has ended, or runs, or waits. */
+  async #rejoin(turnId: TurnId): Promise<void> {
+    if (!(await settle(this, turnId)) && turnId !== this.now) this.queue.putFollower(true);
+  }
+
+  /** Takes inputs back that have not had their turn; those who wait for them are told. */
+  async withdraw(which: InputRef): Promise<readonly Withdrawal[]> {
+    await this.kept.requireThere();
+    const found = await this.core.store.inputs.withdraw(this.id, which);
+    for (const { turnId, answer } of found)
+      if (answer === "withdrawn") this.fail(turnId, new RuntimeError("input.withdrawn", { turnId }));
+    return found;
+  }
+
+  async cancel(turnId: TurnId, reason = "It was cancelled.", requestId?: string): Promise<CancelAnswer> {
+    const { core } = this;
+    requireWords("reason", reason);
+    if (requestId !== undefined) requireWords("requestId", requestId, 256);
+    if (typeof turnId !== "string") return { kind: "unknown" };
+    const request = { requestId: requestId ?? core.world.id("can"), reason, at: core.world.now() };
+    const answer = await core.store.cancel(turnId, request, this.id);
+    if (answer.kind === "requested") this.poke(); // The running turn may have taken the input of that turn.
+    return answer;
+  }
+
+  /** The running turn looks for its mail: a wait was answered, or it was cancelled. */
+  poke(): void {
+    void this.running?.run?.poke();
+  }
+
+  // ── Those who wait for turns ────────────────────────────────────────────────────────────────────────────────────
+
+  /** The turn that has the session here, also while it is being set up. */
+  get now(): TurnId | undefined {
+    const { has } = this.queue;
+    return has !== undefined && "lease" in has ? has.lease.turnId : undefined;
+  }
+
+  /** The turn that is under way here, or is about to be. */
+  get current(): TurnId | undefined {
+    return this.now ?? this.queue.next?.lease.turnId;
+  }
+
+  /** The handle is given what the turn shows from now on, and its result, whenever and wherever it ends. */
+  follow(turnId: TurnId, handle: TurnHandle): void {
+    if (typeof turnId !== "string") return handle.failed(new RuntimeError("turn.unknown", { turnId: typeof turnId }));
+    this.#join(turnId, handle);
+    const find = async (): Promise<void> => {
+      // Whether the turn is taken over if its worker dies is the runtime's choice.
+      if (!(await settle(this, turnId)) && turnId !== this.now) this.queue.putFollower(this.core.recovers);
+    };
+    find().catch((error: unknown) => this.fail(turnId, error));
+  }
+
+  get isFollowed(): boolean {
+    return !this.followers.isEmpty;
+  }
+
+  fail(turnId: TurnId, error: unknown): void {
+    this.core.trace("turn.lost", { problem: describeThrown(error) }, { sessionId: this.id, turnId });
+    this.followers.failed(turnId, error);
+  }
+
+  tell(committed: Committed, result: TurnResult, nodes: readonly NodeId[]): void {
+    const { branch } = committed;
+    const whole = branch === undefined ? result : { ...result, branch };
+    this.followers.done(committedFact(this.id, whole, committed, nodes), whole);
+  }
+
+  /** What the turn that runs here has been told. */
+  get taken(): readonly OpenInput[] | undefined {
+    const live = this.running;
+    if (live?.state === undefined) return undefined;
+    return itemsOf(live.state.log).flatMap((entry) => {
+      if (entry.kind !== "message" || entry.message.origin?.kind !== "input") return [];
+      const { role, parts, origin } = entry.message;
+      const id = origin.inputId as InputId;
+      return [{ id, turnId: live.turnId, state: "running" as const, message: { role, parts } }];
+    });
+  }
+
+  /** The session above shows what this one does, where its turn runs here. */
+  tellParent(event: SessionEvent): void {
+    const [parent] = this.ancestors;
+    if (parent !== undefined) this.core.sessions.find(parent)?.running?.show.childShows(event);
+  }
+
+  // ── A turn has the session ──────────────────────────────────────────────────────────────────────────────────────
+
+  runTurn(turn: OpenedTurn): Promise<void> {
+    return inside.run({ session: this, work: turn, outer: inside.getStore() }, runTurn, this, turn);
+  }
+
+  async giveBack({ lease }: OpenedTurn): Promise<void> {
+    await this.core.store.release(lease);
+  }
+
+  /** A turn is committed: the session grows by it, its observers are told, then those who wait. */
+  committed(live: LiveTurn, done: CommittedTurn): Promise<void> | undefined {
+    const { turn, committed, isSalvaged } = done;
+    this.running = undefined;
+    this.core.readers.moved(this);
+    this.core.spenders.delete(live); // From now on the ledger has it.
+    if (committed.branch === undefined)
+      this.kept.takeTurn(turn, committed, live.states, isSalvaged === true ? undefined : live.transcript());
+    if (live.hooks.has.lifecycle || turn.inputs.length > 1) return this.#tellLater(live, done);
+    this.#announce(live, done);
+  }
+
+  async #tellLater(live: LiveTurn, done: CommittedTurn): Promise<void> {
+    const { turn, committed } = done;
+    if (live.hooks.has.lifecycle) {
+      const report = reportOf(live, turn.outcome);
+      const event = { kind: "turnPersisted", report, revision: committed.revision } as const;
+      live.observed(await live.hooks.observe("lifecycle", { event }, this.site()));
+    }
+    this.#announce(live, done);
+    if (turn.inputs.length > 1) await settleElsewhere(this); // Whoever waits for an input that the turn took.
+  }
+
+  #announce(live: LiveTurn, { turn: { outcome, usage, entries }, committed }: CommittedTurn): void {
+    const { turnId, issues } = live;
+    const nodes: NodeId[] = [];
+    for (const entry of entries) nodes.push(entry.kind === "message" ? entry.message.id : nodeId(turnId, nodes.length));
+    const result = { turnId, outcome, usage, issues };
+    if (this.ancestors.length > 0) this.tellParent(committedFact(this.id, result, committed, nodes));
+    this.tell(committed, result, nodes);
+  }
+
+  /** A turn ended here without a commit. What the store did is thrown: the turn is tried again, then given up here. */
+  async lost(turnId: TurnId, error: unknown): Promise<void> {
+    const run = this.running?.run;
+    this.running = undefined;
+    this.kept.isStale = true; // Of what the turn had changed here nothing was kept.
+    try {
+      await run?.leave(); // Nothing is held back: another worker may resume it at once.
+    } catch (problem) {
+      this.core.trace("turn.leave", { problem: describeThrown(problem) }, this.asPlace);
+    }
+    if (hasCode(error, "lease.lost")) {
+      this.queue.mayHaveMore = true; // Another worker has it: whoever waits here is given its result.
+      return;
+    }
+    if (passingFault(error) !== undefined) throw error;
+    this.fail(turnId, error);
+    if (hasCode(error, "turn.host")) this.gaveUp(error);
+  }
+
+  /** After a turn, however it ended. */
+  ended(live: LiveTurn | undefined): void {
+    if (live !== undefined) this.core.spenders.delete(live);
+    this.#toolset?.end();
+  }
+
+  /** A turn that nobody asked for here is not for this process. */
+  leaveToOthers(turnId: TurnId, error: unknown): void {
+    this.queue.mayHaveMore = false;
+    this.fail(turnId, error);
+  }
+
+  // ── An operation has the session ────────────────────────────────────────────────────────────────────────────────
+
+  /** Runs when no turn does, in order with other operations. From inside the session it would wait for itself. */
+  exclusive<T>(name: string, run: () => Promise<T>): Promise<T> {
+    for (let at = inside.getStore(); at !== undefined; at = at.outer)
+      if (at.session === this && this.queue.has === at.work)
+        return Promise.reject(new RuntimeError("operation.reentrant", { name }));
+    return new Promise((resolve, reject) => {
+      this.queue.putOperation({
+        run: () => run().then(resolve, reject),
+        refuse: () => reject(new RuntimeError("runtime.closed", {})),
+      });
+    });
+  }
+
+  runOperation(operation: Operation): Promise<void> {
+    return inside.run({ session: this, work: operation, outer: inside.getStore() }, operation.run);
+  }
+
+  refuse(operation: Operation): void {
+    operation.refuse();
+  }
+
+  /** Works a change out and keeps it, again when the session moved meanwhile. */
+  change<T>(name: string, work: () => Promise<Worked<T>>): Promise<T> {
+    return changeSession(this, name, work);
+  }
+
+  /** Adds messages and nodes on behalf of a plugin, or of the app. */
+  append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
+    return append(this, plugin, nodes, options);
+  }
+
+  /** Books what was paid between turns, or beside one. */
+  book(spent: Spent): Promise<void> {
+    return book(this, spent);
+  }
+
+  create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
+    return makeSession(this.core, request, this.kept.stored).then((id) => ({ id }));
+  }
+
+  async fork(options: ForkOptions): Promise<{ readonly id: SessionId; readonly known: KnownTranscript | undefined }> {
+    const { stored, transcript } = await this.kept.asStored();
+    const request = forkRequest(options, await parentOf(this.core.store, this.id, options?.before));
+    const id = await makeSession(this.core, request, stored);
+    const head = (request.at ?? stored.head) as NodeId | undefined;
+    const shared = request.at === undefined || head === undefined ? transcript : transcript.until(head);
+    return { id, known: head === undefined || shared === undefined ? undefined : { head, transcript: shared } };
+  }
+
+  // ── The queue's other work ──────────────────────────────────────────────────────────────────────────────────────
+
+  look(): Promise<void> {
+    return look(this);
+  }
+
+  failed(error: unknown): void {
+    this.core.trace("session.store", { problem: describeThrown(error) }, this.asPlace);
+  }
+
+  gaveUp(error: unknown): void {
+    this.queue.mayHaveMore = false;
+    for (const turnId of this.followers.turns) this.fail(turnId, error);
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.core.world.sleep(ms, signal);
+  }
+
+  /** Goes on with what was accepted and never ended, if nobody else is at it; false when there is nothing to do here. */
+  async takeUp(isRecovery: boolean): Promise<boolean> {
+    const { queue, core } = this;
+    if (queue.isTaken || queue.hasReady) return true;
+    const answer = await core.store.open(this.id, core.owner, core.world.now(), this.opening);
+    if (answer.kind === "busy" || answer.kind === "idle") return false;
+    const opened = openedBy(answer);
+    queue.mayHaveMore = true; // More may wait behind it.
+    queue.putTurn(isRecovery ? { ...opened, isRecovery } : opened);
+    this.takenUp = queue.settled();
+    return true;
+  }
+
+  // ── Its end ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get isIdle(): boolean {
+    return this.running === undefined && this.queue.isResting;
+  }
+
+  /** Whether there is work here that somebody waits for; what was answered a moment ago is no work any more. */
+  async isBusy(): Promise<boolean> {
+    if (!this.isIdle) await new Promise((resolve) => setImmediate(resolve));
+    return this.queue.isTaken || this.queue.hasReady || this.isFollowed;
+  }
+
+  /** Calls back when nothing runs, waits or comes in here. */
+  async whenIdle(run: () => void): Promise<void> {
+    while (this.queue.isAccepting) await this.queue.arrived();
+    if (!this.isIdle) await this.queue.settled();
+    if (this.queue.isAccepting) return this.whenIdle(run);
+    run();
+  }
+
+  /** Waits for what runs; after `graceMs` a turn that nobody could resume is cancelled, and any other is let go. */
+  async close(graceMs: number): Promise<void> {
+    await this.queue.close(graceMs, async () => {
+      const { running } = this;
+      for (const turnId of this.followers.turns)
+        if (turnId !== running?.turnId) this.fail(turnId, new RuntimeError("runtime.closed", {}));
+      if (running?.run === undefined) return false;
+      if (this.core.store.isDurable) await running.run.leave();
+      else await this.cancel(running.turnId, "The runtime was closed.");
+      return true;
+    });
+  }
+
+  /** Gives back what the session shares with others: nobody has it open any more. */
+  letGo(): void {
+    this.#toolset?.close();
+  }
+}

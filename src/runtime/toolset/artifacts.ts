@@ -1,0 +1,138 @@
+import { mergePrompt, renderPrompt, type Section } from "../../kernel/prompt.ts";
+import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
+import { hashOf } from "../../model/hash.ts";
+import type { BlobHash } from "../../model/ids.ts";
+import type { PromptPart } from "../../model/prompt.ts";
+import type { ToolDeclaration } from "../../model/request.ts";
+import type { World } from "../../model/world.ts";
+import type { Store } from "../../stores/store.ts";
+import { type Catalog, type Chosen, composeCatalog, type Granted, type Loaded } from "../../tools/catalog.ts";
+import type { Policies } from "../../turn/event.ts";
+
+/** A blob older than this is put again before a turn names it: a sweep could have taken it. */
+const FRESH_MS = 1_800_000;
+
+interface Put {
+  readonly hash: BlobHash;
+  putAt: number;
+}
+
+/** A catalog and what the protocol makes of it: built once, used by every turn and session with the same tools. */
+export interface Artifact extends Put {
+  readonly catalog: Catalog;
+  readonly declarations: readonly ToolDeclaration[];
+  readonly prompt: readonly PromptPart[];
+  /** The policies of tools that are not plain; without a gate the machine needs them to schedule calls. */
+  readonly policies: Policies | undefined;
+  /** The declarations as they are stored; `hash` is of this text. */
+  readonly json: string;
+}
+export interface Prompt extends Put {
+  readonly system: string;
+}
+
+/** What a prompt is made of. */
+export interface PromptParts {
+  /** The layers and what `context` hooks gave: once in a turn. */
+  readonly given: readonly PromptPart[];
+  /** The answers of `prompt` hooks; volatile ones are asked for in every round. */
+  readonly plugins: readonly PromptPart[];
+  readonly isVolatile?: true;
+}
+export const NO_PARTS: PromptParts = { given: [], plugins: [] };
+
+/** What an artifact is made of. */
+export interface Ingredients {
+  readonly slot: ProtocolDriverSlot;
+  readonly loaded: readonly Loaded[];
+  /** Tools that cannot be called. */
+  readonly others: readonly Chosen[];
+  readonly granted: readonly Granted[];
+}
+
+const KEPT = 32;
+const utf8 = new TextEncoder();
+
+/** Artifacts and prompts of all sessions: equal ingredients give the identical one, built and stored once. */
+export class Artifacts {
+  readonly #store: Store;
+  readonly #world: World;
+  readonly #template: readonly Section[] | undefined;
+  readonly #built: { readonly from: Ingredients; readonly artifact: Artifact }[] = [];
+  readonly #prompts = new Map<string, Prompt>();
+
+  constructor(store: Store, world: World, template: readonly Section[] | undefined) {
+    this.#store = store;
+    this.#world = world;
+    this.#template = template;
+  }
+
+  async of(from: Ingredients): Promise<Artifact> {
+    const known = this.#built.find((each) => isSame(each.from, from))?.artifact;
+    if (known !== undefined) return this.#put(known, known.json);
+    const catalog = composeCatalog(from.loaded, from.others, from.granted);
+    const { tools: declarations, prompt } = from.slot.preamble(catalog.declarations);
+    const json = JSON.stringify(declarations);
+    const artifact: Artifact = {
+      catalog,
+      declarations,
+      prompt,
+      policies: policiesOf(catalog),
+      json,
+      hash: hashOf(json),
+      putAt: 0,
+    };
+    await this.#put(artifact, json);
+    this.#built.unshift({ from, artifact });
+    this.#built.length = Math.min(this.#built.length, KEPT);
+    return artifact;
+  }
+
+  async #put<T extends Put>(blob: T, text: string): Promise<T> {
+    if (this.isFresh(blob)) return blob;
+    await this.#store.blobs.put(blob.hash, utf8.encode(text));
+    blob.putAt = this.#world.now();
+    return blob;
+  }
+
+  isFresh({ putAt }: Put): boolean {
+    return this.#world.now() - putAt < FRESH_MS;
+  }
+
+  /** Keeps what a turn is about to name. The answer is when it was put. */
+  async keep(hash: BlobHash, text: string): Promise<number> {
+    return (await this.#put({ hash, putAt: 0 }, text)).putAt;
+  }
+
+  /** Equal parts give the identical prompt, hashed and stored once. */
+  async prompt(parts: readonly PromptPart[], tools: readonly string[]): Promise<Prompt> {
+    const system = renderPrompt(mergePrompt(parts, tools), this.#template);
+    const known = this.#prompts.get(system);
+    if (known !== undefined) return this.#put(known, system);
+    const prompt = await this.#put({ system, hash: hashOf(system), putAt: 0 }, system);
+    if (this.#prompts.size >= KEPT) this.#prompts.delete(this.#prompts.keys().next().value as string);
+    this.#prompts.set(system, prompt);
+    return prompt;
+  }
+}
+
+function policiesOf(catalog: Catalog): Policies | undefined {
+  const own = catalog.callable.flatMap(([name, { value }]) =>
+    Object.keys(value.policy).length === 0 ? [] : [[name, value.policy] as const],
+  );
+  return own.length === 0 ? undefined : Object.fromEntries(own);
+}
+
+function isSame(a: Ingredients, b: Ingredients): boolean {
+  if (a.slot !== b.slot || a.granted.length > 0 || b.granted.length > 0) return false;
+  if (a.loaded.length !== b.loaded.length || a.others.length !== b.others.length) return false;
+  const isSameChosen = (one: Chosen, other: Chosen | undefined): boolean =>
+    one.offered.manifest.name === other?.offered.manifest.name &&
+    one.offered.owner === other.offered.owner &&
+    one.description === other.description &&
+    one.availability === other.availability;
+  return (
+    a.loaded.every((one, index) => one.tool === b.loaded[index]?.tool && isSameChosen(one, b.loaded[index])) &&
+    a.others.every((one, index) => isSameChosen(one, b.others[index]))
+  );
+}

@@ -1,0 +1,72 @@
+import type { Installed } from "../../kernel/plugin.ts";
+import type { Services } from "../../kernel/services.ts";
+import type { PluginStates } from "../../kernel/states.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
+import type { Schema } from "../../model/schema.ts";
+import { isToolName, TOOLS_STATE } from "../../model/tool.ts";
+import type { Registry, ToolChoices } from "../../tools/registry.ts";
+import type { Toolset } from "./toolset.ts";
+
+const state: Schema<unknown, ToolChoices> = {
+  "~standard": {
+    version: 1,
+    vendor: "bowline",
+    validate: (value) => {
+      const { generation = 0, tools = {}, grants = {} } = (isObject(value) ? value : {}) as Partial<ToolChoices>;
+      return { value: { generation, tools, grants } };
+    },
+  },
+};
+
+/** Keeps the choices as any plugin keeps its state: with the turn, in forks, after a restart. */
+export const TOOLS_PLUGIN: Installed = {
+  id: TOOLS_STATE,
+  version: "1",
+  order: "normal",
+  spec: { id: TOOLS_STATE, state, setup: () => ({}) },
+  options: undefined,
+  shared: undefined,
+};
+
+/** Changes the choices where the state can be changed now: in a serial effect, or an operation. */
+export function membershipOf(
+  toolset: Toolset,
+  states: PluginStates,
+  plugin: string,
+  where: string,
+  mayWrite: boolean,
+): Services["membership"] {
+  const refuse = (): never => {
+    throw new RuntimeError("state.parallel", { plugin, where });
+  };
+  const cell = mayWrite ? states.cell(TOOLS_STATE, where) : { update: refuse };
+  const change = (work: (registry: Registry) => ToolChoices): void => {
+    try {
+      cell.update(() => work(toolset.registry) as never);
+    } catch (error) {
+      throw hasCode(error, "state.too-large")
+        ? new RuntimeError("state.too-large", { ...error.details, plugin }, { cause: error })
+        : error;
+    }
+  };
+  return {
+    set: (names, availability) =>
+      change((registry) => registry.set(typeof names === "string" ? [names] : names, availability)),
+    grant: (name, grant) => {
+      requireGrant(name, grant);
+      change((registry) => registry.grant(name, grant));
+    },
+    revoke: (name) => change((registry) => registry.revoke(name)),
+  };
+}
+
+function requireGrant(name: unknown, grant: unknown): void {
+  const isRight =
+    isToolName(name) &&
+    isObject(grant) &&
+    typeof grant.source === "string" &&
+    typeof grant.tool === "string" &&
+    (grant.bindings === undefined || isObject(grant.bindings));
+  if (!isRight) throw new RuntimeError("input.invalid", { problem: "a grant needs a name, a source and a tool" });
+}

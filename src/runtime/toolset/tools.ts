@@ -1,0 +1,80 @@
+import type { ToolProvider } from "../../kernel/tool.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import type { ToolDeclaration } from "../../model/request.ts";
+import { type Availability, TOOLS_STATE } from "../../model/tool.ts";
+import { defineToolProvider } from "../../tools/define.ts";
+import type { Registry, ToolChoices, ToolListing, ToolState } from "../../tools/registry.ts";
+import type { LiveSession } from "../session/session.ts";
+
+/** The tools of a session, for its host. What is changed here counts from the next turn on, and is kept. */
+export interface SessionTools {
+  /** Also those that are off, and those whose source is gone. */
+  list(): Promise<readonly ToolListing[]>;
+  /** With its schema, which is loaded if need be. */
+  describe(name: string): Promise<ToolDeclaration | undefined>;
+  set(names: string | readonly string[], availability: Availability): Promise<void>;
+  /** More tools for this session, as long as it is open here; what was chosen for them is kept for when they come back. */
+  add(provider: ToolProvider): Promise<{ remove(): Promise<void> }>;
+  export(): Promise<ToolState>;
+  /** Gives back an edited export. Throws `tool.generation` when the tools have changed since. */
+  apply(state: ToolState): Promise<ToolState>;
+  /** Takes over a state from elsewhere or before; tools that are not there now are kept as orphans. */
+  restore(state: ToolState): Promise<{ readonly state: ToolState; readonly orphans: readonly string[] }>;
+}
+
+export function sessionTools(open: () => LiveSession): SessionTools {
+  const current = async (): Promise<Registry> => {
+    const session = open();
+    await session.kept.catchUp();
+    await session.toolset.refresh();
+    return session.toolset.registry;
+  };
+  const change = async (name: string, work: (registry: Registry) => ToolChoices): Promise<Registry> => {
+    const session = open();
+    const { toolset, kept } = session;
+    return session.change(`tools.${name}`, async () => {
+      await toolset.refresh();
+      const choices = work(toolset.registry);
+      kept.states.cell(TOOLS_STATE, `tools.${name}`).update(() => choices as never);
+      return { change: {}, done: () => toolset.registry };
+    });
+  };
+  return {
+    list: async () => (await current()).list(),
+    describe: async (name) => {
+      const session = open();
+      await current();
+      return session.toolset.describe(name, session.site());
+    },
+    set: async (names, availability) =>
+      void (await change("set", (registry) =>
+        registry.set(typeof names === "string" ? [names] : namesOf(names), availability),
+      )),
+    add: async (provider) => {
+      const session = open();
+      defineToolProvider(provider);
+      const listing = await session.exclusive("tools.add", () => session.toolset.add(provider));
+      let isThere = true;
+      return {
+        remove: async () => {
+          if (!isThere) return;
+          await change("remove", () => session.toolset.remove(listing));
+          isThere = false;
+        },
+      };
+    },
+    export: async () => (await current()).export(),
+    apply: async (state) => (await change("apply", (registry) => registry.apply(state))).export(),
+    restore: async (state) => {
+      const registry = await change("restore", (each) => each.restore(state));
+      const orphans = registry.list().flatMap(({ name, isOrphan }) => (isOrphan === true ? [name] : []));
+      return { state: registry.export(), orphans };
+    },
+  };
+}
+
+function namesOf(names: readonly string[]): readonly string[] {
+  if (!Array.isArray(names) || !names.every((name) => typeof name === "string"))
+    throw new RuntimeError("input.invalid", { problem: "tools are named by a name or a list of names" });
+  return names;
+}

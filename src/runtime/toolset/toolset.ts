@@ -1,0 +1,299 @@
+import type { CatalogEdit, Owned } from "../../kernel/hooks.ts";
+import type { Site } from "../../kernel/run.ts";
+import type { Authority } from "../../kernel/services.ts";
+import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.ts";
+import { type Awaitable, andThen, isThenable } from "../../model/awaitable.ts";
+import type { ToolDeclaration } from "../../model/request.ts";
+import { TOOLS_STATE, type ToolManifest } from "../../model/tool.ts";
+import {
+  APP,
+  baseOf,
+  CatalogCache,
+  type CatalogKey,
+  type Chosen,
+  edited,
+  type Granted,
+  isCallable,
+  type Loaded,
+  type Overlay,
+} from "../../tools/catalog.ts";
+import { NO_CHOICES, Registry, type ToolChoices } from "../../tools/registry.ts";
+import { Listing, type Source, staticSource } from "../../tools/source.ts";
+import type { LiveSession } from "../session/session.ts";
+import type { Artifact } from "./artifacts.ts";
+
+const NO_OVERLAY: Overlay = { offers: [], includeBase: true };
+
+/**
+ * The tools of one session, from its sources to the catalog a turn runs on. A catalog is built once for the same
+ * sources, choices, turn's tools and plugin states. Sessions that have nothing of their own never make a toolset: they
+ * share what the runtime remembers (`live-turn/memo.ts`).
+ */
+export class Toolset {
+  readonly #session: LiveSession;
+  #registry: Registry | undefined;
+  #overlay = NO_OVERLAY;
+  /** The turn's tools as `context` hooks gave them: the same objects in the same order are no change. */
+  #context: readonly Owned<Tool | ToolProvider>[] = [];
+  #contextRevisions: readonly number[] = [];
+  #overlayRevision = 0;
+  #overlays = 0;
+  #contextProviders: readonly ToolProvider[] = [];
+  /** A turn runs: it keeps the sources it began with, and has its own tools besides. */
+  #isInTurn: boolean;
+  #known: readonly Listing[] | undefined;
+  #cache: CatalogCache<Artifact> | undefined;
+  /** Providers of this session alone. */
+  #live: readonly Listing[] = [];
+
+  constructor(session: LiveSession) {
+    this.#session = session;
+    this.#isInTurn = session.running !== undefined;
+  }
+
+  /** Whether tools were added to this session alone. */
+  get hasOwn(): boolean {
+    return this.#live.length > 0;
+  }
+
+  /** The session's sources and choices, in step with both. */
+  get registry(): Registry {
+    const { states } = this.#session.kept;
+    const choices = (states.peek(TOOLS_STATE) as ToolChoices | undefined) ?? NO_CHOICES;
+    if (this.#registry === undefined) this.#registry = this.#made(choices);
+    else this.#registry.sync(choices, !this.#isInTurn);
+    return this.#registry;
+  }
+
+  #made(choices = NO_CHOICES): Registry {
+    const { core, id } = this.#session;
+    return new Registry(this.#sources(), choices, {
+      clash: ({ name, sources }) =>
+        core.trace("tool.duplicate", { tool: name, sources: sources.join(", ") }, { sessionId: id }),
+      isHidden: (name) => isHidden(this.#session.authority, name),
+    });
+  }
+
+  #sources(): readonly Source[] {
+    const { core, composition } = this.#session;
+    const byPlugin = Map.groupBy(composition.tools, ({ plugin }) => plugin);
+    return [
+      staticSource(APP, core.tools.map(ofOwned)),
+      ...[...byPlugin].map(([plugin, owned]) => staticSource(plugin, owned.map(ofOwned))),
+      ...this.#listings(),
+    ];
+  }
+
+  /** Taken once, given back when the session is let go. */
+  #listings(): readonly Listing[] {
+    const { core, composition } = this.#session;
+    this.#known ??= [...core.providers, ...composition.providers].map((owned) => core.listings.take(owned));
+    return this.#known;
+  }
+
+  /** Only tools that are known from the start, as they are: no registry is needed. */
+  get #isStatic(): boolean {
+    const { core, composition, kept } = this.#session;
+    return (
+      core.providers.length === 0 &&
+      composition.providers.length === 0 &&
+      this.#live.length === 0 &&
+      kept.states.peek(TOOLS_STATE) === undefined
+    );
+  }
+
+  #key(): CatalogKey {
+    const { composition, kept } = this.#session;
+    return {
+      includeBase: !this.#isInTurn || this.#overlay.includeBase,
+      overlay: this.#isInTurn ? this.#overlayRevision : 0,
+      generation: this.#isStatic ? 0 : this.registry.generation,
+      // Only where a plugin edits the catalog can its state matter to it.
+      fingerprint: composition.hooks.has.toolCatalog ? kept.states.fingerprint() : "",
+    };
+  }
+
+  /** Reads again what providers say has changed; undefined when there is nothing to wait for. */
+  refresh(): Promise<unknown> | undefined {
+    const { core, composition } = this.#session;
+    if (core.providers.length === 0 && composition.providers.length === 0 && this.#live.length === 0) return undefined;
+    const reading = [...this.#listings(), ...this.#live].flatMap((listing) => listing.refresh() ?? []);
+    return reading.length === 0 ? undefined : Promise.all(reading);
+  }
+
+  /** A plugin's edits may follow from a state that does not count yet, and perhaps never will. */
+  get #isUnsettled(): boolean {
+    const { composition, kept } = this.#session;
+    return kept.states.hasPending && composition.hooks.has.toolCatalog;
+  }
+
+  /** Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
+  async artifact(site: () => Site): Promise<Artifact> {
+    const key = this.#isUnsettled ? undefined : this.#key();
+    const known = key === undefined ? undefined : this.#cache?.find(key);
+    return known !== undefined && this.#session.core.artifacts.isFresh(known) ? known : this.#build(key, site);
+  }
+
+  async #build(key: CatalogKey | undefined, site: () => Site): Promise<Artifact> {
+    const { core, slot } = this.#session;
+    const all = await this.#chosen(site);
+    const callable = all.filter(({ availability }) => isCallable(availability));
+    const loaded = (await this.#load(callable)).filter((each) => each !== undefined);
+    const others = all.filter(({ availability }) => !isCallable(availability));
+    const artifact = await core.artifacts.of({ slot, loaded, others, granted: await this.#granted() });
+    // A tool that could not be loaded is tried again in the next turn.
+    if (key !== undefined && loaded.length === callable.length)
+      (this.#cache ??= new CatalogCache()).keep(key, artifact);
+    return artifact;
+  }
+
+  /** Without an answer of `toolCatalog` hooks to wait for, the answer is there at once. */
+  #chosen(site: () => Site): Awaitable<readonly Chosen[]> {
+    const { composition, authority, catalogEdits } = this.#session;
+    const { entries } = this.#isStatic ? this.#made() : this.registry;
+    const base = baseOf(entries.values(), this.#isInTurn ? this.#overlay : NO_OVERLAY, authority);
+    const finish = (edits: readonly Owned<CatalogEdit>[]): readonly Chosen[] =>
+      edited(base, [...edits.map(ofOwned), ...catalogEdits], authority);
+    if (!composition.hooks.has.toolCatalog) return finish([]);
+    return andThen(composition.hooks.collect("toolCatalog", { tools: base.map(manifestOf) }, site()), finish);
+  }
+
+  /** Most tools are there; those of providers are loaded at the same time. */
+  #load(chosen: readonly Chosen[]): Awaitable<readonly (Loaded | undefined)[]> {
+    const load = async (one: Chosen): Promise<Loaded | undefined> => {
+      const { offered } = one;
+      const tool = await offered.load();
+      if (tool !== undefined) return { ...one, tool };
+      this.#left(offered.manifest.name, offered.source, "it could not be loaded");
+      return undefined;
+    };
+    const found = chosen.map((one) => {
+      const { tool } = one.offered;
+      return tool === undefined ? load(one) : { ...one, tool };
+    });
+    return found.some(isThenable) ? Promise.all(found) : (found as readonly Loaded[]);
+  }
+
+  async #granted(): Promise<readonly Granted[]> {
+    if (this.#isStatic) return [];
+    const { registry } = this;
+    const found: Granted[] = [];
+    for (const [name, grant] of Object.entries(registry.choices.grants)) {
+      const offered = isHidden(this.#session.authority, name) ? undefined : registry.granted(grant);
+      const tool = await offered?.load();
+      if (offered === undefined || tool === undefined) this.#left(name, grant.source, "what was granted is not there");
+      else found.push({ name, tool, owner: offered.owner, bindings: grant.bindings ?? {} });
+    }
+    return found;
+  }
+
+  #left(tool: string, source: string, problem: string): void {
+    const { core, id } = this.#session;
+    core.trace("tool.unavailable", { tool, source, problem }, { sessionId: id });
+  }
+
+  /** A turn begins: it has the sources as they are now, until it ends. */
+  begin(): void {
+    this.#isInTurn = false;
+    if (!this.#isStatic) void this.registry;
+    this.#isInTurn = true;
+  }
+
+  end(): void {
+    this.#isInTurn = false;
+  }
+
+  /** Sets the turn's tools, from `context` hooks; those of the turn before in the same order are no change. Answers how to undo it. */
+  async overlay(tools: readonly Owned<Tool | ToolProvider>[], includeBase: boolean): Promise<() => void> {
+    const before = [this.#overlay, this.#context, this.#contextRevisions, this.#overlayRevision] as const;
+    const undo = (): void => {
+      [this.#overlay, this.#context, this.#contextRevisions, this.#overlayRevision] = before;
+    };
+    const { listings } = this.#session.core;
+    const offers: Overlay["offers"][number][] = [];
+    const revisions: number[] = [];
+    const taken: ToolProvider[] = [];
+    for (const { plugin, value } of tools) {
+      if (!isToolProvider(value)) offers.push(...staticSource(plugin, [value]).offers);
+      else {
+        const listing = listings.take({ plugin, value });
+        taken.push(value);
+        await listing.refresh();
+        offers.push(...listing.offers);
+        revisions.push(listing.revision);
+      }
+    }
+    for (const provider of this.#contextProviders) listings.give(provider);
+    this.#contextProviders = taken;
+    const isSame =
+      includeBase === this.#overlay.includeBase &&
+      tools.length === this.#context.length &&
+      tools.every(({ value }, index) => value === this.#context[index]?.value) &&
+      revisions.every((revision, index) => revision === this.#contextRevisions[index]);
+    if (isSame) return undo;
+    this.#overlay = { offers, includeBase };
+    this.#context = tools;
+    this.#contextRevisions = revisions;
+    this.#overlayRevision = tools.length === 0 && includeBase ? 0 : ++this.#overlays;
+    return undo;
+  }
+
+  /** The tools of the session as plugins and hosts may see them. */
+  manifests(site: Site): Awaitable<readonly ToolManifest[]> {
+    return andThen(
+      this.#chosen(() => site),
+      (chosen) => chosen.filter(({ availability }) => availability !== "off").map(manifestOf),
+    );
+  }
+
+  async describe(name: string, site: Site): Promise<ToolDeclaration | undefined> {
+    const chosen = (await this.#chosen(() => site)).find(({ offered }) => offered.manifest.name === name);
+    if (chosen === undefined || chosen.availability === "off") return undefined;
+    const tool = chosen.offered.tool ?? (await chosen.offered.load());
+    return tool === undefined ? undefined : { name, description: chosen.description, inputSchema: tool.inputSchema };
+  }
+
+  // ── Sources of this session alone ───────────────────────────────────────────────────────────────────────────────
+
+  async add(provider: ToolProvider): Promise<Listing> {
+    const { core, id } = this.#session;
+    this.registry.requireFree(provider.id);
+    const listing = new Listing(APP, provider, (problem, about) =>
+      core.trace("tool.source", { problem, ...about }, { sessionId: id }),
+    );
+    this.registry.add(listing);
+    this.#live = [...this.#live, listing];
+    await listing.refresh();
+    return listing;
+  }
+
+  /** Answers what then stands of the session's choices. */
+  remove(listing: Listing): ToolChoices {
+    const choices = this.registry.remove(listing.id);
+    this.#live = this.#live.filter((each) => each !== listing);
+    listing.close();
+    return choices;
+  }
+
+  /** Gives the listings back: the session is let go. */
+  close(): void {
+    const { core, composition } = this.#session;
+    for (const listing of this.#live) listing.close();
+    this.#live = [];
+    if (this.#known !== undefined)
+      for (const { value } of [...core.providers, ...composition.providers]) core.listings.give(value);
+    this.#known = undefined;
+    this.#registry = undefined;
+    for (const provider of this.#contextProviders) core.listings.give(provider);
+    this.#contextProviders = [];
+  }
+}
+
+const ofOwned = <T>({ value }: Owned<T>): T => value;
+const manifestOf = ({ offered: { manifest }, description, availability }: Chosen): ToolManifest => ({
+  name: manifest.name,
+  description,
+  ...(availability === "callable" ? {} : { availability }),
+});
+const isHidden = ({ hiddenTools, toolAccess }: Authority, name: string): boolean =>
+  hiddenTools?.includes(name) === true || toolAccess?.includes(name) === false;
