@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Agent, Opening } from "./agent.ts";
 import { wall } from "./meters.ts";
-import { type OwnWorkload, openerOf, type Side } from "./own.ts";
 import * as script from "./script.ts";
-import { expectAnswer } from "./workloads.ts";
+import { built, openerOf, type Side } from "./sides.ts";
+import { expectAnswer, type Workloads } from "./workloads.ts";
 import { counted } from "./written.ts";
 
 const KB = 1_024;
@@ -20,7 +20,7 @@ const REOPENED = 500;
 const SESSIONS = 200;
 const SHARE = 0.6;
 
-export function durableWorkloads(isLong: boolean): { readonly [id: string]: OwnWorkload } {
+export function durableWorkloads(isLong: boolean): Workloads {
   const turns = isLong ? TURNS_LONG : TURNS;
   return {
     W3: {
@@ -129,7 +129,8 @@ export function durableWorkloads(isLong: boolean): { readonly [id: string]: OwnW
         if (side === "floor") return contentBytes("loop:10");
         using file = new File(side);
         const { database, written } = counted(new DatabaseSync(file.path));
-        const agent = await file.open({ database });
+        const { sqlite } = await built();
+        const agent = await file.open({ store: sqlite(database, { strength: "process" }) });
         for (let index = 0; index < 20; index++) await tenCalls(agent, `before${index}`);
         const before = written();
         for (let index = 0; index < 100; index++) await tenCalls(agent, `s${index}`);
