@@ -9,6 +9,7 @@ import { durableWorkloads } from "./durable.ts";
 import { HOOK_WORKLOADS } from "./hooks.ts";
 import { importMs, install } from "./install.ts";
 import { METERS, median } from "./meters.ts";
+import { PATHS, pathOf, type WalkedTurn } from "./path.ts";
 import { asJson, asTable, compared, type Row } from "./report.ts";
 import { SESSION_WORKLOADS } from "./sessions.ts";
 import type { Side } from "./sides.ts";
@@ -42,7 +43,7 @@ const measurable: Workloads = {
 };
 const known = isCounting
   ? Object.keys(measurable).filter((id) => measurable[id]?.isCount !== true && measurable[id]?.isWarm !== true)
-  : [...Object.keys(measurable), "W8"];
+  : [...Object.keys(measurable), ...Object.keys(PATHS), "W8"];
 const asked = options.workloads?.toLowerCase().split(",") ?? known.map((id) => id.toLowerCase());
 const unknown = asked.filter((name) => !known.some((id) => id.toLowerCase() === name));
 const chosen = known.filter((id) => {
@@ -60,7 +61,7 @@ const rows: Row[] = [];
 for (const id of chosen) {
   console.error(`${id} …`);
   try {
-    const found = measured(id);
+    const found = await measured(id);
     rows.push(...found);
     if (options.json) for (const row of found) console.log(asJson(row));
   } catch (error) {
@@ -70,8 +71,9 @@ for (const id of chosen) {
 }
 if (!options.json) console.log(asTable(rows));
 
-function measured(id: string): Row[] {
-  return measurable[id] === undefined ? measureInstallation() : [measure(id, measurable[id])];
+async function measured(id: string): Promise<Row[]> {
+  if (measurable[id] !== undefined) return [measure(id, measurable[id])];
+  return PATHS[id] === undefined ? measureInstallation() : walk(id, PATHS[id]);
 }
 
 function measure(id: string, workload: Workload): Row {
@@ -87,6 +89,16 @@ function measure(id: string, workload: Workload): Row {
   const row = { workload: id, about, unit, ...(goal === undefined ? {} : { goal }) };
   if (isAbsolute) return { ...row, floor: median(floor), bowline: median(bowline), ratio: null };
   return { ...row, ...compared(floor, bowline) };
+}
+
+async function walk(id: string, turn: WalkedTurn): Promise<Row[]> {
+  const path = await pathOf("dist", turn);
+  const calls = path.reduce((sum, passed) => sum + passed.calls, 0);
+  const row = { about: turn.about, floor: null, ratio: null };
+  return [
+    { workload: id, unit: "functions/turn", ...row, bowline: path.length },
+    { workload: `${id}.calls`, unit: "calls/turn", ...row, bowline: calls },
+  ];
 }
 
 function cell(side: Side, id: string): number {
