@@ -2,7 +2,7 @@
 import type { Plugin } from "bowline";
 import { opened } from "./own.ts";
 import { built, type Side } from "./sides.ts";
-import type { Workloads } from "./workloads.ts";
+import { coldAndWarm, inMemory, tenRounds, type Workloads } from "./workloads.ts";
 
 const PLUGINS = 20;
 /** Open by the end of the warm-up, so that it is turns that are measured. */
@@ -22,6 +22,27 @@ export const HOOK_WORKLOADS: Workloads = {
       return meter(10 * SESSIONS, 3_000, (index) => turn(`s${index % SESSIONS}`, "text"));
     },
   },
+  "K-prompt": {
+    about: `what ${PLUGINS} plugins add to a warm text reply that each give a constant part of the prompt`,
+    unit: "cpu us added/turn",
+    isAdded: true,
+    async measure(side, meter) {
+      const { definePlugin } = await built();
+      const prompt = () => ({ slot: "guidance" as const, text: "Answer in the user's language." });
+      const turn = await echoing(pluginsOf(side, (id) => definePlugin({ id, setup: () => ({ prompt }) })));
+      return meter(30 * SESSIONS, 100 * SESSIONS, (index) => turn(`s${index % (10 * SESSIONS)}`, "text"));
+    },
+  },
+  ...coldAndWarm("K-gates", {
+    about: `W2 with ${PLUGINS} plugins whose beforeToolCall lets every call pass; the floor is Bowline without plugins`,
+    unit: "cpu us/turn",
+    async measure(side, meter) {
+      const { definePlugin } = await built();
+      const beforeToolCall = () => undefined;
+      const plugins = pluginsOf(side, (id) => definePlugin({ id, setup: () => ({ beforeToolCall }) }));
+      return inMemory("bowline", (agent) => tenRounds(agent, meter), { plugins });
+    },
+  }),
   "K-call": {
     about: `a beforeToolCall handler, turn included, at most ${OVER_US} us over calling the function`,
     unit: "us/call",

@@ -10,7 +10,7 @@ import { HOOK_WORKLOADS } from "./hooks.ts";
 import { importMs, install } from "./install.ts";
 import { METERS, median } from "./meters.ts";
 import { PATHS, pathOf, type WalkedTurn } from "./path.ts";
-import { asJson, asTable, compared, type Row } from "./report.ts";
+import { addedTo, asJson, asTable, compared, type Row } from "./report.ts";
 import { SESSION_WORKLOADS } from "./sessions.ts";
 import type { Side } from "./sides.ts";
 import { TOOL_WORKLOADS } from "./tools.ts";
@@ -83,10 +83,11 @@ function measure(id: string, workload: Workload): Row {
     floor.push(cell("floor", id));
     bowline.push(cell("bowline", id));
   }
-  const { about, unit, isAbsolute } = workload;
+  const { about, unit, isAbsolute, isAdded } = workload;
   if (isCounting) return { workload: id, about, unit: `${meter}/${unit.split("/")[1]}`, ...compared(floor, bowline) };
   const goal = workload.goal?.(median(floor));
   const row = { workload: id, about, unit, ...(goal === undefined ? {} : { goal }) };
+  if (isAdded) return { ...row, floor: median(floor), bowline: addedTo(floor, bowline), ratio: null };
   if (isAbsolute) return { ...row, floor: median(floor), bowline: median(bowline), ratio: null };
   return { ...row, ...compared(floor, bowline) };
 }

@@ -11,6 +11,8 @@ export interface Workload {
   readonly isCount?: true;
   /** The goal is so many units, whatever the floor needs. */
   readonly isAbsolute?: true;
+  /** What is reported, and has a goal, is what comes on top of the floor. */
+  readonly isAdded?: true;
   /** Most of it runs on optimised code. */
   readonly isWarm?: true;
   /** At most so many times the floor. */
