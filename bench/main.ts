@@ -79,7 +79,9 @@ async function measured(id: string): Promise<Row[]> {
 function measure(id: string, workload: Workload): Row {
   const floor: number[] = [];
   const bowline: number[] = [];
-  for (let round = 0; round < rounds; round++) {
+  const isFixed = options.rounds !== undefined || options.quick || isCounting;
+  const times = isFixed ? rounds : Math.max(rounds, workload.roundsMin ?? 0);
+  for (let round = 0; round < times; round++) {
     floor.push(cell("floor", id));
     bowline.push(cell("bowline", id));
   }

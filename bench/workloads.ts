@@ -15,6 +15,8 @@ export interface Workload {
   readonly isAdded?: true;
   /** Most of it runs on optimised code. */
   readonly isWarm?: true;
+  /** Where a single round says little. */
+  readonly roundsMin?: number;
   /** At most so many times the floor. */
   goal?(floor: number): number;
   measure(side: Side, meter: Meter): Promise<number>;
