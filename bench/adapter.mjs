@@ -1,81 +1,14 @@
-// Bowline as our own bench and the peers' harness drive it: through the public door of the built package.
+// For the peers' harness, which drives the built package.
 import { createRuntime, defineTool } from "../dist/index.js";
 import { memory } from "../dist/stores/memory.js";
 import { sqlite } from "../dist/stores/sqlite.js";
+import { openWith } from "./opener.mjs";
 
 // biome-ignore format: the harness reads this line as text and looks for single quotes.
 export const meta = { name: 'bowline', dir: 'bench', entry: 'bowline', durable: 'node:sqlite WAL, every step' };
 
 // The harness's word for a sync on every write.
-const STRENGTH = process.env.BOWLINE_SYNC === "full" ? "power-all" : "process";
+const strength = process.env.BOWLINE_SYNC === "full" ? "power-all" : "process";
+const openBuilt = openWith({ createRuntime, defineTool, memory, sqlite });
 
-const PLAIN_INPUT = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
-
-export async function open({ script, durable, dir, database, strength = STRENGTH, input = PLAIN_INPUT }) {
-  const echo = defineTool({
-    name: "echo",
-    description: script.TOOL_DESC,
-    input,
-    execute: async ({ n }) => script.runTool(n),
-  });
-  const runtime = await createRuntime({
-    store: durable ? sqlite(database ?? `${dir}/bowline.db`, { strength }) : memory(),
-    model: providerOf(script),
-    tools: [echo],
-    instructions: script.SYSTEM,
-  });
-  return {
-    async turn(sessionId, text) {
-      const session = await runtime.session(sessionId);
-      return answerOf(await session.turn(text).result());
-    },
-    async stream(sessionId, text, onDelta) {
-      const session = await runtime.session(sessionId);
-      const turn = session.turn(text);
-      for await (const event of turn) if (event.kind === "text") onDelta(event.delta);
-      answerOf(await turn.result());
-    },
-    close: () => runtime.close(),
-  };
-}
-
-function answerOf({ outcome }) {
-  if (outcome.kind === "answered") return outcome.text;
-  throw new Error(`The turn ended otherwise: ${JSON.stringify(outcome)}`);
-}
-
-const USAGE = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1, reasoning: 0, unknownCalls: 0 };
-
-const providerOf = (script) => ({
-  id: "bench",
-  modelId: "scripted",
-  async *stream({ messages }) {
-    const saying = decide(script, messages);
-    if (saying.deltas !== undefined) {
-      for (let count = 0; count < saying.deltas; count++) yield { kind: "text", delta: script.DELTA };
-      yield { kind: "finish", reason: "stop", usage: USAGE };
-    } else if (saying.calls === undefined) {
-      yield [
-        { kind: "text", delta: saying.text },
-        { kind: "finish", reason: "stop", usage: USAGE },
-      ];
-    } else {
-      const calls = saying.calls.map(({ id, n }) => ({
-        kind: "call",
-        callId: id,
-        name: "echo",
-        input: JSON.stringify({ n }), // As it comes over the wire; the floor's tool parses the same text.
-      }));
-      yield [...calls, { kind: "finish", reason: "calls", usage: USAGE }];
-    }
-  },
-});
-
-function decide(script, messages) {
-  let results = 0;
-  for (let index = messages.length - 1; ; index--) {
-    const { role, parts } = messages[index];
-    if (role === "user") return script.next(parts[0].text, results, messages.length);
-    if (role === "tool") results += parts.length;
-  }
-}
+export const open = (opening) => openBuilt({ strength, ...opening });

@@ -1,4 +1,5 @@
-import type { Database, Strength } from "bowline/stores/sqlite";
+import type { Plugin, Store } from "bowline";
+import type { Strength } from "bowline/stores/sqlite";
 import type * as script from "./script.ts";
 
 /** One side of the comparison. The peers' harness drives the same shape, so an adapter fits both. */
@@ -16,10 +17,12 @@ export interface Opening {
   readonly dir?: string;
   /** What a durable side's turns survive; `process` unless given. */
   readonly strength?: Strength;
-  /** For Bowline, in place of a file that it opens itself. */
-  readonly database?: Database;
+  /** For Bowline, in place of one that it opens itself. */
+  readonly store?: Store;
   /** What checks the arguments of the tool, when it is not the side's own plain choice. */
   readonly input?: unknown;
+  /** For Bowline. */
+  readonly plugins?: readonly Plugin[];
 }
 
 export type Script = typeof script;

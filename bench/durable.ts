@@ -5,11 +5,12 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { Store } from "bowline";
 import type { Agent, Opening } from "./agent.ts";
-import { wall } from "./meters.ts";
-import { type OwnWorkload, openerOf, type Side } from "./own.ts";
+import { median, wall } from "./meters.ts";
 import * as script from "./script.ts";
-import { expectAnswer } from "./workloads.ts";
+import { built, openerOf, type Side } from "./sides.ts";
+import { expectAnswer, type Workload, type Workloads } from "./workloads.ts";
 import { counted } from "./written.ts";
 
 const KB = 1_024;
@@ -20,7 +21,7 @@ const REOPENED = 500;
 const SESSIONS = 200;
 const SHARE = 0.6;
 
-export function durableWorkloads(isLong: boolean): { readonly [id: string]: OwnWorkload } {
+export function durableWorkloads(isLong: boolean): Workloads {
   const turns = isLong ? TURNS_LONG : TURNS;
   return {
     W3: {
@@ -29,6 +30,11 @@ export function durableWorkloads(isLong: boolean): { readonly [id: string]: OwnW
       goal: () => 2,
       measure: (side, meter) => onFile(side, (agent) => meter(100, 300, (index) => tenCalls(agent, `s${index}`))),
     },
+    "W3.record": recordMs(
+      "the first call of a process: from the return of its tool to the record of it",
+      ([first]) => first!,
+    ),
+    "W3.record.later": recordMs("the same of the nine calls after it", ([, ...later]) => median(later)),
     "W3.disk": {
       about: "the same: by what the file grows when its log is folded in",
       unit: "KB/turn",
@@ -129,7 +135,8 @@ export function durableWorkloads(isLong: boolean): { readonly [id: string]: OwnW
         if (side === "floor") return contentBytes("loop:10");
         using file = new File(side);
         const { database, written } = counted(new DatabaseSync(file.path));
-        const agent = await file.open({ database });
+        const { sqlite } = await built();
+        const agent = await file.open({ store: sqlite(database, { strength: "process" }) });
         for (let index = 0; index < 20; index++) await tenCalls(agent, `before${index}`);
         const before = written();
         for (let index = 0; index < 100; index++) await tenCalls(agent, `s${index}`);
@@ -150,6 +157,55 @@ export function durableWorkloads(isLong: boolean): { readonly [id: string]: OwnW
 
 const tenCalls = (agent: Agent, sessionId: string) => expectAnswer(agent, sessionId, "loop:10", 10);
 const oneCall = (agent: Agent, sessionId: string) => expectAnswer(agent, sessionId, "loop:1", 1);
+
+/** In a turn of ten calls, the first that a process makes. The floor has recorded a result when it asks the model again. */
+function recordMs(about: string, chosen: (calls: readonly number[]) => number): Workload {
+  return {
+    about,
+    unit: "wall ms",
+    isCount: true,
+    isAbsolute: true,
+    roundsMin: 10,
+    async measure(side) {
+      using file = new File(side);
+      const calls: number[] = [];
+      let returnedAt: number | undefined;
+      const recorded = (): void => {
+        if (returnedAt !== undefined) calls.push(performance.now() - returnedAt);
+        returnedAt = undefined;
+      };
+      const runTool = (n: number): string => {
+        const result = script.runTool(n);
+        returnedAt = performance.now();
+        return result;
+      };
+      const next: typeof script.next = (...args) => {
+        recorded();
+        return script.next(...args);
+      };
+      const agent =
+        side === "floor"
+          ? await file.open({ script: { ...script, runTool, next } })
+          : await file.open({ script: { ...script, runTool }, store: await storeThatTells(file.path, recorded) });
+      await tenCalls(agent, "s");
+      await agent.close();
+      if (calls.length !== 10) throw new Error(`${calls.length} of 10 results were recorded.`);
+      return chosen(calls);
+    },
+  };
+}
+
+async function storeThatTells(path: string, recorded: () => void): Promise<Store> {
+  const { sqlite } = await built();
+  const store = sqlite(path, { strength: "process" });
+  const append = store.append.bind(store);
+  store.append = (lease, seq, events, ...rest) => {
+    const until = append(lease, seq, events, ...rest); // Nobody else has the file, so it is there at once.
+    if (events.some(({ kind }) => kind === "returned")) recorded();
+    return until;
+  };
+  return store;
+}
 
 async function wallOfReopening(file: File): Promise<number> {
   const before = performance.now();

@@ -1,6 +1,7 @@
-// npm run bench -- [--workloads W1,K-idle] [--rounds 7] [--quick] [--long] [--count calls|promises|kb] [--json]
-// Bowline as it is built against the hand-written floor, in turns (floor, Bowline, floor, Bowline, …), a fresh process
-// for each, so that whatever else the machine does meets both. Reports medians.
+// npm run bench -- [--workloads W1,K-idle] [--cold | --warm] [--rounds 7] [--quick] [--long] [--count calls|promises|kb]
+// [--json]. Bowline as it is built against the hand-written floor, in turns (floor, Bowline, floor, Bowline, …), a fresh
+// process for each, so that whatever else the machine does meets both. Reports medians. Who names a workload gets its warm
+// row too.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -8,21 +9,22 @@ import { durableWorkloads } from "./durable.ts";
 import { HOOK_WORKLOADS } from "./hooks.ts";
 import { importMs, install } from "./install.ts";
 import { METERS, median } from "./meters.ts";
-import type { OwnWorkload } from "./own.ts";
-import { asJson, asTable, compared, type Row } from "./report.ts";
+import { PATHS, pathOf, type WalkedTurn } from "./path.ts";
+import { addedTo, asJson, asTable, compared, type Row } from "./report.ts";
 import { SESSION_WORKLOADS } from "./sessions.ts";
+import type { Side } from "./sides.ts";
 import { TOOL_WORKLOADS } from "./tools.ts";
-import { WORKLOADS, type Workload } from "./workloads.ts";
+import { WORKLOADS, type Workload, type Workloads } from "./workloads.ts";
 
 const IMPORT_MS_MAX = 50;
 const MEGABYTES_MAX = 10;
 const PACKAGES_MAX = 10;
-/** From this difference on the choice of schema library is worth a word. */
-const NOTABLE = 0.15;
 
 const { values: options } = parseArgs({
   options: {
     workloads: { type: "string" },
+    cold: { type: "boolean", default: false },
+    warm: { type: "boolean", default: false },
     rounds: { type: "string" },
     quick: { type: "boolean", default: false },
     long: { type: "boolean", default: false },
@@ -32,19 +34,25 @@ const { values: options } = parseArgs({
 });
 const isCounting = options.count !== undefined;
 const meter = options.count ?? "cpu";
-const OWN: { readonly [id: string]: OwnWorkload } = {
+const measurable: Workloads = {
+  ...WORKLOADS,
   ...durableWorkloads(options.long),
   ...HOOK_WORKLOADS,
   ...TOOL_WORKLOADS,
   ...SESSION_WORKLOADS,
 };
-const all = [...Object.keys(WORKLOADS), ...Object.keys(OWN), "W8"];
-const isCountable = (id: string) => id !== "W8" && WORKLOADS[id]?.isWall !== true && OWN[id]?.isCount !== true;
-const known = isCounting ? all.filter(isCountable) : all;
-const named = (asked: string) => known.find((id) => id.toLowerCase() === asked.toLowerCase()) ?? asked;
-const chosen = options.workloads?.split(",").map(named) ?? known;
+const known = isCounting
+  ? Object.keys(measurable).filter((id) => measurable[id]?.isCount !== true && measurable[id]?.isWarm !== true)
+  : [...Object.keys(measurable), ...Object.keys(PATHS), "W8"];
+const asked = options.workloads?.toLowerCase().split(",") ?? known.map((id) => id.toLowerCase());
+const unknown = asked.filter((name) => !known.some((id) => id.toLowerCase() === name));
+const chosen = known.filter((id) => {
+  if (!asked.includes(id.toLowerCase()) && !asked.some((name) => id.toLowerCase() === `${name}.warm`)) return false;
+  const isWarm = measurable[id]?.isWarm === true;
+  return (!options.warm || isWarm) && (!options.cold || !isWarm);
+});
 const rounds = Number(options.rounds ?? (isCounting ? 1 : options.quick ? 2 : 7));
-if (!chosen.every((id) => known.includes(id)) || !Object.hasOwn(METERS, meter) || !(rounds >= 1)) {
+if (unknown.length > 0 || !Object.hasOwn(METERS, meter) || !(rounds >= 1)) {
   console.error(`Known here are the workloads ${known}, the counts calls, promises and kb, and 1 round or more.`);
   process.exit(2);
 }
@@ -53,7 +61,7 @@ const rows: Row[] = [];
 for (const id of chosen) {
   console.error(`${id} …`);
   try {
-    const found = measured(id);
+    const found = await measured(id);
     rows.push(...found);
     if (options.json) for (const row of found) console.log(asJson(row));
   } catch (error) {
@@ -63,48 +71,40 @@ for (const id of chosen) {
 }
 if (!options.json) console.log(asTable(rows));
 
-function measured(id: string): Row[] {
-  if (WORKLOADS[id] !== undefined) return [measure(id, WORKLOADS[id])];
-  return OWN[id] === undefined ? measureInstallation() : [measureOwn(id, OWN[id])];
+async function measured(id: string): Promise<Row[]> {
+  if (measurable[id] !== undefined) return [measure(id, measurable[id])];
+  return PATHS[id] === undefined ? measureInstallation() : walk(id, PATHS[id]);
 }
 
 function measure(id: string, workload: Workload): Row {
   const floor: number[] = [];
   const bowline: number[] = [];
-  const withZod: number[] = [];
-  for (let round = 0; round < rounds; round++) {
-    floor.push(cell("floor", id));
-    bowline.push(cell("bowline", id));
-    if (id === "W2" && !isCounting) withZod.push(cell("bowline-zod", id));
-  }
-  if (withZod.length > 0) noteZod(id, median(withZod) / median(bowline) - 1);
-  const { about, per, isWall, goal } = workload;
-  const unit = isCounting ? `${meter}/${per}` : `${isWall ? "wall" : "cpu"} us/${per}`;
-  return { workload: id, about, unit, ...compared(floor, bowline), ...(isCounting ? {} : { goal }) };
-}
-
-function measureOwn(id: string, { about, unit, goal, isAbsolute }: OwnWorkload): Row {
-  const floor: number[] = [];
-  const bowline: number[] = [];
-  for (let round = 0; round < rounds; round++) {
+  const isFixed = options.rounds !== undefined || options.quick || isCounting;
+  const times = isFixed ? rounds : Math.max(rounds, workload.roundsMin ?? 0);
+  for (let round = 0; round < times; round++) {
     floor.push(cell("floor", id));
     bowline.push(cell("bowline", id));
   }
-  const found = { workload: id, about, ...compared(floor, bowline) };
-  if (isCounting) return { ...found, unit: `${meter}/${unit.split("/")[1]}` };
-  const row = { ...found, unit, goal: goal(median(floor)) };
-  if (!isAbsolute) return row;
-  const { spread: _, ...alone } = row;
-  return { ...alone, ratio: null };
+  const { about, unit, isAbsolute, isAdded } = workload;
+  if (isCounting) return { workload: id, about, unit: `${meter}/${unit.split("/")[1]}`, ...compared(floor, bowline) };
+  const goal = workload.goal?.(median(floor));
+  const row = { workload: id, about, unit, ...(goal === undefined ? {} : { goal }) };
+  if (isAdded) return { ...row, floor: median(floor), bowline: addedTo(floor, bowline), ratio: null };
+  if (isAbsolute) return { ...row, floor: median(floor), bowline: median(bowline), ratio: null };
+  return { ...row, ...compared(floor, bowline) };
 }
 
-function noteZod(id: string, change: number): void {
-  if (Math.abs(change) < NOTABLE) return;
-  const percent = `${change > 0 ? "+" : ""}${(change * 100).toFixed(0)} %`;
-  console.error(`${id} with a zod schema instead of a JSON Schema: ${percent}`);
+async function walk(id: string, turn: WalkedTurn): Promise<Row[]> {
+  const path = await pathOf("dist", turn);
+  const calls = path.reduce((sum, passed) => sum + passed.calls, 0);
+  const row = { about: turn.about, floor: null, ratio: null };
+  return [
+    { workload: id, unit: "functions/turn", ...row, bowline: path.length },
+    { workload: `${id}.calls`, unit: "calls/turn", ...row, bowline: calls },
+  ];
 }
 
-function cell(side: string, id: string): number {
+function cell(side: Side, id: string): number {
   const worker = join(import.meta.dirname, "worker.ts");
   const args = ["--expose-gc", "--disable-warning=ExperimentalWarning", worker, side, id, meter];
   if (options.long) args.push("long");

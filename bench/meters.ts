@@ -1,6 +1,6 @@
 import { createHook } from "node:async_hooks";
-import { Session } from "node:inspector/promises";
 import { GCProfiler } from "node:v8";
+import { calledDuring } from "./coverage.ts";
 
 /** Runs `run(0)`, `run(1)`, … first to warm up and then to measure; gives the figure for one run. */
 export type Meter = (warmUps: number, runs: number, run: (index: number) => Promise<void>) => Promise<number>;
@@ -34,17 +34,8 @@ export const METERS = {
 
   /** Function calls outside of Node itself. Like the counts below it does not care how busy the machine is. */
   async calls(warmUps, runs, run) {
-    const inspector = new Session();
-    inspector.connect();
-    await inspector.post("Profiler.enable");
-    await inspector.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
-    for (let index = 0; index < warmUps; index++) await run(index);
-    await inspector.post("Profiler.takePreciseCoverage"); // Taking them sets the counts to zero.
-    for (let index = 0; index < runs; index++) await run(warmUps + index);
-    const { result } = await inspector.post("Profiler.takePreciseCoverage");
-    inspector.disconnect();
-    const functions = result.filter(({ url }) => url.startsWith("file:")).flatMap((file) => file.functions);
-    return functions.reduce((sum, { ranges }) => sum + ranges[0]!.count, 0) / runs;
+    const called = await calledDuring(warmUps, runs, run);
+    return called.reduce((sum, { calls }) => sum + calls, 0) / runs;
   },
 
   async promises(warmUps, runs, run) {

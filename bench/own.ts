@@ -1,35 +1,7 @@
 // Bowline against itself: the same turns without what a workload is about.
 import type { ModelPart, Plugin, Provider, Tool } from "bowline";
-import type { Open } from "./agent.ts";
-import type { Meter } from "./meters.ts";
 import { TEXT } from "./script.ts";
-
-export type Side = "floor" | "bowline";
-
-export interface OwnWorkload {
-  readonly about: string;
-  readonly unit: string;
-  /** It counts something of its own, so no other count makes sense of it. */
-  readonly isCount?: true;
-  /** The goal is so many units, whatever the floor needs. */
-  readonly isAbsolute?: true;
-  /** At most so many times the floor. */
-  goal(floor: number): number;
-  measure(side: Side, meter: Meter): Promise<number>;
-}
-
-/** How a side is opened by those workloads that drive both alike. */
-export async function openerOf(side: string): Promise<Open> {
-  if (side === "floor") return (await import("./floor.ts")).open;
-  // Not by a literal path: it has no types and reads what the build made.
-  const adapter: { readonly open: Open } = await import(new URL("adapter.mjs", import.meta.url).href);
-  if (side !== "bowline-zod") return adapter.open;
-  const { z } = await import("zod");
-  return (opening) => adapter.open({ ...opening, input: z.object({ n: z.number() }) });
-}
-
-/** Not by a literal path: it may not have been built yet when this is checked. */
-export const built = (): Promise<typeof import("bowline")> => import(new URL("../dist/index.js", import.meta.url).href);
+import { built } from "./sides.ts";
 
 export interface Setting {
   readonly plugins?: readonly Plugin[];
@@ -43,10 +15,7 @@ export async function opened({
   tools,
   calls = [],
 }: Setting): Promise<(sessionId: string, input: "text" | "calls") => Promise<void>> {
-  const { createRuntime } = await built();
-  const { memory }: typeof import("bowline/stores/memory") = await import(
-    new URL("../dist/stores/memory.js", import.meta.url).href
-  );
+  const { createRuntime, memory } = await built();
   const runtime = await createRuntime({ store: memory(), model: modelThatCalls(calls), tools, plugins });
   return async (sessionId, input) => {
     const session = await runtime.session(sessionId);

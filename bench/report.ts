@@ -24,6 +24,10 @@ export function compared(
   return { floor: median(floor), bowline: median(bowline), ratio, spread: [Math.min(...ratios), Math.max(...ratios)] };
 }
 
+/** What comes on top of the floor, round by round. */
+export const addedTo = (floor: readonly number[], bowline: readonly number[]): number =>
+  median(bowline.map((figure, round) => figure - floor[round]!));
+
 export function asJson({ workload, unit, floor, bowline, ratio }: Row): string {
   const exact = (value: number | null) => (value === null ? null : Number(value.toPrecision(4)));
   return JSON.stringify({ workload, unit, floor: exact(floor), bowline: exact(bowline), ratio: exact(ratio) });

@@ -2,10 +2,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ModelPart, Provider, Runtime, Store } from "bowline";
+import type { ModelPart, Provider, Runtime } from "bowline";
 import { median } from "./meters.ts";
-import { built, type OwnWorkload, type Side } from "./own.ts";
 import { DELTA, TEXT } from "./script.ts";
+import { built, type Side } from "./sides.ts";
+import type { Workloads } from "./workloads.ts";
 
 const OBSERVERS = 10;
 const DELTAS = 2_000;
@@ -15,7 +16,7 @@ const NODES = 10_000;
 const YOUNG = 10;
 const KB = 1_024;
 
-export const SESSION_WORKLOADS: { readonly [id: string]: OwnWorkload } = {
+export const SESSION_WORKLOADS: Workloads = {
   "S-observe": {
     about: `what each of ${OBSERVERS} observers adds to a delta of a reply; the floor hands a delta to a queue that is read`,
     unit: "cpu us/event",
@@ -108,12 +109,8 @@ const model: Provider = {
 };
 
 async function openWith(store: "memory" | { readonly path: string }): Promise<Runtime> {
-  const { createRuntime, definePlugin } = await built();
-  const from = (name: string) => import(new URL(`../dist/stores/${name}.js`, import.meta.url).href);
-  const kept: Store =
-    store === "memory"
-      ? (await from("memory")).memory()
-      : (await from("sqlite")).sqlite(store.path, { strength: "process" });
+  const { createRuntime, definePlugin, memory, sqlite } = await built();
+  const kept = store === "memory" ? memory() : sqlite(store.path, { strength: "process" });
   const compactor = definePlugin({
     id: "bench/compactor",
     setup: () => ({ compact: () => [{ role: "user", parts: [{ kind: "text", text: TEXT }] }] }),

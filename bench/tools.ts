@@ -1,6 +1,8 @@
 // What many tools cost: Bowline with a thousand of them against itself with one, and how often a schema is compiled.
 import type { Tool } from "bowline";
-import { built, type OwnWorkload, opened } from "./own.ts";
+import { opened } from "./own.ts";
+import { built } from "./sides.ts";
+import type { Workloads } from "./workloads.ts";
 
 const MANY = 1_000;
 const COMPOSE_US = 10_000;
@@ -10,7 +12,7 @@ const SESSIONS = 100;
 const COMPILED = 10;
 const TURNS = 20;
 
-export const TOOL_WORKLOADS: { readonly [id: string]: OwnWorkload } = {
+export const TOOL_WORKLOADS: Workloads = {
   "T-catalog": {
     about: `a new runtime of ${MANY} tools and its first turn, at most ${COMPOSE_US / 1_000} ms over one of one tool`,
     unit: "cpu us/runtime",

@@ -1,33 +1,59 @@
-// Keeps the public surface under `api/`: for each entry of the package, its types rolled up in one file, so that a change
-// to the surface is a change in the review. Compares by default; `--write` renews the files. Reads what is in `dist/`.
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+// Keeps the public surface under `api/`, so that a change to it is a change in the review: a file for each entry of the
+// package and, under `api/shared/`, one for each source file whose types can be reached from there. A file is named after
+// its source and has only what is reached, in the source's order, so an edit inside of the package does not show.
+// Compares by default; `--write` renews the files.
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { build } from "tsdown";
 import { publicEntries } from "./entries.mjs";
+
+const LINE_MAX = 120;
 
 const surface = await rollUp();
 if (process.argv.includes("--write")) write();
 else compare();
 
 async function rollUp() {
-  const outDir = mkdtempSync(join(tmpdir(), "bowline-api-"));
-  const rolledUp = new Map();
-  for (const { subpath, output } of publicEntries) {
-    // One build for each entry: built together they would share chunks with hashed names.
-    const entry = { rolled: `dist/${output}.d.ts` };
-    await build({
-      config: false,
-      entry,
-      outDir,
-      dts: { dtsInput: true, oxc: true },
-      fixedExtension: false,
-      logLevel: "warn",
-    });
-    rolledUp.set(`${subpath}.d.ts`, `${readFileSync(join(outDir, "rolled.d.ts"), "utf8").trim()}\n`);
-  }
-  rmSync(outDir, { recursive: true });
-  return rolledUp;
+  const entry = Object.fromEntries(publicEntries.map(({ subpath, output }) => [subpath, `src/${output}.ts`]));
+  const entries = new Set(publicEntries.map(({ output }) => output));
+  const sourceOf = (id) => relative("src", id.replace(/(\.d)?\.ts$/, "")).replaceAll("\\", "/");
+  const [{ chunks }] = await build({
+    config: false,
+    entry,
+    tsconfig: "tsconfig.build.json",
+    clean: false,
+    write: false,
+    dts: { emitDtsOnly: true },
+    fixedExtension: false,
+    logLevel: "warn",
+    checks: { bundlerTimings: false },
+    suppressWarnings: /TypeScript 7\.0 does not yet have a stable API/,
+    // Adds nothing to an entry: what a file imports from it, it exports anyway.
+    inputOptions: { preserveEntrySignatures: "allow-extension" },
+    outputOptions: {
+      chunkFileNames: "shared/[name].d.ts",
+      minifyInternalExports: false,
+      codeSplitting: {
+        includeDependenciesRecursively: false,
+        groups: [{ debugName: "sources", name: (id) => (entries.has(sourceOf(id)) ? null : sourceOf(id)) }],
+      },
+    },
+  });
+  return new Map(chunks.map(({ fileName, code }) => [fileName, laidOut(code)]));
+}
+
+/** Imports in one order, whoever is reached first; long lists a name per line, so that one more leaves the others alone. */
+function laidOut(code) {
+  const isImport = (line) => line.startsWith("import ");
+  const lines = code.trim().split("\n");
+  const sorted = [...lines.filter(isImport).sort(), ...lines.filter((line) => !isImport(line))];
+  return `${sorted.map(broken).join("\n")}\n`;
+}
+
+function broken(line) {
+  const [, start, names, end] = /^((?:im|ex)port \{) (.*) (\}.*)$/.exec(line) ?? [];
+  if (names === undefined || line.length <= LINE_MAX) return line;
+  return `${start}\n  ${names.replaceAll(", ", ",\n  ")},\n${end}`;
 }
 
 function write() {

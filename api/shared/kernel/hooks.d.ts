@@ -1,0 +1,339 @@
+import { Any } from "../model/schema.js";
+import { Awaitable, Json } from "../model/json.js";
+import { CatalogOverlay, Services } from "./services.js";
+import { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.js";
+import { DirectiveKind, DirectiveOf } from "./directive.js";
+import { Draft, Message, Part } from "../model/message.js";
+import { ModelRequest, Reply } from "../model/request.js";
+import { Point } from "./point.js";
+import { PromptPart } from "../model/prompt.js";
+import { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.js";
+import { SessionConfig } from "../model/config.js";
+import { SessionId, TurnId } from "../model/ids.js";
+import { Tool, ToolProvider } from "./tool.js";
+import { TurnOutcome } from "../model/outcome.js";
+import { Usage } from "../model/usage.js";
+interface HookTypes<Sees, Answer> {
+  readonly "~sees"?: Sees;
+  readonly "~answer"?: Answer;
+}
+/** What a turn sets out with, before its first model call. */
+interface TurnContext {
+  /** The active frame and this turn's input. */
+  readonly messages: readonly Message[];
+  readonly prompt: readonly PromptPart[];
+  /** More tools for this turn; one of the same name as another stands in its place. */
+  readonly tools?: readonly (Tool<Any> | ToolProvider)[];
+  /** False leaves only those. */
+  readonly includeBaseTools?: boolean;
+}
+interface CompactionSees {
+  /** Of the active frame, with what the turn has added. */
+  readonly messages: readonly Message[];
+  /** The window overflowed, a plugin wants room before it does, or the app asked for it. */
+  readonly reason: "overflow" | "room" | "asked";
+  /** From 1: what was given before did not make the request smaller. */
+  readonly attempt: number;
+}
+/** What a new frame begins with. */
+interface Compaction {
+  readonly seed: readonly Draft[];
+  /** From this message on the conversation is carried over as it is; at the next place where no call is cut from its result. */
+  readonly tail?: string | undefined;
+}
+interface TurnReport {
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+  readonly rounds: number;
+  /** What the turn adds to the conversation. */
+  readonly messages: readonly Message[];
+}
+interface Chunk {
+  readonly kind: "text" | "reasoning";
+  readonly delta: string;
+  /** Nothing follows: what was held back can be said now. Only handlers with `atEnd` are told. */
+  readonly isEnd?: true;
+}
+interface ChunkAnswer {
+  /** What is shown and kept instead of the delta. */
+  readonly delta?: string;
+  /** Reasoning to show beside it. */
+  readonly reasoning?: string;
+  readonly events?: readonly {
+    readonly name: string;
+    readonly payload?: Json;
+  }[];
+  /** The reply ends here, with the text so far. */
+  readonly abort?: true;
+}
+interface ReplyAnswer {
+  readonly parts: readonly Part[];
+  readonly events?: readonly {
+    readonly name: string;
+    readonly payload?: Json;
+  }[];
+}
+type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
+type LifecycleEvent = {
+  readonly kind: "turnFinalized";
+  readonly report: TurnReport;
+} | {
+  readonly kind: "turnPersisted";
+  readonly report: TurnReport;
+  readonly revision: number;
+} | {
+  readonly kind: "sessionRestored";
+  readonly isNew: boolean;
+} | {
+  readonly kind: "sessionConfigChanged";
+  readonly previous: SessionConfig;
+  readonly current: SessionConfig;
+};
+/** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
+declare const HOOKS: {
+  readonly context: {
+    readonly family: "transform";
+    readonly fires: "at the start of a turn";
+    readonly onThrow: "fail-turn";
+    readonly deadlineMs: 30000;
+    readonly state: "write";
+    readonly services: readonly ["session", "sessions", "graph", "jobs", "complete"];
+  } & HookTypes<{
+    readonly context: TurnContext;
+  }, TurnContext>;
+  readonly compact: {
+    readonly family: "first";
+    readonly fires: "when the conversation must be compacted";
+    readonly onThrow: "fail-compaction";
+    readonly deadlineMs: 300000;
+    readonly state: "write";
+    readonly services: readonly ["session", "sessions", "graph", "jobs", "complete"];
+  } & HookTypes<CompactionSees, Compaction | readonly Draft[]>;
+  readonly prompt: {
+    readonly family: "collect";
+    readonly fires: "when the prompt is built";
+    readonly onThrow: "fail-turn";
+    readonly deadlineMs: 30000;
+    readonly state: "read";
+    readonly services: readonly ["session", "catalog", "jobs", "complete"];
+  } & HookTypes<object, PromptPart>;
+  readonly toolCatalog: {
+    readonly family: "collect";
+    readonly fires: "when the catalog is built";
+    readonly onThrow: "fail-build";
+    readonly deadlineMs: 1000;
+    readonly state: "read";
+    readonly services: readonly [];
+    readonly isSync: true;
+  } & HookTypes<{
+    readonly tools: readonly ToolManifest[];
+  }, CatalogOverlay>;
+  readonly beforeTurn: {
+    readonly family: "collect";
+    readonly fires: "after `context`, before the first model call";
+    readonly onThrow: "fail-turn";
+    readonly deadlineMs: 30000;
+    readonly state: "write";
+    readonly services: readonly ["session", "membership", "sessions", "trace"];
+    readonly directives: readonly ["abortTurn", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
+  } & HookTypes<{
+    readonly input: Message;
+  }, never>;
+  readonly checkpoint: {
+    readonly family: "collect";
+    readonly fires: "when work is done, and before the turn completes";
+    readonly onThrow: "fail-turn";
+    readonly deadlineMs: 30000;
+    readonly state: "write";
+    readonly services: readonly ["session", "sessions", "trace"];
+    readonly directives: readonly ["abortTurn", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
+  } & HookTypes<{
+    readonly at: "after-work" | "before-completion";
+  }, never>;
+  readonly afterTurn: {
+    readonly family: "collect";
+    readonly fires: "when the turn is assembled, before its commit";
+    readonly onThrow: "fail-turn";
+    readonly deadlineMs: 30000;
+    readonly state: "write";
+    readonly services: readonly ["session", "sessions", "trace"];
+    readonly directives: readonly ["enqueueMessages", "createSession", "emitEvent", "emitTrace"];
+  } & HookTypes<{
+    readonly report: TurnReport;
+  }, never>;
+  readonly request: {
+    readonly family: "transform";
+    readonly fires: "before each model call; the change is for this call only";
+    readonly onThrow: "fail-call";
+    readonly deadlineMs: 30000;
+    readonly state: "read";
+    readonly services: readonly ["session", "catalog"];
+  } & HookTypes<{
+    readonly request: ModelRequest;
+  }, ModelRequest>;
+  readonly stream: {
+    readonly family: "transform";
+    readonly fires: "for each delta of a reply";
+    readonly onThrow: "fail-call";
+    readonly deadlineMs: 5000;
+    readonly state: "read";
+    readonly services: readonly [];
+  } & HookTypes<{
+    readonly chunk: Chunk;
+  }, ChunkAnswer>;
+  readonly response: {
+    readonly family: "transform";
+    readonly fires: "for each whole reply, after it is recorded; at least once, so derive and do not count";
+    readonly onThrow: "retry";
+    readonly deadlineMs: 30000;
+    readonly state: "read";
+    readonly services: readonly ["session", "catalog"];
+  } & HookTypes<{
+    readonly reply: Reply;
+  }, ReplyAnswer>;
+  readonly streamFinished: {
+    readonly family: "observe";
+    readonly fires: "when a stream ends, however it does";
+    readonly onThrow: "trace";
+    readonly deadlineMs: 5000;
+    readonly state: "read";
+    readonly services: readonly [];
+    readonly inOrder: true;
+  } & HookTypes<{
+    readonly reason: StreamEnd;
+  }, never>;
+  readonly beforeToolCall: {
+    readonly family: "gate";
+    readonly fires: "for each resolved call, before its final arguments are validated";
+    readonly onThrow: "deny";
+    readonly deadlineMs: 30000;
+    readonly state: "write";
+    readonly services: readonly ["session", "catalog", "membership", "sessions", "graph", "complete", "blobs", "trace", "jobs"];
+    readonly directives: readonly ["abort", "deny", "ask", "shortCircuit", "replaceArgs", "createSession", "emitEvent", "emitTrace"];
+  } & HookTypes<{
+    readonly call: ToolCall;
+  }, never>;
+  readonly afterToolCall: {
+    readonly family: "gate";
+    readonly fires: "for each final result, in call order";
+    readonly onThrow: "withhold";
+    readonly deadlineMs: 30000;
+    readonly state: "write";
+    readonly services: readonly ["session", "catalog", "membership", "sessions", "graph", "complete", "blobs", "trace", "jobs"];
+    readonly directives: readonly ["abort", "deny", "replaceResult", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
+  } & HookTypes<{
+    readonly call: ToolCall;
+    readonly output: ToolOutput;
+  }, never>;
+  readonly projectResult: {
+    readonly family: "single";
+    readonly fires: "when a result is shown to the model";
+    readonly onThrow: "show";
+    readonly deadlineMs: 30000;
+    readonly state: "read";
+    readonly services: readonly ["session", "catalog", "blobs"];
+  } & HookTypes<{
+    readonly call: ToolCall;
+    readonly output: ToolOutput;
+    readonly parts: readonly ResultPart[];
+  }, readonly ResultPart[]>;
+  readonly config: {
+    readonly family: "transform";
+    readonly fires: "when the session's config really changed";
+    readonly onThrow: "skip";
+    readonly deadlineMs: 5000;
+    readonly state: "read";
+    readonly services: readonly ["session", "catalog"];
+  } & HookTypes<{
+    readonly config: SessionConfig;
+  }, SessionConfig>;
+  readonly lifecycle: {
+    readonly family: "observe";
+    readonly fires: "when a turn is finalized or persisted, a session restored or reconfigured";
+    readonly onThrow: "issue";
+    readonly deadlineMs: 30000;
+    readonly state: "read";
+    readonly services: readonly ["session", "catalog", "complete", "trace"];
+  } & HookTypes<{
+    readonly event: LifecycleEvent;
+  }, never>;
+  readonly protocolSession: {
+    readonly family: "single";
+    readonly fires: "see protocols";
+    readonly onThrow: "fail-build";
+    readonly deadlineMs: 5000;
+    readonly state: "read";
+    readonly services: readonly [];
+    readonly isRequired: true;
+  } & HookTypes<never, ProtocolSession>;
+  readonly protocolDriver: {
+    readonly family: "single";
+    readonly fires: "see protocols";
+    readonly onThrow: "fail-build";
+    readonly deadlineMs: 5000;
+    readonly state: "read";
+    readonly services: readonly [];
+    readonly isRequired: true;
+  } & HookTypes<never, ProtocolDriverSlot>;
+  readonly codeExecutor: {
+    readonly family: "single";
+    readonly fires: "see protocols";
+    readonly onThrow: "fail-build";
+    readonly deadlineMs: 5000;
+    readonly state: "read";
+    readonly services: readonly [];
+  } & HookTypes<never, CodeExecutor>;
+  readonly proseProjector: {
+    readonly family: "single";
+    readonly fires: "see protocols";
+    readonly onThrow: "fail-build";
+    readonly deadlineMs: 5000;
+    readonly state: "read";
+    readonly services: readonly [];
+  } & HookTypes<never, ProseProjector>;
+};
+type Rows = typeof HOOKS;
+type HookName = keyof Rows;
+type SeesOf<N extends HookName> = Rows[N] extends HookTypes<infer Sees, unknown> ? Sees : never;
+type AnswerOf<N extends HookName> = Rows[N] extends {
+  readonly directives: readonly (infer K extends DirectiveKind)[];
+} ? DirectiveOf<K> : Rows[N] extends HookTypes<unknown, infer Answer> ? Answer : never;
+/** Slots hold a value; every other hook is a handler. */
+type SlotName = { [N in HookName]: [SeesOf<N>] extends [never] ? N : never; }[HookName];
+type HandledName = Exclude<HookName, SlotName>;
+/** What every handler is told besides what its hook shows. */
+interface Here {
+  readonly sessionId: SessionId;
+  /** Absent outside a turn. */
+  readonly turnId?: TurnId;
+  /** Aborts when the turn is cancelled, and at the handler's deadline. */
+  readonly signal: AbortSignal;
+  /** What plugins contributed to a point. */
+  read<Out>(point: Point<Any, Out>): Out;
+  /** Runs once in this turn, under this name of the plugin's own: a rerun after a crash is given the recorded value. */
+  once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
+}
+type StateFor<N extends HookName, S> = [S] extends [undefined] ? object : {
+  readonly state: Rows[N]["state"] extends "write" ? StateCell<S> : StateView<S>;
+};
+type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Here & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
+type Many<A> = A | readonly A[];
+type Maybe<A, Sync> = Sync extends true ? A | void : Awaitable<A | void | undefined>;
+type SyncOf<N extends HookName> = Rows[N] extends {
+  readonly isSync: true;
+} ? true : false;
+type HookAnswer<N extends HandledName> = Rows[N]["family"] extends "observe" ? Awaitable<void> : Rows[N]["family"] extends "collect" | "gate" ? Maybe<Many<AnswerOf<N>>, SyncOf<N>> : Rows[N]["family"] extends "single" ? Awaitable<AnswerOf<N>> : Maybe<AnswerOf<N>, SyncOf<N>>;
+/** Nothing returned means no opinion, in every family but `single`. */
+type Handler<N extends HandledName, S = undefined> = (event: HookEvent<N, S>) => HookAnswer<N>;
+type Order = "early" | "normal" | "late";
+interface Placed<H> {
+  /** Wins over the plugin's own order. */
+  readonly order?: Order;
+  readonly deadlineMs?: number;
+  /** Of `stream`: called once more when the text has ended, with `chunk.isEnd`, to say what it held back. */
+  readonly atEnd?: true;
+  readonly run: H;
+}
+type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
+type Hooks<S = undefined> = { readonly [N in HandledName]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> : Handlers<Handler<N, S>>; } & { readonly [N in SlotName]?: AnswerOf<N>; };
+export { Compaction, CompactionSees, HOOKS, HookName, Hooks, Order };

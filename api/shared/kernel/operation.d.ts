@@ -1,0 +1,100 @@
+import { Any, InputOf, OutputOf, Schema } from "../model/schema.js";
+import { Awaitable, Json } from "../model/json.js";
+import { Point } from "./point.js";
+import { Services } from "./services.js";
+import { SessionId } from "../model/ids.js";
+import { StateCell, StateView } from "../model/tool.js";
+/** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
+type OperationKind = "query" | "command" | "task";
+/** Which services each kind is given. */
+declare const POWERS: {
+  readonly query: readonly ["session", "catalog", "blobs", "jobs"];
+  readonly command: readonly ["session", "catalog", "blobs", "jobs", "sessions", "graph", "membership", "trace"];
+  readonly task: readonly ["session", "catalog", "blobs", "jobs", "sessions", "graph", "membership", "trace", "complete"];
+};
+/** What a plugin said while an operation ran. */
+interface PluginEvent {
+  readonly name: string;
+  readonly payload: Json;
+}
+interface Common<I> {
+  readonly input: I extends Schema ? OutputOf<I> : undefined;
+  /** Absent when the operation was called without a session. */
+  readonly sessionId?: SessionId;
+  readonly signal: AbortSignal;
+  read<Out>(point: Point<Any, Out>): Out;
+}
+interface Changing {
+  /** Kept in the session's history and given to the caller. */
+  emit(name: string, payload?: Json): void;
+  /** The session's next turn, once the operation is done. The same key is queued once. */
+  queueTurn(input: string, options?: {
+    readonly key?: string;
+  }): void;
+}
+type StateFor<K extends OperationKind, S> = [S] extends [undefined] ? object : {
+  readonly state: K extends "query" ? StateView<S> : StateCell<S>;
+};
+type OperationContext<K extends OperationKind, I, S> = Common<I> & Pick<Services, (typeof POWERS)[K][number]> & StateFor<K, S> & (K extends "query" ? object : Changing);
+interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
+  readonly description?: string;
+  /** Whether it runs on a session: `required` unless said otherwise. */
+  readonly session?: "required" | "optional" | "forbidden";
+  readonly input?: I;
+  readonly output?: Schema<Any, O>;
+  run(context: OperationContext<K, I, S>): Awaitable<O>;
+}
+interface Operation<K extends OperationKind = OperationKind, In = Any, Out = Any, S = Any> {
+  readonly kind: K;
+  readonly spec: OperationSpec<K, Any, Any, Any>;
+  readonly "~types"?: {
+    readonly input: In;
+    readonly output: Out;
+    readonly state: S;
+  };
+}
+/** A maker knows the plugin's state; `setup` is handed one of each kind. */
+type OperationMaker<K extends OperationKind, S> = <O, I extends Schema | undefined = undefined>(spec: OperationSpec<K, I, O, S>) => Operation<K, I extends Schema ? InputOf<I> : undefined, O, S>;
+/** How callers see a plugin's operations; it travels with the plugin value. */
+type SignaturesOf<Parts> = Parts extends {
+  readonly operations: infer Ops;
+} ? { readonly [N in keyof Ops]: Ops[N] extends Operation<infer K, infer In, infer Out, Any> ? {
+  readonly kind: K;
+  readonly input: In;
+  readonly output: Out;
+} : never; } : object;
+type NamesOf<Ops, K extends OperationKind> = { [N in keyof Ops]: Ops[N] extends {
+  readonly kind: K;
+} ? N : never; }[keyof Ops] & string;
+type Signature<Ops, N extends string> = N extends keyof Ops ? Ops[N] : never;
+type InputFor<Ops, N extends string> = Signature<Ops, N> extends {
+  readonly input: infer In;
+} ? In : never;
+type OutputFor<Ops, N extends string> = Signature<Ops, N> extends {
+  readonly output: infer Out;
+} ? Out : never;
+/** The input may be left out where nothing, or {}, fits. */
+type InputArgs<In, Options> = undefined extends In ? [input?: In, options?: Options] : object extends In ? [input?: In, options?: Options] : [input: In, options?: Options];
+/** An operation as a session lists it. */
+interface OperationDefinition {
+  /** `plugin.operation`: what `invoke` takes. */
+  readonly name: string;
+  readonly plugin: string;
+  readonly kind: OperationKind;
+  readonly description: string;
+  readonly session: "required" | "optional" | "forbidden";
+  readonly input?: Json;
+  readonly output?: Json;
+}
+export {
+  InputArgs,
+  InputFor,
+  NamesOf,
+  Operation,
+  OperationDefinition,
+  OperationKind,
+  OperationMaker,
+  OutputFor,
+  PluginEvent,
+  SignaturesOf,
+};

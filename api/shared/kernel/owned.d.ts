@@ -1,0 +1,6 @@
+/** An answer knows whose it is. */
+interface Owned<T> {
+  readonly plugin: string;
+  readonly value: T;
+}
+export { Owned };

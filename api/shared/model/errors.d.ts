@@ -1,0 +1,368 @@
+/**
+ * Every error a caller can meet: a code to match, details to log, a hint to act on, and whether trying again can help.
+ * Expected endings of a turn are values (`TurnOutcome`) that carry the same codes; these are thrown.
+ */
+type Retry = "never" | "unchanged" | "reload" | "reopen";
+interface Said {
+  readonly message: string;
+  readonly hint: string;
+  readonly retry?: Retry;
+}
+declare const ERRORS: {
+  readonly "options.invalid": (d: {
+    option: string;
+    problem: string;
+  }) => Said;
+  readonly "runtime.closed": (_: object) => Said;
+  readonly "session.id": (d: {
+    id: string;
+    problem: string;
+  }) => Said;
+  readonly "session.unknown": (d: {
+    id: string;
+  }) => Said;
+  readonly "session.deleted": (d: {
+    id: string;
+  }) => Said;
+  readonly "session.exists": (d: {
+    id: string;
+  }) => Said;
+  readonly "session.closed": (d: {
+    id: string;
+  }) => Said;
+  readonly "session.busy": (d: {
+    id: string;
+    holder: string;
+  }) => Said;
+  readonly "input.invalid": (d: {
+    problem: string;
+  }) => Said;
+  readonly "input.conflict": (d: {
+    key: string;
+  }) => Said;
+  readonly "input.withdrawn": (d: {
+    turnId: string;
+  }) => Said;
+  readonly "input.full": (d: {
+    max: number;
+  }) => Said;
+  readonly "turn.unknown": (d: {
+    turnId: string;
+  }) => Said;
+  readonly "plugin.duplicate": (d: {
+    plugin: string;
+  }) => Said;
+  readonly "plugin.invalid": (d: {
+    plugin: string;
+    problem: string;
+  }) => Said;
+  readonly "plugin.options": (d: {
+    plugin: string;
+    problem: string;
+  }) => Said;
+  readonly "plugin.open": (d: {
+    plugin: string;
+    problem: string;
+  }) => Said;
+  readonly "plugin.close": (d: {
+    plugin: string;
+    ms: number;
+  }) => Said;
+  readonly "plugin.setup": (d: {
+    plugin: string;
+    problem: string;
+  }) => Said;
+  readonly "plugin.migrate": (d: {
+    plugin: string;
+    from: string;
+    to: string;
+    problem: string;
+  }) => Said;
+  readonly "hook.unknown": (d: {
+    plugin: string;
+    hook: string;
+    known: readonly string[];
+  }) => Said;
+  readonly "hook.directive": (d: {
+    plugin: string;
+    hook: string;
+    directive: string;
+    allowed: readonly string[];
+  }) => Said;
+  readonly "hook.answer": (d: {
+    plugin: string;
+    hook: string;
+    problem: string;
+  }) => Said;
+  readonly "hook.exclusive": (d: {
+    hook: string;
+    plugins: readonly string[];
+  }) => Said;
+  readonly "hook.missing": (d: {
+    hook: string;
+  }) => Said;
+  readonly "hook.deadline": (d: {
+    plugin: string;
+    hook: string;
+    ms: number;
+  }) => Said;
+  readonly "hook.failed": (d: {
+    plugin: string;
+    hook: string;
+    problem: string;
+  }) => Said;
+  readonly "state.invalid": (d: {
+    plugin: string;
+    problem: string;
+  }) => Said;
+  readonly "state.parallel": (d: {
+    plugin: string;
+    where: string;
+  }) => Said;
+  readonly "state.too-large": (d: {
+    plugin: string;
+    bytes: number;
+    max: number;
+  }) => Said;
+  readonly "service.unavailable": (d: {
+    service: string;
+    plugin: string;
+  }) => Said;
+  readonly "operation.unknown": (d: {
+    name: string;
+    known: readonly string[];
+  }) => Said;
+  readonly "operation.missing-session": (d: {
+    name: string;
+  }) => Said;
+  readonly "operation.unexpected-session": (d: {
+    name: string;
+  }) => Said;
+  readonly "operation.input": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
+  readonly "operation.failed": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
+  readonly "operation.reentrant": (d: {
+    name: string;
+  }) => Said;
+  readonly "tool.name": (d: {
+    name: string;
+  }) => Said;
+  readonly "tool.invalid": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
+  readonly "tool.duplicate": (d: {
+    name: string;
+    sources: readonly string[];
+  }) => Said;
+  readonly "tool.unknown": (d: {
+    name: string;
+    known: readonly string[];
+  }) => Said;
+  readonly "tool.unavailable": (d: {
+    name: string;
+    availability: string;
+  }) => Said;
+  readonly "tool.source": (d: {
+    source: string;
+    problem: string;
+  }) => Said;
+  readonly "tool.generation": (d: {
+    expected: number;
+    actual: number;
+  }) => Said;
+  readonly "tool.arguments": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
+  readonly "tool.failed": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
+  readonly "tool.timeout": (d: {
+    name: string;
+    ms: number;
+  }) => Said;
+  readonly "tool.cancelled": (d: {
+    name: string;
+  }) => Said;
+  readonly "tool.denied": (d: {
+    name: string;
+    reason: string;
+  }) => Said;
+  readonly "tool.interrupted": (d: {
+    name: string;
+  }) => Said;
+  readonly "tool.result": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
+  readonly "tool.too-many": (d: {
+    max: number;
+  }) => Said;
+  readonly "schema.invalid": (d: {
+    of: string;
+    problem: string;
+  }) => Said;
+  readonly "schema.undescribed": (d: {
+    of: string;
+  }) => Said;
+  readonly "provider.mismatch": (d: {
+    expected: string;
+    actual: string;
+  }) => Said;
+  readonly "provider.unconfigured": (d: {
+    name: string;
+  }) => Said;
+  readonly "provider.unavailable": (d: {
+    name: string;
+    problem: string;
+  }) => Said;
+  readonly "provider.failed": (d: {
+    route: string;
+    class: string;
+    problem: string;
+  }) => Said;
+  readonly "provider.empty": (d: {
+    route: string;
+  }) => Said;
+  readonly "store.stale": (d: {
+    expected: string;
+    actual: string;
+  }) => Said;
+  readonly "store.conflict": (d: {
+    turnId: string;
+  }) => Said;
+  readonly "store.corrupt": (d: {
+    item: string;
+    problem: string;
+  }) => Said;
+  readonly "store.path": (d: {
+    path: string;
+    problem: string;
+  }) => Said;
+  readonly "store.foreign": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.newer": (d: {
+    path: string;
+    found: number;
+    known: number;
+  }) => Said;
+  readonly "store.locked": (d: {
+    path: string;
+    ms: number;
+  }) => Said;
+  readonly "store.full": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.readonly": (d: {
+    path: string;
+  }) => Said;
+  readonly "store.failed": (d: {
+    path: string;
+    problem: string;
+  }) => Said;
+  readonly "lease.lost": (d: {
+    sessionId: string;
+    generation: number;
+  }) => Said;
+  readonly "append.conflict": (d: {
+    operation: string;
+  }) => Said;
+  readonly "fork.unknown": (d: {
+    node: string;
+  }) => Said;
+  readonly "fork.unpaired": (d: {
+    node: string;
+    legal: readonly string[];
+  }) => Said;
+  readonly "cursor.foreign": (d: {
+    session: string;
+  }) => Said;
+  readonly "cursor.unknown": (d: {
+    cursor: string;
+  }) => Said;
+  readonly "wait.unknown": (_: object) => Said;
+  readonly "limit.rounds": (d: {
+    max: number;
+  }) => Said;
+  readonly "limit.no-progress": (d: {
+    max: number;
+  }) => Said;
+  readonly "limit.frames": (d: {
+    max: number;
+  }) => Said;
+  readonly "limit.context": (_: object) => Said;
+  readonly "limit.tokens": (d: {
+    of: string;
+    spent: number;
+    max: number;
+  }) => Said;
+  readonly "limit.money": (d: {
+    of: string;
+    spent: number;
+    max: number;
+  }) => Said;
+  readonly "price.unknown": (d: {
+    model: string;
+  }) => Said;
+  readonly "compact.useless": (d: {
+    plugin: string;
+    before: number;
+    after: number;
+  }) => Said;
+  readonly "limit.bytes": (d: {
+    what: string;
+    bytes: number;
+    max: number;
+  }) => Said;
+  readonly "reply.truncated": (_: object) => Said;
+  readonly "reply.aborted": (_: object) => Said;
+  readonly "reply.refused": (_: object) => Said;
+  readonly "output.invalid": (d: {
+    problem: string;
+  }) => Said;
+  readonly "turn.cancelled": (d: {
+    reason: string;
+  }) => Said;
+  readonly "turn.diverged": (d: {
+    effect: string;
+    kind: string;
+  }) => Said;
+  readonly "turn.crash-loop": (d: {
+    max: number;
+  }) => Said;
+  readonly "turn.expired": (d: {
+    days: number;
+  }) => Said;
+  readonly "turn.host": (d: {
+    expected: string;
+    actual: string;
+  }) => Said;
+  readonly "protocol.failed": (d: {
+    protocol: string;
+    problem: string;
+  }) => Said;
+  readonly "code.unavailable": (_: object) => Said;
+  readonly "code.stopped": (d: {
+    problem: string;
+  }) => Said;
+};
+type Code = keyof typeof ERRORS;
+type Details<C extends Code> = Parameters<(typeof ERRORS)[C]>[0];
+declare class RuntimeError<C extends Code = Code> extends Error {
+  readonly code: C;
+  readonly details: Details<C>;
+  readonly hint: string;
+  readonly retry: Retry;
+  constructor(code: C, details: Details<C>, options?: ErrorOptions);
+}
+/** Narrows the details too: `if (hasCode(error, "tool.unknown")) error.details.known`. */
+declare const hasCode: <C extends Code>(error: unknown, code: C) => error is RuntimeError<C>;
+export { Code, RuntimeError, hasCode };

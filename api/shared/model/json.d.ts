@@ -1,0 +1,8 @@
+type Json = null | boolean | number | string | readonly Json[] | {
+  readonly [key: string]: Json;
+};
+type JsonObject = {
+  readonly [key: string]: Json;
+};
+type Awaitable<T> = T | PromiseLike<T>;
+export { Awaitable, Json, JsonObject };

@@ -1,0 +1,5 @@
+interface Skipped {
+  readonly tool: string;
+  readonly reason: string;
+}
+export { Skipped };

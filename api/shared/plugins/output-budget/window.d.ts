@@ -1,0 +1,2 @@
+type Keep = "head" | "tail";
+export { Keep };

@@ -1,0 +1,10 @@
+import { NodeId } from "../model/ids.js";
+type Compacted = {
+  readonly kind: "compacted";
+  readonly frame: NodeId;
+} |
+/** Nobody compacts, or there is nothing to. */
+{
+  readonly kind: "nothing";
+};
+export { Compacted };

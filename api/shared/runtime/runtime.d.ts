@@ -1,0 +1,79 @@
+import { CancelAnswer } from "../model/outcome.js";
+import { Comparison } from "./history.js";
+import { ForkOptions } from "./sessions.js";
+import { Json } from "../model/json.js";
+import { NodeId, SessionId, TurnId } from "../model/ids.js";
+import { PluginOptions } from "../kernel/plugin.js";
+import { Recovered } from "./recover.js";
+import { Session } from "./session.js";
+import { SessionConfig } from "../model/config.js";
+import { SessionReading } from "../kernel/services.js";
+import { Spent, Usage } from "../model/usage.js";
+interface Runtime extends AsyncDisposable {
+  /** Opens a session, or creates it; without an id, a new one. */
+  session(id?: string, options?: SessionOptions): Promise<Session>;
+  readonly sessions: {
+    /** All of them, the children of one, or its forks; by id. */
+    list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
+    /** Any session as it is committed; throws `session.unknown`. */
+    get(id: string): Promise<SessionReading>;
+    /** A second session over the same history, with its own future; at the head unless told where. */
+    fork(id: string, options?: ForkOptions): Promise<Session>;
+    /** Asks a turn to end, or without one whatever is open, without opening the session; inputs that wait are taken back then. */
+    cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
+    /** Where two sessions part, and what each has after that. */
+    compare(id: string, other: string): Promise<Comparison>;
+    /** What a session and all that descend from it have spent. */
+    usage(id: string): Promise<TreeUsage>;
+    /** Final: the id is never used again. Refused while a turn runs here. */
+    delete(id: string): Promise<void>;
+  };
+  readonly waits: {
+    /** Answers a wait; the first answer counts. Throws `wait.unknown`. */
+    resolve(key: string, answer: Json): Promise<"accepted" | "already-resolved">;
+  };
+  /**
+   * Goes on with turns that another process left, and with inputs that wait, in any session; answers when they are
+   * done. A runtime on a durable store does so by itself, at its start and then every ten seconds.
+   */
+  recover(): Promise<Recovered>;
+  /** Accepts nothing more, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
+  close(): Promise<void>;
+}
+interface SessionOptions {
+  /** What the session has of its own; given when it is made, changed with `configure`. */
+  readonly config?: Partial<SessionConfig>;
+  /** Options of plugins for this opening, in the place of those they were installed with. */
+  readonly plugins?: readonly PluginOptions[];
+}
+interface SessionsPage {
+  readonly after?: string;
+  readonly max?: number;
+  readonly parent?: string;
+  readonly origin?: string;
+}
+interface TreeUsage {
+  readonly usage: Usage;
+  /** Where the price of every model is known. */
+  readonly cost?: number;
+  /** By session, source and model. */
+  readonly ledger: readonly (Spent & {
+    readonly sessionId: SessionId;
+    readonly cost?: number;
+  })[];
+}
+interface SessionSummary {
+  readonly id: SessionId;
+  readonly parentId?: SessionId;
+  /** What it was forked from, and where. */
+  readonly origin?: {
+    readonly sessionId: SessionId;
+    readonly at?: NodeId;
+  };
+  readonly label?: string;
+  readonly createdAt: number;
+  readonly turns: number;
+  /** The turn that is open, here or elsewhere. */
+  readonly openTurn?: TurnId;
+}
+export { Runtime, SessionSummary, TreeUsage };

@@ -1,0 +1,14 @@
+/** What the store needs of a database; `node:sqlite` and better-sqlite3 both have it. */
+interface Database {
+  exec(sql: string): unknown;
+  prepare(sql: string): Statement;
+  close(): unknown;
+}
+interface Statement {
+  /** With the number of rows that it changed, as `changes`. */
+  run(...values: Value[]): unknown;
+  get(...values: Value[]): unknown;
+  all(...values: Value[]): unknown[];
+}
+type Value = string | number | null | Uint8Array;
+export { Database };

@@ -1,0 +1,377 @@
+import { Awaitable, Json, JsonObject } from "../model/json.js";
+import { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.js";
+import { CancelAnswer, CancelRequest, TurnOutcome } from "../model/outcome.js";
+import { Draft } from "../model/message.js";
+import { Entry } from "../model/node.js";
+import { Opened, PluginState, TurnEvent, WaitAnswer } from "../turn/event.js";
+import { PromptPart } from "../model/prompt.js";
+import { SessionConfig } from "../model/config.js";
+import { Spent, Usage } from "../model/usage.js";
+/** A plugin's state as last committed. `revision` counts its changes. */
+interface PluginSnapshot extends PluginState {
+  readonly version: string;
+  readonly revision: number;
+}
+type PluginSnapshots = {
+  readonly [plugin: string]: PluginSnapshot;
+};
+interface NewSession {
+  readonly id: SessionId;
+  readonly parentId?: SessionId;
+  /** What this session has of its own; the rest is the runtime's. */
+  readonly config: Partial<SessionConfig>;
+  readonly at: number;
+  /** An existing session of this id is `session.exists`, not the answer. */
+  readonly isNew?: true;
+  /** States it begins with; over those that a fork copies. */
+  readonly plugins?: PluginSnapshots;
+}
+interface StoredSession {
+  readonly id: SessionId;
+  readonly parentId?: SessionId;
+  /** What it was forked from, and where. */
+  readonly origin?: {
+    readonly sessionId: SessionId;
+    readonly at?: NodeId;
+  };
+  readonly createdAt: number;
+  readonly config: Partial<SessionConfig>;
+  /** Counts commits: the head moves with it and with nothing else. */
+  readonly revision: number;
+  readonly head?: NodeId;
+  readonly plugins: PluginSnapshots;
+  readonly usage: Usage;
+  /** Where the usage comes from: one row per source and model. */
+  readonly ledger: readonly Spent[];
+  readonly turns: number;
+  /** The turn that is open, whoever holds it. */
+  readonly openTurn?: TurnId;
+}
+/** One commit's nodes. A segment's parent is a node of another one; a head may point inside it. */
+interface Segment {
+  readonly commit: string;
+  readonly parent?: NodeId;
+  readonly entries: readonly Entry[];
+}
+interface ViewPage {
+  readonly from?: NodeId;
+  readonly max?: number;
+  /** Ends with the segment in which the frame of `from` begins. */
+  readonly toFrame?: true;
+}
+interface NewInput {
+  readonly id: InputId;
+  readonly sessionId: SessionId;
+  /** The turn this input opens, unless a running turn takes it at a boundary. */
+  readonly turnId: TurnId;
+  readonly key?: string;
+  readonly message: Draft;
+  /** `boundary`: a running turn may take it; else it is the next turn. */
+  readonly place: "boundary" | "turn";
+  /** What the caller wants of the turn that it opens, besides an answer. */
+  readonly wants?: TurnWants;
+  /** Of what the caller sent: the same key with another hash is a conflict. */
+  readonly hash: string;
+  readonly at: number;
+}
+interface TurnWants {
+  readonly prompt?: readonly PromptPart[];
+  /** JSON Schema of a typed result. */
+  readonly output?: JsonObject;
+  readonly unwraps?: true;
+}
+interface PendingInput extends NewInput {
+  /** In the order of acceptance, per session. */
+  readonly seq: number;
+}
+interface Owner {
+  readonly id: string;
+  /** host, boot, pid and start time, so that on one machine a dead holder is proven dead. */
+  readonly process: string;
+}
+interface Lease {
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  /** Every takeover adds 1; writes of an older generation change nothing. */
+  readonly generation: number;
+  readonly owner: Owner;
+  readonly until: number;
+  /** Of the session when the lease was taken, read in the same write: the turn runs on that head. */
+  readonly revision: number;
+}
+/** Makes the first event of a turn for an input and the session's own config as it is now; the store adds the generation. Pure: it may run inside a transaction. */
+type Opening = (input: NewInput, config: Partial<SessionConfig>) => Omit<Opened, "generation">;
+/** An input is durable before anyone is told of this. */
+type Receipt = {
+  readonly kind: "opened";
+  readonly inputId: InputId;
+  readonly turnId: TurnId;
+  readonly lease: Lease;
+  readonly opened: Opened;
+} | {
+  readonly kind: "queued";
+  readonly inputId: InputId;
+  readonly turnId: TurnId;
+} |
+/** The same key and content came before; this is what became of it. */
+{
+  readonly kind: "known";
+  readonly inputId: InputId;
+  readonly turnId: TurnId;
+};
+type OpenAnswer =
+/** A turn was open and nobody holds it any more: fold the journal and go on. */
+{
+  readonly kind: "resumed";
+  readonly lease: Lease;
+  readonly journal: readonly TurnEvent[];
+} |
+/** The oldest waiting input became a turn. */
+{
+  readonly kind: "opened";
+  readonly lease: Lease;
+  readonly opened: Opened;
+} | {
+  readonly kind: "busy";
+  readonly holder: Owner;
+  readonly until: number;
+} | {
+  readonly kind: "idle";
+};
+/** What came for a turn since it last looked. */
+interface Mail {
+  readonly until: number;
+  readonly cancel?: CancelRequest;
+  /** All of the turn's answered waits, in every mail: who has folded one drops it. */
+  readonly resolved?: readonly {
+    readonly key: WaitKey;
+    readonly answer: WaitAnswer;
+  }[];
+}
+interface NewWait {
+  readonly key: WaitKey;
+  readonly until: number;
+}
+interface EndedTurn {
+  readonly turnId: TurnId;
+  readonly at: number;
+  readonly outcome: TurnOutcome;
+  readonly entries: readonly Entry[];
+  readonly plugins: PluginSnapshots;
+  /** All of it, nested calls included. */
+  readonly usage: Usage;
+  readonly spent: readonly Spent[];
+  /** The claims to settle: exactly these. What else was claimed goes back to the queue. */
+  readonly inputs: readonly InputId[];
+  /** The head the turn ran on. */
+  readonly base?: NodeId;
+  /** The cancel that the turn has folded; another one that is waiting reopens it. */
+  readonly cancel?: string;
+}
+type CommitAnswer = Committed |
+/** A cancel came that the turn has not folded. Fold it and commit again. */
+{
+  readonly kind: "reopen";
+  readonly cancel: CancelRequest;
+};
+interface Committed {
+  readonly kind: "committed";
+  readonly revision: number;
+  readonly head?: NodeId;
+  readonly cursor: Cursor;
+  /** Set when the head had moved: the turn was kept beside it, and nothing moved. */
+  readonly branch?: NodeId;
+}
+interface Terminal {
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  readonly at: number;
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+  readonly committed: Committed;
+}
+/** A change of a session between turns: appended nodes, a command's state, a new config. */
+interface SessionChange {
+  readonly sessionId: SessionId;
+  /** The same operation with the same content again is answered as the first time; other content is `append.conflict`. */
+  readonly operation: string;
+  readonly at: number;
+  /** What made it, for those who observe; `command` unless told. */
+  readonly by?: ChangedBy;
+  /** The revision it was worked out on; left out when it holds on any. */
+  readonly base?: number;
+  /** Must be on the active path. */
+  readonly requires?: NodeId;
+  readonly entries?: readonly Entry[];
+  /** Of those that changed. */
+  readonly plugins?: PluginSnapshots;
+  readonly config?: Partial<SessionConfig>;
+  readonly spent?: readonly Spent[];
+}
+type ChangeAnswer = Committed |
+/** A turn is open: only its lease moves the head. */
+{
+  readonly kind: "busy";
+} |
+/** The session has moved since `base`, or left the required node. */
+{
+  readonly kind: "stale";
+  readonly revision: number;
+};
+type ChangedBy = "append" | "configure" | "compact" | "command" | "completion";
+/** One input, by its id or the caller's key; or this one and all that came after it. */
+type InputRef = {
+  readonly id: InputId;
+} | {
+  readonly key: string;
+} | {
+  readonly from: InputId;
+};
+/** What became of one input: only one that waits can be withdrawn, and its key is free again. */
+interface Withdrawal {
+  readonly inputId: InputId;
+  readonly turnId: TurnId;
+  readonly answer: "withdrawn" | "taken" | "ended";
+}
+interface FoundTurn {
+  readonly sessionId: SessionId;
+  /** `taken`: another turn that is open has claimed its input. Ended is also one whose input another turn settled. */
+  readonly state: "waiting" | "open" | "taken" | "ended" | "withdrawn";
+}
+/** Something that is kept. */
+type Change = {
+  readonly cursor: Cursor;
+  readonly sessionId: SessionId;
+} & ({
+  readonly kind: "accepted";
+  readonly turnId: TurnId;
+  readonly inputId: InputId;
+  readonly key?: string;
+} | ({
+  readonly kind: "committed";
+  readonly nodes: readonly NodeId[];
+  readonly frames?: readonly NodeId[];
+} & ({
+  readonly by: "turn";
+  readonly turnId: TurnId;
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+  readonly branch?: NodeId;
+} | {
+  readonly by: ChangedBy;
+  readonly operation: string;
+})));
+/** What one session of a tree has spent. */
+interface Booked extends Spent {
+  readonly sessionId: SessionId;
+}
+/**
+ * Where turns are kept. All writes under a lease check its generation in the same step and throw `lease.lost` when it
+ * moved; all are idempotent by the key named. A synchronous member may answer without a promise.
+ */
+interface Store {
+  readonly kind: string;
+  /** Whether a killed process loses nothing. */
+  readonly isDurable: boolean;
+  /** Idempotent by id: an existing session is answered as it is. Throws `session.deleted` for a used id. */
+  create(session: NewSession): Awaitable<StoredSession>;
+  /** The session as last committed; undefined if there is none, also when it was deleted. */
+  load(id: SessionId): Awaitable<StoredSession | undefined>;
+  /** By id, ascending: all, the children of one, or the forks of one. */
+  list(page?: {
+    readonly after?: SessionId;
+    readonly max?: number;
+    readonly parent?: SessionId;
+    readonly origin?: SessionId;
+  }): Awaitable<readonly StoredSession[]>;
+  /**
+   * A second head over shared history, at a node of the active path or at the head. It takes the plugin states of the
+   * last commit at or before that node. Throws `fork.unknown`, `fork.unpaired`, `session.unknown`.
+   */
+  fork(from: SessionId, to: NewSession, at?: NodeId): Awaitable<StoredSession>;
+  /** Final. Waits are revoked, pending inputs dropped, the id is never used again; shared history of forks stays. */
+  delete(id: SessionId): Awaitable<void>;
+  /**
+   * Segments of the path that ends at `from` (default: the head), newest first; the first may be cut at `from`. `from`
+   * may lie on a branch. Throws `session.unknown`, and `fork.unknown` when there is no such node.
+   */
+  view(session: SessionId, page?: ViewPage): Awaitable<readonly Segment[]>;
+  /** Whether a node is on the path to the head. Throws `session.unknown`. */
+  holds(session: SessionId, node: NodeId): Awaitable<boolean>;
+  /** On an idle session with nothing waiting the turn is opened in the same write. Throws `session.unknown`, `input.conflict`, `input.full`. */
+  accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt>;
+  /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. Throws `session.unknown`. */
+  open(session: SessionId, owner: Owner, now: number, opening: Opening): Awaitable<OpenAnswer>;
+  renew(lease: Lease, now: number): Awaitable<Mail>;
+  /** Lets another worker resume the turn at once. A stale release is harmless. */
+  release(lease: Lease): Awaitable<void>;
+  /**
+   * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
+   * `append.conflict`. Waits are rows written with the event that made them. It renews, and answers until when; mail is
+   * for `renew` to bring.
+   */
+  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Awaitable<number>;
+  /** In order, without the first `after`; none once the turn has ended. */
+  journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
+  /**
+   * The whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, end of journal and lease.
+   * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
+   * generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
+   */
+  commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
+  /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`: operations are named uniquely over all sessions. */
+  apply(change: SessionChange): Awaitable<ChangeAnswer>;
+  /**
+   * First request wins. A turn of another session than the one named is `unknown`. An input that waits is from then on
+   * claimed by no other turn: its own opens, and is told.
+   */
+  cancel(turn: TurnId, request: CancelRequest, session?: SessionId): Awaitable<CancelAnswer>;
+  /** What became of a turn; undefined when there is none, also when its session was deleted. */
+  find(turn: TurnId): Awaitable<FoundTurn | undefined>;
+  /** Of a turn whose input another one took and settled: that one's, as `cancel` answers its outcome. */
+  terminal(turn: TurnId): Awaitable<Terminal | undefined>;
+  readonly inputs: {
+    /** Those that wait, oldest first. */
+    list(session: SessionId): Awaitable<readonly PendingInput[]>;
+    /** All or none of them, in one write, oldest first; none when there is no such input. */
+    withdraw(session: SessionId, which: InputRef): Awaitable<readonly Withdrawal[]>;
+    /**
+     * Those a running turn may take at this boundary, oldest first. The same boundary is given the same inputs again.
+     * With `takesTurns` also those that would open turns of their own, up to the first that wants something of its turn.
+     * Those whose turn was cancelled are passed over.
+     */
+    claim(lease: Lease, boundary: EffectName, max: number, takesTurns?: true): Awaitable<readonly PendingInput[]>;
+  };
+  readonly waits: {
+    /** First writer wins; an answer before anyone waits is kept. Unknown and revoked keys are told apart from nothing. */
+    resolve(key: WaitKey, answer: WaitAnswer): Awaitable<"accepted" | "already-resolved" | "unknown">;
+    peek(key: WaitKey): Awaitable<WaitAnswer | undefined>;
+    due(now: number, max: number): Awaitable<readonly {
+      readonly key: WaitKey;
+      readonly turnId: TurnId;
+    }[]>;
+    revoke(turn: TurnId): Awaitable<void>;
+  };
+  /** First write wins; without a value it only reads. Nested paid work is noted here, so that a rerun is given it back until the turn ends. */
+  note(turn: TurnId, effect: EffectName, key: string, value?: Json): Awaitable<Json | undefined>;
+  /** `again` when this effect was begun before: it may have run. Also for a turn that is not open. */
+  attempt(turn: TurnId, effect: EffectName): Awaitable<"first" | "again">;
+  /** Sessions with work that nobody holds: a turn whose lease has lapsed, or inputs that wait. */
+  runnable(now: number, max: number): Awaitable<readonly SessionId[]>;
+  readonly blobs: {
+    put(hash: BlobHash, data: Uint8Array): Awaitable<void>;
+    get(hash: BlobHash): Awaitable<Uint8Array | undefined>;
+  };
+  /** Facts after a cursor, oldest first: of all sessions, of one, or of one and all that descend from it. */
+  changes(after: Cursor | undefined, options: {
+    readonly session?: SessionId;
+    readonly tree?: SessionId;
+    readonly max: number;
+  }): Awaitable<readonly Change[]>;
+  /** The cursor of the latest fact, if there is any. */
+  latest(): Awaitable<Cursor | undefined>;
+  /** Of a session and all that descend from it. */
+  booked(tree: SessionId): Awaitable<readonly Booked[]>;
+  close(): Awaitable<void>;
+}
+export { Committed, EndedTurn, Lease, Store };

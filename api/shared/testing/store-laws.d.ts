@@ -1,0 +1,9 @@
+import { Awaitable } from "../model/json.js";
+import { Store } from "../stores/store.js";
+/** What every store promises. `check` is given an empty store and throws when the promise is broken. */
+interface StoreLaw {
+  readonly law: string;
+  check(store: Store): Awaitable<void>;
+}
+declare const storeLaws: readonly StoreLaw[];
+export { StoreLaw, storeLaws };

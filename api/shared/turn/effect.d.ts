@@ -1,0 +1,71 @@
+import { EffectName, WaitKey } from "../model/ids.js";
+import { Reply } from "../model/request.js";
+import { ToolCall, ToolOutput } from "../model/tool.js";
+import { TurnOutcome } from "../model/outcome.js";
+/** A call at its position among the calls of a round or cell: "0", or "0.3" inside a batch. */
+interface PlacedCall {
+  readonly at: string;
+  readonly call: ToolCall;
+}
+/** One piece of code that a model wrote. */
+interface Cell {
+  readonly language: string;
+  readonly code: string;
+  readonly acceptFinish: boolean;
+}
+/** Where inputs come in. At the opening they are those that waited for turns of their own. */
+type BoundaryKind = "opening" | "after-work" | "before-completion";
+/**
+ * What a turn wants done. An effect is named by its position, so a resumed turn asks for the same names.
+ * Serial effects run hooks, and `step` never has two open that may write plugin state. `call` and `exec` are outward:
+ * a host starts them only when the events that released them are durable.
+ */
+type Effect = {
+  readonly name: EffectName;
+} & ({
+  readonly kind: "prepare";
+  readonly round: number;
+} | {
+  readonly kind: "ask";
+  readonly round: number;
+} | {
+  readonly kind: "respond";
+  readonly round: number;
+  readonly reply: Reply;
+} | {
+  readonly kind: "gate";
+  readonly calls: readonly PlacedCall[];
+} | {
+  readonly kind: "settle";
+  readonly results: readonly (PlacedCall & {
+    readonly output: ToolOutput;
+  })[];
+} | {
+  readonly kind: "boundary";
+  readonly at: BoundaryKind;
+} | {
+  readonly kind: "compact";
+} | {
+  readonly kind: "finalize";
+  readonly outcome: TurnOutcome;
+} | {
+  readonly kind: "call";
+  readonly at: string;
+  readonly call: ToolCall;
+  readonly attempt: number;
+  /** The position without the attempt: what the idempotency key is made of. */
+  readonly position: EffectName;
+  readonly onInterrupt?: "fail" | "ask";
+  readonly writes?: true;
+} | {
+  readonly kind: "exec";
+  readonly cell: Cell;
+} | {
+  readonly kind: "wait";
+  readonly key: WaitKey;
+  readonly until: number;
+} | {
+  readonly kind: "sleep";
+  readonly until: number;
+});
+export { Cell, Effect, PlacedCall };

@@ -1,0 +1,40 @@
+// The functions that one warmed turn runs through. A turn of a fresh process costs about what these cost to compile, and
+// their number is the same on every machine: so it is a budget that tests can hold.
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { Tree } from "./sides.ts";
+
+export interface WalkedTurn {
+  readonly about: string;
+  readonly input: string;
+  readonly isDurable?: true;
+  /** The budget: at most so many functions of the sources. */
+  readonly functionsMax?: number;
+}
+
+export const PATHS: { readonly [id: string]: WalkedTurn } = {
+  "P-text": { about: "a text reply", input: "text", functionsMax: 270 },
+  "P-ten": { about: "ten rounds of one call, then text", input: "loop:10", functionsMax: 350 },
+  "P-fifty": { about: "50 calls in one reply, then text", input: "par:50" },
+  "P-durable": { about: "ten rounds of one call, then text, on a file", input: "loop:10", isDurable: true },
+};
+
+/** A function on the path. */
+export interface Passed {
+  readonly file: string;
+  readonly line: number;
+  readonly name: string;
+  /** In one turn. */
+  readonly calls: number;
+}
+
+/**
+ * Those that run at least once in every turn. The sources, which need no build, give the same ones as what is built from
+ * them, but for the initialisers of classes with fields: 20 more in the build of a text turn, 21 more in ten rounds.
+ */
+export async function pathOf(tree: Tree, { input, isDurable }: WalkedTurn): Promise<readonly Passed[]> {
+  const args = [join(import.meta.dirname, "walk.ts"), tree, input, ...(isDurable ? ["durable"] : [])];
+  const { stdout } = await promisify(execFile)(process.execPath, ["--disable-warning=ExperimentalWarning", ...args]);
+  return JSON.parse(stdout);
+}
