@@ -2,7 +2,7 @@ import { definePlugin, defineTool, type Json, type ModelRequest, ProviderFailure
 import { subagents } from "bowline/plugins/subagents";
 import { both, calls, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
-import { eventsOf, only } from "../../test/stories/kit.ts";
+import { eventsOf, only } from "../../../test/stories/kit.ts";
 import {
   after,
   agentsIn,
@@ -18,8 +18,8 @@ import {
   STORES,
   silent,
   within,
-} from "../../test/subagents/kit.ts";
-import { shown, taskLine } from "./subagents/roster.ts";
+} from "../../../test/subagents/kit.ts";
+import { shown, taskLine } from "./roster.ts";
 
 const spawns = (task: string, more: { readonly [field: string]: Json } = {}) =>
   calls("spawn_agent", { task, ...more }, `spawn ${task}`);

@@ -17,8 +17,8 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, type Scripted, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bytesOf, fits, headEnd, linesIn, tailStart, textOf } from "./output-budget/window.ts";
-import { outputBudget } from "./output-budget.ts";
+import { outputBudget } from "./index.ts";
+import { bytesOf, fits, headEnd, linesIn, tailStart, textOf } from "./window.ts";
 
 const NOTHING = jsonSchema<object>({ type: "object" });
 const gives = (value: unknown, name = "fetch") =>

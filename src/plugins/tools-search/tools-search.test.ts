@@ -17,10 +17,10 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, type Scripted, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { groupsOf, Index } from "./tools-search/rank.ts";
-import { signatureOf } from "./tools-search/signature.ts";
-import { likeness, wordsOf } from "./tools-search/words.ts";
-import { type ToolsSearchResult, toolsSearch } from "./tools-search.ts";
+import { type ToolsSearchResult, toolsSearch } from "./index.ts";
+import { groupsOf, Index } from "./rank.ts";
+import { signatureOf } from "./signature.ts";
+import { likeness, wordsOf } from "./words.ts";
 
 const NOTHING = jsonSchema<object>({ type: "object", properties: {} });
 const searchable = (name: string, description = `Does ${name}.`): ToolManifest => ({

@@ -1,12 +1,12 @@
-import { definePlugin, fail, type PromptPart, type Services } from "../index.ts";
-import { AGENT_TOOLS, Calls, CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, untilLetGo, WAIT } from "./subagents/calls.ts";
-import { CLOSE_INPUT, ERROR_INPUT, LIST_INPUT, MESSAGE_INPUT, spawnInput, WAIT_INPUT } from "./subagents/inputs.ts";
-import { isKept, keepEnds, keepResult, keepTurn } from "./subagents/keep.ts";
-import { optionsSchema, type Settings } from "./subagents/options.ts";
-import { type Agent, depthOf, type Reading, rosterAt, rosterSchema, shown } from "./subagents/roster.ts";
+import { definePlugin, fail, type PromptPart, type Services } from "../../index.ts";
+import { AGENT_TOOLS, Calls, CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, untilLetGo, WAIT } from "./calls.ts";
+import { CLOSE_INPUT, ERROR_INPUT, LIST_INPUT, MESSAGE_INPUT, spawnInput, WAIT_INPUT } from "./inputs.ts";
+import { isKept, keepEnds, keepResult, keepTurn } from "./keep.ts";
+import { optionsSchema, type Settings } from "./options.ts";
+import { type Agent, depthOf, type Reading, rosterAt, rosterSchema, shown } from "./roster.ts";
 
-export type { Capability, SubagentsOptions } from "./subagents/options.ts";
-export type { Agent } from "./subagents/roster.ts";
+export type { Capability, SubagentsOptions } from "./options.ts";
+export type { Agent } from "./roster.ts";
 
 /** Calls give up by themselves before the runtime gives them up: their results then name the agent. */
 const SLACK_MS = 60_000;

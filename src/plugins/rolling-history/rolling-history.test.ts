@@ -23,11 +23,11 @@ import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, ends, type Scripted, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { cutOf } from "./rolling-history/place.ts";
-import { prune } from "./rolling-history/prune.ts";
-import { tokensIn, tokensOf, tokensOfRequest } from "./rolling-history/tokens.ts";
-import { shortened, wordsOf } from "./rolling-history/transcript.ts";
-import { type RollingHistoryOptions, rollingHistory } from "./rolling-history.ts";
+import { type RollingHistoryOptions, rollingHistory } from "./index.ts";
+import { cutOf } from "./place.ts";
+import { prune } from "./prune.ts";
+import { tokensIn, tokensOf, tokensOfRequest } from "./tokens.ts";
+import { shortened, wordsOf } from "./transcript.ts";
 
 // ── A model with a window ───────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,6 +1,6 @@
-import { definePlugin, jsonSchema, type Schema } from "../index.ts";
-import { fit, isSmall, MARKER, plainly } from "./output-budget/fit.ts";
-import { characterAt, headEnd, type Keep, linesIn, type Room, startOfLine, textOf } from "./output-budget/window.ts";
+import { definePlugin, jsonSchema, type Schema } from "../../index.ts";
+import { fit, isSmall, MARKER, plainly } from "./fit.ts";
+import { characterAt, headEnd, type Keep, linesIn, type Room, startOfLine, textOf } from "./window.ts";
 
 export interface OutputBudgetOptions {
   /** The most that one text of a result may take up; 16 KiB unless given. */

@@ -1,6 +1,6 @@
-import { definePlugin, hasCode, jsonSchema, type Schema, type ToolContext, type ToolManifest } from "../index.ts";
-import { groupsOf, Index } from "./tools-search/rank.ts";
-import { cutAt, signatureOf } from "./tools-search/signature.ts";
+import { definePlugin, hasCode, jsonSchema, type Schema, type ToolContext, type ToolManifest } from "../../index.ts";
+import { groupsOf, Index } from "./rank.ts";
+import { cutAt, signatureOf } from "./signature.ts";
 
 export interface ToolsSearchOptions {
   /** The most tools that one search opens; 8 unless given. */

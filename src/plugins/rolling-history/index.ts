@@ -1,12 +1,12 @@
-import { compactHistory, definePlugin, type Message, type Services, type StateCell } from "../index.ts";
-import { frameOf, Meter, sizeOf } from "./rolling-history/meter.ts";
-import { type Kept, OPTIONS, type Settings, STATE } from "./rolling-history/options.ts";
-import { ATTEMPTS, type Cut, cutOf, type Reason, type Room, roomFor } from "./rolling-history/place.ts";
-import { prune } from "./rolling-history/prune.ts";
-import { type Earlier, earlierIn, ID, SEED_TOKENS, seedOf, summarise } from "./rolling-history/summary.ts";
-import { tokensIn, tokensOfParts } from "./rolling-history/tokens.ts";
+import { compactHistory, definePlugin, type Message, type Services, type StateCell } from "../../index.ts";
+import { frameOf, Meter, sizeOf } from "./meter.ts";
+import { type Kept, OPTIONS, type Settings, STATE } from "./options.ts";
+import { ATTEMPTS, type Cut, cutOf, type Reason, type Room, roomFor } from "./place.ts";
+import { prune } from "./prune.ts";
+import { type Earlier, earlierIn, ID, SEED_TOKENS, seedOf, summarise } from "./summary.ts";
+import { tokensIn, tokensOfParts } from "./tokens.ts";
 
-export type { RollingHistoryOptions } from "./rolling-history/options.ts";
+export type { RollingHistoryOptions } from "./options.ts";
 
 export interface HistoryMeasure {
   /** Of the next request, about, with its system prompt and its tools. */
