@@ -502,7 +502,7 @@ describe("for the app", () => {
     [{ notesMax: 0 }, "notesMax must be a whole number from 1 to 10000"],
     [{ noteBytesMax: "1" }, "noteBytesMax must be a whole number from 1 to 65536"],
     [{ promptBytesMax: -1 }, "promptBytesMax must be a whole number from 0 to 65536"],
-    [{ notes: [] }, "there is no option notes"],
+    [{ notes: [] }, "there is no field notes"],
   ])("E3 the options %j are refused where they are given", (options, problem) => {
     expect(() => memory(options as object)).toThrow(expect.objectContaining({ code: "plugin.options" }));
     expect(() => memory(options as object)).toThrow(problem);

@@ -1,4 +1,13 @@
-import { definePlugin, described, hasCode, jsonSchema, type Schema, type StateCell, ToolError } from "../index.ts";
+import {
+  definePlugin,
+  described,
+  type Fields,
+  hasCode,
+  jsonSchema,
+  optionsSchema,
+  type StateCell,
+  ToolError,
+} from "../index.ts";
 
 export interface MemoryOptions {
   /** 200 unless given. */
@@ -47,8 +56,8 @@ const GUIDANCE =
 /** Notes that outlive frames and compaction: kept as state, shown within a budget, found by their words. */
 export const memory = definePlugin({
   id: "bowline/memory",
-  options: schemaOf<MemoryOptions, Settings>(settingsOf),
-  state: schemaOf<unknown, Kept>(keptOf),
+  options: optionsSchema<MemoryOptions, Settings>(settingsOf),
+  state: optionsSchema<unknown, Kept>(keptOf),
   setup: ({ options, tool, query, command }) => ({
     prompt: ({ state }) => [
       { slot: "guidance", text: GUIDANCE, tools: ["remember"] },
@@ -301,16 +310,16 @@ const RECALL = jsonSchema<RecallInput>({
 });
 
 // Operations take a schema that answers at once, which `jsonSchema` does not.
-const ADD = described(schemaOf<MemoryInput, MemoryInput>(addedOf), {
+const ADD = described(optionsSchema<MemoryInput>(addedOf), {
   type: "object",
   properties: { note: { type: "string", minLength: 1 }, topic: TOPIC, isPinned: { type: "boolean" } },
   required: ["note"],
   additionalProperties: false,
 });
 const REMOVE = described(
-  schemaOf<{ readonly id: string }, { readonly id: string }>(({ id, ...others }) => {
-    requireNoOther(others, "field");
-    return { id: text(id, "id") };
+  optionsSchema<{ readonly id: string }>((given) => {
+    given.only("id");
+    return { id: given.text("id") };
   }),
   ID,
 );
@@ -320,75 +329,39 @@ interface Settings {
   readonly noteBytesMax: number;
   readonly promptBytesMax: number;
 }
-type Given = { readonly [key: string]: unknown };
 
-class Wrong extends Error {}
-
-function schemaOf<In, Out>(parse: (given: Given) => Out): Schema<In, Out> {
+function settingsOf(given: Fields): Settings {
+  given.only("notesMax", "noteBytesMax", "promptBytesMax");
   return {
-    "~standard": {
-      version: 1,
-      vendor: "bowline",
-      validate(given) {
-        if (!isObject(given)) return { issues: [{ message: "it must be an object" }] };
-        try {
-          return { value: parse(given) };
-        } catch (error) {
-          if (error instanceof Wrong) return { issues: [{ message: error.message }] };
-          throw error;
-        }
-      },
-    },
+    notesMax: given.whole("notesMax", { min: 1, max: 10_000 }, 200),
+    noteBytesMax: given.whole("noteBytesMax", { min: 1, max: 65_536 }, 2_000),
+    promptBytesMax: given.whole("promptBytesMax", { max: 65_536 }, 4_000),
   };
 }
 
-const isObject = (given: unknown): given is Given =>
-  typeof given === "object" && given !== null && !Array.isArray(given);
-
-function addedOf({ note, topic, isPinned = false, ...others }: Given): MemoryInput {
-  requireNoOther(others, "field");
-  if (typeof isPinned !== "boolean") throw new Wrong("isPinned must be true or false");
-  const about = topic === undefined ? undefined : text(topic, "topic");
-  if (about !== undefined && [...about].length > TOPIC_CHARS_MAX)
-    throw new Wrong(`topic must have at most ${TOPIC_CHARS_MAX} characters`);
-  return { note: text(note, "note"), ...(about === undefined ? {} : { topic: about }), isPinned };
-}
-
-function settingsOf({ notesMax, noteBytesMax, promptBytesMax, ...others }: Given): Settings {
-  requireNoOther(others, "option");
+function addedOf(given: Fields): MemoryInput {
+  given.only("note", "topic", "isPinned");
+  const topic = given.text("topic", undefined);
+  if (topic !== undefined && [...topic].length > TOPIC_CHARS_MAX)
+    throw given.wrong(`must have at most ${TOPIC_CHARS_MAX} characters`, "topic");
   return {
-    notesMax: whole(notesMax, "notesMax", 200, 1, 10_000),
-    noteBytesMax: whole(noteBytesMax, "noteBytesMax", 2_000, 1, 65_536),
-    promptBytesMax: whole(promptBytesMax, "promptBytesMax", 4_000, 0, 65_536),
+    note: given.text("note"),
+    ...(topic === undefined ? {} : { topic }),
+    isPinned: given.flag("isPinned", false),
   };
 }
 
-function keptOf({ notes = [], made = 0 }: Given): Kept {
-  if (!Array.isArray(notes) || !notes.every(isNote)) throw new Wrong("notes must be a list of notes");
-  if (!Number.isSafeInteger(made)) throw new Wrong("made must be a whole number");
-  return { notes, made: made as number };
+function keptOf(given: Fields): Kept {
+  return { notes: given.objects("notes", noteOf, []), made: given.whole("made", {}, 0) };
 }
 
-const isNote = (given: unknown): given is MemoryNote =>
-  isObject(given) &&
-  typeof given.id === "string" &&
-  typeof given.note === "string" &&
-  Number.isSafeInteger(given.at) &&
-  (given.topic === undefined || typeof given.topic === "string") &&
-  (given.isPinned === undefined || given.isPinned === true);
-
-function requireNoOther(others: Given, what: string): void {
-  const [other] = Object.keys(others);
-  if (other !== undefined) throw new Wrong(`there is no ${what} ${other}`);
-}
-
-function text(given: unknown, what: string): string {
-  if (typeof given !== "string") throw new Wrong(`${what} must be a text`);
-  return given;
-}
-
-function whole(given: unknown, what: string, unlessGiven: number, min: number, max: number): number {
-  if (given === undefined) return unlessGiven;
-  if (typeof given === "number" && Number.isInteger(given) && given >= min && given <= max) return given;
-  throw new Wrong(`${what} must be a whole number from ${min} to ${max}`);
+function noteOf(given: Fields): MemoryNote {
+  const topic = given.text("topic", undefined);
+  return {
+    id: given.text("id"),
+    note: given.text("note"),
+    ...(topic === undefined ? {} : { topic }),
+    ...(given.flag("isPinned", false) ? { isPinned: true } : {}),
+    at: given.whole("at"),
+  };
 }

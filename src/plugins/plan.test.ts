@@ -339,7 +339,7 @@ test.each([
   [{ stepsMax: 0 }, "stepsMax must be a whole number from 1 to 500"],
   [{ stepsMax: 1.5 }, "stepsMax must be a whole number from 1 to 500"],
   [{ inChildren: "yes" }, "inChildren must be true or false"],
-  [{ steps: 5 }, "there is no option steps"],
+  [{ steps: 5 }, "there is no field steps"],
   [[], "it must be an object"],
 ])("E3 the options %j are refused where they are given", (options, problem) => {
   expect(() => plan(options as object)).toThrow(expect.objectContaining({ code: "plugin.options" }));

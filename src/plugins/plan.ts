@@ -1,4 +1,4 @@
-import { definePlugin, emitEvent, hasCode, jsonSchema, type Schema, ToolError } from "../index.ts";
+import { definePlugin, emitEvent, type Fields, hasCode, jsonSchema, optionsSchema, ToolError } from "../index.ts";
 
 export interface PlanOptions {
   /** 100 unless given. */
@@ -31,8 +31,8 @@ const GUIDANCE =
 /** A list of steps that the model keeps, and is shown in every round. */
 export const plan = definePlugin({
   id: "bowline/plan",
-  options: schemaOf<PlanOptions, Settings>(settingsOf),
-  state: schemaOf<unknown, Plan>(planOf),
+  options: optionsSchema<PlanOptions, Settings>(settingsOf),
+  state: optionsSchema<unknown, Plan>(planOf),
   setup: ({ options: { stepsMax, inChildren }, session, tool, query, command }) => {
     const isHere = session.isRoot || inChildren;
     // Not state: what a turn emits is a preview, and whoever was not there to see it asks for `current`.
@@ -170,45 +170,16 @@ interface Settings {
   readonly stepsMax: number;
   readonly inChildren: boolean;
 }
-type Given = { readonly [key: string]: unknown };
 
-class Wrong extends Error {}
-
-function schemaOf<In, Out>(parse: (given: Given) => Out): Schema<In, Out> {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "bowline",
-      validate(given) {
-        if (!isObject(given)) return { issues: [{ message: "it must be an object" }] };
-        try {
-          return { value: parse(given) };
-        } catch (error) {
-          if (error instanceof Wrong) return { issues: [{ message: error.message }] };
-          throw error;
-        }
-      },
-    },
-  };
+function settingsOf(given: Fields): Settings {
+  given.only("stepsMax", "inChildren");
+  return { stepsMax: given.whole("stepsMax", { min: 1, max: 500 }, 100), inChildren: given.flag("inChildren", false) };
 }
 
-const isObject = (given: unknown): given is Given =>
-  typeof given === "object" && given !== null && !Array.isArray(given);
-
-function settingsOf({ stepsMax = 100, inChildren = false, ...others }: Given): Settings {
-  const [other] = Object.keys(others);
-  if (other !== undefined) throw new Wrong(`there is no option ${other}`);
-  if (typeof stepsMax !== "number" || !Number.isInteger(stepsMax) || stepsMax < 1 || stepsMax > 500)
-    throw new Wrong("stepsMax must be a whole number from 1 to 500");
-  if (typeof inChildren !== "boolean") throw new Wrong("inChildren must be true or false");
-  return { stepsMax, inChildren };
+function planOf(given: Fields): Plan {
+  return { steps: given.objects("steps", stepOf, []), generation: given.whole("generation", {}, 0) };
 }
 
-function planOf({ steps = [], generation = 0 }: Given): Plan {
-  if (!Array.isArray(steps) || !steps.every(isStep)) throw new Wrong("steps must be a list of steps");
-  if (!Number.isSafeInteger(generation)) throw new Wrong("generation must be a whole number");
-  return { steps, generation: generation as number };
+function stepOf(given: Fields): PlanStep {
+  return { step: given.text("step"), status: given.oneOf("status", STATUSES) };
 }
-
-const isStep = (given: unknown): given is PlanStep =>
-  isObject(given) && typeof given.step === "string" && STATUSES.some((status) => status === given.status);

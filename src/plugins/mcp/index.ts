@@ -1,7 +1,7 @@
 /** Tools of MCP servers (modelcontextprotocol.io), over stdio and streamable HTTP. */
 import { definePlugin } from "../../index.ts";
 import { loadSdk } from "./link.ts";
-import { optionsSchema, serverName } from "./options.ts";
+import { OPTIONS, serverName } from "./options.ts";
 import { Server } from "./server.ts";
 
 export type { McpHeaders, McpOptions, McpProcess, McpRemote, McpServer } from "./options.ts";
@@ -14,7 +14,7 @@ export type { McpState, McpStatus } from "./server.ts";
  */
 export const mcp = definePlugin({
   id: "bowline/mcp",
-  options: optionsSchema,
+  options: OPTIONS,
   open: ({ options }) => {
     const servers = new Map(
       [...options.servers].map(([name, settings]) => [name, new Server(name, settings, loadSdk)]),

@@ -1,4 +1,4 @@
-import { type Availability, described, type Schema } from "../../index.ts";
+import { type Availability, described, type Fields, optionsSchema } from "../../index.ts";
 
 type Awaitable<T> = T | PromiseLike<T>;
 export type McpHeaders = { readonly [name: string]: string };
@@ -66,155 +66,102 @@ const DEFAULTS = {
 const NUMBERS = ["connectMs", "startMs", "idleMs", "totalMs", "resultBytesMax"] as const;
 const SHARED = [...NUMBERS, "availability", "isSerial"];
 const OWN = [...SHARED, "include", "exclude", "command", "args", "env", "cwd", "url", "headers"];
-const AVAILABILITIES = ["off", "searchable", "callable", "documented"];
+const AVAILABILITIES = ["off", "searchable", "callable", "documented"] as const;
 // No `__` and no `_` at the ends: the names of two servers' tools can then not meet.
 const NAME = /^(?=.{1,32}$)[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*$/;
 /** What a timer can hold. */
 const MS_MAX = 2_147_483_647;
 
-/** The plugin's options; what is wrong is said with its path. */
-export const optionsSchema: Schema<McpOptions, Parsed> = {
-  "~standard": {
-    version: 1,
-    vendor: "bowline",
-    validate: (given) => {
-      try {
-        return { value: parse(given) };
-      } catch (error) {
-        if (error instanceof Wrong) return { issues: [{ message: error.message, path: error.path }] };
-        throw error;
-      }
-    },
-  },
-};
+export const OPTIONS = optionsSchema<McpOptions, Parsed>((given) => {
+  given.only("servers", ...SHARED);
+  const shared = commonOf(given);
+  const servers = given.object("servers");
+  return {
+    servers: new Map(
+      servers.names.map((name) => {
+        if (!NAME.test(name))
+          throw servers.wrong("must be named with 1 to 32 of A-Z a-z 0-9 - and single _ inside", name);
+        return [name, settingsOf(servers.object(name), shared)];
+      }),
+    ),
+  };
+});
 
 /** The input of operations on one server. */
-export const serverName = described<{ readonly server: string }, { readonly server: string }>(
-  {
-    "~standard": {
-      version: 1,
-      vendor: "bowline",
-      validate: (given) => {
-        const { server } = (given ?? {}) as { readonly server?: unknown };
-        return typeof server === "string"
-          ? { value: { server } }
-          : { issues: [{ message: "name a server", path: ["server"] }] };
-      },
-    },
-  },
+export const serverName = described(
+  optionsSchema<{ readonly server: string }>((given) => ({ server: given.text("server") })),
   { type: "object", properties: { server: { type: "string" } }, required: ["server"] },
 );
 
-class Wrong extends Error {
-  readonly path: readonly string[];
-  constructor(path: readonly string[], message: string) {
-    super(message);
-    this.path = path;
-  }
+type Shared = Partial<Omit<Settings, "at">>;
+
+function settingsOf(given: Fields, shared: Shared): Settings {
+  given.only(...OWN);
+  const [include, exclude] = [given.texts("include", undefined), given.texts("exclude", undefined)];
+  return {
+    ...DEFAULTS,
+    ...shared,
+    ...commonOf(given),
+    ...(include === undefined ? {} : { include }),
+    ...(exclude === undefined ? {} : { exclude }),
+    at: placeOf(given),
+  };
 }
 
-function parse(given: unknown): Parsed {
-  const options = record(given, []);
-  onlyKnown(options, ["servers", ...SHARED], []);
-  const shared = common(options, []);
-  const servers = Object.entries(record(options.servers, ["servers"])).map(([name, server]): [string, Settings] => {
-    const path = ["servers", name];
-    if (!NAME.test(name)) throw new Wrong(path, "a server's name has 1 to 32 of A-Z a-z 0-9 - and single _ inside");
-    const own = record(server, path);
-    onlyKnown(own, OWN, path);
-    const { include, exclude } = own;
-    return [
-      name,
-      {
-        ...DEFAULTS,
-        ...shared,
-        ...common(own, path),
-        ...(include === undefined ? {} : { include: texts(include, [...path, "include"]) }),
-        ...(exclude === undefined ? {} : { exclude: texts(exclude, [...path, "exclude"]) }),
-        at: placeOf(own, path),
-      },
-    ];
-  });
-  return { servers: new Map(servers) };
-}
-
-function common(options: Fields, path: readonly string[]): Partial<Omit<Settings, "at">> {
-  const found: { [key: string]: unknown } = {};
+function commonOf(given: Fields): Shared {
+  const found: { [key: string]: unknown } = {
+    availability: given.oneOf("availability", AVAILABILITIES, undefined),
+    isSerial: given.flag("isSerial", undefined),
+  };
   for (const key of NUMBERS) {
-    const value = options[key];
-    if (value === undefined) continue;
     const max = key.endsWith("Ms") ? MS_MAX : Number.MAX_SAFE_INTEGER;
-    if (typeof value !== "number" || !(value > 0) || value > max)
-      throw new Wrong([...path, key], `it must be a number above 0 and at most ${max}`);
-    found[key] = value;
+    const isAmount = (value: unknown): value is number => typeof value === "number" && value > 0 && value <= max;
+    found[key] = given.checked(key, isAmount, `a number above 0 and at most ${max}`, undefined);
   }
-  const { availability, isSerial } = options;
-  if (availability !== undefined) {
-    if (!AVAILABILITIES.includes(availability as string))
-      throw new Wrong([...path, "availability"], `it must be one of ${AVAILABILITIES.join(", ")}`);
-    found.availability = availability;
-  }
-  if (isSerial !== undefined) {
-    if (typeof isSerial !== "boolean") throw new Wrong([...path, "isSerial"], "it must be true or false");
-    found.isSerial = isSerial;
-  }
-  return found;
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
 
-function placeOf(own: Fields, path: readonly string[]): Place {
-  const { command, args, env, cwd, url, headers } = own;
-  if ((command === undefined) === (url === undefined)) throw new Wrong(path, "it needs either a command or a url");
-  if (command !== undefined) {
-    if (headers !== undefined) throw new Wrong([...path, "headers"], "they are for a server with a url");
-    if (cwd !== undefined && typeof cwd !== "string") throw new Wrong([...path, "cwd"], "it must be text");
-    return {
-      kind: "process",
-      command: text(command, [...path, "command"]),
-      ...(args === undefined ? {} : { args: texts(args, [...path, "args"]) }),
-      ...(env === undefined ? {} : { env: textsByName(env, [...path, "env"]) }),
-      ...(cwd === undefined ? {} : { cwd }),
-    };
+const PROCESS_ONLY = ["args", "env", "cwd"];
+
+function placeOf(given: Fields): Place {
+  const isProcess = given.value("command") !== undefined;
+  if (isProcess === (given.value("url") !== undefined)) throw given.wrong("needs either a command or a url");
+  if (!isProcess) {
+    const misplaced = PROCESS_ONLY.find((key) => given.value(key) !== undefined);
+    if (misplaced !== undefined) throw given.wrong("is for a server with a command", misplaced);
+    return { kind: "remote", url: urlOf(given), headers: headersOf(given) };
   }
-  for (const key of ["args", "env", "cwd"] as const)
-    if (own[key] !== undefined) throw new Wrong([...path, key], "it is for a server with a command");
-  return { kind: "remote", url: urlOf(url, [...path, "url"]), headers: headersOf(headers, [...path, "headers"]) };
+  if (given.value("headers") !== undefined) throw given.wrong("is for a server with a url", "headers");
+  const [args, env, cwd] = [
+    given.texts("args", undefined),
+    given.object("env", undefined),
+    given.text("cwd", undefined),
+  ];
+  return {
+    kind: "process",
+    command: given.checked("command", isWords, "a text"),
+    ...(args === undefined ? {} : { args }),
+    ...(env === undefined ? {} : { env: textsOf(env) }),
+    ...(cwd === undefined ? {} : { cwd }),
+  };
 }
 
-function urlOf(given: unknown, path: readonly string[]): URL {
-  const url = given instanceof URL ? given : typeof given === "string" ? URL.parse(given) : null;
-  if (url === null || !["http:", "https:"].includes(url.protocol)) throw new Wrong(path, "it is no http or https URL");
+function urlOf(given: Fields): URL {
+  const value = given.value("url");
+  const url = value instanceof URL ? value : typeof value === "string" ? URL.parse(value) : null;
+  if (url === null || !["http:", "https:"].includes(url.protocol))
+    throw given.wrong("must be an http or https URL", "url");
   return url;
 }
 
-function headersOf(given: unknown, path: readonly string[]): () => Awaitable<McpHeaders> {
-  if (given === undefined) return () => ({});
-  if (typeof given === "function") return given as () => Awaitable<McpHeaders>;
-  const headers = textsByName(given, path);
+function headersOf(given: Fields): () => Awaitable<McpHeaders> {
+  const value = given.value("headers");
+  if (typeof value === "function") return value as () => Awaitable<McpHeaders>;
+  const headers = textsOf(given.object("headers", undefined));
   return () => headers;
 }
 
-type Fields = { readonly [key: string]: unknown };
+const textsOf = (given: Fields | undefined): { readonly [name: string]: string } =>
+  Object.fromEntries(given?.names.map((name) => [name, given.text(name)]) ?? []);
 
-function record(given: unknown, path: readonly string[]): Fields {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) throw new Wrong(path, "it is no object");
-  return given as Fields;
-}
-function onlyKnown(fields: Fields, known: readonly string[], path: readonly string[]): void {
-  const other = Object.keys(fields).find((key) => !known.includes(key));
-  if (other !== undefined) throw new Wrong([...path, other], `there is no such option; there are ${known.join(", ")}`);
-}
-function text(given: unknown, path: readonly string[]): string {
-  if (typeof given !== "string" || given === "") throw new Wrong(path, "it must be text");
-  return given;
-}
-function texts(given: unknown, path: readonly string[]): readonly string[] {
-  if (!Array.isArray(given) || given.some((item) => typeof item !== "string"))
-    throw new Wrong(path, "it must be a list of texts");
-  return given as readonly string[];
-}
-function textsByName(given: unknown, path: readonly string[]): { readonly [name: string]: string } {
-  const found = record(given, path);
-  for (const [name, value] of Object.entries(found))
-    if (typeof value !== "string") throw new Wrong([...path, name], "it must be text");
-  return found as { readonly [name: string]: string };
-}
+const isWords = (given: unknown): given is string => typeof given === "string" && given !== "";

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { fixture, isAlive, type Remote, raw, serve, signalled, toolContext } from "../../../test/mcp/kit.ts";
 import { hasCode, type Tool, type ToolContext } from "../../index.ts";
 import { loadSdk } from "./link.ts";
-import { type McpServer, optionsSchema, type Parsed } from "./options.ts";
+import { type McpServer, OPTIONS, type Parsed } from "./options.ts";
 import { Server } from "./server.ts";
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 }); // Each of them starts processes.
@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 function attached(options: McpServer): Server {
-  const parsed = optionsSchema["~standard"].validate({ connectMs: 20_000, servers: { s: options } }) as {
+  const parsed = OPTIONS["~standard"].validate({ connectMs: 20_000, servers: { s: options } }) as {
     value: Parsed;
   };
   const server = new Server("s", parsed.value.servers.get("s")!, loadSdk);

@@ -1,4 +1,4 @@
-import { definePlugin, jsonSchema, type Schema } from "../../index.ts";
+import { definePlugin, type Fields, jsonSchema, optionsSchema } from "../../index.ts";
 import { fit, isSmall, MARKER, plainly } from "./fit.ts";
 import { characterAt, headEnd, type Keep, linesIn, type Room, startOfLine, textOf } from "./window.ts";
 
@@ -24,8 +24,8 @@ const READ = "read_output";
  */
 export const outputBudget = definePlugin({
   id: "bowline/output-budget",
-  options: schemaOf<OutputBudgetOptions, Settings>(settingsOf),
-  state: schemaOf<unknown, Kept>(keptOf),
+  options: optionsSchema<OutputBudgetOptions, Settings>(settingsOf),
+  state: optionsSchema<unknown, Kept>((given) => ({ kept: given.texts("kept", []) })),
   setup: ({ options: budget, tool }) => ({
     // Late, so that it is the result as other plugins leave it. State cannot be changed where results are projected.
     afterToolCall: {
@@ -129,57 +129,24 @@ interface Kept {
   readonly kept: readonly string[];
 }
 
-class Wrong extends Error {}
-
-function schemaOf<In, Out>(parse: (given: { readonly [key: string]: unknown }) => Out): Schema<In, Out> {
+function settingsOf(given: Fields): Settings {
+  given.only("bytesMax", "linesMax", "keep", "partsMax", "keptMax");
   return {
-    "~standard": {
-      version: 1,
-      vendor: "bowline",
-      validate(given) {
-        if (typeof given !== "object" || given === null) return { issues: [{ message: "it must be an object" }] };
-        try {
-          return { value: parse(given as { readonly [key: string]: unknown }) };
-        } catch (error) {
-          if (error instanceof Wrong) return { issues: [{ message: error.message }] };
-          throw error;
-        }
-      },
-    },
+    bytesMax: given.whole("bytesMax", { min: 1_024, max: 16_777_216 }, 16_384),
+    linesMax: given.whole("linesMax", { min: 2, max: 1_000_000 }, 400),
+    partsMax: given.whole("partsMax", { min: 2, max: 1_000 }, 32),
+    keptMax: given.whole("keptMax", { min: 1, max: 1_000 }, 100),
+    keepOf: keepOf(given.checked("keep", isKeeping, "head or tail, for all tools or by the tool's name", {})),
   };
 }
 
-function keptOf({ kept = [] }: { readonly kept?: unknown }): Kept {
-  if (!Array.isArray(kept) || !kept.every((id) => typeof id === "string"))
-    throw new Wrong("kept must be a list of ids");
-  return { kept };
-}
-
-function settingsOf(given: { readonly [key: string]: unknown }): Settings {
-  const { bytesMax, linesMax, keep, partsMax, keptMax, ...others } = given;
-  const [other] = Object.keys(others);
-  if (other !== undefined) throw new Wrong(`there is no option ${other}`);
-  return {
-    bytesMax: whole(bytesMax, "bytesMax", 16_384, 1_024, 16_777_216),
-    linesMax: whole(linesMax, "linesMax", 400, 2, 1_000_000),
-    partsMax: whole(partsMax, "partsMax", 32, 2, 1_000),
-    keptMax: whole(keptMax, "keptMax", 100, 1, 1_000),
-    keepOf: keepOf(keep),
-  };
-}
-
+type Keeping = NonNullable<OutputBudgetOptions["keep"]>;
 const isKeep = (given: unknown): given is Keep => given === "head" || given === "tail";
+const isKeeping = (given: unknown): given is Keeping =>
+  isKeep(given) || (typeof given === "object" && given !== null && Object.values(given).every(isKeep));
 
-function keepOf(given: unknown = {}): (tool: string) => Keep {
-  if (isKeep(given)) return () => given;
-  if (typeof given !== "object" || given === null || !Object.values(given).every(isKeep))
-    throw new Wrong("keep must be head or tail, for all tools or by the tool's name");
-  const byName = new Map<string, Keep>([["shell", "tail"], ...Object.entries(given as { [tool: string]: Keep })]);
+function keepOf(keep: Keeping): (tool: string) => Keep {
+  if (isKeep(keep)) return () => keep;
+  const byName = new Map<string, Keep>([["shell", "tail"], ...Object.entries(keep)]);
   return (tool) => byName.get(tool) ?? "head";
-}
-
-function whole(given: unknown, what: string, unlessGiven: number, min: number, max: number): number {
-  if (given === undefined) return unlessGiven;
-  if (typeof given === "number" && Number.isInteger(given) && given >= min && given <= max) return given;
-  throw new Wrong(`${what} must be a whole number from ${min} to ${max}`);
 }

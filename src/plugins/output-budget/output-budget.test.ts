@@ -339,7 +339,7 @@ describe("what is shown", () => {
     [{ linesMax: 1 }, "linesMax"],
     [{ keep: "middle" }, "keep must be head or tail"],
     [{ keep: { shell: 1 } }, "keep must be head or tail"],
-    [{ bytes: 1 }, "there is no option bytes"],
+    [{ bytes: 1 }, "there is no field bytes"],
   ])("E3 the options %j are refused", (options, problem) => {
     expect(() => outputBudget(options as never)).toThrow(problem);
   });

@@ -782,7 +782,7 @@ describe("options", () => {
     [{ auto: "yes" }, /auto/],
     [{ model: "" }, /model/],
     [{ instructions: 7 }, /instructions/],
-    [{ windows: 1 }, /there is no option windows/],
+    [{ windows: 1 }, /there is no field windows/],
   ])("K8 %o is refused", (options, problem) => {
     expect(() => rollingHistory(options as RollingHistoryOptions)).toThrow(problem);
   });

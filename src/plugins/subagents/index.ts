@@ -2,8 +2,8 @@ import { definePlugin, fail, type PromptPart, type Services } from "../../index.
 import { AGENT_TOOLS, Calls, CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, untilLetGo, WAIT } from "./calls.ts";
 import { CLOSE_INPUT, ERROR_INPUT, LIST_INPUT, MESSAGE_INPUT, spawnInput, WAIT_INPUT } from "./inputs.ts";
 import { isKept, keepEnds, keepResult, keepTurn } from "./keep.ts";
-import { optionsSchema, type Settings } from "./options.ts";
-import { type Agent, depthOf, type Reading, rosterAt, rosterSchema, shown } from "./roster.ts";
+import { OPTIONS, type Settings } from "./options.ts";
+import { type Agent, depthOf, type Reading, rosterAt, STATE, shown } from "./roster.ts";
 
 export type { Capability, SubagentsOptions } from "./options.ts";
 export type { Agent } from "./roster.ts";
@@ -14,8 +14,8 @@ const SLACK_MS = 60_000;
 /** Lets the model start agents: sessions of their own, which work at a task and answer with a result. */
 export const subagents = definePlugin({
   id: "bowline/subagents",
-  options: optionsSchema,
-  state: rosterSchema,
+  options: OPTIONS,
+  state: STATE,
   setup: ({ options: settings, session: { isRoot }, tool, query }) => {
     const calls = new Calls(settings);
     const timeoutMs = settings.timeoutMs + SLACK_MS;

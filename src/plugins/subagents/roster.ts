@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Services } from "../../index.ts";
-import { isObject, schemaOf, Wrong } from "./options.ts";
+import { type Fields, optionsSchema, type Services } from "../../index.ts";
 
 export type Reading = Awaited<ReturnType<Services["session"]["snapshot"]>>;
 
@@ -39,19 +38,25 @@ export const CHILDREN_LISTED = 1_000;
 const CLOSED_MAX = 500;
 const TASK_CHARS_MAX = 60;
 
-export const rosterSchema = schemaOf<unknown, Roster>(({ depth = 0, agents = [], closed = [] }) => {
-  if (!Number.isSafeInteger(depth)) throw new Wrong("depth must be a whole number");
-  if (!Array.isArray(agents) || !agents.every(isAgent)) throw new Wrong("agents must be a list of agents");
-  if (!Array.isArray(closed) || !closed.every(isText)) throw new Wrong("closed must be a list of names");
-  return { depth: depth as number, agents, closed };
-});
+export const STATE = optionsSchema<unknown, Roster>((given) => ({
+  depth: given.whole("depth", {}, 0),
+  agents: given.objects("agents", agentOf, []),
+  closed: given.texts("closed", []),
+}));
 
-const isText = (given: unknown): given is string => typeof given === "string";
-const isAgent = (given: unknown): given is Agent =>
-  isObject(given) &&
-  [given.name, given.session, given.capability, given.task].every(isText) &&
-  [given.turn, given.by, given.head].every((text) => text === undefined || isText(text)) &&
-  STATUSES.includes(given.status as Status);
+function agentOf(given: Fields): Agent {
+  const [turn, by, head] = [given.text("turn", undefined), given.text("by", undefined), given.text("head", undefined)];
+  return {
+    name: given.text("name"),
+    session: given.text("session"),
+    capability: given.text("capability"),
+    task: given.text("task"),
+    status: given.oneOf("status", STATUSES),
+    ...(turn === undefined ? {} : { turn }),
+    ...(by === undefined ? {} : { by }),
+    ...(head === undefined ? {} : { head }),
+  };
+}
 
 export const depthOf = ({ authority }: Pick<Reading, "authority">): number => authority?.subagent?.depth ?? 0;
 

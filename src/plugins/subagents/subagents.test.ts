@@ -828,14 +828,17 @@ test("J8 a child that begins with its parent's states does not take its parent's
 test.each([
   [{}, "capabilities must be an object"],
   [{ capabilities: {} }, "at least one capability"],
-  [{ capabilities: { a: {} } }, "the capability a needs a description"],
-  [{ capabilities: { "a b": { description: "x" } } }, "must be named with"],
-  [{ capabilities: { a: { description: "x", tool: [] } } }, "there is no field of the capability a: tool"],
-  [{ capabilities: { a: { description: "x", tools: "look" } } }, "must be a list of names"],
+  [{ capabilities: { a: {} } }, "capabilities.a.description must be a text"],
+  [{ capabilities: { "a b": { description: "x" } } }, "capabilities.a b must be named with"],
+  [
+    { capabilities: { a: { description: "x", tool: [] } } },
+    "there is no field capabilities.a.tool; there are description, model",
+  ],
+  [{ capabilities: { a: { description: "x", tools: "look" } } }, "capabilities.a.tools must be a list of texts"],
   [{ ...HELPER, depthMax: 0 }, "depthMax must be a whole number from 1 to 32"],
   [{ ...HELPER, childrenMax: 101 }, "childrenMax must be a whole number from 1 to 100"],
   [{ ...HELPER, timeoutMs: "1h" }, "timeoutMs must be a whole number"],
-  [{ ...HELPER, depth: 3 }, "there is no option depth"],
+  [{ ...HELPER, depth: 3 }, "there is no field depth"],
 ])("J8 wrong options are told where they are given: %j", (given, problem) => {
   expect(() => subagents(given as never)).toThrow(problem);
 });

@@ -1,4 +1,4 @@
-import { definePlugin, hasCode, jsonSchema, type Schema, type ToolContext, type ToolManifest } from "../../index.ts";
+import { definePlugin, hasCode, jsonSchema, optionsSchema, type ToolContext, type ToolManifest } from "../../index.ts";
 import { groupsOf, Index } from "./rank.ts";
 import { cutAt, signatureOf } from "./signature.ts";
 
@@ -30,7 +30,10 @@ const GROUPS_MAX = 24;
 /** Lets the model find the tools that are not declared to it, and call what it found. */
 export const toolsSearch = definePlugin({
   id: "bowline/tools-search",
-  options: optionsSchema(),
+  options: optionsSchema<ToolsSearchOptions, { readonly max: number }>((given) => {
+    given.only("max");
+    return { max: given.whole("max", { min: 1, max: 64 }, 8) };
+  }),
   setup: ({ options: { max }, tool }) => {
     const indexOf = indexer();
     return {
@@ -228,19 +231,3 @@ const inputSchema = (max: number) =>
     required: ["query"],
     additionalProperties: false,
   });
-
-function optionsSchema(): Schema<ToolsSearchOptions, { readonly max: number }> {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "bowline",
-      validate: (given) => {
-        const { max = 8, ...others } = (given ?? {}) as { readonly max?: unknown };
-        const [other] = Object.keys(others);
-        if (other !== undefined) return { issues: [{ message: `there is no option ${other}` }] };
-        if (typeof max === "number" && Number.isInteger(max) && max >= 1 && max <= 64) return { value: { max } };
-        return { issues: [{ message: "max must be a whole number from 1 to 64" }] };
-      },
-    },
-  };
-}

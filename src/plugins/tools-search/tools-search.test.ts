@@ -431,7 +431,7 @@ describe("not finding", () => {
   test.each([[{ max: 0 }], [{ max: 1.5 }], [{ max: 65 }], [{ least: 1 }]])(
     "E3 the options %j are refused",
     (options) => {
-      expect(() => toolsSearch(options as never)).toThrow(/max must be|no option least/);
+      expect(() => toolsSearch(options as never)).toThrow(/max must be|no field least/);
     },
   );
 });

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { definePlugin } from "../../index.ts";
 import { EDIT, LIST, READ, SEARCH, SHELL, WRITE } from "./inputs.ts";
 import { listFiles } from "./list.ts";
-import { optionsSchema } from "./options.ts";
+import { OPTIONS } from "./options.ts";
 import { readFile } from "./read.ts";
 import { searchFiles } from "./search.ts";
 import { Commands, shell } from "./shell.ts";
@@ -18,7 +18,7 @@ const ENDING_MS = 30_000;
 /** Tools for the files of one folder, and on request a shell that starts in it. */
 export const workspace = definePlugin({
   id: "bowline/workspace",
-  options: optionsSchema,
+  options: OPTIONS,
   open: async ({ options: { root } }) => {
     if (!(await stat(root)).isDirectory()) throw new Error(`${root} is no folder`);
     return new Commands();

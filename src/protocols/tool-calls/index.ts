@@ -1,8 +1,7 @@
 import { definePlugin, type Plugin } from "../../kernel/plugin.ts";
-import { isObject } from "../../model/json.ts";
+import { optionsSchema } from "../../model/options-schema.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
-import type { Schema } from "../../model/schema.ts";
 import type { Protocol } from "../protocol.ts";
 import { batchTool } from "./batch.ts";
 import { driverFor } from "./driver.ts";
@@ -37,22 +36,12 @@ interface Options {
   /** Adds a tool with which the model makes up to 25 independent calls in one. */
   readonly batch?: boolean;
 }
-const options: Schema<Options, Options> = {
-  "~standard": {
-    version: 1,
-    vendor: "bowline",
-    validate: (value) =>
-      isObject(value) && (value.batch === undefined || typeof value.batch === "boolean")
-        ? { value: value as Options }
-        : { issues: [{ message: "it must be { batch?: boolean }" }] },
-  },
-};
 
 const plugin = definePlugin({
   id: "bowline/tool-calls",
   version: "1",
-  options,
-  setup: ({ options: { batch } }) => (batch === true ? WITH_BATCH : PLAIN),
+  options: optionsSchema<Options, { readonly batch: boolean }>((given) => ({ batch: given.flag("batch", false) })),
+  setup: ({ options: { batch } }) => (batch ? WITH_BATCH : PLAIN),
 });
 
 /** The native loop: the model calls tools by the provider's own means until it answers. The default protocol. */
