@@ -10,22 +10,22 @@ import {
 } from "../index.ts";
 
 export interface MemoryOptions {
-  /** 200 unless given. */
+  /** The most notes that a session keeps. Default 200. */
   readonly notesMax?: number;
-  /** Of one note; 2000 unless given. */
+  /** The longest that one note may be, in bytes. Default 2000. */
   readonly noteBytesMax?: number;
-  /** What notes may take up in the prompt; 4000 unless given, and with 0 they are only recalled. */
+  /** Room for notes in the prompt, in bytes. Default 4000. With 0 none is shown, and the model must `recall` them. */
   readonly promptBytesMax?: number;
 }
 
 export interface MemoryNote {
-  /** `m1`, `m2`, …: not given to another note of the session when this one is forgotten. */
+  /** `m1`, `m2`, …: never used again in this session, also after the note is forgotten. */
   readonly id: string;
   readonly note: string;
   readonly topic?: string;
-  /** When it was made, in ms since 1970. */
+  /** When the note was made, in milliseconds since 1970. */
   readonly at: number;
-  /** Shown before all others. */
+  /** Pinned notes take the room in the prompt first. */
   readonly isPinned?: true;
 }
 export interface MemoryInput {
@@ -40,7 +40,7 @@ interface RecalledNote {
   readonly at: string;
 }
 export interface MemoryRecalled {
-  /** Best first. */
+  /** The best match first. */
   readonly notes: readonly RecalledNote[];
   readonly hint?: string;
 }
@@ -53,7 +53,10 @@ const GUIDANCE =
   "Keep with `remember` what will still matter when this conversation is out of sight: facts about the user, decisions, " +
   "what was learned the hard way. `forget` what is no longer true. `recall` finds notes that are not shown to you.";
 
-/** Notes that outlive frames and compaction: kept as state, shown within a budget, found by their words. */
+/**
+ * Lets the model keep notes that outlive frames and compaction. The newest are shown in the prompt, within a budget;
+ * all of them can be found by their words.
+ */
 export const memory = definePlugin({
   id: "bowline/memory",
   options: optionsSchema<MemoryOptions, Settings>(settingsOf),
@@ -61,8 +64,8 @@ export const memory = definePlugin({
   setup: ({ options, tool, query, command }) => ({
     prompt: ({ state }) => [
       { slot: "guidance", text: GUIDANCE, tools: ["remember"] },
-      // Volatile, though it rarely changes: other parts are made once in a turn, and a change there would cost the
-      // provider's cache of the whole conversation.
+      // Volatile, though notes rarely change: in the system prompt, a new one would cost the provider's cache of the
+      // whole conversation.
       { slot: "context", title: "Memory", text: shown(state.get().notes, options.promptBytesMax), isVolatile: true },
     ],
     tools: [
@@ -73,7 +76,7 @@ export const memory = definePlugin({
         writes: true,
         execute: async (given, { state, once }) => {
           const note = worded(given, options);
-          // A rerun after a crash gives it the time that it was first made at.
+          // `once` keeps the time over a crash: a rerun must not date the note anew.
           const at = await once("at", () => Date.now());
           const { id, isNew } = keep(state, note, at, options);
           return isNew ? `Kept as ${id}.` : `It is kept already, as ${id}.`;
@@ -125,7 +128,7 @@ export const memory = definePlugin({
 interface Kept {
   /** Oldest first. */
   readonly notes: readonly MemoryNote[];
-  /** How many there ever were: the next id. */
+  /** Notes ever made, forgotten ones included, so that no id is used twice. */
   readonly made: number;
 }
 type Worded = Omit<MemoryNote, "id" | "at">;
@@ -163,7 +166,7 @@ function keep(
   return { id, isNew: true };
 }
 
-/** How much room there is, is the runtime's to say: `limits.stateBytesMax`. */
+/** The runtime bounds states by `limits.stateBytesMax`; for the model that is the same as too many notes. */
 function update(state: StateCell<Kept>, next: Kept): void {
   try {
     state.update(() => next);
@@ -198,14 +201,14 @@ function idsOf(notes: readonly MemoryNote[]): string {
 
 const REST_BYTES = 64;
 
-/** Pinned ones first, then the newest, as many as there is room for; shown oldest first. */
+/** Room is given to pinned notes, then to the newest. What got room is shown oldest first. */
 function shown(notes: readonly MemoryNote[], bytesMax: number): string {
   const lines = new Map<MemoryNote, string>();
   let room = bytesMax - REST_BYTES;
   for (const note of notes.toReversed().sort((a, b) => Number(b.isPinned ?? false) - Number(a.isPinned ?? false))) {
     const line = lineOf(note);
     const bytes = Buffer.byteLength(line) + 1;
-    if (bytes > room) continue; // A shorter one may still fit.
+    if (bytes > room) continue; // Not `break`: a shorter note may still fit.
     room -= bytes;
     lines.set(note, line);
   }
@@ -216,7 +219,7 @@ function shown(notes: readonly MemoryNote[], bytesMax: number): string {
   ].join("\n");
 }
 
-/** Later lines of a note are indented: none of them can pass for another note. */
+/** The later lines of a note are indented, so that none of them can pass for another note. */
 const lineOf = ({ id, topic, note }: MemoryNote): string =>
   `- ${id}${topic === undefined ? "" : ` (${topic})`}: ${note.replace(/\r\n|[\n\r\u2028\u2029]/gu, "\n  ")}`;
 
@@ -272,7 +275,7 @@ const plain = (text: string): string =>
     .toLowerCase();
 
 let segmenter: Intl.Segmenter | undefined;
-/** It knows words also where none are spaced apart. */
+/** A segmenter, and no split at spaces: Chinese, Japanese and Thai have none between words. */
 function wordsOf(text: string): ReadonlySet<string> {
   segmenter ??= new Intl.Segmenter("en", { granularity: "word" });
   const words = new Set<string>();
@@ -309,7 +312,7 @@ const RECALL = jsonSchema<RecallInput>({
   additionalProperties: false,
 });
 
-// Operations take a schema that answers at once, which `jsonSchema` does not.
+// `optionsSchema`, and not `jsonSchema`: operations need a schema that answers at once.
 const ADD = described(optionsSchema<MemoryInput>(addedOf), {
   type: "object",
   properties: { note: { type: "string", minLength: 1 }, topic: TOPIC, isPinned: { type: "boolean" } },

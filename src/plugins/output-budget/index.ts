@@ -3,31 +3,34 @@ import { fit, isSmall, MARKER, plainly } from "./fit.ts";
 import { characterAt, headEnd, type Keep, linesIn, type Room, startOfLine, textOf } from "./window.ts";
 
 export interface OutputBudgetOptions {
-  /** The most that one text of a result may take up; 16 KiB unless given. */
+  /** The most that is shown of one text of a result, in bytes. Default 16384. */
   readonly bytesMax?: number;
-  /** 400 unless given. */
+  /** The most that is shown of one text of a result, in lines. Default 400. */
   readonly linesMax?: number;
-  /** Which end of a long text is shown, for all tools or by the tool's name; the head, and of `shell` the tail. */
+  /** Which end of a long text is shown, for all tools or by tool name. Default `head`, and `tail` for `shell`. */
   readonly keep?: Keep | { readonly [tool: string]: Keep };
-  /** Texts and attachments of one result that are shown; the others are named. 32 unless given. */
+  /** The most texts and attachments of one result that are shown; the rest is named in one line. Default 32. */
   readonly partsMax?: number;
-  /** Long texts of a session that can still be read; 100 unless given, then the oldest are let go. */
+  /** The most long texts that a session keeps for reading on; beyond, the oldest are dropped. Default 100. */
   readonly keptMax?: number;
 }
 
 const READ = "read_output";
 
 /**
- * Shows of a long result what fits, says how much it left out, and lets the model page through the whole. The whole is
- * kept as a named blob of this plugin's state: so it is committed, restored and forked with the session, no sweep of
- * the store takes it, and nothing but what this session was shown can be read by its hash.
+ * Cuts long tool results to what fits, says how much was left out, and lets the model page through the whole with
+ * `read_output`.
+ *
+ * The whole text is a named blob of this plugin's state. So it is committed, restored and forked with the session, no
+ * sweep of the store removes it, and a session can read by hash only what it was shown itself.
  */
 export const outputBudget = definePlugin({
   id: "bowline/output-budget",
   options: optionsSchema<OutputBudgetOptions, Settings>(settingsOf),
   state: optionsSchema<unknown, Kept>((given) => ({ kept: given.texts("kept", []) })),
   setup: ({ options: budget, tool }) => ({
-    // Late, so that it is the result as other plugins leave it. State cannot be changed where results are projected.
+    // Texts are kept here, because `projectResult` may not change state; late, so that the kept result is the one that
+    // other plugins leave.
     afterToolCall: {
       order: "late",
       run: ({ call, output, state, blobs }) => {
@@ -47,7 +50,7 @@ export const outputBudget = definePlugin({
             for (const id of kept.slice(0, -keptMax)) state.blobs.remove(id);
             state.update(() => ({ kept: kept.slice(-keptMax) }));
           } catch {
-            // A result is worth more than its tail: what was not kept is said not to be.
+            // Failing to keep the tail must not fail the call: `projectResult` then says that the rest is not kept.
           }
         })();
       },
@@ -98,7 +101,7 @@ const INPUT = jsonSchema<ReadInput>({
   additionalProperties: false,
 });
 
-/** One window and a last line in brackets that says where it is and how to go on. */
+/** One window of the text, and a last line in brackets that says where it is and how to go on. */
 function pageOf(data: Uint8Array, { offset = 1, byte, lines }: Omit<ReadInput, "id">, room: Room): string {
   const from = byte === undefined ? startOfLine(data, offset) : characterAt(data, Math.min(byte, data.length));
   const total = `${data.length} bytes (${linesIn(data)} lines)`;
@@ -125,7 +128,7 @@ interface Settings extends Room {
   keepOf(tool: string): Keep;
 }
 interface Kept {
-  /** Ids, oldest first. */
+  /** Ids of the texts that can be read, oldest first. */
   readonly kept: readonly string[];
 }
 

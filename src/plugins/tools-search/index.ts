@@ -3,20 +3,20 @@ import { groupsOf, Index } from "./rank.ts";
 import { cutAt, signatureOf } from "./signature.ts";
 
 export interface ToolsSearchOptions {
-  /** The most tools that one search opens; 8 unless given. */
+  /** The most tools that one search opens. Default 8. */
   readonly max?: number;
 }
 
 interface Found {
   readonly name: string;
   readonly description: string;
-  /** Its arguments, as one would write their type. */
+  /** The arguments, written like a TypeScript type. */
   readonly signature: string;
 }
 export interface ToolsSearchResult {
-  /** Can be called from the next reply on. */
+  /** Tools that the model can call from its next reply on. */
   readonly opened: readonly Found[];
-  /** Fit too, and could be called before. */
+  /** Names of tools that fit too, and that the model could call already. */
   readonly open?: readonly string[];
   readonly note: string;
 }
@@ -27,7 +27,7 @@ const DESCRIPTION_CHARS_MAX = 600;
 const SIGNATURE_CHARS_MAX = 1_200;
 const GROUPS_MAX = 24;
 
-/** Lets the model find the tools that are not declared to it, and call what it found. */
+/** Lets the model search for tools that are not declared to it, and call what it found. */
 export const toolsSearch = definePlugin({
   id: "bowline/tools-search",
   options: optionsSchema<ToolsSearchOptions, { readonly max: number }>((given) => {
@@ -70,10 +70,10 @@ export const toolsSearch = definePlugin({
 
 const isSearchable = ({ availability }: ToolManifest): boolean => availability === "searchable";
 
-/** All tools and not those to be found: finding some must not change the prompt, nor must a few that come or go. */
+/** Rounded, and of all tools: neither opening a tool nor a few that come or go may change the cached prompt. */
 const roughly = (count: number): string => (count < 10 ? "a few" : `about ${Number(count.toPrecision(1))}`);
 
-/** The index of the last list; rounds and turns with the same tools have the same one. */
+/** Keeps the index of the last list of tools, so that rounds and turns with the same tools do not build it again. */
 function indexer(): (tools: readonly ToolManifest[]) => Index {
   let known: { readonly of: readonly ToolManifest[]; readonly index: Index } | undefined;
   return (tools) => {
@@ -125,7 +125,7 @@ class Search {
     return result(opened, open, notes.filter((note) => note !== "").join(" "));
   }
 
-  /** The first of them, as many as may be; one that is gone makes room for the next. */
+  /** Opens the first `#max` tools. A tool that cannot be had any more makes room for the next one. */
   async #open(ranked: readonly ToolManifest[]): Promise<Opened> {
     const [opened, open, failed]: [Found[], string[], string[]] = [[], [], []];
     let next = 0;
@@ -162,7 +162,7 @@ class Search {
       this.#context.membership.set(name, "callable");
       return true;
     } catch (error) {
-      if (hasCode(error, "tool.unknown")) return false; // It went meanwhile, or was only lent to this turn.
+      if (hasCode(error, "tool.unknown")) return false; // The tool is gone by now, or belongs to this turn only.
       throw error;
     }
   }
@@ -191,7 +191,7 @@ interface Opened {
   readonly opened: readonly Found[];
   readonly open: readonly string[];
   readonly failed: readonly string[];
-  /** Not reached. */
+  /** Names of tools that were not tried, because there was no room for more. */
   readonly left: readonly string[];
 }
 
