@@ -16,7 +16,7 @@ import { memory } from "../../stores/memory.ts";
 import { both, calls, type Scripted, says, scripted } from "../../testing/index.ts";
 import { type McpOptions, mcp } from "./index.ts";
 
-vi.setConfig({ testTimeout: 30_000 }); // Each of them starts processes.
+vi.setConfig({ testTimeout: 30_000 }); // Tests here start processes, which is slow.
 
 async function open(model: Scripted, options: McpOptions, more: Partial<RuntimeOptions> = {}) {
   const plugins = [mcp({ connectMs: 9_000, ...options })];
@@ -158,7 +158,7 @@ test("E2: servers that cannot be had hold up nothing beyond connectMs, and other
   await using opened = await open(model, { servers });
   const { session, runtime } = opened;
   const atFirst = await session.query(mcp, "status");
-  expect(atFirst.map(({ state }) => state)).not.toContain("ready"); // Nothing was waited for.
+  expect(atFirst.map(({ state }) => state)).not.toContain("ready"); // Opening did not wait for them.
   await session.turn("Go.").result();
   expect(shownIn(model)).toEqual(["mcp__good__echo ok: echo: x"]);
   await session.turn("Again.").result();

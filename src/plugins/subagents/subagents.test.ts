@@ -23,7 +23,7 @@ import { shown, taskLine } from "./roster.ts";
 
 const spawns = (task: string, more: { readonly [field: string]: Json } = {}) =>
   calls("spawn_agent", { task, ...more }, `spawn ${task}`);
-/** A line that names an agent which an earlier result told. */
+/** A reply that names an agent from an earlier result. */
 const to =
   (tool: string, which: number, more: { readonly [field: string]: Json } = {}): Line =>
   ({ messages }) =>
@@ -391,7 +391,7 @@ describe.each(STORES)("on %s", (_, make) => {
     });
     const session = await runtime.session("chief");
     const { usage } = await within(session.turn("Go").result());
-    expect(usage).toMatchObject({ input: 20, output: 10 }); // Its own two calls.
+    expect(usage).toMatchObject({ input: 20, output: 10 }); // The session's own two model calls, without those of its agent.
     const { usage: total, ledger } = await runtime.sessions.usage("chief");
     expect(total).toMatchObject({ input: 60, output: 30 });
     const bySource = new Map<string, number>();
@@ -557,10 +557,10 @@ describe.each(STORES)("on %s", (_, make) => {
     await within(fork.turn("Ask it here.").result());
     const [copy] = (await runtime.sessions.list({ parent: "fork" })).map(({ id }) => id);
     expect(copy).not.toBe(agent);
-    expect(agentsIn((await fork.read()).messages)).toEqual([agent]); // The model calls it what it always did.
+    expect(agentsIn((await fork.read()).messages)).toEqual([agent]); // The model's name for the agent stays.
     const words = async (id: string) =>
       (await runtime.sessions.get(id)).messages.map(({ parts }) => (parts[0] as { text: string }).text);
-    // As it was at the fork: what the original said to it since is not there.
+    // The copy is as it was at the fork, without what the original said to it since.
     expect(await words(copy!)).toEqual(["Learn.", "Known.", "In the original.", "Heard 3 messages."]);
     expect(await words(agent)).toEqual(["Learn.", "Known.", "In the original.", "Heard 3 messages."]);
     expect((await runtime.sessions.get(agent)).head).toBe(before.head);

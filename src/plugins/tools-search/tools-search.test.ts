@@ -34,7 +34,7 @@ const toolOf = ({ name, description }: ToolManifest): Tool =>
 interface Counted extends ToolProvider {
   readonly loads: string[];
 }
-/** Tools that are made when they are needed, and who was. */
+/** A provider that counts which tools were loaded. */
 function provides(manifests: readonly ToolManifest[], make = toolOf): Counted {
   const loads: string[] = [];
   const provider = defineToolProvider({
@@ -67,7 +67,7 @@ const running = (store: Store, model: Scripted, tools: Given, ...more: Plugin[])
 const declaredIn = (request: ModelRequest | undefined): readonly string[] =>
   (request?.tools ?? []).map(({ name }) => name);
 
-/** What each call answered, in the request that the model was asked last. */
+/** The results of all calls, as the last request shows them. */
 const answers = (model: Scripted): readonly string[] =>
   (model.requests.at(-1)?.messages ?? []).flatMap(({ parts }) =>
     parts.flatMap((part) =>
@@ -303,7 +303,7 @@ describe("finding", () => {
 });
 
 describe("not finding", () => {
-  /** Makes a child with an authority of its own. */
+  /** A plugin that makes a child session with an authority of its own. */
   const makes = definePlugin({
     id: "acme/makes",
     setup: ({ command }) => ({
@@ -466,7 +466,7 @@ describe("ranking", () => {
     ["sendInvoice", "mcp__billing__sendInvoice"],
     ["SEND INVOICES", "mcp__billing__sendInvoice"],
     ["billing void", "mcp__billing__void_invoice"],
-    ["invioce void", "mcp__billing__void_invoice"], // Swapped letters.
+    ["invioce void", "mcp__billing__void_invoice"], // Two letters are swapped.
     ["forcast", "mcp__weather__forecast"],
     ["invioces void", "mcp__billing__void_invoice"],
     ["transl", "translate"],

@@ -12,10 +12,10 @@ export type { ShellOptions, WorkspaceOptions } from "./options.ts";
 export type { ShellResult } from "./shell.ts";
 
 const FILES_MS = 60_000;
-/** What is left of the runtime's own limit when a command has used all of its time and must still be ended. */
+/** The runtime's limit leaves this much time to end a command that has used up its own. */
 const ENDING_MS = 30_000;
 
-/** Tools for the files of one folder, and on request a shell that starts in it. */
+/** Gives the model tools for the files of one folder and, if asked for, a shell that starts in it. */
 export const workspace = definePlugin({
   id: "bowline/workspace",
   options: OPTIONS,
@@ -69,7 +69,7 @@ export const workspace = definePlugin({
           "indentation and without line numbers; with `all` every occurrence is replaced.",
         input: EDIT,
         ...writing,
-        onInterrupt: "fail", // Done twice, an edit whose new text holds the old one would show twice.
+        onInterrupt: "fail", // A rerun would apply an edit twice whose new text contains the old one.
         execute: (input) => editFile(input, options),
       }),
     ];

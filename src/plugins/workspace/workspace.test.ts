@@ -17,7 +17,7 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 type Reply = Parameters<typeof scripted>[number];
 
-/** One turn: what each call came to, and what the model was asked. */
+/** Runs one turn. Returns the results of its calls and the requests to the model. */
 async function turn(options: Partial<WorkspaceOptions>, replies: readonly Reply[], plugins: readonly Plugin[] = []) {
   const model = scripted(...replies, says("Done."));
   const runtime = await createRuntime({
