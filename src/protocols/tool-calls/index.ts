@@ -22,7 +22,7 @@ const declared = (tool: ToolDeclaration): ToolDeclaration => {
   return { name, description, inputSchema };
 };
 
-/** Tools that are to be described in the prompt too: one part, as long as one of them is there. */
+/** Describes documented tools in the prompt too, as one part that goes when the last of them goes. */
 function documentation(catalog: readonly ToolDeclaration[]): readonly PromptPart[] {
   const tools = catalog.filter(({ isDocumented }) => isDocumented === true);
   if (tools.length === 0) return [];
@@ -33,7 +33,7 @@ function documentation(catalog: readonly ToolDeclaration[]): readonly PromptPart
 }
 
 interface Options {
-  /** Adds a tool with which the model makes up to 25 independent calls in one. */
+  /** Adds a tool with which the model makes up to 25 independent calls in one. Default false. */
   readonly batch?: boolean;
 }
 
@@ -44,5 +44,5 @@ const plugin = definePlugin({
   setup: ({ options: { batch } }) => (batch ? WITH_BATCH : PLAIN),
 });
 
-/** The native loop: the model calls tools by the provider's own means until it answers. The default protocol. */
+/** The default protocol: the model calls tools by the provider's own means until it answers. */
 export const toolCalls = (given: Options = {}): Plugin => plugin(given);
