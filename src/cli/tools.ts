@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { definePlugin, defineTool, jsonSchema, type Schema } from "../index.ts";
+import { definePlugin, defineTool, jsonSchema, optionsSchema } from "../index.ts";
 import { calculate } from "./calculate.ts";
 
 const object = (properties: { readonly [name: string]: object }, ...required: readonly string[]) => ({
@@ -87,18 +87,6 @@ interface Notes {
   readonly notes: readonly Note[];
 }
 
-const notesState: Schema<unknown, Notes> = {
-  "~standard": {
-    version: 1,
-    vendor: "bowline",
-    validate: (value) => {
-      const { last = 0, notes = [] } = value as Partial<Notes>;
-      const isRight = Number.isInteger(last) && Array.isArray(notes);
-      return isRight ? { value: { last, notes } } : { issues: [{ message: "it holds no notes" }] };
-    },
-  },
-};
-
 const NOTES = {
   add: { name: "notes_add", description: "Keeps a note in this session and gives its number." },
   list: { name: "notes_list", description: "All notes of this session, with their numbers." },
@@ -108,7 +96,10 @@ const NOTES = {
 /** Notes are state of the session: committed with the turn that changed them. */
 const notes = definePlugin({
   id: "bowline/notes",
-  state: notesState,
+  state: optionsSchema<unknown, Notes>((given) => ({
+    last: given.whole("last", {}, 0),
+    notes: given.objects("notes", (note): Note => ({ number: note.whole("number"), text: note.text("text") }), []),
+  })),
   setup: ({ tool }) => ({
     tools: [
       tool({
