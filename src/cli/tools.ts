@@ -38,7 +38,7 @@ const wait = defineTool({
   ),
   timeoutMs: (WAIT_MAX_S + 60) * 1_000,
   execute: async ({ seconds }, { once, signal }) => {
-    // Noted, so that whoever goes on after a crash waits no longer than was asked for.
+    // `once` keeps the time over a crash: a rerun must not wait from the beginning.
     const until = await once("until", () => Date.now() + seconds * 1_000);
     await sleep(Math.max(0, until - Date.now()), undefined, { signal });
     return `${seconds} seconds have passed.`;
@@ -82,7 +82,7 @@ interface Note {
   readonly text: string;
 }
 interface Notes {
-  /** Numbers are not used twice. */
+  /** The number of the last note ever made, so that no number is used twice. */
   readonly last: number;
   readonly notes: readonly Note[];
 }
@@ -93,7 +93,7 @@ const NOTES = {
   remove: { name: "notes_remove", description: "Deletes the note with this number and gives its text." },
 };
 
-/** Notes are state of the session: committed with the turn that changed them. */
+/** Keeps notes as state of the session, which is committed with the turn that changed it. */
 const notes = definePlugin({
   id: "bowline/notes",
   state: optionsSchema<unknown, Notes>((given) => ({
