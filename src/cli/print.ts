@@ -1,3 +1,4 @@
+// Shows turns and errors. A printer for each kind of reader: a terminal, a pipe, a program.
 import { inspect, styleText } from "node:util";
 import { RuntimeError, type SessionEvent, type TurnOutcome, type TurnResult, type Usage } from "../index.ts";
 import { type Io, type Output, UsageError } from "./io.ts";

@@ -1,3 +1,5 @@
+// The demo model: splits a message into clauses, finds a skill for each by patterns, and answers with calls or text. It
+// keeps nothing between calls: all that it knows is in the request.
 import { setTimeout as sleep } from "node:timers/promises";
 import { asCallId } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";

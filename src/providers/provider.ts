@@ -6,7 +6,9 @@ import type { ModelPart, ModelRequest } from "../model/request.ts";
 export interface Capabilities {
   /** Media types that may be attached, for example `image/*`. */
   readonly attachments?: readonly string[];
+  /** The size of the context window, in tokens. */
   readonly contextTokens?: number;
+  /** Whether a reply may call several tools. */
   readonly isParallelCalls?: boolean;
 }
 

@@ -1,4 +1,5 @@
 // long: one list of laws
+// The promises of every host, as data: run them with any test runner.
 import assert from "node:assert/strict";
 import { setImmediate as immediate, setTimeout as pause } from "node:timers/promises";
 import type { EffectHost, Perform, TurnRun } from "../hosts/host.ts";

@@ -1,3 +1,5 @@
+// The promises of every protocol driver, as data: run them with any test runner. Turns are random, but the same in
+// every run.
 import assert from "node:assert/strict";
 import { asCallId, asTurnId, nodeId } from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";

@@ -1,3 +1,4 @@
+// The promises of every provider, as data: run them with any test runner.
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { asCallId, asTurnId, nodeId } from "../model/ids.ts";

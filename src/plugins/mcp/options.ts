@@ -25,10 +25,12 @@ interface Common {
 }
 /** A server that runs as a child process and is spoken to over stdin and stdout. */
 export interface McpProcess extends Common {
+  /** The program to start, by its path or its name in PATH. */
   readonly command: string;
   readonly args?: readonly string[];
   /** Variables for the server's environment. Of this process's own it gets only PATH, HOME and the like. */
   readonly env?: { readonly [name: string]: string };
+  /** The folder to start the server in. Default: the working directory. */
   readonly cwd?: string;
 }
 /** A server that is reached over streamable HTTP. */

@@ -39,7 +39,9 @@ export interface McpStatus {
   readonly problem?: McpProblem;
   /** The server's own name and version. */
   readonly about?: { readonly name: string; readonly version: string };
+  /** The version of MCP that was agreed on. */
   readonly protocol?: string;
+  /** The id of the server's process. */
   readonly pid?: number;
   /** The last 8 KiB that the server's process wrote to stderr. */
   readonly stderr?: string;
@@ -349,6 +351,6 @@ const NOT_THE_HANDSHAKE = new Set<McpProblem["code"]>([
   "mcp.unauthorized",
 ]);
 
-/** With chance in it, so that clients of a server that went down do not all come back at once. */
+/** Random in part, so that clients of a server that went down do not all come back at once. */
 const backoffMs = (failures: number): number =>
   Math.min(BACKOFF.toMs, BACKOFF.fromMs * 2 ** (failures - 1) * (1 + Math.random() / 2));

@@ -8,6 +8,7 @@ export interface Capability {
   readonly model?: string;
   /** The agent's instructions, in place of the runtime's. */
   readonly instructions?: string;
+  /** Settings of the agent's model calls, such as its temperature. */
   readonly settings?: ModelSettings;
   /** The only tools that the agent has, besides `submit_error`. Default: those of the session which starts it. */
   readonly tools?: readonly string[];

@@ -1,3 +1,7 @@
+// Finds tools that are not declared to the model, and opens them. Ranking is in `rank.ts`.
+//
+// 1. The prompt does not depend on which tools are open: opening one must not cost the provider's cache.
+// 2. Opening sets a tool's membership, which is state: it is journaled, and lasts for later turns.
 import { definePlugin, hasCode, jsonSchema, optionsSchema, type ToolContext, type ToolManifest } from "../../index.ts";
 import { groupsOf, Index } from "./rank.ts";
 import { cutAt, signatureOf } from "./signature.ts";
@@ -18,6 +22,7 @@ export interface ToolsSearchResult {
   readonly opened: readonly Found[];
   /** Names of tools that fit too, and that the model could call already. */
   readonly open?: readonly string[];
+  /** What the model should know of this search: what is missing, and what to do next. */
   readonly note: string;
 }
 
@@ -70,7 +75,7 @@ export const toolsSearch = definePlugin({
 
 const isSearchable = ({ availability }: ToolManifest): boolean => availability === "searchable";
 
-/** Rounded, and of all tools: neither opening a tool nor a few that come or go may change the cached prompt. */
+/** Rounded, and of all tools: neither opening a tool (rule 1) nor a few that come or go may change the prompt. */
 const roughly = (count: number): string => (count < 10 ? "a few" : `about ${Number(count.toPrecision(1))}`);
 
 /** Keeps the index of the last list of tools, so that rounds and turns with the same tools do not build it again. */

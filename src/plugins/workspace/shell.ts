@@ -1,3 +1,8 @@
+// Runs one command.
+//
+// 1. Nothing of a command runs after its call has returned: what it left behind is ended (`family.ts`).
+// 2. Output is bounded in memory while it comes (`capture.ts`).
+// 3. A cancelled or late command is a result with what it wrote so far.
 import { type ChildProcess, spawn } from "node:child_process";
 import { Capture } from "./capture.ts";
 import { Family } from "./family.ts";
@@ -29,7 +34,9 @@ interface ShellOptions {
 export interface ShellResult {
   /** Null when a signal ended the command. */
   readonly exitCode: number | null;
+  /** The signal that ended the command. */
   readonly signal?: string;
+  /** Why the command was stopped: its time was up, or the call was cancelled. */
   readonly stopped?: string;
   readonly stdout: string;
   readonly stderr: string;

@@ -18,9 +18,9 @@ export interface CacheStyle {
 
 const EPHEMERAL = { names: ["cacheControl", "cache_control"], value: { type: "ephemeral" } } as const;
 const ANTHROPIC: CacheStyle = { ...EPHEMERAL, namespace: "anthropic", isOnMessage: false, isOnReplies: true };
-/** Its package ignores the option on parts of a reply, and on a message would mark each of the results. */
+/** OpenRouter's package ignores the option on parts of a reply, and on a message would mark each of the results. */
 const OPENROUTER: CacheStyle = { ...EPHEMERAL, namespace: "openrouter", isOnMessage: false, isOnReplies: false };
-/** Its package for v2 ignores the option on parts, and the API refuses a breakpoint after reasoning. */
+/** Bedrock's package for v2 ignores the option on parts, and the API refuses a breakpoint after reasoning. */
 const BEDROCK: CacheStyle = {
   namespace: "bedrock",
   names: ["cachePoint"],

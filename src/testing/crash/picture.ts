@@ -1,3 +1,5 @@
+// Reads a store into plain values: what was durable after a kill, and what is there at the end. Comparing them is the
+// job of `judge.ts`; here is only found what no store may hold in any scenario.
 import { randomUUID } from "node:crypto";
 import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { asBlobHash, type TurnId } from "../../model/ids.ts";

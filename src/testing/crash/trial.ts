@@ -1,3 +1,5 @@
+// Carries out one trial: starts the processes of a scenario, kills or stops them, and judges what is left. Which trials
+// there are is chosen in `plan.ts`.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
