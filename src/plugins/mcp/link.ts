@@ -128,7 +128,8 @@ export class Link {
     try {
       await this.#client.connect(transport, { timeout: this.#settings.startMs, signal });
     } catch (error) {
-      const why = transport instanceof ChildTransport ? transport.why : undefined; // `close` would replace it.
+      // Read before `close`, which ends the process: its end by our hand would be given as the reason.
+      const why = transport instanceof ChildTransport ? transport.why : undefined;
       await transport.close();
       throw why ?? error;
     }
