@@ -1,5 +1,6 @@
-// Two hundred turns with a model that takes 2,000 tokens at a time: a summary takes the place of what is older, and what the user
-// asked to be remembered at the beginning is still known at the end. The model is a program, and as strict as a real one.
+// Two hundred turns with a model whose window has 2,000 tokens: a summary takes the place of older messages, and what
+// the user asked to remember at the beginning is still known at the end. The model is a program that refuses longer
+// requests.
 import assert from "node:assert/strict";
 import { createRuntime, type ModelPart, type ModelRequest, type Provider, ProviderFailure } from "bowline";
 import { rollingHistory } from "bowline/plugins/rolling-history";
@@ -59,4 +60,4 @@ console.log(
 );
 assert.equal(turns, 200);
 assert.ok(frames > 5 && share < 1 && Math.max(...sizes) <= WINDOW);
-assert.ok(nodes.some((node) => node.kind === "message" && JSON.stringify(node.message.parts).includes("Day 2:"))); // All is kept.
+assert.ok(nodes.some((node) => node.kind === "message" && JSON.stringify(node.message.parts).includes("Day 2:"))); // Older frames stay readable.

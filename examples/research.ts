@@ -1,5 +1,6 @@
-// A question that three agents look into at the same time, each with tools and instructions of its own kind and a result of
-// a given shape. What they do is shown while they do it; one of them is asked again; at the end it is known what each cost.
+// Three agents look into a question at the same time, each with its own instructions and tools and a result of a given
+// shape. Their work is shown while it happens; one of them is asked again; at the end the program tells what each one
+// cost.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, type ModelPart, type Provider } from "bowline";
 import { subagents } from "bowline/plugins/subagents";
@@ -19,7 +20,7 @@ const read = defineTool({
   execute: ({ title }) => SHELVES[title] ?? "There is no such book.",
 });
 
-// ── The models: offline, and by roles. Any AI SDK model does as well ────────────────────────────────────────────────
+// ── The models: offline, one for each role. Any AI SDK model will do ────────────────────────────────────────────────
 
 const QUESTION = "Is the bowline a safe knot?";
 const finding = { type: "object", properties: { claim: { type: "string" } }, required: ["claim"] };
@@ -85,7 +86,7 @@ for await (const event of turn) {
 const { outcome } = await turn.result();
 assert.ok(outcome.kind === "answered" && outcome.text.startsWith("Yes"));
 
-// Each agent is a session: it can be read, gone on with and forked. This one was asked twice.
+// Each agent is a session that can be read, continued and forked. This one was asked twice.
 const agents = await session.query(subagents, "agents");
 assert.deepEqual(
   agents.map(({ status }) => status),
@@ -93,7 +94,7 @@ assert.deepEqual(
 );
 const { turns, messages } = await runtime.sessions.get(agents[2]?.session ?? "");
 assert.equal(turns, 2);
-assert.ok(!JSON.stringify(messages).includes("Knots and splices")); // Of the others it knows nothing.
+assert.ok(!JSON.stringify(messages).includes("Knots and splices")); // It knows nothing of the others.
 
 const { ledger } = await runtime.sessions.usage("knots");
 const callsOf = (source: string): number =>

@@ -1,15 +1,16 @@
-// A chat in which the user keeps talking. What is said while the agent works reaches it at its next boundary, or waits
-// for a turn of its own; what waits can be listed, edited and taken back; a turn is followed and cancelled by its id.
+// A chat in which the user keeps talking. A message sent while the agent works reaches it at its next boundary, or
+// waits for a turn of its own. Waiting messages can be listed, edited and withdrawn; a turn can be followed and
+// cancelled by id.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, type Message, type Session } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 
-let booking = ""; // The turn of it.
-// The user: what they do while the first, the second and the third search runs.
+let booking = ""; // The id of the turn that books.
+// What the user does while the first, the second and the third search runs.
 const meanwhile: ((session: Session) => Promise<unknown>)[] = [
   async (session) => {
-    await session.send("Only with a garden, please."); // For the turn that runs.
+    await session.send("Only with a garden, please."); // Reaches the running turn.
     await session.send("Book the first one.", { at: "next-turn", key: "booking" });
   },
   async (session) => {
@@ -17,7 +18,7 @@ const meanwhile: ((session: Session) => Promise<unknown>)[] = [
       "waiting:",
       (await session.inputs.list()).map(({ at, text }) => `${text} (${at})`),
     );
-    await session.inputs.cancel({ key: "booking" }); // To edit is to take it back and send another.
+    await session.inputs.cancel({ key: "booking" }); // An edit: withdraw it and send another.
     booking = (await session.send("Book the cheapest one.", { at: "next-turn", key: "booking" })).turnId;
     await session.send("And write to my boss.", { at: "next-turn", key: "boss" });
     await session.inputs.cancel({ key: "boss" });
@@ -56,7 +57,7 @@ for await (const event of turn) {
   if (event.kind === "text") console.log("agent:", event.delta);
 }
 
-// The booking waited for its turn. Whoever knows that turn's id can wait for it, from any process.
+// The booking had to wait. Any process that knows the turn's id can follow it.
 const { outcome: booked } = await session.follow(booking).result();
 console.log("agent:", booked.kind === "answered" ? booked.text : booked.kind);
 

@@ -51,6 +51,7 @@ export type { Cursor, NodeId, SessionId, TurnId, WaitKey } from "./model/ids.ts"
 export type { Json } from "./model/json.ts";
 export { DEFAULT_LIMITS, type Limits } from "./model/limits.ts";
 export type { Attachment, Draft, Message, Origin, Part, TextPart } from "./model/message.ts";
+export { type Fields, optionsSchema } from "./model/options-schema.ts";
 export type { Failed, Stopped, TurnOutcome } from "./model/outcome.ts";
 export type { PromptPart } from "./model/prompt.ts";
 export { type ModelPart, type ModelRequest, type ModelSettings, ProviderFailure, type Reply } from "./model/request.ts";

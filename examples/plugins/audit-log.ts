@@ -1,4 +1,4 @@
-// Every call and every turn goes to a sink. A sink that is down costs nobody an answer.
+// Sends every call and every turn to a sink. A sink that is down does not fail a turn.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, defineTool } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -12,10 +12,10 @@ export const auditLog = definePlugin({
   order: "late",
   options: z.object({ sink: z.custom<Sink>((given) => typeof given === "function") }),
   setup: ({ options: { sink } }) => ({
-    // A gate withholds the result when it throws, so here the failure is caught.
+    // Failures are caught, because a gate that throws withholds the result from the model.
     afterToolCall: async ({ call, output, once, trace }) => {
       try {
-        // A crash may lead the turn through here again; what is recorded is not sent again.
+        // This may run again after a crash: `once` does not send what is recorded as sent.
         await once(call.id, async () => {
           await sink({ what: call.name, how: output.kind });
           return true;
@@ -24,7 +24,7 @@ export const auditLog = definePlugin({
         trace.emit("lost", { call: call.id, problem: String(error) });
       }
     },
-    // An observer may fail: the turn is committed, and the failure is one of its `issues`.
+    // A throw does no harm here: the turn is committed already, and the failure becomes one of its `issues`.
     lifecycle: async ({ event }) => {
       if (event.kind === "turnPersisted") await sink({ what: "turn", how: event.report.outcome.kind });
     },

@@ -1,4 +1,4 @@
-// So many tool calls and tokens per session. The app can look at what is spent, and give some back.
+// Limits tool calls and tokens per session. The app can ask what is spent, and give some back.
 import assert from "node:assert/strict";
 import { abortTurn, createRuntime, definePlugin, defineTool, deny } from "bowline";
 import { memory } from "bowline/stores/memory";

@@ -1,4 +1,4 @@
-// A point of its own: any plugin may switch a feature on or off, and off wins.
+// Defines a point: any plugin may switch a feature on or off, and off wins.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, defineTool, deny, point } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -11,14 +11,16 @@ interface Flag {
 }
 type Flags = (feature: string) => boolean;
 
-/** Recognised by identity: whoever contributes imports it from here. What nobody mentions is off. */
+/**
+ * A point is recognised by identity, so plugins that contribute import it from here. A feature nobody mentions is off.
+ */
 export const flags = point<Flag, Flags>("example/flags", (given) => {
   const on = new Set(given.flatMap(({ value }) => (value.on ? [value.feature] : [])));
   for (const { value } of given) if (!value.on) on.delete(value.feature);
   return (feature) => on.has(feature);
 });
 
-/** Reads the point: a tool named like a feature that is off is denied. */
+/** Reads the point, and denies calls of a tool named like a feature that is off. */
 export const featureFlags = definePlugin({
   id: "example/feature-flags",
   options: z.object({ features: z.array(z.string()) }),
@@ -54,4 +56,4 @@ const session = await runtime.session();
 await session.turn("Chart it and mail it.").result();
 assert.deepEqual(ran, ["chart"]);
 assert.equal(model.requests[0]?.system, "You cannot use mail yet.");
-assert.equal(session.contributed(flags)("chart"), true); // The app reads it too.
+assert.equal(session.contributed(flags)("chart"), true); // The app can read the point too.

@@ -33,7 +33,7 @@ const pay = defineTool({
   input: z.object({ euros: z.number() }),
   execute: ({ euros }) => void ran.push(`pay ${euros}`),
 });
-/** Comes after the guard and turns a harmless call into a harmful one: the guard looks at it once more. */
+/** Runs after the guard and makes a harmless call harmful. The guard is asked again about the new arguments. */
 const alias = definePlugin({
   id: "example/alias",
   setup: () => ({

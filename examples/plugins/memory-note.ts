@@ -1,4 +1,4 @@
-// Notes that outlive the context window: the model writes them, the prompt recalls them, a task makes them fewer.
+// Notes that outlive the context window: the model writes them, the prompt shows them, a task condenses them.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, type Plugin } from "bowline";
 import { memory } from "bowline/stores/memory";

@@ -1,5 +1,5 @@
-// When a model fails, calls go to the next one: within a turn after a call that had to be tried again, and in later turns
-// after a turn that failed. One call stays with its model, so a call that fails for good still ends its turn.
+// When a model fails, calls go to the next one: within a turn after a call that had to be tried again, and in later
+// turns after a turn that failed. One call stays with its model, so a call that fails for good still ends its turn.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, defineTool, ProviderFailure } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -9,9 +9,9 @@ import { z } from "zod";
 export const fallback = definePlugin({
   id: "example/fallback",
   options: z.object({ models: z.array(z.string()).min(1) }),
-  state: z.object({ failed: z.number().default(0) }), // Models of this session: its own, then those of the options.
+  state: z.object({ failed: z.number().default(0) }), // How many models have failed turns.
   setup: ({ options: { models }, query }) => {
-    let isShaky = false; // Of one turn, so it need not survive a restart.
+    let isShaky = false; // About one turn, so it need not survive a restart.
     return {
       beforeTurn: () => {
         isShaky = false;
@@ -19,7 +19,7 @@ export const fallback = definePlugin({
       streamFinished: ({ reason }) => {
         isShaky ||= reason === "attempt-reset";
       },
-      // For this call only: the session keeps its model. The name is looked up by the runtime's `models`.
+      // Changes this call only: the session keeps its model. The runtime's `models` must know the name.
       request: ({ request, state }) => {
         const place = Math.min(state.get().failed + (isShaky ? 1 : 0), models.length);
         const model = models[place - 1];

@@ -43,7 +43,7 @@ const [walls, roof] = ["Build walls", "Build roof"];
 const doing = (...texts: readonly string[]) => texts.map((text) => ({ text, status: "doing" }));
 const model = scripted(
   calls("plan", { steps: [...doing(walls), { text: roof, status: "open" }] }),
-  calls("plan", { steps: doing(walls, roof) }), // Refused: the model is told, and the plan stays as it was.
+  calls("plan", { steps: doing(walls, roof) }), // Refused: the model is told why, and the plan stays as it was.
   says("Walls first."),
   says("Still walls."),
 );
@@ -51,7 +51,7 @@ const store = memory();
 const first = await createRuntime({ store, model, plugins: [plan] });
 await (await first.session("house")).turn("Plan a house.").result();
 
-await using later = await createRuntime({ store, model, plugins: [plan] }); // Another process, as far as the plan can tell.
+await using later = await createRuntime({ store, model, plugins: [plan] }); // As after a restart.
 const session = await later.session("house");
 await session.turn("Where are we?").result();
 assert.equal(model.requests.at(-1)?.system, "## Plan\n\n[>] Build walls\n[ ] Build roof");

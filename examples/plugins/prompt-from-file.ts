@@ -11,7 +11,7 @@ import { z } from "zod";
 export const promptFromFile = definePlugin({
   id: "example/prompt-from-file",
   options: z.object({ path: z.string(), title: z.string().default("Project") }),
-  // Here and not in `setup`, which runs at every opening of a session and must not wait.
+  // The file is read here and not in `setup`, which runs at every opening of a session and must not wait.
   open: async ({ options, signal }) => ({ text: await readFile(options.path, { encoding: "utf8", signal }) }),
   setup: ({ options, shared }) => ({
     prompt: () => ({ slot: "project", title: options.title, text: shared.text }),
@@ -34,13 +34,13 @@ await using runtime = await createRuntime({
 await (await runtime.session("one")).turn("Tabs or spaces?").result();
 await writeFile(path, "Use spaces.\n");
 await (await runtime.session("two")).turn("Tabs or spaces?").result();
-// For one session another heading; what `open` made stays.
+// Options for one session change the heading. `open` does not run again.
 const titled = [promptFromFile.options({ path, title: "House rules" })];
 await (await runtime.session("three", { plugins: titled })).turn("Tabs or spaces?").result();
 
 const [one, two, three] = model.requests.map(({ system }) => system);
 assert.equal(one, "You write code.\n\n## Project\n\nUse tabs.");
-assert.equal(two, one); // The same text, so that a provider's cache holds.
+assert.equal(two, one); // Equal text in both turns, so the provider's cache holds.
 assert.equal(three, "You write code.\n\n## House rules\n\nUse tabs.");
 
 const missing = promptFromFile({ path: join(folder, "none.md") });

@@ -1,17 +1,17 @@
-// Card numbers are neither shown nor kept, also when they arrive in pieces.
+// Keeps card numbers out of what is shown and kept, also when they arrive in pieces.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { says, scripted } from "bowline/testing";
 
 const CARD = /\b\d(?:[ -]?\d){12,18}\b/g;
-const BEGUN = /\d(?:[ -]?\d)*[ -]?$/; // Digits at the end may be the beginning of one.
+const BEGUN = /\d(?:[ -]?\d)*[ -]?$/; // Digits at the end may be the beginning of a card number.
 
 export const redactor = definePlugin({
   id: "example/redactor",
   order: "late",
   setup: () => {
-    // One stream at a time runs in a session, so what is half read can be kept here.
+    // A session runs one stream at a time, so the text that is held back can be a variable here.
     let held = { text: "", reasoning: "" };
     let rest = held;
     return {
@@ -25,7 +25,7 @@ export const redactor = definePlugin({
         rest = reason === "complete" ? held : { text: "", reasoning: "" };
         held = { text: "", reasoning: "" };
       },
-      // May run again, so it derives from `rest` and leaves it.
+      // `response` may run again, so it reads `rest` and does not change it.
       response: ({ reply: { parts } }) => ({
         parts: [
           ...parts,

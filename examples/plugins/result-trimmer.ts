@@ -1,11 +1,11 @@
-// Long results are shown to the model with their middle cut out. Events and other plugins still see all of them.
+// Cuts the middle out of long results before the model reads them. Events and other plugins still see the whole.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, defineTool, type ToolOutput } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { z } from "zod";
 
-/** The projector of a session shows every result, so it has words for those that are no value. */
+/** A projector must show every result, so it needs words for failures and cancelled calls too. */
 function wordsOf(output: ToolOutput): string {
   if (output.kind === "failure") return `Error (${output.failure.code}): ${output.failure.message}`;
   if (output.kind !== "value") return `${output.kind}: ${output.reason}`;

@@ -1,4 +1,4 @@
-// Tells the model about tools in the app's own words, and keeps some from it.
+// Describes tools to the model in the app's own words, and hides some.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, defineTool } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -12,7 +12,7 @@ export const toolNamer = definePlugin({
     descriptions: z.record(z.string(), z.string()).default({}),
   }),
   setup: ({ options: { hidden, descriptions } }) => ({
-    // Synchronous: the catalog is built at the start of each turn.
+    // Must be synchronous: it runs whenever the catalog is built.
     toolCatalog: ({ tools }) => [
       ...hidden.map((tool) => ({ tool, hide: true as const })),
       ...tools
@@ -43,7 +43,7 @@ assert.deepEqual(
   model.requests[0]?.tools.map(({ name, description }) => `${name}: ${description}`),
   ["list: Our customers. (Lists rows.)"],
 );
-assert.equal(dropped, 0); // What is hidden cannot be called either, should the model know the name.
+assert.equal(dropped, 0); // A hidden tool cannot be called either, even if the model knows its name.
 assert.match(JSON.stringify(model.requests[1]?.messages), /There is no tool drop/);
 
 const admin = await runtime.session("admin", { plugins: [toolNamer.options({ hidden: [] })] });

@@ -14,14 +14,14 @@ export interface Agent {
   readonly store: Store;
   readonly model: ChosenModel;
   readonly place: Place;
-  /** Turns that a killed process left in this session, and that go on here. */
+  /** Turns of this session that a killed process left unfinished, and that go on here. */
   readonly left: readonly Unfinished[];
-  /** Why turns could not be gone on with, by their ids. */
+  /** Turns that could not go on here: the reason, by the turn's id. */
   readonly lost: ReadonlyMap<string, string>;
   close(): Promise<void>;
 }
 
-/** Opens a session, or begins a new one; to open it is to go on with what was left in it. */
+/** Opens a session, or a new one without an id. Opening goes on with unfinished turns of the session. */
 export async function openAgent(io: Io, settings: Settings, id?: string): Promise<Agent> {
   const model = await chooseModel(io.env, settings.model);
   const place = placeOf(io, settings.db);
@@ -34,7 +34,7 @@ export async function openAgent(io: Io, settings: Settings, id?: string): Promis
     tools,
     plugins,
     instructions: INSTRUCTIONS,
-    // Whoever asks one thing has not asked for all that was ever left in the file.
+    // Only the opened session is recovered: a user with one question does not expect other sessions to go on, and cost.
     recover: "manual",
     trace: ({ name, turnId, about }) => {
       if (name === "turn.lost" && turnId !== undefined) lost.set(turnId, String(about.problem));
@@ -52,7 +52,7 @@ export async function openAgent(io: Io, settings: Settings, id?: string): Promis
   }
 }
 
-/** Another process that is at a turn of this session, by name. */
+/** The name of another process that works at a turn of this session; undefined when there is none. */
 export async function busyElsewhere({ session, store }: Pick<Agent, "session" | "store">): Promise<string | undefined> {
   const holder = await holderOf(store, session.id);
   return holder === undefined || holder.isUs ? undefined : called(holder);

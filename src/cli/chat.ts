@@ -9,14 +9,14 @@ import { toolList } from "./tools.ts";
 import { finishLeft, takeTurn } from "./turn.ts";
 
 const SESSION = "chat";
-/** Within this time a second Ctrl-C at the empty prompt leaves. */
+/** A second Ctrl-C at the empty prompt leaves within this time. */
 const AGAIN_MS = 2_000;
 
-/** `bowline chat`: a conversation on a terminal, or a turn for each line of a pipe. */
+/** `bowline chat`: a conversation on a terminal; from a pipe, each line is a turn. */
 export async function chat(io: Io, settings: Settings): Promise<number> {
   const agent = await openAgent(io, settings, settings.session ?? SESSION);
   const code = isInteractive(io) ? await talk(agent, io) : await answerLines(agent, io, settings);
-  // Whoever left in the middle of a turn does not wait for it.
+  // A user who left in the middle of a turn does not wait for it: closing would.
   if (code !== EXIT.interrupted) await agent.close();
   return code;
 }
@@ -26,7 +26,7 @@ async function talk(agent: Agent, io: Io): Promise<number> {
   const prompt = new Prompt(io, paint("bold", "› "));
   let isIdle = false;
   let pressedAt = Number.NEGATIVE_INFINITY;
-  /** One Ctrl-C alone may have been meant for an answer that has just ended. */
+  /** One Ctrl-C does not leave: it may have been meant for an answer that has just ended. */
   const interrupted = (): void => {
     if (!isIdle || prompt.clear()) return;
     if (performance.now() - pressedAt < AGAIN_MS) return prompt.close();
@@ -67,7 +67,7 @@ async function talk(agent: Agent, io: Io): Promise<number> {
   }
 }
 
-/** A cancelled line is the last one: who interrupts a pipe means all of it. */
+/** Answers each line of a pipe. Ctrl-C cancels the turn and ends the whole: the rest of the pipe is not read. */
 async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<number> {
   const printer = plainPrinter(io, settings.verbose);
   const aside = asidePrinter(io, settings.verbose);

@@ -28,7 +28,7 @@ Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor 
 const SEE_HELP = "See bowline --help.";
 const PLAIN: { readonly [name: string]: (io: Io, settings: Settings) => Promise<number> } = { chat, sessions, doctor };
 
-/** The whole program but for its process. Gives the exit code; what goes wrong is told in one line. */
+/** Runs the program on the given streams and returns the exit code. Errors are told in one line on stderr. */
 export async function command(args: readonly string[], io: Io): Promise<number> {
   try {
     return await dispatch(args, io);

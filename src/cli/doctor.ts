@@ -6,12 +6,12 @@ import { MEMORY, openExisting, type Place, placeOf } from "./place.ts";
 import { counted, firstWords, printable } from "./print.ts";
 import { called, holderOf, unfinishedIn } from "./unfinished.ts";
 
-/** What `--json` gives. */
+/** The output of `--json`. */
 interface Diagnosis {
   readonly db: string;
   readonly schema: number;
   readonly bytes: number;
-  /** Of the write-ahead log, which goes into the file by and by. */
+  /** The size of the write-ahead log beside the file, in bytes. */
   readonly logBytes: number;
   readonly sessions: number;
   readonly turns: number;
@@ -19,14 +19,14 @@ interface Diagnosis {
     readonly session: SessionId;
     readonly turn: TurnId;
     readonly words: string;
-    /** Left out when nobody is at it: whoever opens the session next goes on with it. */
+    /** The process that works at the turn. Absent when there is none: the next to open the session goes on with it. */
     readonly holder?: string;
     readonly until?: number;
   }[];
   readonly findings: readonly Finding[];
 }
 
-/** `bowline doctor`: looks at everything that is kept and changes nothing. */
+/** `bowline doctor`: checks the whole store and changes nothing. */
 export async function doctor(io: Io, settings: Settings): Promise<number> {
   const place = placeOf(io, settings.db);
   if (place.path === MEMORY) throw new UsageError(`${MEMORY} keeps nothing to look at.`, "Name a file: --db <file>.");
@@ -39,7 +39,7 @@ async function examine(place: Place): Promise<Diagnosis> {
   const store = openExisting(place);
   try {
     const findings = [...(await store.check())];
-    /** What is damaged has been found, and must not hide the rest. */
+    /** Goes on after damage: `check` has reported it already, and the rest of the store is to be told too. */
     const unless = async <T>(otherwise: T, look: () => Promise<T>): Promise<T> => {
       try {
         return await look();
@@ -68,14 +68,16 @@ async function openTurns(store: Store): Promise<Diagnosis["open"]> {
   const found: Diagnosis["open"][number][] = [];
   for (const { sessionId: session, turnId: turn, words } of await unfinishedIn(store)) {
     const holder = await holderOf(store, session);
-    if (holder === undefined && (await store.terminal(turn)) !== undefined) continue; // It has ended meanwhile.
+    if (holder === undefined && (await store.terminal(turn)) !== undefined) continue; // The turn ended in the meantime.
     const held = holder === undefined ? {} : { holder: called(holder), until: holder.until };
     found.push({ session, turn, words, ...held });
   }
   return found;
 }
 
-/** The store has brought it to today's; a store itself does not tell. */
+/**
+ * The schema's version is read from the file, because the store's contract does not tell it. Opening has migrated it.
+ */
 function schemaOf({ path }: Place): number {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   const db = new DatabaseSync(path, { readOnly: true });

@@ -9,8 +9,8 @@ export type Shown = Pick<Turn, "result" | "cancel" | typeof Symbol.asyncIterator
 const POLL_MS = 50;
 
 /**
- * A turn that this process goes on with and did not begin: nobody here has its handle. It is told by its journal, from
- * its beginning, a whole reply or result at a time.
+ * Shows a turn that a killed process began and this one goes on with. There is no handle for it here, so its events are
+ * read from its journal, from the beginning, a whole reply or result at a time.
  */
 export function follow({ session, store, lost }: Agent, turnId: TurnId): Shown {
   const ended = Promise.withResolvers<TurnResult>();
@@ -20,7 +20,7 @@ export function follow({ session, store, lost }: Agent, turnId: TurnId): Shown {
       const terminal = await store.terminal(turnId);
       if (terminal !== undefined) {
         const { outcome, usage } = terminal;
-        // A journal ends with the commit: the answer may not have been seen in it.
+        // The journal is deleted with the commit, maybe before the answer was read from it.
         if (outcome.kind === "answered" && outcome.text !== told.said) yield told.words("text", outcome.text);
         return ended.resolve({ turnId, outcome, usage, issues: [] });
       }
@@ -40,15 +40,15 @@ export function follow({ session, store, lost }: Agent, turnId: TurnId): Shown {
 
 type Preview = Extract<TurnProgress, { readonly fact: false }>;
 
-/** What a journal says, in the words of those who watch a turn. */
+/** Turns events of a journal into the events that an observer of a turn would see. */
 class Telling {
   readonly #sessionId: SessionId;
   readonly #turnId: TurnId;
-  /** By position, `r1.call.0`. */
+  /** Calls by their effects' names, `r1.call.0`. */
   readonly #calls = new Map<string, ToolCall>();
   #since = 0;
   #key: Preview["key"] | undefined;
-  /** In the latest reply. */
+  /** The text of the latest reply. */
   said = "";
 
   constructor(sessionId: SessionId, turnId: TurnId) {
@@ -61,7 +61,8 @@ class Telling {
   }
 
   *tell(event: TurnEvent): Generator<Preview> {
-    if (event.kind !== "returned") this.#since = event.at; // Calls begin after one of these, also when they begin again.
+    // Calls begin after an event that is no result, so the time of the last one is when the current calls began.
+    if (event.kind !== "returned") this.#since = event.at;
     if (event.kind === "replied") {
       this.#key = { effect: event.effect, generation: 1, attempt: 1 };
       this.said = "";
@@ -78,7 +79,7 @@ class Telling {
     }
     if (event.kind === "returned") {
       const call = this.#calls.get(event.effect.replace(/\.a\d+$/, ""));
-      if (call === undefined) return; // Of a batch.
+      if (call === undefined) return; // A call inside a batch, which is not shown.
       const { id: callId, name } = call;
       const { output, at } = event;
       const ms = at - this.#since;

@@ -4,7 +4,7 @@ import type { Readable, Writable } from "node:stream";
 export type Input = Readable & { readonly isTTY?: boolean };
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
-/** What the program touches of its process. */
+/** Everything of its process that the program uses, so that tests can replace it. */
 export interface Io {
   readonly stdin: Input;
   readonly stdout: Output;
@@ -12,7 +12,7 @@ export interface Io {
   readonly env: { readonly [name: string]: string | undefined };
   readonly cwd: string;
   readonly version: string;
-  /** `interrupt`: Ctrl-C, as a signal or as a key. Whoever listens answers for it; without a listener the program ends. */
+  /** Emits `interrupt` for Ctrl-C, as a signal or as a key. A listener must handle it; without one the program ends. */
   readonly interrupts: EventEmitter<{ interrupt: [] }>;
 }
 
@@ -28,7 +28,7 @@ export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 export const isInteractive = ({ stdin, stdout }: Io): boolean => stdin.isTTY === true && stdout.isTTY === true;
 
-/** The command was not meant like this: exit code 2. */
+/** The command was used wrongly. Ends with exit code 2. */
 export class UsageError extends Error {
   readonly hint: string;
   constructor(message: string, hint: string) {

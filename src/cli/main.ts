@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import * as nodeModule from "node:module";
 
-nodeModule.enableCompileCache?.(); // Before anything else is loaded: it makes the next start three times as quick.
+// Before anything else is loaded, or it has no effect: the next start is then three times as quick.
+nodeModule.enableCompileCache?.();
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 const { program } = await import("./program.ts");
 await program(process.argv.slice(2), version);

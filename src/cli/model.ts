@@ -12,12 +12,14 @@ export interface ChosenModel {
 
 const DEMO = "demo/offline";
 
-/** The model of `--model`, else of BOWLINE_MODEL, else the offline demo. Looked up now, so that a wrong name is told at once. */
+/**
+ * The model of `--model`, else of BOWLINE_MODEL, else the offline demo. A wrong name fails here, not in the first turn.
+ */
 export async function chooseModel(env: Io["env"], wanted?: string): Promise<ChosenModel> {
   const name = wanted ?? env.BOWLINE_MODEL ?? "";
   const offline = demo({ delayMs: Number(env.BOWLINE_DEMO_DELAY_MS) || 0 });
   const others = installed();
-  // A turn that was left goes on with the model it began with.
+  // An unfinished turn goes on with the model it began with, so both kinds must be found.
   const models: ModelResolver = (other) => (other === DEMO ? offline : others(other));
   if (["", "demo", DEMO].includes(name)) return { name: DEMO, isDemo: true, model: offline, models };
   const model = await models(name);

@@ -4,12 +4,12 @@ import { RuntimeError } from "../index.ts";
 import { type SqliteStore, sqlite } from "../stores/sqlite.ts";
 import type { Io } from "./io.ts";
 
-/** Where conversations are kept. */
+/** The file in which conversations are kept. */
 export interface Place {
   readonly path: string;
-  /** As a person would write it here. */
+  /** The path as a user would write it in the working directory. */
   readonly shown: string;
-  /** Nobody chose it, so its folder is made when it is missing; a folder that somebody names is most often mistyped. */
+  /** Whether the path is the default. Only then is a missing folder made: a named one is most likely mistyped. */
   readonly isDefault: boolean;
 }
 
@@ -25,7 +25,7 @@ export function placeOf({ cwd, env }: Pick<Io, "cwd" | "env">, given?: string): 
   return { path, shown: near.startsWith("..") ? path : near, isDefault: chosen === undefined };
 }
 
-/** To look at a file is no reason to make it. */
+/** Opens a file that must be there: only looking at a store must not create it. */
 export function openExisting(place: Place): SqliteStore {
   const { path } = place;
   if (!isThere(place)) throw new RuntimeError("store.path", { path, problem: "there is no such file" });
@@ -39,7 +39,7 @@ export function openStore(place: Place): SqliteStore {
   return sqlite(place.path);
 }
 
-/** Conversations are nobody's source code: the folder tells git to leave it alone. */
+/** Makes the folder, with a .gitignore in it, because conversations do not belong in a repository. */
 function makeFolder(folder: string, path: string): void {
   try {
     if (mkdirSync(folder, { recursive: true }) !== undefined) writeFileSync(join(folder, ".gitignore"), "*\n");

@@ -1,3 +1,4 @@
+// Shows turns and errors. A printer for each kind of reader: a terminal, a pipe, a program.
 import { inspect, styleText } from "node:util";
 import { RuntimeError, type SessionEvent, type TurnOutcome, type TurnResult, type Usage } from "../index.ts";
 import { type Io, type Output, UsageError } from "./io.ts";
@@ -19,14 +20,14 @@ export function painter({ stdout, env }: Pick<Io, "stdout" | "env">): Paint {
   return (style, words) => (isColoured ? styleText(style, words, { validateStream: false }) : words);
 }
 
-/** For a terminal: everything as it comes. */
+/** Prints a turn on a terminal, everything as it comes. */
 export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
   const { stdout } = io;
   const paint = painter(io);
   const startedAt = performance.now();
   let isLineStart = true;
   let streaming: "text" | "reasoning" | undefined;
-  /** The call whose line still waits for its end. */
+  /** The call whose line is still open, to be completed by its end. */
   let openCall: string | undefined;
   let calls = 0;
 
@@ -94,7 +95,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
   };
 }
 
-/** For pipes: the answer when it is final, and on stderr what went wrong; with `verbose` also how it came about. */
+/** Prints for pipes: the final answer on stdout, problems on stderr; with `verbose` also tool calls and usage. */
 export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose: boolean): Printer {
   const tell = (output: Output, words: string): void => void output.write(`${words}\n`);
   const aside = (words: string): void => (verbose ? tell(io.stderr, printable(words)) : undefined);
@@ -116,7 +117,7 @@ export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose:
   };
 }
 
-/** Of what was not asked for: all of it on stderr, and only to whoever wants to know. */
+/** Prints turns that the user did not ask for now: all of it on stderr, and only with `verbose`. */
 export function asidePrinter({ stderr, env }: Pick<Io, "stderr" | "env">, verbose: boolean): Printer {
   const nothing = (): void => {};
   return verbose
@@ -124,7 +125,7 @@ export function asidePrinter({ stderr, env }: Pick<Io, "stderr" | "env">, verbos
     : { event: nothing, ended: nothing, refused: nothing, note: nothing };
 }
 
-/** For programs: every event is a line of JSON, and so is the result. */
+/** Prints for programs: every event is a line of JSON, and the result is the last line. */
 export function jsonPrinter(io: Pick<Io, "stdout" | "stderr" | "env">): Printer {
   const print = (value: object): void => void io.stdout.write(`${JSON.stringify(value)}\n`);
   return {
@@ -176,5 +177,5 @@ const cut = (words: string, max: number): string => (words.length > max ? `${wor
 const short = (input: unknown): string => cut(printable(JSON.stringify(input)), SHOWN_MAX);
 export const firstWords = (words: string, max = SHOWN_MAX): string => cut(oneLine(words), max);
 
-/** Nothing a model or a tool says may move the cursor or colour the screen. */
+/** Removes control characters: words of a model or a tool must not move the cursor or colour the screen. */
 export const printable = (words: string): string => words.replace(/(?![\n\t])\p{Cc}/gu, "");

@@ -3,7 +3,7 @@ import { command } from "./command.ts";
 import { EXIT, type Io } from "./io.ts";
 import { explain } from "./print.ts";
 
-/** The command in this process: its streams, its signals, its end. */
+/** Runs the command in this process, with its streams and signals, and ends the process. */
 export async function program(args: readonly string[], version: string): Promise<void> {
   const { stdin, stdout, stderr, env } = process;
   const interrupts: Io["interrupts"] = new EventEmitter();
@@ -17,12 +17,12 @@ export async function program(args: readonly string[], version: string): Promise
     });
   }
   stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(EXIT.ok); // Whoever read the answers has gone, as `head` does.
+    if (error.code === "EPIPE") process.exit(EXIT.ok); // The reader has gone, as `head` does.
     stderr.write(`${explain(error, env)}\n`);
     process.exit(EXIT.failed);
   });
   stderr.on("error", () => {});
   const code = await command(args, { stdin, stdout, stderr, env, cwd: process.cwd(), version, interrupts });
-  // An open stdin, or a turn that was left, would keep the process. What was written, or why it was not, goes out first.
+  // An open stdin or an unfinished turn would keep the process running, so it is ended; first, all output is flushed.
   stdout.write("", () => stderr.write("", () => setImmediate(() => process.exit(code))));
 }

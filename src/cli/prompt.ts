@@ -3,8 +3,8 @@ import { Writable } from "node:stream";
 import type { Io, Output } from "./io.ts";
 
 /**
- * The line a person types on. While nobody waits for a line it is hidden, so that it does not mix with an answer;
- * what is typed meanwhile is kept, whole lines for the next turns and the rest for the next prompt.
+ * The line on which a user types. It is hidden while an answer streams, so that the two do not mix. What is typed
+ * meanwhile is kept: whole lines for the next turns, the rest for the next prompt.
  */
 export class Prompt {
   readonly #mark: string;
@@ -21,7 +21,7 @@ export class Prompt {
     this.#screen = new Screen(stdout);
     this.#editor = createInterface({ input: stdin, output: this.#screen, terminal: true, prompt: mark });
     this.#editor.on("line", (line) => {
-      this.#screen.isHidden = true; // At once: more lines may come in the same chunk.
+      this.#screen.isHidden = true; // At once, because more lines may come in the same chunk.
       if (this.#waiter === undefined) this.#lines.push(line);
       else this.#answer(line);
     });
@@ -32,7 +32,7 @@ export class Prompt {
     });
   }
 
-  /** The next line; undefined when there will be none. */
+  /** The next line; undefined at the end of the input. */
   async next(): Promise<string | undefined> {
     const line = this.#lines.shift();
     if (line !== undefined) {
@@ -47,7 +47,7 @@ export class Prompt {
     });
   }
 
-  /** Throws away what is typed so far. False when there was nothing. */
+  /** Clears what is typed so far. Returns false when there was nothing. */
   clear(): boolean {
     if (this.#editor.line === "") return false;
     this.#editor.write(null, { ctrl: true, name: "e" });
@@ -55,7 +55,7 @@ export class Prompt {
     return true;
   }
 
-  /** Says something on lines of its own, below what is typed. */
+  /** Prints words on lines of their own, then shows the prompt again. */
   tell(words: string): void {
     if (this.#screen.isHidden) return void this.#stdout.write(`${words}\n`);
     this.#stdout.write(`\n${words}\n`);
@@ -67,7 +67,9 @@ export class Prompt {
   }
 
   #show(): void {
-    (this.#editor as Interface & { prevRows: number }).prevRows = 0; // What was typed unseen takes no rows of the screen.
+    // The editor counts rows of hidden typing, which are not on the screen, and would move the cursor up over the
+    // answer.
+    (this.#editor as Interface & { prevRows: number }).prevRows = 0;
     this.#editor.prompt(true);
   }
 
@@ -77,7 +79,7 @@ export class Prompt {
   }
 }
 
-/** The terminal as the line editor sees it. */
+/** The terminal as the line editor sees it: what it writes is dropped while hidden. */
 class Screen extends Writable {
   readonly #stdout: Output;
   isHidden = true;

@@ -4,7 +4,7 @@ import { EXIT, type Io, type Settings, UsageError } from "./io.ts";
 import { asidePrinter, isGood, jsonPrinter, livePrinter, plainPrinter } from "./print.ts";
 import { finishLeft, takeTurn } from "./turn.ts";
 
-/** `bowline run <text>`: one turn, in a session of its own unless one is named. The text `-` is read from stdin. */
+/** `bowline run <text>`: one turn, in a new session unless one is named. With `-` the text is read from stdin. */
 export async function run(io: Io, settings: Settings, words: readonly string[]): Promise<number> {
   const text = words.length === 1 && words[0] === "-" ? await textOf(io.stdin) : words.join(" ");
   if (text.trim() === "") throw new UsageError("There is nothing to run.", 'Say what: bowline run "What is 21*2?"');

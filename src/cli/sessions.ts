@@ -5,20 +5,20 @@ import { isThere, openExisting, placeOf } from "./place.ts";
 import { counted, firstWords } from "./print.ts";
 import { called, holderOf, unfinishedIn } from "./unfinished.ts";
 
-/** One session, as `--json` gives it. */
+/** One session in the output of `--json`. */
 interface Listed {
   readonly id: SessionId;
   readonly parentId?: SessionId;
   readonly createdAt: number;
   readonly lastAt: number;
   readonly turns: number;
-  /** `interrupted`: a turn was left by a process that has gone; to open the session is to go on with it. */
+  /** `interrupted`: a process ended in the middle of a turn, which goes on when the session is opened next. */
   readonly state: "idle" | "running" | "interrupted";
   readonly holder?: string;
   readonly lastAnswer?: string;
 }
 
-/** `bowline sessions`: what is kept, the latest first. */
+/** `bowline sessions`: lists the sessions of the store, the latest first. */
 export async function sessions(io: Io, settings: Settings): Promise<number> {
   const place = placeOf(io, settings.db);
   const found = place.isDefault && !isThere(place) ? [] : await list(openExisting(place));
@@ -52,7 +52,7 @@ async function list(store: Store): Promise<readonly Listed[]> {
   }
 }
 
-/** Turns may have come to no answer; further back than this it is not the last thing that was said. */
+/** The last turns to look in for an answer: a turn may have none, and an older answer is not worth showing. */
 const LOOKED_AT = 3;
 
 async function lastOf(store: Store, id: SessionId): Promise<{ readonly answer?: string; readonly at?: number }> {

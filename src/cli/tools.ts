@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { definePlugin, defineTool, jsonSchema, type Schema } from "../index.ts";
+import { definePlugin, defineTool, jsonSchema, optionsSchema } from "../index.ts";
 import { calculate } from "./calculate.ts";
 
 const object = (properties: { readonly [name: string]: object }, ...required: readonly string[]) => ({
@@ -38,7 +38,7 @@ const wait = defineTool({
   ),
   timeoutMs: (WAIT_MAX_S + 60) * 1_000,
   execute: async ({ seconds }, { once, signal }) => {
-    // Noted, so that whoever goes on after a crash waits no longer than was asked for.
+    // `once` keeps the time over a crash: a rerun must not wait from the beginning.
     const until = await once("until", () => Date.now() + seconds * 1_000);
     await sleep(Math.max(0, until - Date.now()), undefined, { signal });
     return `${seconds} seconds have passed.`;
@@ -82,22 +82,10 @@ interface Note {
   readonly text: string;
 }
 interface Notes {
-  /** Numbers are not used twice. */
+  /** The number of the last note ever made, so that no number is used twice. */
   readonly last: number;
   readonly notes: readonly Note[];
 }
-
-const notesState: Schema<unknown, Notes> = {
-  "~standard": {
-    version: 1,
-    vendor: "bowline",
-    validate: (value) => {
-      const { last = 0, notes = [] } = value as Partial<Notes>;
-      const isRight = Number.isInteger(last) && Array.isArray(notes);
-      return isRight ? { value: { last, notes } } : { issues: [{ message: "it holds no notes" }] };
-    },
-  },
-};
 
 const NOTES = {
   add: { name: "notes_add", description: "Keeps a note in this session and gives its number." },
@@ -105,10 +93,13 @@ const NOTES = {
   remove: { name: "notes_remove", description: "Deletes the note with this number and gives its text." },
 };
 
-/** Notes are state of the session: committed with the turn that changed them. */
+/** Keeps notes as state of the session, which is committed with the turn that changed it. */
 const notes = definePlugin({
   id: "bowline/notes",
-  state: notesState,
+  state: optionsSchema<unknown, Notes>((given) => ({
+    last: given.whole("last", {}, 0),
+    notes: given.objects("notes", (note): Note => ({ number: note.whole("number"), text: note.text("text") }), []),
+  })),
   setup: ({ tool }) => ({
     tools: [
       tool({

@@ -4,22 +4,24 @@ import { follow, type Shown } from "./follow.ts";
 import type { Io } from "./io.ts";
 import { firstWords, type Printer } from "./print.ts";
 
-/** `left`: the user would not wait for a cancelled turn. `refused`: the printer has told why. */
+/**
+ * `left`: the user did not wait for the cancelled turn. `refused`: there is no result, and the printer has told why.
+ */
 export type Taken = TurnResult | "left" | "refused";
 
-/** One turn, shown as it comes. */
+/** Runs one turn and shows it as it comes. */
 export async function takeTurn(
   agent: Pick<Agent, "session" | "store">,
   text: string,
   printer: Printer,
   io: Io,
 ): Promise<Taken> {
-  const other = await busyElsewhere(agent).catch(() => undefined); // If the store has failed, the turn tells.
+  const other = await busyElsewhere(agent).catch(() => undefined); // If the store fails, the turn will tell.
   if (other !== undefined) printer.note(`Waiting for ${other}, which is at a turn of this conversation.`);
   return show(agent.session.turn(text), printer, io);
 }
 
-/** Turns that a killed process left come to their end first. `interrupted`: the user would have it otherwise. */
+/** Finishes the turns that a killed process left. `interrupted`: Ctrl-C cancelled one of them. */
 export async function finishLeft(
   agent: Agent,
   printer: () => Printer,
@@ -42,7 +44,7 @@ export async function finishLeft(
   }
 }
 
-/** Ctrl-C cancels the turn; a second one leaves. */
+/** Shows a turn. Ctrl-C cancels it; a second Ctrl-C leaves without waiting. */
 async function show(turn: Shown, printer: Printer, { interrupts }: Io): Promise<Taken> {
   const left = Promise.withResolvers<"left">();
   let isCancelled = false;
@@ -50,7 +52,7 @@ async function show(turn: Shown, printer: Printer, { interrupts }: Io): Promise<
     if (isCancelled) return left.resolve("left");
     isCancelled = true;
     printer.note("Cancelling. Ctrl-C again leaves at once.");
-    turn.cancel("Ctrl-C was pressed.").catch(() => {}); // A turn that was refused has nothing to cancel.
+    turn.cancel("Ctrl-C was pressed.").catch(() => {}); // A refused turn cannot be cancelled.
   };
   const shown = async (): Promise<Taken> => {
     for await (const event of turn) printer.event(event);

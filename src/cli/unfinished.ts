@@ -7,13 +7,13 @@ import type { StoredSession } from "../stores/store.ts";
 export interface Unfinished {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
-  /** What was said to begin it. */
+  /** The text of the turn's input. */
   readonly words: string;
 }
 
 const SESSIONS = 100;
 
-/** Oldest first, over all sessions or of one. */
+/** All unfinished turns, oldest first, of one session or of all. */
 export async function unfinishedIn(store: Store, session?: SessionId): Promise<readonly Unfinished[]> {
   const found: (Unfinished & { readonly at: number })[] = [];
   for await (const { id: sessionId, openTurn } of session === undefined ? all(store) : one(store, session)) {
@@ -42,7 +42,7 @@ async function* one(store: Store, id: SessionId): AsyncGenerator<StoredSession> 
   if (session !== undefined) yield session;
 }
 
-/** Who is at a turn: `host`, and the number of its process there. */
+/** The process that works at a turn. */
 export interface Holder {
   readonly host: string;
   readonly pid: number;
@@ -54,8 +54,9 @@ const NOBODY = { id: "looking", process: "" };
 const RUNNABLE_MAX = 100_000;
 
 /**
- * Who holds a session; undefined when nobody does. A store is only asked to open it, so this asks where the answer will
- * be that somebody has it; should they be gone by then, what was given is given back at once.
+ * The process that holds a session; undefined when none does. A store tells this only in answer to `open`. So this
+ * opens sessions that cannot be run, where `busy` is the expected answer; should the store give a lease after all, it
+ * is released at once.
  */
 export async function holderOf(store: Store, session: SessionId): Promise<Holder | undefined> {
   const now = Date.now();
@@ -73,7 +74,7 @@ export async function holderOf(store: Store, session: SessionId): Promise<Holder
   return undefined;
 }
 
-/** `host/boot/pid/start`. */
+/** Reads a process's name, of the form `host/boot/pid/start`. */
 function holder(process: string, until: number): Holder {
   const [, host = "", pid = ""] = /^(.*?)\/(?:[^/]*\/)?(\d+)(?:\/[^/]*)?$/.exec(process) ?? [];
   return { host, pid: Number(pid), isUs: process === processName(), until };

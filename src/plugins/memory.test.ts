@@ -49,7 +49,7 @@ const running = (
     ...(stateBytesMax === undefined ? {} : { limits: { stateBytesMax } }),
   });
 
-/** What the model was told after the conversation, in each request. */
+/** The volatile last message of each request. */
 const tails = (model: Scripted): readonly string[] =>
   model.requests.map(({ messages, stable }) =>
     stable === undefined
@@ -60,7 +60,7 @@ const tails = (model: Scripted): readonly string[] =>
           .join(""),
   );
 
-/** What each call answered, in the request that the model was asked last. */
+/** The results of all calls, as the last request shows them. */
 const answers = (model: Scripted): readonly string[] =>
   (model.requests.at(-1)?.messages ?? []).flatMap(({ parts }) =>
     parts.flatMap((part) =>
@@ -223,7 +223,7 @@ describe("bounds", () => {
   });
 
   test("E3 it is full when the runtime lets a plugin keep no more, too: nothing is lost and the turn goes on", async () => {
-    const long = (index: number): string => `${index} ${"\u0001".repeat(1_990)}`; // Six bytes each, as JSON.
+    const long = (index: number): string => `${index} ${"\u0001".repeat(1_990)}`; // Each character takes six bytes as JSON.
     const model = scripted(...Array.from({ length: 8 }, (_, index) => remembers(long(index))), says("Full."));
     await using runtime = await running(model);
     const session = await runtime.session();
@@ -244,7 +244,7 @@ describe("bounds", () => {
     const model = scripted(says("Hm."));
     await using runtime = await running(model, { plugins: [memory({ promptBytesMax: 64 + 3 * 20 })] });
     const session = await runtime.session();
-    await session.command(memory, "add", { note: "Pinned note", isPinned: true }); // A line of 17 bytes and its end.
+    await session.command(memory, "add", { note: "Pinned note", isPinned: true }); // As a line: 17 bytes and a line feed.
     await seed(session, "Second note", "Third note", "x".repeat(60), "Fifth note");
     await session.turn("Go.").result();
     expect(tails(model)).toEqual([
@@ -376,7 +376,7 @@ describe("what survives", () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 0, 1) });
     const life = lives(inMemory());
     const struck = Promise.withResolvers<void>();
-    // The process dies when it would record what the call answered.
+    // The process dies when it would record the result of the call.
     const dying = new Proxy(life.next(), {
       get: (store, key) =>
         key !== "append"
@@ -502,7 +502,7 @@ describe("for the app", () => {
     [{ notesMax: 0 }, "notesMax must be a whole number from 1 to 10000"],
     [{ noteBytesMax: "1" }, "noteBytesMax must be a whole number from 1 to 65536"],
     [{ promptBytesMax: -1 }, "promptBytesMax must be a whole number from 0 to 65536"],
-    [{ notes: [] }, "there is no option notes"],
+    [{ notes: [] }, "there is no field notes"],
   ])("E3 the options %j are refused where they are given", (options, problem) => {
     expect(() => memory(options as object)).toThrow(expect.objectContaining({ code: "plugin.options" }));
     expect(() => memory(options as object)).toThrow(problem);

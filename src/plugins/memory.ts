@@ -1,22 +1,36 @@
-import { definePlugin, described, hasCode, jsonSchema, type Schema, type StateCell, ToolError } from "../index.ts";
+// Notes of one session: keeping, showing and recalling them. Sharing notes between sessions is not its job.
+//
+// 1. An id is never used twice, so that a model cannot forget another note than it means.
+// 2. A note that is kept already is not kept twice: a rerun, or a model that repeats itself, adds nothing.
+// 3. What is shown and recalled is bounded in bytes, whatever is kept.
+import {
+  definePlugin,
+  described,
+  type Fields,
+  hasCode,
+  jsonSchema,
+  optionsSchema,
+  type StateCell,
+  ToolError,
+} from "../index.ts";
 
 export interface MemoryOptions {
-  /** 200 unless given. */
+  /** The most notes that a session keeps. Default 200. */
   readonly notesMax?: number;
-  /** Of one note; 2000 unless given. */
+  /** The longest that one note may be, in bytes. Default 2000. */
   readonly noteBytesMax?: number;
-  /** What notes may take up in the prompt; 4000 unless given, and with 0 they are only recalled. */
+  /** Room for notes in the prompt, in bytes. Default 4000. With 0 none is shown, and the model must `recall` them. */
   readonly promptBytesMax?: number;
 }
 
 export interface MemoryNote {
-  /** `m1`, `m2`, …: not given to another note of the session when this one is forgotten. */
+  /** `m1`, `m2`, …: never used again in this session, also after the note is forgotten. */
   readonly id: string;
   readonly note: string;
   readonly topic?: string;
-  /** When it was made, in ms since 1970. */
+  /** When the note was made, in milliseconds since 1970. */
   readonly at: number;
-  /** Shown before all others. */
+  /** Pinned notes take the room in the prompt first. */
   readonly isPinned?: true;
 }
 export interface MemoryInput {
@@ -31,7 +45,7 @@ interface RecalledNote {
   readonly at: string;
 }
 export interface MemoryRecalled {
-  /** Best first. */
+  /** The best match first. */
   readonly notes: readonly RecalledNote[];
   readonly hint?: string;
 }
@@ -44,16 +58,19 @@ const GUIDANCE =
   "Keep with `remember` what will still matter when this conversation is out of sight: facts about the user, decisions, " +
   "what was learned the hard way. `forget` what is no longer true. `recall` finds notes that are not shown to you.";
 
-/** Notes that outlive frames and compaction: kept as state, shown within a budget, found by their words. */
+/**
+ * Lets the model keep notes that outlive frames and compaction. The newest are shown in the prompt, within a budget;
+ * all of them can be found by their words.
+ */
 export const memory = definePlugin({
   id: "bowline/memory",
-  options: schemaOf<MemoryOptions, Settings>(settingsOf),
-  state: schemaOf<unknown, Kept>(keptOf),
+  options: optionsSchema<MemoryOptions, Settings>(settingsOf),
+  state: optionsSchema<unknown, Kept>(keptOf),
   setup: ({ options, tool, query, command }) => ({
     prompt: ({ state }) => [
       { slot: "guidance", text: GUIDANCE, tools: ["remember"] },
-      // Volatile, though it rarely changes: other parts are made once in a turn, and a change there would cost the
-      // provider's cache of the whole conversation.
+      // Volatile, though notes rarely change: in the system prompt, a new one would cost the provider's cache of the
+      // whole conversation.
       { slot: "context", title: "Memory", text: shown(state.get().notes, options.promptBytesMax), isVolatile: true },
     ],
     tools: [
@@ -64,7 +81,7 @@ export const memory = definePlugin({
         writes: true,
         execute: async (given, { state, once }) => {
           const note = worded(given, options);
-          // A rerun after a crash gives it the time that it was first made at.
+          // `once` keeps the time over a crash: a rerun must not date the note anew.
           const at = await once("at", () => Date.now());
           const { id, isNew } = keep(state, note, at, options);
           return isNew ? `Kept as ${id}.` : `It is kept already, as ${id}.`;
@@ -116,7 +133,7 @@ export const memory = definePlugin({
 interface Kept {
   /** Oldest first. */
   readonly notes: readonly MemoryNote[];
-  /** How many there ever were: the next id. */
+  /** Notes ever made, forgotten ones included, so that no id is used twice. */
   readonly made: number;
 }
 type Worded = Omit<MemoryNote, "id" | "at">;
@@ -154,7 +171,7 @@ function keep(
   return { id, isNew: true };
 }
 
-/** How much room there is, is the runtime's to say: `limits.stateBytesMax`. */
+/** The runtime bounds states by `limits.stateBytesMax`; for the model that is the same as too many notes. */
 function update(state: StateCell<Kept>, next: Kept): void {
   try {
     state.update(() => next);
@@ -189,14 +206,14 @@ function idsOf(notes: readonly MemoryNote[]): string {
 
 const REST_BYTES = 64;
 
-/** Pinned ones first, then the newest, as many as there is room for; shown oldest first. */
+/** Room is given to pinned notes, then to the newest. What got room is shown oldest first. */
 function shown(notes: readonly MemoryNote[], bytesMax: number): string {
   const lines = new Map<MemoryNote, string>();
   let room = bytesMax - REST_BYTES;
   for (const note of notes.toReversed().sort((a, b) => Number(b.isPinned ?? false) - Number(a.isPinned ?? false))) {
     const line = lineOf(note);
     const bytes = Buffer.byteLength(line) + 1;
-    if (bytes > room) continue; // A shorter one may still fit.
+    if (bytes > room) continue; // Not `break`: a shorter note may still fit.
     room -= bytes;
     lines.set(note, line);
   }
@@ -207,7 +224,7 @@ function shown(notes: readonly MemoryNote[], bytesMax: number): string {
   ].join("\n");
 }
 
-/** Later lines of a note are indented: none of them can pass for another note. */
+/** The later lines of a note are indented, so that none of them can pass for another note. */
 const lineOf = ({ id, topic, note }: MemoryNote): string =>
   `- ${id}${topic === undefined ? "" : ` (${topic})`}: ${note.replace(/\r\n|[\n\r\u2028\u2029]/gu, "\n  ")}`;
 
@@ -263,7 +280,7 @@ const plain = (text: string): string =>
     .toLowerCase();
 
 let segmenter: Intl.Segmenter | undefined;
-/** It knows words also where none are spaced apart. */
+/** A segmenter, and no split at spaces: Chinese, Japanese and Thai have none between words. */
 function wordsOf(text: string): ReadonlySet<string> {
   segmenter ??= new Intl.Segmenter("en", { granularity: "word" });
   const words = new Set<string>();
@@ -300,17 +317,17 @@ const RECALL = jsonSchema<RecallInput>({
   additionalProperties: false,
 });
 
-// Operations take a schema that answers at once, which `jsonSchema` does not.
-const ADD = described(schemaOf<MemoryInput, MemoryInput>(addedOf), {
+// `optionsSchema`, and not `jsonSchema`: operations need a schema that answers at once.
+const ADD = described(optionsSchema<MemoryInput>(addedOf), {
   type: "object",
   properties: { note: { type: "string", minLength: 1 }, topic: TOPIC, isPinned: { type: "boolean" } },
   required: ["note"],
   additionalProperties: false,
 });
 const REMOVE = described(
-  schemaOf<{ readonly id: string }, { readonly id: string }>(({ id, ...others }) => {
-    requireNoOther(others, "field");
-    return { id: text(id, "id") };
+  optionsSchema<{ readonly id: string }>((given) => {
+    given.only("id");
+    return { id: given.text("id") };
   }),
   ID,
 );
@@ -320,75 +337,39 @@ interface Settings {
   readonly noteBytesMax: number;
   readonly promptBytesMax: number;
 }
-type Given = { readonly [key: string]: unknown };
 
-class Wrong extends Error {}
-
-function schemaOf<In, Out>(parse: (given: Given) => Out): Schema<In, Out> {
+function settingsOf(given: Fields): Settings {
+  given.only("notesMax", "noteBytesMax", "promptBytesMax");
   return {
-    "~standard": {
-      version: 1,
-      vendor: "bowline",
-      validate(given) {
-        if (!isObject(given)) return { issues: [{ message: "it must be an object" }] };
-        try {
-          return { value: parse(given) };
-        } catch (error) {
-          if (error instanceof Wrong) return { issues: [{ message: error.message }] };
-          throw error;
-        }
-      },
-    },
+    notesMax: given.whole("notesMax", { min: 1, max: 10_000 }, 200),
+    noteBytesMax: given.whole("noteBytesMax", { min: 1, max: 65_536 }, 2_000),
+    promptBytesMax: given.whole("promptBytesMax", { max: 65_536 }, 4_000),
   };
 }
 
-const isObject = (given: unknown): given is Given =>
-  typeof given === "object" && given !== null && !Array.isArray(given);
-
-function addedOf({ note, topic, isPinned = false, ...others }: Given): MemoryInput {
-  requireNoOther(others, "field");
-  if (typeof isPinned !== "boolean") throw new Wrong("isPinned must be true or false");
-  const about = topic === undefined ? undefined : text(topic, "topic");
-  if (about !== undefined && [...about].length > TOPIC_CHARS_MAX)
-    throw new Wrong(`topic must have at most ${TOPIC_CHARS_MAX} characters`);
-  return { note: text(note, "note"), ...(about === undefined ? {} : { topic: about }), isPinned };
-}
-
-function settingsOf({ notesMax, noteBytesMax, promptBytesMax, ...others }: Given): Settings {
-  requireNoOther(others, "option");
+function addedOf(given: Fields): MemoryInput {
+  given.only("note", "topic", "isPinned");
+  const topic = given.text("topic", undefined);
+  if (topic !== undefined && [...topic].length > TOPIC_CHARS_MAX)
+    throw given.wrong(`must have at most ${TOPIC_CHARS_MAX} characters`, "topic");
   return {
-    notesMax: whole(notesMax, "notesMax", 200, 1, 10_000),
-    noteBytesMax: whole(noteBytesMax, "noteBytesMax", 2_000, 1, 65_536),
-    promptBytesMax: whole(promptBytesMax, "promptBytesMax", 4_000, 0, 65_536),
+    note: given.text("note"),
+    ...(topic === undefined ? {} : { topic }),
+    isPinned: given.flag("isPinned", false),
   };
 }
 
-function keptOf({ notes = [], made = 0 }: Given): Kept {
-  if (!Array.isArray(notes) || !notes.every(isNote)) throw new Wrong("notes must be a list of notes");
-  if (!Number.isSafeInteger(made)) throw new Wrong("made must be a whole number");
-  return { notes, made: made as number };
+function keptOf(given: Fields): Kept {
+  return { notes: given.objects("notes", noteOf, []), made: given.whole("made", {}, 0) };
 }
 
-const isNote = (given: unknown): given is MemoryNote =>
-  isObject(given) &&
-  typeof given.id === "string" &&
-  typeof given.note === "string" &&
-  Number.isSafeInteger(given.at) &&
-  (given.topic === undefined || typeof given.topic === "string") &&
-  (given.isPinned === undefined || given.isPinned === true);
-
-function requireNoOther(others: Given, what: string): void {
-  const [other] = Object.keys(others);
-  if (other !== undefined) throw new Wrong(`there is no ${what} ${other}`);
-}
-
-function text(given: unknown, what: string): string {
-  if (typeof given !== "string") throw new Wrong(`${what} must be a text`);
-  return given;
-}
-
-function whole(given: unknown, what: string, unlessGiven: number, min: number, max: number): number {
-  if (given === undefined) return unlessGiven;
-  if (typeof given === "number" && Number.isInteger(given) && given >= min && given <= max) return given;
-  throw new Wrong(`${what} must be a whole number from ${min} to ${max}`);
+function noteOf(given: Fields): MemoryNote {
+  const topic = given.text("topic", undefined);
+  return {
+    id: given.text("id"),
+    note: given.text("note"),
+    ...(topic === undefined ? {} : { topic }),
+    ...(given.flag("isPinned", false) ? { isPinned: true } : {}),
+    at: given.whole("at"),
+  };
 }

@@ -52,7 +52,7 @@ const running = (
     ...(stateBytesMax === undefined ? {} : { limits: { stateBytesMax } }),
   });
 
-/** What the model was told after the conversation, in each request. */
+/** The volatile last message of each request. */
 const tails = (model: Scripted): readonly string[] =>
   model.requests.map(({ messages, stable }) =>
     stable === undefined
@@ -63,7 +63,7 @@ const tails = (model: Scripted): readonly string[] =>
           .join(""),
   );
 
-/** What each call answered, in the request that the model was asked last. */
+/** The results of all calls, as the last request shows them. */
 const answers = (model: Scripted): readonly string[] =>
   (model.requests.at(-1)?.messages ?? []).flatMap(({ parts }) =>
     parts.flatMap((part) =>
@@ -195,7 +195,7 @@ test("E3 whoever reads the turn is told of each change, with the reason", async 
   const told: unknown[] = [];
   for await (const event of (await runtime.session()).turn("Build."))
     if (event.kind === "plugin") told.push([event.plugin, event.name, event.payload]);
-  // Two changes in one reply are one: what is told is the plan as it is by then.
+  // Two changes in one reply are told once, as the plan is after both.
   expect(told).toEqual([
     ["bowline/plan", "updated", { steps: WALLS, generation: 1, explanation: "A house has two." }],
     ["bowline/plan", "updated", { steps: ROOF, generation: 3, explanation: "Walls stand." }],
@@ -339,7 +339,7 @@ test.each([
   [{ stepsMax: 0 }, "stepsMax must be a whole number from 1 to 500"],
   [{ stepsMax: 1.5 }, "stepsMax must be a whole number from 1 to 500"],
   [{ inChildren: "yes" }, "inChildren must be true or false"],
-  [{ steps: 5 }, "there is no option steps"],
+  [{ steps: 5 }, "there is no field steps"],
   [[], "it must be an object"],
 ])("E3 the options %j are refused where they are given", (options, problem) => {
   expect(() => plan(options as object)).toThrow(expect.objectContaining({ code: "plugin.options" }));

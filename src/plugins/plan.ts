@@ -1,9 +1,9 @@
-import { definePlugin, emitEvent, hasCode, jsonSchema, type Schema, ToolError } from "../index.ts";
+import { definePlugin, emitEvent, type Fields, hasCode, jsonSchema, optionsSchema, ToolError } from "../index.ts";
 
 export interface PlanOptions {
-  /** 100 unless given. */
+  /** The most steps that a plan may have. Default 100. */
   readonly stepsMax?: number;
-  /** Whether children plan too; only roots do unless given. */
+  /** Whether sessions with a parent keep plans too. Default false: only root sessions do. */
   readonly inChildren?: boolean;
 }
 
@@ -14,28 +14,29 @@ export interface PlanStep {
 }
 export interface Plan {
   readonly steps: readonly PlanStep[];
-  /** How often it was replaced or cleared. */
+  /** Counts how often the plan was replaced or cleared. */
   readonly generation: number;
 }
 
 const NAME = "update_plan";
 const STEP_CHARS_MAX = 500;
 const EXPLANATION_CHARS_MAX = 2_000;
-/** It is said in every round, beside what a provider caches: a list, not an essay. */
+/** The plan is sent in every round, outside of what a provider caches, so its size is paid for again each time. */
 const BYTES_MAX = 16_384;
 
 const GUIDANCE =
   `For work of several steps keep a plan with \`${NAME}\`: short steps, in order, one \`in_progress\` at a time. ` +
   "Send all of it again as soon as a step is done or the way changes. Work of one step needs no plan.";
 
-/** A list of steps that the model keeps, and is shown in every round. */
+/** Lets the model keep a list of steps, which it is shown in every round. */
 export const plan = definePlugin({
   id: "bowline/plan",
-  options: schemaOf<PlanOptions, Settings>(settingsOf),
-  state: schemaOf<unknown, Plan>(planOf),
+  options: optionsSchema<PlanOptions, Settings>(settingsOf),
+  state: optionsSchema<unknown, Plan>(planOf),
   setup: ({ options: { stepsMax, inChildren }, session, tool, query, command }) => {
     const isHere = session.isRoot || inChildren;
-    // Not state: what a turn emits is a preview, and whoever was not there to see it asks for `current`.
+    // An update of the plan that no event has told yet. Not state: events of a turn are previews, and an observer that
+    // missed one asks for `current`.
     let untold: { readonly explanation?: string } | undefined;
     const tell = (now: Plan) => {
       if (untold === undefined) return;
@@ -71,13 +72,13 @@ export const plan = definePlugin({
       prompt: isHere
         ? ({ state }) => [
             { slot: "guidance", text: GUIDANCE, tools: [NAME] },
-            // Also while it is empty: only a turn that begins with a volatile part asks for it again in each round.
+            // An empty plan is said too: only a turn that begins with a volatile part asks for it again in each round.
             { slot: "environment", title: "Plan", text: shown(state.get().steps), isVolatile: true },
           ]
         : [],
-      // Once a round, which has this boundary anyway; `afterToolCall` would cost every call of every tool a record.
+      // Told here and not in `afterToolCall`: a hook there would cost every call of every tool a record in the journal.
       checkpoint: isHere ? ({ state }) => tell(state.get()) : [],
-      // A turn that a tool finishes, or that is stopped, passes no checkpoint after its last round.
+      // A turn that is stopped, or finished by a tool, passes no checkpoint after its last round.
       afterTurn: isHere ? ({ state }) => tell(state.get()) : [],
       operations: {
         current: query({ description: "The plan as it is.", run: ({ state }): Plan => state.get() }),
@@ -101,7 +102,7 @@ const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]" };
 const shown = (steps: readonly PlanStep[]): string =>
   steps.map(({ step, status }, index) => `${index + 1}. ${MARKS[status]} ${step}`).join("\n");
 
-/** A step is one line of the prompt, whatever is in it. */
+/** Line breaks would let one step pass for several in the prompt. */
 const onOneLine = (text: string): string => text.replace(/\s+/gu, " ").trim();
 
 function requireRight(steps: readonly PlanStep[]): void {
@@ -170,45 +171,16 @@ interface Settings {
   readonly stepsMax: number;
   readonly inChildren: boolean;
 }
-type Given = { readonly [key: string]: unknown };
 
-class Wrong extends Error {}
-
-function schemaOf<In, Out>(parse: (given: Given) => Out): Schema<In, Out> {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "bowline",
-      validate(given) {
-        if (!isObject(given)) return { issues: [{ message: "it must be an object" }] };
-        try {
-          return { value: parse(given) };
-        } catch (error) {
-          if (error instanceof Wrong) return { issues: [{ message: error.message }] };
-          throw error;
-        }
-      },
-    },
-  };
+function settingsOf(given: Fields): Settings {
+  given.only("stepsMax", "inChildren");
+  return { stepsMax: given.whole("stepsMax", { min: 1, max: 500 }, 100), inChildren: given.flag("inChildren", false) };
 }
 
-const isObject = (given: unknown): given is Given =>
-  typeof given === "object" && given !== null && !Array.isArray(given);
-
-function settingsOf({ stepsMax = 100, inChildren = false, ...others }: Given): Settings {
-  const [other] = Object.keys(others);
-  if (other !== undefined) throw new Wrong(`there is no option ${other}`);
-  if (typeof stepsMax !== "number" || !Number.isInteger(stepsMax) || stepsMax < 1 || stepsMax > 500)
-    throw new Wrong("stepsMax must be a whole number from 1 to 500");
-  if (typeof inChildren !== "boolean") throw new Wrong("inChildren must be true or false");
-  return { stepsMax, inChildren };
+function planOf(given: Fields): Plan {
+  return { steps: given.objects("steps", stepOf, []), generation: given.whole("generation", {}, 0) };
 }
 
-function planOf({ steps = [], generation = 0 }: Given): Plan {
-  if (!Array.isArray(steps) || !steps.every(isStep)) throw new Wrong("steps must be a list of steps");
-  if (!Number.isSafeInteger(generation)) throw new Wrong("generation must be a whole number");
-  return { steps, generation: generation as number };
+function stepOf(given: Fields): PlanStep {
+  return { step: given.text("step"), status: given.oneOf("status", STATUSES) };
 }
-
-const isStep = (given: unknown): given is PlanStep =>
-  isObject(given) && typeof given.step === "string" && STATUSES.some((status) => status === given.status);

@@ -31,7 +31,7 @@ async function stream(asked: ModelRequest, signal = new AbortController().signal
   return parts;
 }
 
-/** What it does when a user says this: the calls it makes, or the text it says. */
+/** The demo's reply to a request: the calls it makes, or its text. */
 async function reply(asked: ModelRequest): Promise<string | readonly (readonly [string, Json])[]> {
   const parts = await stream(asked);
   const calls = parts.flatMap((part) => (part.kind === "call" ? [[part.name, part.input as Json] as const] : []));

@@ -1,3 +1,5 @@
+// The demo model: splits a message into clauses, finds a skill for each by patterns, and answers with calls or text. It
+// keeps nothing between calls: all that it knows is in the request.
 import { setTimeout as sleep } from "node:timers/promises";
 import { asCallId } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -7,9 +9,9 @@ import { NO_USAGE, type Usage } from "../model/usage.ts";
 import type { Provider } from "./provider.ts";
 
 /**
- * An offline stand-in for a language model, so that the first run needs no key. It knows a few phrasings and these
- * tools, if they are offered: calculator { expression }, clock { timeZone? }, notes_add { text }, notes_list {},
- * notes_remove { number }. All it says follows from the request. `delayMs` is waited before each part.
+ * A small rule-based program in place of a language model, so that a first run needs no key and no network. It knows a
+ * few phrasings, and these tools if they are offered: calculator { expression }, clock { timeZone? }, notes_add { text
+ * }, notes_list {}, notes_remove { number }. Equal requests get equal replies. `delayMs` is the pause before each part.
  */
 export function demo({ delayMs = 0 }: { readonly delayMs?: number } = {}): Provider {
   return {
@@ -31,7 +33,7 @@ interface Call {
   readonly tool: string;
   readonly input: JsonObject;
 }
-/** What one clause of the user's words asks for. */
+/** What one clause of the user's message asks for. */
 type Wish =
   | Call
   | { readonly kind: "say"; readonly text: string }
@@ -60,7 +62,7 @@ function replyTo({ messages, tools, toolChoice }: ModelRequest): Reply {
   return { text: [...new Set([...said, ...leftOut.map(beyond)])].join(" ") };
 }
 
-/** In characters; the patterns below may look at a text many times. */
+/** Characters. Longer texts are refused, because the patterns below may scan a text many times. */
 const WORDS_MAX = 2_000;
 
 const isSaidByUser = ({ role, origin }: Message): boolean =>
@@ -85,7 +87,7 @@ interface Told {
   readonly input: JsonObject;
 }
 
-/** Results with what was asked for. They follow their calls in order, and ids may repeat. */
+/** Results with the inputs of their calls. They are paired by order, because ids may repeat. */
 function resultsIn(messages: readonly Message[]): readonly Told[] {
   const calls = messages.flatMap(({ parts }) => callsOf(parts));
   const results = messages.flatMap(({ parts }) => parts.filter((part) => part.kind === "toolResult"));
@@ -108,7 +110,7 @@ function tell({ result, input }: Told): string {
   }
 }
 
-/** Without the code and the tool's name that the runtime puts in front. */
+/** The reason alone, without the code and the tool's name that the runtime puts before it. */
 const reasonIn = (words: string): string => words.replace(/^Error \([^)]*\): /, "").replace(/^[\w-]+ failed: /, "");
 
 const TELL: { readonly [tool: string]: (words: string, input: JsonObject) => string } = {
@@ -154,7 +156,7 @@ const BREAK = /[?!;\n]+\s*|\.\s+|\.$|,?\s+(?:and|then|also)\s+(?:then\s+|also\s+
 /** “the sum of 2 and 3” is one clause. */
 const PAIR = /\b(?:sum|product|difference|add|multiply)\b\D*[\d.,]+$/i;
 
-/** Where one wish may end and the next begin, with what stands between. */
+/** Splits a message into clauses, each with the text between it and the one before. */
 function clausesOf(words: string): readonly { readonly text: string; readonly before: string }[] {
   const clauses: { text: string; before: string }[] = [];
   let start = 0;
@@ -200,7 +202,7 @@ function skillFor(clause: string, name: string | undefined): readonly Wish[] | u
   return talk === undefined ? undefined : say(talk[1]);
 }
 
-/** “… in Tokyo and London”, “forget notes 1 and 2”. */
+/** A clause that only continues the call before: “… in Tokyo and London”, “forget notes 1 and 2”. */
 function goesOn({ tool }: Call, clause: string): readonly Wish[] | undefined {
   const number = /^(?:note )?#?(\d+)$/i.exec(clause)?.[1];
   if (tool === "notes_remove" && number !== undefined) return [call(tool, { number: Number(number) })];
@@ -227,7 +229,7 @@ function nameOf(messages: readonly Message[]): string | undefined {
 
 // ── Time zones ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A place that is in no list is handed on as it is: the clock says what is wrong with it. */
+/** An unknown place is passed on as it is: the clock then says what is wrong with it. */
 function zoneIn(clause: string): JsonObject {
   const place = /\bin (?:the )?(.+?)(?: (?:right )?now| today| time(?: ?zone)?| please)*$/i.exec(clause)?.[1];
   if (place !== undefined) return { timeZone: zoneOf(place) ?? place };
@@ -280,7 +282,7 @@ const IN_WORDS = new RegExp(
   "gi",
 );
 
-/** “twenty-one” as 21; and 1,000 as 1000. */
+/** Writes “twenty-one” as 21, and 1,000 as 1000. */
 function numbersIn(words: string): string {
   const digits = (_: string, tens?: string, unit?: string, small?: string): string => {
     const at = (list: readonly string[], word: string | undefined): number => list.indexOf(word?.toLowerCase() ?? "");
@@ -315,7 +317,7 @@ const REWRITES: readonly (readonly [RegExp, string])[] = [
   [/\bmod(?:ulo)?\b/gi, "%"],
   [/(?<=\d)\s*percent\b/gi, "%"],
   [/(\d+(?:\.\d+)?)\s*%\s*of\s+/gi, "$1 / 100 * "],
-  // As on a pocket calculator: 80 + 15% is 15% more than 80. Any other % that nothing follows is a hundredth.
+  // As on a pocket calculator, 80 + 15% is 15% more than 80. Any other % that no number follows divides by 100.
   [/(\d+(?:\.\d+)?)\s*([+-])\s*(\d+(?:\.\d+)?)\s*%(?=\s*(?:$|=|[a-z]))/gi, "$1 * (1 $2 $3 / 100)"],
   [/(\d+(?:\.\d+)?)\s*%(?=\s*(?:[-+*/^)=a-z]|$))/gi, "($1 / 100)"],
 ];
@@ -324,7 +326,7 @@ const ASKS = /\b(?:what|how much|calculate|compute|evaluate|solve|work out|resul
 const SUM = /(?<![\w.])[\d(.-][\d\s.+\-*/%^()]*[\d)](?![\w])/g;
 const DATE = /\b\d{4}-\d\d-\d\d\b/;
 
-/** The sum in a clause: all of it, or what is asked for in it. */
+/** The sum in a clause, if the clause is nothing else or asks for its value. */
 function expressionIn(clause: string): string | undefined {
   let words = numbersIn(clause);
   for (const [pattern, by] of REWRITES) words = words.replace(pattern, by);
@@ -351,7 +353,7 @@ function* partsOf(reply: Reply, request: ModelRequest): Generator<ModelPart> {
   }
 }
 
-/** Words for tokens: rough, and of what was really sent. */
+/** Counts words as tokens: rough, but of what was really sent. */
 function usageOf({ system, messages, tools }: ModelRequest, output: string): Usage {
   const sent = [system, JSON.stringify(messages.map(({ parts }) => parts)), JSON.stringify(tools)];
   return { ...NO_USAGE, input: sent.reduce((sum, words) => sum + countWords(words), 0), output: countWords(output) };

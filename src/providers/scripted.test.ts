@@ -31,7 +31,7 @@ async function read(provider: Provider, asked = request("Hello."), signal = new 
   return parts;
 }
 
-/** In short: `text Nine.`, `call search`, `finish stop`. */
+/** The parts in short: `text Nine.`, `call search`, `finish stop`. */
 const told = async (provider: Provider): Promise<readonly string[]> =>
   (await read(provider)).map((part) => {
     if (part.kind === "call") return `call ${part.callId} ${part.name} ${JSON.stringify(part.input)}`;
@@ -72,7 +72,7 @@ test("E1 a scripted reply can depend on the request, and requests are kept as th
   );
   const messages = [...request("Hello.").messages];
   expect(await read(model, { ...request(""), messages })).toMatchObject([{ delta: "Be brief." }, { kind: "finish" }]);
-  messages.length = 0; // The list goes on; what was asked does not change.
+  messages.length = 0; // The caller goes on to change its list; the recorded request must not change.
   await expect(read(model)).rejects.toBe(failure);
   expect(model.requests).toEqual([request("Hello."), request("Hello.")]);
 });

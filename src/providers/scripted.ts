@@ -4,39 +4,39 @@ import { type FinishReason, type ModelPart, type ModelRequest, ProviderFailure }
 import { NO_USAGE, type Usage } from "../model/usage.ts";
 import type { Provider } from "./provider.ts";
 
-/** One reply of a scripted model: parts, or a function of the request, or a failure to throw. */
+/** One reply of a scripted model: parts, a failure to throw, or a function of the request that gives either. */
 export type Reply =
   | readonly ModelPart[]
   | ProviderFailure
   | ((request: ModelRequest) => readonly ModelPart[] | ProviderFailure);
 
 export interface Scripted extends Provider {
-  /** What it was asked, oldest first. */
+  /** All requests so far, oldest first. */
   readonly requests: readonly ModelRequest[];
 }
 
 const USAGE: Usage = { ...NO_USAGE, input: 10, output: 5 };
 const finish = (reason: FinishReason, usage: Usage = USAGE): ModelPart => ({ kind: "finish", reason, usage });
 
-/** Says this, in one delta or in the given ones. */
+/** A reply of text, streamed in these deltas. */
 export const says = (...deltas: readonly string[]): readonly ModelPart[] => [
   ...deltas.map((delta): ModelPart => ({ kind: "text", delta })),
   finish("stop"),
 ];
 
-/** Thinks this, then goes on. */
+/** A reply that begins with reasoning. */
 export const thinks = (words: string, then: readonly ModelPart[]): readonly ModelPart[] => [
   { kind: "reasoning", delta: words },
   ...then,
 ];
 
-/** Calls one tool; `both(calls(…), calls(…))` calls several in one reply. */
+/** A reply that calls one tool. `both(calls(…), calls(…))` calls several in one reply. */
 export const calls = (name: string, input: Json = {}, id?: string): readonly ModelPart[] => [
   { kind: "call", callId: asCallId(id ?? `call_${name}`), name, input },
   finish("calls"),
 ];
 
-/** Several replies as one: everything they say and call, then one end. */
+/** Joins replies into one: everything they say and call, then one `finish`. */
 export function both(...replies: readonly (readonly ModelPart[])[]): readonly ModelPart[] {
   const parts = replies.flat().filter((part) => part.kind !== "finish");
   const isCalling = parts.some((part) => part.kind === "call");
@@ -48,17 +48,17 @@ export function both(...replies: readonly (readonly ModelPart[])[]): readonly Mo
   ];
 }
 
-/** Ends otherwise than well: cut off by the output limit, or refused. */
+/** A reply of text that ends for another reason than `stop`: `length` for the output limit, `refused`, … */
 export const ends = (reason: FinishReason, ...deltas: readonly string[]): readonly ModelPart[] => [
   ...deltas.map((delta): ModelPart => ({ kind: "text", delta })),
   finish(reason),
 ];
 
-/** Breaks off after these parts, without an end. */
+/** A reply that breaks off after these deltas, without a `finish`. */
 export const cut = (...deltas: readonly string[]): readonly ModelPart[] =>
   deltas.map((delta) => ({ kind: "text", delta }));
 
-/** A model that plays these replies in order, for tests. Asked once more than it knows, it fails and says so. */
+/** A model for tests that gives these replies in order. A request beyond the last one fails, and says so. */
 export function scripted(...replies: Reply[]): Scripted {
   const requests: ModelRequest[] = [];
   return {

@@ -1,4 +1,5 @@
 // long: one list of laws
+// The promises of every host, as data: run them with any test runner.
 import assert from "node:assert/strict";
 import { setImmediate as immediate, setTimeout as pause } from "node:timers/promises";
 import type { EffectHost, Perform, TurnRun } from "../hosts/host.ts";
@@ -15,21 +16,21 @@ import { type Effect, type EffectOf, GRACE, name } from "../turn/effect.ts";
 import type { Answer, Opened, TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { simulatedWorld } from "./world.ts";
 
-/** What the laws need to try a host. Each law asks for its own. */
+/** What the laws need to try a host. Each law asks for a new one. */
 export interface HostFixture {
-  /** Asked more than once by laws in which another worker goes on with a turn. */
+  /** Makes a host. Called more than once by laws in which another worker goes on with a turn. */
   host(): Awaitable<EffectHost>;
-  /** An empty store; the law closes it. */
+  /** Makes an empty store. The law closes it. */
   store(): Awaitable<Store>;
-  /** For a host that keeps its own time, such as an engine; without it time is simulated. No law moves it by more than 5 s. */
+  /** For a host with a clock of its own. Default: time is simulated. No law advances it by more than 5 seconds. */
   world?(): LawWorld;
 }
 export type LawWorld = World & { advance(ms: number): Awaitable<void> };
 
-/** What every host promises. `check` throws when the promise is broken. */
+/** A promise of every host. `check` throws when it is broken. */
 export interface HostLaw {
   readonly law: string;
-  /** Only for hosts that keep a turn's events in the store's journal. */
+  /** `journal`: the law is only for hosts that keep a turn's events in the store's journal. */
   readonly needs?: "journal";
   check(fixture: HostFixture): Promise<void>;
 }
@@ -49,7 +50,7 @@ const law = (law: string, check: Check): HostLaw => ({
 });
 const journalLaw = (title: string, check: Check): HostLaw => ({ ...law(title, check), needs: "journal" });
 
-// The cast. A turn here is not driven by `step`: a law says itself what is started, dropped and answered.
+// The turns of these laws are not driven by `step`: each law starts, drops and answers effects itself.
 
 const ann: Owner = { id: "ann", process: "elsewhere" };
 const ben: Owner = { id: "ben", process: "elsewhere" };
@@ -75,7 +76,7 @@ const wait = (until: number, key: WaitKey = KEY): Effect => ({ name: name(`wait.
 
 const CANCEL: CancelRequest = { requestId: "can_1", reason: "Enough.", at: 1 };
 
-/** An answer that fits the effect. */
+/** An answer of the right kind for the effect. */
 function answerTo(effect: Effect, at: number, words: string): Answer {
   const about = { at, effect: effect.name };
   switch (effect.kind) {
@@ -113,12 +114,12 @@ const opening: Opening = (input) => ({
   config: { model: "law/model" },
 });
 
-/** A store, a clock, and the turns that play on them. */
+/** A store, a clock, and the turns of one law. */
 class Stage {
   readonly world: LawWorld;
-  /** The store itself; a host is given one that is watched. */
+  /** The store itself. Hosts get a watched one. */
   readonly store: Store;
-  /** Sleeps that a host began and nothing has ended. */
+  /** How many sleeps of hosts are under way. */
   asleep = 0;
   readonly #fixture: HostFixture;
   readonly #turns: Played[] = [];
@@ -140,7 +141,7 @@ class Stage {
     };
   }
 
-  /** A turn of a session of its own; on the host of another one, if that is given. */
+  /** Begins a turn in a new session; with `beside`, on the host of that turn. */
   async begin(session = "alice", beside?: Played): Promise<Played> {
     const at = this.world.now();
     await this.store.create({ id: asSessionId(session), config: { model: "law/model" }, at });
@@ -169,26 +170,26 @@ class Stage {
     return turn;
   }
 
-  /** What a worker finds who opens the session now. */
+  /** Opens the session as another worker, and gives what that finds. */
   async find(turn: Played): Promise<{ readonly lease: Lease; readonly journal: readonly TurnEvent[] }> {
     const found = await this.store.open(turn.lease.sessionId, ben, this.world.now(), opening);
     return found.kind === "resumed" ? found : assert.fail(`Nothing to resume: ${found.kind}.`);
   }
 
-  /** Another worker has the session from now on, and the one who played the turn has not been told. */
+  /** Gives the session to another worker, without telling the first one. */
   async takeOver(turn: Played): Promise<Lease> {
     await this.store.release(turn.lease);
     return (await this.find(turn)).lease;
   }
 
-  /** The turn goes on elsewhere, as after a crash. */
+  /** Goes on with the turn on another host, as after a crash. */
   async resume(turn: Played): Promise<Played> {
     await turn.run.leave();
     const { lease, journal } = await this.find(turn);
     return this.play(lease, journal, await this.#fixture.host());
   }
 
-  /** Time passes here as on any clock a host may look at. */
+  /** Lets time pass, on the simulated clock and on the real one. */
   async elapse(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= TICK_MS) {
       await this.world.advance(Math.min(left, TICK_MS));
@@ -204,26 +205,26 @@ class Stage {
 
 const TICK_MS = 50;
 const SECOND_MS = 1_000;
-/** A law that waits in vain for an event fails after this. */
+/** A law that waits for an event fails after this time. */
 const PATIENCE_MS = 3_000;
 
-/** Enough time for whatever is under way without a clock, on a busy machine too. */
+/** Waits long enough for all work that needs no clock, on a busy machine too. */
 async function settle(): Promise<void> {
   await pause(20);
   for (let times = 0; times < 20; times++) await immediate();
 }
 
-/** One turn on a host, the performer of its effects, and what was seen of both. */
+/** One turn on a host. It performs the turn's effects and records what the host did. */
 class Played {
   readonly stage: Stage;
   readonly lease: Lease;
   readonly opened: Opened;
   readonly host: EffectHost;
   run!: TurnRun;
-  /** In order. */
+  /** Effects in the order in which the host had them performed. */
   readonly performed: EffectName[] = [];
   readonly traced: string[] = [];
-  /** What the host did to the store, by the method's name. */
+  /** The host's writes to the store, by the method's name. */
   readonly writes: string[] = [];
   readonly #scopes = new Map<EffectName, Scope>();
   readonly #answers = new Map<EffectName, PromiseWithResolvers<Answer>>();
@@ -266,7 +267,7 @@ class Played {
     return known;
   }
 
-  /** Starts effects, and gives whatever follows from that the time to happen. */
+  /** Starts effects, and waits for what follows from that. */
   async start(...effects: readonly Effect[]): Promise<void> {
     this.run.start(effects, []);
     await settle();
@@ -278,7 +279,7 @@ class Played {
     await settle();
   }
 
-  /** How this effect is performed; without it, it waits for `answer`. */
+  /** Says how an effect is performed. Without it, the effect waits for `answer`. */
   plays(effect: Effect, play: () => Awaitable<Answer>): void {
     this.#plays.set(effect.name, play);
   }
@@ -287,7 +288,7 @@ class Played {
     return answerTo(effect, this.stage.world.now(), words);
   }
 
-  /** Answers an effect, and gives whatever follows from that the time to happen. */
+  /** Answers an effect, and waits for what follows from that. */
   async answer(effect: Effect, words?: string): Promise<Answer> {
     const answer = this.says(effect, words);
     this.#answerOf(effect.name).resolve(answer);
@@ -301,7 +302,7 @@ class Played {
     return scope.isAborted;
   }
 
-  /** The next event that is not about how the turn is kept. */
+  /** The next event, without `resumed`, which is not an answer. */
   async next(): Promise<TurnEvent> {
     const patience = new AbortController();
     const late = pause(PATIENCE_MS, undefined, { signal: patience.signal, ref: false });
@@ -317,7 +318,7 @@ class Played {
   #pull(): Promise<TurnEvent> {
     if (this.#next === undefined) {
       this.#next = this.#pullOne();
-      this.#next.catch(() => {}); // A law may have stopped waiting for it.
+      this.#next.catch(() => {}); // The law may have stopped waiting.
     }
     return this.#next;
   }
@@ -329,12 +330,12 @@ class Played {
     }
   }
 
-  /** The next event is this one. */
+  /** Asserts that this is the next event. */
   async hears(expected: TurnEvent): Promise<void> {
     assert.deepEqual(await this.next(), expected);
   }
 
-  /** The next event answers a wait with this. */
+  /** Asserts that the next event answers this wait. */
   async hearsOf(effect: Effect, answer: WaitAnswer): Promise<void> {
     const event = await this.next();
     assert.ok(event.kind === "resolved", `${event.kind} came.`);
@@ -342,7 +343,7 @@ class Played {
     assert.deepEqual(event.answer, answer);
   }
 
-  /** Nothing is handed out, in the time that whatever is under way needs, or in this much. */
+  /** Asserts that no event comes, for `ms` or else for as long as work without a clock may take. */
   async hearsNothing(ms?: number): Promise<void> {
     const heard = this.#pull().then(
       (event) => event.kind,
@@ -352,7 +353,7 @@ class Played {
     assert.equal(await Promise.race([heard, silence]), "nothing");
   }
 
-  /** It comes within a second, although nobody but the clock moves. */
+  /** Asserts that an event comes within a second, although only the clock moves. */
   async hearsWithinASecond(): Promise<TurnEvent> {
     let outcome: { readonly event: TurnEvent } | { readonly error: unknown } | undefined;
     this.next().then(
@@ -397,7 +398,7 @@ class Played {
     return (await this.stage.store.terminal(this.opened.turnId)) !== undefined;
   }
 
-  /** Calls of the host to this method wait from now on, until the answer is called. */
+  /** Makes the host's calls of this method wait, until the returned function is called. */
   hold(method: string): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#held.set(method, promise);
@@ -418,11 +419,11 @@ const READS: ReadonlySet<string> = new Set([
   "waits.peek",
 ]);
 
-/** The same store, with somebody who sees each call before it is made and may make it later. */
+/** Wraps a store. `seen` is told of each call before it is made, and makes it with `go`. */
 function watched<T extends object>(target: T, seen: (method: string, go: () => unknown) => unknown, path = ""): T {
   return new Proxy(target, {
     get(_, key) {
-      const value: unknown = Reflect.get(target, key); // Of the target, whose private fields a proxy does not have.
+      const value: unknown = Reflect.get(target, key); // The proxy lacks private fields.
       const at = `${path}${String(key)}`;
       if (typeof value === "function") return (...args: unknown[]) => seen(at, () => value.apply(target, args));
       return typeof value === "object" && value !== null ? watched(value, seen, `${at}.`) : value;
@@ -508,10 +509,10 @@ export const hostLaws: readonly HostLaw[] = [
     await turn.start(FIRST, SECOND);
     const returned = await turn.answer(SECOND);
     await turn.hears(returned);
-    await turn.start(THIRD); // So that what was handed out is durable.
+    await turn.start(THIRD); // An outward effect, which makes all events before it durable.
 
     const resumed = await stage.resume(turn);
-    resumed.plays(FIRST, () => resumed.says(FIRST)); // At once, and yet after what is recorded.
+    resumed.plays(FIRST, () => resumed.says(FIRST)); // Answers at once, and still comes after what is recorded.
     await resumed.start(PREPARE);
     await resumed.hears(prepared);
     await resumed.start(ASK);
@@ -623,7 +624,7 @@ export const hostLaws: readonly HostLaw[] = [
   law("H6 a cancel that a commit has answered with is not handed out as well", async (turn) => {
     await turn.cancels();
     turn.run.poke();
-    await settle(); // It is in line now.
+    await settle(); // The cancel waits to be handed out now.
     assert.ok("reopen" in (await turn.commit()));
     turn.run.poke();
     await turn.hearsNothing();
@@ -794,7 +795,7 @@ export const hostLaws: readonly HostLaw[] = [
     const before = turn.traced.length;
     turn.run.poke();
     await turn.hearsNothing();
-    assert.equal(turn.traced.length, before); // The same mail again is no second answer.
+    assert.equal(turn.traced.length, before); // The same answers are in the store, and not handed out twice.
   }),
 
   law("wait: it is answered within a second, though nobody pokes", async (turn, stage) => {
@@ -888,7 +889,7 @@ export const hostLaws: readonly HostLaw[] = [
     const { lease, journal } = await stage.find(turn);
     assert.ok(lease.generation > turn.lease.generation);
     assert.deepEqual(journal[0], turn.opened);
-    await turn.run.leave(); // Again is harmless.
+    await turn.run.leave(); // A second `leave` is harmless.
     await stage.store.renew(lease, stage.world.now());
   }),
 
@@ -899,7 +900,7 @@ export const hostLaws: readonly HostLaw[] = [
       await turn.answer(FIRST);
       await turn.cancels();
       turn.run.poke();
-      await settle(); // An answer and a cancel are in line now.
+      await settle(); // An answer and a cancel wait to be handed out now.
       await turn.run.leave();
       turn.writes.length = 0;
       await assert.rejects(turn.next());

@@ -1,3 +1,5 @@
+// The promises of every protocol driver, as data: run them with any test runner. Turns are random, but the same in
+// every run.
 import assert from "node:assert/strict";
 import { asCallId, asTurnId, nodeId } from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";
@@ -11,7 +13,7 @@ import type { Decision, PlacedResult, ProtocolDriver, RequestView, RoundView } f
 import type { PlacedCall } from "../turn/effect.ts";
 import type { CellOutput } from "../turn/event.ts";
 
-/** What every protocol's driver promises. `check` throws when the promise is broken. */
+/** A promise of every protocol's driver. `check` throws when it is broken. */
 export interface ProtocolLaw {
   readonly law: string;
   check(driver: ProtocolDriver): void;
@@ -31,7 +33,7 @@ const KINDS: ReadonlySet<string> = new Set<Decision["kind"]>([
   "end",
 ]);
 
-/** The same numbers in every run (mulberry32). */
+/** Random numbers that are the same in every run (mulberry32). */
 class Dice {
   #state: number;
 
@@ -39,7 +41,7 @@ class Dice {
     this.#state = seed;
   }
 
-  /** From 0 to below `sides`. */
+  /** A number from 0 to `sides - 1`. */
   roll(sides: number): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -81,7 +83,7 @@ const SEARCH = calling("call_1", "search", { input: { q: "tigers" } });
 const MALFORMED = calling("call_2", "search", { malformed: '{"q": "tig' });
 const THOUGHT: Part = { kind: "reasoning", text: "Hm.", made: { route: "law/model", data: { signature: "s" } } };
 
-/** Every way in which a reply can end. */
+/** Replies of every kind and with every ending. */
 const REPLIES: readonly (readonly [what: string, reply: Reply])[] = [
   ["nothing", reply("stop")],
   ["white space", reply("stop", text(" \n"))],
@@ -126,7 +128,7 @@ function anyPart(dice: Dice): Part {
     case 1:
       return THOUGHT;
     default: {
-      const id = `call_${dice.roll(4)}`; // Ids are the provider's, and may repeat.
+      const id = `call_${dice.roll(4)}`; // Ids come from the provider, and may repeat.
       const malformed = dice.isLucky(6) ? { malformed: "{" } : {};
       return calling(id, dice.pick(["search", "fetch", "nobody_knows_it", OUTPUT_TOOL]), malformed);
     }
@@ -174,7 +176,7 @@ function viewOf(drafts: readonly Draft[], more: Partial<RoundView> = {}): RoundV
   return { round: 1, memo: null, log, limits: DEFAULT_LIMITS, ...more };
 }
 
-/** The views in which any reply may come: at the start, after work, with a typed result asked for. */
+/** The situations in which a reply may come: at the start, after work, with a typed result asked for. */
 const VIEWS: readonly (readonly [when: string, view: RoundView])[] = [
   ["at first", viewOf([HELLO])],
   ["after work", viewOf(WORK, { round: 2 })],
@@ -182,13 +184,13 @@ const VIEWS: readonly (readonly [when: string, view: RoundView])[] = [
   ["after work, with a typed result asked for", viewOf(WORK, { round: 2, output: SCHEMA })],
 ];
 
-/** How a driver is asked: every question goes through here. */
+/** The one way in which laws call a driver. */
 type Asking = <Q extends "request" | "onReply" | "onResults" | "onExec">(
   question: Q,
   ...about: Parameters<ProtocolDriver[Q]>
 ) => ReturnType<ProtocolDriver[Q]>;
 
-/** Twice, on what cannot be changed; the two answers are one. */
+/** Calls a function of the driver twice, on frozen input, and asserts that both answers are equal. */
 const twice =
   (driver: ProtocolDriver): Asking =>
   (question, ...about) => {
@@ -214,7 +216,7 @@ function requireDecision(decision: Decision, where: string): Decision {
   return decision;
 }
 
-/** One turn of whatever a model may say and tools may answer, as the machine would lead it. */
+/** Plays one turn of random replies and results, in the order in which the machine calls a driver. */
 function playTurn(
   seed: number,
   ask: Asking,
@@ -260,7 +262,7 @@ const requestView = (view: RoundView): RequestView => ({
   settings: { temperature: 0 },
 });
 
-/** Each call of the reply has its result, in call order, with the status of what became of it. */
+/** Asserts that each call of the reply has its result, in call order and with the right status. */
 function requirePaired(said: Reply, results: readonly PlacedResult[], decision: Decision): void {
   const shown = (decision.add ?? []).flatMap(({ role, parts }) =>
     parts.flatMap((part) => (part.kind === "toolResult" ? [{ role, part }] : [])),

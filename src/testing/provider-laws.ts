@@ -1,3 +1,4 @@
+// The promises of every provider, as data: run them with any test runner.
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { asCallId, asTurnId, nodeId } from "../model/ids.ts";
@@ -6,16 +7,18 @@ import { type FinishReason, type ModelPart, type ModelRequest, ProviderFailure }
 import { NO_USAGE } from "../model/usage.ts";
 import type { Provider } from "../providers/provider.ts";
 
-/** Gives a provider that answers every request with these parts; one that cannot be told what to say may ignore them. */
+/**
+ * Makes a provider that answers every request with these parts. A provider whose replies cannot be chosen ignores them.
+ */
 export type MakeProvider = (parts: readonly ModelPart[]) => Provider;
 
-/** What every provider promises. `check` throws when the promise is broken. */
+/** A promise of every provider. `check` throws when it is broken. */
 export interface ProviderLaw {
   readonly law: string;
   check(make: MakeProvider): Promise<void>;
 }
 
-/** How soon a stream ends that nobody wants any more. */
+/** How soon a stream must end after it was cancelled or abandoned. */
 const SOON_MS = 1_000;
 
 const FINISH_REASONS: ReadonlySet<string> = new Set<FinishReason>(["stop", "calls", "length", "refused", "other"]);
@@ -65,7 +68,7 @@ const REQUESTS: readonly ModelRequest[] = [
   asking("What is 2 + 2?", { tools: [CALCULATOR], toolChoice: "auto", settings: { temperature: 0 } }),
 ];
 
-/** Every script with every request. */
+/** Checks every script with every request. */
 async function each(check: (script: readonly ModelPart[], request: ModelRequest) => Promise<void>): Promise<void> {
   for (const script of SCRIPTS) for (const request of REQUESTS) await check(script, request);
 }
@@ -102,7 +105,7 @@ async function soon<T>(promise: Promise<T>, otherwise: string): Promise<T> {
   }
 }
 
-/** The stream ends, or fails as a provider may. */
+/** Asserts that the stream ends soon: by itself, or with a `ProviderFailure`. */
 async function endsSoon(stream: Stream): Promise<void> {
   try {
     await rest(stream);

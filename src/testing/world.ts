@@ -1,26 +1,25 @@
 import { createHash } from "node:crypto";
 import type { World } from "../model/world.ts";
 
-/** A world in which time passes only when a test says so, and in which every run meets the same ids and secrets. */
+/** A world for tests: time passes only when the test says so, and ids and secrets are the same in every run. */
 export interface SimulatedWorld extends World {
   /**
-   * Lets this much time pass. Sleepers wake in the order of their times, each at its own; whatever one sets off without
-   * more sleep has happened before the next one wakes.
+   * Lets this much time pass, in milliseconds. Sleepers wake in the order of their times. All that a sleeper sets off
+   * without another sleep has happened before the next one wakes.
    */
   advance(ms: number): Promise<void>;
-  /** How many sleep now. */
+  /** How many sleeps are under way. */
   readonly asleep: number;
 }
 
 export interface SimulatedWorldOptions {
-  /** When it begins, in milliseconds since 1970. */
+  /** The time at the beginning, in milliseconds since 1970. Default: the first of January 2026. */
   readonly now?: number;
-  /** Part of every id and secret: two worlds on one store need two names. */
+  /** A part of every id and secret. Two worlds on one store need different names. */
   readonly name?: string;
 }
 
-/** The first of January 2026. */
-const BEGINNING = 1_767_225_600_000;
+const BEGINNING = 1_767_225_600_000; // 2026-01-01T00:00:00Z
 
 export function simulatedWorld({ now: beginning = BEGINNING, name = "" }: SimulatedWorldOptions = {}): SimulatedWorld {
   const sleepers = new Set<Sleeper>();
@@ -61,7 +60,7 @@ export function simulatedWorld({ now: beginning = BEGINNING, name = "" }: Simula
     secret: () => createHash("sha256").update(`${name}/${++secrets}`).digest().subarray(0, 16).toString("base64url"),
     advance(ms) {
       if (!(ms >= 0 && ms < Infinity)) throw new RangeError(`Time cannot move by ${ms} ms.`);
-      moving = moving.then(() => pass(ms)); // One after the other, also when a sleeper asks for it.
+      moving = moving.then(() => pass(ms)); // In turn, also when a sleeper advances.
       return moving;
     },
     get asleep() {
@@ -75,12 +74,12 @@ interface Sleeper {
   wake(): void;
 }
 
-/** Of those due by then, the one to wake first; of several at the same time, the one who fell asleep first. */
+/** The sleeper to wake next, if one is due before `end`. Of those due at the same time, the first to fall asleep. */
 function firstDue(sleepers: ReadonlySet<Sleeper>, end: number): Sleeper | undefined {
   let first: Sleeper | undefined;
   for (const each of sleepers) if (each.due <= end && (first === undefined || each.due < first.due)) first = each;
   return first;
 }
 
-/** Promises that follow from one another have all been kept when this one is. */
+/** Resolves after all promises that follow from one another without waiting. */
 const calm = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -3,14 +3,14 @@ import type { Place } from "./options.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/client");
 
-/** Marks the answer made up for a request whose stream broke off. */
+/** Marks an answer that was made up here, for a request whose stream broke off. */
 export const CUT = { cut: true } as const;
 const CUT_CODE = -32_000;
 const RECONNECT_MS = 1_000;
 
 /**
- * Streamable HTTP with what the client lacks: headers asked for anew with each request, a bound on what a server may
- * send at a time, and an end to requests whose stream ends without an answer.
+ * The package's streamable HTTP, with what it lacks: headers that are asked for with each request, a bound on what a
+ * server may send at a time, and an answer for requests whose stream ends without one (they would wait forever).
  */
 export function httpTransport(
   sdk: Sdk,
@@ -30,10 +30,10 @@ export function httpTransport(
       initialReconnectionDelay: RECONNECT_MS,
       maxReconnectionDelay: 30_000,
       reconnectionDelayGrowFactor: 2,
-      maxRetries: Number.MAX_SAFE_INTEGER, // Each failure is reported, and looked into by a probe.
+      maxRetries: Number.MAX_SAFE_INTEGER, // A probe decides when to give up: each failure is reported and makes one.
     },
     reconnectionScheduler: (reconnect, delay) => {
-      const timer = setTimeout(reconnect, Math.max(delay, RECONNECT_MS)).unref(); // Whatever the server asks for.
+      const timer = setTimeout(reconnect, Math.max(delay, RECONNECT_MS)).unref(); // The server may ask for less.
       return () => clearTimeout(timer);
     },
   });
@@ -66,7 +66,7 @@ export function httpTransport(
   return transport;
 }
 
-/** One JSON body, or one event of a stream, up to so many bytes. */
+/** Fails a response whose JSON body, or one event of whose stream, is larger than `bytesMax`. */
 function capped(response: Response, bytesMax: number, refused: (words: string) => void): Response {
   const { body, status, statusText, headers } = response;
   if (body === null || !response.ok) return response;

@@ -1,7 +1,6 @@
-/** Tools of MCP servers (modelcontextprotocol.io), over stdio and streamable HTTP. */
 import { definePlugin } from "../../index.ts";
 import { loadSdk } from "./link.ts";
-import { optionsSchema, serverName } from "./options.ts";
+import { OPTIONS, serverName } from "./options.ts";
 import { Server } from "./server.ts";
 
 export type { McpHeaders, McpOptions, McpProcess, McpRemote, McpServer } from "./options.ts";
@@ -9,12 +8,14 @@ export type { McpProblem, McpProblemCode } from "./problem.ts";
 export type { McpState, McpStatus } from "./server.ts";
 
 /**
- * Each server is a source of tools that come and go with it. Servers are connected in the background when the runtime
- * opens, once for all its sessions; one that is down keeps nothing from starting and is tried again.
+ * Brings the tools of MCP servers (modelcontextprotocol.io), over stdio and streamable HTTP.
+ *
+ * Servers are connected in the background when the runtime opens, once for all its sessions. A server that is down
+ * keeps nothing from starting: it is tried again, and its tools come when it does.
  */
 export const mcp = definePlugin({
   id: "bowline/mcp",
-  options: optionsSchema,
+  options: OPTIONS,
   open: ({ options }) => {
     const servers = new Map(
       [...options.servers].map(([name, settings]) => [name, new Server(name, settings, loadSdk)]),
@@ -33,7 +34,7 @@ export const mcp = definePlugin({
       return found;
     };
     return {
-      // A session may be opened with fewer servers than the runtime has.
+      // `options` and not `servers`: a session may be opened with fewer servers than the runtime has.
       tools: [...options.servers.keys()].map((name) => requireServer(name).provider),
       operations: {
         status: query({

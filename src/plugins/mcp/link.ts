@@ -1,3 +1,4 @@
+// One connection to a server. Connecting again after it is lost is the job of `server.ts`.
 import type { Client, ProtocolError, Transport } from "@modelcontextprotocol/client";
 import { hasCode } from "../../index.ts";
 import { CUT, httpTransport } from "./http.ts";
@@ -10,7 +11,7 @@ import { TOOLS_MAX } from "./tools.ts";
 
 export type Sdk = typeof import("@modelcontextprotocol/client") & { interpreter(draft: Draft): Interpreter };
 
-/** The optional package: loaded when the first server is spoken to, once. */
+/** Loads the optional package @modelcontextprotocol/client, only when a server is configured. */
 export async function loadSdk(): Promise<Sdk> {
   try {
     const [client, { CfWorkerJsonSchemaValidator }] = await Promise.all([
@@ -25,19 +26,25 @@ export async function loadSdk(): Promise<Sdk> {
   }
 }
 
-/** `initialize` as servers have long known it, or whatever the server says that it speaks. */
+/** `legacy`: `initialize`, which servers have long known. `auto`: asks the server first which version it speaks. */
 export type Handshake = "legacy" | "auto";
 
 const PROBE_MS = 5_000;
 const PROBE_EVERY_MS = 10_000;
-/** So many calls in a row that ran out of time, and a server that does not answer a probe either is given up. */
+/** After this many calls in a row that ran out of time, a server that does not answer a probe either is given up. */
 const TIMEOUTS_MAX = 3;
 const RESUBSCRIBE_MS = 500;
 const GOODBYE_MS = 1_000;
 const PAGES_MAX = 64;
-/** A message may be this much larger than a result: the call then fails, and not the connection. */
+/**
+ * A message may be this many times larger than a result, so that a result too large fails its call and not the
+ * connection.
+ */
 const MESSAGE_FACTOR = 4;
-/** Servers list what they like; each tool is read on its own, so that one that is wrong takes no other with it. */
+/**
+ * A list of tools is not validated as a whole: `tools.ts` reads each tool, so that a wrong one does not hide the
+ * others.
+ */
 const ANYTHING = {
   "~standard": { version: 1, vendor: "bowline", validate: (value: unknown) => ({ value: (value ?? {}) as object }) },
 } as const;
@@ -53,7 +60,7 @@ export interface CallRequest {
 
 /** One connection to a server, from its handshake until it is lost or closed. */
 export class Link {
-  /** When it ends, why: something went wrong, or nothing when it was closed. */
+  /** Resolves when the connection ends: with the problem, or with undefined when it was closed from here. */
   readonly lost: Promise<McpProblem | undefined>;
   readonly #settings: Settings;
   readonly #client: Client;
@@ -75,7 +82,7 @@ export class Link {
       {
         versionNegotiation: { mode: handshake },
         listChanged: { tools: { autoRefresh: false, debounceMs: 20, onChanged: listChanged } },
-        // Never the default, which would compile what a stranger sent.
+        // Accepts everything. The default would compile schemas that a stranger sent into code.
         jsonSchemaValidator: {
           getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
         },
@@ -104,7 +111,7 @@ export class Link {
   get pid(): number | undefined {
     return (this.#transport as { readonly pid?: number | null }).pid ?? undefined;
   }
-  /** The end of what a process wrote to stderr. */
+  /** The end of what the server's process wrote to stderr. */
   get tail(): string {
     return this.#transport instanceof ChildTransport ? this.#transport.tail : "";
   }
@@ -121,7 +128,8 @@ export class Link {
     try {
       await this.#client.connect(transport, { timeout: this.#settings.startMs, signal });
     } catch (error) {
-      const why = transport instanceof ChildTransport ? transport.why : undefined; // Before it is ended from here.
+      // Read before `close`, which ends the process: its end by our hand would be given as the reason.
+      const why = transport instanceof ChildTransport ? transport.why : undefined;
       await transport.close();
       throw why ?? error;
     }
@@ -129,7 +137,7 @@ export class Link {
     this.#resubscribe().catch(() => this.#suspect());
   }
 
-  /** All the server's tools, as it sent them. */
+  /** All tools of the server, as it sent them. */
   async list(): Promise<readonly unknown[]> {
     if (this.#client.getServerCapabilities()?.tools === undefined) return [];
     const found: unknown[] = [];
@@ -173,7 +181,7 @@ export class Link {
       if (signal.aborted || isAnswer(error) || isTimeout(error)) throw error;
       if (!isUnsent(error))
         throw this.#isOver ? this.#why(error) : new Disconnected(problemOf(error), { cause: error });
-      await this.#suspect(); // So that whoever tries again finds another connection.
+      await this.#suspect(); // The next try must find another connection.
       throw new Disconnected(problemOf(error), { cause: error, isUnsent: true });
     } finally {
       this.#calls--;
@@ -181,7 +189,7 @@ export class Link {
     }
   }
 
-  /** A connection over HTTP can be dead without a word: while a call is silent, it is looked after. */
+  /** A connection over HTTP can be dead without a word, so the server is probed while a call hears nothing. */
   #watchCall(silentMs: () => number): NodeJS.Timeout | undefined {
     if (this.#settings.at.kind !== "remote") return undefined;
     const everyMs = Math.min(PROBE_EVERY_MS, this.#settings.idleMs / 2);
@@ -194,7 +202,7 @@ export class Link {
     if (++this.#timeouts >= TIMEOUTS_MAX) void this.#suspect();
   }
 
-  /** Something is odd: asks the server whether it is there, and ends the connection when it is not. */
+  /** Asks the server whether it is there, and ends the connection when it is not. One probe at a time. */
   #suspect(): Promise<void> {
     if (!this.#isOpen || this.#isOver) return Promise.resolve();
     this.#probing ??= this.#probe().finally(() => {
@@ -211,7 +219,7 @@ export class Link {
       if (isAnswer(error)) return;
       const isPatient = this.#calls > 0 && this.#timeouts < TIMEOUTS_MAX;
       const status = statusOf(error);
-      // It may be busy with the call, or the gateway is: that call's own time limit will tell.
+      // The server or its gateway may be busy with a call: the time limit of that call decides, not the probe.
       const mayBeBusy = isTimeout(error) || (status !== undefined && (status >= 500 || status === 429));
       if (mayBeBusy && isPatient) return;
       this.#lose(problemOf(error));
@@ -219,7 +227,7 @@ export class Link {
     }
   }
 
-  /** Where notifications come on a stream of their own, it is opened again when the server ends it. */
+  /** Notifications may come on a stream of their own, which is opened again when the server ends it. */
   async #resubscribe(): Promise<void> {
     let current = this.#client.autoOpenedSubscription;
     while (current !== undefined) {
@@ -227,7 +235,7 @@ export class Link {
       await new Promise<void>((resolve) => void setTimeout(resolve, RESUBSCRIBE_MS).unref());
       if (this.#isOver) return;
       current = await this.#client.listen({ toolsListChanged: true }, { timeout: PROBE_MS });
-      this.#listChanged(); // What changed meanwhile was not heard.
+      this.#listChanged(); // A change while the stream was down was not heard.
     }
   }
 
@@ -237,7 +245,7 @@ export class Link {
     return known ?? new Disconnected(found, { cause });
   }
 
-  /** Ends the session, and the process with all that it started. */
+  /** Ends the session, and the server's process with all that it started. */
   async close(): Promise<void> {
     const transport = this.#transport as Transport & { terminateSession?(): Promise<void> };
     if (!this.#isOver && transport.terminateSession !== undefined) {
@@ -265,13 +273,13 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
 async function transportTo(sdk: Sdk, { at }: Settings, bytesMax: number): Promise<Transport> {
   if (at.kind === "remote") return httpTransport(sdk, at, bytesMax);
   if (process.platform !== "win32") return new ChildTransport(at, sdk.deserializeMessage, bytesMax);
-  // Windows has no process groups, and commands there are found by rules of their own.
+  // On Windows there are no process groups, and commands are found by other rules: the package knows them.
   const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
   const { kind: _, args = [], env = {}, ...rest } = at;
   return new StdioClientTransport({ ...rest, args: [...args], env, stderr: "ignore", maxBufferSize: bytesMax });
 }
 
-/** The server itself said no: so it is there. */
+/** Whether the error is an answer of the server itself, which proves that the connection works. */
 export const isAnswer = (error: unknown): boolean => {
   const { code, data } = error as Partial<ProtocolError>;
   return typeof code === "number" && data !== CUT && statusOf(error) === undefined;

@@ -16,7 +16,7 @@ import { memory } from "../../stores/memory.ts";
 import { both, calls, type Scripted, says, scripted } from "../../testing/index.ts";
 import { type McpOptions, mcp } from "./index.ts";
 
-vi.setConfig({ testTimeout: 30_000 }); // Each of them starts processes.
+vi.setConfig({ testTimeout: 30_000 }); // Tests here start processes, which is slow.
 
 async function open(model: Scripted, options: McpOptions, more: Partial<RuntimeOptions> = {}) {
   const plugins = [mcp({ connectMs: 9_000, ...options })];
@@ -158,7 +158,7 @@ test("E2: servers that cannot be had hold up nothing beyond connectMs, and other
   await using opened = await open(model, { servers });
   const { session, runtime } = opened;
   const atFirst = await session.query(mcp, "status");
-  expect(atFirst.map(({ state }) => state)).not.toContain("ready"); // Nothing was waited for.
+  expect(atFirst.map(({ state }) => state)).not.toContain("ready"); // Opening did not wait for them.
   await session.turn("Go.").result();
   expect(shownIn(model)).toEqual(["mcp__good__echo ok: echo: x"]);
   await session.turn("Again.").result();
@@ -209,16 +209,16 @@ test("E2: closing the runtime leaves no process, whatever its servers were at", 
 });
 
 test.each([
-  [{ servers: { a__b: { command: "x" } } }, "servers.a__b: a server's name has"],
-  [{ servers: { a: {} } }, "servers.a: it needs either a command or a url"],
-  [{ servers: { a: { command: "x", url: "http://x" } } }, "servers.a: it needs either a command or a url"],
-  [{ servers: { a: { url: "ftp://x" } } }, "servers.a.url: it is no http or https URL"],
-  [{ servers: { a: { url: "http://x", args: [] } } }, "servers.a.args: it is for a server with a command"],
-  [{ servers: { a: { command: "x", args: [1] } } }, "servers.a.args: it must be a list of texts"],
-  [{ servers: { a: { command: "x", idleMs: 0 } } }, "servers.a.idleMs: it must be a number above 0"],
-  [{ servers: { a: { command: "x", comand: "y" } } }, "servers.a.comand: there is no such option"],
-  [{ servers: {}, availability: "maybe" }, "availability: it must be one of"],
-  [{}, "servers: it is no object"],
+  [{ servers: { a__b: { command: "x" } } }, "servers.a__b must be named with 1 to 32 of"],
+  [{ servers: { a: {} } }, "servers.a needs either a command or a url"],
+  [{ servers: { a: { command: "x", url: "http://x" } } }, "servers.a needs either a command or a url"],
+  [{ servers: { a: { url: "ftp://x" } } }, "servers.a.url must be an http or https URL"],
+  [{ servers: { a: { url: "http://x", args: [] } } }, "servers.a.args is for a server with a command"],
+  [{ servers: { a: { command: "x", args: [1] } } }, "servers.a.args must be a list of texts"],
+  [{ servers: { a: { command: "x", idleMs: 0 } } }, "servers.a.idleMs must be a number above 0"],
+  [{ servers: { a: { command: "x", comand: "y" } } }, "there is no field servers.a.comand; there are"],
+  [{ servers: {}, availability: "maybe" }, "availability must be one of"],
+  [{}, "servers must be an object"],
 ])("E2: wrong options are refused with their path: %j", (options, problem) => {
   const thrown = (() => {
     try {

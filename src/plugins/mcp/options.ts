@@ -1,50 +1,52 @@
-import { type Availability, described, type Schema } from "../../index.ts";
+import { type Availability, described, type Fields, optionsSchema } from "../../index.ts";
 
 type Awaitable<T> = T | PromiseLike<T>;
 export type McpHeaders = { readonly [name: string]: string };
 
 interface Common {
-  /** Only these tools, by the names the server gives them. */
+  /** Only these tools are offered, by the names that the server gives them. Default: all. */
   readonly include?: readonly string[];
-  /** All but these. */
+  /** These tools are not offered, by the names that the server gives them. */
   readonly exclude?: readonly string[];
-  /** `callable` unless given; `searchable` for servers with very many tools. */
+  /** How tools are offered. Default `callable`; use `searchable` for servers with very many tools. */
   readonly availability?: Availability;
-  /** Calls of this server never run beside another call of the same reply. */
+  /** Whether each call of this server runs alone, and not beside other calls of the same reply. Default false. */
   readonly isSerial?: boolean;
-  /** How long a turn or a call waits for a connection that is being made. */
+  /** How long a turn or a call waits for a connection that is being made, in milliseconds. Default 5 seconds. */
   readonly connectMs?: number;
-  /** How long one attempt to start the server may take. */
+  /** How long one attempt to start the server may take, in milliseconds. Default 30 seconds. */
   readonly startMs?: number;
-  /** A call that says nothing for this long has failed; progress starts it anew. */
+  /** A call without news for this long fails, in milliseconds; progress starts the time anew. Default 60 seconds. */
   readonly idleMs?: number;
-  /** A call may take this long in all. */
+  /** How long a call may take in all, in milliseconds. Default 10 minutes. */
   readonly totalMs?: number;
-  /** One result. */
+  /** The largest result that is taken, in bytes. Default 16 MiB. */
   readonly resultBytesMax?: number;
 }
-/** A server that is started here and spoken to over its stdin and stdout. */
+/** A server that runs as a child process and is spoken to over stdin and stdout. */
 export interface McpProcess extends Common {
+  /** The program to start, by its path or its name in PATH. */
   readonly command: string;
   readonly args?: readonly string[];
-  /** Besides PATH, HOME and the like: a server is given nothing else of this process's environment. */
+  /** Variables for the server's environment. Of this process's own it gets only PATH, HOME and the like. */
   readonly env?: { readonly [name: string]: string };
+  /** The folder to start the server in. Default: the working directory. */
   readonly cwd?: string;
 }
-/** A server somewhere else, over streamable HTTP. */
+/** A server that is reached over streamable HTTP. */
 export interface McpRemote extends Common {
   readonly url: string | URL;
-  /** A function is called for each request: the place for credentials that expire. */
+  /** Headers of each request. A function is called for every request, so credentials that expire can be renewed. */
   readonly headers?: McpHeaders | (() => Awaitable<McpHeaders>);
 }
 export type McpServer = McpProcess | McpRemote;
 
 export interface McpOptions extends Omit<Common, "include" | "exclude"> {
-  /** By name; a tool is shown to the model as `mcp__<name>__<tool>`. */
+  /** The servers, by name. The model is shown a tool as `mcp__<name>__<tool>`. */
   readonly servers: { readonly [name: string]: McpServer };
 }
 
-/** One server as it is run: its own options over the plugin's, over the defaults. */
+/** The settings of one server: its own options, else the plugin's, else the defaults. */
 export type Settings = Required<Omit<Common, "include" | "availability">> &
   Pick<Common, "include" | "availability"> & { readonly at: Place };
 export type Place =
@@ -66,155 +68,102 @@ const DEFAULTS = {
 const NUMBERS = ["connectMs", "startMs", "idleMs", "totalMs", "resultBytesMax"] as const;
 const SHARED = [...NUMBERS, "availability", "isSerial"];
 const OWN = [...SHARED, "include", "exclude", "command", "args", "env", "cwd", "url", "headers"];
-const AVAILABILITIES = ["off", "searchable", "callable", "documented"];
-// No `__` and no `_` at the ends: the names of two servers' tools can then not meet.
+const AVAILABILITIES = ["off", "searchable", "callable", "documented"] as const;
+// No `__` inside and no `_` at the ends: otherwise tools of two servers could get the same name.
 const NAME = /^(?=.{1,32}$)[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*$/;
-/** What a timer can hold. */
+/** The longest time that a timer of Node can wait. */
 const MS_MAX = 2_147_483_647;
 
-/** The plugin's options; what is wrong is said with its path. */
-export const optionsSchema: Schema<McpOptions, Parsed> = {
-  "~standard": {
-    version: 1,
-    vendor: "bowline",
-    validate: (given) => {
-      try {
-        return { value: parse(given) };
-      } catch (error) {
-        if (error instanceof Wrong) return { issues: [{ message: error.message, path: error.path }] };
-        throw error;
-      }
-    },
-  },
-};
+export const OPTIONS = optionsSchema<McpOptions, Parsed>((given) => {
+  given.only("servers", ...SHARED);
+  const shared = commonOf(given);
+  const servers = given.object("servers");
+  return {
+    servers: new Map(
+      servers.names.map((name) => {
+        if (!NAME.test(name))
+          throw servers.wrong("must be named with 1 to 32 of A-Z a-z 0-9 - and single _ inside", name);
+        return [name, settingsOf(servers.object(name), shared)];
+      }),
+    ),
+  };
+});
 
 /** The input of operations on one server. */
-export const serverName = described<{ readonly server: string }, { readonly server: string }>(
-  {
-    "~standard": {
-      version: 1,
-      vendor: "bowline",
-      validate: (given) => {
-        const { server } = (given ?? {}) as { readonly server?: unknown };
-        return typeof server === "string"
-          ? { value: { server } }
-          : { issues: [{ message: "name a server", path: ["server"] }] };
-      },
-    },
-  },
+export const serverName = described(
+  optionsSchema<{ readonly server: string }>((given) => ({ server: given.text("server") })),
   { type: "object", properties: { server: { type: "string" } }, required: ["server"] },
 );
 
-class Wrong extends Error {
-  readonly path: readonly string[];
-  constructor(path: readonly string[], message: string) {
-    super(message);
-    this.path = path;
-  }
+type Shared = Partial<Omit<Settings, "at">>;
+
+function settingsOf(given: Fields, shared: Shared): Settings {
+  given.only(...OWN);
+  const [include, exclude] = [given.texts("include", undefined), given.texts("exclude", undefined)];
+  return {
+    ...DEFAULTS,
+    ...shared,
+    ...commonOf(given),
+    ...(include === undefined ? {} : { include }),
+    ...(exclude === undefined ? {} : { exclude }),
+    at: placeOf(given),
+  };
 }
 
-function parse(given: unknown): Parsed {
-  const options = record(given, []);
-  onlyKnown(options, ["servers", ...SHARED], []);
-  const shared = common(options, []);
-  const servers = Object.entries(record(options.servers, ["servers"])).map(([name, server]): [string, Settings] => {
-    const path = ["servers", name];
-    if (!NAME.test(name)) throw new Wrong(path, "a server's name has 1 to 32 of A-Z a-z 0-9 - and single _ inside");
-    const own = record(server, path);
-    onlyKnown(own, OWN, path);
-    const { include, exclude } = own;
-    return [
-      name,
-      {
-        ...DEFAULTS,
-        ...shared,
-        ...common(own, path),
-        ...(include === undefined ? {} : { include: texts(include, [...path, "include"]) }),
-        ...(exclude === undefined ? {} : { exclude: texts(exclude, [...path, "exclude"]) }),
-        at: placeOf(own, path),
-      },
-    ];
-  });
-  return { servers: new Map(servers) };
-}
-
-function common(options: Fields, path: readonly string[]): Partial<Omit<Settings, "at">> {
-  const found: { [key: string]: unknown } = {};
+function commonOf(given: Fields): Shared {
+  const found: { [key: string]: unknown } = {
+    availability: given.oneOf("availability", AVAILABILITIES, undefined),
+    isSerial: given.flag("isSerial", undefined),
+  };
   for (const key of NUMBERS) {
-    const value = options[key];
-    if (value === undefined) continue;
     const max = key.endsWith("Ms") ? MS_MAX : Number.MAX_SAFE_INTEGER;
-    if (typeof value !== "number" || !(value > 0) || value > max)
-      throw new Wrong([...path, key], `it must be a number above 0 and at most ${max}`);
-    found[key] = value;
+    const isAmount = (value: unknown): value is number => typeof value === "number" && value > 0 && value <= max;
+    found[key] = given.checked(key, isAmount, `a number above 0 and at most ${max}`, undefined);
   }
-  const { availability, isSerial } = options;
-  if (availability !== undefined) {
-    if (!AVAILABILITIES.includes(availability as string))
-      throw new Wrong([...path, "availability"], `it must be one of ${AVAILABILITIES.join(", ")}`);
-    found.availability = availability;
-  }
-  if (isSerial !== undefined) {
-    if (typeof isSerial !== "boolean") throw new Wrong([...path, "isSerial"], "it must be true or false");
-    found.isSerial = isSerial;
-  }
-  return found;
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
 }
 
-function placeOf(own: Fields, path: readonly string[]): Place {
-  const { command, args, env, cwd, url, headers } = own;
-  if ((command === undefined) === (url === undefined)) throw new Wrong(path, "it needs either a command or a url");
-  if (command !== undefined) {
-    if (headers !== undefined) throw new Wrong([...path, "headers"], "they are for a server with a url");
-    if (cwd !== undefined && typeof cwd !== "string") throw new Wrong([...path, "cwd"], "it must be text");
-    return {
-      kind: "process",
-      command: text(command, [...path, "command"]),
-      ...(args === undefined ? {} : { args: texts(args, [...path, "args"]) }),
-      ...(env === undefined ? {} : { env: textsByName(env, [...path, "env"]) }),
-      ...(cwd === undefined ? {} : { cwd }),
-    };
+const PROCESS_ONLY = ["args", "env", "cwd"];
+
+function placeOf(given: Fields): Place {
+  const isProcess = given.value("command") !== undefined;
+  if (isProcess === (given.value("url") !== undefined)) throw given.wrong("needs either a command or a url");
+  if (!isProcess) {
+    const misplaced = PROCESS_ONLY.find((key) => given.value(key) !== undefined);
+    if (misplaced !== undefined) throw given.wrong("is for a server with a command", misplaced);
+    return { kind: "remote", url: urlOf(given), headers: headersOf(given) };
   }
-  for (const key of ["args", "env", "cwd"] as const)
-    if (own[key] !== undefined) throw new Wrong([...path, key], "it is for a server with a command");
-  return { kind: "remote", url: urlOf(url, [...path, "url"]), headers: headersOf(headers, [...path, "headers"]) };
+  if (given.value("headers") !== undefined) throw given.wrong("is for a server with a url", "headers");
+  const [args, env, cwd] = [
+    given.texts("args", undefined),
+    given.object("env", undefined),
+    given.text("cwd", undefined),
+  ];
+  return {
+    kind: "process",
+    command: given.checked("command", isWords, "a text"),
+    ...(args === undefined ? {} : { args }),
+    ...(env === undefined ? {} : { env: textsOf(env) }),
+    ...(cwd === undefined ? {} : { cwd }),
+  };
 }
 
-function urlOf(given: unknown, path: readonly string[]): URL {
-  const url = given instanceof URL ? given : typeof given === "string" ? URL.parse(given) : null;
-  if (url === null || !["http:", "https:"].includes(url.protocol)) throw new Wrong(path, "it is no http or https URL");
+function urlOf(given: Fields): URL {
+  const value = given.value("url");
+  const url = value instanceof URL ? value : typeof value === "string" ? URL.parse(value) : null;
+  if (url === null || !["http:", "https:"].includes(url.protocol))
+    throw given.wrong("must be an http or https URL", "url");
   return url;
 }
 
-function headersOf(given: unknown, path: readonly string[]): () => Awaitable<McpHeaders> {
-  if (given === undefined) return () => ({});
-  if (typeof given === "function") return given as () => Awaitable<McpHeaders>;
-  const headers = textsByName(given, path);
+function headersOf(given: Fields): () => Awaitable<McpHeaders> {
+  const value = given.value("headers");
+  if (typeof value === "function") return value as () => Awaitable<McpHeaders>;
+  const headers = textsOf(given.object("headers", undefined));
   return () => headers;
 }
 
-type Fields = { readonly [key: string]: unknown };
+const textsOf = (given: Fields | undefined): { readonly [name: string]: string } =>
+  Object.fromEntries(given?.names.map((name) => [name, given.text(name)]) ?? []);
 
-function record(given: unknown, path: readonly string[]): Fields {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) throw new Wrong(path, "it is no object");
-  return given as Fields;
-}
-function onlyKnown(fields: Fields, known: readonly string[], path: readonly string[]): void {
-  const other = Object.keys(fields).find((key) => !known.includes(key));
-  if (other !== undefined) throw new Wrong([...path, other], `there is no such option; there are ${known.join(", ")}`);
-}
-function text(given: unknown, path: readonly string[]): string {
-  if (typeof given !== "string" || given === "") throw new Wrong(path, "it must be text");
-  return given;
-}
-function texts(given: unknown, path: readonly string[]): readonly string[] {
-  if (!Array.isArray(given) || given.some((item) => typeof item !== "string"))
-    throw new Wrong(path, "it must be a list of texts");
-  return given as readonly string[];
-}
-function textsByName(given: unknown, path: readonly string[]): { readonly [name: string]: string } {
-  const found = record(given, path);
-  for (const [name, value] of Object.entries(found))
-    if (typeof value !== "string") throw new Wrong([...path, name], "it must be text");
-  return found as { readonly [name: string]: string };
-}
+const isWords = (given: unknown): given is string => typeof given === "string" && given !== "";

@@ -1,4 +1,4 @@
-/** Why a server is not there: a code to match, words to show, a hint to act on. */
+/** Why a server is not connected: a code to match, words to show, a hint to act on. */
 export interface McpProblem {
   readonly code: McpProblemCode;
   readonly message: string;
@@ -32,7 +32,7 @@ export const problem = (code: McpProblemCode, message: string): McpProblem => ({
   hint: HINTS[code],
 });
 
-/** The connection is gone. What was asked on it may have been done or not, unless it was never sent. */
+/** The connection is gone. Whether a request on it was carried out is not known, unless `isUnsent`. */
 export class Disconnected extends Error {
   readonly problem: McpProblem;
   readonly isUnsent: boolean;
@@ -47,7 +47,10 @@ export class Disconnected extends Error {
 const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 const NOT_TAKEN = new Set([401, 403, 404]);
 
-/** The request did not reach the server, or it refused to look at it: for one, because it has forgotten the session. */
+/**
+ * Whether the server cannot have acted: the request did not reach it, or was refused, say because the session is
+ * forgotten.
+ */
 export function isUnsent(error: unknown): boolean {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
     if (at instanceof Disconnected) return at.isUnsent;
@@ -58,7 +61,7 @@ export function isUnsent(error: unknown): boolean {
 
 const START_CODES = new Set(["ENOENT", "EACCES", "ENOTDIR", "EPERM", "E2BIG", "EAGAIN", "EMFILE"]);
 
-/** By what the error carries, not by its class: the package it comes from is loaded late, and may be there twice. */
+/** Judges an error by its fields, not by its class: the package is loaded late, and may be there twice. */
 export function problemOf(error: unknown): McpProblem {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
     if (at instanceof Disconnected) return at.problem;
@@ -84,7 +87,7 @@ function httpWords(status: number, error: Error): string {
   return `The server answered with HTTP ${status}${body === "" ? "" : `: ${body}`}`;
 }
 
-/** The HTTP status that an error of the package carries. */
+/** The HTTP status in an error of the package. */
 export function statusOf(error: unknown): number | undefined {
   const { status, data } = (error ?? {}) as {
     readonly status?: unknown;

@@ -1,6 +1,6 @@
 import { type Attachable, attach, RuntimeError } from "../../index.ts";
 
-/** What a server answered to a call, as far as it is read here. */
+/** A server's answer to a call, as far as it is read here. */
 export interface Answer {
   readonly content?: readonly Block[];
   readonly structuredContent?: unknown;
@@ -19,7 +19,7 @@ interface Block {
   };
 }
 
-/** As a tool returns it: text, JSON, attachments. What the server calls an error is thrown. */
+/** The answer as a tool returns it: text, JSON, attachments. An answer that the server marks as an error is thrown. */
 export function resultFrom(answer: Answer, name: string, bytesMax: number): unknown {
   const blocks = answer.content ?? [];
   const bytes = sizeOf(answer);
@@ -27,7 +27,7 @@ export function resultFrom(answer: Answer, name: string, bytesMax: number): unkn
   if (answer.isError === true) throw new Error(wordsOf(blocks) || "The server says that it failed, and not why.");
   const shown = blocks.map(shownAs);
   if (answer.structuredContent !== undefined) {
-    // Its text says the same in other words.
+    // Text is left out: by the specification it repeats the structured content.
     const others = shown.filter((_, index) => blocks[index]?.type !== "text");
     return others.length === 0 ? answer.structuredContent : { result: answer.structuredContent, content: others };
   }
@@ -48,7 +48,7 @@ function shownAs(block: Block): unknown {
       return { uri, ...(mimeType === undefined ? {} : { mimeType }), text: text ?? "" };
     }
     default:
-      return block; // A link to a resource, or what a later version of MCP brings.
+      return block; // A link to a resource, or a kind that a later version of MCP adds.
   }
 }
 

@@ -1,3 +1,4 @@
+// Schemas that servers send. They are untrusted: none is compiled into code, and checking is bounded in size and time.
 import { createContext, Script } from "node:vm";
 import { type DescribedSchema, described, type JsonSchema } from "../../index.ts";
 
@@ -5,14 +6,14 @@ const BYTES_MAX = 65_536;
 const DEPTH_MAX = 64;
 const CHECK_MS = 250;
 
-/** Makes checkers that interpret a schema and generate no code. */
+/** Makes validators that interpret a schema, without generating code. */
 export interface Interpreter {
   getValidator(
     schema: object,
   ): (input: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
 }
 
-/** Why a schema that a server sent is not used, if so. */
+/** Why a schema cannot be used; undefined when it can. */
 export function refusal(schema: unknown): string | undefined {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return "its schema is no object";
   try {
@@ -23,14 +24,14 @@ export function refusal(schema: unknown): string | undefined {
     const bytes = Buffer.byteLength(JSON.stringify(schema));
     return bytes > BYTES_MAX ? `its schema has ${bytes} bytes; ${BYTES_MAX} are allowed` : undefined;
   } catch {
-    return "its schema is nested too deep"; // Data in it, beyond what JSON.stringify can follow.
+    return "its schema is nested too deep"; // JSON.stringify overflowed the stack: `unfit` does not look into data.
   }
 }
 
 const REFERENCES = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);
-/** Under these, keys are names and not keywords … */
+/** Keywords under which keys are names of the author, so that `$ref` there is no reference. */
 const NAMES = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"]);
-/** … and under these, all is data. */
+/** Keywords under which all is data. */
 const DATA = new Set(["const", "enum", "default", "examples"]);
 
 function unfit(node: unknown, depth: number, areNames: boolean): string | undefined {
@@ -47,8 +48,8 @@ function unfit(node: unknown, depth: number, areNames: boolean): string | undefi
 }
 
 /**
- * A foreign schema for `defineTool`. The server checks its arguments again, so what cannot be interpreted here passes;
- * what takes too long does not: an evil pattern or a tower of references must not hold the process.
+ * A server's schema for `defineTool`. Arguments that cannot be checked here pass, because the server checks them again.
+ * A check that takes too long fails: an evil pattern or a tower of references must not block the process.
  */
 export function foreignSchema(document: JsonSchema, interpreter: (draft: Draft) => Interpreter): DescribedSchema {
   let check: ReturnType<Interpreter["getValidator"]> | undefined;
@@ -77,7 +78,10 @@ const draftOf = ({ $schema }: JsonSchema): Draft => {
 
 const box = createContext({ run: undefined as unknown });
 const script = new Script("run()");
-/** The one way to end a computation that does not end: it costs 0.3 ms, which a call over a wire does not notice. */
+/**
+ * Runs a function in a vm, the one way to end a computation that does not end. It costs 0.3 ms, little beside a remote
+ * call.
+ */
 function within<T>(ms: number, run: () => T): T {
   box.run = run;
   try {

@@ -7,10 +7,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { fixture, isAlive, type Remote, raw, serve, signalled, toolContext } from "../../../test/mcp/kit.ts";
 import { hasCode, type Tool, type ToolContext } from "../../index.ts";
 import { loadSdk } from "./link.ts";
-import { type McpServer, optionsSchema, type Parsed } from "./options.ts";
+import { type McpServer, OPTIONS, type Parsed } from "./options.ts";
 import { Server } from "./server.ts";
 
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 }); // Each of them starts processes.
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 }); // Tests here start processes, which is slow.
 
 const opened: Server[] = [];
 afterEach(async () => {
@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 function attached(options: McpServer): Server {
-  const parsed = optionsSchema["~standard"].validate({ connectMs: 20_000, servers: { s: options } }) as {
+  const parsed = OPTIONS["~standard"].validate({ connectMs: 20_000, servers: { s: options } }) as {
     value: Parsed;
   };
   const server = new Server("s", parsed.value.servers.get("s")!, loadSdk);
@@ -124,7 +124,7 @@ describe.each(ways)("a server over %s", (_, start) => {
     expect(await call(server, "steps", { count: 3, everyMs: 20 }, { progress: (note) => notes.push(note) })).toBe(
       "3 steps",
     );
-    expect(notes.length).toBeGreaterThan(0); // What comes at once with the answer is too late to be told.
+    expect(notes.length).toBeGreaterThan(0); // Not all of them: progress that comes together with the answer is too late.
     expect(["step 1", "step 2", "step 3"].slice(0, notes.length)).toEqual(notes);
     const before = Number(await call(server, "cancelled"));
     const stop = new AbortController();
@@ -175,7 +175,7 @@ test("E2: names that models do not allow are changed, and stay apart", async () 
   const found = await names(server);
   expect(new Set(found).size).toBe(found.length);
   for (const name of found) expect(name).toMatch(/^mcp__s__[A-Za-z0-9_-]{1,56}$/);
-  expect(await call(server, "odd_name__")).toBe("even"); // It had this name before.
+  expect(await call(server, "odd_name__")).toBe("even"); // The tool with this very name keeps it.
   const odd = found.find((name) => /^mcp__s__odd_name___[0-9a-f]{8}$/.test(name))!;
   expect(await call(server, odd.replace("mcp__s__", ""))).toBe("odd");
   const long = found.find((name) => name.startsWith("mcp__s__long_"))!;
@@ -261,7 +261,7 @@ test("E2: a schema made to take for ever costs a quarter of a second", async () 
   const late = { ok: false, problem: "they could not be checked within 250 ms" };
   expect(await (await tool(server, "tower")).check({})).toEqual(late);
   expect(await (await tool(server, "regex")).check({ a: `${"a".repeat(40)}b` })).toEqual(late);
-  // What cannot be followed is left to the server, which checks again.
+  // Arguments that cannot be checked here pass: the server checks them again.
   expect(await (await tool(server, "loop")).check({})).toMatchObject({ ok: true });
   expect(await (await tool(server, "nowhere")).check({})).toMatchObject({ ok: true });
 });
@@ -401,9 +401,9 @@ test("E2: a process killed during a call fails it and says so; the next call fin
   await expect(hanging).rejects.toThrow(
     /^The connection to the MCP server s was lost\. .*SIGKILL.* Whether the call was carried out is not known\.$/,
   );
-  expect(await names(server)).toEqual(before); // What it had is still offered …
+  expect(await names(server)).toEqual(before); // Tools stay offered while the server is down …
   expect(Number(await call(server, "pid"))).not.toBe(pid); // … and a call waits for the next connection.
-  expect(told).toBe(0); // The list is the same.
+  expect(told).toBe(0); // The list did not change, so nobody is told.
   expect(server.status).not.toHaveProperty("problem");
 });
 
@@ -463,7 +463,7 @@ test("E2: while a call over HTTP is silent the server is asked whether it still 
       if (method === "initialize") reply({ protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo });
       else if (method === "tools/list") reply({ tools: [{ name: "wait", inputSchema: { type: "object" } }] });
       else if (method === "tools/call") {
-        response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders(); // And nothing more.
+        response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders(); // The stream stays open and silent.
         tell();
       } else response.writeHead(method === "ping" ? 404 : method?.startsWith("notifications/") ? 202 : 405).end();
     });

@@ -1,3 +1,9 @@
+// One configured server, kept connected as long as the runtime lives: connects, connects again after a loss, and offers
+// the server's tools. What one connection does is in `link.ts`.
+//
+// 1. One `#live` loop at a time: `attach` queues the next behind `#over`, so that no two processes of a server run.
+// 2. While a server is down its tools stay offered: a call waits for the next connection, and the prompt stays cached.
+// 3. A call is sent twice only when the first one cannot have reached the server.
 import {
   defineTool,
   defineToolProvider,
@@ -15,35 +21,36 @@ import { foreignSchema } from "./schema.ts";
 import { type Listed, manifestOf, NO_TOOLS, type Skipped, type Toolbox, toolbox } from "./tools.ts";
 
 /**
- * `connecting`: for the first time, or again; `ready`; `down`: to be tried again soon; `failed`: trying again would not
- * help; `detached`: taken away with the command `detach`.
+ * `connecting`, the first time or again; `ready`; `down`, and tried again soon; `failed`, when trying again would not
+ * help; `detached`, by the command `detach`.
  */
 export type McpState = "connecting" | "ready" | "down" | "failed" | "detached";
 
 export interface McpStatus {
   readonly server: string;
   readonly state: McpState;
-  /** When it came into this state: milliseconds since 1970. */
+  /** When the server came into this state, in milliseconds since 1970. */
   readonly since: number;
-  /** How many tools are offered. While a server is down they are those it had. */
+  /** How many tools are offered. While a server is down, those it had before still are. */
   readonly tools: number;
-  /** What it lists and is not offered, and why. */
+  /** Tools that the server lists and that are not offered, with the reason. */
   readonly skipped: readonly Skipped[];
-  /** What went wrong last; nothing once it is ready again. */
+  /** What went wrong last; absent once the server is ready again. */
   readonly problem?: McpProblem;
-  /** What the server says of itself. */
+  /** The server's own name and version. */
   readonly about?: { readonly name: string; readonly version: string };
+  /** The version of MCP that was agreed on. */
   readonly protocol?: string;
+  /** The id of the server's process. */
   readonly pid?: number;
-  /** The last 8 KiB of what its process wrote to stderr. */
+  /** The last 8 KiB that the server's process wrote to stderr. */
   readonly stderr?: string;
 }
 
 const BACKOFF = { fromMs: 500, toMs: 30_000 };
-/** A connection that held this long was a good one: the next is tried at once again. */
+/** A connection that held this long counts as good: the pauses between tries begin anew. */
 const STEADY_MS = 10_000;
 
-/** One configured server: kept connected as long as the runtime lives, and given to sessions as a provider of tools. */
 export class Server {
   readonly name: string;
   readonly provider: ToolProvider;
@@ -78,7 +85,7 @@ export class Server {
       list: (signal) => this.#list(signal),
       load: (tool) => this.#tool(tool),
       watch: (changed) => {
-        const watcher = (): void => changed(); // The same function may watch twice.
+        const watcher = (): void => changed(); // The same function may be given twice.
         this.#watchers.add(watcher);
         return () => this.#watchers.delete(watcher);
       },
@@ -111,7 +118,7 @@ export class Server {
     this.#wasTried = false;
     this.#move("connecting");
     this.#over = this.#over.then(() => this.#live(life.signal));
-    this.#tellWatchers(); // Whoever lists now waits for the connection.
+    this.#tellWatchers(); // They list again, and that waits for the connection.
   }
 
   /** Ends the connection; the server's tools are gone until it is attached again. */
@@ -136,7 +143,7 @@ export class Server {
     }
   }
 
-  /** Connects, serves until the connection is lost, and says how long that was. Never throws. */
+  /** Connects, waits until the connection is lost, and returns how long it was ready, in milliseconds. Never throws. */
   async #connectOnce(signal: AbortSignal): Promise<number> {
     if (!signal.aborted) this.#move("connecting");
     try {
@@ -159,7 +166,7 @@ export class Server {
     }
   }
 
-  /** A server that refuses one handshake is asked for the other at once; one that is silent, when it is next tried. */
+  /** Tries the other handshake at once when the server refuses one; when it is silent, with the next connection. */
   async #dial(sdk: Sdk, signal: AbortSignal): Promise<Link> {
     for (let isLast = false; ; isLast = true) {
       const link = await Link.to(sdk, this.#settings, this.#handshake, () => this.#refresh());
@@ -201,7 +208,7 @@ export class Server {
     for (const waiter of [...this.#waiters]) waiter();
   }
 
-  /** Waits until this holds, but not longer than so many milliseconds. */
+  /** Waits until `holds`, for `ms` at most. */
   #until(holds: () => boolean, ms: number, signal: AbortSignal): Promise<void> {
     if (holds() || !(ms > 0) || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -228,7 +235,7 @@ export class Server {
     return [...this.#toolbox.tools.values()].map((listed) => manifestOf(this.name, listed, this.#settings));
   }
 
-  /** Reads the list again. A change that comes meanwhile is not missed. */
+  /** Reads the list of tools again. A change that comes during the reading makes it read once more. */
   #refresh(): void {
     this.#isStale = true;
     this.#refreshing ??= this.#refreshAll().finally(() => {
@@ -245,7 +252,7 @@ export class Server {
         const listed = await link.list();
         if (link === this.#link && this.#life !== undefined) this.#offer(toolbox(this.name, listed, this.#settings));
       } catch (error) {
-        if (link === this.#link) this.#problem = problemOf(error); // The list stays as it was.
+        if (link === this.#link) this.#problem = problemOf(error); // The old list stays.
       }
     }
   }
@@ -282,7 +289,7 @@ export class Server {
       timeoutMs: idleMs,
       isSerial,
       retry,
-      // A server need not know what an idempotency key is.
+      // A call that changes something is not rerun after a crash: a server need not know idempotency keys.
       onInterrupt: retry === "never" ? "fail" : "rerun",
       execute: (input, context) => this.#call(listed, input, context, retry !== "never"),
     });
@@ -324,7 +331,7 @@ export class Server {
     return `The MCP server ${this.name} is not connected.${why}`;
   }
 
-  /** The connection; one that is being made is waited for, and one that is due later is tried now. */
+  /** The connection. A connection that is being made is waited for; one that is due later is tried now. */
   async #connected(signal: AbortSignal): Promise<Link | undefined> {
     if (this.#state !== "ready") {
       this.#hurry?.();
@@ -344,6 +351,6 @@ const NOT_THE_HANDSHAKE = new Set<McpProblem["code"]>([
   "mcp.unauthorized",
 ]);
 
-/** The same for nobody: servers that went down together do not come back all at once. */
+/** Random in part, so that clients of a server that went down do not all come back at once. */
 const backoffMs = (failures: number): number =>
   Math.min(BACKOFF.toMs, BACKOFF.fromMs * 2 ** (failures - 1) * (1 + Math.random() / 2));

@@ -6,15 +6,18 @@ import { Disconnected, problem } from "./problem.ts";
 const INHERITED = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 const TAIL_BYTES = 8_192;
 const GRACE_MS = 1_000;
-/** What is left in the pipes of a child that has ended is read within this time; its own children may keep them open. */
+/** How long the pipes of a child that has exited are still read: its own children may keep them open for ever. */
 const DRAIN_MS = 200;
 
-/** Speaks with a child process by lines, and ends it with all that it started. */
+/**
+ * Speaks with a server over the lines of its stdin and stdout, and ends its process with all that it started, which the
+ * package's own transport does not do.
+ */
 export class ChildTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport["onmessage"]>;
-  /** The client tells by this and `pid` that it speaks with a process. */
+  /** The package knows by this field and `pid` that it speaks with a process. */
   readonly stderr = null;
   readonly #place: Extract<Place, { kind: "process" }>;
   readonly #parse: (line: string) => JSONRPCMessage;
@@ -46,12 +49,12 @@ export class ChildTransport implements Transport {
     return this.#child?.pid ?? null;
   }
 
-  /** The end of what the server wrote to stderr, and to stdout where it was no message. */
+  /** The end of what the server wrote to stderr, and of lines on stdout that were no messages. */
   get tail(): string {
     return this.#tail;
   }
 
-  /** Why it ended, once it has. */
+  /** Why the process ended; undefined while it runs. */
   get why(): Disconnected | undefined {
     return this.#why;
   }
@@ -62,7 +65,7 @@ export class ChildTransport implements Transport {
       const child = spawn(command, args, {
         env: { ...inheritedEnv(), ...env },
         stdio: "pipe",
-        detached: true, // A group of its own, so that what it starts can be ended with it.
+        detached: true, // Makes a process group, so that what the server starts can be ended with it.
         ...(cwd === undefined ? {} : { cwd }),
       });
       this.#child = child;
@@ -81,7 +84,8 @@ export class ChildTransport implements Transport {
       child.once("close", () => this.#over());
       child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
       child.stderr.on("data", (chunk: Buffer) => this.#keep(chunk.toString()));
-      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", () => {}); // Its end says more.
+      // The exit of the process says more than the error of a pipe, which would be thrown without a listener.
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", () => {});
     });
   }
 
@@ -94,7 +98,7 @@ export class ChildTransport implements Transport {
     });
   }
 
-  /** By closing its stdin, as MCP says; then by force. */
+  /** Ends the process: first by closing its stdin, as MCP says, then with SIGTERM, then with SIGKILL. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -127,7 +131,7 @@ export class ChildTransport implements Transport {
     this.#isOver = true;
     const child = this.#child;
     if (child?.pid !== undefined) {
-      killGroup(child.pid, "SIGKILL"); // What it left behind.
+      killGroup(child.pid, "SIGKILL"); // Processes that the server left behind.
       groups.delete(child.pid);
     }
     for (const stream of [child?.stdin, child?.stdout, child?.stderr]) stream?.destroy();
@@ -162,7 +166,7 @@ export class ChildTransport implements Transport {
     try {
       message = this.#parse(line);
     } catch {
-      this.#keep(`${line}\n`); // Many servers log to stdout, though they should not.
+      this.#keep(`${line}\n`); // A log line: many servers log to stdout, though they should not.
       return;
     }
     this.onmessage?.(message);
@@ -196,11 +200,11 @@ function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // Nobody is left in it.
+    // No process is left in the group.
   }
 }
 
-/** Of children that run: a process that exits without closing its runtime takes them along. */
+/** Process groups of running servers: ended with this process also when it exits without closing its runtime. */
 const groups = new (class {
   readonly #pids = new Set<number>();
   readonly #killAll = (): void => {

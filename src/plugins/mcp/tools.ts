@@ -3,11 +3,11 @@ import type { Json, JsonSchema, ToolManifest } from "../../index.ts";
 import type { Settings } from "./options.ts";
 import { refusal } from "./schema.ts";
 
-/** A tool as its server lists it, read as far as it is used. */
+/** A tool as its server lists it, as far as it is used. */
 export interface Listed {
-  /** What the server calls it. */
+  /** The server's name for the tool. */
   readonly tool: string;
-  /** What the model calls it. */
+  /** The model's name for the tool. */
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
@@ -20,7 +20,7 @@ export interface Skipped {
 export interface Toolbox {
   readonly tools: ReadonlyMap<string, Listed>;
   readonly skipped: readonly Skipped[];
-  /** Equal where the tools are. */
+  /** Equal for equal tools, so that sessions are only told of real changes. */
   readonly fingerprint: string;
 }
 
@@ -31,7 +31,7 @@ const DESCRIPTION_MAX = 8_192;
 const TOOL_NAME_MAX = 256;
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 
-/** What a server lists, under the names that the model is given; what cannot be used is left out and said. */
+/** The tools that a server lists, by the names that the model is given. Tools that cannot be used are in `skipped`. */
 export function toolbox(
   server: string,
   listed: readonly unknown[],
@@ -75,8 +75,9 @@ const HASH = 8;
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, HASH);
 
 /**
- * `mcp__<server>__<tool>` in the characters and the length that models allow. A name that had to be changed and is then
- * no longer the only one gets a hash of what it was; so the order in which a server lists its tools does not matter.
+ * Names of the form `mcp__<server>__<tool>`, in the characters and the length that models allow. A name that is too
+ * long, or that had to be changed and then equals another, ends with a hash of the original; so the order in which a
+ * server lists its tools does not matter.
  */
 export function namesFor(server: string, tools: readonly string[]): ReadonlyMap<string, string> {
   const prefix = `mcp__${server}__`;
@@ -94,7 +95,7 @@ export function namesFor(server: string, tools: readonly string[]): ReadonlyMap<
   );
 }
 
-/** Light: what is told of a tool before anyone needs its schema; by its hash a schema that changed is seen. */
+/** A tool without its schema. The schema's hash in `bindings` makes a changed schema a changed manifest. */
 export const manifestOf = (
   server: string,
   { tool, name, description, hints, inputSchema }: Listed,

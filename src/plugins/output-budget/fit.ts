@@ -1,3 +1,4 @@
+// Cuts the parts of one result to a budget. Keeping what was cut is the caller's job: `fit` only collects it.
 import { createHash } from "node:crypto";
 import type { Attachment, Json, TextPart, ToolOutput } from "../../index.ts";
 import { bytesOf, fits, headEnd, type Keep, linesIn, type Room, tailStart, textOf } from "./window.ts";
@@ -8,30 +9,30 @@ export interface Budget extends Room {
   readonly partsMax: number;
 }
 
-/** Of a result, besides what is shown of it. */
+/** The result behind the parts: how to cut it, and where its bytes are. */
 export interface Source {
   readonly keep: Keep;
-  /** JSON whose long texts can be cut one by one. */
+  /** The result as JSON, whose long texts can be cut one by one. */
   readonly value?: Json | undefined;
   load(hash: Attachment["hash"]): Promise<Uint8Array | undefined>;
-  /** Whether what is cut can be read later. */
+  /** Whether the model will be able to read this text by its id; the marker only offers what can be had. */
   isKept(id: string): boolean;
 }
 export interface Fitted {
   readonly parts: readonly ResultPart[];
-  /** What was cut, whole, by its hash. */
+  /** The whole texts that were cut, by their hashes. */
   readonly cut: ReadonlyMap<string, Uint8Array>;
 }
 
-/** What a marker may take up, its line and the feed before it included. */
+/** Room for the line that says what was left out, with the line feed before it. */
 export const MARKER: Room = { bytesMax: 256, linesMax: 1 };
-/** All the texts of a result, in budgets of one. */
+/** The texts of one result may together take this many times the budget of one text. */
 const TEXTS_MAX = 4;
-/** Below this a window is not worth its marker. */
+/** Bytes. A window smaller than this says less than the marker under it. */
 const WINDOW_MIN = 512;
 const NAMED_MAX = 16;
 
-/** What would be shown of a result without a budget: text as it is, other JSON compact, failures as a line. */
+/** The parts that the runtime would show: text as it is, other JSON compact, failures as a line. */
 export function plainly(output: ToolOutput): readonly ResultPart[] {
   switch (output.kind) {
     case "value": {
@@ -47,7 +48,7 @@ export function plainly(output: ToolOutput): readonly ResultPart[] {
   }
 }
 
-/** Nothing to cut: most results. */
+/** Whether nothing must be cut, which is so for most results and must be quick to find out. */
 export function isSmall(parts: readonly ResultPart[], budget: Budget): boolean {
   if (parts.length > budget.partsMax) return false;
   if (parts.length === 1) return isSmallPart(parts[0] as ResultPart, budget);
@@ -65,13 +66,13 @@ const textBytes = (part: ResultPart): number => {
   return isText(part) ? part.bytes : 0;
 };
 
-/** Cuts what is too much, part by part; what comes when all the room is used up is only named. */
+/** Cuts each part that is too long. Parts that come when the room of the whole result is used up are only named. */
 export async function fit(parts: readonly ResultPart[], budget: Budget, source: Source): Promise<Fitted> {
   const cutter = new Cutter(source);
   const shown: ResultPart[] = [];
   let left = TEXTS_MAX * budget.bytesMax;
   for (const [index, part] of parts.entries()) {
-    // The last place is for the line that names the rest.
+    // One place is left for the line that names the rest.
     const isFull = shown.length >= budget.partsMax - 1 && index < parts.length - 1;
     const room = { bytesMax: Math.min(budget.bytesMax, left), linesMax: budget.linesMax };
     if (isFull || (room.bytesMax < WINDOW_MIN && textBytes(part) > room.bytesMax)) {
@@ -104,7 +105,10 @@ class Cutter {
     return { kind: "text", text };
   }
 
-  /** JSON with its long texts cut, so that an exit code is not lost with the log beside it; undefined if that is not enough. */
+  /**
+   * JSON whose long texts are cut inside of it, so that an exit code is not lost with the log beside it. Undefined when
+   * the JSON is too long even so.
+   */
   #leaves(value: Json, keep: Keep, room: Room): string | undefined {
     for (let bytesMax = room.bytesMax; bytesMax >= WINDOW_MIN; bytesMax /= 2) {
       const own = new Cutter(this.#source);
@@ -142,7 +146,7 @@ class Cutter {
     return `${shown}${isWhole ? "" : "\n"}[Left out: ${left}.${more}]`;
   }
 
-  /** One line for all that is not shown. */
+  /** One line that names the parts which are not shown. */
   async named(parts: readonly ResultPart[]): Promise<TextPart> {
     const names: string[] = [];
     for (const part of parts.slice(0, NAMED_MAX)) names.push(await this.#name(part));

@@ -1,4 +1,4 @@
-/** What a text may take up. A line ends with a line feed; the last one need not. */
+/** The most that a text may take up. A line ends with a line feed; the last one need not. */
 export interface Room {
   readonly bytesMax: number;
   readonly linesMax: number;
@@ -7,13 +7,13 @@ export type Keep = "head" | "tail";
 
 const FEED = 10;
 const utf8 = new TextEncoder();
-/** A mark at the beginning of a window is a character like others. */
+/** `ignoreBOM`: a window may begin at a byte order mark in the middle of a text, which must then be shown. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 export const bytesOf = (text: string): Uint8Array => utf8.encode(text);
 export const textOf = (data: Uint8Array, from = 0, to = data.length): string => decoder.decode(data.subarray(from, to));
 
-/** Most texts are short enough to tell without looking at them. */
+/** Bytes and lines are only counted where the length leaves a doubt: this runs for every text of every result. */
 export function fits(text: string, { bytesMax, linesMax }: Room): boolean {
   if (text.length > bytesMax) return false;
   if (text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax) return false;
@@ -31,7 +31,7 @@ export function linesIn(data: Uint8Array, from = 0, to = data.length): number {
   return part.length === 0 || part.at(-1) === FEED ? lines : lines + 1;
 }
 
-/** Where a line begins, counted from 1; the end where there is none. */
+/** The byte where a line begins, lines counted from 1; the end of the data when there is no such line. */
 export function startOfLine(data: Uint8Array, line: number): number {
   let start = 0;
   for (let before = 1; before < line; before++) {
@@ -42,7 +42,7 @@ export function startOfLine(data: Uint8Array, line: number): number {
   return start;
 }
 
-/** The end of the window that begins at `from`: at the end of a line, unless half of the room would stay empty. */
+/** Where the window that begins at `from` ends: after a whole line, unless that would leave half of the room empty. */
 export function headEnd(data: Uint8Array, from: number, { bytesMax, linesMax }: Room): number {
   const limit = Math.min(data.length, from + bytesMax);
   const part = data.subarray(from, limit);
@@ -56,7 +56,7 @@ export function headEnd(data: Uint8Array, from: number, { bytesMax, linesMax }: 
   return limit === data.length ? limit : characterAt(data, limit);
 }
 
-/** The beginning of the window at the end, by the same rule. */
+/** Where the window that ends with the data begins: at a whole line, unless that would leave half of the room empty. */
 export function tailStart(data: Uint8Array, { bytesMax, linesMax }: Room): number {
   const limit = Math.max(0, data.length - bytesMax);
   const starts = limit === 0 || data[limit - 1] === FEED ? [limit] : [];
@@ -69,7 +69,7 @@ export function tailStart(data: Uint8Array, { bytesMax, linesMax }: Room): numbe
   return start === limit ? start : start + widthAt(data, start);
 }
 
-/** The beginning of the character that this byte is a part of. What is no UTF-8 is cut anywhere. */
+/** Where the character begins that this byte is a part of. Data that is not UTF-8 is cut anywhere. */
 export function characterAt(data: Uint8Array, at: number): number {
   for (let start = at; start >= 0 && start > at - 4; start--) if (!isInside(data[start])) return start;
   return at;

@@ -2,24 +2,27 @@ import type { Message, ModelRequest, Reply } from "../../index.ts";
 import type { Kept } from "./options.ts";
 import { tokensIn, tokensOfRequest } from "./tokens.ts";
 
-/** A report of less than this share of the estimate is none: some servers tell nothing, or only what was not cached. */
+/** A report below this share of the estimate is ignored: some servers report nothing, or only what was not cached. */
 const REPORTED_MIN = 0.25;
 
 export const frameOf = (messages: readonly Message[]): string | null => messages[0]?.id ?? null;
 
-/** What a request with these messages takes. What was found wrong in one frame says nothing of another. */
+/**
+ * Tokens of a request with these messages. The error of one frame says nothing about another, so it counts only in its
+ * own.
+ */
 export const sizeOf = (messages: readonly Message[], { around, frame, error }: Kept): number =>
   around + tokensIn(messages) + (frameOf(messages) === frame ? error : 0);
 
-/** What is known of the last request of this process. A new one goes by what is kept until it has made its first. */
+/** Measures the requests of this process. Until the first one, a new process goes by the state. */
 export class Meter {
   #around: number | undefined;
   #frame: string | null = null;
   #sent: number | undefined;
-  /** By how much the estimate was wrong. */
+  /** Tokens by which the last estimate fell short of the report. */
   #error: number | undefined;
 
-  /** The request as others made it, as it is sent, and the conversation that it is about. */
+  /** Measures a request: `request` is what it was before pruning, `sent` what it is after. */
   sent(request: ModelRequest, sent: ModelRequest, conversation: readonly Message[]): void {
     const frame = frameOf(conversation);
     if (frame !== this.#frame) this.#error = undefined;
@@ -29,12 +32,15 @@ export class Meter {
   }
 
   replied({ usage: { input, cacheRead, cacheWrite } }: Reply): void {
-    if (this.#sent === undefined) return; // Another process sent it.
+    if (this.#sent === undefined) return; // Another process sent the request, and died before the reply was handled.
     const reported = input + cacheRead + cacheWrite;
     this.#error = reported < this.#sent * REPORTED_MIN ? undefined : reported - this.#sent;
   }
 
-  /** What is kept, with what is known better by now; the same where that is no more than a little. */
+  /**
+   * The state with newer measures. It is the same object when they differ by `littleTokens` at most, which saves a
+   * write.
+   */
   correct(kept: Kept, frame: string | null, littleTokens: number): Kept {
     const better = (known: number | undefined, before: number): number =>
       known === undefined || Math.abs(known - before) <= littleTokens ? before : known;

@@ -1,21 +1,24 @@
-import type { Schema } from "../../index.ts";
+import { optionsSchema } from "../../index.ts";
 
 export interface RollingHistoryOptions {
-  /** Tokens that the model can be sent; 128,000 unless given. */
+  /** The size of the model's window, in tokens. Default 128,000. */
   readonly window?: number;
-  /** The share of the window from which on older attachments are only named; 0.6 unless given. */
+  /** The share of the window above which older attachments are named instead of sent. Default 0.6. */
   readonly pruneAt?: number;
-  /** Tokens to keep free for what comes next: above the rest of the window it compacts. 20,000 unless given, or a quarter. */
+  /** Tokens to keep free; a request that leaves less is compacted. Default 20,000, or a quarter of a small window. */
   readonly reserve?: number;
-  /** Tokens of the latest conversation that are carried over as they are; 20,000 unless given, or a quarter of the rest. */
+  /**
+   * Tokens of the latest messages that a compaction leaves as they are. Default 20,000, or a quarter of what is not
+   * reserved.
+   */
   readonly tail?: number;
-  /** The latest turns of the user that keep their attachments; 2 unless given. */
+  /** How many of the user's latest turns keep their attachments. Default 2. */
   readonly keepTurns?: number;
-  /** The name of the model that summarises; the session's unless given. */
+  /** The name of the model that writes summaries. Default: the session's model. */
   readonly model?: string;
-  /** False leaves it to `session.compact()`, and to a provider that refuses a request because it is too long. */
+  /** Whether to compact when room gets short. Default true. With false only `session.compact()` and an overflow do. */
   readonly auto?: boolean;
-  /** What a summary is to heed besides. */
+  /** Words for the model that writes summaries, added to the prompt. */
   readonly instructions?: string;
 }
 
@@ -30,78 +33,46 @@ export interface Settings {
   readonly instructions: string;
 }
 
-/** What must be known when the session is opened again. */
+/** The state: what a session that is opened again must know. */
 export interface Kept {
-  /** Tokens of a request besides the conversation: system prompt, tools, what is said for one round. */
+  /** Tokens of a request besides the conversation: system prompt, tools, volatile parts. */
   readonly around: number;
-  /** The first message of the frame that the rest is about. */
+  /** The id of the first message of the frame that `error` and `isPruned` are about. */
   readonly frame: string | null;
-  /** By how much estimates are wrong there, going by what the provider reported. */
+  /** Tokens by which the estimate falls short of what the provider reported in this frame. */
   readonly error: number;
-  /** Whether its older attachments are only named. */
+  /** Whether older attachments of this frame are named instead of sent. */
   readonly isPruned: boolean;
 }
 
 const WINDOW_MIN = 1_000;
 const WINDOW_MAX = 100_000_000;
 
-type Given = { readonly [key: string]: unknown };
-
-class Wrong extends Error {}
-
-const schemaOf = <In, Out>(parse: (given: Given) => Out): Schema<In, Out> => ({
-  "~standard": {
-    version: 1,
-    vendor: "bowline",
-    validate(given) {
-      if (typeof given !== "object" || given === null || Array.isArray(given))
-        return { issues: [{ message: "it must be an object" }] };
-      try {
-        return { value: parse(given as Given) };
-      } catch (error) {
-        if (error instanceof Wrong) return { issues: [{ message: error.message }] };
-        throw error;
-      }
-    },
-  },
+export const OPTIONS = optionsSchema<RollingHistoryOptions, Settings>((given) => {
+  given.only("window", "pruneAt", "reserve", "tail", "keepTurns", "model", "auto", "instructions");
+  const window = given.whole("window", { min: WINDOW_MIN, max: WINDOW_MAX }, 128_000);
+  const reserve = given.whole("reserve", { max: window - 1 }, Math.min(20_000, Math.floor(window / 4)));
+  const rest = window - reserve;
+  return {
+    window,
+    pruneAt: given.checked("pruneAt", isShare, "above 0 and at most 1", 0.6),
+    reserve,
+    tail: given.whole("tail", { max: rest }, Math.min(20_000, Math.floor(rest / 4))),
+    keepTurns: given.whole("keepTurns", { min: 1, max: 1_000 }, 2),
+    model: given.checked("model", isWords, "a text", undefined),
+    auto: given.flag("auto", true),
+    instructions: given.checked("instructions", isWords, "a text", ""),
+  };
 });
 
-export const OPTIONS = schemaOf<RollingHistoryOptions, Settings>(
-  ({ window: given, pruneAt = 0.6, reserve: wanted, tail, keepTurns, model, auto = true, instructions, ...others }) => {
-    const [other] = Object.keys(others);
-    if (other !== undefined) throw new Wrong(`there is no option ${other}`);
-    if (!(typeof pruneAt === "number" && pruneAt > 0 && pruneAt <= 1)) throw new Wrong("pruneAt must be in (0, 1]");
-    if (typeof auto !== "boolean") throw new Wrong("auto must be true or false");
-    const window = whole(given, "window", 128_000, WINDOW_MIN, WINDOW_MAX);
-    const reserve = whole(wanted, "reserve", Math.min(20_000, Math.floor(window / 4)), 0, window - 1);
-    const rest = window - reserve;
-    return {
-      window,
-      pruneAt,
-      reserve,
-      tail: whole(tail, "tail", Math.min(20_000, Math.floor(rest / 4)), 0, rest),
-      keepTurns: whole(keepTurns, "keepTurns", 2, 1, 1_000),
-      model: text(model, "model"),
-      auto,
-      instructions: text(instructions, "instructions") ?? "",
-    };
-  },
-);
+export const STATE = optionsSchema<unknown, Kept>((given) => ({
+  around: given.checked("around", isNumber, "a number", 0),
+  frame: given.checked("frame", isFrame, "the id of a message", null),
+  error: given.checked("error", isNumber, "a number", 0),
+  isPruned: given.flag("isPruned", false),
+}));
 
-export const STATE = schemaOf<unknown, Kept>(({ around = 0, frame = null, error = 0, isPruned = false }) => {
-  if (!Number.isFinite(around) || !Number.isFinite(error)) throw new Wrong("around and error must be numbers");
-  if (frame !== null && typeof frame !== "string") throw new Wrong("frame must be the id of a message");
-  if (typeof isPruned !== "boolean") throw new Wrong("isPruned must be true or false");
-  return { around: around as number, frame, error: error as number, isPruned };
-});
-
-function text(given: unknown, what: string): string | undefined {
-  if (given === undefined || (typeof given === "string" && given !== "")) return given;
-  throw new Wrong(`${what} must be a text`);
-}
-
-function whole(given: unknown, what: string, unlessGiven: number, min: number, max: number): number {
-  if (given === undefined) return unlessGiven;
-  if (typeof given === "number" && Number.isInteger(given) && given >= min && given <= max) return given;
-  throw new Wrong(`${what} must be a whole number from ${min} to ${max}`);
-}
+const isWords = (given: unknown): given is string => typeof given === "string" && given !== "";
+const isFrame = (given: unknown): given is string | null => given === null || typeof given === "string";
+const isNumber = (given: unknown): given is number => Number.isFinite(given);
+const isShare = (given: unknown): given is number => isNumber(given) && given > 0 && given <= 1;

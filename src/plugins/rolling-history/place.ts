@@ -1,3 +1,4 @@
+// Decides where a conversation is cut: what a summary replaces, and what is carried over as it is. Pure.
 import type { Message, Part } from "../../index.ts";
 import type { Settings } from "./options.ts";
 import { isSaid } from "./prune.ts";
@@ -5,21 +6,24 @@ import { tokensOf } from "./tokens.ts";
 
 export type Reason = "overflow" | "room" | "asked";
 
-/** The most, in tokens, that is carried over as it is. */
+/** Bounds on what the new frame begins with, in tokens. */
 export interface Room {
+  /** The latest messages. */
   readonly tail: number;
-  /** Of the turn at work: with more it is cut too. */
+  /** The turn that is under way: a longer one is cut too. */
   readonly turn: number;
-  /** Of one message or exchange that the model may not have seen yet. */
+  /** One message or exchange that the model may not have seen yet. */
   readonly last: number;
   readonly summary: number;
 }
 
-/** Attempts that it knows how to make smaller than the one before. */
+/** Each attempt leaves less room than the one before; the last leaves no tail. */
 export const ATTEMPTS = 3;
 const SUMMARY_TOKENS = 2_000;
 
-/** By what there is too: a provider that calls it too long may have a smaller window than we were told of. */
+/**
+ * Bounded by the conversation too: a provider that reports an overflow may have a smaller window than the options say.
+ */
 export function roomFor(
   settings: Settings,
   { conversation, around }: { readonly conversation: number; readonly around: number },
@@ -39,15 +43,15 @@ export function roomFor(
 }
 
 export interface Cut {
-  /** The first message that is carried over; past the end when none is. */
+  /** The index of the first message that is carried over; the number of messages when none is. */
   readonly at: number;
-  /** What the work under way is about, where that is before the cut. */
+  /** The request that is being worked on, where it is before the cut: it is handed on beside the summary. */
   readonly request: readonly Part[];
 }
 
 /**
- * Where to cut: before a message that is no result, so that none is parted from its call. The turn at work is carried
- * whole; one that is too long for that is cut too, and what it is about is handed on beside the summary.
+ * Cuts before a message that is no tool result, so that no result is parted from its call. The turn under way is
+ * carried over whole where it fits; otherwise it is cut too, and its request is handed on beside the summary.
  */
 export function cutOf(
   messages: readonly Message[],
@@ -66,20 +70,22 @@ export function cutOf(
   return { at: Math.max(tail, turn + 1), request: isAnswered(messages) ? [] : parts };
 }
 
-/** Then nothing is under way. */
+/** Whether the conversation ends with an answer, so that nothing is under way. */
 function isAnswered(messages: readonly Message[]): boolean {
   const last = messages.at(-1);
   return last?.role === "assistant" && last.origin?.kind !== "partial" && !last.parts.some(isCall);
 }
 const isCall = ({ kind }: Part): boolean => kind === "toolCall";
 
-/** Where the turn at work begins. In a frame that was opened for a task nobody speaks but the runtime. */
+/**
+ * Where the turn under way begins: where the user last spoke or, in a frame opened for a task, where the runtime did.
+ */
 function turnAt(messages: readonly Message[], from: number, isFirst: boolean): number {
   const said = messages.findLastIndex((message, index) => index >= from && isSaid(message));
   return said >= 0 || !isFirst ? said : messages.findIndex(({ role }) => role === "user");
 }
 
-/** Tokens from each message on, and 0 for the end. */
+/** For each index, the tokens from there to the end; 0 for the end itself. */
 function restsOf(messages: readonly Message[]): readonly number[] {
   const rest = new Array<number>(messages.length + 1).fill(0);
   for (let index = messages.length - 1; index >= 0; index--)
@@ -87,7 +93,10 @@ function restsOf(messages: readonly Message[]): readonly number[] {
   return rest;
 }
 
-/** As much as there is room for, from where the user speaks if that leaves at least half of it; else the last exchange. */
+/**
+ * Where the tail begins: as early as there is room for, but where the user speaks if that uses at least half of the
+ * room. When nothing fits, the last exchange alone, if it is short enough.
+ */
 function tailAt(messages: readonly Message[], rest: readonly number[], from: number, room: Room): number {
   const size = (index: number): number => rest[index] as number;
   const find = (is: (message: Message, index: number) => boolean): number | undefined => {

@@ -1,20 +1,23 @@
 import type { Attachment, Message, Part, TextPart } from "../../index.ts";
 
-/** By somebody outside: not a plugin's words, nor the runtime's. */
+/** Whether a user said it: not a plugin, nor the runtime. */
 export const isSaid = ({ role, origin }: Message): boolean =>
   role === "user" && origin?.kind !== "plugin" && origin?.kind !== "runtime";
 
-/** The same message is pruned to the same one: what a provider has cached of it still fits. */
+/** A message is pruned once and kept, so that its size is measured once, too. */
 const pruned = new WeakMap<Message, Message>();
 
-/** Attachments before the latest turns of the user are named and not sent. The list itself where there are none. */
+/**
+ * Names the attachments before the user's latest `keepTurns` turns, instead of sending them. The same list when there
+ * are none.
+ */
 export function prune(messages: readonly Message[], keepTurns: number): readonly Message[] {
   const kept = beginningOf(messages, keepTurns);
   if (!messages.slice(0, kept).some(hasAttachment)) return messages;
   return messages.map((message, index) => (index < kept && hasAttachment(message) ? prunedOf(message) : message));
 }
 
-/** What was said in one go is one turn. */
+/** The index where the user's latest `turns` turns begin. Messages that follow each other count as one turn. */
 function beginningOf(messages: readonly Message[], turns: number): number {
   let left = turns;
   for (let index = messages.length - 1; index > 0; index--)

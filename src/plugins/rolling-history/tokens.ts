@@ -1,12 +1,14 @@
+// Estimates tokens without a tokenizer: which one a provider uses is not known. `meter.ts` corrects them by its
+// reports.
 import type { Attachment, Draft, ModelRequest, Part } from "../../index.ts";
 
 const BYTES_PER_TOKEN = 4;
-/** A picture or a document, about. What is text counts as such. */
+/** About what an image or a document takes. Text attachments count by their bytes. */
 const ATTACHMENT_TOKENS = 1_200;
-/** What a message takes besides its parts. */
+/** What a message takes besides its parts: its role and separators. */
 const MESSAGE_BYTES = 16;
 
-/** Messages and declarations do not change, so each is measured once. */
+/** Messages and declarations never change, so each is measured once. */
 const known = new WeakMap<object, number>();
 function once<T extends object>(value: T, measure: (value: T) => number): number {
   const before = known.get(value);

@@ -4,7 +4,7 @@ import { nameOf } from "./prune.ts";
 const RESULT_CHARS_MAX = 6_000;
 const INPUT_CHARS_MAX = 2_000;
 
-/** A conversation in words, a text for each message; what was thought and not said is left out. */
+/** A conversation as plain text for the summary, one text per message. Reasoning is left out. */
 export const wordsOf = (messages: readonly Message[]): readonly string[] =>
   messages.map(({ role, parts }) => parts.map((part) => lineOf(role, part)).join("")).filter((words) => words !== "");
 
@@ -28,7 +28,7 @@ function lineOf(role: Message["role"], part: Part): string {
 export const textIn = (parts: readonly Part[]): string =>
   parts.map((part) => (part.kind === "attachment" ? `[${nameOf(part)}]` : (part as Partial<TextPart>).text)).join("\n");
 
-/** Later lines are indented: nothing that was said or read can pass for somebody else's words. */
+/** Later lines are indented, so that nothing in a message or a file can pass for somebody else's message. */
 const line = (who: string, text: string): string =>
   text === "" ? "" : `${who}: ${text.replace(/\r\n|[\n\r\u2028\u2029]/gu, "\n  ")}\n`;
 
@@ -40,5 +40,5 @@ export function shortened(text: string, max: number): string {
   return `${text.slice(0, head)} [… ${tail - head} characters left out …] ${text.slice(tail)}`;
 }
 
-/** Not between the halves of a character. */
+/** The same place, or one before where it would part the two halves of a surrogate pair. */
 export const wholeTo = (text: string, at: number): number => (/[\uDC00-\uDFFF]/.test(text[at] ?? "") ? at - 1 : at);

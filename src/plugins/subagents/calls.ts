@@ -19,14 +19,14 @@ export const MESSAGE = "message_agent";
 export const WAIT = "wait_agents";
 export const CLOSE = "close_agent";
 export const LIST = "list_agents";
-/** What a session needs to have agents. */
+/** The tools of an owner; hidden from agents at the greatest depth. */
 export const AGENT_TOOLS: readonly string[] = [SPAWN, MESSAGE, WAIT, CLOSE, LIST];
 export const SUBMIT_ERROR = "submit_error";
 
-/** How long what was asked to end is waited for. */
+/** How long to wait for an agent that was asked to stop. */
 const STOP_MS = 5_000;
 const CLOSE_MS = 10_000;
-/** Those that were started meanwhile by those that had not ended yet. */
+/** Closing looks this often for agents that were started while it stopped others. */
 const CLOSE_PASSES = 4;
 
 type Context = ToolContext & { readonly state: StateView<Roster> };
@@ -38,10 +38,18 @@ export interface Started {
 
 const wrong = (code: string, message: string): ToolError => new ToolError(code, message, { class: "arguments" });
 
-/** The calls of one session. They run beside each other and change no state: `keep.ts` does, when they are settled. */
+/**
+ * The tool calls of one session.
+ *
+ * 1. Calls run beside each other and change no state: `keep.ts` does, when they are settled.
+ * 2. A call may be run again after a crash. Ids of agents and keys of turns come from the idempotency key, so that a
+ *    rerun finds what it has started instead of starting it twice.
+ * 3. A call that is cancelled or late stops the turn it waits for. A call that is let go, because the runtime closes,
+ *    stops nothing: it is run again elsewhere.
+ */
 export class Calls {
   readonly #settings: Settings;
-  /** One at a time, so that they are counted. */
+  /** Agents are made one at a time: made together, two calls could both see room for the last one. */
   #making: Promise<unknown> = Promise.resolve();
 
   constructor(settings: Settings) {
@@ -95,7 +103,7 @@ export class Calls {
     throw wrong("agent.capability", `${problem}: there are ${names.join(", ")}.`);
   }
 
-  /** An agent has no more than who starts it, and at the greatest depth nothing to start agents with. */
+  /** An agent at the greatest depth has no tools to start agents with. */
   #authority(name: string, { tools, hiddenTools = [] }: Capability, own: Reading, turnId: string) {
     const { depthMax = this.#settings.depthMax } = own.authority?.subagent ?? {};
     const depth = depthOf(own) + 1;
@@ -127,7 +135,7 @@ export class Calls {
     return { agent: agent.name, turn, status: "running" };
   }
 
-  /** Whoever stops the call, or lets its time pass, stops the agent. */
+  /** Waits for the agent's turn. When the call is cancelled or late, the turn is stopped first (rule 3). */
   async #awaited(agent: Agent, turn: string, { sessions, signal }: Context): Promise<Ended> {
     const { timeoutMs } = this.#settings;
     let isLate = false;
@@ -136,13 +144,13 @@ export class Calls {
       if (ended !== undefined) return ended;
       isLate = true;
     } catch (error) {
-      // Where the turn is only let go here, because the runtime closes or another has it, the call is made again.
+      // Any other reason means that the turn is only let go here: the call is run again by whoever has the turn next.
       if (!hasCode(signal.reason, "tool.cancelled") && !hasCode(signal.reason, "tool.timeout")) throw error;
     }
     const reason = isLate ? `It took more than ${timeoutMs} ms.` : "The turn that started it was stopped.";
     await sessions.cancel(agent.session, turn, reason);
     const ended = await endWithin(STOP_MS, sessions, agent, turn);
-    if (ended?.status === "finished") return ended; // It was quicker.
+    if (ended?.status === "finished") return ended; // It finished before the cancel came.
     if (isLate) throw timedOut(agent.name, turn, timeoutMs);
     return ended ?? { agent: agent.name, turn, status: "stopped", code: "turn.cancelled", reason };
   }
@@ -153,7 +161,8 @@ export class Calls {
     const { agent, child, isOurs } = await (await householdOf(context)).requireOpen(name);
     const session = isOurs ? agent.session : copyFor(sessionId, agent.name);
     if (!isOurs) {
-      // Made for the session that this one is a fork of: shared until it is written to, then as it was at the fork.
+      // The agent belongs to the session that this one is a fork of. It is copied on the first message, as it was at
+      // the fork: the original must not hear it.
       const { subagent } = child.authority ?? {};
       await sessions.create({
         id: session,
@@ -212,14 +221,14 @@ export class Calls {
     return { completed, pending };
   }
 
-  /** Whoever is stopped first starts nothing new: from the top down. */
+  /** Stops from the top down: an agent that is stopped first cannot start new ones below it. */
   async close(name: string, context: Context): Promise<Json> {
     const { sessions, signal } = context;
     const household = await householdOf(context);
     if (household.isClosed(name)) return { closed: name, agents: {} };
     const { agent, child, isOurs } = await household.require(name);
     const agents: { [id: string]: Status | "idle" } = {};
-    if (!isOurs) return { closed: agent.name, agents }; // What it does is another session's to stop.
+    if (!isOurs) return { closed: agent.name, agents }; // Its work belongs to the session that this is a fork of.
     const until = AbortSignal.any([signal, AbortSignal.timeout(CLOSE_MS)]);
     for (let pass = 0; pass < CLOSE_PASSES && !until.aborted; pass++) {
       const tree = await treeOf((await sessions.children()).find(({ id }) => id === child.id) ?? child, sessions);
@@ -250,7 +259,7 @@ export class Calls {
 
 async function requireSchema(output: JsonSchema): Promise<void> {
   try {
-    await jsonSchema(output)["~standard"].validate({}); // Compiled with the first value.
+    await jsonSchema(output)["~standard"].validate({}); // A schema is compiled with its first value.
   } catch (error) {
     if (!hasCode(error, "schema.invalid")) throw error;
     throw wrong("agent.output", `The output is no JSON Schema that can be used: ${error.details.problem}.`);
@@ -258,8 +267,8 @@ async function requireSchema(output: JsonSchema): Promise<void> {
 }
 
 /**
- * A runtime that closes answers nothing more, and lets its turns go a little later: that is no result. Whoever has the turn
- * next makes the call again.
+ * Holds back the failure of a call that fails because the runtime closes: it would be journaled as the call's result.
+ * The call stays open until its turn is let go, and is run again elsewhere (rule 3).
  */
 export async function untilLetGo<T>({ signal }: Pick<Context, "signal">, call: Promise<T>): Promise<T> {
   try {

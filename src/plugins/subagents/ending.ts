@@ -1,21 +1,21 @@
 import { hasCode, type Json, type Services, ToolError, type ToolOutput, type TurnOutcome } from "../../index.ts";
 import { type Agent, cutTo, type Reading, type Status } from "./roster.ts";
 
-/** What became of a turn of an agent, as the model reads it. */
+/** How a turn of an agent ended, as the model reads it. */
 export interface Ended {
   readonly agent: string;
   readonly turn: string;
   readonly status: Exclude<Status, "running">;
-  /** The value that was asked for, else the answer. */
+  /** The value that `output` asked for, or else the agent's last answer. */
   readonly result?: Json;
-  /** Why there is none. */
+  /** Why the turn did not finish. */
   readonly code?: string;
   readonly reason?: string;
 }
 
 type Sessions = Services["sessions"];
 
-/** How a turn of an agent ended; waits for it. */
+/** Waits until a turn of an agent has ended. */
 export async function endOf(
   sessions: Sessions,
   { name, session }: Agent,
@@ -27,12 +27,12 @@ export async function endOf(
     return endedBy(name, turn, outcome);
   } catch (error) {
     if (!hasCode(error, "turn.unknown") && !hasCode(error, "input.withdrawn")) throw error;
-    const { code, message } = error; // It was taken back before it was begun.
+    const { code, message } = error; // The input was withdrawn before its turn began.
     return { agent: name, turn, status: "stopped", code, reason: message };
   }
 }
 
-/** The same, if it is over by then. */
+/** The same, for `ms` at most; undefined when the turn still runs then. */
 export async function endWithin(
   ms: number,
   sessions: Sessions,
@@ -70,10 +70,10 @@ function endedBy(agent: string, turn: string, outcome: TurnOutcome): Ended {
   }
 }
 
-/** Of what is over the store knows at once; longer only where it waits in a queue. */
+/** The store answers at once for a turn that has ended; a turn that waits in a queue would not answer at all. */
 const LOOK_MS = 1_000;
 
-/** How the latest turn of an agent ended, if it has, by what is there now. */
+/** How the latest turn of an agent ended, without waiting for it; undefined while it runs. */
 export async function lookAt(
   agent: Agent,
   child: Reading | undefined,
@@ -93,7 +93,7 @@ const REASON_CHARS_MAX = 1_000;
 const TEXT_CHARS_MAX = 1_500;
 const GO_ON = "It keeps its conversation: message_agent goes on with it.";
 
-/** A turn that came to nothing is a failure of the call, and names the agent: it can be gone on with. */
+/** A turn that did not finish is a failed call. Its message names the agent and the turn, which `toldBy` reads back. */
 export function requireFinished(ended: Ended): Ended {
   const { agent, turn, status, code, reason, result } = ended;
   if (status === "finished") return ended;
@@ -116,7 +116,7 @@ export interface Told {
   readonly status: Status;
 }
 
-/** What a call's result says of its agent, as far as it does: a failure says it in its words. */
+/** What a call's result says of its agent. A failure has no value, so its message is parsed. */
 export function toldBy(output: ToolOutput): Told | undefined {
   if (output.kind === "value") return asTold(output.value);
   if (output.kind !== "failure" || !output.failure.code.startsWith("agent.")) return undefined;
@@ -125,7 +125,7 @@ export function toldBy(output: ToolOutput): Told | undefined {
   return { agent, turn, status: output.failure.code === "agent.failed" ? "failed" : "stopped" };
 }
 
-/** Another plugin may have put anything in its place. */
+/** Checked, because another plugin may have replaced the result by anything. */
 export function asTold(value: Json): Told | undefined {
   const { agent, turn, status } = (value ?? {}) as { readonly [field: string]: Json | undefined };
   if (typeof agent !== "string" || typeof turn !== "string" || typeof status !== "string") return undefined;

@@ -1,3 +1,6 @@
+// What a session knows of its agents: the roster that it remembers, joined with the child sessions that there are. The
+// two differ after a crash (a child whose call was never settled), after a delete, and in a fork (agents of the
+// original). Changes nothing: `keep.ts` writes the roster, `calls.ts` acts on agents.
 import { hasCode, type Services, type StateView, ToolError } from "../../index.ts";
 import { type Ended, lookAt } from "./ending.ts";
 import {
@@ -16,11 +19,11 @@ import {
 interface Found {
   readonly agent: Agent;
   readonly child: Reading;
-  /** Made for this session, not for one that it is a fork of. */
+  /** Whether the agent was made for this session, and not for the one that it is a fork of. */
   readonly isOurs: boolean;
 }
 
-/** Where it is asked for: a tool, or a hook. */
+/** What a tool or a hook of the owner gives access to. */
 export interface Home extends Pick<Services, "session" | "sessions"> {
   readonly sessionId: string;
   readonly state: Pick<StateView<Roster>, "get">;
@@ -32,7 +35,6 @@ export async function householdOf(home: Home): Promise<Household> {
   return new Household(home, rosterAt(home.state.get(), depth), children);
 }
 
-/** The agents of a session: what it remembers of them, and their sessions as they are now. */
 export class Household {
   readonly roster: Roster;
   readonly #home: Home;
@@ -46,13 +48,14 @@ export class Household {
     this.#children = new Map(agentsAmong(children, roster.depth).map((child) => [child.id, child]));
   }
 
-  /** Those that no settled call has told of: it was interrupted, or its result was lost. */
+  /** Agents that are children but not in the roster: their calls were interrupted, or the results were lost. */
   unknown(): readonly Agent[] {
     const { agents, closed } = this.roster;
     const { sessionId } = this.#home;
     const known = new Set([...closed, ...agents.flatMap(({ name, session }) => [name, session])]);
+    // An agent of the session that this one is a fork of: a child of ours can only be its copy.
     for (const name of [...closed, ...agents.map((agent) => agent.name)])
-      if (!this.#children.has(name)) known.add(copyFor(sessionId, name)); // Made for another session: if anything, a copy is ours.
+      if (!this.#children.has(name)) known.add(copyFor(sessionId, name));
     return [...this.#children.values()].filter(({ id }) => !known.has(id)).map(agentFrom);
   }
 
@@ -65,7 +68,7 @@ export class Household {
   }
 
   requireRoomFor(id: string, max: number): void {
-    if (this.#children.has(id)) return; // It was made before.
+    if (this.#children.has(id)) return; // A rerun finds the agent that it has made.
     const open = this.roster.agents.length + this.unknown().length;
     if (open < max && this.#listed < CHILDREN_LISTED) return;
     const problem =
@@ -100,12 +103,12 @@ export class Household {
     try {
       return { agent, child: await this.#home.session.snapshot(agent.session), isOurs: false };
     } catch (error) {
-      if (hasCode(error, "session.unknown")) return undefined; // It was deleted.
+      if (hasCode(error, "session.unknown")) return undefined; // Deleted.
       throw error;
     }
   }
 
-  /** How the latest turn of each ended, where it has. */
+  /** For each agent, how its latest turn ended; undefined while it runs. */
   look(found: readonly { readonly agent: Agent }[]): Promise<readonly (Ended | undefined)[]> {
     return Promise.all(
       found.map(async ({ agent }) => {
@@ -115,7 +118,7 @@ export class Household {
     );
   }
 
-  /** All of them, with those that are not known to run any more as what became of them. */
+  /** All agents as they are now: those that the roster has as running are looked up. */
   async all(): Promise<readonly Agent[]> {
     const agents = [...this.roster.agents, ...this.unknown()];
     const running = agents.filter(({ status }) => status === "running");
@@ -128,7 +131,7 @@ export class Household {
   }
 }
 
-/** A session and the agents below it, parents first. */
+/** A session and all agents below it, parents before children. */
 export async function treeOf(top: Reading, sessions: Services["sessions"]): Promise<readonly Reading[]> {
   const tree = [top];
   for (let next = 0; next < tree.length; next++) {

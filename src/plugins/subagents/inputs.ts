@@ -21,7 +21,7 @@ export interface SpawnInput {
   readonly seed?: string | readonly string[];
   readonly background?: boolean;
 }
-/** A name that is unknown is for the tool to tell, with those that are known. */
+/** The model is shown an enum of capabilities, but any text passes: the tool refuses it in words of its own. */
 export function spawnInput({ capabilities }: Settings): DescribedSchema<SpawnInput, SpawnInput> {
   const names = [...capabilities.keys()];
   const capability = { type: "string", description: "Which kind of agent." };

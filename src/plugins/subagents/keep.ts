@@ -1,3 +1,5 @@
+// Keeps the roster of agents true. Hooks run one at a time, so only they write state; tools of one reply run beside
+// each other and leave their news in their results.
 import {
   emitEvent,
   hasCode,
@@ -22,7 +24,7 @@ import {
   withoutAgent,
 } from "./roster.ts";
 
-/** Where state may be changed: one hook at a time. */
+/** What a hook that may change state gives access to. */
 interface Writing extends Home {
   readonly turnId?: string;
   readonly state: Pick<StateCell<Roster>, "get" | "update">;
@@ -32,7 +34,7 @@ interface Writing extends Home {
 
 export const isKept = (tool: string): boolean => tool === SPAWN || tool === MESSAGE || tool === WAIT || tool === CLOSE;
 
-/** Takes into the state what the call of one of our tools came to. */
+/** Takes into the roster what a call of one of our tools returned. */
 export async function keepResult(tool: string, output: ToolOutput, home: Writing): Promise<void> {
   if (tool === CLOSE) return keepClosed(output, home);
   const told = tool === WAIT ? completedIn(output) : [toldBy(output)].filter((each) => each !== undefined);
@@ -55,7 +57,8 @@ function agentAfter(
   const known = household.roster.agents.find((agent) => agent.name === name);
   const child = household.child(copyFor(home.sessionId, name)) ?? household.child(known?.session ?? name);
   const before = known ?? (child === undefined ? undefined : agentFrom(child));
-  if (before === undefined || (!isNew && before.turn !== turn)) return undefined; // It has been asked something else since.
+  // A result of `wait_agents` may be of a turn that is no longer the agent's latest; it must not end the newer one.
+  if (before === undefined || (!isNew && before.turn !== turn)) return undefined;
   const { head, ...rest } = before;
   return {
     ...rest,
@@ -82,13 +85,13 @@ function keepClosed(output: ToolOutput, { session, state }: Writing): void {
 
 // ── Between rounds ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What became of those that were left running. */
+/** Takes into the roster which running agents have ended. */
 export async function keepEnds(home: Writing): Promise<void> {
   if (home.state.get().agents.some(({ status }) => status === "running"))
     await unlessClosing(async () => void (await keepAll(await householdOf(home), home)));
 }
 
-/** What a closing runtime does not answer any more is no fault of the turn, which is let go. */
+/** A closing runtime refuses to look. That must not fail the turn, which another runtime will go on with. */
 async function unlessClosing<T>(look: () => Promise<T>): Promise<T | undefined> {
   try {
     return await look();
@@ -98,7 +101,7 @@ async function unlessClosing<T>(look: () => Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** All of them as they are now, those that no call has told of too. */
+/** Writes all agents as they are now, also those of which no call has told. */
 async function keepAll(household: Household, { state }: Writing): Promise<readonly Agent[]> {
   const agents = await household.all();
   const { roster } = household;
@@ -116,7 +119,7 @@ interface Report {
   readonly messages: readonly Message[];
 }
 
-/** Whoever was started by a turn that is stopped is stopped with it; those that go on are named. */
+/** Stops the agents of a turn that was stopped or has failed. Emits `unfinished` with the agents that go on. */
 export function keepTurn({ outcome, messages }: Report, home: Writing) {
   const hasAgents = home.state.get().agents.length > 0;
   if (!hasAgents && !callsIn(messages).some(({ name }) => name === SPAWN)) return;
@@ -130,7 +133,7 @@ export function keepTurn({ outcome, messages }: Report, home: Writing) {
   });
 }
 
-/** Also those of which the turn knows nothing, because the process died before their calls were settled. */
+/** Stops every agent that the turn started or spoke to, also those whose calls were lost because the process died. */
 async function stopAgents(messages: readonly Message[], home: Writing): Promise<void> {
   const { sessions, sessionId, turnId } = home;
   const household = await householdOf(home);
@@ -153,7 +156,7 @@ async function stopAgents(messages: readonly Message[], home: Writing): Promise<
 
 interface CallMade {
   readonly name: string;
-  /** Whom a call named that did not come to its end. */
+  /** The agent that the call names, where the call was cancelled or its end is not known. */
   readonly agent?: string;
 }
 

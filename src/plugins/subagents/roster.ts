@@ -1,69 +1,74 @@
 import { createHash } from "node:crypto";
-import type { Services } from "../../index.ts";
-import { isObject, schemaOf, Wrong } from "./options.ts";
+import { type Fields, optionsSchema, type Services } from "../../index.ts";
 
 export type Reading = Awaited<ReturnType<Services["session"]["snapshot"]>>;
 
 const STATUSES = ["running", "finished", "failed", "stopped"] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** What a session remembers of an agent. */
+/** An agent as its owner, the session that started it, remembers it. */
 export interface Agent {
-  /** What the model calls it: the id of its session, unless that is a copy. */
+  /** The model's name for the agent: the id of the session that it was started as. */
   readonly name: string;
-  /** The session that it is. */
+  /** The id of its session: the same as `name`, or of a copy that a fork goes on with. */
   readonly session: string;
   readonly capability: string;
-  /** Its beginning. */
+  /** The beginning of its task, on one line. */
   readonly task: string;
   readonly status: Status;
-  /** The latest that was asked of it. */
+  /** The id of the agent's latest turn. */
   readonly turn?: string;
-  /** The turn of ours that asked. */
+  /** The id of the owner's turn that asked for it. */
   readonly by?: string;
-  /** Where its conversation stood after that. */
+  /** The head of the agent's conversation after that turn. */
   readonly head?: string;
 }
 
 export interface Roster {
-  /** Of the session that has them: 0 in a root. */
+  /** The depth of the owner: 0 in a root session. */
   readonly depth: number;
-  /** Oldest first, without those that are closed. */
+  /** Agents that are not closed, oldest first. */
   readonly agents: readonly Agent[];
-  /** Names, oldest first. */
+  /** Names of closed agents, oldest first. */
   readonly closed: readonly string[];
 }
 
-/** As many children as the runtime lists of one session. */
+/** The runtime lists this many children of a session at most; an agent beyond would be lost from sight. */
 export const CHILDREN_LISTED = 1_000;
 const CLOSED_MAX = 500;
 const TASK_CHARS_MAX = 60;
 
-export const rosterSchema = schemaOf<unknown, Roster>(({ depth = 0, agents = [], closed = [] }) => {
-  if (!Number.isSafeInteger(depth)) throw new Wrong("depth must be a whole number");
-  if (!Array.isArray(agents) || !agents.every(isAgent)) throw new Wrong("agents must be a list of agents");
-  if (!Array.isArray(closed) || !closed.every(isText)) throw new Wrong("closed must be a list of names");
-  return { depth: depth as number, agents, closed };
-});
+export const STATE = optionsSchema<unknown, Roster>((given) => ({
+  depth: given.whole("depth", {}, 0),
+  agents: given.objects("agents", agentOf, []),
+  closed: given.texts("closed", []),
+}));
 
-const isText = (given: unknown): given is string => typeof given === "string";
-const isAgent = (given: unknown): given is Agent =>
-  isObject(given) &&
-  [given.name, given.session, given.capability, given.task].every(isText) &&
-  [given.turn, given.by, given.head].every((text) => text === undefined || isText(text)) &&
-  STATUSES.includes(given.status as Status);
+function agentOf(given: Fields): Agent {
+  const [turn, by, head] = [given.text("turn", undefined), given.text("by", undefined), given.text("head", undefined)];
+  return {
+    name: given.text("name"),
+    session: given.text("session"),
+    capability: given.text("capability"),
+    task: given.text("task"),
+    status: given.oneOf("status", STATUSES),
+    ...(turn === undefined ? {} : { turn }),
+    ...(by === undefined ? {} : { by }),
+    ...(head === undefined ? {} : { head }),
+  };
+}
 
 export const depthOf = ({ authority }: Pick<Reading, "authority">): number => authority?.subagent?.depth ?? 0;
 
-/** A child that was made with a copy of its parent's states has its parent's roster, which is not its own. */
+/** A child made with a copy of its parent's states begins with the parent's roster; the depth gives that away. */
 export const rosterAt = (roster: Roster, depth: number): Roster =>
   roster.depth === depth ? roster : { depth, agents: [], closed: [] };
 
-/** The children that are agents: another plugin's inherit the authority of who made them, and its depth. */
+/** The children that are agents. Children that another plugin made have the depth of their parent, not one more. */
 export const agentsAmong = (children: readonly Reading[], depth: number): readonly Reading[] =>
   children.filter((child) => child.authority?.subagent?.depth === depth + 1);
 
-/** The same for the same call: a rerun finds what it has made. */
+/** The same name for the same call, so that a rerun finds the agent it has made. */
 export const nameFor = (idempotencyKey: string): string => `agt_${idempotencyKey.slice(0, NAME_CHARS)}`;
 /** The session in which `owner` goes on with an agent that was made for another session. */
 export const copyFor = (owner: string, name: string): string =>
@@ -82,11 +87,11 @@ export function agentFrom({ id, authority, config, openTurn, head }: Reading): A
   };
 }
 
-/** While it is at work nobody knows where it will stand. */
+/** The head is only told of an agent that has ended: while it works, the head moves. */
 export const ended = (status: Status, head: string | undefined): Pick<Agent, "status" | "head"> =>
   status === "running" || head === undefined ? { status } : { status, head };
 
-/** With this agent as it is now, new or known. */
+/** The roster with this agent added or replaced. A closed agent stays closed. */
 export function withAgent(roster: Roster, agent: Agent): Roster {
   const { agents, closed } = roster;
   if (closed.includes(agent.name)) return roster;
@@ -100,7 +105,7 @@ export const withoutAgent = ({ depth, agents, closed }: Roster, name: string): R
   closed: [...closed.filter((each) => each !== name), name].slice(-CLOSED_MAX),
 });
 
-/** One line of the prompt, whatever is in it. */
+/** Line breaks would let one task pass for several agents in the prompt. */
 export const taskLine = (task: string): string => cutTo(task.replace(/\s+/gu, " ").trim(), TASK_CHARS_MAX);
 
 export function cutTo(text: string, max: number): string {
@@ -112,7 +117,7 @@ export function cutTo(text: string, max: number): string {
 const SHOWN_MAX = 16;
 const CLOSED_SHOWN_MAX = 4;
 
-/** For the model, in every round: those that run first, then the newest. */
+/** The roster as the model is shown it in every round: running agents first, then the newest. */
 export function shown({ agents, closed }: Roster): string {
   if (agents.length === 0) return "";
   const newest = agents.toReversed();

@@ -1,21 +1,21 @@
 import type { ToolManifest } from "../../index.ts";
 import { likeness, wordsOf } from "./words.ts";
 
-/** A word in a name counts as much as this many in a description. */
+/** One word in a tool's name counts as much as this many in its description. */
 const NAME_WEIGHT = 3;
 const NAME_WORDS_MAX = 64;
 const DESCRIPTION_WORDS_MAX = 256;
 const QUERY_WORDS_MAX = 32;
-/** What fits less than this, measured by the best, is left out: every tool that is opened costs in each request after. */
+/** Tools below this share of the best score are left out: each opened tool costs tokens in every later request. */
 const LEAST = 0.3;
-// The usual parameters of BM25: how soon repetition stops to count, and how much a long text is discounted.
+// The usual parameters of BM25. K: how soon repetition stops to count. B: how much a long text is discounted.
 const [K, B] = [1.2, 0.75];
 
 interface Document {
   readonly manifest: ToolManifest;
   readonly length: number;
 }
-/** Where a word is: document, and how often it is there, by weight. */
+/** The documents that have a word, and how often, by weight. */
 type Places = Map<number, number>;
 
 /** An index of tools by the words of their names and descriptions. Equal lists and queries give equal answers. */
@@ -43,7 +43,7 @@ export class Index {
     places.set(index, (places.get(index) ?? 0) + weight);
   }
 
-  /** The tools that fit, best first; equally good ones by their names. */
+  /** The tools that fit the query, best first; tools with equal scores by name. */
   rank(query: string): readonly ToolManifest[] {
     const scores = new Map<number, number>();
     for (const word of new Set(wordsOf(query, QUERY_WORDS_MAX)))
@@ -51,7 +51,7 @@ export class Index {
     const best = [...scores.values()].reduce((one, other) => Math.max(one, other), 0);
     for (const name of query.toLowerCase().split(/[^\w-]+/, QUERY_WORDS_MAX)) {
       const named = this.#byName.get(name);
-      if (named !== undefined) scores.set(named, best + (scores.get(named) ?? 0) + 1); // Called by its name.
+      if (named !== undefined) scores.set(named, best + (scores.get(named) ?? 0) + 1); // Its name wins.
     }
     return [...scores]
       .filter(([, score]) => score >= LEAST * best)
@@ -77,7 +77,7 @@ export class Index {
   }
 }
 
-/** What there is, in few words: servers of MCP by their names, other tools by the first word of theirs. */
+/** Tools in few words, by groups: those of an MCP server by its name, others by the first word of theirs. */
 export function groupsOf(tools: readonly ToolManifest[], max: number): string {
   const counts = new Map<string, number>();
   for (const { name } of tools) {

@@ -5,13 +5,13 @@ const CHOICES_MAX = 12;
 type Node = { readonly [keyword: string]: unknown };
 const isNode = (given: unknown): given is Node => typeof given === "object" && given !== null && !Array.isArray(given);
 
-/** A tool's arguments as one would write their type, cut where that gets long. The schema itself is declared later. */
+/** A tool's arguments, written like a TypeScript type. It may be cut: the schema is declared once the tool is open. */
 export function signatureOf(name: string, schema: unknown, charsMax: number): string {
   const whole = `${name}(${typeOf(schema, 0)})`;
   return whole.length <= charsMax ? whole : `${cutAt(whole, charsMax - 1)}…`;
 }
 
-/** Never between the two halves of a character. */
+/** The first `chars` characters; one less where the cut would part the two halves of a surrogate pair. */
 export const cutAt = (text: string, chars: number): string =>
   text.slice(0, /[\ud800-\udbff]$/.test(text.slice(0, chars)) ? chars - 1 : chars);
 
@@ -36,7 +36,7 @@ function fieldsOf({ properties, required }: Node, depth: number): string {
   if (fields.length === 0) return depth === 0 ? "" : "object";
   if (depth >= DEPTH_MAX) return "object";
   const needed = new Set(Array.isArray(required) ? required : []);
-  // What must be given comes first: it is what a cut must not take away.
+  // Required fields come first: a cut must not take them away.
   const sorted = [...fields.filter((field) => needed.has(field)), ...fields.filter((field) => !needed.has(field))];
   const shown = sorted
     .slice(0, FIELDS_MAX)

@@ -2,15 +2,15 @@ const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const MARKS = /\p{M}+/gu;
 /** `createUser`, `HTTPServer`, `v2Users`: where one word ends and the next begins. */
 const SEAM = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=\p{L})(?=\p{N})|(?<=\p{N})(?=\p{L})/u;
-/** Scripts that are written without spaces: pairs of characters stand for their words. */
+/** Scripts that are written without spaces: their words are taken to be pairs of characters. */
 const UNSPACED =
   /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]{2,}$/u;
-/** They say nothing about a tool. */
+/** Words that say nothing about a tool. */
 const EMPTY = new Set(
   "a an and are as at be by for from i in is it me my of on or that the this to tool tools with".split(" "),
 );
 
-/** The words of a text, small, without accents; those that say nothing left out. */
+/** The words of a text in lower case and without accents; words that say nothing are left out. */
 export function wordsOf(text: string, max: number): readonly string[] {
   const words: string[] = [];
   for (const [run] of text.normalize("NFKD").matchAll(WORD))
@@ -32,7 +32,7 @@ function partsOf(run: string): readonly string[] {
   return bare.split(SEAM).flatMap((part) => (part === "" ? [] : [part.toLowerCase().slice(0, WORD_CHARS_MAX)]));
 }
 
-/** How well a word that was asked for fits one that is there: 1 for the same, 0 for another. */
+/** How well a word of the query fits a word of a tool: 1 for the same word, 0 for another. */
 export function likeness(asked: string, there: string): number {
   if (asked === there) return 1;
   if (asked.length >= 3 && there.startsWith(asked)) return 0.4 + (0.4 * asked.length) / there.length;
@@ -42,7 +42,7 @@ export function likeness(asked: string, there: string): number {
   return isNear(asked, there, slips) ? 0.4 : 0;
 }
 
-/** Within so many letters that were left out, put in, changed, or swapped with their neighbour. */
+/** Whether at most `slips` letters were left out, put in, changed, or swapped with a neighbour (edit distance). */
 function isNear(one: string, other: string, slips: number): boolean {
   let [older, old] = [[] as number[], Array.from({ length: other.length + 1 }, (_, index) => index)];
   for (let row = 1; row <= one.length; row++) {

@@ -1,4 +1,4 @@
-/** The beginning and the end of a stream of bytes of any length; what was between is counted. */
+/** Keeps the beginning and the end of a stream in bounded memory, and counts what was between. */
 export class Capture {
   readonly #head: Buffer;
   readonly #tail: Buffer;
@@ -15,7 +15,7 @@ export class Capture {
     const taken = Math.min(chunk.length, this.#head.length - this.#headBytes);
     chunk.copy(this.#head, this.#headBytes, 0, taken);
     this.#headBytes += taken;
-    // A ring: the byte number `n` after the head is at `n % length`.
+    // The tail is a ring: byte `n` after the head is at `n % size`.
     const size = this.#tail.length;
     const rest = chunk.subarray(Math.max(taken, chunk.length - size));
     const at = (this.#total - rest.length - this.#headBytes) % size;
@@ -39,7 +39,7 @@ export class Capture {
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
 
-/** Without the beginning of a character whose rest is cut off. */
+/** Drops the first bytes of a last character whose rest is missing. */
 function wholeEnd(bytes: Buffer): Buffer {
   let lead = bytes.length - 1;
   while (lead > bytes.length - 4 && isContinuation(bytes[lead])) lead--;

@@ -7,11 +7,11 @@ const POLL_MS = 10;
 const KILLED_MS = 2_000;
 
 /**
- * Everything that a command started: its process group, and on Linux also whoever left the group but stayed in its
- * session, or kept the mark in its environment.
+ * All processes that a command started: its process group and, on Linux, also those that left the group but are still
+ * in its session, or have the mark in their environment.
  */
 export class Family {
-  /** For the environment of the command. */
+  /** A variable for the command's environment, which its children inherit. */
   readonly mark: Readonly<Record<string, string>>;
   readonly #mark: string;
   #leader: number | undefined;
@@ -34,19 +34,19 @@ export class Family {
     for (const pid of this.#strays()) send(pid, name);
   }
 
-  /** Asks what is left to end, then makes it end. Answers when nothing of it runs. */
+  /** Ends all that still runs: with SIGTERM, then with SIGKILL. Returns when nothing of it runs. */
   async end(graceMs: number): Promise<void> {
     if (this.#isGone()) return;
     this.signal("SIGTERM");
     if (await this.#gone(graceMs)) return;
-    // Once is not enough: one that forked while it was looked for would be missed.
+    // SIGKILL is sent again and again: a process that forked while others were looked up would be missed.
     for (const until = performance.now() + KILLED_MS; performance.now() < until; ) {
       this.signal("SIGKILL");
       if (await this.#gone(5 * POLL_MS)) return;
     }
   }
 
-  /** Those that run belong to nobody who could tell when they end, so they are asked again and again. */
+  /** Polls: processes that are not our children do not tell us when they end. */
   async #gone(ms: number): Promise<boolean> {
     for (const until = performance.now() + ms; performance.now() < until; ) {
       await sleep(POLL_MS);
@@ -81,7 +81,7 @@ function send(pid: number, signal: "SIGTERM" | "SIGKILL" | 0): boolean {
   try {
     return process.kill(pid, signal);
   } catch {
-    return false; // Nobody there any more, or somebody whom we may not touch.
+    return false; // The process is gone, or belongs to another user.
   }
 }
 
@@ -89,7 +89,7 @@ interface Running {
   readonly pid: number;
   readonly group: number;
   readonly session: number;
-  /** When it began, in ticks since the system did. */
+  /** When the process began, in clock ticks since the system started. */
   readonly since: number;
 }
 
@@ -97,10 +97,11 @@ function running(): readonly Running[] {
   return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? (lookAt(Number(name)) ?? []) : []));
 }
 
-/** Nothing if it is gone, or dead and not yet buried. */
+/** Undefined when the process is gone, or a zombie. */
 function lookAt(pid: number): Running | undefined {
   const stat = read(`/proc/${pid}/stat`);
-  // After the name of the program, which may hold anything: state, parent, group, session, … and the 20th is the start.
+  // The program's name, in brackets, may contain anything; after its last bracket come state, parent, group, session, …
+  // and as the 20th field the start.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (fields.length < 20 || fields[0] === "Z" || fields[0] === "X") return undefined;
   return { pid, group: Number(fields[2]), session: Number(fields[3]), since: Number(fields[19]) };

@@ -277,7 +277,7 @@ test("E3: a listing has folders, links and odd things, and leaves out .git and n
 });
 
 test("E3: a hundred thousand files are listed to a bound, and the bound is told", async () => {
-  // In memory where there is such a place: a disk takes half a minute to make as many.
+  // In memory where possible: a disk takes half a minute to make this many files.
   const many = await mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "bowline-many-"));
   try {
     execFileSync("sh", ["-c", "seq 100001 | xargs touch"], { cwd: many });

@@ -3,8 +3,9 @@ import { Refusal, shown } from "./refusal.ts";
 const ALTERNATIVES_MAX = 64;
 
 /**
- * `*`, `?`, `[a-z]`, `{a,b}` within a name, `**` for any number of folders. Without a slash it is asked of the last name
- * alone. No regular expression is made of it: time grows with the pattern times the path, whatever the pattern.
+ * Knows `*`, `?`, `[a-z]` and `{a,b}` within a name, and `**` for any number of folders. A pattern without a slash is
+ * matched against the last name of a path alone. It is not turned into a regular expression: a model's pattern could
+ * make one run for ever, while this takes time in proportion to pattern times path.
  */
 export function globMatcher(pattern: string): (path: string) => boolean {
   const alternatives = braces(pattern).map((each) => each.replace(/^\.?\//, "").split("/"));
@@ -31,7 +32,7 @@ function braces(pattern: string): readonly string[] {
   return open;
 }
 
-/** The innermost braces of each; the same list when there are none left. */
+/** Expands the innermost braces of each pattern. Returns the same list when there are none left. */
 function expandOnce(patterns: string[]): string[] {
   const found = patterns.map((pattern) => /\{([^{}]*)\}/.exec(pattern));
   if (found.every((each) => each === null)) return patterns;
@@ -67,7 +68,7 @@ function characterMatches(token: string, character: string): boolean {
 
 const tokensOf = (pattern: string): readonly string[] => pattern.match(/\[[!^]?\]?[^\]]*\]|[\s\S]/gu) ?? [];
 
-/** Wildcards over a list, going back only to the last one: quadratic at worst. */
+/** Matches tokens against items. It goes back to the last wildcard only, and so is quadratic at worst. */
 function matches<Token, Item>(
   tokens: readonly Token[],
   items: readonly Item[],

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { definePlugin } from "../../index.ts";
 import { EDIT, LIST, READ, SEARCH, SHELL, WRITE } from "./inputs.ts";
 import { listFiles } from "./list.ts";
-import { optionsSchema } from "./options.ts";
+import { OPTIONS } from "./options.ts";
 import { readFile } from "./read.ts";
 import { searchFiles } from "./search.ts";
 import { Commands, shell } from "./shell.ts";
@@ -12,13 +12,13 @@ export type { ShellOptions, WorkspaceOptions } from "./options.ts";
 export type { ShellResult } from "./shell.ts";
 
 const FILES_MS = 60_000;
-/** What is left of the runtime's own limit when a command has used all of its time and must still be ended. */
+/** The runtime's limit leaves this much time to end a command that has used up its own. */
 const ENDING_MS = 30_000;
 
-/** Tools for the files of one folder, and on request a shell that starts in it. */
+/** Gives the model tools for the files of one folder and, if asked for, a shell that starts in it. */
 export const workspace = definePlugin({
   id: "bowline/workspace",
-  options: optionsSchema,
+  options: OPTIONS,
   open: async ({ options: { root } }) => {
     if (!(await stat(root)).isDirectory()) throw new Error(`${root} is no folder`);
     return new Commands();
@@ -69,7 +69,7 @@ export const workspace = definePlugin({
           "indentation and without line numbers; with `all` every occurrence is replaced.",
         input: EDIT,
         ...writing,
-        onInterrupt: "fail", // Done twice, an edit whose new text holds the old one would show twice.
+        onInterrupt: "fail", // A rerun would apply an edit twice whose new text contains the old one.
         execute: (input) => editFile(input, options),
       }),
     ];

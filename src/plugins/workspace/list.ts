@@ -18,7 +18,7 @@ interface ListOptions {
   readonly bytesMax: number;
 }
 
-/** One path a line, folders with a slash at the end; a last line says what is missing. */
+/** One path per line, folders with a slash at the end; a last line in brackets says when there is more. */
 export function listFiles(
   { path = ".", glob, depth = glob === undefined ? 3 : DEPTH_MAX, limit = 500 }: ListInput,
   { root, ignore, bytesMax }: ListOptions,
@@ -46,7 +46,7 @@ export function listFiles(
   });
 }
 
-/** A name may hold anything but a slash, and must not look like two. */
+/** A name may contain a line break, which would make it look like two names: such a path is quoted. */
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 export const oneLine = (path: string): string => (CONTROL.test(path) ? JSON.stringify(path) : path);
 
@@ -59,7 +59,7 @@ async function suffix({ kind, folder, name }: Entry): Promise<string> {
 export interface Entry {
   readonly kind: "file" | "folder" | "link" | "other";
   readonly name: string;
-  /** From where the walk began. */
+  /** Relative to the folder where the walk began. */
   readonly path: string;
   readonly folder: Folder;
 }
@@ -67,11 +67,14 @@ interface Walk {
   readonly depth: number;
   readonly ignore: readonly string[];
   readonly signal: AbortSignal;
-  /** Counted down by every name that is seen; nothing more is looked up when none are left. */
+  /** The budget of names for the whole walk: `left` is counted down, and at 0 the walk ends with `isOver`. */
   readonly visits: { left: number; isOver: boolean };
 }
 
-/** What is below a folder, by name, each folder before what is in it. Links are told and not followed: no loop, no way out. */
+/**
+ * All names below a folder, sorted, each folder before what is in it. Symbolic links are yielded and not followed: they
+ * could make a loop or lead out of the workspace.
+ */
 export async function* walk(folder: Folder, options: Walk, prefix = ""): AsyncGenerator<Entry> {
   const { depth, ignore, signal, visits } = options;
   if (depth <= 0) return;
@@ -82,7 +85,7 @@ export async function* walk(folder: Folder, options: Walk, prefix = ""): AsyncGe
     if (kind === "folder" && ignore.includes(name)) continue;
     yield { kind, name, path, folder };
     if (kind !== "folder" || depth === 1 || visits.isOver) continue;
-    const inner = await folder.enter(name).catch(() => undefined); // Gone or replaced meanwhile, or not ours to see.
+    const inner = await folder.enter(name).catch(() => undefined); // Gone by now, replaced, or not permitted.
     if (inner === undefined) continue;
     try {
       yield* walk(inner, { ...options, depth: depth - 1 }, `${path}/`);

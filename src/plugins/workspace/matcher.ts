@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { Refusal } from "./refusal.ts";
 
-/** A line with a match: its number, and what it says around the match. */
+/** A line with a match: its number, and its text around the match. */
 export interface Hit {
   readonly line: number;
   readonly text: string;
@@ -11,10 +11,10 @@ interface Answer {
   readonly isBinary: boolean;
 }
 
-/** A pattern that took too long was stopped; the matcher is of no more use. */
+/** The pattern took too long on one file. The matcher still runs it and can only be closed. */
 export class TooSlow extends Error {}
 
-// A program of its own, as text: it is found wherever the package is bundled to.
+// The worker's program is text and no file, so that it is there when the package is bundled.
 const PROGRAM = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { source, flags, around } = workerData;
@@ -45,8 +45,8 @@ parentPort.on("message", ({ bytes, max }) => {
 const AROUND_CHARS = 200;
 
 /**
- * Runs a pattern where it can be stopped: some take longer than anybody lives, and a thread cannot interrupt itself.
- * One file at a time.
+ * Runs a pattern in a worker thread, one file at a time. Some patterns take exponential time, and the thread that runs
+ * one cannot stop it.
  */
 export class Matcher {
   readonly #worker: Worker;
@@ -61,10 +61,10 @@ export class Matcher {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: 128 },
     });
-    this.#worker.on("error", () => {}); // Heard by whoever waits; a late one must not end the process.
+    this.#worker.on("error", () => {}); // `hits` hears errors; one that comes after it must not end the process.
   }
 
-  /** Takes the bytes over: they are gone from the caller. */
+  /** Transfers the bytes to the worker: the caller must not use them any more. */
   hits(bytes: Uint8Array<ArrayBuffer>, max: number, signal: AbortSignal): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const worker = this.#worker;

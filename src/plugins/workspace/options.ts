@@ -1,32 +1,32 @@
 import { resolve } from "node:path";
-import type { Schema } from "../../index.ts";
+import { type Fields, optionsSchema } from "../../index.ts";
 import type { ShellSettings } from "./shell.ts";
 
 export interface ShellOptions {
-  /** For a command that names no time of its own; two minutes unless given. */
+  /** How long a command may take that the model gives no time, in milliseconds. Default two minutes. */
   readonly timeoutMs?: number;
-  /** The most that the model may ask for; ten minutes unless given. */
+  /** The longest time that the model may ask for, in milliseconds. Default ten minutes. */
   readonly timeoutMsMax?: number;
-  /** Between asking a command to end and making it end; half a second unless given. */
+  /** How long a command may take to end after SIGTERM, before SIGKILL, in milliseconds. Default 500. */
   readonly graceMs?: number;
-  /** Added to PATH, HOME, USER, LANG, LC_ALL, TMPDIR and TZ, which is all that a command is given. */
+  /** Variables for commands. Of this process's own they get only PATH, HOME, USER, LANG, LC_ALL, TMPDIR and TZ. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Only commands that one of these covers as a whole. */
+  /** Only commands that one of these matches from beginning to end may run. Default: all. */
   readonly allow?: readonly RegExp[];
 }
 
 export interface WorkspaceOptions {
-  /** The folder that the file tools cannot leave. */
+  /** The folder of the workspace. File tools cannot leave it. */
   readonly root: string;
-  /** Off unless given. It is no sandbox: a command can do what the process can. */
+  /** Adds the tool `shell`. Default false. It is no sandbox: a command can do what this process can. */
   readonly shell?: boolean | ShellOptions;
-  /** No tool that writes. */
+  /** Leaves out the tools that write. Default false. */
   readonly readonly?: boolean;
-  /** What one call returns; 256 KiB unless given. */
+  /** The most that one call returns, in bytes. Default 256 KiB. */
   readonly bytesMax?: number;
-  /** A file that is written, edited or shown as an image; 16 MiB unless given. */
+  /** The largest file that can be written, edited or shown as an image, in bytes. Default 16 MiB. */
   readonly fileBytesMax?: number;
-  /** Names of folders that are neither listed nor searched; `.git` and `node_modules` unless given. */
+  /** Names of folders that are neither listed nor searched. Default `.git` and `node_modules`. */
   readonly ignore?: readonly string[];
 }
 
@@ -40,82 +40,46 @@ export interface Settings {
 }
 
 const SHELL: ShellSettings = { timeoutMs: 120_000, timeoutMsMax: 600_000, graceMs: 500, env: {} };
-const KEYS = ["root", "shell", "readonly", "bytesMax", "fileBytesMax", "ignore"];
-const SHELL_KEYS = ["timeoutMs", "timeoutMsMax", "graceMs", "env", "allow"];
 const MS_MAX = 86_400_000;
 
-class Wrong extends Error {}
-
-export const optionsSchema: Schema<WorkspaceOptions, Settings> = {
-  "~standard": {
-    version: 1,
-    vendor: "bowline",
-    validate(given) {
-      try {
-        return { value: settingsOf(given) };
-      } catch (error) {
-        if (error instanceof Wrong) return { issues: [{ message: error.message }] };
-        throw error;
-      }
-    },
-  },
-};
-
-function settingsOf(given: unknown): Settings {
-  const options = objectOf(given, "the options", KEYS);
-  const { root, readonly = false, bytesMax = 262_144, fileBytesMax = 16_777_216 } = options;
-  const { ignore = [".git", "node_modules"] } = options;
-  if (typeof root !== "string" || root === "" || root.includes("\0"))
-    throw new Wrong("root must be the path of a folder");
-  if (typeof readonly !== "boolean") throw new Wrong("readonly must be true or false");
-  if (!Array.isArray(ignore) || !ignore.every((name) => typeof name === "string"))
-    throw new Wrong("ignore must be a list of names");
-  const shell = shellOf(options.shell ?? false);
-  if (readonly && shell !== undefined) throw new Wrong("readonly and shell exclude each other: a command can write");
+export const OPTIONS = optionsSchema<WorkspaceOptions, Settings>((given) => {
+  given.only("root", "shell", "readonly", "bytesMax", "fileBytesMax", "ignore");
+  const readonly = given.flag("readonly", false);
+  const shell = shellOf(given);
+  if (readonly && shell !== undefined)
+    throw given.wrong("must not be given with readonly: a command can write", "shell");
   return {
-    root: resolve(root),
+    root: resolve(given.checked("root", isPath, "the path of a folder")),
     shell,
     readonly,
-    bytesMax: whole(bytesMax, "bytesMax", 1_024, 67_108_864),
-    fileBytesMax: whole(fileBytesMax, "fileBytesMax", 1, 268_435_456),
-    ignore,
+    bytesMax: given.whole("bytesMax", { min: 1_024, max: 67_108_864 }, 262_144),
+    fileBytesMax: given.whole("fileBytesMax", { min: 1, max: 268_435_456 }, 16_777_216),
+    ignore: given.texts("ignore", [".git", "node_modules"]),
   };
-}
+});
 
-function shellOf(given: unknown): ShellSettings | undefined {
-  if (given === false) return undefined;
-  if (given === true) return SHELL;
-  const { timeoutMsMax, timeoutMs, graceMs, env = {}, allow } = objectOf(given, "shell", SHELL_KEYS);
-  if (!isObject(env) || !Object.values(env).every((value) => typeof value === "string" && !value.includes("\0")))
-    throw new Wrong("shell.env must hold texts");
-  if (allow !== undefined && !(Array.isArray(allow) && allow.every((pattern) => pattern instanceof RegExp)))
-    throw new Wrong("shell.allow must be a list of regular expressions");
-  const most = whole(
-    timeoutMsMax ?? Math.max(SHELL.timeoutMsMax, Number(timeoutMs ?? 0)),
-    "shell.timeoutMsMax",
-    1,
-    MS_MAX,
-  );
+function shellOf(given: Fields): ShellSettings | undefined {
+  const chosen = given.value("shell") ?? false;
+  if (chosen === false) return undefined;
+  if (chosen === true) return SHELL;
+  const shell = given.object("shell");
+  shell.only("timeoutMs", "timeoutMsMax", "graceMs", "env", "allow");
+  const wanted = shell.whole("timeoutMs", { min: 1, max: MS_MAX }, undefined);
+  const timeoutMsMax = shell.whole("timeoutMsMax", { min: 1, max: MS_MAX }, Math.max(SHELL.timeoutMsMax, wanted ?? 0));
+  const allow = shell.checked("allow", isPatterns, "a list of regular expressions", undefined);
   return {
-    timeoutMs: whole(timeoutMs ?? Math.min(SHELL.timeoutMs, most), "shell.timeoutMs", 1, most),
-    timeoutMsMax: most,
-    graceMs: whole(graceMs ?? SHELL.graceMs, "shell.graceMs", 0, 60_000),
-    env: env as Record<string, string>,
-    ...(allow === undefined ? {} : { allow: allow as readonly RegExp[] }),
+    timeoutMs: shell.whole("timeoutMs", { min: 1, max: timeoutMsMax }, Math.min(SHELL.timeoutMs, timeoutMsMax)),
+    timeoutMsMax,
+    graceMs: shell.whole("graceMs", { max: 60_000 }, SHELL.graceMs),
+    env: envOf(shell.object("env", undefined)),
+    ...(allow === undefined ? {} : { allow }),
   };
 }
 
-const isObject = (given: unknown): given is Readonly<Record<string, unknown>> =>
-  typeof given === "object" && given !== null && !Array.isArray(given);
+const envOf = (env: Fields | undefined): Readonly<Record<string, string>> =>
+  Object.fromEntries(env?.names.map((name) => [name, env.checked(name, isPlain, "a text without NUL")]) ?? []);
 
-function objectOf(given: unknown, what: string, keys: readonly string[]): Readonly<Record<string, unknown>> {
-  if (!isObject(given)) throw new Wrong(`${what} must be an object`);
-  const other = Object.keys(given).find((key) => !keys.includes(key));
-  if (other !== undefined) throw new Wrong(`${what} cannot hold ${other}; there are ${keys.join(", ")}`);
-  return given;
-}
-
-function whole(given: unknown, what: string, min: number, max: number): number {
-  if (typeof given === "number" && Number.isInteger(given) && given >= min && given <= max) return given;
-  throw new Wrong(`${what} must be a whole number from ${min} to ${max}`);
-}
+const isPlain = (given: unknown): given is string => typeof given === "string" && !given.includes("\0");
+const isPath = (given: unknown): given is string => isPlain(given) && given !== "";
+const isPatterns = (given: unknown): given is readonly RegExp[] =>
+  Array.isArray(given) && given.every((pattern) => pattern instanceof RegExp);

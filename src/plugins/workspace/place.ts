@@ -1,3 +1,9 @@
+// Finds paths below the root without ever leaving it. All file tools go through here.
+//
+// 1. A path is walked name by name, in folders that are held open. So another process cannot swap a folder for a link
+//    between the check and the use.
+// 2. Symbolic links are resolved by hand and only below the root. Nothing outside is looked at, not even to refuse it.
+// 3. Without `/proc` (not on Linux), names are looked up by path, and what was opened is compared with it afterwards.
 import { type Dirent, existsSync, type Stats } from "node:fs";
 import { constants, type FileHandle, lstat, mkdir, open, opendir, readlink, realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -7,10 +13,13 @@ const { O_RDONLY, O_DIRECTORY = 0, O_NOFOLLOW = 0 } = constants;
 const PATH_BYTES_MAX = 4_096;
 const LINKS_MAX = 40;
 
-/** Names below an open folder can be looked up through its descriptor: what happens to the path meanwhile is no matter. */
+/** Whether names can be looked up through the descriptor of an open folder (rule 1). */
 const HAS_DESCRIPTORS = process.platform === "linux" && existsSync("/proc/self/fd");
 
-/** A folder that is held open. Its names are looked up in it and not by its path, which may come to mean another one. */
+/**
+ * A folder that is held open. Its names are looked up in it, and not by its path, which may come to mean another
+ * folder.
+ */
 export class Folder {
   readonly path: string;
   readonly #handle: FileHandle;
@@ -26,12 +35,12 @@ export class Folder {
     return new Folder(await open(path, O_RDONLY | O_DIRECTORY), path, holds);
   }
 
-  /** Where the system finds a name of this folder. */
+  /** The path by which the system finds a name of this folder. */
   at(name: string): string {
     return this.#holds ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.path, name);
   }
 
-  /** Opens a name of this folder; never through a link. */
+  /** Opens a name of this folder. Fails on a symbolic link. */
   async open(name: string, flags: number, mode?: number): Promise<FileHandle> {
     const handle = await open(this.at(name), flags | O_NOFOLLOW, mode);
     if (this.#holds) return handle;
@@ -49,7 +58,7 @@ export class Folder {
     return new Folder(handle, join(this.path, name), this.#holds);
   }
 
-  /** What is in it, in no order. */
+  /** The names in this folder, in no order. */
   async *entries(): AsyncGenerator<Dirent> {
     yield* await opendir(this.at("."), { bufferSize: 512 });
   }
@@ -58,7 +67,7 @@ export class Folder {
     return this.#handle.close();
   }
 
-  /** Without descriptors to look up in, what was opened is compared with what the path means afterwards. */
+  /** Compares what was opened with what the path means now (rule 3). */
   async #verify(handle: FileHandle, path: string): Promise<void> {
     const [opened, meant, real] = await Promise.all([handle.stat(), lstat(path), realpath(path)]);
     if (real !== path || opened.ino !== meant.ino || opened.dev !== meant.dev)
@@ -66,27 +75,24 @@ export class Folder {
   }
 }
 
-/** Where a path leads: a name in a folder, or the folder itself. */
+/** Where a path leads: to a name in a folder or, without a name, to the folder itself. */
 export interface Place {
   readonly folder: Folder;
   readonly name?: string;
-  /** What is there now; never a link. */
+  /** What is there now, never a link; undefined when there is nothing. */
   readonly found?: Stats;
   /** Relative to the root, as the model would write it. */
   readonly path: string;
 }
 
 interface Options {
-  /** Makes the folders that are missing on the way. */
+  /** Creates folders that are missing on the way. */
   readonly creates?: boolean;
-  /** Only tests: as on a system without /proc. */
+  /** For tests: false works as on a system without `/proc`. */
   readonly holds?: boolean;
 }
 
-/**
- * Walks from the root to a path, one name at a time, and lets `use` work there. Links are followed by hand, so that
- * nothing outside the root is ever looked at, not even to say that it is outside.
- */
+/** Walks from the root to a path (rules 1 and 2), and lets `use` work there while the folders are open. */
 export async function withPlace<T>(
   root: string,
   path: string,
@@ -136,7 +142,7 @@ async function walkTo(stack: Folder[], root: string, path: string, { creates, ho
 const isName = (name: string): boolean => name !== "" && name !== ".";
 const outside = (path: string) => new Refusal("workspace.outside", `${shown(path)} is outside of the workspace.`);
 
-/** The names from the root down, without `..`; a path may also be absolute, if it begins like the root. */
+/** The names from the root down, without `..`. An absolute path is allowed when it begins with the root. */
 function namesOf(path: string, roots: readonly string[], asked = path): string[] {
   if (path.includes("\0")) throw new Refusal("workspace.path", "A path cannot hold a NUL character.");
   if (Buffer.byteLength(path) > PATH_BYTES_MAX)
@@ -161,7 +167,7 @@ function unlessThere(error: NodeJS.ErrnoException): void {
   if (error.code !== "EEXIST") throw error;
 }
 
-/** A regular file, open. Anything else is refused: a pipe would hang, a device would act. */
+/** Opens a regular file for `use`. Anything else is refused: reading a pipe would hang, a device would act. */
 export async function withFile<T>(
   root: string,
   path: string,
@@ -178,7 +184,7 @@ export async function withFile<T>(
   });
 }
 
-/** Opens without waiting for the other end of a pipe, should it have become one since it was looked at. */
+/** Opens without waiting: the name may have become a pipe since it was checked. */
 export async function openFile(folder: Folder, name: string, path = name): Promise<FileHandle> {
   const file = await folder.open(name, O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   const stats = await file.stat();
@@ -194,7 +200,7 @@ export function requireFile({ name, found }: Place, path: string): void {
   if (!found.isFile()) throw new Refusal("workspace.kind", `${shown(path)} is no regular file.`);
 }
 
-/** A folder that is there already. */
+/** Opens an existing folder for `use`. */
 export function withFolder<T>(
   root: string,
   path: string,

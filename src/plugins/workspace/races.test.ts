@@ -10,7 +10,7 @@ import { readFile } from "./read.ts";
 import { searchFiles } from "./search.ts";
 import { editFile, writeFile } from "./write.ts";
 
-/** Something else moves a name at the worst moment: it was looked at, and is opened next. */
+/** Runs at the worst moment: a name was checked, and is opened next. */
 let beforeOpening: { readonly name: string; run(): Promise<void> } | undefined;
 vi.mock("node:fs/promises", async (original) => {
   const real = await original<typeof fs>();

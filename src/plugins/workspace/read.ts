@@ -18,7 +18,7 @@ interface ReadOptions {
   readonly fileBytesMax: number;
 }
 
-/** Numbered lines and a last line that says what they are of; an image as itself. */
+/** Numbered lines and a last line in brackets about the file; an image is attached. */
 export function readFile(
   { path, offset = 1, limit = 2_000 }: ReadInput,
   { root, bytesMax, fileBytesMax }: ReadOptions,
@@ -48,7 +48,7 @@ export function readFile(
   });
 }
 
-/** No further than the size at the start: a file that grows as fast as it is read has an end, too. */
+/** Reads no further than the size at the start: a file that grows as fast as it is read would have no end. */
 async function chunkAt(file: FileHandle, at: number, size: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(CHUNK_BYTES, size - at)));
   if (buffer.length === 0) return buffer;
@@ -56,7 +56,7 @@ async function chunkAt(file: FileHandle, at: number, size: number): Promise<Buff
   return buffer.subarray(0, bytesRead);
 }
 
-/** Bytes of its own, so that they can be handed to another thread. */
+/** The whole file, in a buffer of its own, which can be transferred to another thread. */
 export async function readWhole(file: FileHandle, path: string, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   const { size } = await file.stat();
   if (size > bytesMax) throw tooLarge(path, size, bytesMax);
@@ -73,7 +73,7 @@ export async function readWhole(file: FileHandle, path: string, bytesMax: number
 export const tooLarge = (path: string, bytes: number, bytesMax: number): Refusal =>
   new Refusal("workspace.limit", `${shown(path)} has ${bytes} bytes; at most ${bytesMax} are allowed here.`);
 
-/** Enough to notice a change; what a model must repeat should be short. */
+/** 16 digits are enough to notice a change, and short for a model to repeat. */
 const short = (hash: string): string => hash.slice(0, 16);
 export const hashOf = (data: Uint8Array | string): string => short(createHash("sha256").update(data).digest("hex"));
 
@@ -88,7 +88,7 @@ function imageType(data: Buffer): string | undefined {
   return MAGIC.find(([, begins]) => begins.test(start))?.[0];
 }
 
-/** Collects a window of lines from a stream of bytes; holds no more than the window. */
+/** Collects a window of lines from a stream of bytes, and holds no more than that window. */
 class Lines {
   readonly #decoder = new TextDecoder("utf-8");
   readonly #offset: number;
@@ -96,7 +96,7 @@ class Lines {
   readonly #bytesMax: number;
   readonly #kept: string[] = [];
   #bytes = 0;
-  /** Whole lines so far. */
+  /** Lines that have ended so far. */
   #count = 0;
   #line = "";
   #lineChars = 0;
@@ -147,7 +147,7 @@ class Lines {
   #append(text: string, from: number, to: number): void {
     this.#isOpen = true;
     this.#lineChars += to - from;
-    const room = LINE_CHARS_MAX + 1 - this.#line.length; // One more, for the carriage return that may follow.
+    const room = LINE_CHARS_MAX + 1 - this.#line.length; // One more, for a carriage return.
     if (!this.#isClosed && this.#count + 1 >= this.#offset && room > 0)
       this.#line += text.slice(from, Math.min(to, from + room));
   }
@@ -163,7 +163,7 @@ class Lines {
     const text = cut > 0 ? `${raw.slice(0, LINE_CHARS_MAX)}[… ${cut} more characters]` : raw.replace(/\r$/, "");
     const line = `${this.#count}\t${text}`;
     this.#bytes += Buffer.byteLength(line) + 1;
-    // The first one is always shown, so that going on gets on.
+    // The first line is shown even if it is too long; otherwise reading on from it would never get past it.
     if (this.#kept.length > 0 && this.#bytes > this.#bytesMax) this.#isClosed = true;
     else this.#kept.push(line);
     if (this.#kept.length >= this.#limit) this.#isClosed = true;

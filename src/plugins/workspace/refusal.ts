@@ -15,22 +15,22 @@ const CODES = {
 } as const;
 type Code = keyof typeof CODES;
 
-/** Why a tool of the workspace did not do what it was asked, in words for the model. */
+/** A refusal of a workspace tool, in words for the model. */
 export class Refusal extends ToolError {
   constructor(code: Code, message: string, options?: ErrorOptions) {
     super(code, message, { class: CODES[code], ...options });
   }
 }
 
-/** A path as one line of bounded length, whatever is in it. */
+/** A path for a message: on one line and of bounded length. */
 export const shown = (path: string): string => JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path);
 
 const PASSING = new Set(["EMFILE", "ENFILE", "EAGAIN", "EBUSY", "EINTR", "ENOMEM"]);
 
-/** What the system answered, in words. Its own message would name paths that mean nothing to the model. */
+/** An error of the system as a refusal. Its own message would name descriptor paths that mean nothing to the model. */
 export function explained(error: unknown, path: string): Error {
   const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
-  if (code === undefined || !/^E[A-Z0-9]+$/.test(code)) return error as Error; // Not from the system.
+  if (code === undefined || !/^E[A-Z0-9]+$/.test(code)) return error as Error; // Not an error of the system.
   const at = shown(path);
   const refuse = (why: Code, message: string) => new Refusal(why, message, { cause: error });
   switch (code) {

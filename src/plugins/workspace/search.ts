@@ -23,7 +23,7 @@ interface SearchOptions {
   readonly bytesMax: number;
 }
 
-/** `file:line: text` of every line that matches; last lines say what was left out. */
+/** Every line that matches, as `file:line: text`; last lines in brackets say what was left out. */
 export function searchFiles(
   { pattern, path = ".", glob, isLiteral = false, ignoreCase = false, limit = 200 }: SearchInput,
   { root, ignore, bytesMax }: SearchOptions,
@@ -93,7 +93,7 @@ async function searchOne(
   }
 }
 
-/** One that cannot be read does not end the search; it is counted. */
+/** The bytes of a file; undefined when it cannot be searched, which is counted and does not end the search. */
 async function searchable(folder: Entry["folder"], name: string, { skipped }: Results) {
   try {
     const file = await openFile(folder, name);
@@ -127,7 +127,7 @@ class Results {
     return this.#lines.length === 0;
   }
 
-  /** One more than fits, to know whether there are more. */
+  /** How many matches to ask for: one more than fits, to learn whether there are more. */
   get room(): number {
     return this.#limit - this.#lines.length + 1;
   }

@@ -28,7 +28,7 @@ interface More extends Omit<ShellInput, "command"> {
   readonly bytesMax?: number;
 }
 
-/** A process that runs; one that is dead and not yet buried does not. */
+/** Whether a process runs. A zombie does not. */
 function isRunning(pid: number): boolean {
   if (!existsSync("/proc/self/stat")) {
     try {
@@ -188,7 +188,7 @@ test("E3: one that hides completely holds no call either", async () => {
   );
   assert.equal(stdout, "done\n");
   const pid = await pidIn("pid");
-  if (isRunning(pid)) process.kill(pid, "SIGKILL"); // No promise covers it, and nothing of the test must stay.
+  if (isRunning(pid)) process.kill(pid, "SIGKILL"); // The plugin does not promise to end it; the test must leave nothing behind.
 });
 
 test("T7: a cancelled command is gone with all it started, and what it said is kept", async () => {

@@ -1,10 +1,15 @@
+// Runs one command.
+//
+// 1. Nothing of a command runs after its call has returned: what it left behind is ended (`family.ts`).
+// 2. Output is bounded in memory while it comes (`capture.ts`).
+// 3. A cancelled or late command is a result with what it wrote so far.
 import { type ChildProcess, spawn } from "node:child_process";
 import { Capture } from "./capture.ts";
 import { Family } from "./family.ts";
 import { withFolder } from "./place.ts";
 import { Refusal } from "./refusal.ts";
 
-/** What a pipe may still hold when the command is over and somebody outside of its family keeps it open. */
+/** How long the pipes are still read when the command is over but a process outside of its family holds them open. */
 const DRAIN_MS = 250;
 const INHERITED = ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 
@@ -27,22 +32,24 @@ interface ShellOptions {
 }
 
 export interface ShellResult {
-  /** Null when a signal ended it. */
+  /** Null when a signal ended the command. */
   readonly exitCode: number | null;
+  /** The signal that ended the command. */
   readonly signal?: string;
+  /** Why the command was stopped: its time was up, or the call was cancelled. */
   readonly stopped?: string;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Commands that run now, so that closing the runtime ends them. */
+/** The commands that run now: closing the runtime, or the exit of this process, ends them. */
 export class Commands {
   readonly #running = new Map<Family, Promise<unknown>>();
   readonly #onExit = (): void => {
     for (const family of this.#running.keys()) family.signal("SIGKILL");
   };
 
-  /** The promise must never reject. */
+  /** `ended` must never reject. */
   add(family: Family, ended: Promise<unknown>): void {
     if (this.#running.size === 0) process.on("exit", this.#onExit);
     this.#running.set(family, ended);
@@ -58,7 +65,7 @@ export class Commands {
   }
 }
 
-/** Runs a command with `/bin/sh -c`. How it ends is data; nothing of it runs when this answers. */
+/** Runs a command with `/bin/sh -c`. A failing command is a result, no error. Nothing of it runs any more on return. */
 export function shell(
   { command, cwd = ".", timeoutMs }: ShellInput,
   { root, bytesMax, shell: settings }: ShellOptions,
@@ -72,7 +79,7 @@ export function shell(
   return withFolder(root, cwd, ({ path }) => run(command, path, ms, bytesMax, settings, commands, signal));
 }
 
-/** A pattern must cover all of the command: `git status` must not let `git status; rm -r .` through. */
+/** A pattern must match the whole command: `git status` must not let `git status; rm -r .` through. */
 function isWholly({ source, flags }: RegExp, command: string): boolean {
   return new RegExp(`^(?:${source})$`, flags.replace(/[gmy]/g, "")).test(command);
 }
@@ -133,7 +140,7 @@ async function run(
 
 function begin(command: string, cwd: string, env: Record<string, string>): ChildProcess {
   try {
-    // Detached: a session and a group of its own.
+    // `detached` gives the command a session and a process group of its own, by which `Family` ends it.
     return spawn("/bin/sh", ["-c", command], { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   } catch (error) {
     throw unrunnable(error);
@@ -148,7 +155,7 @@ function inherited(): Record<string, string> {
   return Object.fromEntries(found.filter((pair): pair is readonly [string, string] => pair[1] !== undefined));
 }
 
-/** When the shell itself is over: its pipes may be held open by what it left behind. */
+/** Waits for `exit` and not for `close`: what the shell left behind may hold its pipes open. */
 function ended(child: ChildProcess): Promise<{ readonly exitCode: number | null; readonly by: string | null }> {
   return new Promise((resolve, reject) => {
     child.once("error", (error) => reject(unrunnable(error)));
@@ -156,7 +163,7 @@ function ended(child: ChildProcess): Promise<{ readonly exitCode: number | null;
   });
 }
 
-/** What was written before the end is read to its end; nobody is waited for who only holds the pipe. */
+/** Reads what was written before the end, but does not wait for a process that only holds the pipe open. */
 function drained(child: ChildProcess): Promise<void> {
   const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
   if (streams.every((stream) => stream.closed)) return Promise.resolve();

@@ -17,7 +17,7 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 type Reply = Parameters<typeof scripted>[number];
 
-/** One turn: what each call came to, and what the model was asked. */
+/** Runs one turn. Returns the results of its calls and the requests to the model. */
 async function turn(options: Partial<WorkspaceOptions>, replies: readonly Reply[], plugins: readonly Plugin[] = []) {
   const model = scripted(...replies, says("Done."));
   const runtime = await createRuntime({
@@ -198,18 +198,18 @@ test("E3: one session may have another root", async () => {
 test.each([
   [{}, /root must be the path of a folder/],
   [{ root: "" }, /root must be/],
-  [{ root: ".", rooot: 1 }, /cannot hold rooot/],
-  [{ root: ".", readonly: true, shell: true }, /exclude each other/],
+  [{ root: ".", rooot: 1 }, /there is no field rooot; there are root, shell/],
+  [{ root: ".", readonly: true, shell: true }, /shell must not be given with readonly/],
   [{ root: ".", bytesMax: 10 }, /bytesMax must be a whole number from 1024/],
   [{ root: ".", fileBytesMax: Number.POSITIVE_INFINITY }, /fileBytesMax must be/],
   [{ root: ".", ignore: "x" }, /ignore must be a list/],
-  [{ root: ".", shell: { timeout: 1 } }, /shell cannot hold timeout/],
+  [{ root: ".", shell: { timeout: 1 } }, /there is no field shell\.timeout; there are timeoutMs/],
   [{ root: ".", shell: { timeoutMs: 0 } }, /shell\.timeoutMs must be/],
   [
     { root: ".", shell: { timeoutMs: 2_000, timeoutMsMax: 1_000 } },
     /shell\.timeoutMs must be a whole number from 1 to 1000/,
   ],
-  [{ root: ".", shell: { env: { A: 1 } } }, /shell\.env must hold texts/],
+  [{ root: ".", shell: { env: { A: 1 } } }, /shell\.env\.A must be a text/],
   [{ root: ".", shell: { allow: ["ls"] } }, /shell\.allow must be/],
 ])("E3: the options %j are refused where they are given", (options, problem) => {
   assert.throws(

@@ -1,3 +1,7 @@
+// Writes and edits files.
+//
+// 1. A file changes as a whole: a reader, or a crash, meets the old content or the new.
+// 2. An edit leaves all that it does not replace as it was, byte for byte: encoding, line ends, byte order mark.
 import { randomBytes } from "node:crypto";
 import { constants, link, rename, unlink } from "node:fs/promises";
 import { type Folder, openFile, type Place, requireFile, withPlace } from "./place.ts";
@@ -14,10 +18,10 @@ export interface WriteInput {
   readonly ifMatch?: string;
 }
 
-/** `ifMatch` of a file that must not be there yet. */
+/** The value of `ifMatch` for a file that must not exist yet. */
 const ABSENT = "none";
 
-/** The whole file or nothing of it: readers see the old content or the new. */
+/** Writes the whole file or nothing: other readers see the old content or the new. */
 export function writeFile({ path, content, ifMatch }: WriteInput, { root, fileBytesMax }: WriteOptions) {
   const data = Buffer.from(content);
   if (data.length > fileBytesMax) throw tooLarge(path, data.length, fileBytesMax);
@@ -29,7 +33,7 @@ export function writeFile({ path, content, ifMatch }: WriteInput, { root, fileBy
       const done = { path: place.path, bytes: data.length, hash: hashOf(data), isNew: place.found === undefined };
       if (ifMatch !== undefined) {
         const hash = await currentHash(place, path, fileBytesMax);
-        // What was written before a crash is there already: to write it again is no conflict.
+        // A rerun after a crash finds its own content there already, which is no conflict.
         if (hash === done.hash) return { ...done, isNew: false };
         if (hash !== ifMatch) throw changed(path, hash);
       }
@@ -60,16 +64,16 @@ const changed = (path: string, hash: string): Refusal =>
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NONBLOCK } = constants;
 
-/** A rename needs no right to write the file itself, but whoever took that right away meant it. */
+/** A rename would replace a read-only file. It is refused, because the file was made read-only on purpose. */
 async function requireWritable(folder: Folder, name: string): Promise<void> {
   try {
     await (await folder.open(name, O_WRONLY | O_NONBLOCK)).close();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ETXTBSY") throw error; // A program that runs can be replaced.
+    if ((error as NodeJS.ErrnoException).code !== "ETXTBSY") throw error; // Busy: a program that runs can still be replaced.
   }
 }
 
-/** Writes beside the file and renames, so that a crash leaves at most a stray `.bowline-….tmp`. */
+/** Writes to a temporary file and renames it, so that a crash leaves at most a stray `.bowline-….tmp`. */
 async function replace({ folder, name = "", found }: Place, path: string, data: Uint8Array, isExclusive: boolean) {
   if (found !== undefined) await requireWritable(folder, name);
   const beside = `.bowline-${randomBytes(9).toString("base64url")}.tmp`;
@@ -105,7 +109,7 @@ export interface EditInput {
   readonly ifMatch?: string;
 }
 
-/** Replaces text that is there exactly once (or every time, with `all`). Line ends stay as they are in the file. */
+/** Replaces text that occurs exactly once, or all occurrences with `all`. Line ends stay as they are in the file. */
 export function editFile(input: EditInput, { root, fileBytesMax }: WriteOptions) {
   const { path, ifMatch } = input;
   return withPlace(root, path, async (place) => {
@@ -122,7 +126,7 @@ export function editFile(input: EditInput, { root, fileBytesMax }: WriteOptions)
   });
 }
 
-/** To the letter, a byte order mark included: what is not touched must come out as it went in. */
+/** Decodes without loss, the byte order mark included: the untouched rest of the file must stay byte for byte. */
 function textOf(data: Uint8Array, path: string): string {
   if (data.includes(0)) throw new Refusal("workspace.kind", `${shown(path)} is a binary file.`);
   try {
@@ -134,7 +138,10 @@ function textOf(data: Uint8Array, path: string): string {
 
 const COUNT_MAX = 100;
 
-/** Both are compared with plain line ends, which is all that a model was shown; what is put in ends lines like its place. */
+/**
+ * File and `oldText` are compared with LF line ends, because that is all a model was shown. The new text gets the line
+ * ends of what it replaces.
+ */
 export function edited(
   text: string,
   { path, oldText, newText, all = false }: EditInput,
@@ -148,7 +155,7 @@ export function edited(
       "workspace.edit",
       `oldText is not in ${shown(path)}. It must be there to the letter, without line numbers; read the file again.`,
     );
-  // Also where they overlap: `aa` is twice in `aaa`.
+  // Occurrences that overlap count too: `aa` is twice in `aaa`.
   const count = all ? 1 : positions(plain, sought, 1, COUNT_MAX).length;
   if (count > 1)
     throw new Refusal(
@@ -173,7 +180,9 @@ function positions(text: string, sought: string, stride: number, max: number): n
   return found;
 }
 
-/** `found` counts in `plain`, where a CRLF is one character; what is not replaced is taken from `text` as it is. */
+/**
+ * `found` are positions in `plain`, where a CRLF is one character. What is not replaced is taken from `text` unchanged.
+ */
 function spliced(text: string, plain: string, found: readonly number[], length: number, wanted: string): string {
   const breaks = plain.split("\n").length - 1;
   const usual = (text.length - plain.length) * 2 > breaks ? "\r\n" : "\n";

@@ -13,7 +13,7 @@ interface Batched {
   readonly input: JsonObject;
 }
 
-/** What is wrong with the arguments of a batch; undefined when they can be expanded. */
+/** What is wrong with the arguments of a batch; undefined when its calls can be made. */
 function problemOf(input: Json): string | undefined {
   const calls = isObject(input) ? input.calls : undefined;
   if (!Array.isArray(calls) || calls.length === 0) return "/calls must be a list with at least one call";
@@ -26,7 +26,7 @@ function problemOf(input: Json): string | undefined {
   return undefined;
 }
 
-/** The calls in a batch, each at its place; nothing when it is none, or cannot be used as it is. */
+/** The calls in a batch, each with its position. Undefined when the part is no batch, or its arguments are wrong. */
 export function expanded(part: ToolCallPart, index: number): readonly PlacedCall[] | undefined {
   if (part.name !== BATCH_TOOL || part.malformed !== undefined || problemOf(part.input) !== undefined) return undefined;
   const { calls } = part.input as unknown as { readonly calls: readonly Batched[] };
@@ -36,7 +36,7 @@ export function expanded(part: ToolCallPart, index: number): readonly PlacedCall
   }));
 }
 
-/** One result for the batch: its calls' results, in order, each under its name. */
+/** One result for the batch: the results of its calls, in order, each under a title. */
 export function joined(part: ToolCallPart, results: readonly PlacedResult[]): ToolResultPart {
   const shown = results.flatMap(({ call, output, parts }, place) => {
     const title: TextPart = text(`[${place + 1}] ${call.name}: ${statusOf(output)}`);
@@ -52,7 +52,10 @@ export function joined(part: ToolCallPart, results: readonly PlacedResult[]): To
   };
 }
 
-/** Declared to the model, and asked when the arguments were of no use: what is right is expanded and never comes here. */
+/**
+ * Declares the batch to the model, and refuses wrong arguments. A right batch is expanded before, so `run` is never
+ * reached.
+ */
 export const batchTool: Tool = {
   name: BATCH_TOOL,
   description: `Makes up to ${CALLS_MAX} tool calls at once and gives all their results, in order. The calls must not depend on each other.`,

@@ -46,7 +46,7 @@ function view(more: Partial<RoundView> = {}, ...added: readonly Draft[]): RoundV
   return { round: 1, memo: null, log, limits: DEFAULT_LIMITS, ...more };
 }
 
-/** The results of a reply's calls, each with what became of it. */
+/** The calls of a reply, each with its output. */
 const became = (reply: Reply, ...outputs: readonly ToolOutput[]): readonly PlacedResult[] =>
   callsOf(reply.parts).map(({ callId: id, name, input }, index) => {
     const output = outputs[index]!;
@@ -221,7 +221,7 @@ describe("P4 a typed result", () => {
     const third = decide(second.memo ?? null);
     for (const decision of [first, second, third]) {
       expect(decision).toMatchObject({ add: shown });
-      expect(decision.add).toHaveLength(1); // The result says it all.
+      expect(decision.add).toHaveLength(1); // The tool result tells the model; no message is added.
     }
     expect([first.kind, second.kind]).toEqual(["retry", "retry"]);
     expect(third).toMatchObject({

@@ -7,10 +7,10 @@ import type { Decision, PlacedResult, ProtocolDriver, RequestView, RoundView } f
 import type { PlacedCall } from "../../turn/effect.ts";
 import { expanded, joined } from "./batch.ts";
 
-/** Times a model may be told that its typed result was wrong or missing. */
+/** How often a model is told that its typed result was wrong or missing, before the turn fails. */
 const REPAIRS_MAX = 2;
 
-/** With `batch`, a reply's calls of that tool stand for the calls inside them. */
+/** With batches, a call of the batch tool stands for the calls inside of it. */
 export const driverFor = (hasBatch: boolean): ProtocolDriver => ({
   id: hasBatch ? "bowline/tool-calls/batch" : "bowline/tool-calls",
   version: 1,
@@ -85,7 +85,7 @@ const ended = (
   ending: { kind, by, code, reason: describe(code, {}).message },
 });
 
-/** Some models say nothing more once a tool has done all there was to do; that is an answer. */
+/** Some models say nothing more once tools have done the work: after work, an empty reply is an answer. */
 const isAfterWork = ({ log }: RoundView): boolean =>
   log.some((entry) => entry.kind === "message" && entry.message.role === "tool");
 

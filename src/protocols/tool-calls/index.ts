@@ -1,8 +1,7 @@
 import { definePlugin, type Plugin } from "../../kernel/plugin.ts";
-import { isObject } from "../../model/json.ts";
+import { optionsSchema } from "../../model/options-schema.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
-import type { Schema } from "../../model/schema.ts";
 import type { Protocol } from "../protocol.ts";
 import { batchTool } from "./batch.ts";
 import { driverFor } from "./driver.ts";
@@ -23,7 +22,7 @@ const declared = (tool: ToolDeclaration): ToolDeclaration => {
   return { name, description, inputSchema };
 };
 
-/** Tools that are to be described in the prompt too: one part, as long as one of them is there. */
+/** Describes documented tools in the prompt too, as one part that goes when the last of them goes. */
 function documentation(catalog: readonly ToolDeclaration[]): readonly PromptPart[] {
   const tools = catalog.filter(({ isDocumented }) => isDocumented === true);
   if (tools.length === 0) return [];
@@ -34,26 +33,16 @@ function documentation(catalog: readonly ToolDeclaration[]): readonly PromptPart
 }
 
 interface Options {
-  /** Adds a tool with which the model makes up to 25 independent calls in one. */
+  /** Adds a tool with which the model makes up to 25 independent calls in one. Default false. */
   readonly batch?: boolean;
 }
-const options: Schema<Options, Options> = {
-  "~standard": {
-    version: 1,
-    vendor: "bowline",
-    validate: (value) =>
-      isObject(value) && (value.batch === undefined || typeof value.batch === "boolean")
-        ? { value: value as Options }
-        : { issues: [{ message: "it must be { batch?: boolean }" }] },
-  },
-};
 
 const plugin = definePlugin({
   id: "bowline/tool-calls",
   version: "1",
-  options,
-  setup: ({ options: { batch } }) => (batch === true ? WITH_BATCH : PLAIN),
+  options: optionsSchema<Options, { readonly batch: boolean }>((given) => ({ batch: given.flag("batch", false) })),
+  setup: ({ options: { batch } }) => (batch ? WITH_BATCH : PLAIN),
 });
 
-/** The native loop: the model calls tools by the provider's own means until it answers. The default protocol. */
+/** The default protocol: the model calls tools by the provider's own means until it answers. */
 export const toolCalls = (given: Options = {}): Plugin => plugin(given);

@@ -9,7 +9,7 @@ import type { Callee } from "./prompt.ts";
 import { ReplyReader } from "./reply.ts";
 import { VERSIONS } from "./versions.ts";
 
-/** An AI SDK language model of specification v2, v3 or v4 as a provider. Nothing of the SDK is imported. */
+/** Makes a provider of an AI SDK language model, of specification v2, v3 or v4. Nothing of the SDK is imported. */
 export function aiSdk(model: LanguageModel): Provider {
   const { provider: api, modelId, specificationVersion: version } = requireModel(model);
   const provider: Provider = {
@@ -22,7 +22,7 @@ export function aiSdk(model: LanguageModel): Provider {
   return provider;
 }
 
-/** `anthropic.messages` is the vendor and its API; a route, like a model's name, has the vendor only. */
+/** `anthropic.messages` names the vendor and its API; a route has the vendor only, as models' names do. */
 const vendorOf = (api: string): string => api.slice(0, api.includes(".") ? api.lastIndexOf(".") : undefined);
 
 function requireModel(model: unknown): LanguageModel {
@@ -53,7 +53,7 @@ async function* stream(
   const { signal } = options;
   const reply = new ReplyReader();
   let source: Source | undefined;
-  // Also ends a stream whose model ignores the signal: the pending read then comes back as done.
+  // Cancelling the source also ends a stream whose model ignores the signal: the pending read then comes back as done.
   const stop = (): void => cancel(source);
   signal.addEventListener("abort", stop);
   try {
@@ -64,9 +64,9 @@ async function* stream(
       signal.throwIfAborted();
       if (done) break;
       const parts = reply.read(value);
-      yield parts.length === 1 ? parts[0]! : parts; // An empty list too: it says that the model is alive.
+      yield parts.length === 1 ? parts[0]! : parts; // An empty list too: it shows that the model is alive.
     }
-    // Read to the end first, so that the connection can be used again.
+    // `finish` is held back until the stream is read to its end, so that the connection can be used again.
     if (reply.finish !== undefined) yield reply.finish;
   } catch (thrown) {
     if (reply.finish !== undefined && !signal.aborted) yield reply.finish;
@@ -82,7 +82,7 @@ interface Source {
   cancel(): Promise<void>;
 }
 
-/** Not awaited: half of a teed stream cannot be cancelled before the other half is. */
+/** Does not wait: cancelling half of a teed stream ends only when the other half is cancelled. */
 const cancel = (source: Source | undefined): void => void source?.cancel().catch(() => undefined);
 
 async function open(model: LanguageModel, options: unknown, signal: AbortSignal): Promise<Source> {
@@ -95,7 +95,7 @@ async function open(model: LanguageModel, options: unknown, signal: AbortSignal)
   try {
     return sourceOf(await Promise.race([asked, aborted]));
   } catch (thrown) {
-    // What a model that ignores the signal still opens is closed unread.
+    // A model that ignores the signal may still open a stream, which nobody would close.
     if (signal.aborted) asked.then((late) => cancel(sourceOf(late))).catch(() => undefined);
     throw thrown;
   } finally {

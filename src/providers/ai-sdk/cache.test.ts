@@ -20,7 +20,7 @@ const result = (id: string, text = "fine"): Message =>
   });
 const many = (count: number, prefix: string): readonly string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`);
-/** A reply with so many calls, and their results. */
+/** A reply with `count` calls, and their results. */
 const round = (count: number, prefix: string): readonly Message[] => {
   const ids = many(count, prefix);
   return [reply(...ids), ...ids.map((id) => result(id))];
@@ -37,7 +37,7 @@ async function called(
   return calls[0];
 }
 
-/** What is marked: `system`, or the words or the id of a part, and `message` where it is the whole of it. */
+/** All breakpoints: `system`, the text or id of a part, or `message` for a mark on a message. */
 function marksIn({ prompt }: Called): readonly string[] {
   const nameOf = (part: Called): string => part.toolCallId ?? part.text ?? part.type;
   return prompt.flatMap(({ role, content, providerOptions }: Called) => {
@@ -105,7 +105,7 @@ test("K9 empty words, empty results and reasoning are passed over", async () => 
   const { prompt } = await called([says("Hello"), reply("c0"), result("c0", "")]);
   expect(prompt[2].content[0]).toMatchObject({ type: "tool-call", providerOptions: BREAKPOINT });
   expect(prompt[3].content[0]).not.toHaveProperty("providerOptions");
-  // Signed parts have options of their own.
+  // A signed part keeps its own options beside the breakpoint.
   const [, , { content }] = (await end(thought, { kind: "text", text: "Yes.", made }, thought)).prompt;
   expect(content.map((part: Called) => part.providerOptions.anthropic)).toEqual([
     { signature: "s" },
@@ -120,7 +120,7 @@ test("K9 empty words, empty results and reasoning are passed over", async () => 
 test("K9 a reply of many calls does not hide what the call before it cached", async () => {
   const before = [says("Hello"), ...round(1, "a")];
   expect(marksIn(await called([...before, ...round(6, "b")]))).toEqual(["system Be brief.", "b5"]);
-  // From b7 back to a0 are 16 blocks.
+  // From b7 back to a0 there are 16 blocks, too many to look back.
   expect(marksIn(await called([...before, ...round(8, "b")]))).toEqual(["system Be brief.", "Hello", "a0", "b7"]);
 });
 
@@ -140,7 +140,7 @@ test("K9 no prompt has more than four breakpoints, and a user's own is one of th
   const own = await called(messages, { settings: { providerOptions } });
   expect(own.providerOptions).toEqual(providerOptions);
   expect(marksIn(own)).toEqual(["system Be brief.", "a19", "b19"]);
-  // One that lived shorter than a later one would be refused.
+  // All have the user's lifetime: one that lived shorter than a later one would be refused.
   expect(own.prompt[0].providerOptions).toEqual({ anthropic: { cacheControl } });
 });
 

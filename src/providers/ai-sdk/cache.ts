@@ -1,25 +1,26 @@
+// Places cache breakpoints in a prompt, for providers that cache only where they are told to. Pure.
 import { isObject, type JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { ModelRequest } from "../../model/request.ts";
 
-/** How a provider's package is told to cache the prompt up to some place. */
+/** How a provider's package is told to cache a prompt up to a certain place. */
 export interface CacheStyle {
-  /** Where the package looks among the provider options. */
+  /** The key under which the package looks in the provider options. */
   readonly namespace: string;
-  /** The option, and how else a user may write it. */
+  /** The option's name, and other spellings that a user may have chosen. */
   readonly names: readonly [string, ...string[]];
   readonly value: JsonObject;
-  /** It is said of a message, and means the end of it. */
+  /** Whether the option goes on a message and means its end, and not on a part. */
   readonly isOnMessage: boolean;
-  /** It may be said of what the model wrote. */
+  /** Whether the option may be on what the model wrote. */
   readonly isOnReplies: boolean;
 }
 
 const EPHEMERAL = { names: ["cacheControl", "cache_control"], value: { type: "ephemeral" } } as const;
 const ANTHROPIC: CacheStyle = { ...EPHEMERAL, namespace: "anthropic", isOnMessage: false, isOnReplies: true };
-/** On a reply its package passes over the parts; on a message it would mark each of the results. */
+/** OpenRouter's package ignores the option on parts of a reply, and on a message would mark each of the results. */
 const OPENROUTER: CacheStyle = { ...EPHEMERAL, namespace: "openrouter", isOnMessage: false, isOnReplies: false };
-/** The package for v2 passes over the parts; the API refuses a breakpoint after reasoning. */
+/** Bedrock's package for v2 ignores the option on parts, and the API refuses a breakpoint after reasoning. */
 const BEDROCK: CacheStyle = {
   namespace: "bedrock",
   names: ["cachePoint"],
@@ -28,9 +29,9 @@ const BEDROCK: CacheStyle = {
   isOnReplies: false,
 };
 
-/** Undefined where prompts are cached without a word, and where the package does not say how to ask for it. */
+/** Undefined for providers that cache by themselves, and for packages that offer no way to ask for it. */
 export function cacheStyleOf(api: string, modelId: string): CacheStyle | undefined {
-  // Bedrock refuses breakpoints for models that cannot cache, and the name of an inference profile hides the model.
+  // Bedrock refuses breakpoints for models that cannot cache. The name of an inference profile hides which model it is.
   if (/bedrock/i.test(api) && !CACHING_ON_BEDROCK.test(modelId)) return undefined;
   if (/anthropic/i.test(api)) return ANTHROPIC;
   if (api === "amazon-bedrock") return BEDROCK;
@@ -39,40 +40,41 @@ export function cacheStyleOf(api: string, modelId: string): CacheStyle | undefin
 
 const CACHING_ON_BEDROCK = /\banthropic\.claude-(?!v\d|instant|3-(opus|sonnet|haiku)|3-5-sonnet)/;
 
-/** A part of a prompt, in the role it is sent in. */
+/** A part of a prompt, with the role it is sent in. */
 export interface Block {
   readonly role: "user" | "assistant" | "tool";
   readonly part: { readonly [key: string]: unknown };
-  /** The index of the message it is from. */
+  /** The index of the message that the part is from. */
   readonly at: number;
 }
-/** A prompt in its order, before it takes its form for the SDK. */
+/** A prompt in order, before it is written in the SDK's form. */
 export interface Draft {
   readonly system: readonly { readonly words: string; readonly at: number }[];
   readonly body: readonly { readonly role: Block["role"]; readonly blocks: readonly Block[] }[];
 }
 
 export interface Breakpoints {
-  /** The system prompts and blocks of the draft to cache up to. */
+  /** The system prompts and blocks of the draft after which a breakpoint stands. */
   readonly after: ReadonlySet<object>;
   readonly isOnMessage: boolean;
-  /** What the SDK is told there, among the options of this namespace. */
+  /** The key in the provider options, and the option under it. */
   readonly namespace: string;
   readonly option: JsonObject;
 }
 
 const BREAKPOINTS_MAX = 4;
-/** From a breakpoint a provider looks back over 20 blocks for one that an earlier call has left; some to spare. */
+/** A provider looks back 20 blocks from a breakpoint for one of an earlier call. Some are kept to spare. */
 const LOOK_BACK = 15;
 
 /**
- * The prompt is cached up to the system prompt, which the tools come before, and up to the last block that stays. Where
- * that is too far from the breakpoints of earlier calls, these stand again: the last call ended where the last reply
- * begins, and the first of the turn with the user's message.
+ * Puts one breakpoint after the system prompt, which covers the tools too, and one after the last block that the next
+ * request will repeat. Where that is too far for the provider to find the breakpoint of an earlier call, two of those
+ * are set again: where the last call ended (before the last reply), and where the turn began (at the user's message).
  */
 export function breakpointsIn(draft: Draft, request: ModelRequest, style: CacheStyle): Breakpoints {
   const { messages, stable = messages.length, settings } = request;
-  // A breakpoint for the whole request counts as one, and none may live shorter than a later one.
+  // A breakpoint that the user set for the whole request counts against the maximum. Ours get the same value, because a
+  // breakpoint that lives shorter than a later one is refused.
   const own = Object.values(settings?.providerOptions ?? {})
     .flatMap((options) => style.names.map((name) => options[name]))
     .find((value) => isObject(value));
@@ -86,7 +88,7 @@ export function breakpointsIn(draft: Draft, request: ModelRequest, style: CacheS
   };
 }
 
-/** The blocks to cache up to, the most useful first. */
+/** The blocks to set breakpoints after, the most useful first. */
 function endsIn({ body }: Draft, messages: readonly Message[], stable: number, style: CacheStyle): readonly Block[] {
   const all = body.flatMap(({ blocks }) => blocks);
   const changing = all.findIndex(({ at }) => at >= stable);
@@ -104,7 +106,7 @@ function endsIn({ body }: Draft, messages: readonly Message[], stable: number, s
   return [...new Set(ends)].filter((index) => index >= 0).map((index) => blocks[index]!);
 }
 
-/** Nothing is cached up to a block without content, nor up to reasoning. */
+/** Whether a breakpoint may follow the block: providers refuse one after an empty block and after reasoning. */
 function canEnd({ role, part }: Block, style: CacheStyle): boolean {
   if (role === "assistant" && !style.isOnReplies) return false;
   switch (part.type) {
@@ -113,7 +115,7 @@ function canEnd({ role, part }: Block, style: CacheStyle): boolean {
     case "tool-result":
       return isObject(part.output) && hasContent(part.output.value);
     case "file":
-      // Bedrock refuses it after a document.
+      // Bedrock refuses a breakpoint after a document.
       return !style.isOnMessage || String(part.mediaType).startsWith("image/");
     default:
       return part.type !== "reasoning";

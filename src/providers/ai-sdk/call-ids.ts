@@ -2,13 +2,14 @@ import type { CallId } from "../../model/ids.ts";
 import type { ToolCallPart, ToolResultPart } from "../../model/message.ts";
 
 /**
- * The names of calls in one prompt. An id is what some provider once said, so it may repeat in a session, and may hold
- * characters another provider refuses; a call and its result get the same usable name, a name is used once.
+ * Gives the calls of one prompt ids that the provider accepts. Our ids come from whatever provider made the call, so
+ * they may repeat in a session, and may have characters that another provider refuses. Each id is used for one call and
+ * its result.
  */
 export class CallIds {
   readonly #route: string;
   readonly #used = new Set<string>();
-  /** Names whose result has not come yet, oldest first. */
+  /** Ids of calls whose results have not come yet, oldest first. */
   readonly #open = new Map<CallId, string[]>();
 
   constructor(route: string) {
@@ -16,7 +17,7 @@ export class CallIds {
   }
 
   ofCall({ callId, made }: ToolCallPart): string {
-    // A route's own ids go back as they came: some models read meaning in them.
+    // A provider's own ids are sent back unchanged: some models read meaning in them.
     const wanted = made?.route === this.#route ? callId : callId.replace(/[^A-Za-z0-9_-]/g, "_");
     let name = wanted;
     for (let count = 2; this.#used.has(name); count++) name = `${wanted}_${count}`;

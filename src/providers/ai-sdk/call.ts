@@ -4,7 +4,7 @@ import type { CallOptions } from "../provider.ts";
 import { type Callee, type Files, toPrompt } from "./prompt.ts";
 import { DIALECTS } from "./versions.ts";
 
-/** What `doStream` is given. */
+/** The options for the SDK's `doStream`. */
 export async function callOptions(request: ModelRequest, callee: Callee, options: CallOptions): Promise<object> {
   const files = await loadAttachments(request.messages, options);
   const { reasoning, stopSequences, cache: _, ...settings } = request.settings ?? {};

@@ -1,6 +1,6 @@
 import { isObject } from "../../model/json.ts";
 
-/** What can be found in an error of any shape: thrown, sent in a stream, with its own body inside or its cause. */
+/** Facts from an error of any shape: thrown or sent in a stream, with a response body or causes inside. */
 export interface ErrorFacts {
   readonly name: string;
   readonly message: string;
@@ -8,14 +8,15 @@ export interface ErrorFacts {
   readonly innermost: string;
   /** An HTTP status of 400 or more. */
   readonly status: number | undefined;
-  /** In lower case. */
+  /** Headers of the response, names in lower case. */
   readonly headers: { readonly [name: string]: string };
-  /** All codes, types and messages, in lower case, to search in. */
+  /** All codes, types and messages in one text, in lower case, to search in. */
   readonly words: string;
-  /** Such as ECONNRESET. */
+  /** The code of a system error, such as ECONNRESET. */
   readonly systemCode: string | undefined;
-  /** Google's wish in its own form, `34.4s`. */
+  /** Google's way to say when to retry, `34.4s`. */
   readonly retryDelay: string | undefined;
+  /** Whether the error holds the request, which must not get into a log. */
   readonly hasRequest: boolean;
 }
 
@@ -43,11 +44,11 @@ export function factsOf(thrown: unknown): ErrorFacts {
   };
 }
 
-/** Where errors are put inside errors. */
+/** Fields in which errors hold other errors. */
 const INNER = ["error", "data", "response", "details", "cause"] as const;
 const LAYERS_MAX = 32;
 
-/** The error and what is inside it, the outer first. */
+/** The error and all errors inside it, the outer first. */
 function layersOf(thrown: unknown): readonly Layer[] {
   const layers: Layer[] = [];
   const waiting: unknown[] = [thrown];

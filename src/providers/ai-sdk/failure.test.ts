@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { toFailure } from "./failure.ts";
 
-/** As the SDK makes them: found by name, and with the request inside. */
+/** An error as the SDK makes it: known by its name, with the request inside. */
 const apiError = (statusCode: number | undefined, message: string, more: object = {}) =>
   named("AI_APICallError", message, {
     statusCode,

@@ -4,8 +4,8 @@ import { ProviderFailure, type ProviderFailureClass } from "../../model/request.
 import { type ErrorFacts, factsOf } from "./error-facts.ts";
 
 /**
- * Whatever a model threw as the failure it is. The thrown error is kept as the cause only where nothing is known of it:
- * the SDK's own errors hold the request, which belongs in no log.
+ * Classifies whatever a model threw. The thrown error is kept as the cause only when its class is unknown and it does
+ * not hold the request, which must not get into a log.
  */
 export function toFailure(
   thrown: unknown,
@@ -39,7 +39,7 @@ const BY_NAME: { readonly [name: string]: ProviderFailureClass } = {
   AI_NoSuchModelError: "input",
   AI_InvalidPromptError: "input",
   AI_InvalidArgumentError: "input",
-  // The messages of these two quote what was sent, so that no word in them tells anything.
+  // Found by name only: the messages of these two quote the reply, so their words mean nothing.
   AI_JSONParseError: "stream",
   AI_TypeValidationError: "stream",
   AbortError: "cancelled",
@@ -47,7 +47,7 @@ const BY_NAME: { readonly [name: string]: ProviderFailureClass } = {
   TimeoutError: "timeout",
 };
 
-/** The provider answered, but its package could make no sense of the answer. */
+/** Errors of a package that could not read the provider's answer; used when nothing else tells the class. */
 const UNCLEAR: { readonly [name: string]: ProviderFailureClass } = {
   AI_APICallError: "stream",
   AI_InvalidResponseDataError: "stream",
@@ -67,7 +67,7 @@ function byStatus({ status, words }: ErrorFacts): ProviderFailureClass | undefin
 
 type Words = readonly (readonly [RegExp, ProviderFailureClass])[];
 
-/** Why a request was refused, where the status alone does not tell. */
+/** Words that tell why a request was refused, where the status does not. */
 const REFUSED: Words = [
   [
     /context[ _]length|context window|context limit|available context|prompt is too long|input is too long/,
@@ -80,7 +80,7 @@ const REFUSED: Words = [
   [/insufficient_quota|credit balance is too low|billing_error/, "rate-limit"],
   [/authentication_error|permission_error|invalid_api_key|api_key_invalid|api key not valid/, "auth"],
 ];
-/** Errors sent inside a stream come without a status. */
+/** Words in errors that come inside a stream, and so without a status. */
 const SENT: Words = [
   ...REFUSED,
   [/rate_limit|resource_exhausted|too many requests/, "rate-limit"],
@@ -99,7 +99,7 @@ function byNetwork({ systemCode, words }: ErrorFacts): ProviderFailureClass | un
   return NETWORK.test(words) ? "network" : undefined;
 }
 
-/** The money is spent, so that waiting does not help. */
+/** Whether the account has no credit left, so that trying again does not help. */
 function isFinal(facts: ErrorFacts): boolean {
   return facts.status === 402 || /insufficient_quota|credit balance is too low|billing_error/.test(facts.words);
 }

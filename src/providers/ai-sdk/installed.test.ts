@@ -84,7 +84,7 @@ async function refusal(name: string, options?: Parameters<typeof installed>[0]):
   return undefined;
 }
 
-/** A folder of an app that has installed a package. */
+/** Makes the folder of an app that has this package installed. */
 async function app(vendor: string, source: string): Promise<string> {
   const from = await mkdtemp(join(tmpdir(), "bowline-app-"));
   onTestFinished(() => rm(from, { recursive: true }));

@@ -7,8 +7,9 @@ import type { LanguageModel, ModelResolver, Provider } from "../provider.ts";
 import { aiSdk } from "./adapter.ts";
 
 /**
- * Finds `anthropic/claude-…` in the package @ai-sdk/anthropic that the app has installed, and so on for every name.
- * `openai-compatible/…` is any server at BOWLINE_BASE_URL, with the key BOWLINE_API_KEY if it wants one.
+ * Resolves `<vendor>/<model>` with the package @ai-sdk/<vendor> that the app has installed: `anthropic/claude-…` with
+ * @ai-sdk/anthropic. `openai-compatible/<model>` is a server at BOWLINE_BASE_URL, with the key BOWLINE_API_KEY if it
+ * needs one. `from` is the folder to look for packages from; default: the working directory.
  */
 export function installed(options: { readonly from?: string } = {}): ModelResolver {
   return async (name) => {
@@ -21,7 +22,7 @@ export function installed(options: { readonly from?: string } = {}): ModelResolv
   };
 }
 
-/** The first part becomes a package's name, so it must not reach out of the scope. */
+/** The first part becomes a package's name: without a slash or dot it cannot lead out of the scope @ai-sdk. */
 const NAME = /^([a-z0-9][a-z0-9-]*)\/(.+)$/s;
 
 type Exports = { readonly [name: string]: unknown };
@@ -41,13 +42,13 @@ async function load(name: string, packageName: string, from: string): Promise<Ex
   }
 }
 
-/** The app's own copy first; ours may live elsewhere, in a global install for one. */
+/** Looks from the app first, then from here: with a global install the two see different packages. */
 function locate(packageName: string, from: string): string | undefined {
   for (const base of [pathToFileURL(join(from, "package.json")), import.meta.url]) {
     try {
       return pathToFileURL(createRequire(base).resolve(packageName)).href;
     } catch {
-      // Not to be found from here.
+      // Not found from this base; the next one is tried.
     }
   }
   return undefined;
@@ -57,7 +58,7 @@ interface Instance {
   languageModel(modelId: string): LanguageModel;
 }
 
-/** Packages export a ready instance beside its factory: `anthropic`, or `bedrock` for amazon-bedrock. */
+/** Packages export a ready instance, named after the vendor: `anthropic`, or `bedrock` for amazon-bedrock. */
 function modelIn(name: string, vendor: string, modelId: string, exports: Exports): LanguageModel {
   const camelCase = vendor.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
   const usual = [camelCase, vendor.slice(vendor.lastIndexOf("-") + 1)].map((key) => exports[key]);
@@ -75,7 +76,7 @@ const isInstance = (value: unknown): value is Instance =>
 
 type Compatible = (options: object) => Instance;
 
-/** Made anew for each call, so that the key is read when it is needed and kept nowhere. */
+/** The SDK's provider is made for each call, so that the key is read when it is needed and never kept. */
 function compatible(name: string, modelId: string, exports: Exports): Provider {
   const make = (): Provider => {
     const baseURL = process.env.BOWLINE_BASE_URL;

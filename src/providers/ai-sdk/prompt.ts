@@ -1,3 +1,5 @@
+// Writes a request in the SDK's form of a prompt. Where breakpoints go is decided in `cache.ts`; shapes that differ
+// between versions of the specification are in `versions.ts`.
 import type { BlobHash } from "../../model/ids.ts";
 import { isObject, type Json } from "../../model/json.ts";
 import {
@@ -13,17 +15,17 @@ import { type Block, type Breakpoints, breakpointsIn, type CacheStyle, type Draf
 import { CallIds } from "./call-ids.ts";
 import { DIALECTS, type LoadedFile, named, type Version } from "./versions.ts";
 
-/** Who is called, as far as the shape of the call depends on it. */
+/** What the shape of a prompt depends on. */
 export interface Callee {
   readonly version: Version;
   readonly route: string;
-  /** Speaks chat completions, where a tool's result is text and nothing else. */
+  /** Whether the API is chat completions, where a tool's result can only be text. */
   readonly isChat: boolean;
-  /** How it takes cache breakpoints, if it does. */
+  /** How the provider takes cache breakpoints; undefined when it takes none. */
   readonly cache: CacheStyle | undefined;
 }
 
-/** The attachments in the messages, loaded. */
+/** The bytes of all attachments in the messages. */
 export type Files = ReadonlyMap<BlobHash, Uint8Array>;
 
 type WireMessage = { readonly providerOptions?: object } & (
@@ -31,9 +33,9 @@ type WireMessage = { readonly providerOptions?: object } & (
   | { readonly role: Block["role"]; readonly content: readonly object[] }
 );
 
-/** A part with the role it can be sent in, which need not be that of the message it is in. */
+/** A part with the role it can be sent in, which may differ from the role of its message. */
 interface Placeable extends Omit<Block, "at"> {
-  /** Waits for the results beside it, which must follow their calls without a break. */
+  /** Whether the part must come after the results beside it: results must follow their calls without a break. */
   readonly isLate?: boolean;
 }
 type Placed = Placeable & Block;
@@ -42,7 +44,8 @@ export function toPrompt(request: ModelRequest, callee: Callee, files: Files): r
   const { messages, settings } = request;
   const first = messages.findIndex(({ role }) => role !== "system");
   const opening = messages.slice(0, first < 0 ? messages.length : first);
-  // A later system message is refused by some APIs; as the user's words every one takes it.
+  // Only system messages at the beginning are sent as such: some APIs refuse a later one, and all take it as the
+  // user's.
   const system = [{ words: request.system, at: -1 }, ...opening.map(({ parts }, at) => ({ words: textOf(parts), at }))];
   const placer = new Placer(callee, files);
   const placed = messages
@@ -66,7 +69,7 @@ function written({ system, body }: Draft, breakpoints: Breakpoints | undefined):
   ];
 }
 
-/** What the target says for itself stays. */
+/** Adds the option to a part or message. Options that it has already win. */
 function withOption<T extends { readonly providerOptions?: unknown }>(target: T, breakpoints: Breakpoints): T {
   const { namespace, option } = breakpoints;
   const own = isObject(target.providerOptions) ? target.providerOptions : {};
@@ -90,7 +93,7 @@ function* inOrder(placed: readonly Placed[]): Generator<Placed> {
   yield* late;
 }
 
-/** Messages stay apart as they were, but all results of one reply are one message. */
+/** Groups parts into messages as they were, but puts all results of one reply into one message. */
 function joined(placed: Iterable<Placed>): Draft["body"] {
   const messages: { role: Block["role"]; blocks: Placed[] }[] = [];
   let last: Placed | undefined;
@@ -122,7 +125,7 @@ class Placer {
     switch (part.kind) {
       case "text": {
         const own = this.#own(part.made);
-        // Empty text is an error to some APIs, and to others the carrier of a signature.
+        // Some APIs refuse empty text; others use it to carry a signature, which must be sent back.
         if (part.text === "" && own.providerOptions === undefined) return [];
         return [{ role: speaker, part: { type: "text", text: part.text, ...own } }];
       }
@@ -174,7 +177,7 @@ class Placer {
     return { bytes: this.#files.get(hash)!, mediaType, ...(name === undefined ? {} : { name }) };
   }
 
-  /** What this route said about the part, for it alone. */
+  /** Metadata that the model attached to the part. It is sent back to that model only. */
   #own(made: Provenance | undefined): { providerOptions?: object } {
     return made?.route === this.#callee.route && isObject(made.data) ? { providerOptions: made.data } : {};
   }

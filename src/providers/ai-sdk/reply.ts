@@ -7,18 +7,18 @@ import { usageOf } from "./usage.ts";
 type StreamPart = { readonly [key: string]: unknown };
 type Finish = Extract<ModelPart, { kind: "finish" }>;
 
-/** A text or a reasoning that is being streamed. */
+/** A text or reasoning that is being streamed. */
 interface Block {
   readonly of: "text" | "reasoning";
-  /** The stream's id, or a new one where the stream uses an id twice. */
+  /** The id in the stream, or a new one when the stream uses an id twice. */
   readonly id: string;
   data: JsonObject;
   isEmpty: boolean;
 }
 
-/** Reads the stream parts of one reply, of any version; what it does not know it passes over. */
+/** Reads the stream of one reply, of any version of the specification. Unknown parts are ignored. */
 export class ReplyReader {
-  /** The last finish: a stream may hold several messages, and some packages finish each. */
+  /** The last `finish`: a stream may contain several messages, and some packages finish each. */
   finish: Finish | undefined;
   readonly #blocks = new Map<string, Block>();
   readonly #ids = new Set<string>();
@@ -37,7 +37,7 @@ export class ReplyReader {
       case "reasoning-end":
         return this.#ended("reasoning", part);
       case "tool-call":
-        // A call the provider runs itself comes with its result: nothing is left to do here.
+        // A call that the provider runs itself comes with its result, and is not for us to make.
         return part.providerExecuted === true ? [] : [call(part)];
       case "finish":
         return this.#finished(part);
@@ -88,7 +88,7 @@ const keyOf = (of: Block["of"], part: StreamPart): string => `${of} ${String(par
 function madeOf({ of, id, data, isEmpty }: Block): readonly ModelPart[] {
   if (Object.keys(data).length === 0) return [];
   const made: ModelPart = { kind: "made", of, id, data };
-  // Hidden reasoning has no words, but a place among the parts.
+  // Hidden reasoning has no text, but its metadata must keep its place among the parts.
   return isEmpty ? [{ kind: of, delta: "", id }, made] : [made];
 }
 
@@ -103,7 +103,7 @@ function call(part: StreamPart): ModelPart {
   };
 }
 
-/** What the start, the deltas and the end of a block say, by provider; the last word counts. */
+/** Merges the metadata of a block's start, deltas and end, by provider. The latest value of a field wins. */
 function merged(data: JsonObject, metadata: unknown): JsonObject {
   const more = metadata === undefined ? undefined : jsonOf(metadata);
   if (!isObject(more)) return data;
@@ -127,7 +127,7 @@ const REASONS: { readonly [reason: string]: FinishReason } = {
   "content-filter": "refused",
 };
 
-/** Undefined for the finish that a package makes up when its stream was cut. */
+/** Undefined for a `finish` that the package made up because its stream was cut. */
 function finishOf(part: StreamPart): Finish | undefined {
   const said = part.finishReason;
   const { unified, raw } = isObject(said) ? said : { unified: said, raw: undefined };
@@ -138,7 +138,7 @@ function finishOf(part: StreamPart): Finish | undefined {
   if (unified === "interrupted") return undefined;
   const usage = usageOf(part);
   const reason = (typeof unified === "string" ? REASONS[unified] : undefined) ?? "other";
-  // Older packages have no word for a cut, but then know neither a reason nor any tokens.
+  // Older packages do not mark a cut, but have then neither a reason nor any usage.
   if (reason === "other" && raw === undefined && usage === undefined) return undefined;
   return { kind: "finish", reason, ...(usage === undefined ? {} : { usage }) };
 }

@@ -17,7 +17,7 @@ export function usageOf(finish: { readonly [key: string]: unknown }): Usage | un
   };
 }
 
-/** `total` counts all input and `output` counts reasoning too, as the newer versions have it. */
+/** Token counts as v3 and v4 define them: `total` is all input, and `output` includes reasoning. */
 interface Counted {
   readonly total: number | undefined;
   readonly cacheRead: number | undefined;
@@ -26,7 +26,7 @@ interface Counted {
   readonly reasoning: number | undefined;
 }
 
-/** v3 and v4. */
+/** Reads usage of v3 and v4. */
 function nested(usage: { readonly [key: string]: unknown }): Counted {
   const input = isObject(usage.inputTokens) ? usage.inputTokens : {};
   const output = isObject(usage.outputTokens) ? usage.outputTokens : {};
@@ -40,21 +40,21 @@ function nested(usage: { readonly [key: string]: unknown }): Counted {
   };
 }
 
-/** v2, whose packages disagree on what the totals contain. */
+/** Reads usage of v2, whose packages disagree on what the totals include. */
 function flat(usage: { readonly [key: string]: unknown }, finish: { readonly [key: string]: unknown }): Counted {
   const input = count(usage.inputTokens);
   const output = count(usage.outputTokens);
   const reasoning = count(usage.reasoningTokens);
   const cacheRead = count(usage.cachedInputTokens);
   const { anthropic, bedrock } = isObject(finish.providerMetadata) ? finish.providerMetadata : {};
-  // Anthropic's and Bedrock's input has no cached tokens in it, and the written ones are found here only.
+  // The input of Anthropic and Bedrock does not include cached tokens, and only their metadata has the written ones.
   const isBeside = isObject(anthropic) || isObject(bedrock);
   const cacheWrite = isObject(anthropic)
     ? count(anthropic.cacheCreationInputTokens)
     : isObject(bedrock) && isObject(bedrock.usage)
       ? count(bedrock.usage.cacheWriteInputTokens)
       : undefined;
-  // Google's output has no reasoning in it; its own total tells.
+  // The output of Google does not include reasoning, which shows in its total.
   const isApart = reasoning !== undefined && count(usage.totalTokens) === sum(input, output, reasoning);
   return {
     total: isBeside ? sum(input, cacheRead, cacheWrite) : input,
@@ -71,5 +71,5 @@ const count = (value: unknown): number | undefined =>
 const sum = (first: number | undefined, ...more: readonly (number | undefined)[]): number | undefined =>
   first === undefined ? undefined : more.reduce<number>((total, each) => total + (each ?? 0), first);
 
-/** A part larger than its whole shows that this provider counts the two apart. */
+/** A part larger than its whole means that the provider counts the two apart. */
 const without = (whole: number, part: number): number => (part > whole ? whole : whole - part);

@@ -8,9 +8,9 @@ export interface LoadedFile {
   readonly name?: string;
 }
 
-/** What the versions of the specification want in different shapes; all else that is sent is the same in each. */
+/** What differs between versions of the specification; everything else that is sent is the same in all. */
 interface Dialect {
-  /** The `data` of a file in a message. */
+  /** The field `data` of a file in a message. */
   fileData(bytes: Uint8Array): unknown;
   /** A file in a tool's result. */
   resultFile(file: LoadedFile): object;

@@ -5,12 +5,15 @@ import type { EffectKind } from "../../turn/effect.ts";
 import type { Told } from "./ledger.ts";
 
 export interface Watch {
-  /** A place where a process may end: nothing of what follows has happened. */
+  /** Marks a boundary, where the process may be killed. Nothing after it has happened yet. */
   at(place: string, turn?: string): void;
   tell(told: Told): void;
 }
 
-/** Every write has a place before it and one after it. Reads have none: to die there is to die after the write before. */
+/**
+ * Every write has a boundary before it and one after it. A read has none: a death there equals one after the last
+ * write.
+ */
 const WRITES: ReadonlySet<string> = new Set([
   "create",
   "fork",
@@ -29,7 +32,7 @@ const WRITES: ReadonlySet<string> = new Set([
   "attempt",
 ]);
 
-/** The same store, watched. Answers that come at once still do. */
+/** Wraps a store with boundaries. It keeps answering at once where the store does. */
 export function watchedStore(store: Store, watch: Watch): Store {
   const around = (of: object, path: string): object => {
     const made = new Map<PropertyKey, unknown>();
@@ -63,7 +66,7 @@ export function watchedStore(store: Store, watch: Watch): Store {
       });
     };
   function opened(answer: OpenAnswer): OpenAnswer {
-    if (answer.kind === "busy" || answer.kind === "idle") return answer; // It wrote nothing.
+    if (answer.kind === "busy" || answer.kind === "idle") return answer; // Nothing was written.
     const { sessionId: session, turnId: turn, generation } = answer.lease;
     watch.tell({ kind: "took", session, turn, generation });
     watch.at("after open");
@@ -81,7 +84,7 @@ export function watchedStore(store: Store, watch: Watch): Store {
 
 const OUTWARD: ReadonlySet<EffectKind> = new Set(["ask", "call", "exec", "compact"]);
 
-/** The same host, watched: what it has done outward is told as it begins, with a place before and one after. */
+/** Wraps a host with boundaries around its outward effects, whose begin and end go into the ledger. */
 export function watchedHost(host: EffectHost, watch: Watch): EffectHost {
   return {
     kind: host.kind,

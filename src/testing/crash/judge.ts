@@ -6,18 +6,19 @@ import type { Picture, Recorded, Remains } from "./picture.ts";
 export type ViolationKind =
   /** An input that was accepted is not in the graph. */
   | "lost"
-  /** An effect ran again though its answer was recorded, or though its tool says that it must not. */
+  /** An effect ran again although its answer was recorded, or although its tool forbids it. */
   | "repeated"
   /** An input is in the graph more than once. */
   | "doubled"
   /** An effect ran before what released it was durable. */
   | "early"
+  /** A call without its one result. */
   | "unpaired"
-  /** The final graph, the outcomes or the plugin states are not those of the run without a kill. */
+  /** The final graph, outcomes or plugin states differ from those of the run without a kill. */
   | "different"
-  /** A turn without an end, a slot that is held, a process that never ended. */
+  /** A turn has no end, a slot is still held, or a process did not end. */
   | "stuck"
-  /** The scenario itself threw. */
+  /** The scenario threw. */
   | "failed";
 
 export interface Wrong {
@@ -25,18 +26,18 @@ export interface Wrong {
   readonly problem: string;
 }
 
-/** What was in the store when a process had died; in the order of the deaths. */
+/** What the store held after a process died. */
 export interface Death {
-  /** How many lines the ledger had before the look, and after it: others may have gone on meanwhile. */
+  /** Lines of the ledger before and after the store was read: other processes may have gone on in between. */
   readonly before: number;
   readonly after: number;
   readonly recorded: Recorded;
 }
 
-/** No effect runs twice, except one that was under way when its process died. */
+/** Finds effects that ran twice, except those that were under way when their process died. */
 export function judgeEffects(lines: readonly Line[], deaths: readonly Death[]): readonly Wrong[] {
   const wrong: Wrong[] = [];
-  const begun = new Map<string, number>(); // In which life.
+  const begun = new Map<string, number>(); // Effect → life.
   const dead = new Set<number>();
   for (const [index, line] of lines.entries()) {
     if (line.kind === "killed" || line.kind === "stopped") dead.add(line.life);
@@ -58,7 +59,7 @@ export function judgeEffects(lines: readonly Line[], deaths: readonly Death[]): 
   return wrong;
 }
 
-/** A call is released by its round's reply: with a call begun, the reply is in the journal. */
+/** Finds calls that began before the reply of their round, which releases them, was in the journal. */
 function early(lines: readonly Line[], { answered, ended, journals }: Recorded): readonly Wrong[] {
   const wrong: Wrong[] = [];
   for (const line of lines) {
@@ -70,7 +71,7 @@ function early(lines: readonly Line[], { answered, ended, journals }: Recorded):
   return wrong;
 }
 
-/** Every accepted input is in the graph, once. */
+/** Finds accepted inputs that are not in the graph exactly once. */
 export function judgeInputs(lines: readonly Line[], { inputs }: Remains): readonly Wrong[] {
   const wrong: Wrong[] = [];
   const gone = new Set(
@@ -93,7 +94,7 @@ export function judgePicture(picture: Picture, clean: Picture): readonly Wrong[]
   return [{ kind: "different", problem: difference(clean as unknown as Json, picture as unknown as Json, "") }];
 }
 
-/** The first place where two values differ. */
+/** Names the first place where two values differ. */
 function difference(expected: Json | undefined, actual: Json | undefined, path: string): string {
   if (typeof expected === "object" && typeof actual === "object" && expected !== null && actual !== null) {
     const keys = new Set([...Object.keys(expected), ...Object.keys(actual)]);

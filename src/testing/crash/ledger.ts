@@ -1,29 +1,30 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
-/** What happened to whom, in the order of the file: every process of a run adds its lines at the end. */
-export type Line = { readonly life: number } /** Loaded, and about to begin. */ & (
-  | { readonly kind: "ready" }
+/** A line of the ledger: what happened in which process. All processes of a trial append to one file. */
+export type Line = { readonly life: number } & (
   | { readonly kind: "began"; readonly turn: string; readonly effect: string; readonly once?: true }
   | { readonly kind: "ended"; readonly turn: string; readonly effect: string }
-  /** The store has taken this input. */
+  /** The process is loaded and about to begin. */
+  | { readonly kind: "ready" }
+  /** The store has accepted this input. */
   | { readonly kind: "accepted"; readonly session: string; readonly turn: string; readonly input: string }
-  /** Taken back by its sender, or gone with its session. */
+  /** The sender has withdrawn this input. */
   | { readonly kind: "withdrawn"; readonly input: string }
   | { readonly kind: "deleted"; readonly session: string }
   | { readonly kind: "took"; readonly session: string; readonly turn: string; readonly generation: number }
-  /** What the scenario said of itself. */
+  /** The scenario did something in the outer world. */
   | { readonly kind: "act"; readonly what: string }
-  /** The process is about to end, or to be stopped, here. */
+  /** The process is about to be killed or stopped at this boundary. */
   | { readonly kind: "killed" | "stopped"; readonly at: number; readonly place: string; readonly turn?: string }
   | { readonly kind: "continued" }
   | { readonly kind: "failed"; readonly code?: string; readonly problem: string }
   | { readonly kind: "done"; readonly places: readonly string[] }
 );
 
-/** Of each kind, without whose it is. */
+/** A line without its life, which the ledger adds. */
 export type Told = Line extends infer L ? (L extends Line ? Omit<L, "life"> : never) : never;
 
-/** A line is there when this returns: what a process has handed to the system survives its death. */
+/** Synchronous: what a process has handed to the system survives its death. */
 export const addLine = (file: string, line: Line): void => appendFileSync(file, `${JSON.stringify(line)}\n`);
 
 export function readLines(file: string): readonly Line[] {

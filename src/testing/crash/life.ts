@@ -8,34 +8,34 @@ import { type Watch, watchedHost, watchedStore } from "./boundaries.ts";
 import { addLine, readLines } from "./ledger.ts";
 import { STOPPABLE } from "./plan.ts";
 
-/** What a scenario is given: the same file in every life, and the ledger that outlives them all. */
+/** What a scenario gets in every process ("life") of a trial. All lives share one store and one ledger. */
 export interface CrashWorld {
-  /** Hand both to `createRuntime`: their boundaries are where the process is killed. */
+  /** Give both to `createRuntime`: the process is killed at their boundaries. */
   readonly store: Store;
   readonly host: EffectHost;
-  /** 1 in the first process, 2 in the one after the first kill, and so on. */
+  /** 1 in the first process, 2 after the first kill, and so on. */
   readonly life: number;
-  /** 0, or 1 in a second process that runs beside the first. */
+  /** 0; 1 in a second process that runs beside the first. */
   readonly worker: number;
-  /** Keeps a line of what was done in the outer world; `check` is given those of all lives. */
+  /** Records something that was done in the outer world. `check` gets the records of all lives. */
   act(what: string): void;
 }
 
-/** What one process is to do. */
+/** What one process of a trial is to do. */
 export interface Orders {
   readonly database: string;
   readonly ledger: string;
   readonly life: number;
   readonly worker: number;
-  /** Ends the process with SIGKILL at the n-th boundary, or when it comes to this place, of this turn if one is named. */
+  /** Kills the process at the n-th boundary, or at the first one of this name (and turn). */
   readonly killAt?: number | { readonly place: string; readonly turn?: string };
-  /** Stops it there, until it is continued from outside. */
+  /** Stops the process at the n-th boundary, until it is continued from outside. */
   readonly stopAt?: number;
-  /** Begins when so many processes are ready: they are to run beside each other. */
+  /** Begins when this many processes are ready, so that they run beside each other. */
   readonly together?: number;
-  /** A clock that runs faster from this moment on: leases lapse sooner. All processes of a run have the same. */
+  /** Makes the clock run faster from this moment on, so that leases lapse sooner; the same in all lives of a trial. */
   readonly clock?: { readonly from: number; readonly speed: number };
-  /** A module with `store` and `host`: what stands between the scenario and the real ones. */
+  /** The address of a module that wraps the store and the host. */
   readonly around?: string;
 }
 
@@ -44,7 +44,7 @@ export interface Around {
   host?(host: EffectHost): EffectHost;
 }
 
-/** One process of a scenario, from its start to its end or its death. */
+/** Runs one process of a scenario, until it ends or is killed. */
 export async function live(run: (world: CrashWorld) => Promise<unknown>, orders: Orders): Promise<void> {
   const { database, ledger, life, worker, killAt, stopAt, clock, together = 1 } = orders;
   if (clock !== undefined) hasten(clock);
@@ -59,7 +59,8 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
         watch.tell({ kind: "killed", at, place, ...(turn === undefined ? {} : { turn }) });
         process.kill(process.pid, "SIGKILL");
       }
-      // Places may come in another order than they were counted in.
+      // Boundaries may come in another order than in the rehearsal, so this waits for the next one that may be stopped
+      // at.
       if (!wasStopped && stopAt !== undefined && at >= stopAt && STOPPABLE.test(place)) {
         wasStopped = true;
         watch.tell({ kind: "stopped", at, place });
@@ -88,7 +89,7 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
     const problem = error instanceof Error ? shortStack(error) : describeThrown(error);
     watch.tell({ kind: "failed", problem, ...(typeof code === "string" ? { code } : {}) });
   }
-  process.exit(0); // Also when something of the scenario still runs.
+  process.exit(0); // The scenario may have left something running.
 }
 
 const shortStack = ({ stack, message }: Error): string => (stack ?? message).split("\n").slice(0, 5).join("\n");

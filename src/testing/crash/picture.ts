@@ -1,3 +1,5 @@
+// Reads a store into plain values: what was durable after a kill, and what is there at the end. Comparing them is the
+// job of `judge.ts`; here is only found what no store may hold in any scenario.
 import { randomUUID } from "node:crypto";
 import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { asBlobHash, type TurnId } from "../../model/ids.ts";
@@ -9,10 +11,10 @@ import { sqlite } from "../../stores/sqlite.ts";
 import type { Change, Opening, Segment, Store, StoredSession } from "../../stores/store.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 
-/** All that a store keeps, without what differs from run to run: ids are numbered, times and node ids are left out. */
+/** All that a store holds, without what differs from run to run: ids are numbered, times and node ids left out. */
 export interface Picture {
   readonly sessions: { readonly [id: string]: PictureOfSession };
-  /** Of every accepted turn, in the order of acceptance; null where there is none. */
+  /** The outcome of every accepted turn, in the order of acceptance; null for a turn without one. */
   readonly outcomes: readonly Json[];
 }
 export interface PictureOfSession {
@@ -21,26 +23,26 @@ export interface PictureOfSession {
   readonly messages: readonly PictureOfMessage[];
   readonly plugins: { readonly [id: string]: { readonly version: string; readonly state: Json } };
   readonly turns: number;
-  /** Without the calls of unknown cost: a call that a kill interrupted is one. */
+  /** Usage without the calls of unknown cost, because a call that was killed is one. */
   readonly usage: Json;
 }
 export interface PictureOfMessage {
   readonly role: string;
-  /** All its text, results of tools included. */
+  /** All text of the message, tool results included. */
   readonly text: string;
   readonly parts: readonly Json[];
   readonly origin?: Json;
 }
 
-/** What a killed process left: what is in its journals, and what has ended. */
+/** What was durable when a process was killed. */
 export interface Recorded {
-  /** `turn effect` of every answered one in an open turn. */
+  /** Answered effects of open turns, each as `turn effect`. */
   readonly answered: ReadonlySet<string>;
   readonly ended: ReadonlySet<string>;
   readonly journals: ReadonlyMap<string, readonly TurnEvent[]>;
 }
 
-/** Looks at a copy: to open a file that a process died on is to repair it, and that is for the next life to do. */
+/** Opens a copy of the store: opening the file itself would repair it, which is the job of the next life. */
 export async function ofCopy<T>(database: string, look: (store: Store) => Promise<T>): Promise<T> {
   const copy = `${database}-${randomUUID()}`;
   const parts = ["", "-wal"].filter((end) => existsSync(database + end));
@@ -54,7 +56,7 @@ export async function ofCopy<T>(database: string, look: (store: Store) => Promis
   }
 }
 
-/** Looks at the file itself, as one more process would: others are at it. */
+/** Opens the store itself, as one more process: a copy of a file that others write to would be torn. */
 export async function ofShared<T>(database: string, look: (store: Store) => Promise<T>): Promise<T> {
   const store = sqlite(database, { strength: "process" });
   try {
@@ -91,11 +93,11 @@ export async function recordedIn(store: Store): Promise<Recorded> {
   return { answered, ended, journals };
 }
 
-/** What is left of a store when all is done, and what is wrong with it whatever the scenario. */
+/** The final store, and what is wrong with it in any scenario. */
 export interface Remains {
   readonly picture: Picture;
   readonly wrong: readonly { readonly kind: "unpaired" | "stuck"; readonly problem: string }[];
-  /** By the input's id, how often its message is in the graph. */
+  /** How often the message of each input is in the graph, by the input's id. */
   readonly inputs: ReadonlyMap<string, number>;
 }
 
@@ -141,14 +143,14 @@ export async function remainsOf(store: Store): Promise<Remains> {
   return { picture: numbered({ sessions, outcomes }), wrong, inputs };
 }
 
-/** A process that nobody can prove dead, long after every lease has lapsed. */
+/** The kit as a process on another machine, which must wait for leases to lapse: by `CENTURY_MS` they have. */
 const NOBODY = { id: "crash kit", process: "elsewhere" };
 const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
 const opening: Opening = () => {
   throw new Error("The crash kit opens no turn.");
 };
 
-/** A fork shares the segments of the session it was made from. */
+/** `seen` keeps segments that forks share from being counted twice. */
 function countInputs({ commit, entries }: Segment, seen: Set<string>, inputs: Map<string, number>): void {
   for (const [index, entry] of entries.entries()) {
     const place = `${commit}.${index}`;
@@ -181,7 +183,7 @@ async function seenMessage(store: Store, { role, parts, origin }: Message): Prom
   };
 }
 
-/** An attachment is shown with whether its bytes are there. */
+/** An attachment is shown with whether the store has its bytes. */
 async function seenPart(store: Store, part: Json): Promise<Json> {
   if (!isObject(part)) return part;
   if (part.kind === "attachment") {
@@ -206,7 +208,7 @@ function usageIn({ usage, ledger }: StoredSession): Json {
   };
 }
 
-/** Node ids go: they are made of the turn's, and a message's place says the same. */
+/** Node ids are left out: they contain the turn's id, and the position of a message says the same. */
 function withoutIds(outcome: Json): Json {
   if (!isObject(outcome) || !isObject(outcome.message)) return outcome;
   const { id: _, ...message } = outcome.message;
@@ -215,7 +217,7 @@ function withoutIds(outcome: Json): Json {
 
 const GENERATED = /\b(trn|inp|ses|can|opr)_[0-9a-hjkmnp-tv-z]{24}\b/g;
 
-/** Generated ids become numbers, in the order in which they are met. */
+/** Replaces generated ids by numbers, in the order of their first appearance. */
 function numbered(picture: Picture): Picture {
   const known = new Map<string, string>();
   const text = JSON.stringify(picture).replace(GENERATED, (id, prefix: string) => {

@@ -1,33 +1,40 @@
-/** What is done to a scenario: a process for each kill, and one more to finish. */
+/** What is done to a scenario: one process for each kill, and one more to finish. */
 export type Trial =
-  /** Killed at these boundaries, one life after the other. */
+  /** Kills the process at these boundaries, one life after the other. */
   | { readonly kind: "kills"; readonly at: readonly number[] }
-  /** Killed whenever it comes to this place, until the runtime gives the turn up. */
+  /** Kills the process whenever it comes to this boundary, until the runtime gives the turn up. */
   | { readonly kind: "loop"; readonly place: string }
-  /** Stopped there until its lease has lapsed and another has done the work, then continued. */
+  /** Stops the process until its lease has lapsed and another process has done the work, then continues it. */
   | { readonly kind: "stop"; readonly at: number }
-  /** Two processes beside each other, the first of which is killed there and started again. */
+  /** Runs two processes beside each other, and kills the first at this boundary and starts it again. */
   | { readonly kind: "pair"; readonly at: number };
 
+/** How many trials there are of each kind. */
 export interface Amounts {
+  /** Trials with one kill, each at another boundary. Default `all` boundaries. */
   readonly kills: "all" | number;
+  /** Trials with a second kill in the process after the first. Default 0. */
   readonly doubles: number;
+  /** Trials with three kills. Default 0. */
   readonly triples: number;
+  /** Trials that kill every process at the same outward effect. Default 0. */
   readonly loops: "all" | number;
+  /** Trials that stop a process until its lease has lapsed. Default 0. */
   readonly stops: "all" | number;
+  /** Trials with two processes at the same time. Default 0. */
   readonly pairs: "all" | number;
 }
 
-/** The same trials for the same seed and the same places. */
+/** Chooses trials. Equal seeds and boundaries give equal trials. */
 export function planned(places: readonly string[], amounts: Amounts, seed: number): readonly Trial[] {
   const random = generator(seed);
   const count = places.length;
   const anywhere = (): number => 1 + Math.floor(random() * count);
-  // What is left for a later life is shorter: most of its kills would miss.
+  // Early boundaries are chosen more often: later lives have less left to do, and a late kill would miss them.
   const soon = (): number => 1 + Math.floor(random() ** 2 * count);
   const all = Array.from({ length: count }, (_, index) => index + 1);
   const outward = places.filter((place) => /^before r\d+\.(ask|call)/.test(place));
-  // Not right before an outward effect: to be stopped between the look at the clock and the start is beyond any check.
+  // Not right before an outward effect: no host can notice a stop between its look at the clock and the start.
   const stoppable = all.filter((at) => STOPPABLE.test(places[at - 1] ?? ""));
   const times = <T>(n: number, make: () => T): T[] => Array.from({ length: n }, make);
   return [
@@ -40,17 +47,17 @@ export function planned(places: readonly string[], amounts: Amounts, seed: numbe
   ];
 }
 
-/** Where a process may be stopped for longer than its lease holds. */
+/** Boundaries at which a process may be stopped until its lease has lapsed. */
 export const STOPPABLE = /^(before|after) (append|commit|inputs\.claim)$|^after r\d+\./;
 
-/** That many, from all over: one from each of as many equal parts. */
+/** Chooses `count` items, one from each of as many equal parts of the list. */
 function spread<T>(from: readonly T[], count: "all" | number, random: () => number): readonly T[] {
   if (count === "all" || count >= from.length) return from;
   const part = from.length / count;
   return Array.from({ length: count }, (_, index) => from[Math.floor((index + random()) * part)] as T);
 }
 
-/** Mulberry32. */
+/** Random numbers from a seed (mulberry32). */
 function generator(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -5,13 +5,13 @@ export interface Violation {
   readonly scenario: string;
   readonly kind: ViolationKind;
   readonly problem: string;
-  /** What was done: `crashTest(scenario, { trials: [trial] })` does it again. Nothing for the run without a kill. */
+  /** The trial; `crashTest(scenario, { trials: [trial] })` runs it again. Absent for the run without a kill. */
   readonly trial?: Trial;
-  /** Where its processes were killed or stopped. */
+  /** The boundaries at which processes were killed or stopped. */
   readonly places: readonly string[];
 }
 
-/** One scenario's line. */
+/** The report's line for one scenario. */
 export interface CrashRow {
   readonly scenario: string;
   readonly boundaries: number;
@@ -30,7 +30,7 @@ export class CrashReport {
     this.violations = violations;
   }
 
-  /** How many processes were killed. */
+  /** How many processes were killed in all. */
   get kills(): number {
     return this.rows.reduce((sum, { kills }) => sum + kills, 0);
   }
@@ -47,7 +47,7 @@ export class CrashReport {
     ).length;
   }
 
-  /** A table, what was wrong, and the sum. */
+  /** A table of scenarios, the violations, and the sum. */
   toString(): string {
     const known: readonly ViolationKind[] = ["lost", "repeated"];
     const head = ["scenario", "boundaries", "kills", "stops", "lost", "repeated", "other"];

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Orders } from "./life.ts";
 
-/** The scenario brings the kit along: whatever copy of it that module imports is the one that runs. */
+/** The program calls the scenario's own `live`, so that the kit is the copy that the scenario's module imports. */
 const PROGRAM = `
 const { default: scenario } = await import(process.argv[1]);
 await scenario.live(JSON.parse(process.argv[2]));
@@ -12,7 +12,7 @@ await scenario.live(JSON.parse(process.argv[2]));
 
 export interface Life {
   readonly child: ChildProcess;
-  /** How it ended, and what it wrote on its error output. */
+  /** How the process ended, and what it wrote to stderr. */
   readonly ended: Promise<Ended>;
 }
 export interface Ended {
@@ -27,7 +27,7 @@ export function begin(
   orders: Orders,
   { execArgv, timeoutMs }: { readonly execArgv: readonly string[]; readonly timeoutMs: number },
 ): Life {
-  // Node's own place for compiled code: most of a process' start is reading the sources.
+  // Compiled code is cached on disk: otherwise most of a process's time goes into reading the sources.
   const cache = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), "node-compile-cache") };
   const child = spawn(
     process.execPath,
@@ -39,7 +39,7 @@ export function begin(
   return { child, ended: end(child, timeoutMs, () => errors) };
 }
 
-/** Whoever ends a test early leaves no process behind, least of all a stopped one. */
+/** Processes that run now. A test that ends early must leave none behind, least of all a stopped one. */
 const living = new Set<ChildProcess>();
 const killAll = (): void => {
   for (const child of living) child.kill("SIGKILL");

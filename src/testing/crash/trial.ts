@@ -1,3 +1,5 @@
+// Carries out one trial: starts the processes of a scenario, kills or stops them, and judges what is left. Which trials
+// there are is chosen in `plan.ts`.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +15,7 @@ export interface Setting {
   readonly execArgv: readonly string[];
   readonly timeoutMs: number;
   readonly around?: URL;
-  /** Of the scenario. */
+  /** The scenario's own check. */
   check?(final: Picture, told: { readonly clean: Picture; readonly acts: readonly string[] }): unknown;
 }
 
@@ -22,17 +24,17 @@ export interface Tried {
   readonly kills: number;
   readonly stops: number;
   readonly places: readonly string[];
-  /** Of a run without a kill. */
+  /** What a run without a kill leaves. */
   readonly clean?: { readonly picture: Picture; readonly places: readonly string[] };
 }
 
-/** A loop of crashes must have ended by then: the runtime gives a turn up after 5 resumes. */
+/** A loop of crashes must end before this many lives: the runtime gives a turn up after 5 resumes. */
 const LIVES_MAX = 10;
-/** A lease of 30 s lapses in 1.5 s. */
+/** The clock runs this many times faster, so that a lease of 30 seconds lapses in 1.5. */
 const STOP_SPEED = 20;
 const LEASE_MS = 30_000;
 
-/** One trial on a file of its own. */
+/** Runs one trial on a store of its own, and judges it. */
 export class Stage {
   readonly #setting: Setting;
   readonly #database: string;
@@ -79,19 +81,19 @@ export class Stage {
     return { ...begin(scenario, whole, this.#setting), life };
   }
 
-  /** Lives until its boundary; false when it never came there and is done. */
+  /** Runs a process until it is killed. Returns false when it ended before. */
   async #killed(orders: Partial<Orders>): Promise<boolean> {
     const { ended, life } = this.#begin(orders);
     return !this.#isDone(await ended, life) && this.#remember();
   }
 
-  /** Lives to its end. */
+  /** Runs a process to its end. */
   async #finish(orders: Partial<Orders> = {}): Promise<void> {
     const { ended, life } = this.#begin(orders);
     this.#isDone(await ended, life);
   }
 
-  /** Whether it came to its end, or to one that was not planned. */
+  /** Whether the process ended otherwise than by its planned kill. An end that is wrong is recorded. */
   #isDone({ signal, isLate, errors, code }: Ended, life: number): boolean {
     const lines = this.#lines.filter((line) => line.life === life);
     const last = lines.at(-1);
@@ -101,7 +103,8 @@ export class Stage {
     if (isLate) this.#wrong.push({ kind: "stuck", problem: `life ${life} did not end; its last word was ${end}` });
     else if (last?.kind === "failed") {
       const wasStopped = lines.some((line) => line.kind === "continued");
-      // It slept through its lease, or asked for more than a turn that was given up: to be told so is right.
+      // Two failures are right: a process that was stopped has lost its lease, and a scenario whose turn was given up
+      // misses its answer.
       if (!(wasStopped && last.code === "lease.lost") && !(this.#isLoop && last.code === "ERR_ASSERTION"))
         this.#wrong.push({ kind: "failed", problem: `in life ${life}: ${last.problem}` });
     } else
@@ -120,7 +123,7 @@ export class Stage {
 
   async #loop(place: string): Promise<void> {
     this.#isLoop = true;
-    let turn: string | undefined; // The first one that comes there, and only that.
+    let turn: string | undefined; // The first turn that comes to the place; only that is killed again.
     for (let life = 1; life < LIVES_MAX; life++) {
       if (!(await this.#killed({ killAt: { place, ...(turn === undefined ? {} : { turn }) } }))) return;
       turn ??= this.#lines.flatMap((line) => (line.kind === "killed" && line.turn !== undefined ? [line.turn] : []))[0];
@@ -142,7 +145,7 @@ export class Stage {
     this.#isDone(await sleeper.ended, sleeper.life);
   }
 
-  /** Waits for a word of a process; false when it ended without. */
+  /** Waits until a process has written such a line. Returns false when it ended without. */
   async #sees({ ended, life }: Life & { readonly life: number }, kind: Line["kind"]): Promise<boolean> {
     let isOver = false;
     void ended.then(() => (isOver = true));
@@ -177,7 +180,7 @@ export class Stage {
     const remains = await ofCopy(this.#database, remainsOf);
     wrong.push(...remains.wrong, ...judgeInputs(lines, remains));
     const { picture } = remains;
-    // A turn that was given up has another end than a clean one.
+    // A turn that was given up ends otherwise than in the run without a kill.
     if (trial?.kind !== "loop") wrong.push(...(await this.#compared(picture, clean ?? picture, lines)));
     const places = lines.findLast((line) => line.kind === "done")?.places ?? [];
     return { ...tried, wrong, clean: { picture, places } };

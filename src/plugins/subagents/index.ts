@@ -1,21 +1,29 @@
-import { definePlugin, fail, type PromptPart, type Services } from "../index.ts";
-import { AGENT_TOOLS, Calls, CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, untilLetGo, WAIT } from "./subagents/calls.ts";
-import { CLOSE_INPUT, ERROR_INPUT, LIST_INPUT, MESSAGE_INPUT, spawnInput, WAIT_INPUT } from "./subagents/inputs.ts";
-import { isKept, keepEnds, keepResult, keepTurn } from "./subagents/keep.ts";
-import { optionsSchema, type Settings } from "./subagents/options.ts";
-import { type Agent, depthOf, type Reading, rosterAt, rosterSchema, shown } from "./subagents/roster.ts";
+import { definePlugin, fail, type PromptPart, type Services } from "../../index.ts";
+import { AGENT_TOOLS, Calls, CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, untilLetGo, WAIT } from "./calls.ts";
+import { CLOSE_INPUT, ERROR_INPUT, LIST_INPUT, MESSAGE_INPUT, spawnInput, WAIT_INPUT } from "./inputs.ts";
+import { isKept, keepEnds, keepResult, keepTurn } from "./keep.ts";
+import { OPTIONS, type Settings } from "./options.ts";
+import { type Agent, depthOf, type Reading, rosterAt, STATE, shown } from "./roster.ts";
 
-export type { Capability, SubagentsOptions } from "./subagents/options.ts";
-export type { Agent } from "./subagents/roster.ts";
+export type { Capability, SubagentsOptions } from "./options.ts";
+export type { Agent } from "./roster.ts";
 
-/** Calls give up by themselves before the runtime gives them up: their results then name the agent. */
+/**
+ * The runtime's limit comes this much later than a call's own, so that the call can still end with a result that names
+ * the agent.
+ */
 const SLACK_MS = 60_000;
 
-/** Lets the model start agents: sessions of their own, which work at a task and answer with a result. */
+/**
+ * Lets the model start agents. An agent is a child session with a task; its last answer is the result of the call.
+ *
+ * Tools run beside each other and change no state (`calls.ts`). Hooks, which run one at a time, take their results into
+ * the roster of agents (`keep.ts`).
+ */
 export const subagents = definePlugin({
   id: "bowline/subagents",
-  options: optionsSchema,
-  state: rosterSchema,
+  options: OPTIONS,
+  state: STATE,
   setup: ({ options: settings, session: { isRoot }, tool, query }) => {
     const calls = new Calls(settings);
     const timeoutMs = settings.timeoutMs + SLACK_MS;
@@ -76,7 +84,7 @@ export const subagents = definePlugin({
         const roster = rosterAt(state.get(), depthOf(own));
         const { depth = 0, depthMax = settings.depthMax } = own.authority?.subagent ?? {};
         const parts: PromptPart[] = taskPart(own);
-        // Also while there are none: only a turn that begins with a volatile part asks for it again in each round.
+        // An empty list is said too: only a turn that begins with a volatile part asks for it again in each round.
         if (depth < depthMax)
           parts.push({
             slot: "environment",
@@ -89,7 +97,7 @@ export const subagents = definePlugin({
       },
       beforeTurn: (event) => keepEnds(event),
       checkpoint: (event) => (event.at === "after-work" ? keepEnds(event) : undefined),
-      // Early: the result as our tool gave it, whatever other plugins make of it.
+      // Early, so that the roster is told what our tool returned, and not what other plugins made of it.
       afterToolCall: {
         order: "early",
         run: (event) => (isKept(event.call.name) ? keepResult(event.call.name, event.output, event) : undefined),
@@ -108,7 +116,7 @@ export const subagents = definePlugin({
   },
 });
 
-/** One in the background may have ended since its owner last looked. */
+/** An agent in the background may have ended since its owner last looked. */
 async function asItIs(agent: Agent, session: Services["session"]): Promise<Agent> {
   if (agent.status !== "running") return agent;
   const { openTurn } = await session.snapshot(agent.session);

@@ -1,33 +1,36 @@
-import { definePlugin, jsonSchema, type Schema } from "../index.ts";
-import { fit, isSmall, MARKER, plainly } from "./output-budget/fit.ts";
-import { characterAt, headEnd, type Keep, linesIn, type Room, startOfLine, textOf } from "./output-budget/window.ts";
+import { definePlugin, type Fields, jsonSchema, optionsSchema } from "../../index.ts";
+import { fit, isSmall, MARKER, plainly } from "./fit.ts";
+import { characterAt, headEnd, type Keep, linesIn, type Room, startOfLine, textOf } from "./window.ts";
 
 export interface OutputBudgetOptions {
-  /** The most that one text of a result may take up; 16 KiB unless given. */
+  /** The most that is shown of one text of a result, in bytes. Default 16384. */
   readonly bytesMax?: number;
-  /** 400 unless given. */
+  /** The most that is shown of one text of a result, in lines. Default 400. */
   readonly linesMax?: number;
-  /** Which end of a long text is shown, for all tools or by the tool's name; the head, and of `shell` the tail. */
+  /** Which end of a long text is shown, for all tools or by tool name. Default `head`, and `tail` for `shell`. */
   readonly keep?: Keep | { readonly [tool: string]: Keep };
-  /** Texts and attachments of one result that are shown; the others are named. 32 unless given. */
+  /** The most texts and attachments of one result that are shown; the rest is named in one line. Default 32. */
   readonly partsMax?: number;
-  /** Long texts of a session that can still be read; 100 unless given, then the oldest are let go. */
+  /** The most long texts that a session keeps for reading on; beyond, the oldest are dropped. Default 100. */
   readonly keptMax?: number;
 }
 
 const READ = "read_output";
 
 /**
- * Shows of a long result what fits, says how much it left out, and lets the model page through the whole. The whole is
- * kept as a named blob of this plugin's state: so it is committed, restored and forked with the session, no sweep of
- * the store takes it, and nothing but what this session was shown can be read by its hash.
+ * Cuts long tool results to what fits, says how much was left out, and lets the model page through the whole with
+ * `read_output`.
+ *
+ * The whole text is a named blob of this plugin's state. So it is committed, restored and forked with the session, no
+ * sweep of the store removes it, and a session can read by hash only what it was shown itself.
  */
 export const outputBudget = definePlugin({
   id: "bowline/output-budget",
-  options: schemaOf<OutputBudgetOptions, Settings>(settingsOf),
-  state: schemaOf<unknown, Kept>(keptOf),
+  options: optionsSchema<OutputBudgetOptions, Settings>(settingsOf),
+  state: optionsSchema<unknown, Kept>((given) => ({ kept: given.texts("kept", []) })),
   setup: ({ options: budget, tool }) => ({
-    // Late, so that it is the result as other plugins leave it. State cannot be changed where results are projected.
+    // Texts are kept here, because `projectResult` may not change state; late, so that the kept result is the one that
+    // other plugins leave.
     afterToolCall: {
       order: "late",
       run: ({ call, output, state, blobs }) => {
@@ -47,7 +50,7 @@ export const outputBudget = definePlugin({
             for (const id of kept.slice(0, -keptMax)) state.blobs.remove(id);
             state.update(() => ({ kept: kept.slice(-keptMax) }));
           } catch {
-            // A result is worth more than its tail: what was not kept is said not to be.
+            // Failing to keep the tail must not fail the call: `projectResult` then says that the rest is not kept.
           }
         })();
       },
@@ -98,7 +101,7 @@ const INPUT = jsonSchema<ReadInput>({
   additionalProperties: false,
 });
 
-/** One window and a last line in brackets that says where it is and how to go on. */
+/** One window of the text, and a last line in brackets that says where it is and how to go on. */
 function pageOf(data: Uint8Array, { offset = 1, byte, lines }: Omit<ReadInput, "id">, room: Room): string {
   const from = byte === undefined ? startOfLine(data, offset) : characterAt(data, Math.min(byte, data.length));
   const total = `${data.length} bytes (${linesIn(data)} lines)`;
@@ -125,61 +128,28 @@ interface Settings extends Room {
   keepOf(tool: string): Keep;
 }
 interface Kept {
-  /** Ids, oldest first. */
+  /** Ids of the texts that can be read, oldest first. */
   readonly kept: readonly string[];
 }
 
-class Wrong extends Error {}
-
-function schemaOf<In, Out>(parse: (given: { readonly [key: string]: unknown }) => Out): Schema<In, Out> {
+function settingsOf(given: Fields): Settings {
+  given.only("bytesMax", "linesMax", "keep", "partsMax", "keptMax");
   return {
-    "~standard": {
-      version: 1,
-      vendor: "bowline",
-      validate(given) {
-        if (typeof given !== "object" || given === null) return { issues: [{ message: "it must be an object" }] };
-        try {
-          return { value: parse(given as { readonly [key: string]: unknown }) };
-        } catch (error) {
-          if (error instanceof Wrong) return { issues: [{ message: error.message }] };
-          throw error;
-        }
-      },
-    },
+    bytesMax: given.whole("bytesMax", { min: 1_024, max: 16_777_216 }, 16_384),
+    linesMax: given.whole("linesMax", { min: 2, max: 1_000_000 }, 400),
+    partsMax: given.whole("partsMax", { min: 2, max: 1_000 }, 32),
+    keptMax: given.whole("keptMax", { min: 1, max: 1_000 }, 100),
+    keepOf: keepOf(given.checked("keep", isKeeping, "head or tail, for all tools or by the tool's name", {})),
   };
 }
 
-function keptOf({ kept = [] }: { readonly kept?: unknown }): Kept {
-  if (!Array.isArray(kept) || !kept.every((id) => typeof id === "string"))
-    throw new Wrong("kept must be a list of ids");
-  return { kept };
-}
-
-function settingsOf(given: { readonly [key: string]: unknown }): Settings {
-  const { bytesMax, linesMax, keep, partsMax, keptMax, ...others } = given;
-  const [other] = Object.keys(others);
-  if (other !== undefined) throw new Wrong(`there is no option ${other}`);
-  return {
-    bytesMax: whole(bytesMax, "bytesMax", 16_384, 1_024, 16_777_216),
-    linesMax: whole(linesMax, "linesMax", 400, 2, 1_000_000),
-    partsMax: whole(partsMax, "partsMax", 32, 2, 1_000),
-    keptMax: whole(keptMax, "keptMax", 100, 1, 1_000),
-    keepOf: keepOf(keep),
-  };
-}
-
+type Keeping = NonNullable<OutputBudgetOptions["keep"]>;
 const isKeep = (given: unknown): given is Keep => given === "head" || given === "tail";
+const isKeeping = (given: unknown): given is Keeping =>
+  isKeep(given) || (typeof given === "object" && given !== null && Object.values(given).every(isKeep));
 
-function keepOf(given: unknown = {}): (tool: string) => Keep {
-  if (isKeep(given)) return () => given;
-  if (typeof given !== "object" || given === null || !Object.values(given).every(isKeep))
-    throw new Wrong("keep must be head or tail, for all tools or by the tool's name");
-  const byName = new Map<string, Keep>([["shell", "tail"], ...Object.entries(given as { [tool: string]: Keep })]);
+function keepOf(keep: Keeping): (tool: string) => Keep {
+  if (isKeep(keep)) return () => keep;
+  const byName = new Map<string, Keep>([["shell", "tail"], ...Object.entries(keep)]);
   return (tool) => byName.get(tool) ?? "head";
-}
-
-function whole(given: unknown, what: string, unlessGiven: number, min: number, max: number): number {
-  if (given === undefined) return unlessGiven;
-  if (typeof given === "number" && Number.isInteger(given) && given >= min && given <= max) return given;
-  throw new Wrong(`${what} must be a whole number from ${min} to ${max}`);
 }

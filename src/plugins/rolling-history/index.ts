@@ -1,24 +1,26 @@
-import { compactHistory, definePlugin, type Message, type Services, type StateCell } from "../index.ts";
-import { frameOf, Meter, sizeOf } from "./rolling-history/meter.ts";
-import { type Kept, OPTIONS, type Settings, STATE } from "./rolling-history/options.ts";
-import { ATTEMPTS, type Cut, cutOf, type Reason, type Room, roomFor } from "./rolling-history/place.ts";
-import { prune } from "./rolling-history/prune.ts";
-import { type Earlier, earlierIn, ID, SEED_TOKENS, seedOf, summarise } from "./rolling-history/summary.ts";
-import { tokensIn, tokensOfParts } from "./rolling-history/tokens.ts";
+import { compactHistory, definePlugin, type Message, type Services, type StateCell } from "../../index.ts";
+import { frameOf, Meter, sizeOf } from "./meter.ts";
+import { type Kept, OPTIONS, type Settings, STATE } from "./options.ts";
+import { ATTEMPTS, type Cut, cutOf, type Reason, type Room, roomFor } from "./place.ts";
+import { prune } from "./prune.ts";
+import { type Earlier, earlierIn, ID, SEED_TOKENS, seedOf, summarise } from "./summary.ts";
+import { tokensIn, tokensOfParts } from "./tokens.ts";
 
-export type { RollingHistoryOptions } from "./rolling-history/options.ts";
+export type { RollingHistoryOptions } from "./options.ts";
 
 export interface HistoryMeasure {
-  /** Of the next request, about, with its system prompt and its tools. */
+  /** The estimated size of the next request, with its system prompt and its tools. */
   readonly tokens: number;
+  /** The size of the model's window, in tokens. */
   readonly window: number;
-  /** Of the window; above 1 it does not fit. */
+  /** `tokens` divided by `window`: above 1 the request does not fit. */
   readonly share: number;
 }
 
 /**
  * Keeps a conversation within the model's window: first older attachments are only named, then a summary takes the
- * place of all but the latest. Nothing is rewritten: pruning is for one request, and a summary begins a new frame.
+ * place of all but the latest messages. History is not rewritten: pruning changes a request and a summary begins a new
+ * frame.
  */
 export const rollingHistory = definePlugin({
   id: ID,
@@ -27,14 +29,16 @@ export const rollingHistory = definePlugin({
   setup: ({ options: settings, query }) => {
     const { window, pruneAt, reserve, keepTurns, auto } = settings;
     const meter = new Meter();
-    /** Of the conversation, when it was last compacted or that failed. Nobody tries again until it has grown. */
+    // Tokens of the conversation after the last compaction, or before the last one that failed. The next is only tried
+    // once the conversation has grown: each costs a model call.
     let tried = 0;
 
-    /** As it is sent, with this state. */
+    // The conversation as it is sent.
     const shown = (messages: readonly Message[], { frame, isPruned }: Kept): readonly Message[] =>
       isPruned && frameOf(messages) === frame ? prune(messages, keepTurns) : messages;
 
-    /** Before every model call. Decided from what is kept: a run after a crash misses the last measure at most. */
+    // Runs before every model call. It decides from state, so a turn that is resumed after a crash decides the same,
+    // but for the last measure.
     const look = ({ session, state }: Looking) => {
       const { messages } = session.read();
       const frame = frameOf(messages);
@@ -58,7 +62,7 @@ export const rollingHistory = definePlugin({
     return {
       beforeTurn: look,
       checkpoint: look,
-      // Late, so that it is the request as other plugins leave it.
+      // Late, so that the request is measured as other plugins leave it.
       request: {
         order: "late",
         run: ({ request, session, state }) => {
@@ -103,15 +107,15 @@ interface Looking {
 
 interface Plan extends Cut {
   readonly earlier: Earlier | undefined;
-  /** The first message that is summarised. */
+  /** The index of the first message that is summarised. */
   readonly from: number;
   readonly room: Room;
 }
 
-/** Tokens of a conversation that is too short for a summary to be shorter. */
+/** Tokens. Of a shorter conversation the summary would not be shorter. */
 const CONVERSATION_MIN = 400;
 
-/** Nothing where a summary may be as long as what it takes the place of. */
+/** Where to cut and how long the summary may be; undefined when the summary could be as long as what it replaces. */
 function planOf(
   messages: readonly Message[],
   reason: Reason,
@@ -123,7 +127,7 @@ function planOf(
   if (conversation <= CONVERSATION_MIN) return undefined;
   const earlier = earlierIn(messages);
   const from = earlier === undefined ? 0 : earlier.at + 1;
-  // Where there must be room one way or another, the next attempt is made at once.
+  // After an overflow there is no going on without room, so the smaller attempts are tried at once.
   const last = reason === "overflow" ? ATTEMPTS : first;
   for (let attempt = first; attempt <= last; attempt++) {
     const room = roomFor(settings, { conversation, around }, reason, attempt);

@@ -17,10 +17,10 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, type Scripted, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { groupsOf, Index } from "./tools-search/rank.ts";
-import { signatureOf } from "./tools-search/signature.ts";
-import { likeness, wordsOf } from "./tools-search/words.ts";
-import { type ToolsSearchResult, toolsSearch } from "./tools-search.ts";
+import { type ToolsSearchResult, toolsSearch } from "./index.ts";
+import { groupsOf, Index } from "./rank.ts";
+import { signatureOf } from "./signature.ts";
+import { likeness, wordsOf } from "./words.ts";
 
 const NOTHING = jsonSchema<object>({ type: "object", properties: {} });
 const searchable = (name: string, description = `Does ${name}.`): ToolManifest => ({
@@ -34,7 +34,7 @@ const toolOf = ({ name, description }: ToolManifest): Tool =>
 interface Counted extends ToolProvider {
   readonly loads: string[];
 }
-/** Tools that are made when they are needed, and who was. */
+/** A provider that counts which tools were loaded. */
 function provides(manifests: readonly ToolManifest[], make = toolOf): Counted {
   const loads: string[] = [];
   const provider = defineToolProvider({
@@ -67,7 +67,7 @@ const running = (store: Store, model: Scripted, tools: Given, ...more: Plugin[])
 const declaredIn = (request: ModelRequest | undefined): readonly string[] =>
   (request?.tools ?? []).map(({ name }) => name);
 
-/** What each call answered, in the request that the model was asked last. */
+/** The results of all calls, as the last request shows them. */
 const answers = (model: Scripted): readonly string[] =>
   (model.requests.at(-1)?.messages ?? []).flatMap(({ parts }) =>
     parts.flatMap((part) =>
@@ -303,7 +303,7 @@ describe("finding", () => {
 });
 
 describe("not finding", () => {
-  /** Makes a child with an authority of its own. */
+  /** A plugin that makes a child session with an authority of its own. */
   const makes = definePlugin({
     id: "acme/makes",
     setup: ({ command }) => ({
@@ -431,7 +431,7 @@ describe("not finding", () => {
   test.each([[{ max: 0 }], [{ max: 1.5 }], [{ max: 65 }], [{ least: 1 }]])(
     "E3 the options %j are refused",
     (options) => {
-      expect(() => toolsSearch(options as never)).toThrow(/max must be|no option least/);
+      expect(() => toolsSearch(options as never)).toThrow(/max must be|no field least/);
     },
   );
 });
@@ -466,7 +466,7 @@ describe("ranking", () => {
     ["sendInvoice", "mcp__billing__sendInvoice"],
     ["SEND INVOICES", "mcp__billing__sendInvoice"],
     ["billing void", "mcp__billing__void_invoice"],
-    ["invioce void", "mcp__billing__void_invoice"], // Swapped letters.
+    ["invioce void", "mcp__billing__void_invoice"], // Two letters are swapped.
     ["forcast", "mcp__weather__forecast"],
     ["invioces void", "mcp__billing__void_invoice"],
     ["transl", "translate"],

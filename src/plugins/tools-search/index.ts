@@ -1,23 +1,28 @@
-import { definePlugin, hasCode, jsonSchema, type Schema, type ToolContext, type ToolManifest } from "../index.ts";
-import { groupsOf, Index } from "./tools-search/rank.ts";
-import { cutAt, signatureOf } from "./tools-search/signature.ts";
+// Finds tools that are not declared to the model, and opens them. Ranking is in `rank.ts`.
+//
+// 1. The prompt does not depend on which tools are open: opening one must not cost the provider's cache.
+// 2. Opening sets a tool's membership, which is state: it is journaled, and lasts for later turns.
+import { definePlugin, hasCode, jsonSchema, optionsSchema, type ToolContext, type ToolManifest } from "../../index.ts";
+import { groupsOf, Index } from "./rank.ts";
+import { cutAt, signatureOf } from "./signature.ts";
 
 export interface ToolsSearchOptions {
-  /** The most tools that one search opens; 8 unless given. */
+  /** The most tools that one search opens. Default 8. */
   readonly max?: number;
 }
 
 interface Found {
   readonly name: string;
   readonly description: string;
-  /** Its arguments, as one would write their type. */
+  /** The arguments, written like a TypeScript type. */
   readonly signature: string;
 }
 export interface ToolsSearchResult {
-  /** Can be called from the next reply on. */
+  /** Tools that the model can call from its next reply on. */
   readonly opened: readonly Found[];
-  /** Fit too, and could be called before. */
+  /** Names of tools that fit too, and that the model could call already. */
   readonly open?: readonly string[];
+  /** What the model should know of this search: what is missing, and what to do next. */
   readonly note: string;
 }
 
@@ -27,10 +32,13 @@ const DESCRIPTION_CHARS_MAX = 600;
 const SIGNATURE_CHARS_MAX = 1_200;
 const GROUPS_MAX = 24;
 
-/** Lets the model find the tools that are not declared to it, and call what it found. */
+/** Lets the model search for tools that are not declared to it, and call what it found. */
 export const toolsSearch = definePlugin({
   id: "bowline/tools-search",
-  options: optionsSchema(),
+  options: optionsSchema<ToolsSearchOptions, { readonly max: number }>((given) => {
+    given.only("max");
+    return { max: given.whole("max", { min: 1, max: 64 }, 8) };
+  }),
   setup: ({ options: { max }, tool }) => {
     const indexOf = indexer();
     return {
@@ -67,10 +75,10 @@ export const toolsSearch = definePlugin({
 
 const isSearchable = ({ availability }: ToolManifest): boolean => availability === "searchable";
 
-/** All tools and not those to be found: finding some must not change the prompt, nor must a few that come or go. */
+/** Rounded, and of all tools: neither opening a tool (rule 1) nor a few that come or go may change the prompt. */
 const roughly = (count: number): string => (count < 10 ? "a few" : `about ${Number(count.toPrecision(1))}`);
 
-/** The index of the last list; rounds and turns with the same tools have the same one. */
+/** Keeps the index of the last list of tools, so that rounds and turns with the same tools do not build it again. */
 function indexer(): (tools: readonly ToolManifest[]) => Index {
   let known: { readonly of: readonly ToolManifest[]; readonly index: Index } | undefined;
   return (tools) => {
@@ -122,7 +130,7 @@ class Search {
     return result(opened, open, notes.filter((note) => note !== "").join(" "));
   }
 
-  /** The first of them, as many as may be; one that is gone makes room for the next. */
+  /** Opens the first `#max` tools. A tool that cannot be had any more makes room for the next one. */
   async #open(ranked: readonly ToolManifest[]): Promise<Opened> {
     const [opened, open, failed]: [Found[], string[], string[]] = [[], [], []];
     let next = 0;
@@ -159,7 +167,7 @@ class Search {
       this.#context.membership.set(name, "callable");
       return true;
     } catch (error) {
-      if (hasCode(error, "tool.unknown")) return false; // It went meanwhile, or was only lent to this turn.
+      if (hasCode(error, "tool.unknown")) return false; // The tool is gone by now, or belongs to this turn only.
       throw error;
     }
   }
@@ -188,7 +196,7 @@ interface Opened {
   readonly opened: readonly Found[];
   readonly open: readonly string[];
   readonly failed: readonly string[];
-  /** Not reached. */
+  /** Names of tools that were not tried, because there was no room for more. */
   readonly left: readonly string[];
 }
 
@@ -228,19 +236,3 @@ const inputSchema = (max: number) =>
     required: ["query"],
     additionalProperties: false,
   });
-
-function optionsSchema(): Schema<ToolsSearchOptions, { readonly max: number }> {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "bowline",
-      validate: (given) => {
-        const { max = 8, ...others } = (given ?? {}) as { readonly max?: unknown };
-        const [other] = Object.keys(others);
-        if (other !== undefined) return { issues: [{ message: `there is no option ${other}` }] };
-        if (typeof max === "number" && Number.isInteger(max) && max >= 1 && max <= 64) return { value: { max } };
-        return { issues: [{ message: "max must be a whole number from 1 to 64" }] };
-      },
-    },
-  };
-}

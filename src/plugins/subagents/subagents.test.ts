@@ -2,7 +2,7 @@ import { definePlugin, defineTool, type Json, type ModelRequest, ProviderFailure
 import { subagents } from "bowline/plugins/subagents";
 import { both, calls, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
-import { eventsOf, only } from "../../test/stories/kit.ts";
+import { eventsOf, only } from "../../../test/stories/kit.ts";
 import {
   after,
   agentsIn,
@@ -18,12 +18,12 @@ import {
   STORES,
   silent,
   within,
-} from "../../test/subagents/kit.ts";
-import { shown, taskLine } from "./subagents/roster.ts";
+} from "../../../test/subagents/kit.ts";
+import { shown, taskLine } from "./roster.ts";
 
 const spawns = (task: string, more: { readonly [field: string]: Json } = {}) =>
   calls("spawn_agent", { task, ...more }, `spawn ${task}`);
-/** A line that names an agent which an earlier result told. */
+/** A reply that names an agent from an earlier result. */
 const to =
   (tool: string, which: number, more: { readonly [field: string]: Json } = {}): Line =>
   ({ messages }) =>
@@ -391,7 +391,7 @@ describe.each(STORES)("on %s", (_, make) => {
     });
     const session = await runtime.session("chief");
     const { usage } = await within(session.turn("Go").result());
-    expect(usage).toMatchObject({ input: 20, output: 10 }); // Its own two calls.
+    expect(usage).toMatchObject({ input: 20, output: 10 }); // The session's own two model calls, without those of its agent.
     const { usage: total, ledger } = await runtime.sessions.usage("chief");
     expect(total).toMatchObject({ input: 60, output: 30 });
     const bySource = new Map<string, number>();
@@ -557,10 +557,10 @@ describe.each(STORES)("on %s", (_, make) => {
     await within(fork.turn("Ask it here.").result());
     const [copy] = (await runtime.sessions.list({ parent: "fork" })).map(({ id }) => id);
     expect(copy).not.toBe(agent);
-    expect(agentsIn((await fork.read()).messages)).toEqual([agent]); // The model calls it what it always did.
+    expect(agentsIn((await fork.read()).messages)).toEqual([agent]); // The model's name for the agent stays.
     const words = async (id: string) =>
       (await runtime.sessions.get(id)).messages.map(({ parts }) => (parts[0] as { text: string }).text);
-    // As it was at the fork: what the original said to it since is not there.
+    // The copy is as it was at the fork, without what the original said to it since.
     expect(await words(copy!)).toEqual(["Learn.", "Known.", "In the original.", "Heard 3 messages."]);
     expect(await words(agent)).toEqual(["Learn.", "Known.", "In the original.", "Heard 3 messages."]);
     expect((await runtime.sessions.get(agent)).head).toBe(before.head);
@@ -828,14 +828,17 @@ test("J8 a child that begins with its parent's states does not take its parent's
 test.each([
   [{}, "capabilities must be an object"],
   [{ capabilities: {} }, "at least one capability"],
-  [{ capabilities: { a: {} } }, "the capability a needs a description"],
-  [{ capabilities: { "a b": { description: "x" } } }, "must be named with"],
-  [{ capabilities: { a: { description: "x", tool: [] } } }, "there is no field of the capability a: tool"],
-  [{ capabilities: { a: { description: "x", tools: "look" } } }, "must be a list of names"],
+  [{ capabilities: { a: {} } }, "capabilities.a.description must be a text"],
+  [{ capabilities: { "a b": { description: "x" } } }, "capabilities.a b must be named with"],
+  [
+    { capabilities: { a: { description: "x", tool: [] } } },
+    "there is no field capabilities.a.tool; there are description, model",
+  ],
+  [{ capabilities: { a: { description: "x", tools: "look" } } }, "capabilities.a.tools must be a list of texts"],
   [{ ...HELPER, depthMax: 0 }, "depthMax must be a whole number from 1 to 32"],
   [{ ...HELPER, childrenMax: 101 }, "childrenMax must be a whole number from 1 to 100"],
   [{ ...HELPER, timeoutMs: "1h" }, "timeoutMs must be a whole number"],
-  [{ ...HELPER, depth: 3 }, "there is no option depth"],
+  [{ ...HELPER, depth: 3 }, "there is no field depth"],
 ])("J8 wrong options are told where they are given: %j", (given, problem) => {
   expect(() => subagents(given as never)).toThrow(problem);
 });

@@ -17,14 +17,14 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, type Scripted, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bytesOf, fits, headEnd, linesIn, tailStart, textOf } from "./output-budget/window.ts";
-import { outputBudget } from "./output-budget.ts";
+import { outputBudget } from "./index.ts";
+import { bytesOf, fits, headEnd, linesIn, tailStart, textOf } from "./window.ts";
 
 const NOTHING = jsonSchema<object>({ type: "object" });
 const gives = (value: unknown, name = "fetch") =>
   defineTool({ name, description: "Fetches.", input: NOTHING, execute: () => value });
 
-/** What the model was shown of each tool result, in the request it was asked last. */
+/** The tool results, as the last request shows them. */
 function shown(model: Scripted): readonly string[] {
   return (model.requests.at(-1)?.messages ?? []).flatMap(resultsIn);
 }
@@ -66,11 +66,11 @@ async function on(
 
 const numbered = (count: number): string => Array.from({ length: count }, (_, index) => `line ${index + 1}\n`).join("");
 
-/** What it read, put together by the places that the last lines name. */
+/** A model that reads on, and joins what it read by the positions that the last lines name. */
 class Reader {
   readonly pages: string[] = [];
 
-  /** Reads on as the text says, until it says that this is the end. */
+  /** Reads on as the last line says, until that says that this is the end. */
   readonly reply: Reply = (request) => {
     const text = request.messages.flatMap(resultsIn).at(-1) as string;
     if (/bytes \d+ to \d+, of/.test(text.slice(text.lastIndexOf("[")))) this.pages.push(text);
@@ -85,7 +85,7 @@ class Reader {
     this.id = id;
   }
 
-  /** The feed before the last line is the text's own only where the line was whole. */
+  /** The line feed before the last line belongs to the text only where the text's line was whole. */
   whole(text: string): string {
     return this.pages
       .map((page) => {
@@ -339,7 +339,7 @@ describe("what is shown", () => {
     [{ linesMax: 1 }, "linesMax"],
     [{ keep: "middle" }, "keep must be head or tail"],
     [{ keep: { shell: 1 } }, "keep must be head or tail"],
-    [{ bytes: 1 }, "there is no option bytes"],
+    [{ bytes: 1 }, "there is no field bytes"],
   ])("E3 the options %j are refused", (options, problem) => {
     expect(() => outputBudget(options as never)).toThrow(problem);
   });
@@ -456,7 +456,7 @@ describe("what can be read later", () => {
     await using world = await open(model, tools, outputBudget({ keptMax: 2 }));
     await world.session.turn("Go.").result();
     expect(shown(model).slice(4)).toEqual([
-      expect.stringMatching(/^1\n\[/), // It was fetched again after the second.
+      expect.stringMatching(/^1\n\[/), // Kept: fetch0 ran again after fetch1.
       expect.stringContaining("No output of this id"),
       expect.stringMatching(/^3\n\[/),
     ]);

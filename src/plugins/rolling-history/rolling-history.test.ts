@@ -23,38 +23,38 @@ import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, ends, type Scripted, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { cutOf } from "./rolling-history/place.ts";
-import { prune } from "./rolling-history/prune.ts";
-import { tokensIn, tokensOf, tokensOfRequest } from "./rolling-history/tokens.ts";
-import { shortened, wordsOf } from "./rolling-history/transcript.ts";
-import { type RollingHistoryOptions, rollingHistory } from "./rolling-history.ts";
+import { type RollingHistoryOptions, rollingHistory } from "./index.ts";
+import { cutOf } from "./place.ts";
+import { prune } from "./prune.ts";
+import { tokensIn, tokensOf, tokensOfRequest } from "./tokens.ts";
+import { shortened, wordsOf } from "./transcript.ts";
 
 // ── A model with a window ───────────────────────────────────────────────────────────────────────────────────────────
 
 type Said = readonly ModelPart[] | ProviderFailure;
 interface Playing {
-  /** Tokens; a longer request overflows, whoever sends it. */
+  /** Tokens. A longer request fails with an overflow. */
   readonly window?: number;
-  /** Of those who summarise; the same unless given. */
+  /** The window for summaries, in tokens. Default: the same. */
   readonly summariesMax?: number;
   readonly reply?: (request: ModelRequest, asked: number) => Said;
   readonly summary?: (prompt: string, asked: number) => Said;
-  /** Whether it tells how long a request was. */
+  /** The tokens that the model reports for a request. */
   readonly reports?: (tokens: number) => number;
 }
 interface Windowed extends Scripted {
-  /** Of the conversation. */
+  /** Requests of the conversation. */
   readonly turns: ModelRequest[];
-  /** What it was asked to summarise. */
+  /** Prompts for summaries. */
   readonly summaries: string[];
-  /** Those that were not a later part of one. */
+  /** Summaries, counting one that is written in parts once. */
   compactions: number;
   overflows: number;
   summaryOverflows: number;
 }
 
 const isForSummary = ({ system }: ModelRequest): boolean => system.startsWith("You keep the memory");
-/** Counted on its own: the plugin's estimate is not asked about itself. */
+/** Counts tokens by itself: a test must not trust the estimate of the plugin that it tests. */
 const sizeOf = ({ system, tools, messages }: Pick<ModelRequest, "system" | "tools" | "messages">): number =>
   JSON.stringify([system, tools, messages.map(({ parts }) => parts)]).length / 4 +
   1_200 * messages.flatMap(({ parts }) => attachmentsIn(parts)).length;
@@ -104,7 +104,7 @@ const long = (tokens: number, word = "word"): string =>
   `${word} `.repeat(Math.ceil((tokens * 4) / (word.length + 1))).trim();
 const picture = (name = "a.png") => attach(new Uint8Array(2_000), { mediaType: "image/png", name });
 
-/** Every call has its result right after it, in order. */
+/** Calls whose results do not come right after them, in order. */
 function unpairedIn(messages: readonly Message[]): readonly string[] {
   const idsOf = (message: Message | undefined, kind: "toolCall" | "toolResult"): readonly string[] =>
     (message?.parts ?? []).flatMap((part) => (part.kind === kind ? [part.callId] : []));
@@ -124,7 +124,7 @@ const read = defineTool({
   input: jsonSchema<{ readonly page: number }>({ type: "object", properties: { page: { type: "integer" } } }),
   execute: ({ page }) => `Page ${page}: ${long(200, `p${page}`)}`,
 });
-/** Reads so many pages in each turn, then answers. */
+/** A model that reads one page after the other up to `pages`, then answers. */
 const reads =
   (pages: number) =>
   ({ messages }: ModelRequest): Said => {
@@ -135,7 +135,7 @@ const reads =
   };
 const pageOf = (part: Part): readonly number[] =>
   part.kind === "toolCall" ? [Number((part.input as { page: number }).page)] : [];
-/** What it was told of pages, and what the summary before knew. */
+/** A summary of the pages in the prompt and in the summary before. */
 const remembersPages = (prompt: string): Said => {
   const pages = [...prompt.matchAll(/"page":(\d+)|read up to page (\d+)/g)].map(([, a, b]) => Number(a ?? b));
   return says(`The assistant has read up to page ${Math.max(0, ...pages)}.`);
@@ -331,7 +331,7 @@ describe("compaction", () => {
     expect(model.turns.flatMap(({ messages }) => unpairedIn(messages))).toEqual([]);
     const { messages } = await world.session.read();
     expect(unpairedIn(messages)).toEqual([]);
-    // What the user wants is never only in a summary.
+    // The user's request is in every call in its own words, not only summarised.
     expect(model.turns.every(({ messages: sent }) => textsOf(sent).join().includes("Read all pages, then say"))).toBe(
       true,
     );
@@ -374,7 +374,7 @@ describe("compaction", () => {
     const model = windowed({ reply: reads(12), window: 2_000, summary: remembersPages });
     await using world = await open(model, { window: 20_000, auto: false }, { tools: [read] });
     const [stopped] = await ask(world.session, "Read it.");
-    expect(stopped?.outcome).toMatchObject({ kind: "answered" }); // The provider's overflow was met.
+    expect(stopped?.outcome).toMatchObject({ kind: "answered" }); // The provider reported an overflow, which was compacted away.
     expect((await world.session.compact()).kind).toBe("compacted");
     expect((await world.session.read()).messages[0]?.parts).toHaveLength(1);
 
@@ -392,7 +392,7 @@ describe("compaction", () => {
 
   test("K8 a provider's overflow triggers it once, and the turn goes on", async () => {
     const model = windowed({ window: 2_500 });
-    await using world = await open(model, {}); // It believes in 128,000 tokens.
+    await using world = await open(model, {}); // The plugin takes the window to be 128,000 tokens.
     const results = await ask(world.session, ...repeat(6, (n) => `${n}: ${long(450)}`));
     expect(results.map(({ outcome }) => outcome.kind)).toEqual(repeat(6, () => "answered"));
     expect(model.overflows).toBe(model.compactions);
@@ -407,7 +407,7 @@ describe("compaction", () => {
     expect(model.summaries).toEqual([]);
     expect((await world.session.query(rollingHistory, "measure")).share).toBeGreaterThan(1);
     expect((await world.session.compact()).kind).toBe("compacted");
-    while ((await world.session.compact()).kind === "compacted"); // There is soon nothing left to be compacted.
+    while ((await world.session.compact()).kind === "compacted"); // Ends when nothing is left to compact.
     const { compactions } = model;
     expect(compactions).toBeLessThan(4);
     await ask(world.session, ...repeat(12, (n) => `${n}: ${long(500)}`));
@@ -482,7 +482,7 @@ describe("when it goes wrong", () => {
     const words = model.summaries.slice(0, 3).map((prompt) => Number(/at most (\d+) words/.exec(prompt)?.[1]));
     expect(words[0]).toBeGreaterThan(400);
     expect(words.map((count) => Math.round((words[0] as number) / count))).toEqual([1, 2, 4]);
-    // Nothing is lost, and the session can be gone on with once a summary is right.
+    // Nothing is lost, and the session goes on once a summary succeeds.
     const { messages } = await world.session.read();
     expect(textsOf(messages).filter((text) => /^\d: /.test(text))).toHaveLength(6);
   });
@@ -702,7 +702,7 @@ describe("across restarts and forks", () => {
     expect(isSummary(model.turns[0]?.messages[0])).toBe(true);
     expect(model.turns.flatMap(({ messages }) => unpairedIn(messages))).toEqual([]);
     expect(model.overflows).toBe(0);
-  }, 20_000); // A runtime gives its turns five seconds when it closes.
+  }, 20_000); // A closing runtime waits five seconds for its turns.
 
   test("S8 a fork before the frame has the whole conversation, one after it the summary; each goes its own way", async () => {
     const model = windowed();
@@ -782,7 +782,7 @@ describe("options", () => {
     [{ auto: "yes" }, /auto/],
     [{ model: "" }, /model/],
     [{ instructions: 7 }, /instructions/],
-    [{ windows: 1 }, /there is no option windows/],
+    [{ windows: 1 }, /there is no field windows/],
   ])("K8 %o is refused", (options, problem) => {
     expect(() => rollingHistory(options as RollingHistoryOptions)).toThrow(problem);
   });
@@ -827,7 +827,7 @@ describe("the transcript that is summarised", () => {
 interface Turned {
   readonly words: number;
   readonly pictures: number;
-  /** Calls in each round before the answer. */
+  /** The number of calls in each round before the answer. */
   readonly rounds: readonly number[];
   readonly result: number;
   readonly compacts: boolean;
