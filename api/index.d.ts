@@ -20,13 +20,14 @@ import { CancelAnswer, Failed, Stopped, TurnOutcome } from "./shared/model/outco
 import { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./shared/providers/provider.js";
 import { Code, RuntimeError, hasCode } from "./shared/model/errors.js";
 import { Compaction, CompactionSees, HOOKS, HookName } from "./shared/kernel/hooks.js";
-import { Comparison, HistoryPage, Node } from "./shared/runtime/history.js";
+import { Comparison, HistoryPage, Node } from "./shared/runtime/session/history.js";
 import { Cursor, NodeId, SessionId, TurnId, WaitKey } from "./shared/model/ids.js";
 import { DEFAULT_LIMITS, Limits } from "./shared/model/limits.js";
 import { Decision, ProtocolDriver, RequestView, RoundView } from "./shared/turn/driver.js";
 import { DescribedSchema, JsonSchema, Schema, ToolSchema, described } from "./shared/model/schema.js";
 import { EffectHost } from "./shared/hosts/host.js";
-import { Input } from "./shared/runtime/accept.js";
+import { Fields, optionsSchema } from "./shared/model/options-schema.js";
+import { Input } from "./shared/runtime/live-turn/accept.js";
 import { Issue, Probe } from "./shared/kernel/run.js";
 import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
@@ -39,16 +40,15 @@ import { PreviewKey, SessionEvent, TurnProgress } from "./shared/model/event.js"
 import { Price, PriceTable, Spent, Usage } from "./shared/model/usage.js";
 import { PromptPart } from "./shared/model/prompt.js";
 import { Protocol } from "./shared/protocols/protocol.js";
-import { Receipt } from "./shared/runtime/operate.js";
-import { Runtime, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
-import { RuntimeOptions } from "./shared/runtime/options.js";
+import { Receipt } from "./shared/runtime/session/operate.js";
+import { Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
 import { Section } from "./shared/kernel/prompt.js";
-import { Session, SessionInputs, TurnOptions } from "./shared/runtime/session.js";
-import { SessionTools } from "./shared/runtime/tools.js";
+import { Session, SessionInputs, TurnOptions } from "./shared/runtime/session/handle.js";
+import { SessionTools } from "./shared/runtime/toolset/tools.js";
 import { Store } from "./shared/stores/store.js";
 import { Tool, ToolContext, ToolProvider, ToolSpec } from "./shared/kernel/tool.js";
 import { TraceRecord, TraceSink } from "./shared/trace/trace.js";
-import { Turn, TurnResult } from "./shared/runtime/turn.js";
+import { Turn, TurnResult } from "./shared/runtime/live-turn/handle.js";
 import {
   abort,
   abortTurn,
@@ -87,6 +87,7 @@ export {
   type EffectHost,
   type Failed,
   type FailureClass,
+  type Fields,
   HOOKS,
   type HistoryPage,
   type HookName,
@@ -186,6 +187,7 @@ export {
   finish,
   hasCode,
   jsonSchema,
+  optionsSchema,
   point,
   replaceArgs,
   replaceResult,

@@ -3,8 +3,10 @@ import { McpProblem, McpProblemCode } from "../shared/plugins/mcp/problem.js";
 import { McpState, McpStatus } from "../shared/plugins/mcp/server.js";
 import { PluginFactory } from "../shared/kernel/plugin.js";
 /**
- * Each server is a source of tools that come and go with it. Servers are connected in the background when the runtime
- * opens, once for all its sessions; one that is down keeps nothing from starting and is tried again.
+ * Brings the tools of MCP servers (modelcontextprotocol.io), over stdio and streamable HTTP.
+ *
+ * Servers are connected in the background when the runtime opens, once for all its sessions. A server that is down
+ * keeps nothing from starting: it is tried again, and its tools come when it does.
  */
 declare const mcp: PluginFactory<McpOptions, {
   readonly status: {

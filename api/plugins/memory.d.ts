@@ -1,20 +1,20 @@
 import { PluginFactory } from "../shared/kernel/plugin.js";
 interface MemoryOptions {
-  /** 200 unless given. */
+  /** The most notes that a session keeps. Default 200. */
   readonly notesMax?: number;
-  /** Of one note; 2000 unless given. */
+  /** The longest that one note may be, in bytes. Default 2000. */
   readonly noteBytesMax?: number;
-  /** What notes may take up in the prompt; 4000 unless given, and with 0 they are only recalled. */
+  /** Room for notes in the prompt, in bytes. Default 4000. With 0 none is shown, and the model must `recall` them. */
   readonly promptBytesMax?: number;
 }
 interface MemoryNote {
-  /** `m1`, `m2`, …: not given to another note of the session when this one is forgotten. */
+  /** `m1`, `m2`, …: never used again in this session, also after the note is forgotten. */
   readonly id: string;
   readonly note: string;
   readonly topic?: string;
-  /** When it was made, in ms since 1970. */
+  /** When the note was made, in milliseconds since 1970. */
   readonly at: number;
-  /** Shown before all others. */
+  /** Pinned notes take the room in the prompt first. */
   readonly isPinned?: true;
 }
 interface MemoryInput {
@@ -29,11 +29,14 @@ interface RecalledNote {
   readonly at: string;
 }
 interface MemoryRecalled {
-  /** Best first. */
+  /** The best match first. */
   readonly notes: readonly RecalledNote[];
   readonly hint?: string;
 }
-/** Notes that outlive frames and compaction: kept as state, shown within a budget, found by their words. */
+/**
+ * Lets the model keep notes that outlive frames and compaction. The newest are shown in the prompt, within a budget;
+ * all of them can be found by their words.
+ */
 declare const memory: PluginFactory<MemoryOptions, {
   readonly list: {
     readonly kind: "query";

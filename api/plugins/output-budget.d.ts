@@ -1,23 +1,25 @@
 import { Keep } from "../shared/plugins/output-budget/window.js";
 import { PluginFactory } from "../shared/kernel/plugin.js";
 interface OutputBudgetOptions {
-  /** The most that one text of a result may take up; 16 KiB unless given. */
+  /** The most that is shown of one text of a result, in bytes. Default 16384. */
   readonly bytesMax?: number;
-  /** 400 unless given. */
+  /** The most that is shown of one text of a result, in lines. Default 400. */
   readonly linesMax?: number;
-  /** Which end of a long text is shown, for all tools or by the tool's name; the head, and of `shell` the tail. */
+  /** Which end of a long text is shown, for all tools or by tool name. Default `head`, and `tail` for `shell`. */
   readonly keep?: Keep | {
     readonly [tool: string]: Keep;
   };
-  /** Texts and attachments of one result that are shown; the others are named. 32 unless given. */
+  /** The most texts and attachments of one result that are shown; the rest is named in one line. Default 32. */
   readonly partsMax?: number;
-  /** Long texts of a session that can still be read; 100 unless given, then the oldest are let go. */
+  /** The most long texts that a session keeps for reading on; beyond, the oldest are dropped. Default 100. */
   readonly keptMax?: number;
 }
 /**
- * Shows of a long result what fits, says how much it left out, and lets the model page through the whole. The whole is
- * kept as a named blob of this plugin's state: so it is committed, restored and forked with the session, no sweep of
- * the store takes it, and nothing but what this session was shown can be read by its hash.
+ * Cuts long tool results to what fits, says how much was left out, and lets the model page through the whole with
+ * `read_output`.
+ *
+ * The whole text is a named blob of this plugin's state. So it is committed, restored and forked with the session, no
+ * sweep of the store removes it, and a session can read by hash only what it was shown itself.
  */
 declare const outputBudget: PluginFactory<OutputBudgetOptions, object>;
 export { OutputBudgetOptions, outputBudget };

@@ -1,8 +1,8 @@
 import { PluginFactory } from "../shared/kernel/plugin.js";
 interface PlanOptions {
-  /** 100 unless given. */
+  /** The most steps that a plan may have. Default 100. */
   readonly stepsMax?: number;
-  /** Whether children plan too; only roots do unless given. */
+  /** Whether sessions with a parent keep plans too. Default false: only root sessions do. */
   readonly inChildren?: boolean;
 }
 declare const STATUSES: readonly ["pending", "in_progress", "completed"];
@@ -12,10 +12,10 @@ interface PlanStep {
 }
 interface Plan {
   readonly steps: readonly PlanStep[];
-  /** How often it was replaced or cleared. */
+  /** Counts how often the plan was replaced or cleared. */
   readonly generation: number;
 }
-/** A list of steps that the model keeps, and is shown in every round. */
+/** Lets the model keep a list of steps, which it is shown in every round. */
 declare const plan: PluginFactory<PlanOptions, {
   readonly current: {
     readonly kind: "query";

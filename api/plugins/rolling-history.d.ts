@@ -1,15 +1,17 @@
 import { PluginFactory } from "../shared/kernel/plugin.js";
 import { RollingHistoryOptions } from "../shared/plugins/rolling-history/options.js";
 interface HistoryMeasure {
-  /** Of the next request, about, with its system prompt and its tools. */
+  /** The estimated size of the next request, with its system prompt and its tools. */
   readonly tokens: number;
+  /** The size of the model's window, in tokens. */
   readonly window: number;
-  /** Of the window; above 1 it does not fit. */
+  /** `tokens` divided by `window`: above 1 the request does not fit. */
   readonly share: number;
 }
 /**
  * Keeps a conversation within the model's window: first older attachments are only named, then a summary takes the
- * place of all but the latest. Nothing is rewritten: pruning is for one request, and a summary begins a new frame.
+ * place of all but the latest messages. History is not rewritten: pruning changes a request and a summary begins a new
+ * frame.
  */
 declare const rollingHistory: PluginFactory<RollingHistoryOptions, {
   readonly measure: {

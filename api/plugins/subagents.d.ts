@@ -1,7 +1,12 @@
 import { Agent } from "../shared/plugins/subagents/roster.js";
 import { Capability, SubagentsOptions } from "../shared/plugins/subagents/options.js";
 import { PluginFactory } from "../shared/kernel/plugin.js";
-/** Lets the model start agents: sessions of their own, which work at a task and answer with a result. */
+/**
+ * Lets the model start agents. An agent is a child session with a task; its last answer is the result of the call.
+ *
+ * Tools run beside each other and change no state (`calls.ts`). Hooks, which run one at a time, take their results into
+ * the roster of agents (`keep.ts`).
+ */
 declare const subagents: PluginFactory<SubagentsOptions, {
   readonly agents: {
     readonly kind: "query";

@@ -1,8 +1,8 @@
 import { Provider } from "../shared/providers/provider.js";
 /**
- * An offline stand-in for a language model, so that the first run needs no key. It knows a few phrasings and these
- * tools, if they are offered: calculator { expression }, clock { timeZone? }, notes_add { text }, notes_list {},
- * notes_remove { number }. All it says follows from the request. `delayMs` is waited before each part.
+ * A small rule-based program in place of a language model, so that a first run needs no key and no network. It knows a
+ * few phrasings, and these tools if they are offered: calculator { expression }, clock { timeZone? }, notes_add { text
+ * }, notes_list {}, notes_remove { number }. Equal requests get equal replies. `delayMs` is the pause before each part.
  */
 declare function demo({ delayMs }?: {
   readonly delayMs?: number;

@@ -1,24 +1,24 @@
 import { FinishReason, ModelPart, ModelRequest, ProviderFailure } from "../shared/model/request.js";
 import { Json } from "../shared/model/json.js";
 import { Provider } from "../shared/providers/provider.js";
-/** One reply of a scripted model: parts, or a function of the request, or a failure to throw. */
+/** One reply of a scripted model: parts, a failure to throw, or a function of the request that gives either. */
 type Reply = readonly ModelPart[] | ProviderFailure | ((request: ModelRequest) => readonly ModelPart[] | ProviderFailure);
 interface Scripted extends Provider {
-  /** What it was asked, oldest first. */
+  /** All requests so far, oldest first. */
   readonly requests: readonly ModelRequest[];
 }
-/** Says this, in one delta or in the given ones. */
+/** A reply of text, streamed in these deltas. */
 declare const says: (...deltas: readonly string[]) => readonly ModelPart[];
-/** Thinks this, then goes on. */
+/** A reply that begins with reasoning. */
 declare const thinks: (words: string, then: readonly ModelPart[]) => readonly ModelPart[];
-/** Calls one tool; `both(calls(…), calls(…))` calls several in one reply. */
+/** A reply that calls one tool. `both(calls(…), calls(…))` calls several in one reply. */
 declare const calls: (name: string, input?: Json, id?: string) => readonly ModelPart[];
-/** Several replies as one: everything they say and call, then one end. */
+/** Joins replies into one: everything they say and call, then one `finish`. */
 declare function both(...replies: readonly (readonly ModelPart[])[]): readonly ModelPart[];
-/** Ends otherwise than well: cut off by the output limit, or refused. */
+/** A reply of text that ends for another reason than `stop`: `length` for the output limit, `refused`, … */
 declare const ends: (reason: FinishReason, ...deltas: readonly string[]) => readonly ModelPart[];
-/** Breaks off after these parts, without an end. */
+/** A reply that breaks off after these deltas, without a `finish`. */
 declare const cut: (...deltas: readonly string[]) => readonly ModelPart[];
-/** A model that plays these replies in order, for tests. Asked once more than it knows, it fails and says so. */
+/** A model for tests that gives these replies in order. A request beyond the last one fails, and says so. */
 declare function scripted(...replies: Reply[]): Scripted;
 export { Reply, Scripted, both, calls, cut, ends, says, scripted, thinks };

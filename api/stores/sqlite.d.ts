@@ -1,4 +1,4 @@
-import { Awaitable } from "../shared/model/json.js";
+import { Awaitable } from "../shared/model/awaitable.js";
 import { CheckOptions, Finding } from "../shared/stores/sqlite/check.js";
 import { Database } from "../shared/stores/sqlite/database.js";
 import { Store } from "../shared/stores/store.js";

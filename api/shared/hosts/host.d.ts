@@ -1,5 +1,5 @@
 import { Answer, TurnEvent } from "../turn/event.js";
-import { Awaitable } from "../model/json.js";
+import { Awaitable } from "../model/awaitable.js";
 import { Committed, EndedTurn, Lease, Store } from "../stores/store.js";
 import { Effect } from "../turn/effect.js";
 import { EffectName, WaitKey } from "../model/ids.js";

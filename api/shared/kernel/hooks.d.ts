@@ -1,9 +1,10 @@
 import { Any } from "../model/schema.js";
-import { Awaitable, Json } from "../model/json.js";
+import { Awaitable } from "../model/awaitable.js";
 import { CatalogOverlay, Services } from "./services.js";
 import { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.js";
 import { DirectiveKind, DirectiveOf } from "./directive.js";
 import { Draft, Message, Part } from "../model/message.js";
+import { Json } from "../model/json.js";
 import { ModelRequest, Reply } from "../model/request.js";
 import { Point } from "./point.js";
 import { PromptPart } from "../model/prompt.js";

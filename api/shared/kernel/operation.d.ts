@@ -1,5 +1,6 @@
 import { Any, InputOf, OutputOf, Schema } from "../model/schema.js";
-import { Awaitable, Json } from "../model/json.js";
+import { Awaitable } from "../model/awaitable.js";
+import { Json } from "../model/json.js";
 import { Point } from "./point.js";
 import { Services } from "./services.js";
 import { SessionId } from "../model/ids.js";

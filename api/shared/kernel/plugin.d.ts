@@ -1,7 +1,8 @@
 import { Any, InputOf, JsonSchema, OutputOf, Schema, ToolSchema } from "../model/schema.js";
-import { Awaitable, Json } from "../model/json.js";
+import { Awaitable } from "../model/awaitable.js";
 import { Contribution } from "./point.js";
 import { Hooks, Order } from "./hooks.js";
+import { Json } from "../model/json.js";
 import { Operation, OperationMaker, SignaturesOf } from "./operation.js";
 import { SessionId } from "../model/ids.js";
 import { Tool, ToolProvider, ToolSpec } from "./tool.js";

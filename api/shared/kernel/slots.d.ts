@@ -1,6 +1,7 @@
-import { Awaitable, Json } from "../model/json.js";
+import { Awaitable } from "../model/awaitable.js";
 import { Cell } from "../turn/effect.js";
 import { CellOutput } from "../turn/event.js";
+import { Json } from "../model/json.js";
 import { PromptPart } from "../model/prompt.js";
 import { ProtocolDriver } from "../turn/driver.js";
 import { SessionId } from "../model/ids.js";

@@ -1,7 +1,8 @@
 import { Any, OutputOf, Schema, ToolSchema } from "../model/schema.js";
-import { Awaitable, Json, JsonObject } from "../model/json.js";
+import { Awaitable } from "../model/awaitable.js";
 import { CallId, SessionId, TurnId } from "../model/ids.js";
 import { CallPolicy, ControlResult, RetryPolicy, StateCell, StateView, ToolManifest } from "../model/tool.js";
+import { Json, JsonObject } from "../model/json.js";
 import { Point } from "./point.js";
 import { Services } from "./services.js";
 type ToolServices = Pick<Services, "session" | "sessions" | "catalog" | "membership" | "complete" | "blobs" | "trace">;

@@ -4,5 +4,4 @@ type Json = null | boolean | number | string | readonly Json[] | {
 type JsonObject = {
   readonly [key: string]: Json;
 };
-type Awaitable<T> = T | PromiseLike<T>;
-export { Awaitable, Json, JsonObject };
+export { Json, JsonObject };

@@ -1,7 +1,8 @@
 import { ProtocolDriverSlot, ProtocolSession } from "../kernel/slots.js";
 /**
- * How a model acts: a plugin that fills these two slots. Its driver must be pure (`protocolLaws` in `bowline/testing`
- * calls every function twice on frozen input), and must show every call of a reply exactly one result.
+ * A protocol decides how a model acts: what it is sent, and what its replies mean. It is a plugin that fills these two
+ * slots. Its driver must be pure, because turns are resumed by running it again, and must give every call of a reply
+ * exactly one result. `protocolLaws` in `bowline/testing` check both.
  */
 interface Protocol {
   readonly protocolSession: ProtocolSession;

@@ -1,23 +1,29 @@
-import { Awaitable } from "../model/json.js";
+import { Awaitable } from "../model/awaitable.js";
 import { BlobHash } from "../model/ids.js";
 import { ModelPart, ModelRequest } from "../model/request.js";
-/** What a model can take, as data. Absent means: not known, so try. */
+/** What a model supports. An absent field means that it is not known, so it is tried. */
 interface Capabilities {
-  /** Media types, `image/*` included, that may be attached. */
+  /** Media types that may be attached, for example `image/*`. */
   readonly attachments?: readonly string[];
+  /** The size of the context window, in tokens. */
   readonly contextTokens?: number;
+  /** Whether a reply may call several tools. */
   readonly isParallelCalls?: boolean;
 }
 interface CallOptions {
-  /** Aborts on cancel; the stream must then end soon, by any means. */
+  /** Aborts on cancel. The stream must then end soon, by any means. */
   readonly signal: AbortSignal;
-  /** The bytes of an attachment in the messages. */
+  /** Gives the bytes of an attachment in the messages. */
   load(hash: BlobHash): Awaitable<Uint8Array>;
 }
 /**
- * Who is asked. A stream gives parts, singly or in lists, and ends with exactly one `finish`; a stream that ends
- * without it was cut. Failures are thrown as `ProviderFailure`. It keeps nothing between calls, never retries
- * (`runtime/ask.ts` does that once for all) and resolves credentials inside `stream`, so that none is ever kept.
+ * A model that can be asked.
+ *
+ * 1. A stream yields parts, singly or in lists, and ends with exactly one `finish`. A stream that ends without it was
+ *    cut.
+ * 2. Failures are thrown as `ProviderFailure`.
+ * 3. A provider never retries: `runtime/ask.ts` does, and both would multiply.
+ * 4. It keeps nothing between calls, and reads credentials inside `stream`, so that none is ever kept.
  */
 interface Provider {
   readonly id: string;
@@ -36,6 +42,6 @@ interface LanguageModel {
   }>;
 }
 type Model = LanguageModel | Provider;
-/** A session's config keeps a model's name, never the object; this finds it again. */
+/** Finds a model by its name. Sessions keep the name of their model, never the object. */
 type ModelResolver = (name: string) => Awaitable<Model | undefined>;
 export { Capabilities, LanguageModel, Model, ModelResolver, Provider };

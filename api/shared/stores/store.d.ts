@@ -1,8 +1,9 @@
-import { Awaitable, Json, JsonObject } from "../model/json.js";
+import { Awaitable } from "../model/awaitable.js";
 import { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.js";
 import { CancelAnswer, CancelRequest, TurnOutcome } from "../model/outcome.js";
 import { Draft } from "../model/message.js";
 import { Entry } from "../model/node.js";
+import { Json, JsonObject } from "../model/json.js";
 import { Opened, PluginState, TurnEvent, WaitAnswer } from "../turn/event.js";
 import { PromptPart } from "../model/prompt.js";
 import { SessionConfig } from "../model/config.js";

@@ -2,51 +2,55 @@ import { Amounts, Trial } from "./crash/plan.js";
 import { CrashReport, Violation } from "./crash/report.js";
 import { CrashWorld, Orders } from "./crash/life.js";
 import { Picture } from "./crash/picture.js";
-/** An app to be killed. The default export of a module of its own, since it runs in processes of its own. */
+/** An app to be killed. It must be the default export of a module of its own, which is run in child processes. */
 interface Scenario {
   /**
-   * Does all of it, from the top, in every life: opens the runtime on the world's store and host, sends every input with
-   * a key, and waits until all is answered. After a kill the same keys join the turns that are already there.
+   * Runs from the beginning in every process: opens a runtime on the world's store and host, sends every input with a
+   * key, and waits until all are answered. After a kill, the same keys join the turns that are there already.
    */
   run(world: CrashWorld): Promise<unknown>;
-  /** Throws when the end is not right. Without it the end must be that of the run without a kill. */
+  /** Throws when the final store is wrong. Default: it must equal that of the run without a kill. */
   check?(final: Picture, told: {
     readonly clean: Picture;
     readonly acts: readonly string[];
   }): unknown;
 }
 interface DefinedScenario extends Scenario {
-  /** One process of it: the kit's own. */
+  /** Runs one process of the scenario. Only the kit calls it. */
   live(orders: Orders): Promise<void>;
 }
 declare const defineScenario: (scenario: Scenario) => DefinedScenario;
 interface CrashOptions extends Partial<Amounts> {
-  /** Of what is chosen by chance: the same one chooses the same. */
+  /** Seeds the random choice of trials: equal seeds choose equal trials. Default 1. */
   readonly seed?: number;
-  /** Exactly these, and nothing else: for one that went wrong. */
+  /** Runs exactly these trials, for example one that found a violation. */
   readonly trials?: readonly Trial[];
-  /** Processes at a time. */
+  /** How many trials run at a time. Default 2. */
   readonly parallel?: number;
-  /** A process that takes longer is stuck. */
+  /** A process that takes longer counts as stuck, in milliseconds. Default 30 seconds. */
   readonly timeoutMs?: number;
-  /** For node, before the program: a loader, for example. */
+  /** Arguments for `node` before the program, for example a loader. */
   readonly execArgv?: readonly string[];
-  /** Told after each trial, with what went wrong in it. */
+  /** Called after each trial, with the violations that it found. */
   readonly onTrial?: (told: TrialTold) => void;
-  /** A module that exports `store(store)` or `host(host)`: they stand between the scenario and the real ones. */
+  /**
+   * A module that exports `store(store)` or `host(host)`, which wrap those of the scenario: to try the kit on broken
+   * ones.
+   */
   readonly around?: URL;
 }
 interface TrialTold {
   readonly scenario: string;
   readonly trial: Trial;
   readonly violations: readonly Violation[];
-  /** How many are done, of how many. */
+  /** How many trials are done. */
   readonly done: number;
+  /** How many trials there are. */
   readonly of: number;
 }
 /**
- * Kills a scenario with SIGKILL at each of its boundaries in turn, starts it again, and compares what is left with a run
- * that nobody killed. Real processes and a real file; nothing is simulated.
+ * Kills a scenario with SIGKILL at each of its boundaries in turn, starts it again, and compares the final store with
+ * that of a run without a kill. Processes and files are real; nothing is simulated.
  */
 declare function crashTest(scenarios: URL | readonly URL[], options?: CrashOptions): Promise<CrashReport>;
 export { CrashOptions, DefinedScenario, Scenario, crashTest, defineScenario };

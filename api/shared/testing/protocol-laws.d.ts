@@ -1,5 +1,5 @@
 import { ProtocolDriver } from "../turn/driver.js";
-/** What every protocol's driver promises. `check` throws when the promise is broken. */
+/** A promise of every protocol's driver. `check` throws when it is broken. */
 interface ProtocolLaw {
   readonly law: string;
   check(driver: ProtocolDriver): void;

@@ -1,8 +1,10 @@
 import { ModelPart } from "../model/request.js";
 import { Provider } from "../providers/provider.js";
-/** Gives a provider that answers every request with these parts; one that cannot be told what to say may ignore them. */
+/**
+ * Makes a provider that answers every request with these parts. A provider whose replies cannot be chosen ignores them.
+ */
 type MakeProvider = (parts: readonly ModelPart[]) => Provider;
-/** What every provider promises. `check` throws when the promise is broken. */
+/** A promise of every provider. `check` throws when it is broken. */
 interface ProviderLaw {
   readonly law: string;
   check(make: MakeProvider): Promise<void>;

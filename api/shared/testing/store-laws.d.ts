@@ -1,4 +1,4 @@
-import { Awaitable } from "../model/json.js";
+import { Awaitable } from "../model/awaitable.js";
 import { Store } from "../stores/store.js";
 /** What every store promises. `check` is given an empty store and throws when the promise is broken. */
 interface StoreLaw {

@@ -1,18 +1,18 @@
 import { World } from "../model/world.js";
-/** A world in which time passes only when a test says so, and in which every run meets the same ids and secrets. */
+/** A world for tests: time passes only when the test says so, and ids and secrets are the same in every run. */
 interface SimulatedWorld extends World {
   /**
-   * Lets this much time pass. Sleepers wake in the order of their times, each at its own; whatever one sets off without
-   * more sleep has happened before the next one wakes.
+   * Lets this much time pass, in milliseconds. Sleepers wake in the order of their times. All that a sleeper sets off
+   * without another sleep has happened before the next one wakes.
    */
   advance(ms: number): Promise<void>;
-  /** How many sleep now. */
+  /** How many sleeps are under way. */
   readonly asleep: number;
 }
 interface SimulatedWorldOptions {
-  /** When it begins, in milliseconds since 1970. */
+  /** The time at the beginning, in milliseconds since 1970. Default: the first of January 2026. */
   readonly now?: number;
-  /** Part of every id and secret: two worlds on one store need two names. */
+  /** A part of every id and secret. Two worlds on one store need different names. */
   readonly name?: string;
 }
 declare function simulatedWorld({ now: beginning, name }?: SimulatedWorldOptions): SimulatedWorld;

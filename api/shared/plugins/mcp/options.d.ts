@@ -4,44 +4,46 @@ type McpHeaders = {
   readonly [name: string]: string;
 };
 interface Common {
-  /** Only these tools, by the names the server gives them. */
+  /** Only these tools are offered, by the names that the server gives them. Default: all. */
   readonly include?: readonly string[];
-  /** All but these. */
+  /** These tools are not offered, by the names that the server gives them. */
   readonly exclude?: readonly string[];
-  /** `callable` unless given; `searchable` for servers with very many tools. */
+  /** How tools are offered. Default `callable`; use `searchable` for servers with very many tools. */
   readonly availability?: Availability;
-  /** Calls of this server never run beside another call of the same reply. */
+  /** Whether each call of this server runs alone, and not beside other calls of the same reply. Default false. */
   readonly isSerial?: boolean;
-  /** How long a turn or a call waits for a connection that is being made. */
+  /** How long a turn or a call waits for a connection that is being made, in milliseconds. Default 5 seconds. */
   readonly connectMs?: number;
-  /** How long one attempt to start the server may take. */
+  /** How long one attempt to start the server may take, in milliseconds. Default 30 seconds. */
   readonly startMs?: number;
-  /** A call that says nothing for this long has failed; progress starts it anew. */
+  /** A call without news for this long fails, in milliseconds; progress starts the time anew. Default 60 seconds. */
   readonly idleMs?: number;
-  /** A call may take this long in all. */
+  /** How long a call may take in all, in milliseconds. Default 10 minutes. */
   readonly totalMs?: number;
-  /** One result. */
+  /** The largest result that is taken, in bytes. Default 16 MiB. */
   readonly resultBytesMax?: number;
 }
-/** A server that is started here and spoken to over its stdin and stdout. */
+/** A server that runs as a child process and is spoken to over stdin and stdout. */
 interface McpProcess extends Common {
+  /** The program to start, by its path or its name in PATH. */
   readonly command: string;
   readonly args?: readonly string[];
-  /** Besides PATH, HOME and the like: a server is given nothing else of this process's environment. */
+  /** Variables for the server's environment. Of this process's own it gets only PATH, HOME and the like. */
   readonly env?: {
     readonly [name: string]: string;
   };
+  /** The folder to start the server in. Default: the working directory. */
   readonly cwd?: string;
 }
-/** A server somewhere else, over streamable HTTP. */
+/** A server that is reached over streamable HTTP. */
 interface McpRemote extends Common {
   readonly url: string | URL;
-  /** A function is called for each request: the place for credentials that expire. */
+  /** Headers of each request. A function is called for every request, so credentials that expire can be renewed. */
   readonly headers?: McpHeaders | (() => Awaitable<McpHeaders>);
 }
 type McpServer = McpProcess | McpRemote;
 interface McpOptions extends Omit<Common, "include" | "exclude"> {
-  /** By name; a tool is shown to the model as `mcp__<name>__<tool>`. */
+  /** The servers, by name. The model is shown a tool as `mcp__<name>__<tool>`. */
   readonly servers: {
     readonly [name: string]: McpServer;
   };

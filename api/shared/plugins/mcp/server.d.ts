@@ -1,29 +1,31 @@
 import { McpProblem } from "./problem.js";
 import { Skipped } from "./tools.js";
 /**
- * `connecting`: for the first time, or again; `ready`; `down`: to be tried again soon; `failed`: trying again would not
- * help; `detached`: taken away with the command `detach`.
+ * `connecting`, the first time or again; `ready`; `down`, and tried again soon; `failed`, when trying again would not
+ * help; `detached`, by the command `detach`.
  */
 type McpState = "connecting" | "ready" | "down" | "failed" | "detached";
 interface McpStatus {
   readonly server: string;
   readonly state: McpState;
-  /** When it came into this state: milliseconds since 1970. */
+  /** When the server came into this state, in milliseconds since 1970. */
   readonly since: number;
-  /** How many tools are offered. While a server is down they are those it had. */
+  /** How many tools are offered. While a server is down, those it had before still are. */
   readonly tools: number;
-  /** What it lists and is not offered, and why. */
+  /** Tools that the server lists and that are not offered, with the reason. */
   readonly skipped: readonly Skipped[];
-  /** What went wrong last; nothing once it is ready again. */
+  /** What went wrong last; absent once the server is ready again. */
   readonly problem?: McpProblem;
-  /** What the server says of itself. */
+  /** The server's own name and version. */
   readonly about?: {
     readonly name: string;
     readonly version: string;
   };
+  /** The version of MCP that was agreed on. */
   readonly protocol?: string;
+  /** The id of the server's process. */
   readonly pid?: number;
-  /** The last 8 KiB of what its process wrote to stderr. */
+  /** The last 8 KiB that the server's process wrote to stderr. */
   readonly stderr?: string;
 }
 export { McpState, McpStatus };

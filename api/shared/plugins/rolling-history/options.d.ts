@@ -1,19 +1,22 @@
 interface RollingHistoryOptions {
-  /** Tokens that the model can be sent; 128,000 unless given. */
+  /** The size of the model's window, in tokens. Default 128,000. */
   readonly window?: number;
-  /** The share of the window from which on older attachments are only named; 0.6 unless given. */
+  /** The share of the window above which older attachments are named instead of sent. Default 0.6. */
   readonly pruneAt?: number;
-  /** Tokens to keep free for what comes next: above the rest of the window it compacts. 20,000 unless given, or a quarter. */
+  /** Tokens to keep free; a request that leaves less is compacted. Default 20,000, or a quarter of a small window. */
   readonly reserve?: number;
-  /** Tokens of the latest conversation that are carried over as they are; 20,000 unless given, or a quarter of the rest. */
+  /**
+   * Tokens of the latest messages that a compaction leaves as they are. Default 20,000, or a quarter of what is not
+   * reserved.
+   */
   readonly tail?: number;
-  /** The latest turns of the user that keep their attachments; 2 unless given. */
+  /** How many of the user's latest turns keep their attachments. Default 2. */
   readonly keepTurns?: number;
-  /** The name of the model that summarises; the session's unless given. */
+  /** The name of the model that writes summaries. Default: the session's model. */
   readonly model?: string;
-  /** False leaves it to `session.compact()`, and to a provider that refuses a request because it is too long. */
+  /** Whether to compact when room gets short. Default true. With false only `session.compact()` and an overflow do. */
   readonly auto?: boolean;
-  /** What a summary is to heed besides. */
+  /** Words for the model that writes summaries, added to the prompt. */
   readonly instructions?: string;
 }
 export { RollingHistoryOptions };

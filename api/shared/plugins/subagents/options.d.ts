@@ -1,32 +1,33 @@
 import { ModelSettings } from "../../model/request.js";
-/** A kind of agent. */
+/** A kind of agent that the model can start. */
 interface Capability {
-  /** For the model that chooses: what such an agent is good for. */
+  /** What such an agent is good for. The model reads it to choose. */
   readonly description: string;
-  /** That of the session which starts it, unless given. */
+  /** The name of the agent's model. Default: that of the session which starts it. */
   readonly model?: string;
-  /** In the place of the runtime's. */
+  /** The agent's instructions, in place of the runtime's. */
   readonly instructions?: string;
+  /** Settings of the agent's model calls, such as its temperature. */
   readonly settings?: ModelSettings;
-  /** The only tools that such an agent has; `submit_error` is always one of them. */
+  /** The only tools that the agent has, besides `submit_error`. Default: those of the session which starts it. */
   readonly tools?: readonly string[];
-  /** Tools that it never has. */
+  /** Tools that the agent does not have. */
   readonly hiddenTools?: readonly string[];
-  /** Whether it begins with a copy of the plugin states of the session that starts it. */
+  /** Whether the agent begins with a copy of the plugin states of the session that starts it. Default false. */
   readonly copiesState?: boolean;
 }
 interface SubagentsOptions {
-  /** By name; at least one. */
+  /** The kinds of agents, by name; at least one. */
   readonly capabilities: {
     readonly [name: string]: Capability;
   };
-  /** How deep agents may start agents; 5 unless given. */
+  /** How many levels of agents there may be below a root session. Default 5. */
   readonly depthMax?: number;
-  /** Tools that no agent has: those that talk to a person, for example. */
+  /** Tools that no agent has, for example those that talk to a person. */
   readonly hiddenTools?: readonly string[];
-  /** The longest that a call waits for an agent; one hour unless given. */
+  /** How long a call waits for an agent at most, in milliseconds. Default one hour. */
   readonly timeoutMs?: number;
-  /** Agents of one session that are not closed; 100 unless given, which is also the most. */
+  /** The most agents of one session that are not closed. Default 100, which is also the greatest value. */
   readonly childrenMax?: number;
 }
 export { Capability, SubagentsOptions };

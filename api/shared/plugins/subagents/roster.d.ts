@@ -1,20 +1,20 @@
 declare const STATUSES: readonly ["running", "finished", "failed", "stopped"];
 type Status = (typeof STATUSES)[number];
-/** What a session remembers of an agent. */
+/** An agent as its owner, the session that started it, remembers it. */
 interface Agent {
-  /** What the model calls it: the id of its session, unless that is a copy. */
+  /** The model's name for the agent: the id of the session that it was started as. */
   readonly name: string;
-  /** The session that it is. */
+  /** The id of its session: the same as `name`, or of a copy that a fork goes on with. */
   readonly session: string;
   readonly capability: string;
-  /** Its beginning. */
+  /** The beginning of its task, on one line. */
   readonly task: string;
   readonly status: Status;
-  /** The latest that was asked of it. */
+  /** The id of the agent's latest turn. */
   readonly turn?: string;
-  /** The turn of ours that asked. */
+  /** The id of the owner's turn that asked for it. */
   readonly by?: string;
-  /** Where its conversation stood after that. */
+  /** The head of the agent's conversation after that turn. */
   readonly head?: string;
 }
 export { Agent };

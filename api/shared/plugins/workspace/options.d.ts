@@ -1,27 +1,27 @@
 interface ShellOptions {
-  /** For a command that names no time of its own; two minutes unless given. */
+  /** How long a command may take that the model gives no time, in milliseconds. Default two minutes. */
   readonly timeoutMs?: number;
-  /** The most that the model may ask for; ten minutes unless given. */
+  /** The longest time that the model may ask for, in milliseconds. Default ten minutes. */
   readonly timeoutMsMax?: number;
-  /** Between asking a command to end and making it end; half a second unless given. */
+  /** How long a command may take to end after SIGTERM, before SIGKILL, in milliseconds. Default 500. */
   readonly graceMs?: number;
-  /** Added to PATH, HOME, USER, LANG, LC_ALL, TMPDIR and TZ, which is all that a command is given. */
+  /** Variables for commands. Of this process's own they get only PATH, HOME, USER, LANG, LC_ALL, TMPDIR and TZ. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Only commands that one of these covers as a whole. */
+  /** Only commands that one of these matches from beginning to end may run. Default: all. */
   readonly allow?: readonly RegExp[];
 }
 interface WorkspaceOptions {
-  /** The folder that the file tools cannot leave. */
+  /** The folder of the workspace. File tools cannot leave it. */
   readonly root: string;
-  /** Off unless given. It is no sandbox: a command can do what the process can. */
+  /** Adds the tool `shell`. Default false. It is no sandbox: a command can do what this process can. */
   readonly shell?: boolean | ShellOptions;
-  /** No tool that writes. */
+  /** Leaves out the tools that write. Default false. */
   readonly readonly?: boolean;
-  /** What one call returns; 256 KiB unless given. */
+  /** The most that one call returns, in bytes. Default 256 KiB. */
   readonly bytesMax?: number;
-  /** A file that is written, edited or shown as an image; 16 MiB unless given. */
+  /** The largest file that can be written, edited or shown as an image, in bytes. Default 16 MiB. */
   readonly fileBytesMax?: number;
-  /** Names of folders that are neither listed nor searched; `.git` and `node_modules` unless given. */
+  /** Names of folders that are neither listed nor searched. Default `.git` and `node_modules`. */
   readonly ignore?: readonly string[];
 }
 export { ShellOptions, WorkspaceOptions };

@@ -1,7 +1,8 @@
 import { ModelResolver } from "../provider.js";
 /**
- * Finds `anthropic/claude-…` in the package @ai-sdk/anthropic that the app has installed, and so on for every name.
- * `openai-compatible/…` is any server at BOWLINE_BASE_URL, with the key BOWLINE_API_KEY if it wants one.
+ * Resolves `<vendor>/<model>` with the package @ai-sdk/<vendor> that the app has installed: `anthropic/claude-…` with
+ * @ai-sdk/anthropic. `openai-compatible/<model>` is a server at BOWLINE_BASE_URL, with the key BOWLINE_API_KEY if it
+ * needs one. `from` is the folder to look for packages from; default: the working directory.
  */
 declare function installed(options?: {
   readonly from?: string;

@@ -1,16 +1,18 @@
 type ViolationKind =
 /** An input that was accepted is not in the graph. */
 "lost" |
-/** An effect ran again though its answer was recorded, or though its tool says that it must not. */
+/** An effect ran again although its answer was recorded, or although its tool forbids it. */
 "repeated" |
 /** An input is in the graph more than once. */
 "doubled" |
 /** An effect ran before what released it was durable. */
-"early" | "unpaired" |
-/** The final graph, the outcomes or the plugin states are not those of the run without a kill. */
+"early" |
+/** A call without its one result. */
+"unpaired" |
+/** The final graph, outcomes or plugin states differ from those of the run without a kill. */
 "different" |
-/** A turn without an end, a slot that is held, a process that never ended. */
+/** A turn has no end, a slot is still held, or a process did not end. */
 "stuck" |
-/** The scenario itself threw. */
+/** The scenario threw. */
 "failed";
 export { ViolationKind };

@@ -1,38 +1,38 @@
 import { EffectHost } from "../../hosts/host.js";
 import { Store } from "../../stores/store.js";
-/** What a scenario is given: the same file in every life, and the ledger that outlives them all. */
+/** What a scenario gets in every process ("life") of a trial. All lives share one store and one ledger. */
 interface CrashWorld {
-  /** Hand both to `createRuntime`: their boundaries are where the process is killed. */
+  /** Give both to `createRuntime`: the process is killed at their boundaries. */
   readonly store: Store;
   readonly host: EffectHost;
-  /** 1 in the first process, 2 in the one after the first kill, and so on. */
+  /** 1 in the first process, 2 after the first kill, and so on. */
   readonly life: number;
-  /** 0, or 1 in a second process that runs beside the first. */
+  /** 0; 1 in a second process that runs beside the first. */
   readonly worker: number;
-  /** Keeps a line of what was done in the outer world; `check` is given those of all lives. */
+  /** Records something that was done in the outer world. `check` gets the records of all lives. */
   act(what: string): void;
 }
-/** What one process is to do. */
+/** What one process of a trial is to do. */
 interface Orders {
   readonly database: string;
   readonly ledger: string;
   readonly life: number;
   readonly worker: number;
-  /** Ends the process with SIGKILL at the n-th boundary, or when it comes to this place, of this turn if one is named. */
+  /** Kills the process at the n-th boundary, or at the first one of this name (and turn). */
   readonly killAt?: number | {
     readonly place: string;
     readonly turn?: string;
   };
-  /** Stops it there, until it is continued from outside. */
+  /** Stops the process at the n-th boundary, until it is continued from outside. */
   readonly stopAt?: number;
-  /** Begins when so many processes are ready: they are to run beside each other. */
+  /** Begins when this many processes are ready, so that they run beside each other. */
   readonly together?: number;
-  /** A clock that runs faster from this moment on: leases lapse sooner. All processes of a run have the same. */
+  /** Makes the clock run faster from this moment on, so that leases lapse sooner; the same in all lives of a trial. */
   readonly clock?: {
     readonly from: number;
     readonly speed: number;
   };
-  /** A module with `store` and `host`: what stands between the scenario and the real ones. */
+  /** The address of a module that wraps the store and the host. */
   readonly around?: string;
 }
 export { CrashWorld, Orders };

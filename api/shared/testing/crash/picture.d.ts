@@ -1,10 +1,10 @@
 import { Json } from "../../model/json.js";
-/** All that a store keeps, without what differs from run to run: ids are numbered, times and node ids are left out. */
+/** All that a store holds, without what differs from run to run: ids are numbered, times and node ids left out. */
 interface Picture {
   readonly sessions: {
     readonly [id: string]: PictureOfSession;
   };
-  /** Of every accepted turn, in the order of acceptance; null where there is none. */
+  /** The outcome of every accepted turn, in the order of acceptance; null for a turn without one. */
   readonly outcomes: readonly Json[];
 }
 interface PictureOfSession {
@@ -18,12 +18,12 @@ interface PictureOfSession {
     };
   };
   readonly turns: number;
-  /** Without the calls of unknown cost: a call that a kill interrupted is one. */
+  /** Usage without the calls of unknown cost, because a call that was killed is one. */
   readonly usage: Json;
 }
 interface PictureOfMessage {
   readonly role: string;
-  /** All its text, results of tools included. */
+  /** All text of the message, tool results included. */
   readonly text: string;
   readonly parts: readonly Json[];
   readonly origin?: Json;

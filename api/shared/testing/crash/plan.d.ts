@@ -1,31 +1,38 @@
-/** What is done to a scenario: a process for each kill, and one more to finish. */
+/** What is done to a scenario: one process for each kill, and one more to finish. */
 type Trial =
-/** Killed at these boundaries, one life after the other. */
+/** Kills the process at these boundaries, one life after the other. */
 {
   readonly kind: "kills";
   readonly at: readonly number[];
 } |
-/** Killed whenever it comes to this place, until the runtime gives the turn up. */
+/** Kills the process whenever it comes to this boundary, until the runtime gives the turn up. */
 {
   readonly kind: "loop";
   readonly place: string;
 } |
-/** Stopped there until its lease has lapsed and another has done the work, then continued. */
+/** Stops the process until its lease has lapsed and another process has done the work, then continues it. */
 {
   readonly kind: "stop";
   readonly at: number;
 } |
-/** Two processes beside each other, the first of which is killed there and started again. */
+/** Runs two processes beside each other, and kills the first at this boundary and starts it again. */
 {
   readonly kind: "pair";
   readonly at: number;
 };
+/** How many trials there are of each kind. */
 interface Amounts {
+  /** Trials with one kill, each at another boundary. Default `all` boundaries. */
   readonly kills: "all" | number;
+  /** Trials with a second kill in the process after the first. Default 0. */
   readonly doubles: number;
+  /** Trials with three kills. Default 0. */
   readonly triples: number;
+  /** Trials that kill every process at the same outward effect. Default 0. */
   readonly loops: "all" | number;
+  /** Trials that stop a process until its lease has lapsed. Default 0. */
   readonly stops: "all" | number;
+  /** Trials with two processes at the same time. Default 0. */
   readonly pairs: "all" | number;
 }
 export { Amounts, Trial };

@@ -4,12 +4,12 @@ interface Violation {
   readonly scenario: string;
   readonly kind: ViolationKind;
   readonly problem: string;
-  /** What was done: `crashTest(scenario, { trials: [trial] })` does it again. Nothing for the run without a kill. */
+  /** The trial; `crashTest(scenario, { trials: [trial] })` runs it again. Absent for the run without a kill. */
   readonly trial?: Trial;
-  /** Where its processes were killed or stopped. */
+  /** The boundaries at which processes were killed or stopped. */
   readonly places: readonly string[];
 }
-/** One scenario's line. */
+/** The report's line for one scenario. */
 interface CrashRow {
   readonly scenario: string;
   readonly boundaries: number;
@@ -23,11 +23,11 @@ declare class CrashReport {
   readonly rows: readonly CrashRow[];
   readonly violations: readonly Violation[];
   constructor(rows: readonly CrashRow[], violations: readonly Violation[]);
-  /** How many processes were killed. */
+  /** How many processes were killed in all. */
   get kills(): number;
   get lost(): number;
   get repeated(): number;
-  /** A table, what was wrong, and the sum. */
+  /** A table of scenarios, the violations, and the sum. */
   toString(): string;
 }
 export { CrashReport, CrashRow, Violation };

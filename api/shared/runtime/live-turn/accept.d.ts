@@ -1,5 +1,5 @@
-import { Attachable } from "../model/tool.js";
-import { Attachment, TextPart } from "../model/message.js";
+import { Attachable } from "../../model/tool.js";
+import { Attachment, TextPart } from "../../model/message.js";
 /** What a user says: text, or parts. */
 type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
 export { Input };

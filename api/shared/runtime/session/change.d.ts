@@ -1,9 +1,9 @@
-import { NodeId } from "../model/ids.js";
+import { NodeId } from "../../model/ids.js";
 type Compacted = {
   readonly kind: "compacted";
   readonly frame: NodeId;
 } |
-/** Nobody compacts, or there is nothing to. */
+/** Nobody compacts, or there is nothing to compact. */
 {
   readonly kind: "nothing";
 };

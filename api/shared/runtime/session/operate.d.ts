@@ -1,5 +1,5 @@
-import { PluginEvent } from "../kernel/operation.js";
-import { TurnId } from "../model/ids.js";
+import { PluginEvent } from "../../kernel/operation.js";
+import { TurnId } from "../../model/ids.js";
 /** What a command or a task came to. */
 interface Receipt<O = unknown> {
   readonly plugin: string;

@@ -1,7 +1,7 @@
-import { Availability } from "../model/tool.js";
-import { ToolDeclaration } from "../model/request.js";
-import { ToolListing, ToolState } from "../tools/registry.js";
-import { ToolProvider } from "../kernel/tool.js";
+import { Availability } from "../../model/tool.js";
+import { ToolDeclaration } from "../../model/request.js";
+import { ToolListing, ToolState } from "../../tools/registry.js";
+import { ToolProvider } from "../../kernel/tool.js";
 /** The tools of a session, for its host. What is changed here counts from the next turn on, and is kept. */
 interface SessionTools {
   /** Also those that are off, and those whose source is gone. */

@@ -1,9 +1,9 @@
-import { CancelAnswer, TurnOutcome } from "../model/outcome.js";
-import { Issue } from "../kernel/run.js";
-import { Json } from "../model/json.js";
-import { NodeId, TurnId } from "../model/ids.js";
-import { TurnProgress } from "../model/event.js";
-import { Usage } from "../model/usage.js";
+import { CancelAnswer, TurnOutcome } from "../../model/outcome.js";
+import { Issue } from "../../kernel/run.js";
+import { Json } from "../../model/json.js";
+import { NodeId, TurnId } from "../../model/ids.js";
+import { TurnProgress } from "../../model/event.js";
+import { Usage } from "../../model/usage.js";
 interface TurnResult<Value = Json> {
   readonly turnId: TurnId;
   readonly outcome: TurnOutcome<Value>;
