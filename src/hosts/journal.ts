@@ -6,22 +6,24 @@ import type { TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
 import type { EffectHost, HostContext, Perform, TurnRef } from "./host.ts";
 import { type Held, LocalRun } from "./local/run.ts";
-import { LOOK_MS, watched } from "./local/watch.ts";
+import { LOOK_MS, Runs } from "./local/runs.ts";
 
 /**
  * Effects run here, and every event is in the store before anything outward follows from it: whoever opens the turn
  * next folds the same events and goes on. The default for stores that keep things.
  */
 export function journal(): EffectHost {
-  const watch = watched();
+  const runs = new Runs();
   return {
     kind: "journal",
-    open: (turn, perform, context) => watch((left) => new JournalRun(turn, perform, context, left)),
+    open: (turn, perform, context) => new JournalRun(turn, perform, context, runs),
   };
 }
 
 /** Local ones run hooks and join the write of the event that released them; these act on the world, or cost something. */
 const OUTWARD: ReadonlySet<Effect["kind"]> = new Set(["ask", "call", "exec", "compact", "wait"]);
+/** What is recorded is handed out by `next` here, before anything is begun. */
+const NOTHING_RECORDED: readonly TurnEvent[] = [];
 const WEEK_MS = 7 * 24 * 3_600_000;
 
 class JournalRun extends LocalRun {
@@ -47,17 +49,13 @@ class JournalRun extends LocalRun {
   #isStepped = true;
   #isLeaving = false;
 
-  constructor(turn: TurnRef, perform: Perform, context: HostContext, left: () => void) {
-    super(turn, perform, context, left);
+  constructor(turn: TurnRef, perform: Perform, context: HostContext, runs: Runs) {
+    super(turn, perform, context, runs, NOTHING_RECORDED);
     this.#replay = turn.journal.slice(1);
     this.#seq = turn.journal.length;
     this.#isToResume = turn.isResumed === true;
     this.#isFolding = this.#replay.length > 0 || this.#isToResume;
     this.#until = this.#looked = turn.lease.until;
-  }
-
-  protected override recorded(): TurnEvent[] {
-    return []; // They are handed out by `next`, before anything is begun.
   }
 
   override start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
@@ -179,7 +177,8 @@ class JournalRun extends LocalRun {
     if (this.#held.length === 0 || this.hasArrivals || this.isOver || this.#isLeaving) return;
     const held = this.#held;
     this.#held = [];
-    for (const [index, each] of held.entries()) {
+    for (let index = 0; index < held.length; index++) {
+      const each = held[index] as Held;
       // The process may have been stopped, here too, for longer than the lease holds.
       if (this.context.world.now() >= this.#until) {
         this.#held = [...held.slice(index), ...this.#held];

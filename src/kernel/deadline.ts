@@ -13,10 +13,11 @@ class Entry implements Deadline {
   /** Its place in the group. */
   index: number;
 
-  constructor(late: () => void, group: Group, index: number) {
+  constructor(late: () => void, group: Group) {
     this.late = late;
     this.#group = group;
-    this.index = index;
+    this.index = group.entries.length;
+    group.entries.push(this);
   }
 
   beat(): void {
@@ -24,61 +25,42 @@ class Entry implements Deadline {
   }
 
   clear(): void {
-    this.#group.remove(this);
+    const { entries, ms, timer } = this.#group;
+    if (entries[this.index] !== this) return;
+    const last = entries.pop() as Entry;
+    if (last !== this) {
+      entries[this.index] = last;
+      last.index = this.index;
+    }
+    if (entries.length === 0 && ms > LONG_MS) timer.unref();
   }
 }
 
 /** Deadlines of one length share a timer that looks at them all: calls are many, and nearly all are in time. */
 class Group {
-  readonly #ms: number;
-  readonly #entries: Entry[] = [];
-  #timer: NodeJS.Timeout | undefined;
-  #isHeld = false;
+  readonly ms: number;
+  readonly entries: Entry[] = [];
+  /** Referenced only while somebody waits: a forgotten one must not keep the process alive. */
+  readonly timer: NodeJS.Timeout;
 
   constructor(ms: number) {
-    this.#ms = ms;
-  }
-
-  add(late: () => void): Deadline {
-    const entry = new Entry(late, this, this.#entries.length);
-    this.#entries.push(entry);
-    this.#timer ??= setInterval(() => this.#look(), Math.max(1, this.#ms / 8));
-    if (!this.#isHeld) this.#hold(true);
-    return entry;
-  }
-
-  remove(entry: Entry): void {
-    if (this.#entries[entry.index] !== entry) return;
-    const last = this.#entries.pop() as Entry;
-    if (last !== entry) {
-      this.#entries[entry.index] = last;
-      last.index = entry.index;
-    }
-    if (this.#entries.length === 0 && this.#ms > LONG_MS) this.#hold(false);
-  }
-
-  /** Whether the process waits for the timer; asked for only where a forgotten one would be noticed. */
-  #hold(isHeld: boolean): void {
-    this.#isHeld = isHeld;
-    if (isHeld) this.#timer?.ref();
-    else this.#timer?.unref();
+    this.ms = ms;
+    this.timer = setInterval(() => this.#look(), Math.max(1, ms / 8));
   }
 
   #look(): void {
-    if (this.#entries.length === 0) {
-      clearInterval(this.#timer);
-      this.#timer = undefined;
-      this.#isHeld = false;
-      groups.delete(this.#ms);
+    if (this.entries.length === 0) {
+      clearInterval(this.timer);
+      groups.delete(this.ms);
       return;
     }
     const now = performance.now();
-    for (const entry of [...this.#entries]) {
+    for (const entry of [...this.entries]) {
       if (entry.isBeaten) {
         entry.isBeaten = false;
         entry.since = now;
-      } else if (now - entry.since >= this.#ms) {
-        this.remove(entry);
+      } else if (now - entry.since >= this.ms) {
+        entry.clear();
         try {
           entry.late();
         } catch {
@@ -89,7 +71,7 @@ class Group {
   }
 }
 
-/** A shorter timer may keep the process for an eighth of this at most, which nobody notices. */
+/** A shorter timer keeps the process for an eighth of this at most, which nobody notices: it is left as it is. */
 const LONG_MS = 1_000;
 
 const groups = new Map<number, Group>();
@@ -103,5 +85,6 @@ export function within(ms: number, late: () => void): Deadline {
     group = new Group(ms);
     groups.set(ms, group);
   }
-  return group.add(late);
+  if (group.entries.length === 0) group.timer.ref();
+  return new Entry(late, group);
 }

@@ -76,9 +76,21 @@ export const text = (words: string): TextPart => ({ kind: "text", text: words })
 
 export function textOf(parts: readonly Part[]): string {
   let words = "";
-  for (const part of parts) if (part.kind === "text") words += part.text;
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index] as Part;
+    if (part.kind === "text") words += part.text;
+  }
   return words;
 }
 
-export const callsOf = (parts: readonly Part[]): readonly ToolCallPart[] =>
-  parts.filter((part) => part.kind === "toolCall");
+export function callsOf(parts: readonly Part[]): readonly ToolCallPart[] {
+  let calls: ToolCallPart[] | undefined;
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index] as Part;
+    if (part.kind !== "toolCall") continue;
+    if (calls === undefined) calls = [part];
+    else calls.push(part);
+  }
+  return calls ?? NO_CALLS;
+}
+const NO_CALLS: readonly ToolCallPart[] = [];

@@ -5,6 +5,7 @@ import { callsOf, type Draft } from "./message.ts";
  * data and may repeat, so pairs are found by place. Undefined when all is well, else what is wrong.
  */
 export function pairingProblem(before: Draft | undefined, message: Draft): string | undefined {
+  if (before?.role !== "assistant" && message.role !== "tool") return undefined;
   const calls = before?.role === "assistant" ? callsOf(before.parts) : [];
   if (message.role !== "tool") return calls.length === 0 ? undefined : `the call of ${calls[0]?.name} has no result`;
   const results = message.parts.filter((part) => part.kind === "toolResult");

@@ -35,6 +35,7 @@ export interface Spent {
 /** One row per source and model. */
 export function addSpent(ledger: readonly Spent[], spent: readonly Spent[]): readonly Spent[] {
   if (spent.length === 0) return ledger;
+  if (ledger.length === 0 && spent.length === 1) return spent;
   const rows = ledger.slice();
   for (const { source, model, usage, calls } of spent) {
     const index = rows.findIndex((row) => row.source === source && row.model === model);

@@ -51,7 +51,7 @@ export type Effect = { readonly name: EffectName } & (
 export type EffectKind = Effect["kind"];
 export type EffectOf<K extends EffectKind> = Extract<Effect, { readonly kind: K }>;
 
-export const name = (position: string): EffectName => asEffectName(position);
+export const name: (position: string) => EffectName = asEffectName;
 
 export const GRACE: EffectName = name("grace");
 export const FINALIZE: EffectName = name("finalize");

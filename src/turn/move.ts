@@ -9,14 +9,14 @@ import type { ProtocolDriver, RoundView } from "./driver.ts";
 import { type Effect, FINALIZE, GRACE, type Winding } from "./effect.ts";
 import type { Changes, Failure } from "./event.ts";
 import { append, itemsOf } from "./log.ts";
-import type { CallState, Phase, Step, TurnState } from "./state.ts";
+import type { CallState, Step, TurnState } from "./state.ts";
 
 const NONE: readonly never[] = [];
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** One step in the making: a copy of the state that the leaves below may write to, and what the step asks for. */
-export class Move {
+/** One step in the making: a state of its own that the leaves below may write to, and what the step asks for. */
+export class Move implements Step {
   readonly driver: ProtocolDriver;
   readonly at: number;
   readonly state: Mutable<TurnState>;
@@ -26,24 +26,17 @@ export class Move {
   #open: Effect[] | undefined;
   #calls: CallState[] | undefined;
 
-  constructor(driver: ProtocolDriver, state: TurnState, at: number) {
+  /** The state becomes the step's own: nobody else may hold it. */
+  constructor(driver: ProtocolDriver, state: Mutable<TurnState>, at: number) {
     this.driver = driver;
-    this.state = { ...state };
+    this.state = state;
     this.at = at;
-  }
-
-  done(): Step {
-    return this;
   }
 
   view(): RoundView {
     const { round, memo, log, limits, output } = this.state;
     const view = { round, memo, log: itemsOf(log), limits };
     return output === undefined ? view : { ...view, output };
-  }
-
-  become(phase: Phase): void {
-    this.state.phase = phase;
   }
 
   open(effect: Effect): void {
@@ -86,9 +79,10 @@ export class Move {
   }
 
   add(...drafts: readonly Draft[]): void {
-    for (const draft of drafts) {
-      const message: Message = { id: nodeId(this.state.turnId, this.state.log.length), ...draft };
-      this.addEntry({ at: this.at, kind: "message", message });
+    for (let index = 0; index < drafts.length; index++) {
+      const { state, at } = this;
+      const message: Message = { id: nodeId(state.turnId, state.log.length), ...(drafts[index] as Draft) };
+      state.log = append(state.log, { at, kind: "message", message });
     }
   }
 
@@ -135,14 +129,14 @@ export class Move {
     this.pairCalls();
     const final = this.outcome(this.state.winding?.ending ?? outcome);
     if (this.state.skips.finalize === true) return this.end(final);
-    this.become({ kind: "finalizing", outcome: final });
+    this.state.phase = { kind: "finalizing", outcome: final };
     this.open({ name: FINALIZE, kind: "finalize", outcome: final });
   }
 
   end(outcome: TurnOutcome | Ending): void {
     this.drop(() => true);
     this.pairCalls();
-    this.become({ kind: "ended", outcome: this.outcome(outcome) });
+    this.state.phase = { kind: "ended", outcome: this.outcome(outcome) };
   }
 
   outcome(outcome: TurnOutcome | Ending): TurnOutcome {
@@ -170,7 +164,7 @@ export class Move {
       return;
     }
     this.state.winding = winding;
-    if (phase.kind === "ended") this.become({ kind: "ended", outcome: this.outcome(winding.ending) });
+    if (phase.kind === "ended") this.state.phase = { kind: "ended", outcome: this.outcome(winding.ending) };
     else this.open({ name: GRACE, kind: "sleep", until: this.at + this.state.limits.cancelGraceMs });
   }
 }

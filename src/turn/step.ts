@@ -1,7 +1,8 @@
 // long: the machine of a turn is one story; its parts call each other.
 import { describe, RuntimeError } from "../model/errors.ts";
+import { nodeId } from "../model/ids.ts";
 import { describeThrown, type Json } from "../model/json.ts";
-import { type Draft, textOf } from "../model/message.ts";
+import { type Draft, type Message, textOf } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
 import { OUTPUT_TOOL } from "../model/tool.ts";
@@ -10,7 +11,6 @@ import { decisionProblem } from "./decision.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { type BoundaryKind, type Effect, type EffectOf, GRACE, name } from "./effect.ts";
 import type { Abort, Answer, Opened, TurnEvent } from "./event.ts";
-import { emptyLog } from "./log.ts";
 import { cancelled, endingOf, failed, Move, protocolFailed, stopped } from "./move.ts";
 import { isLastRound, STEP_VERSION, type Step, type TurnState, type Work } from "./state.ts";
 import * as calls from "./work.ts";
@@ -18,6 +18,7 @@ import * as calls from "./work.ts";
 /** The first step: from the event that opened the turn. */
 export function begin(opened: Opened): Step {
   const { sessionId, turnId, inputId, input, limits, output, merges, at } = opened;
+  const message: Message = { id: nodeId(turnId, 0), ...input, origin: { kind: "input", inputId } };
   const move = new Move(
     NOBODY,
     {
@@ -31,7 +32,7 @@ export function begin(opened: Opened): Step {
       compactions: 0,
       idle: 0,
       resumes: 0,
-      log: emptyLog(),
+      log: { items: [{ at, kind: "message", message }], length: 1 },
       memo: null,
       changes: {},
       usage: NO_USAGE,
@@ -48,10 +49,9 @@ export function begin(opened: Opened): Step {
     },
     at,
   );
-  move.add({ ...input, origin: { kind: "input", inputId } });
   if (merges === true) boundary(move, "opening");
   else prepare(move);
-  return move.done();
+  return move;
 }
 const NOTHING = {};
 const NOBODY = NOTHING as ProtocolDriver; // `begin` asks it nothing.
@@ -61,7 +61,7 @@ const NOBODY = NOTHING as ProtocolDriver; // `begin` asks it nothing.
  * no waiting: those come in as events, so a fold over the journal ends where the live turn did.
  */
 export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent): Step {
-  const move = new Move(driver, state, event.at);
+  const move = new Move(driver, { ...state }, event.at);
   switch (event.kind) {
     case "opened":
       throw new RuntimeError("turn.diverged", { effect: "the beginning", kind: "opened" });
@@ -86,7 +86,7 @@ export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent)
     default:
       answer(move, close(move, event), event);
   }
-  return move.done();
+  return move;
 }
 
 /** Takes the answered effect out of the open ones; an answer to anything else means that the journal is not ours. */
@@ -160,7 +160,7 @@ function answer(move: Move, effect: Effect, event: Answer): void {
 
 function prepare(move: Move): void {
   const { round } = move.state;
-  move.become({ kind: "preparing" });
+  move.state.phase = { kind: "preparing" };
   move.open({ name: name(`r${round}.prepare`), kind: "prepare", round });
 }
 
@@ -181,7 +181,7 @@ function prepared(move: Move, event: Extract<Answer, { kind: "prepared" }>): voi
 function ask(move: Move): void {
   const { round } = move.state;
   move.state.asks++;
-  move.become({ kind: "asking" });
+  move.state.phase = { kind: "asking" };
   move.open({ name: name(`r${round}.ask`), kind: "ask", round });
 }
 
@@ -189,7 +189,7 @@ function replied(move: Move, reply: Reply, model: string | undefined): void {
   const { state } = move;
   move.spend(reply.usage, model);
   if (!state.responds) return decideReply(move, reply);
-  move.become({ kind: "responding", reply });
+  move.state.phase = { kind: "responding", reply };
   move.open({ name: name(`r${state.round}.respond`), kind: "respond", round: state.round, reply });
 }
 
@@ -239,7 +239,8 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
     case "cell": {
       const prefix = `r${state.round}.exec`;
       move.open({ name: name(prefix), kind: "exec", cell: decision.cell });
-      return move.become({ kind: "working", reply, work: { prefix, calls: [], cell: decision.cell, gates: 0 } });
+      state.phase = { kind: "working", reply, work: { prefix, calls: [], cell: decision.cell, gates: 0 } };
+      return;
     }
     case "answer": {
       const message = move.lastReply();
@@ -272,7 +273,7 @@ function goOn(move: Move, isProgress: boolean): void {
 
 function boundary(move: Move, at: BoundaryKind, outcome?: TurnOutcome): void {
   move.pairCalls();
-  move.become(outcome === undefined ? { kind: "bounding" } : { kind: "bounding", outcome });
+  move.state.phase = outcome === undefined ? { kind: "bounding" } : { kind: "bounding", outcome };
   move.open({ name: name(`r${move.state.round}.${at}`), kind: "boundary", at });
 }
 
@@ -319,7 +320,7 @@ const mayCompact = ({ state: { compacts, compactedIn, round } }: Move): boolean 
 
 function compact(move: Move, then?: "ask" | "round"): void {
   move.state.compactedIn = move.state.round;
-  move.become(then === undefined ? { kind: "compacting" } : { kind: "compacting", then });
+  move.state.phase = then === undefined ? { kind: "compacting" } : { kind: "compacting", then };
   move.open({ name: name(`r${move.state.round}.compact`), kind: "compact" });
 }
 
@@ -362,11 +363,11 @@ function working(move: Move, event: { readonly kind: string; readonly effect: st
 
 function become(move: Move, work: Work): void {
   const { phase } = move.state;
-  if (phase.kind === "working") move.become({ ...phase, work });
+  if (phase.kind === "working") move.state.phase = { ...phase, work };
 }
 
 function begun(move: Move, reply: Reply, work: Work): void {
-  move.become({ kind: "working", reply, work });
+  move.state.phase = { kind: "working", reply, work };
   go(move, work);
 }
 

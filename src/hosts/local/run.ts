@@ -1,12 +1,13 @@
-import { type Awaitable, andThen, isThenable } from "../../model/awaitable.ts";
+import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { EffectName, WaitKey } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
-import type { Committed, EndedTurn, Mail } from "../../stores/store.ts";
+import type { CommitAnswer, Committed, EndedTurn, Mail } from "../../stores/store.ts";
 import { type Effect, GRACE } from "../../turn/effect.ts";
 import type { Answer, TurnEvent } from "../../turn/event.ts";
 import type { HostContext, Perform, TurnRef, TurnRun } from "../host.ts";
+import type { Runs } from "./runs.ts";
 
 /** An effect under way, and its cancellation. */
 export class Held extends LazyScope {
@@ -23,7 +24,7 @@ export class LocalRun implements TurnRun {
   protected readonly turn: TurnRef;
   protected readonly context: HostContext;
   readonly #perform: Perform;
-  readonly #left: () => void;
+  readonly #runs: Runs;
   /** Few at a time, so a list. */
   readonly #open: Held[] = [];
   /** Arrived and not yet handed out; the recorded ones come first. */
@@ -35,29 +36,34 @@ export class LocalRun implements TurnRun {
   #cancelSeen = false;
   protected isOver = false;
 
-  constructor(turn: TurnRef, perform: Perform, context: HostContext, left: () => void) {
+  /** `recorded` is handed out before anything new. */
+  constructor(
+    turn: TurnRef,
+    perform: Perform,
+    context: HostContext,
+    runs: Runs,
+    recorded: readonly TurnEvent[] = turn.journal.slice(1),
+  ) {
     this.turn = turn;
     this.#perform = perform;
     this.context = context;
-    this.#left = left;
-    this.#queue = this.recorded(turn);
-    for (const event of turn.journal) if (event.kind === "cancelled") this.#cancelSeen = true;
-  }
-
-  /** What comes before anything new. */
-  protected recorded({ journal }: TurnRef): TurnEvent[] {
-    return journal.slice(1);
+    this.#runs = runs;
+    this.#queue = recorded.slice();
+    if (turn.journal.length > 1) this.#cancelSeen = turn.journal.some(({ kind }) => kind === "cancelled");
+    runs.add(this);
   }
 
   start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
     if (this.isOver) return; // An event was on its way to whoever starts these when the turn was let go.
-    for (const name of dropped) this.#close(name)?.abort();
-    for (const effect of effects) {
-      const held = new Held(effect);
+    for (let index = 0; index < dropped.length; index++) this.#close(dropped[index] as EffectName)?.abort();
+    let isGrace = false;
+    for (let index = 0; index < effects.length; index++) {
+      const held = new Held(effects[index] as Effect);
       this.#open.push(held);
+      if (held.effect.name === GRACE) isGrace = true;
       this.release(held);
     }
-    for (const effect of effects) if (effect.name === GRACE) this.#abortWork();
+    if (isGrace) this.#abortWork();
   }
 
   /** A journal holds some of them back. */
@@ -174,8 +180,13 @@ export class LocalRun implements TurnRun {
 
   /** The next of those that are there. */
   protected ready(): TurnEvent | undefined {
-    while (this.#lost === undefined && this.#head < this.#queue.length) {
-      const event = this.#take();
+    const queue = this.#queue;
+    while (this.#lost === undefined && this.#head < queue.length) {
+      const event = queue[this.#head++] as TurnEvent;
+      if (this.#head === queue.length) {
+        queue.length = 0;
+        this.#head = 0;
+      }
       if (this.hand(event)) return event;
     }
     return undefined;
@@ -187,34 +198,26 @@ export class LocalRun implements TurnRun {
 
   protected arrival(): Promise<TurnEvent> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
-    return new Promise((resolve, reject) => {
-      this.#waiter = { resolve, reject };
-    });
-  }
-
-  #take(): TurnEvent {
-    const queue = this.#queue;
-    if (queue.length === 1) return queue.pop() as TurnEvent;
-    const event = queue[this.#head++] as TurnEvent;
-    if (this.#head === queue.length) {
-      queue.length = 0;
-      this.#head = 0;
-    }
-    return event;
+    const waiter = Promise.withResolvers<TurnEvent>();
+    this.#waiter = waiter;
+    return waiter.promise;
   }
 
   commit(ended: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
-    return andThen(this.context.store.commit(this.turn.lease, ended), (answer) => {
-      if (answer.kind === "reopen") {
-        this.#cancelSeen = true;
-        const inLine = this.#queue.findIndex((event, index) => index >= this.#head && event.kind === "cancelled");
-        if (inLine >= 0) this.#queue.splice(inLine, 1); // Mail had brought it too.
-        return { reopen: [this.reopened({ kind: "cancelled", ...answer.cancel })] };
-      }
+    const answer = this.context.store.commit(this.turn.lease, ended);
+    return isThenable(answer) ? answer.then((found) => this.#committed(found)) : this.#committed(answer);
+  }
+
+  #committed(answer: CommitAnswer): Committed | { readonly reopen: readonly TurnEvent[] } {
+    if (answer.kind === "committed") {
       this.#end();
       return answer;
-    });
+    }
+    this.#cancelSeen = true;
+    const inLine = this.#queue.findIndex((event, index) => index >= this.#head && event.kind === "cancelled");
+    if (inLine >= 0) this.#queue.splice(inLine, 1); // Mail had brought it too.
+    return { reopen: [this.reopened({ kind: "cancelled", ...answer.cancel })] };
   }
 
   protected reopened(event: TurnEvent): TurnEvent {
@@ -269,8 +272,8 @@ export class LocalRun implements TurnRun {
 
   #end(): void {
     this.isOver = true;
-    this.#left();
-    for (const held of this.#open.splice(0)) held.abort(this.#lost);
+    this.#runs.delete(this);
+    if (this.#open.length > 0) for (const held of this.#open.splice(0)) held.abort(this.#lost);
   }
 
   async leave(): Promise<void> {

@@ -16,8 +16,7 @@ export function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
   answer.effect = effect.name;
   const changes = mayWrite(effect) ? live.states.take() : undefined;
   if (changes !== undefined) answer.changes = changes;
-  const paid = live.takeSpent();
-  if (paid !== undefined) Object.assign(answer, paid);
+  if (live.hasSpent) Object.assign(answer, live.takeSpent());
   return answer as Answer;
 }
 

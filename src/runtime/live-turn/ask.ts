@@ -50,7 +50,9 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
         live.trace("hook.issue", { plugin, code, message });
     };
   }
-  return bodyOf(await callModel(call), model, opened.config.model);
+  const asked = await callModel(call);
+  if (asked.kind === "replied" && request.model === undefined) return asked;
+  return bodyOf(asked, model, opened.config.model);
 }
 
 function requestOf(live: LiveTurn): ModelRequest {

@@ -1,6 +1,7 @@
 import type { SessionConfig } from "../../model/config.ts";
 import type { BlobHash } from "../../model/ids.ts";
 import type { PromptPart } from "../../model/prompt.ts";
+import type { Answer } from "../../turn/event.ts";
 import type { Artifact, Artifacts, Prompt, PromptParts } from "../toolset/artifacts.ts";
 
 /** What preparing a turn came to, and what it was made from. */
@@ -11,7 +12,13 @@ export interface Prepared {
   readonly prompt: Prompt;
   /** The parts as they are stored, where plugins gave any. */
   readonly stored: { readonly hash: BlobHash; readonly putAt: number } | undefined;
+  /** What the turn recorded of plugins and tools. */
+  readonly stages: Stages;
 }
+export type Stages = Pick<
+  Extract<Answer, { readonly kind: "prepared" }>,
+  "skips" | "responds" | "compacts" | "policies"
+>;
 
 /**
  * What the last turn was prepared with. A turn that finds everything as it was takes it over: nothing is merged,

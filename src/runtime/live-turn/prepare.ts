@@ -15,6 +15,7 @@ import { type EffectOf, name } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import { type Artifact, NO_PARTS } from "../toolset/artifacts.ts";
 import { carryOut, NOTHING } from "./directives.ts";
+import type { Stages } from "./memo.ts";
 import type { LiveTurn } from "./turn.ts";
 
 type PreparedBody = Omit<Extract<Answer, { readonly kind: "prepared" }>, "at" | "effect" | "changes">;
@@ -36,7 +37,7 @@ function remembered(live: LiveTurn): PreparedBody | undefined {
   const { artifact, prompt } = known;
   live.artifact = artifact;
   live.prompt = prompt;
-  return { kind: "prepared", prompt: prompt.hash, catalog: artifact.hash, ...stagesOf(live, artifact) };
+  return { kind: "prepared", prompt: prompt.hash, catalog: artifact.hash, ...known.stages };
 }
 
 async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<PreparedBody> {
@@ -65,8 +66,9 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   if (known !== undefined) live.prompt = known.prompt;
   const stored = isPlain ? undefined : (known?.stored ?? (await keepJson(live, live.parts)));
   await core.models.require(opened.config.model); // Found before anything is paid for.
+  const stages = stagesOf(live, artifact);
   if (!isVolatile(live) && live.prompt !== undefined)
-    memo.keep({ config: opened.config, artifact, parts: live.parts, prompt: live.prompt, stored });
+    memo.keep({ config: opened.config, artifact, parts: live.parts, prompt: live.prompt, stored, stages });
   return beforeAsk(live, effect.round, {
     kind: "prepared",
     ...(live.prompt === undefined ? {} : { prompt: live.prompt.hash }),
@@ -75,7 +77,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
     ...(shown === undefined ? {} : { shown: (await keepJson(live, shown.messages)).hash }),
     ...(stored === undefined ? {} : { parts: stored.hash }),
     ...(hasTools ? { hasTools } : {}),
-    ...stagesOf(live, artifact),
+    ...stages,
     ...before,
   });
 }
@@ -251,7 +253,7 @@ function inputOf(live: LiveTurn): Message {
 }
 
 /** What the machine must know of plugins and tools; a volatile prompt needs every round prepared. */
-function stagesOf(live: LiveTurn, { policies }: Artifact): Partial<PreparedBody> {
+function stagesOf(live: LiveTurn, { policies }: Artifact): Stages {
   const { stages } = live.session.composition;
   if (stages.skips?.prepare !== true || !isVolatile(live))
     return policies === undefined ? stages : { ...stages, policies };

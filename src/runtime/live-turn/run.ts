@@ -4,7 +4,7 @@ import { describeThrown } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
 import type { Committed, EndedTurn, Lease } from "../../stores/store.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
-import { isEnded, type Step } from "../../turn/state.ts";
+import type { Step } from "../../turn/state.ts";
 import { begin, step } from "../../turn/step.ts";
 import type { LiveSession } from "../session/session.ts";
 import { endedTurn, salvagedTurn } from "./commit.ts";
@@ -51,7 +51,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
       if (live.journal.length > 0) followJournal(live);
       advance(live, first);
       while (done === undefined) {
-        while (!isEnded(live.state)) {
+        while (live.state.phase.kind !== "ended") {
           const next = live.run.next(); // The one place to wait; what is there already is taken at once.
           const event = isThenable(next) ? await next : next;
           if (event.kind === "resumed" && event.generation === live.lease.generation) await recallWhole(live);

@@ -49,6 +49,8 @@ export class LiveTurn implements Dispatch {
   readonly listeners: TurnHandle[];
   /** Checks the typed result that the caller asked for. */
   readonly output: Validate | undefined;
+  /** Whether what it spends counts against a budget: its own, or that of a session above. */
+  readonly isBudgeted: boolean;
   readonly show: TurnShow;
   /** What another run recorded of this turn; empty when this is its first. */
   readonly journal: readonly TurnEvent[];
@@ -56,7 +58,7 @@ export class LiveTurn implements Dispatch {
   state!: TurnState;
   issues: readonly Issue[] = NO_ISSUES;
   /** Arguments that passed the gate, so that the attempt need not check them again. */
-  passed: Dispatch["passed"];
+  passed: Dispatch["passed"] = undefined;
   /** Notes under way: whoever asks for the same one waits for it. */
   noting: Map<string, Promise<Json>> | undefined;
   artifact: Artifact | undefined;
@@ -75,6 +77,8 @@ export class LiveTurn implements Dispatch {
   keeping: PromiseLike<void>[] | undefined;
   #transcript: Transcript;
   #grown = 0;
+  /** Nested model calls were paid for since the last answer. */
+  hasSpent = false;
   #spent: readonly Spent[] | undefined;
   #booked: Set<string> | undefined;
   #bookedNow: readonly string[] | undefined;
@@ -93,6 +97,7 @@ export class LiveTurn implements Dispatch {
     this.states = kept.states;
     this.listeners = followers.of(opened.turnId);
     this.output = opened.output === undefined ? undefined : (followers.output(opened.turnId) ?? checkOf(opened));
+    this.isBudgeted = opened.config.budget !== undefined || session.ancestors.length > 0;
     this.show = new TurnShow(this);
     this.journal = isResumed === true ? journal : NO_JOURNAL;
     this.#transcript = kept.transcript;
@@ -107,11 +112,6 @@ export class LiveTurn implements Dispatch {
   /** `prepare` comes before any call. */
   get catalog(): Catalog {
     return (this.artifact as Artifact).catalog;
-  }
-
-  /** Whether what it spends counts against a budget: its own, or that of a session above. */
-  get isBudgeted(): boolean {
-    return this.opened.config.budget !== undefined || this.session.ancestors.length > 0;
   }
 
   /** Takes over the plugin states and bookings that another run recorded; the rest is read back when it is needed. */
@@ -174,6 +174,7 @@ export class LiveTurn implements Dispatch {
 
   /** Counts a nested model call until an effect answers with it. A noted one is booked once, whoever asks for it again. */
   spend(spent: Spent, key?: string): void {
+    this.hasSpent = true;
     this.#spent = [...(this.#spent ?? []), spent];
     if (key === undefined) return;
     (this.#booked ??= new Set()).add(key);
@@ -193,6 +194,7 @@ export class LiveTurn implements Dispatch {
     const spent = this.#spent;
     if (spent === undefined) return undefined;
     const booked = this.#bookedNow;
+    this.hasSpent = false;
     this.#spent = undefined;
     this.#bookedNow = undefined;
     return booked === undefined ? { spent } : { spent, booked };

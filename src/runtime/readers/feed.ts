@@ -9,7 +9,7 @@ export const DONE: { readonly value: undefined; readonly done: true } = { value:
  * The events of one turn, for whoever iterates over its handle. The feed is its own first reader, who hears everything
  * from the start; later readers are feeds that hear what comes from then on. What is unread waits here, within a bound.
  */
-export class Feed implements AsyncIterator<TurnProgress> {
+export class Feed {
   readonly #max: number;
   #unread: TurnProgress[] | undefined;
   #head = 0;
@@ -109,13 +109,19 @@ export class Feed implements AsyncIterator<TurnProgress> {
   read(): AsyncIterator<TurnProgress> {
     if (!this.#isTaken) {
       this.#isTaken = true;
-      return this;
+      return readerOf(this);
     }
     const reader = new Feed(this.#max);
     if (this.#ended !== undefined) {
       if (this.#fact !== undefined) reader.push(this.#fact);
       reader.end(this.#ended.error);
     } else this.#others = [...(this.#others ?? []).filter((each) => !each.#hasLeft), reader];
-    return reader;
+    return readerOf(reader);
   }
 }
+
+/** What a caller is given: nothing but the reading. */
+const readerOf = (feed: Feed): AsyncIterator<TurnProgress> => ({
+  next: () => feed.next(),
+  return: () => feed.return(),
+});

@@ -218,7 +218,7 @@ class ReplyStream {
   }
 
   async #pump(silence: Deadline): Promise<Reply> {
-    const { provider, request, load, finished } = this.#call;
+    const { provider, request, load, transform, finished } = this.#call;
     const parts = provider.stream(request, new StreamOptions(this.#scope, load))[Symbol.asyncIterator]();
     while (!this.#isAborted && this.#finish === undefined) {
       const { done, value: part } = await parts.next();
@@ -230,12 +230,12 @@ class ReplyStream {
       silence.beat();
       if (Array.isArray(part)) {
         for (const each of part as readonly ModelPart[]) {
-          const waits = this.#take(each);
+          const waits = transform === undefined ? this.#put(each) : this.#take(each, transform);
           if (waits !== undefined) await waits;
           if (this.#isAborted) break;
         }
       } else {
-        const waits = this.#take(part as ModelPart);
+        const waits = transform === undefined ? this.#put(part as ModelPart) : this.#take(part as ModelPart, transform);
         if (waits !== undefined) await waits;
       }
       // Nothing comes after the finish, whether the stream is closed or not.
@@ -243,7 +243,8 @@ class ReplyStream {
     }
     if (this.#isAborted) {
       if (finished !== undefined) await finished("aborted");
-      return this.#reply("aborted", this.#finish === undefined ? UNKNOWN_CALL : usageOf(this.#finish.usage));
+      const usage = this.#finish === undefined ? UNKNOWN_CALL : usageOf(this.#finish.usage);
+      return { parts: this.#parts(), finish: "aborted", usage, route: this.#route };
     }
     if (this.#finish === undefined)
       throw new ProviderFailure({
@@ -251,14 +252,13 @@ class ReplyStream {
         message: `The stream of ${this.#route} ended before the reply did.`,
       });
     if (finished !== undefined) await finished("complete");
-    return this.#reply(this.#finish.reason, usageOf(this.#finish.usage));
+    const { reason, usage } = this.#finish;
+    return { parts: this.#parts(), finish: reason, usage: usageOf(usage), route: this.#route };
   }
 
   /** A promise only where a plugin's transform answers with one: deltas are many. */
-  #take(part: ModelPart): Awaitable<void> {
-    const { transform } = this.#call;
+  #take(part: ModelPart, transform: NonNullable<ModelCall["transform"]>): Awaitable<void> {
     const said = this.#saying;
-    if (transform === undefined) return this.#put(part);
     if (said === undefined || part.kind === said.kind || part.kind === "made")
       return this.#transformed(part, transform);
     this.#saying = undefined; // What a plugin held back of the text so far is said before anything else comes.
@@ -277,11 +277,12 @@ class ReplyStream {
     if (part.kind !== "call" || !this.#isAborted) this.#put(part);
   }
 
-  #put(part: ModelPart): void {
+  #put(part: ModelPart): undefined {
     switch (part.kind) {
       case "text":
       case "reasoning":
-        return this.#add(part.kind, part.delta, part.id);
+        this.#add(part.kind, part.delta, part.id);
+        return;
       case "made": {
         this.#count(JSON.stringify(part.data) ?? "");
         const block = this.#blocks.findLast((each) => each.kind === part.of && "id" in each && each.id === part.id) as
@@ -348,10 +349,6 @@ class ReplyStream {
     } catch {
       return { ...call, input: {}, malformed: part.input.slice(0, 2_000), ...made };
     }
-  }
-
-  #reply(finish: Reply["finish"], usage: Usage): Reply {
-    return { parts: this.#parts(), finish, usage, route: this.#route };
   }
 
   #parts(): readonly Part[] {

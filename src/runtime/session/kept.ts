@@ -27,7 +27,7 @@ export class KeptSession {
     this.#queue = queue;
     this.stored = stored;
     this.transcript = transcript;
-    this.states = statesOf(core, stored);
+    this.states = new PluginStates(core.plugins, stored.plugins, core.limits.stateBytesMax, core.blobs, TOOLS_PLUGIN);
   }
 
   /** Whether the lease was taken on what is known here. */
@@ -81,7 +81,8 @@ export class KeptSession {
     if (stored.revision < this.stored.revision) return; // Another look was quicker, and saw more.
     this.stored = stored;
     this.transcript = transcript;
-    this.states = statesOf(this.#core, stored);
+    const { plugins, limits, blobs } = this.#core;
+    this.states = new PluginStates(plugins, stored.plugins, limits.stateBytesMax, blobs, TOOLS_PLUGIN);
     this.isStale = false;
   }
 
@@ -114,13 +115,13 @@ export class KeptSession {
     states: PluginStates,
     transcript: Transcript = this.transcript.grow(turnId, entries, 0),
   ): void {
-    const { openTurn: _, ...stored } = this.stored;
+    const { stored } = this;
     states.committed(plugins);
     this.transcript = transcript;
     this.stored = {
-      ...stored,
+      ...(stored.openTurn === undefined ? stored : withoutOpenTurn(stored)),
       revision,
-      ...(head === undefined ? {} : { head }),
+      ...(head === undefined ? NOTHING : { head }),
       plugins,
       usage: addUsage(stored.usage, usage),
       ledger: addSpent(stored.ledger, spent),
@@ -129,5 +130,5 @@ export class KeptSession {
   }
 }
 
-const statesOf = (core: Core, { plugins }: StoredSession): PluginStates =>
-  new PluginStates(core.plugins, plugins, core.limits.stateBytesMax, core.blobs, TOOLS_PLUGIN);
+const NOTHING = {};
+const withoutOpenTurn = ({ openTurn: _, ...stored }: StoredSession): StoredSession => stored;

@@ -124,9 +124,9 @@ export class OpenSessions implements Iterable<LiveSession> {
 async function openSession(core: Core, id: SessionId, how: Opening): Promise<LiveSession> {
   const { store, world } = core;
   const stored = await store.create({ id, config: how.config ?? {}, at: world.now() });
-  const transcript = await transcriptOf(core, stored, how.known);
+  const transcript = stored.head === undefined ? Transcript.empty : await transcriptOf(core, stored, how.known);
   const ancestors = stored.parentId === undefined ? NO_ANCESTORS : await ancestorsOf(core, stored.parentId);
-  const composition = compositionOf(core, stored, how.plugins ?? NO_OPTIONS);
+  const composition = (how.plugins === undefined ? core.bare : undefined) ?? compositionOf(core, stored, how.plugins);
   const session = new LiveSession(core, stored, transcript, composition, ancestors);
   const { hooks } = composition;
   const isNew = stored.turns === 0 && stored.head === undefined;
@@ -150,8 +150,9 @@ async function transcriptOf(
   { id, head }: StoredSession,
   known: KnownTranscript | undefined,
 ): Promise<Transcript> {
-  if (head === undefined) return Transcript.empty;
-  return head === known?.head ? known.transcript : Transcript.from(await store.view(id, { toFrame: true }));
+  return known !== undefined && head === known.head
+    ? known.transcript
+    : Transcript.from(await store.view(id, { toFrame: true }));
 }
 
 async function ancestorsOf({ store }: Core, parent: SessionId): Promise<readonly SessionId[]> {
@@ -163,7 +164,7 @@ async function ancestorsOf({ store }: Core, parent: SessionId): Promise<readonly
 function compositionOf(
   core: Core,
   { id, parentId }: StoredSession,
-  options: ReadonlyMap<string, unknown>,
+  options: ReadonlyMap<string, unknown> = NO_OPTIONS,
 ): Composition {
   if (core.bare !== undefined && options.size === 0) return core.bare;
   const about = parentId === undefined ? { id, isRoot: true } : { id, parentId, isRoot: false };

@@ -18,7 +18,7 @@
  * - Q1 One thing at a time: at most one turn or operation has the session, and neither while it looks.
  * - Q2 A turn goes before an operation. It holds the lease, beside which an operation could keep nothing.
  * - Q3 No operation begins while an input is on its way in, because its acceptance may bring a lease; and while an
- *   operation has the session no acceptance opens a turn (`mayOpen`).
+ *   operation has the session (`doing`) no acceptance opens a turn.
  * - Q4 What was put in begins exactly once, turns and operations each in their order, unless the door closes first.
  * - Q5 It comes to rest only when nothing is ready, nothing waits in the store that came through here, and nobody
  *   follows a turn.
@@ -59,8 +59,8 @@ export class Queue<Turn extends object, Operation extends object> {
   has: Turn | Operation | undefined;
   /** Something came through here that may wait in the store: it is asked until it has nothing more. */
   mayHaveMore = false;
-  #turns: Turn[] | undefined;
-  #operations: Operation[] | undefined;
+  readonly #turns: Turn[] = [];
+  readonly #operations: Operation[] = [];
   #running: Promise<void> | undefined;
   #accepting = 0;
   /** Called when no input is on its way in any more. */
@@ -71,11 +71,6 @@ export class Queue<Turn extends object, Operation extends object> {
   }
 
   // ── What comes in ───────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Whether acceptance may open a turn now (Q3). */
-  get mayOpen(): boolean {
-    return this.doing !== "operation";
-  }
 
   /** An input is on its way in, from now to `accepted`. */
   accepting(): void {
@@ -89,13 +84,12 @@ export class Queue<Turn extends object, Operation extends object> {
   }
 
   putTurn(turn: Turn): void {
-    if (this.#turns === undefined) this.#turns = [turn];
-    else this.#turns.push(turn);
+    this.#turns.push(turn);
     this.#running ??= this.#run();
   }
 
   putOperation(operation: Operation): void {
-    (this.#operations ??= []).push(operation);
+    this.#operations.push(operation);
     this.#running ??= this.#run();
   }
 
@@ -111,11 +105,11 @@ export class Queue<Turn extends object, Operation extends object> {
     return this.doing === "turn" || this.doing === "operation";
   }
   get hasReady(): boolean {
-    return hasAny(this.#turns) || hasAny(this.#operations);
+    return this.#turns.length > 0 || this.#operations.length > 0;
   }
   /** The turn that has the session next. */
   get next(): Turn | undefined {
-    return this.#turns?.[0];
+    return this.#turns[0];
   }
   get isAccepting(): boolean {
     return this.#accepting > 0;
@@ -162,12 +156,9 @@ export class Queue<Turn extends object, Operation extends object> {
 
   // ── The loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  get #hasWork(): boolean {
-    return this.hasReady || (this.door !== "closed" && (this.mayHaveMore || this.#work.isFollowed));
-  }
-
   async #run(): Promise<void> {
-    for (let failures = 0; this.#hasWork; ) {
+    for (let failures = 0; ; ) {
+      if (!this.hasReady && (this.door === "closed" || !(this.mayHaveMore || this.#work.isFollowed))) break; // Q5
       try {
         await this.#begin();
         failures = 0;
@@ -192,14 +183,14 @@ export class Queue<Turn extends object, Operation extends object> {
   /** The one thing that has the session next; a function of its own so that the loop stays one promise deep. */
   #begin(): Promise<void> {
     const isClosed = this.door === "closed";
-    if (hasAny(this.#turns)) {
-      const turn = this.#turns.shift() as Turn;
+    const turn = this.#turns.shift();
+    if (turn !== undefined) {
       if (isClosed) return this.#work.giveBack(turn);
       this.doing = "turn";
       this.has = turn;
       return this.#work.runTurn(turn);
     }
-    if (!hasAny(this.#operations)) {
+    if (this.#operations.length === 0) {
       this.doing = "looking";
       return this.#work.look();
     }
@@ -214,5 +205,3 @@ export class Queue<Turn extends object, Operation extends object> {
     return this.#work.runOperation(operation);
   }
 }
-
-const hasAny = <T>(list: T[] | undefined): list is T[] => list !== undefined && list.length > 0;

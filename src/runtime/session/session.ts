@@ -168,13 +168,16 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       const input = isThenable(given) ? await given : given;
       if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
       if (output !== undefined) followers.expect(input.turnId, output);
-      const opening = queue.mayOpen ? this.opening : undefined;
+      const opening = queue.doing === "operation" ? undefined : this.opening; // Q3
       const accepted = core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
       const receipt = isThenable(accepted) ? await accepted : accepted;
       const { turnId } = receipt;
       if (turnId !== input.turnId) followers.expectNot(input.turnId);
       else core.readers.moved(this);
-      if (handle !== undefined) this.#join(turnId, handle);
+      if (handle !== undefined) {
+        if (this.running?.turnId === turnId) this.#joinRunning(this.running, handle);
+        else followers.join(turnId, handle);
+      }
       if (receipt.kind === "known") await this.#rejoin(turnId);
       else {
         const before = cancelled === undefined ? undefined : this.cancel(turnId, cancelled);
@@ -190,10 +193,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     }
   }
 
-  #join(turnId: TurnId, handle: TurnHandle): void {
-    const running = this.running?.turnId === turnId ? this.running : undefined;
-    this.followers.join(turnId, handle, running?.listeners);
-    for (const event of running?.show.said.list() ?? []) handle.feed.push(event);
+  /** Whoever comes late is shown what the turn has shown so far. */
+  #joinRunning({ turnId, listeners, show }: LiveTurn, handle: TurnHandle): void {
+    this.followers.join(turnId, handle, listeners);
+    for (const event of show.said.list()) handle.feed.push(event);
   }
 
   /** The same key came before: its turn has ended, or runs, or waits. */
@@ -242,7 +245,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** The handle is given what the turn shows from now on, and its result, whenever and wherever it ends. */
   follow(turnId: TurnId, handle: TurnHandle): void {
     if (typeof turnId !== "string") return handle.failed(new RuntimeError("turn.unknown", { turnId: typeof turnId }));
-    this.#join(turnId, handle);
+    if (this.running?.turnId === turnId) this.#joinRunning(this.running, handle);
+    else this.followers.join(turnId, handle);
     const find = async (): Promise<void> => {
       // Whether the turn is taken over if its worker dies is the runtime's choice.
       if (!(await settle(this, turnId)) && turnId !== this.now) this.queue.putFollower(this.core.recovers);
