@@ -8,7 +8,7 @@ import { type CheckOptions, check, type Finding } from "./sqlite/check.ts";
 import { Commits } from "./sqlite/commits.ts";
 import { Connection, type Strength } from "./sqlite/connection.ts";
 import { type Database, openFile } from "./sqlite/database.ts";
-import { cancel, find, terminal } from "./sqlite/ends.ts";
+import { cancel, find, terminal } from "./sqlite/endings.ts";
 import { cursorOf, latestFact } from "./sqlite/facts.ts";
 import { isOnPath, requirePlace, view } from "./sqlite/graph.ts";
 import { claim, couldClaim, waiting, withdraw } from "./sqlite/inputs.ts";

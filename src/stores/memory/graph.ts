@@ -1,8 +1,7 @@
+import { requireLegalEnd } from "../../graph/fork.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asTurnId, type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
-import type { Message } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
-import { hasOpenCalls } from "../../model/pairing.ts";
 import type { PluginSnapshots, Segment } from "../store.ts";
 import type { Place, SegmentRow, SessionRow, TurnRow } from "./rows.ts";
 import type { Turns } from "./turns.ts";
@@ -105,32 +104,10 @@ export function forkPoint(
   for (let end = session.head; end !== undefined && end.segment.depth >= at.segment.depth; end = end.segment.parent) {
     if (end.segment === at.segment && end.index >= at.index) {
       if (end.index === at.index) return { place: end, plugins };
-      requirePaired(at, end.index);
+      requireLegalEnd(at.segment, at.index, end.index, () => at.segment.parent?.id);
       return { place: at, plugins: at.segment.before };
     }
     plugins = end.segment.before;
   }
   throw new RuntimeError("fork.unknown", { node: at.id });
-}
-
-function requirePaired({ id, segment, index }: Place, last: number): void {
-  const { commit, entries } = segment;
-  const legal = legalEnds(entries);
-  if (legal[index]) return;
-  const before = legal.lastIndexOf(true, index);
-  const after = legal.indexOf(true, index);
-  const nearest: string[] = [];
-  if (before >= 0) nearest.push(nodeId(commit, before));
-  else if (segment.parent !== undefined) nearest.push(segment.parent.id);
-  if (after >= 0 && after <= last) nearest.push(nodeId(commit, after));
-  throw new RuntimeError("fork.unpaired", { node: id, legal: nearest });
-}
-
-/** For each entry, whether a path may end there. */
-function legalEnds(entries: readonly Entry[]): readonly boolean[] {
-  let last: Message | undefined;
-  return entries.map((entry) => {
-    if (entry.kind === "message") last = entry.message;
-    return !hasOpenCalls(last);
-  });
 }

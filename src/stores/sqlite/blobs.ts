@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { BlobHash } from "../../model/ids.ts";
+import { corrupt } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
-import { corrupt } from "./pack.ts";
 
 /** Putting a blob that is there says that someone is about to name it: a sweep leaves it alone for a while longer. */
 export const FRESH_MS = 60_000;

@@ -1,12 +1,13 @@
 import { asInputId, asTurnId, type Cursor, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Change, Store } from "../store.ts";
+import { corrupt } from "./checksum.ts";
+import { fromKeyText } from "./codec.ts";
 import { appliedOf } from "./commits.ts";
 import type { Connection } from "./connection.ts";
-import { endedOf, outcomeIn, TURN, type TurnRow } from "./ends.ts";
+import { endedOf, outcomeIn, TURN, type TurnRow } from "./endings.ts";
 import { cursorOf, limit, requireFact } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
-import { corrupt, fromKeyText } from "./pack.ts";
 import { TREE } from "./sessions.ts";
 
 /** A fact, and the number of the row that tells of it. */

@@ -3,13 +3,14 @@ import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeId } from "../../model/ids.ts";
 import { totalOf } from "../../model/usage.ts";
 import type { ChangeAnswer, ChangedBy, CommitAnswer, Committed, EndedTurn, Lease, SessionChange } from "../store.ts";
+import { seal, unseal } from "./checksum.ts";
+import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
-import { committedOf, type Ended, packEnded, receiptOf, requestOf, type TurnRow, told } from "./ends.ts";
+import { committedOf, type Ended, receiptOf, requestOf, sealEnded, type TurnRow, told } from "./endings.ts";
 import { cursorOf, LATEST_FACT, latestFact } from "./facts.ts";
 import { isOnPath, lay, numberOf, type Place, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { settle } from "./inputs.ts";
 import { forgetJournal, leaseLost } from "./journal.ts";
-import { keyText, pack, unpack } from "./pack.ts";
 import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
 
 /** A turn, and what its end must look after: all in one look, because every turn ends once. */
@@ -63,7 +64,7 @@ export class Commits {
       ...(isOwnInput ? {} : { inputs }),
       ...kept,
     };
-    db.run("UPDATE turn SET done = ?, ended = ?, input = NULL WHERE n = ?", done, packEnded(ended, row.n), row.n);
+    db.run("UPDATE turn SET done = ?, ended = ?, input = NULL WHERE n = ?", done, sealEnded(ended, row.n), row.n);
     if (row.has_claims === 1) settle(db, row.n, inputs);
     forgetJournal(db, row.session);
     if (row.has_more === 1)
@@ -136,7 +137,7 @@ export class Commits {
       ...(place === undefined || tip === undefined ? {} : { head: nodeId(tip.name, place.index) }),
       cursor: cursorOf(n),
     };
-    const receipt = pack({ ...committed, by }, n);
+    const receipt = seal({ ...committed, by }, n);
     db.run("INSERT INTO operation VALUES (?, ?, ?, ?, ?)", n, session.n, keyText(operation), content, receipt);
     return committed;
   }
@@ -163,7 +164,7 @@ export function appliedOf(
   receipt: string,
 ): { readonly by: ChangedBy; readonly committed: Committed } {
   const item = `The receipt of operation ${operation}`;
-  const { by = "command", ...committed } = unpack<Committed & { readonly by?: ChangedBy }>(receipt, n, item);
+  const { by = "command", ...committed } = unseal<Committed & { readonly by?: ChangedBy }>(receipt, n, item);
   return { by, committed };
 }
 

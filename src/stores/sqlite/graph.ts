@@ -1,13 +1,12 @@
+import { requireLegalEnd } from "../../graph/fork.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
-import type { Message } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
-import { hasOpenCalls } from "../../model/pairing.ts";
 import type { Segment } from "../store.ts";
+import { corrupt, seal, unsealText } from "./checksum.ts";
+import { decodeEntries, type EncodedEntry, encodeEntries, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
-import { corrupt, fromKeyText, keyText, pack, unpackText } from "./pack.ts";
-import { longEntries, type ShortEntry, shortEntries } from "./short.ts";
 
 /** A node: the number of its segment, and where in there. */
 export interface Place {
@@ -58,7 +57,7 @@ export function requireBones(db: Connection, segment: number): Bones {
   return bones;
 }
 
-export const idOf = (db: Connection, { segment, index }: Place): NodeId =>
+const idOf = (db: Connection, { segment, index }: Place): NodeId =>
   nodeId(fromKeyText(requireBones(db, segment).name), index);
 
 /** A segment's name, and how many are before it on its path. */
@@ -101,7 +100,7 @@ export function lay(
     keyText(of.name),
     of.isNamed ? 1 : 0,
     of.isBranch ? 1 : 0,
-    pack(shortEntries(entries, of.name), seedOf(of.n, base)),
+    seal(encodeEntries(entries, of.name), seedOf(of.n, base)),
   );
   return { segment: of.n, index: entries.length - 1 };
 }
@@ -114,10 +113,10 @@ export function entriesOf(db: Connection, bones: Bones): readonly Entry[] {
 function read(row: Omit<SegmentRow, "parent_name">): readonly Entry[] {
   const name = fromKeyText(row.name);
   const item = `The segment of ${name}`;
-  const text = unpackText(row.entries, seedOf(row.n, parentOf(row)), item);
+  const text = unsealText(row.entries, seedOf(row.n, parentOf(row)), item);
   let found: readonly Entry[];
   try {
-    found = longEntries(JSON.parse(restored(text, name)) as readonly ShortEntry[], name);
+    found = decodeEntries(JSON.parse(restored(text, name)) as readonly EncodedEntry[], name);
   } catch (error) {
     throw corrupt(item, "it is not JSON", error);
   }
@@ -205,36 +204,15 @@ export function forkPoint(db: Connection, head: Place | undefined, now: StatesOf
     if (bones.depth < depth) break;
     if (bones.n === at.segment && end.index >= at.index) {
       if (end.index === at.index) return states;
-      requirePaired(db, bones, at.index, end.index, id);
+      const parent = parentOf(bones);
+      const own = { commit: fromKeyText(bones.name), entries: entriesOf(db, bones) };
+      requireLegalEnd(own, at.index, end.index, () => parent && idOf(db, parent));
       return bones;
     }
     states = bones;
     end = parentOf(bones);
   }
   throw new RuntimeError("fork.unknown", { node: id });
-}
-
-function requirePaired(db: Connection, bones: Bones, index: number, last: number, id: NodeId): void {
-  const legal = legalEnds(entriesOf(db, bones));
-  if (legal[index]) return;
-  const name = fromKeyText(bones.name);
-  const before = legal.lastIndexOf(true, index);
-  const after = legal.indexOf(true, index);
-  const parent = parentOf(bones);
-  const nearest: string[] = [];
-  if (before >= 0) nearest.push(nodeId(name, before));
-  else if (parent !== undefined) nearest.push(idOf(db, parent));
-  if (after >= 0 && after <= last) nearest.push(nodeId(name, after));
-  throw new RuntimeError("fork.unpaired", { node: id, legal: nearest });
-}
-
-/** For each entry, whether a path may end there. */
-function legalEnds(entries: readonly Entry[]): readonly boolean[] {
-  let last: Message | undefined;
-  return entries.map((entry) => {
-    if (entry.kind === "message") last = entry.message;
-    return !hasOpenCalls(last);
-  });
 }
 
 /** One more head, branch or segment builds on it. */

@@ -1,10 +1,10 @@
 import type { EffectName } from "../../model/ids.ts";
 import { asInputId, asTurnId, type InputId, type SessionId } from "../../model/ids.ts";
 import type { InputRef, NewInput, PendingInput, Withdrawal } from "../store.ts";
+import { corrupt, seal, unseal } from "./checksum.ts";
+import { decodeInput, encodeInput, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
-import { corrupt, fromKeyText, keyText, pack, unpack } from "./pack.ts";
-import { longInput, shortInput } from "./short.ts";
 
 /** Where an input is. Waiting ones are found by an index of their own. */
 export const WAITING = 0;
@@ -45,7 +45,7 @@ export function addInput(db: Connection, n: number, session: number, input: NewI
     place === "boundary" ? 1 : 0,
     key === undefined ? null : keyText(key),
     hash,
-    pack(shortInput(rest), n),
+    seal(encodeInput(rest), n),
   );
 }
 
@@ -180,7 +180,7 @@ function shown({ n, session_id, id, input_id, is_aside, key, hash, input }: Inpu
     ...(key === null ? {} : { key: fromKeyText(key) }),
     place: is_aside === 1 ? "boundary" : "turn",
     hash,
-    ...longInput(unpack(input, n, item)),
+    ...decodeInput(unseal(input, n, item)),
     seq: n,
   };
 }

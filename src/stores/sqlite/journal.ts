@@ -3,11 +3,11 @@ import { RuntimeError } from "../../model/errors.ts";
 import { asWaitKey, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Opened, TurnEvent, WaitAnswer } from "../../turn/event.ts";
 import type { Lease, Mail, NewInput, NewWait } from "../store.ts";
+import { corrupt, seal, unseal } from "./checksum.ts";
+import { decodeEvents, decodeOpened, type EncodedOpened, encodeEvents, encodeOpened } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { isConstraint } from "./faults.ts";
 import { inputOf, type Run } from "./inputs.ts";
-import { corrupt, pack, unpack } from "./pack.ts";
-import { longEvents, longOpened, type ShortOpened, shortEvents, shortOpened } from "./short.ts";
 
 /**
  * The journals of open turns, a row for each append. A session has one open turn at a time, so the rows of one lie
@@ -96,7 +96,7 @@ export class Journals {
 
   begin(run: Run, input: NewInput, opened: Opened): void {
     const at = run.session * SEQS;
-    this.#db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", at, pack([shortOpened(opened, input)], at + run.turn));
+    this.#db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", at, seal([encodeOpened(opened, input)], at + run.turn));
   }
 
   /** The whole append in one statement; false when it cannot be made so, or must not. */
@@ -109,7 +109,7 @@ export class Journals {
     // Where the journal ended is where the next append begins, whoever makes it: if this one is not the next, its place
     // is taken. Only who does not know the end must look for it, and to read what one writes to is dear.
     const isKnown = run.generation === generation && run.length === seq;
-    const text = pack(shortEvents(events), at + turn);
+    const text = seal(encodeEvents(events), at + turn);
     try {
       const count = isKnown
         ? this.#db.run(INSERT_NEXT, at, events.length, until, text, session, generation)
@@ -146,7 +146,7 @@ export class Journals {
     const { cancel, resolved } = this.#renewed(lease, until);
     return {
       until,
-      ...(cancel === null ? {} : { cancel: unpack(cancel, turn, `The cancel of turn ${turn}`) }),
+      ...(cancel === null ? {} : { cancel: unseal(cancel, turn, `The cancel of turn ${turn}`) }),
       ...(resolved === 0 ? {} : { resolved: this.#resolved(turn) }),
     };
   }
@@ -165,7 +165,7 @@ export class Journals {
       )
       .map(({ key, answer }) => ({
         key: asWaitKey(key),
-        answer: unpack<WaitAnswer>(answer, turn, "The answer to a wait"),
+        answer: unseal<WaitAnswer>(answer, turn, "The answer to a wait"),
       }));
   }
 
@@ -202,19 +202,19 @@ export class Journals {
     for (const row of rows) {
       const item = `The journal of turn ${run.turn} at ${row.k - start}`;
       if (row.k !== start + events.length) throw corrupt(item, "events before it are missing");
-      const found = longEvents(unpack(row.events, row.k + run.turn, item));
+      const found = decodeEvents(unseal(row.events, row.k + run.turn, item));
       if (found.length !== row.size) throw corrupt(item, `it has ${found.length} events, not ${row.size}`);
       events.push(...found);
     }
     if (events.length === 0) throw corrupt(`The journal of turn ${run.turn}`, "it is missing");
     if (after > 0) return events.slice(after);
-    events[0] = this.#whole(run, events[0] as Opened | ShortOpened);
+    events[0] = this.#whole(run, events[0] as Opened | EncodedOpened);
     return events;
   }
 
   /** The input's own row keeps what was said. */
-  #whole({ turn }: Run, opened: Opened | ShortOpened): Opened {
-    if (opened.kind === undefined) return longOpened(opened, inputOf(this.#db, turn));
+  #whole({ turn }: Run, opened: Opened | EncodedOpened): Opened {
+    if (opened.kind === undefined) return decodeOpened(opened, inputOf(this.#db, turn));
     return "input" in opened ? opened : { ...(opened as Opened), input: inputOf(this.#db, turn).message };
   }
 

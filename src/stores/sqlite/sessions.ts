@@ -11,12 +11,12 @@ import {
 } from "../../model/ids.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage } from "../../model/usage.ts";
 import type { Booked, NewSession, PluginSnapshots, Store, StoredSession } from "../store.ts";
+import { checksumOf, corrupt, seal, unseal } from "./checksum.ts";
+import { decodeUsage, type EncodedUsage, encodeUsage, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit } from "./facts.ts";
 import { forgetStates, forkPoint, type Place, release, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { forgetJournal } from "./journal.ts";
-import { corrupt, fromKeyText, keyText, pack, sumOf, unpack } from "./pack.ts";
-import { longUsage, type ShortUsage, shortUsage } from "./short.ts";
 import { changedStates, keepStates, statesAt } from "./states.ts";
 
 /** What the commits of a session come to. */
@@ -84,7 +84,7 @@ export class Sessions {
     if (known?.row.revision === revision) return known;
     const found = this.#db.row<{ body: string }>("SELECT body FROM config WHERE session = ?", n);
     if (found === undefined) throw corrupt(`Session ${id}`, "its configuration is missing");
-    const config = unpack<Partial<SessionConfig>>(found.body, n, `The configuration of session ${id}`);
+    const config = unseal<Partial<SessionConfig>>(found.body, n, `The configuration of session ${id}`);
     const row = this.require(id);
     const tip = row.head === null ? undefined : tipOf(this.#db, row.head);
     return this.#remember({ row, tip, config, plugins: statesAt(this.#db, n, revision) });
@@ -141,11 +141,11 @@ export class Sessions {
       turns: 0,
       head: head?.segment ?? null,
       head_index: head?.index ?? null,
-      usage: JSON.stringify(shortUsage(NO_USAGE)),
+      usage: JSON.stringify(encodeUsage(NO_USAGE)),
       origin_id: fork?.from ?? null,
       origin_at: head === undefined || tip === undefined ? null : keyText(nodeId(tip.name, head.index)),
     };
-    const seal = sealOf(kept);
+    const sum = sealOf(kept);
     const { n } = db.row<{ n: number }>(
       `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at,
          seal, generation, until)
@@ -158,16 +158,16 @@ export class Sessions {
       kept.usage,
       kept.origin_id,
       kept.origin_at,
-      seal,
+      sum,
     )!;
-    db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, pack(session.config, n));
+    db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, seal(session.config, n));
     const plugins = { ...fork?.plugins, ...session.plugins };
     const states = changedStates({}, plugins);
     keepStates(db, n, 0, states);
     if (head !== undefined) use(db, head);
     const row = { n, ...kept };
     if (states.length === 0) this.#remember({ row, tip, config: session.config, plugins });
-    return { ...row, seal, generation: 0, turn: null };
+    return { ...row, seal: sum, generation: 0, turn: null };
   }
 
   #existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
@@ -209,9 +209,9 @@ export class Sessions {
     const { n } = row;
     const revision = row.revision + 1;
     if (change.plugins !== undefined) keepStates(db, n, revision, changedStates(plugins, change.plugins));
-    if (change.config !== undefined) db.run("UPDATE config SET body = ? WHERE session = ?", pack(change.config, n), n);
+    if (change.config !== undefined) db.run("UPDATE config SET body = ? WHERE session = ?", seal(change.config, n), n);
     const [head, head_index] = [next.place?.segment ?? null, next.place?.index ?? null];
-    const usage = JSON.stringify(shortUsage(addUsage(usageOf(row), next.usage)));
+    const usage = JSON.stringify(encodeUsage(addUsage(usageOf(row), next.usage)));
     const now: Kept = { ...row, revision, turns: next.turns, head, head_index, usage };
     db.run(KEEP, revision, next.turns, head, head_index, usage, sealOf(now), n);
     this.#remember({ row: now, tip: next.tip, config, plugins, ...change });
@@ -258,7 +258,7 @@ function idOfTurn(db: Connection, n: number): TurnId {
 export const headId = ({ head_index: index }: Pick<Kept, "head_index">, tip: Tip | undefined): NodeId | undefined =>
   tip === undefined || index === null ? undefined : nodeId(tip.name, index);
 
-const usageOf = ({ usage }: Pick<Kept, "usage">): Usage => longUsage(JSON.parse(usage) as ShortUsage);
+const usageOf = ({ usage }: Pick<Kept, "usage">): Usage => decodeUsage(JSON.parse(usage) as EncodedUsage);
 
 /** What a fork begins with. */
 interface Forked {
@@ -278,7 +278,7 @@ function originOf(id: string, at: string | null): NonNullable<StoredSession["ori
 export function sealOf(row: Omit<Kept, "n">): number {
   const { origin_id, origin_at } = row;
   const origin = origin_id === null && origin_at === null ? [] : [origin_id, origin_at]; // Sessions had none once.
-  return sumOf(
+  return checksumOf(
     row.id,
     row.parent_id,
     row.created_at,

@@ -2,12 +2,12 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import type { Opened } from "../../turn/event.ts";
 import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
+import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit } from "./facts.ts";
 import { isConstraint } from "./faults.ts";
 import { addInput, oldestWaiting, type Run, TAKEN, WAITING } from "./inputs.ts";
 import { type Journals, SEQS } from "./journal.ts";
-import { keyText } from "./pack.ts";
 import { isProvenDead } from "./process.ts";
 import type { Sessions } from "./sessions.ts";
 

@@ -24,13 +24,13 @@ import type { NewInput } from "../store.ts";
 
 /** Whether these are all the fields it has. */
 const has = (value: object, fields: number): boolean => Object.keys(value).length === fields;
-const isShort = <S extends readonly unknown[]>(value: object): value is S => Array.isArray(value);
+const isEncoded = <S extends readonly unknown[]>(value: object): value is S => Array.isArray(value);
 
 // ── Usage: the first two counts, and the others where one of them is not zero ───────────────────────────────────────
 
-export type ShortUsage = readonly number[] | Usage;
+export type EncodedUsage = readonly number[] | Usage;
 
-export function shortUsage(usage: Usage): ShortUsage {
+export function encodeUsage(usage: Usage): EncodedUsage {
   const { input, output, cacheRead, cacheWrite, reasoning, unknownCalls } = usage;
   const isWhole = Number.isFinite(input + output + cacheRead + cacheWrite + reasoning + unknownCalls);
   if (!isWhole || !has(usage, 6)) return usage;
@@ -38,50 +38,50 @@ export function shortUsage(usage: Usage): ShortUsage {
   return [input, output, cacheRead, cacheWrite, reasoning, unknownCalls];
 }
 
-export function longUsage(short: ShortUsage): Usage {
-  if (!isShort<readonly number[]>(short)) return short;
-  const [input = 0, output = 0, cacheRead = 0, cacheWrite = 0, reasoning = 0, unknownCalls = 0] = short;
+export function decodeUsage(encoded: EncodedUsage): Usage {
+  if (!isEncoded<readonly number[]>(encoded)) return encoded;
+  const [input = 0, output = 0, cacheRead = 0, cacheWrite = 0, reasoning = 0, unknownCalls = 0] = encoded;
   return { input, cacheRead, cacheWrite, output, reasoning, unknownCalls };
 }
 
 // ── Parts: a text is a string; a result names the call that it answers by its place in the message before ───────────
 
 const [CALL, RESULT, OTHER_RESULT] = [0, 1, 2];
-type ShortPart =
+type EncodedPart =
   | string
   | readonly [tag: number, callId: CallId, name: string, input: Json]
-  | readonly [tag: number, call: number, parts: readonly ShortPart[], status?: ToolStatus]
-  | readonly [tag: number, callId: CallId, name: string, parts: readonly ShortPart[], status?: ToolStatus]
+  | readonly [tag: number, call: number, parts: readonly EncodedPart[], status?: ToolStatus]
+  | readonly [tag: number, callId: CallId, name: string, parts: readonly EncodedPart[], status?: ToolStatus]
   | Part;
 type Calls = readonly ToolCallPart[];
 const NO_CALLS: Calls = [];
 
-function shortParts(parts: readonly Part[], calls: Calls): readonly ShortPart[] {
-  const short: ShortPart[] = [];
-  for (let index = 0; index < parts.length; index++) short.push(shortPart(parts[index] as Part, calls, index));
-  return short;
+function encodeParts(parts: readonly Part[], calls: Calls): readonly EncodedPart[] {
+  const encoded: EncodedPart[] = [];
+  for (let index = 0; index < parts.length; index++) encoded.push(encodePart(parts[index] as Part, calls, index));
+  return encoded;
 }
 
-function shortPart(part: Part, calls: Calls, index: number): ShortPart {
+function encodePart(part: Part, calls: Calls, index: number): EncodedPart {
   if (part.kind === "text") return has(part, 2) && typeof part.text === "string" ? part.text : part;
   if (part.kind === "toolCall" && has(part, 4) && part.input !== undefined)
     return [CALL, part.callId, part.name, part.input];
   if (part.kind !== "toolResult" || !has(part, 5)) return part;
   const { callId, name, status } = part;
-  const parts = shortParts(part.parts, NO_CALLS);
+  const parts = encodeParts(part.parts, NO_CALLS);
   const answers = calls[index];
   const head =
     answers?.callId === callId && answers.name === name
       ? ([RESULT, index] as const)
       : ([OTHER_RESULT, callId, name] as const);
-  return (status === "ok" ? [...head, parts] : [...head, parts, status]) as ShortPart;
+  return (status === "ok" ? [...head, parts] : [...head, parts, status]) as EncodedPart;
 }
 
 /** One loop, and few calls: a process that opens a session of hundreds of turns does this before anything is compiled. */
-function longParts(short: readonly ShortPart[], calls: Calls): readonly Part[] {
+function decodeParts(encoded: readonly EncodedPart[], calls: Calls): readonly Part[] {
   const parts: Part[] = [];
-  for (let index = 0; index < short.length; index++) {
-    const part = short[index] as ShortPart;
+  for (let index = 0; index < encoded.length; index++) {
+    const part = encoded[index] as EncodedPart;
     if (typeof part === "string") parts.push({ kind: "text", text: part });
     else if (!Array.isArray(part)) parts.push(part as Part);
     else if (part[0] === CALL) parts.push({ kind: "toolCall", callId: part[1], name: part[2], input: part[3] });
@@ -93,22 +93,22 @@ function longParts(short: readonly ShortPart[], calls: Calls): readonly Part[] {
   return parts;
 }
 
-const resultOf = (callId: CallId, name: string, parts: readonly ShortPart[], status: ToolStatus): ToolResultPart => ({
+const resultOf = (callId: CallId, name: string, parts: readonly EncodedPart[], status: ToolStatus): ToolResultPart => ({
   kind: "toolResult",
   callId,
   name,
   status,
-  parts: longParts(parts, NO_CALLS) as ToolResultPart["parts"],
+  parts: decodeParts(parts, NO_CALLS) as ToolResultPart["parts"],
 });
 
 // ── Nodes: a message's id is its place, and its time is told from the one before ────────────────────────────────────
 
 const ROLES: readonly Role[] = ["user", "assistant", "tool", "system"];
-export type ShortEntry =
-  | readonly [passed: number, role: number, parts: readonly ShortPart[], origin?: InputId | Origin]
+export type EncodedEntry =
+  | readonly [passed: number, role: number, parts: readonly EncodedPart[], origin?: InputId | Origin]
   | Entry;
 
-export function shortEntries(entries: readonly Entry[], commit: string): readonly ShortEntry[] {
+export function encodeEntries(entries: readonly Entry[], commit: string): readonly EncodedEntry[] {
   let before = 0;
   let calls = NO_CALLS;
   return entries.map((entry, index) => {
@@ -122,26 +122,26 @@ export function shortEntries(entries: readonly Entry[], commit: string): readonl
     if (!isPlain || message.id !== nodeId(commit, index)) return entry;
     const passed = at - before;
     before = at;
-    const short = shortParts(parts, answered);
-    if (origin === undefined) return [passed, nth, short];
-    return [passed, nth, short, origin.kind === "input" && has(origin, 2) ? (origin.inputId as InputId) : origin];
+    const encoded = encodeParts(parts, answered);
+    if (origin === undefined) return [passed, nth, encoded];
+    return [passed, nth, encoded, origin.kind === "input" && has(origin, 2) ? (origin.inputId as InputId) : origin];
   });
 }
 
-export function longEntries(short: readonly ShortEntry[], commit: string): readonly Entry[] {
+export function decodeEntries(encoded: readonly EncodedEntry[], commit: string): readonly Entry[] {
   let at = 0;
   let calls = NO_CALLS;
   const entries: Entry[] = [];
-  for (let index = 0; index < short.length; index++) {
-    const each = short[index] as ShortEntry;
-    if (!isShort<Exclude<ShortEntry, Entry>>(each)) {
+  for (let index = 0; index < encoded.length; index++) {
+    const each = encoded[index] as EncodedEntry;
+    if (!isEncoded<Exclude<EncodedEntry, Entry>>(each)) {
       if (each.kind === "message") calls = callsIn(each.message.role, each.message.parts);
       entries.push(each);
       continue;
     }
     at += each[0];
     const role = ROLES[each[1]] as Role;
-    const parts = longParts(each[2], calls);
+    const parts = decodeParts(each[2], calls);
     const by = each[3];
     const id = nodeId(commit, index);
     calls = callsIn(role, parts);
@@ -160,36 +160,36 @@ const callsIn = (role: Role, parts: readonly Part[]): Calls =>
 // ── Events: three kinds are nearly all of a journal; times are told as above ────────────────────────────────────────
 
 const [REPLIED, RETURNED, BOUNDED] = [0, 1, 2];
-type ShortEvent =
+type EncodedEvent =
   | readonly [
       tag: number,
       passed: number,
       effect: EffectName,
-      parts: readonly ShortPart[],
+      parts: readonly EncodedPart[],
       finish: Reply["finish"],
-      usage: ShortUsage,
+      usage: EncodedUsage,
       route: string,
     ]
   | readonly [tag: number, passed: number, effect: EffectName, value: Json]
   | readonly [tag: number, passed: number, effect: EffectName]
   | TurnEvent;
 
-export function shortEvents(events: readonly TurnEvent[]): readonly ShortEvent[] {
-  const list: ShortEvent[] = [];
+export function encodeEvents(events: readonly TurnEvent[]): readonly EncodedEvent[] {
+  const list: EncodedEvent[] = [];
   let before = 0;
   for (const event of events) {
-    const short = shortEvent(event, event.at - before);
-    if (short !== event) before = event.at;
-    list.push(short);
+    const encoded = encodeEvent(event, event.at - before);
+    if (encoded !== event) before = event.at;
+    list.push(encoded);
   }
   return list;
 }
 
-function shortEvent(event: TurnEvent, passed: number): ShortEvent {
+function encodeEvent(event: TurnEvent, passed: number): EncodedEvent {
   if (!Number.isSafeInteger(passed)) return event;
   if (event.kind === "replied" && has(event, 4) && has(event.reply, 4)) {
     const { parts, finish, usage, route } = event.reply;
-    return [REPLIED, passed, event.effect, shortParts(parts, NO_CALLS), finish, shortUsage(usage), route];
+    return [REPLIED, passed, event.effect, encodeParts(parts, NO_CALLS), finish, encodeUsage(usage), route];
   }
   if (event.kind === "returned" && has(event, 4)) {
     const { output } = event;
@@ -199,16 +199,16 @@ function shortEvent(event: TurnEvent, passed: number): ShortEvent {
   return event.kind === "bounded" && has(event, 3) ? [BOUNDED, passed, event.effect] : event;
 }
 
-export function longEvents(short: readonly ShortEvent[]): TurnEvent[] {
+export function decodeEvents(encoded: readonly EncodedEvent[]): TurnEvent[] {
   let at = 0;
-  return short.map((each) => {
-    if (!isShort<Exclude<ShortEvent, TurnEvent>>(each)) return each;
+  return encoded.map((each) => {
+    if (!isEncoded<Exclude<EncodedEvent, TurnEvent>>(each)) return each;
     const [tag, passed, effect] = each;
     at += passed;
     if (tag === BOUNDED) return { kind: "bounded", at, effect };
     if (tag === RETURNED) return { kind: "returned", output: { kind: "value", value: each[3] as Json }, at, effect };
-    const [, , , parts, finish, usage, route] = each as Extract<ShortEvent, { readonly length: 7 }>;
-    const reply = { parts: longParts(parts, NO_CALLS), finish, usage: longUsage(usage), route };
+    const [, , , parts, finish, usage, route] = each as Extract<EncodedEvent, { readonly length: 7 }>;
+    const reply = { parts: decodeParts(parts, NO_CALLS), finish, usage: decodeUsage(usage), route };
     return { kind: "replied", reply, at, effect };
   });
 }
@@ -216,18 +216,18 @@ export function longEvents(short: readonly ShortEvent[]): TurnEvent[] {
 // ── Inputs and first events: what the rows beside them say is left out ──────────────────────────────────────────────
 
 type Said = Pick<NewInput, "message" | "at" | "wants">;
-export type ShortInput = readonly [at: number, parts: readonly ShortPart[]] | Said;
+export type EncodedInput = readonly [at: number, parts: readonly EncodedPart[]] | Said;
 
-export function shortInput(input: Said): ShortInput {
+export function encodeInput(input: Said): EncodedInput {
   const { message, at } = input;
   const isPlain = has(input, 2) && message.role === "user" && has(message, 2);
-  return isPlain ? [at, shortParts(message.parts, NO_CALLS)] : input;
+  return isPlain ? [at, encodeParts(message.parts, NO_CALLS)] : input;
 }
 
-export function longInput(short: ShortInput): Said {
-  if (!isShort<Exclude<ShortInput, Said>>(short)) return short;
-  const [at, parts] = short;
-  return { message: { role: "user", parts: longParts(parts, NO_CALLS) }, at };
+export function decodeInput(encoded: EncodedInput): Said {
+  if (!isEncoded<Exclude<EncodedInput, Said>>(encoded)) return encoded;
+  const [at, parts] = encoded;
+  return { message: { role: "user", parts: decodeParts(parts, NO_CALLS) }, at };
 }
 
 /** Limits as they were when this was written: only what differs from them is kept. They never change. */
@@ -254,13 +254,13 @@ const LIMITS: Limits = {
 
 type Known = "kind" | "sessionId" | "turnId" | "inputId" | "limits";
 /** Without its kind: that tells it from one that is kept as it is. */
-export type ShortOpened = Omit<Opened, Known | "input"> & {
+export type EncodedOpened = Omit<Opened, Known | "input"> & {
   readonly input?: Draft;
   readonly limits?: Partial<Limits>;
   readonly kind?: never;
 };
 
-export function shortOpened(opened: Opened, { id, turnId, sessionId, message }: NewInput): ShortOpened | Opened {
+export function encodeOpened(opened: Opened, { id, turnId, sessionId, message }: NewInput): EncodedOpened | Opened {
   const { kind: _, sessionId: session, turnId: turn, inputId, input, limits, ...rest } = opened;
   const over = limits === undefined ? undefined : overLimits(limits);
   if (over === undefined || session !== sessionId || turn !== turnId || inputId !== id) return opened;
@@ -282,7 +282,21 @@ function overLimits(limits: Limits): Partial<Limits> | undefined {
   return over;
 }
 
-export function longOpened(short: ShortOpened, { id: inputId, turnId, sessionId, message }: NewInput): Opened {
-  const { at, input = message, limits, ...rest } = short;
+export function decodeOpened(encoded: EncodedOpened, { id: inputId, turnId, sessionId, message }: NewInput): Opened {
+  const { at, input = message, limits, ...rest } = encoded;
   return { ...rest, kind: "opened", at, sessionId, turnId, inputId, input, limits: { ...LIMITS, ...limits } };
 }
+
+// ── Names: a text that SQLite would not keep as it is ────────────────────────────────────────────────────────────────
+
+/**
+ * A text as SQLite keeps it. It ends texts at NUL and replaces lone surrogates, so that two keys would become one:
+ * such texts are kept as JSON behind a mark that no other kept text begins with.
+ */
+export function keyText(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text.isWellFormed() && !/\u0000|^\u0001/.test(text) ? text : `\u0001${JSON.stringify(text)}`;
+}
+
+export const fromKeyText = (kept: string): string =>
+  kept.startsWith("\u0001") ? (JSON.parse(kept.slice(1)) as string) : kept;

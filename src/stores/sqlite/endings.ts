@@ -13,12 +13,12 @@ import type {
   PluginSnapshots,
   Terminal,
 } from "../store.ts";
+import { corrupt, seal, unseal } from "./checksum.ts";
+import { decodeUsage, type EncodedUsage, encodeUsage } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { cursorOf } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { TAKEN, WAITING, WITHDRAWN } from "./inputs.ts";
-import { corrupt, pack, unpack } from "./pack.ts";
-import { longUsage, type ShortUsage, shortUsage } from "./short.ts";
 import { statesAt } from "./states.ts";
 
 /** How a turn ended, without what its segment and the plugins' states say already. */
@@ -69,7 +69,7 @@ export function cancel(db: Connection, id: TurnId, request: CancelRequest, sessi
   const open = row.state === TAKEN ? db.row<TurnRow>(OPEN_TURN, row.session) : undefined;
   const { n, cancel: before } = open ?? row;
   if (before !== null) return { kind: "already-requested", request: requestOf(n, before) };
-  for (const each of new Set([n, row.n])) db.run("UPDATE turn SET cancel = ? WHERE n = ?", pack(request, each), each);
+  for (const each of new Set([n, row.n])) db.run("UPDATE turn SET cancel = ? WHERE n = ?", seal(request, each), each);
   return { kind: "requested", request };
 }
 
@@ -84,7 +84,7 @@ const FOUND = `SELECT s.id AS sessionId, t.state, s.turn = t.n AS isOpen,
     t.done IS NOT NULL OR t.ended_by IS NOT NULL AS isEnded
   FROM turn t JOIN session s ON s.n = t.session WHERE t.id = ?`;
 
-export const requestOf = (n: number, cancel: string): CancelRequest => unpack(cancel, n, `The cancel of turn ${n}`);
+export const requestOf = (n: number, cancel: string): CancelRequest => unseal(cancel, n, `The cancel of turn ${n}`);
 
 export function terminal(db: Connection, id: TurnId): Terminal | undefined {
   const turn = db.row<TurnRow>(TURN_BY_ID, id);
@@ -111,28 +111,28 @@ function endOf(db: Connection, row: TurnRow): EndRow | undefined {
 
 export function endedOf({ n, id, ended }: Pick<TurnRow, "n" | "id" | "ended">): Ended {
   if (ended === null) throw corrupt(`The end of turn ${id}`, "it is missing");
-  return longEnded(unpack(ended, n, `The end of turn ${id}`));
+  return decodeEnded(unseal(ended, n, `The end of turn ${id}`));
 }
 
 /** An answer that is one of the nodes, and no more to be said. */
-type ShortEnded =
-  | readonly [at: number, node: number, usage: ShortUsage, size: number, revision: number]
-  | (Omit<Ended, "usage"> & { readonly usage: ShortUsage });
+type EncodedEnded =
+  | readonly [at: number, node: number, usage: EncodedUsage, size: number, revision: number]
+  | (Omit<Ended, "usage"> & { readonly usage: EncodedUsage });
 
-export function packEnded(ended: Ended, n: number): string {
+export function sealEnded(ended: Ended, n: number): string {
   const { at, outcome, size, revision } = ended;
-  const usage = shortUsage(ended.usage);
+  const usage = encodeUsage(ended.usage);
   const isPlain = outcome.kind === "told" && Object.keys(ended).length === 5;
-  return pack(isPlain ? [at, outcome.node, usage, size, revision] : { ...ended, usage }, n);
+  return seal(isPlain ? [at, outcome.node, usage, size, revision] : { ...ended, usage }, n);
 }
 
-function longEnded(short: ShortEnded): Ended {
-  if (!Array.isArray(short)) {
-    const ended = short as Exclude<ShortEnded, readonly unknown[]>;
-    return { ...ended, usage: longUsage(ended.usage) };
+function decodeEnded(encoded: EncodedEnded): Ended {
+  if (!Array.isArray(encoded)) {
+    const ended = encoded as Exclude<EncodedEnded, readonly unknown[]>;
+    return { ...ended, usage: decodeUsage(ended.usage) };
   }
-  const [at, node, usage, size, revision] = short as Extract<ShortEnded, readonly unknown[]>;
-  return { at, outcome: { kind: "told", node }, usage: longUsage(usage), size, revision };
+  const [at, node, usage, size, revision] = encoded as Extract<EncodedEnded, readonly unknown[]>;
+  return { at, outcome: { kind: "told", node }, usage: decodeUsage(usage), size, revision };
 }
 
 function outcomeOf(db: Connection, row: TurnRow, ended: Ended): TurnOutcome {
