@@ -75,6 +75,11 @@ class MemoryStore implements Store {
     return session === undefined ? undefined : stored(session);
   }
 
+  has(id: SessionId): boolean {
+    this.#requireOpen();
+    return this.#sessions.get(id) !== undefined;
+  }
+
   list(page: Parameters<Store["list"]>[0] = {}): readonly StoredSession[] {
     this.#requireOpen();
     const { after, max = Infinity, parent, origin } = page;

@@ -185,6 +185,7 @@ function all({ store }: Teller, fact: number): unknown {
     facts,
     sessions: store.list(),
     of: ids.map((id) => [
+      answer(() => store.has(id)),
       answer(() => store.view(id)),
       answer(() => store.view(id, { toFrame: true })),
       answer(() => store.inputs.list(id)),

@@ -105,6 +105,10 @@ class Sqlite implements SqliteStore {
     });
   }
 
+  has(id: SessionId) {
+    return this.#db.read(() => this.#sessions.has(id));
+  }
+
   list(page: Parameters<Store["list"]>[0] = {}) {
     return this.#db.readAll(() => this.#sessions.list(page));
   }

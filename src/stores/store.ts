@@ -256,6 +256,8 @@ export interface Store {
   create(session: NewSession): Awaitable<StoredSession>;
   /** The session as last committed; undefined if there is none, also when it was deleted. */
   load(id: SessionId): Awaitable<StoredSession | undefined>;
+  /** Whether `load` would answer a session. It reads nothing of it, so a session that is damaged is there. */
+  has(id: SessionId): Awaitable<boolean>;
   /** By id, ascending: all, the children of one, or the forks of one. */
   list(page?: {
     readonly after?: SessionId;

@@ -66,6 +66,10 @@ export class Sessions {
     this.#memos = db.remembers(new Map());
   }
 
+  has(id: SessionId): boolean {
+    return this.#db.row("SELECT 1 FROM session WHERE id = ?", id) !== undefined;
+  }
+
   find(id: SessionId): SessionRow | undefined {
     const row = this.#db.row<SessionRow>(FIND, id);
     if (row !== undefined) requireSealed(row);
