@@ -53,39 +53,46 @@ type EncodedPart =
   | readonly [tag: number, call: number, parts: readonly EncodedPart[], status?: ToolStatus]
   | readonly [tag: number, callId: CallId, name: string, parts: readonly EncodedPart[], status?: ToolStatus]
   | Part;
-type Calls = readonly ToolCallPart[];
-const NO_CALLS: Calls = [];
+/** The parts of the message before, where its calls may be answered. */
+type Asked = readonly Part[];
+const NOTHING_ASKED: Asked = [];
+const callsIn = (asked: Asked): readonly ToolCallPart[] => asked.filter((part) => part.kind === "toolCall");
 
-function encodeParts(parts: readonly Part[], calls: Calls): readonly EncodedPart[] {
+function encodeParts(parts: readonly Part[], asked: Asked): readonly EncodedPart[] {
   const encoded: EncodedPart[] = [];
-  for (let index = 0; index < parts.length; index++) encoded.push(encodePart(parts[index] as Part, calls, index));
+  let calls: readonly ToolCallPart[] | undefined;
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index] as Part;
+    if (part.kind === "text") encoded.push(has(part, 2) && typeof part.text === "string" ? part.text : part);
+    else if (part.kind === "toolCall" && has(part, 4) && part.input !== undefined)
+      encoded.push([CALL, part.callId, part.name, part.input]);
+    else if (part.kind === "toolResult" && has(part, 5)) {
+      calls ??= callsIn(asked);
+      encoded.push(encodeResult(part, calls[index], index));
+    } else encoded.push(part);
+  }
   return encoded;
 }
 
-function encodePart(part: Part, calls: Calls, index: number): EncodedPart {
-  if (part.kind === "text") return has(part, 2) && typeof part.text === "string" ? part.text : part;
-  if (part.kind === "toolCall" && has(part, 4) && part.input !== undefined)
-    return [CALL, part.callId, part.name, part.input];
-  if (part.kind !== "toolResult" || !has(part, 5)) return part;
+function encodeResult(part: ToolResultPart, call: ToolCallPart | undefined, index: number): EncodedPart {
   const { callId, name, status } = part;
-  const parts = encodeParts(part.parts, NO_CALLS);
-  const answers = calls[index];
-  const head =
-    answers?.callId === callId && answers.name === name
-      ? ([RESULT, index] as const)
-      : ([OTHER_RESULT, callId, name] as const);
-  return (status === "ok" ? [...head, parts] : [...head, parts, status]) as EncodedPart;
+  const parts = encodeParts(part.parts, NOTHING_ASKED);
+  if (call?.callId === callId && call.name === name)
+    return status === "ok" ? [RESULT, index, parts] : [RESULT, index, parts, status];
+  return status === "ok" ? [OTHER_RESULT, callId, name, parts] : [OTHER_RESULT, callId, name, parts, status];
 }
 
 /** One loop, and few calls: a process that opens a session of hundreds of turns does this before anything is compiled. */
-function decodeParts(encoded: readonly EncodedPart[], calls: Calls): readonly Part[] {
+function decodeParts(encoded: readonly EncodedPart[], asked: Asked): readonly Part[] {
   const parts: Part[] = [];
+  let calls: readonly ToolCallPart[] | undefined;
   for (let index = 0; index < encoded.length; index++) {
     const part = encoded[index] as EncodedPart;
     if (typeof part === "string") parts.push({ kind: "text", text: part });
     else if (!Array.isArray(part)) parts.push(part as Part);
     else if (part[0] === CALL) parts.push({ kind: "toolCall", callId: part[1], name: part[2], input: part[3] });
     else if (part[0] === RESULT) {
+      calls ??= callsIn(asked);
       const { callId, name } = calls[part[1]] as ToolCallPart;
       parts.push(resultOf(callId, name, part[2], part[3] ?? "ok"));
     } else parts.push(resultOf(part[1], part[2], part[3], part[4] ?? "ok"));
@@ -98,7 +105,7 @@ const resultOf = (callId: CallId, name: string, parts: readonly EncodedPart[], s
   callId,
   name,
   status,
-  parts: decodeParts(parts, NO_CALLS) as ToolResultPart["parts"],
+  parts: decodeParts(parts, NOTHING_ASKED) as ToolResultPart["parts"],
 });
 
 // ── Nodes: a message's id is its place, and its time is told from the one before ────────────────────────────────────
@@ -109,53 +116,58 @@ export type EncodedEntry =
   | Entry;
 
 export function encodeEntries(entries: readonly Entry[], commit: string): readonly EncodedEntry[] {
+  const encoded: EncodedEntry[] = [];
   let before = 0;
-  let calls = NO_CALLS;
-  return entries.map((entry, index) => {
-    if (entry.kind !== "message") return entry;
+  let asked = NOTHING_ASKED;
+  for (let index = 0; index < entries.length; index++) {
+    const entry = entries[index] as Entry;
+    if (entry.kind !== "message") {
+      encoded.push(entry);
+      continue;
+    }
     const { at, message } = entry;
     const { role, parts, origin } = message;
-    const answered = calls;
-    calls = callsIn(role, parts);
     const nth = ROLES.indexOf(role);
     const isPlain = has(entry, 3) && has(message, origin === undefined ? 3 : 4) && nth >= 0 && Number.isSafeInteger(at);
-    if (!isPlain || message.id !== nodeId(commit, index)) return entry;
-    const passed = at - before;
-    before = at;
-    const encoded = encodeParts(parts, answered);
-    if (origin === undefined) return [passed, nth, encoded];
-    return [passed, nth, encoded, origin.kind === "input" && has(origin, 2) ? (origin.inputId as InputId) : origin];
-  });
+    if (!isPlain || message.id !== nodeId(commit, index)) encoded.push(entry);
+    else {
+      const short = encodeParts(parts, asked);
+      if (origin === undefined) encoded.push([at - before, nth, short]);
+      else if (origin.kind === "input" && has(origin, 2))
+        encoded.push([at - before, nth, short, origin.inputId as InputId]);
+      else encoded.push([at - before, nth, short, origin]);
+      before = at;
+    }
+    asked = role === "assistant" ? parts : NOTHING_ASKED;
+  }
+  return encoded;
 }
 
 export function decodeEntries(encoded: readonly EncodedEntry[], commit: string): readonly Entry[] {
-  let at = 0;
-  let calls = NO_CALLS;
   const entries: Entry[] = [];
+  let at = 0;
+  let asked = NOTHING_ASKED;
   for (let index = 0; index < encoded.length; index++) {
     const each = encoded[index] as EncodedEntry;
     if (!isEncoded<Exclude<EncodedEntry, Entry>>(each)) {
-      if (each.kind === "message") calls = callsIn(each.message.role, each.message.parts);
+      if (each.kind === "message") asked = each.message.role === "assistant" ? each.message.parts : NOTHING_ASKED;
       entries.push(each);
       continue;
     }
     at += each[0];
     const role = ROLES[each[1]] as Role;
-    const parts = decodeParts(each[2], calls);
+    const parts = decodeParts(each[2], asked);
     const by = each[3];
     const id = nodeId(commit, index);
-    calls = callsIn(role, parts);
     const message: Message =
       by === undefined
         ? { id, role, parts }
         : { id, role, parts, origin: typeof by === "string" ? { kind: "input", inputId: by } : by };
     entries.push({ at, kind: "message", message });
+    asked = role === "assistant" ? parts : NOTHING_ASKED;
   }
   return entries;
 }
-
-const callsIn = (role: Role, parts: readonly Part[]): Calls =>
-  role === "assistant" ? parts.filter((part) => part.kind === "toolCall") : NO_CALLS;
 
 // ── Events: three kinds are nearly all of a journal; times are told as above ────────────────────────────────────────
 
@@ -189,7 +201,7 @@ function encodeEvent(event: TurnEvent, passed: number): EncodedEvent {
   if (!Number.isSafeInteger(passed)) return event;
   if (event.kind === "replied" && has(event, 4) && has(event.reply, 4)) {
     const { parts, finish, usage, route } = event.reply;
-    return [REPLIED, passed, event.effect, encodeParts(parts, NO_CALLS), finish, encodeUsage(usage), route];
+    return [REPLIED, passed, event.effect, encodeParts(parts, NOTHING_ASKED), finish, encodeUsage(usage), route];
   }
   if (event.kind === "returned" && has(event, 4)) {
     const { output } = event;
@@ -208,7 +220,7 @@ export function decodeEvents(encoded: readonly EncodedEvent[]): TurnEvent[] {
     if (tag === BOUNDED) return { kind: "bounded", at, effect };
     if (tag === RETURNED) return { kind: "returned", output: { kind: "value", value: each[3] as Json }, at, effect };
     const [, , , parts, finish, usage, route] = each as Extract<EncodedEvent, { readonly length: 7 }>;
-    const reply = { parts: decodeParts(parts, NO_CALLS), finish, usage: decodeUsage(usage), route };
+    const reply = { parts: decodeParts(parts, NOTHING_ASKED), finish, usage: decodeUsage(usage), route };
     return { kind: "replied", reply, at, effect };
   });
 }
@@ -221,13 +233,13 @@ export type EncodedInput = readonly [at: number, parts: readonly EncodedPart[]] 
 export function encodeInput(input: Said): EncodedInput {
   const { message, at } = input;
   const isPlain = has(input, 2) && message.role === "user" && has(message, 2);
-  return isPlain ? [at, encodeParts(message.parts, NO_CALLS)] : input;
+  return isPlain ? [at, encodeParts(message.parts, NOTHING_ASKED)] : input;
 }
 
 export function decodeInput(encoded: EncodedInput): Said {
   if (!isEncoded<Exclude<EncodedInput, Said>>(encoded)) return encoded;
   const [at, parts] = encoded;
-  return { message: { role: "user", parts: decodeParts(parts, NO_CALLS) }, at };
+  return { message: { role: "user", parts: decodeParts(parts, NOTHING_ASKED) }, at };
 }
 
 /** Limits as they were when this was written: only what differs from them is kept. They never change. */
@@ -252,6 +264,8 @@ const LIMITS: Limits = {
   unreadEventsMax: 10_000,
 };
 
+const LIMIT_NAMES = Object.keys(LIMITS) as readonly (keyof Limits)[];
+
 type Known = "kind" | "sessionId" | "turnId" | "inputId" | "limits";
 /** Without its kind: that tells it from one that is kept as it is. */
 export type EncodedOpened = Omit<Opened, Known | "input"> & {
@@ -273,9 +287,9 @@ export function encodeOpened(opened: Opened, { id, turnId, sessionId, message }:
 
 /** What differs; undefined when they are not the same fields. */
 function overLimits(limits: Limits): Partial<Limits> | undefined {
-  if (!has(limits, Object.keys(LIMITS).length)) return undefined;
+  if (!has(limits, LIMIT_NAMES.length)) return undefined;
   const over: { [name: string]: number } = {};
-  for (const name of Object.keys(LIMITS) as (keyof Limits)[]) {
+  for (const name of LIMIT_NAMES) {
     if (!Object.hasOwn(limits, name)) return undefined;
     if (limits[name] !== LIMITS[name]) over[name] = limits[name];
   }

@@ -107,16 +107,15 @@ export function lay(
 
 export function entriesOf(db: Connection, bones: Bones): readonly Entry[] {
   const { entries } = db.row<{ entries: string }>("SELECT entries FROM segment WHERE n = ?", bones.n)!;
-  return read({ ...bones, entries });
+  return read({ ...bones, entries }, fromKeyText(bones.name));
 }
 
-function read(row: Omit<SegmentRow, "parent_name">): readonly Entry[] {
-  const name = fromKeyText(row.name);
-  const item = `The segment of ${name}`;
+function read(row: SegmentRow, commit: string): readonly Entry[] {
+  const item = `The segment of ${commit}`;
   const text = unsealText(row.entries, seedOf(row.n, parentOf(row)), item);
   let found: readonly Entry[];
   try {
-    found = decodeEntries(JSON.parse(restored(text, name)) as readonly EncodedEntry[], name);
+    found = decodeEntries(JSON.parse(restored(text, commit)) as readonly EncodedEntry[], commit);
   } catch (error) {
     throw corrupt(item, "it is not JSON", error);
   }
@@ -134,43 +133,43 @@ const restored = (text: string, name: string): string =>
 
 interface SegmentRow extends Pick<Bones, "n" | "parent" | "parent_index" | "size" | "name"> {
   readonly entries: string;
-  readonly parent_name: string | null;
 }
+// CROSS JOIN keeps the order of the path: SQLite takes no table before the one on its left.
 const PATH = `WITH RECURSIVE path(n, parent) AS (
     SELECT n, parent FROM segment WHERE n = ?
     UNION ALL SELECT s.n, s.parent FROM path JOIN segment s ON s.n = path.parent LIMIT ?)
-  SELECT s.n, s.parent, s.parent_index, s.size, s.name, s.entries, p.name AS parent_name
-  FROM path JOIN segment s ON s.n = path.n LEFT JOIN segment p ON p.n = s.parent`;
+  SELECT s.n, s.parent, s.parent_index, s.size, s.name, s.entries FROM path CROSS JOIN segment s ON s.n = path.n`;
 /** How many are read at a time where nobody knows how many are wanted. */
 const PAGE = 50;
 
 export function view(db: Connection, from: Place | undefined, max: number, toFrame: boolean): readonly Segment[] {
   const path: Segment[] = [];
-  let page = new Map<number, SegmentRow>();
-  for (let place = from; place !== undefined && path.length < max; ) {
-    if (!page.has(place.segment)) {
+  let page: readonly SegmentRow[] = [];
+  for (let place = from, at = 0; place !== undefined && path.length < max; at++) {
+    if (at === page.length) {
       const most = toFrame ? Math.min(max - path.length, PAGE + 3 * path.length) : max;
-      page = new Map(db.rows<SegmentRow>(PATH, place.segment, limit(most)).map((row) => [row.n, row]));
+      page = db.rows<SegmentRow>(PATH, place.segment, limit(most));
+      at = 0;
     }
-    const row = page.get(place.segment);
-    if (row === undefined) throw corrupt(`Segment ${place.segment}`, "it is missing");
-    const whole = read(row);
+    const row = page[at];
+    if (row?.n !== place.segment) throw corrupt(`Segment ${place.segment}`, "it is missing");
+    const commit = fromKeyText(row.name);
+    const whole = read(row, commit);
     const entries = place.index === whole.length - 1 ? whole : whole.slice(0, place.index + 1);
-    const parent = parentOf(row);
-    path.push({
-      commit: fromKeyText(row.name),
-      ...(parent === undefined ? {} : { parent: parentId(row, parent) }),
-      entries,
-    });
-    if (toFrame && entries.some(({ kind }) => kind === "frame")) break;
-    place = parent;
+    place = parentOf(row);
+    if (place === undefined) path.push({ commit, entries });
+    else {
+      const above = page[at + 1] ?? requireBones(db, place.segment);
+      path.push({ commit, parent: nodeId(fromKeyText(above.name), place.index), entries });
+    }
+    if (toFrame && hasFrame(entries)) break;
   }
   return path;
 }
 
-function parentId({ parent_name: name }: SegmentRow, { segment, index }: Place): NodeId {
-  if (name === null) throw corrupt(`Segment ${segment}`, "it is missing");
-  return nodeId(fromKeyText(name), index);
+function hasFrame(entries: readonly Entry[]): boolean {
+  for (let index = 0; index < entries.length; index++) if (entries[index]?.kind === "frame") return true;
+  return false;
 }
 
 /** Whether the head, or something before it, is this node. */
