@@ -12,7 +12,7 @@ import { cancel, find, terminal } from "./sqlite/endings.ts";
 import { cursorOf, latestFact } from "./sqlite/facts.ts";
 import { isOnPath, requirePlace, view } from "./sqlite/graph.ts";
 import { claim, couldClaim, waiting, withdraw } from "./sqlite/inputs.ts";
-import { Journals, leaseLost } from "./sqlite/journal.ts";
+import { Journals } from "./sqlite/journal.ts";
 import { setUp } from "./sqlite/schema.ts";
 import { booked, headOf, Sessions } from "./sqlite/sessions.ts";
 import { Sweeper, type SweepOptions, type Swept, type Vacuumed, type VacuumOptions } from "./sqlite/sweep.ts";
@@ -29,6 +29,7 @@ import {
   type NewWait,
   type Opening,
   type Owner,
+  type PendingInput,
   type SessionChange,
   type Store,
   type ViewPage,
@@ -71,6 +72,7 @@ export function sqlite(path: string | Database, options: SqliteOptions = {}): Sq
 }
 
 const NO_WAITS: readonly NewWait[] = [];
+const NO_INPUTS: readonly PendingInput[] = [];
 
 class Sqlite implements SqliteStore {
   readonly kind = "sqlite";
@@ -204,18 +206,23 @@ class Sqlite implements SqliteStore {
   readonly inputs = {
     list: (session: SessionId) => this.#db.read(() => waiting(this.#db, session)),
     withdraw: (session: SessionId, which: InputRef) => this.#db.write(true, () => withdraw(this.#db, session, which)),
-    claim: (lease: Lease, boundary: EffectName, max: number, takesTurns = false) => {
-      const isThere = this.#db.read(() => {
-        const run = this.#journals.requireRun(lease);
-        const could = couldClaim(this.#db, run, lease.generation, boundary, takesTurns);
-        if (could === undefined) throw leaseLost(lease);
-        return could;
-      });
-      const take = () =>
-        this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns));
-      return after(isThere, (could) => (could ? take() : []));
+    claim: (
+      lease: Lease,
+      boundary: EffectName,
+      max: number,
+      takesTurns = false,
+    ): Awaitable<readonly PendingInput[]> => {
+      const isThere = this.#db.read(() =>
+        couldClaim(this.#db, this.#journals.requireRun(lease), lease, boundary, takesTurns),
+      );
+      if (isThere === false) return NO_INPUTS;
+      return after(isThere, (is) => (is ? this.#take(lease, boundary, max, takesTurns) : NO_INPUTS));
     },
   };
+
+  #take(lease: Lease, boundary: EffectName, max: number, takesTurns: boolean) {
+    return this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns));
+  }
 
   readonly waits = {
     resolve: (key: WaitKey, answer: WaitAnswer) => this.#db.write(true, () => resolve(this.#db, key, answer)),

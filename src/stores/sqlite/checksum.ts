@@ -7,7 +7,10 @@ import type { Json } from "../../model/json.ts";
  * a text would be read as what someone said. The seed is where the row belongs, so that a text in the wrong row is found
  * too.
  */
-export const seal = (value: unknown, seed: number): string => sealText(JSON.stringify(value), seed);
+export function seal(value: unknown, seed: number): string {
+  const text = JSON.stringify(value);
+  return sum(text, seed) + text;
+}
 
 export const sealText = (text: string, seed: number): string => sum(text, seed) + text;
 
@@ -36,4 +39,4 @@ function sum(text: string, seed: number): string {
   return BYTES[crc >>> 24]! + BYTES[(crc >>> 16) & 255] + BYTES[(crc >>> 8) & 255] + BYTES[crc & 255];
 }
 
-export const checksumOf = (...values: readonly Json[]): number => crc32(JSON.stringify(values));
+export const checksumOf = (values: readonly Json[]): number => crc32(JSON.stringify(values));

@@ -8,9 +8,10 @@ import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { committedOf, type Ended, receiptOf, requestOf, sealEnded, type TurnRow, told } from "./endings.ts";
 import { cursorOf, LATEST_FACT, latestFact } from "./facts.ts";
+import { leaseLost } from "./faults.ts";
 import { isOnPath, lay, numberOf, type Place, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { settle } from "./inputs.ts";
-import { forgetJournal, leaseLost } from "./journal.ts";
+import { forgetJournal } from "./journal.ts";
 import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
 
 /** A turn, and what its end must look after: all in one look, because every turn ends once. */
@@ -41,10 +42,12 @@ export class Commits {
     const db = this.#db;
     const row = db.row<EndingRow>(ENDING, turn.turnId);
     if (row === undefined) throw leaseLost(lease);
-    const receipt = receiptOf(db, row, turn);
-    if (receipt === "conflict" && row.generation !== lease.generation) throw leaseLost(lease); // Taken over, and ended there.
-    if (receipt === "conflict") throw new RuntimeError("store.conflict", { turnId: turn.turnId });
-    if (receipt !== undefined) return receipt;
+    if (row.done !== null || row.ended_by !== null) {
+      const receipt = receiptOf(db, row, turn);
+      if (receipt === "conflict" && row.generation !== lease.generation) throw leaseLost(lease); // Taken over, and ended there.
+      if (receipt === "conflict") throw new RuntimeError("store.conflict", { turnId: turn.turnId });
+      if (receipt !== undefined) return receipt;
+    }
     const isHeld = row.turn === row.n && row.generation === lease.generation && row.sessionId === lease.sessionId;
     if (!isHeld || lease.turnId !== turn.turnId) throw leaseLost(lease);
     const cancel = row.cancel === null ? undefined : requestOf(row.n, row.cancel);

@@ -9,6 +9,7 @@ import { isBusy, typed } from "./faults.ts";
  * may be lost. `power-all`: everything written survives one.
  */
 export type Strength = "process" | "power" | "power-all";
+type Sync = "NORMAL" | "FULL";
 
 /** How long a call may block the whole process while another one writes. After that it waits without blocking. */
 const BLOCK_MS = 4;
@@ -20,11 +21,13 @@ export class Connection {
   readonly path: string;
   readonly leaseMs: number;
   readonly #db: Database;
-  readonly #strength: Strength;
   readonly #patienceMs: number;
+  /** How what was acknowledged to someone is synced, and how all else is. */
+  readonly #acknowledged: Sync;
+  readonly #other: Sync;
   readonly #statements = new Map<string, Statement>();
   readonly #memories: { clear(): void }[] = [];
-  #mode: "NORMAL" | "FULL" | undefined;
+  #sync: Sync | undefined;
   #isClosed = false;
   /** Those that wait for another connection, one behind the other. */
   #line: Promise<void> | undefined;
@@ -33,8 +36,9 @@ export class Connection {
     this.leaseMs = leaseMs;
     this.#db = db;
     this.path = path;
-    this.#strength = strength;
     this.#patienceMs = patienceMs;
+    this.#acknowledged = strength === "process" ? "NORMAL" : "FULL";
+    this.#other = strength === "power-all" ? "FULL" : "NORMAL";
   }
 
   /** Something remembered of what was read or written; it is cleared when a transaction fails, because it may be of that one. */
@@ -75,16 +79,31 @@ export class Connection {
 
   /** Answers how many rows it changed. */
   run(sql: string, ...values: Value[]): number {
-    return Number((this.#statement(sql).run(...values) as { readonly changes: number | bigint }).changes);
+    const statement = this.#statements.get(sql) ?? this.#prepare(sql);
+    return Number(statement.run(...values).changes);
+  }
+
+  /** Answers the number of the row that it inserted. */
+  insert(sql: string, ...values: Value[]): number {
+    const statement = this.#statements.get(sql) ?? this.#prepare(sql);
+    return Number(statement.run(...values).lastInsertRowid);
   }
 
   /** Inside a transaction, or to read: `get` leaves the statement unfinished, and a failure to keep what it wrote unheard. */
   row<Row>(sql: string, ...values: Value[]): Row | undefined {
-    return this.#statement(sql).get(...values) as Row | undefined;
+    const statement = this.#statements.get(sql) ?? this.#prepare(sql);
+    return statement.get(...values) as Row | undefined;
   }
 
   rows<Row>(sql: string, ...values: Value[]): Row[] {
-    return this.#statement(sql).all(...values) as Row[];
+    const statement = this.#statements.get(sql) ?? this.#prepare(sql);
+    return statement.all(...values) as Row[];
+  }
+
+  #prepare(sql: string): Statement {
+    const statement = this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
   }
 
   /** One statement that reads. */
@@ -114,37 +133,6 @@ export class Connection {
     this.#db.close();
   }
 
-  #statement(sql: string): Statement {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare(sql)));
-    return statement;
-  }
-
-  #syncFor(isAcknowledged: boolean): void {
-    const isFull = this.#strength === "power-all" || (isAcknowledged && this.#strength === "power");
-    const mode = isFull ? "FULL" : "NORMAL";
-    if (mode === this.#mode) return;
-    this.exec(`PRAGMA synchronous = ${mode}`);
-    this.#mode = mode;
-  }
-
-  #transaction<T>(begin: string, work: () => T): T {
-    this.#statement(begin).run();
-    try {
-      const result = work();
-      this.#statement("COMMIT").run();
-      return result;
-    } catch (error) {
-      for (const memory of this.#memories) memory.clear();
-      try {
-        this.#statement("ROLLBACK").run();
-      } catch {
-        // SQLite has rolled back by itself, as it does after some failures; the first error tells why.
-      }
-      throw error;
-    }
-  }
-
   #patiently<T>(isAcknowledged: boolean | undefined, begin: string | undefined, work: () => T): Awaitable<T> {
     const isFirst = this.#line === undefined;
     try {
@@ -152,24 +140,48 @@ export class Connection {
     } catch (error) {
       if (!isBusy(error)) throw typed(error, this.path);
     }
-    return this.#inLine(isFirst, () => this.#now(isAcknowledged, begin, work));
+    return this.#inLine(isFirst, isAcknowledged, begin, work);
   }
 
   #now<T>(isAcknowledged: boolean | undefined, begin: string | undefined, work: () => T): T {
     if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
-    if (isAcknowledged !== undefined) this.#syncFor(isAcknowledged);
-    return begin === undefined ? work() : this.#transaction(begin, work);
+    if (isAcknowledged !== undefined) {
+      const sync = isAcknowledged ? this.#acknowledged : this.#other;
+      if (sync !== this.#sync) this.exec(`PRAGMA synchronous = ${sync}`);
+      this.#sync = sync;
+    }
+    if (begin === undefined) return work();
+    this.run(begin);
+    try {
+      const result = work();
+      this.run("COMMIT");
+      return result;
+    } catch (error) {
+      for (const memory of this.#memories) memory.clear();
+      try {
+        this.run("ROLLBACK");
+      } catch {
+        // SQLite has rolled back by itself, as it does after some failures; the first error tells why.
+      }
+      throw error;
+    }
   }
 
   /** Behind those that wait already: what is asked for in order is done in order. */
-  #inLine<T>(wasTried: boolean, work: () => T): Promise<T> {
+  #inLine<T>(
+    wasTried: boolean,
+    isAcknowledged: boolean | undefined,
+    begin: string | undefined,
+    work: () => T,
+  ): Promise<T> {
+    const attempt = (): T => this.#now(isAcknowledged, begin, work);
     const turn = async (): Promise<T> => {
       try {
-        if (!wasTried) return work();
+        if (!wasTried) return attempt();
       } catch (error) {
         if (!isBusy(error)) throw typed(error, this.path);
       }
-      return this.#again(work);
+      return this.#again(attempt);
     };
     const done = (this.#line ?? Promise.resolve()).then(turn);
     const line: Promise<void> = done.then(

@@ -10,8 +10,7 @@ export interface Database {
   close(): unknown;
 }
 export interface Statement {
-  /** With the number of rows that it changed, as `changes`. */
-  run(...values: Value[]): unknown;
+  run(...values: Value[]): { readonly changes: number | bigint; readonly lastInsertRowid: number | bigint };
   get(...values: Value[]): unknown;
   all(...values: Value[]): unknown[];
 }

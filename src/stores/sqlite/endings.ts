@@ -169,7 +169,11 @@ export function receiptOf(db: Connection, row: TurnRow, sent: EndedTurn): Commit
 export function told(outcome: TurnOutcome, entries: readonly Entry[]): TurnOutcome | Told {
   if (outcome.kind !== "answered") return outcome;
   const { message, text } = outcome;
-  const node = entries.findLastIndex((entry) => entry.kind === "message" && isSameMessage(entry.message, message));
+  let node = entries.length - 1;
+  for (; node >= 0; node--) {
+    const entry = entries[node] as Entry;
+    if (entry.kind === "message" && isSameMessage(entry.message, message)) break;
+  }
   const isTold = node >= 0 && textOf(message.parts) === text && Object.keys(outcome).length === 3;
   return isTold ? { kind: "told", node } : outcome;
 }

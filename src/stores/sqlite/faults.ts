@@ -1,5 +1,6 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
+import type { Lease } from "../store.ts";
 
 /** SQLite's primary result codes, those that have a remedy of their own. */
 const BUSY = 5;
@@ -59,3 +60,6 @@ export function typed(error: unknown, path: string): unknown {
       return new RuntimeError("store.failed", { path, problem }, cause);
   }
 }
+
+export const leaseLost = ({ sessionId, generation }: Lease): RuntimeError =>
+  new RuntimeError("lease.lost", { sessionId, generation });

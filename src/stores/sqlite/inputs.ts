@@ -1,10 +1,11 @@
 import type { EffectName } from "../../model/ids.ts";
 import { asInputId, asTurnId, type InputId, type SessionId } from "../../model/ids.ts";
-import type { InputRef, NewInput, PendingInput, Withdrawal } from "../store.ts";
+import type { InputRef, Lease, NewInput, PendingInput, Withdrawal } from "../store.ts";
 import { corrupt, seal, unseal } from "./checksum.ts";
 import { decodeInput, encodeInput, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
+import { leaseLost } from "./faults.ts";
 
 /** Where an input is. Waiting ones are found by an index of their own. */
 export const WAITING = 0;
@@ -34,7 +35,7 @@ const INPUT = `SELECT t.n, s.id AS session_id, t.id, t.input_id, t.is_aside, t.k
   FROM turn t JOIN session s ON s.n = t.session`;
 
 export function addInput(db: Connection, n: number, session: number, input: NewInput, state: number): void {
-  const { id, turnId, sessionId: _, key, place, hash, ...rest } = input;
+  const { id, turnId, key, place, hash, message, at, wants } = input;
   db.run(
     `INSERT INTO turn (n, session, id, input_id, state, is_aside, key, hash, input) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     n,
@@ -45,7 +46,7 @@ export function addInput(db: Connection, n: number, session: number, input: NewI
     place === "boundary" ? 1 : 0,
     key === undefined ? null : keyText(key),
     hash,
-    seal(encodeInput(rest), n),
+    seal(encodeInput(wants === undefined ? { message, at } : { message, at, wants }), n),
   );
 }
 
@@ -105,23 +106,12 @@ function named(db: Connection, session: SessionId, which: InputRef): readonly Na
   return live.length > 0 ? live : db.rows(`${NAMED} AND key = ? ORDER BY n DESC LIMIT 1`, session, key);
 }
 
-/** Whether a boundary would be given anything; undefined when the lease does not count. */
-export function couldClaim(
-  db: Connection,
-  run: Run,
-  generation: number,
-  boundary: EffectName,
-  takesTurns: boolean,
-): boolean | undefined {
-  const row = db.row<{ held: number | null }>(
-    COULD_CLAIM,
-    run.session,
-    run.turn,
-    generation,
-    takesTurns ? ANY : ASIDE,
-    boundary,
-  );
-  return row === undefined ? false : row.held === null ? undefined : true;
+/** Whether a boundary would be given anything: most often nothing, and then nobody need write. */
+export function couldClaim(db: Connection, run: Run, lease: Lease, boundary: EffectName, takesTurns: boolean): boolean {
+  const least = takesTurns ? ANY : ASIDE;
+  const row = db.row<{ held: number | null }>(COULD_CLAIM, run.session, run.turn, lease.generation, least, boundary);
+  if (row?.held === null) throw leaseLost(lease);
+  return row !== undefined;
 }
 /** Of `is_aside`, the least that is taken. */
 const [ANY, ASIDE] = [0, 1];

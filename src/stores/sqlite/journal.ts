@@ -6,7 +6,7 @@ import type { Lease, Mail, NewInput, NewWait } from "../store.ts";
 import { corrupt, seal, unseal } from "./checksum.ts";
 import { decodeEvents, decodeOpened, type EncodedOpened, encodeEvents, encodeOpened } from "./codec.ts";
 import type { Connection } from "./connection.ts";
-import { isConstraint } from "./faults.ts";
+import { isConstraint, leaseLost } from "./faults.ts";
 import { inputOf, type Run } from "./inputs.ts";
 
 /**
@@ -72,7 +72,7 @@ export class Journals {
   }
 
   requireRun(lease: Lease): Seen {
-    const run = this.find(lease.turnId);
+    const run = this.#runs.get(lease.turnId) ?? this.find(lease.turnId);
     if (run === undefined || run.sessionId !== lease.sessionId) throw leaseLost(lease);
     return run;
   }
@@ -222,13 +222,13 @@ export class Journals {
   release(lease: Lease): void {
     const run = this.find(lease.turnId);
     if (run === undefined) return;
-    const held = this.#db.row(
-      "UPDATE session SET until = 0 WHERE n = ? AND turn = ? AND generation = ? RETURNING n",
+    const held = this.#db.run(
+      "UPDATE session SET until = 0 WHERE n = ? AND turn = ? AND generation = ?",
       run.session,
       run.turn,
       lease.generation,
     );
-    if (held === undefined) return;
+    if (held === 0) return;
     const [start, end] = [run.session * SEQS, (run.session + 1) * SEQS];
     this.#db.run("UPDATE journal SET until = 0 WHERE k >= ? AND k < ? AND until > 0", start, end);
   }
@@ -237,6 +237,3 @@ export class Journals {
 export function forgetJournal(db: Connection, session: number): void {
   db.run("DELETE FROM journal WHERE k >= ? AND k < ?", session * SEQS, (session + 1) * SEQS);
 }
-
-export const leaseLost = ({ sessionId, generation }: Lease): RuntimeError =>
-  new RuntimeError("lease.lost", { sessionId, generation });

@@ -41,15 +41,25 @@ export interface SessionRow extends Kept {
   readonly turn: number | null;
 }
 const NOT_HELD = "turn = NULL, owner = NULL, process = NULL, until = 0";
-const FIND = `SELECT n, id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at, seal,
-    generation, turn
-  FROM session WHERE id = ?`;
+const COLUMNS = `s.n, s.id, s.parent_id, s.created_at, s.revision, s.turns, s.head, s.head_index, s.usage, s.origin_id,
+  s.origin_at, s.seal, s.generation, s.turn`;
+const FIND = `SELECT ${COLUMNS} FROM session s WHERE id = ?`;
+const REMEMBERED = `SELECT ${COLUMNS}, c.body AS config, g.name AS tip_name, g.depth AS tip_depth,
+    EXISTS (SELECT 1 FROM state WHERE session = s.n) AS has_states
+  FROM session s LEFT JOIN config c ON c.session = s.n LEFT JOIN segment g ON g.n = s.head WHERE s.n = ?`;
+interface RememberedRow extends SessionRow {
+  readonly config: string | null;
+  readonly tip_name: string | null;
+  readonly tip_depth: number | null;
+  readonly has_states: number;
+}
 const KEEP = `UPDATE session
   SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, seal = ?, ${NOT_HELD} WHERE n = ?`;
 
 /** A session as of a revision; worth keeping because most commits are made by who made the one before. */
 export interface Memo {
   readonly row: Kept;
+  readonly usage: Usage;
   /** The segment of its head. */
   readonly tip: Tip | undefined;
   readonly config: Partial<SessionConfig>;
@@ -86,12 +96,13 @@ export class Sessions {
   memo({ n, revision, id }: Pick<Kept, "n" | "revision" | "id">): Memo {
     const known = this.#memos.get(n);
     if (known?.row.revision === revision) return known;
-    const found = this.#db.row<{ body: string }>("SELECT body FROM config WHERE session = ?", n);
-    if (found === undefined) throw corrupt(`Session ${id}`, "its configuration is missing");
-    const config = unseal<Partial<SessionConfig>>(found.body, n, `The configuration of session ${id}`);
-    const row = this.require(id);
-    const tip = row.head === null ? undefined : tipOf(this.#db, row.head);
-    return this.#remember({ row, tip, config, plugins: statesAt(this.#db, n, revision) });
+    const row = this.#db.row<RememberedRow>(REMEMBERED, n);
+    if (row === undefined) throw new RuntimeError("session.unknown", { id });
+    requireSealed(row);
+    if (row.config === null) throw corrupt(`Session ${id}`, "its configuration is missing");
+    const config = unseal<Partial<SessionConfig>>(row.config, n, `The configuration of session ${id}`);
+    const plugins = row.has_states === 1 ? statesAt(this.#db, n, revision) : {};
+    return this.#remember({ row, usage: usageOf(row), tip: tipIn(row), config, plugins });
   }
 
   #remember(memo: Memo): Memo {
@@ -150,10 +161,10 @@ export class Sessions {
       origin_at: head === undefined || tip === undefined ? null : keyText(nodeId(tip.name, head.index)),
     };
     const sum = sealOf(kept);
-    const { n } = db.row<{ n: number }>(
+    const n = db.insert(
       `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at,
          seal, generation, until)
-       VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, 0, 0) RETURNING n`,
+       VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, 0, 0)`,
       id,
       kept.parent_id,
       kept.created_at,
@@ -163,14 +174,14 @@ export class Sessions {
       kept.origin_id,
       kept.origin_at,
       sum,
-    )!;
+    );
     db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, seal(session.config, n));
     const plugins = { ...fork?.plugins, ...session.plugins };
     const states = changedStates({}, plugins);
     keepStates(db, n, 0, states);
     if (head !== undefined) use(db, head);
     const row = { n, ...kept };
-    if (states.length === 0) this.#remember({ row, tip, config: session.config, plugins });
+    if (states.length === 0) this.#remember({ row, usage: NO_USAGE, tip, config: session.config, plugins });
     return { ...row, seal: sum, generation: 0, turn: null };
   }
 
@@ -180,7 +191,7 @@ export class Sessions {
   }
 
   stored(row: SessionRow): StoredSession {
-    const { config, plugins, tip } = this.memo(row);
+    const { config, plugins, tip, usage } = this.memo(row);
     const head = headId(row, tip);
     return {
       id: row.id,
@@ -191,7 +202,7 @@ export class Sessions {
       revision: row.revision,
       ...(head === undefined ? {} : { head }),
       plugins,
-      usage: usageOf(row),
+      usage,
       ledger: row.revision === 0 ? [] : ledgerOf(this.#db, row.n),
       turns: row.turns,
       ...(row.turn === null ? {} : { openTurn: idOfTurn(this.#db, row.turn) }),
@@ -200,11 +211,12 @@ export class Sessions {
 
   /** Keeps what a commit or a change made of the session, and answers its revision. Whatever held it holds it no more. */
   keep(
-    { row, config, plugins }: Memo,
+    { row, usage, config, plugins }: Memo,
     next: {
       readonly place: Place | undefined;
       readonly tip: Tip | undefined;
       readonly turns: number;
+      /** What was used since. */
       readonly usage: Usage;
     },
     change: Partial<Pick<Memo, "config" | "plugins">>,
@@ -215,10 +227,11 @@ export class Sessions {
     if (change.plugins !== undefined) keepStates(db, n, revision, changedStates(plugins, change.plugins));
     if (change.config !== undefined) db.run("UPDATE config SET body = ? WHERE session = ?", seal(change.config, n), n);
     const [head, head_index] = [next.place?.segment ?? null, next.place?.index ?? null];
-    const usage = JSON.stringify(encodeUsage(addUsage(usageOf(row), next.usage)));
-    const now: Kept = { ...row, revision, turns: next.turns, head, head_index, usage };
-    db.run(KEEP, revision, next.turns, head, head_index, usage, sealOf(now), n);
-    this.#remember({ row: now, tip: next.tip, config, plugins, ...change });
+    const used = addUsage(usage, next.usage);
+    const text = JSON.stringify(encodeUsage(used));
+    const now: Kept = { ...row, revision, turns: next.turns, head, head_index, usage: text };
+    db.run(KEEP, revision, next.turns, head, head_index, text, sealOf(now), n);
+    this.#remember({ row: now, usage: used, tip: next.tip, config, plugins, ...change });
     return revision;
   }
 
@@ -262,6 +275,12 @@ function idOfTurn(db: Connection, n: number): TurnId {
 export const headId = ({ head_index: index }: Pick<Kept, "head_index">, tip: Tip | undefined): NodeId | undefined =>
   tip === undefined || index === null ? undefined : nodeId(tip.name, index);
 
+function tipIn({ head, tip_name: name, tip_depth: depth }: RememberedRow): Tip | undefined {
+  if (head === null) return undefined;
+  if (name === null || depth === null) throw corrupt(`Segment ${head}`, "it is missing");
+  return { name: fromKeyText(name), depth };
+}
+
 const usageOf = ({ usage }: Pick<Kept, "usage">): Usage => decodeUsage(JSON.parse(usage) as EncodedUsage);
 
 /** What a fork begins with. */
@@ -280,19 +299,10 @@ function originOf(id: string, at: string | null): NonNullable<StoredSession["ori
 
 /** Over what only commits change; the lease's columns change with every turn and are not in it. */
 export function sealOf(row: Omit<Kept, "n">): number {
-  const { origin_id, origin_at } = row;
-  const origin = origin_id === null && origin_at === null ? [] : [origin_id, origin_at]; // Sessions had none once.
-  return checksumOf(
-    row.id,
-    row.parent_id,
-    row.created_at,
-    row.revision,
-    row.turns,
-    row.head,
-    row.head_index,
-    row.usage,
-    ...origin,
-  );
+  const { id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at } = row;
+  const values = [id, parent_id, created_at, revision, turns, head, head_index, usage];
+  if (origin_id !== null || origin_at !== null) values.push(origin_id, origin_at); // Sessions had none once.
+  return checksumOf(values);
 }
 
 export function requireSealed(row: SessionRow): void {
@@ -300,7 +310,8 @@ export function requireSealed(row: SessionRow): void {
 }
 
 export function bookSpent(db: Connection, session: number, spent: readonly Spent[], fact: number): void {
-  spent.forEach(({ source, model, usage, calls }, index) => {
+  for (let index = 0; index < spent.length; index++) {
+    const { source, model, usage, calls } = spent[index] as Spent;
     db.run(
       `INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
          calls = calls + excluded.calls, input = input + excluded.input, cache_read = cache_read + excluded.cache_read,
@@ -318,7 +329,7 @@ export function bookSpent(db: Connection, session: number, spent: readonly Spent
       usage.reasoning,
       usage.unknownCalls,
     );
-  });
+  }
 }
 
 type SpentRow = Omit<Spent, "usage"> & Usage;

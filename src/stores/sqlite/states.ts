@@ -62,4 +62,4 @@ export function keepStates(
   }
 }
 
-const seedOf = (session: number, plugin: string, since: number): number => checksumOf(session, plugin, since);
+const seedOf = (session: number, plugin: string, since: number): number => checksumOf([session, plugin, since]);

@@ -73,6 +73,6 @@ export function note(
 export function attempt(db: Connection, journals: Journals, turn: TurnId, effect: EffectName): "first" | "again" {
   const run = journals.openRun(turn);
   if (run === undefined) return "again";
-  const begun = "INSERT INTO attempt VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING 1";
-  return db.row(begun, run.turn, effect) === undefined ? "again" : "first";
+  const begun = db.run("INSERT INTO attempt VALUES (?, ?) ON CONFLICT DO NOTHING", run.turn, effect);
+  return begun === 0 ? "again" : "first";
 }
