@@ -83,10 +83,11 @@ export class Connection {
     return Number(statement.run(...values).changes);
   }
 
-  /** Answers the number of the row that it inserted. */
-  insert(sql: string, ...values: Value[]): number {
+  /** Answers the number of the row that it inserted, if it did. */
+  insert(sql: string, ...values: Value[]): number | undefined {
     const statement = this.#statements.get(sql) ?? this.#prepare(sql);
-    return Number(statement.run(...values).lastInsertRowid);
+    const { changes, lastInsertRowid } = statement.run(...values);
+    return Number(changes) === 0 ? undefined : Number(lastInsertRowid);
   }
 
   /** Inside a transaction, or to read: `get` leaves the statement unfinished, and a failure to keep what it wrote unheard. */

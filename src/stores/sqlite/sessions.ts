@@ -53,6 +53,9 @@ interface RememberedRow extends SessionRow {
   readonly tip_depth: number | null;
   readonly has_states: number;
 }
+const ADD = `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at,
+    seal, generation, until)
+  SELECT ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, 0, 0 WHERE NOT EXISTS (SELECT 1 FROM gone WHERE id = ?)`;
 const KEEP = `UPDATE session
   SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, seal = ?, ${NOT_HELD} WHERE n = ?`;
 
@@ -147,7 +150,6 @@ export class Sessions {
     const head = fork?.place;
     const tip = head === undefined ? undefined : tipOf(db, head.segment);
     const { id } = session;
-    if (db.row("SELECT 1 FROM gone WHERE id = ?", id) !== undefined) throw new RuntimeError("session.deleted", { id });
     const kept = {
       id,
       parent_id: session.parentId ?? null,
@@ -162,9 +164,7 @@ export class Sessions {
     };
     const sum = sealOf(kept);
     const n = db.insert(
-      `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at,
-         seal, generation, until)
-       VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, 0, 0)`,
+      ADD,
       id,
       kept.parent_id,
       kept.created_at,
@@ -174,7 +174,9 @@ export class Sessions {
       kept.origin_id,
       kept.origin_at,
       sum,
+      id,
     );
+    if (n === undefined) throw new RuntimeError("session.deleted", { id });
     db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, seal(session.config, n));
     const plugins = { ...fork?.plugins, ...session.plugins };
     const states = changedStates({}, plugins);
