@@ -4,10 +4,10 @@ import type { Json } from "../model/json.ts";
 import { addSpent, addUsage, totalOf } from "../model/usage.ts";
 import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { cursorOf, Facts } from "./memory/facts.ts";
-import { forkPoint, Graph, grow, isOnPath, pathOf } from "./memory/graph.ts";
-import { removeFromQueue, shown, withdraw } from "./memory/queue.ts";
+import { forkPoint, Graph, isOnPath, lay, pathOf } from "./memory/graph.ts";
+import { addToQueue, removeFromQueue, shown, withdraw } from "./memory/queue.ts";
 import type { End, OperationRow, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
-import { attempt, begin, claim, mailOf, note, openedBy, record, renew, settle, takeOver } from "./memory/run.ts";
+import { attempt, begin, claim, mailOf, note, record, renew, settle, takeOver } from "./memory/run.ts";
 import { newSession, Sessions, stored } from "./memory/sessions.ts";
 import { stateOf, Turns } from "./memory/turns.ts";
 import { Waits } from "./memory/waits.ts";
@@ -41,6 +41,8 @@ import type {
   Withdrawal,
 } from "./store.ts";
 
+const NO_INPUTS: readonly PendingInput[] = [];
+
 /** Keeps turns as long as the process lives. Every answer is given at once, without a promise. */
 export const memory = (): Store => new MemoryStore();
 
@@ -64,20 +66,20 @@ class MemoryStore implements Store {
 
   create(session: NewSession): StoredSession {
     this.#requireOpen();
-    const known = this.#sessions.get(session.id);
+    const known = this.#sessions.byId.get(session.id);
     if (known !== undefined) return existing(known, session);
     return stored(this.#sessions.add(newSession(session)));
   }
 
   load(id: SessionId): StoredSession | undefined {
     this.#requireOpen();
-    const session = this.#sessions.get(id);
+    const session = this.#sessions.byId.get(id);
     return session === undefined ? undefined : stored(session);
   }
 
   has(id: SessionId): boolean {
     this.#requireOpen();
-    return this.#sessions.get(id) !== undefined;
+    return this.#sessions.byId.has(id);
   }
 
   list(page: Parameters<Store["list"]>[0] = {}): readonly StoredSession[] {
@@ -89,7 +91,7 @@ class MemoryStore implements Store {
 
   fork(from: SessionId, to: NewSession, at?: NodeId): StoredSession {
     this.#requireOpen();
-    const known = this.#sessions.get(to.id);
+    const known = this.#sessions.byId.get(to.id);
     if (known !== undefined) return existing(known, to);
     const source = this.#sessions.require(from);
     const { place, plugins } =
@@ -101,7 +103,7 @@ class MemoryStore implements Store {
 
   delete(id: SessionId): void {
     this.#requireOpen();
-    const session = this.#sessions.get(id);
+    const session = this.#sessions.byId.get(id);
     if (session === undefined) return;
     if (session.run !== undefined) this.#waits.drop(session.run);
     this.#graph.forget(session);
@@ -129,16 +131,19 @@ class MemoryStore implements Store {
     if (known !== undefined) return { kind: "known", inputId: known.inputId, turnId: known.id };
     const isIdle = session.run === undefined && session.waiting.length === 0;
     if (!isIdle && session.waiting.length >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
-    const opened = isIdle && opening !== undefined ? openedBy(opening, session, input) : undefined;
+    // An opening may throw: it is called before anything changes.
+    const opened =
+      isIdle && opening !== undefined
+        ? { ...opening(input, session.config), generation: session.generation + 1 }
+        : undefined;
 
-    const turn = this.#turns.add(session, input, this.#facts.next);
-    this.#facts.add(turn);
+    const turn = this.#turns.add(session, input);
+    turn.acceptedAs = this.#facts.add(turn);
     this.#active.add(session);
     const { inputId, id: turnId } = turn;
-    if (opened !== undefined) {
+    if (opened !== undefined)
       return { kind: "opened", inputId, turnId, lease: begin(turn, owner, input.at, opened), opened };
-    }
-    session.waiting.push(turn);
+    addToQueue(session, turn);
     return { kind: "queued", inputId, turnId };
   }
 
@@ -152,7 +157,7 @@ class MemoryStore implements Store {
     }
     const next = session.waiting[0];
     if (next === undefined) return { kind: "idle" };
-    const opened = openedBy(opening, session, next.input!);
+    const opened = { ...opening(next.input!, session.config), generation: session.generation + 1 };
     removeFromQueue(session, next);
     return { kind: "opened", lease: begin(next, owner, now, opened), opened };
   }
@@ -166,8 +171,8 @@ class MemoryStore implements Store {
 
   release(lease: Lease): void {
     this.#requireOpen();
-    const run = this.#held(lease);
-    if (run !== undefined) run.until = 0;
+    const run = this.#sessions.byId.get(lease.sessionId)?.run;
+    if (run?.generation === lease.generation && run.turn.id === lease.turnId) run.until = 0;
   }
 
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): number {
@@ -185,7 +190,8 @@ class MemoryStore implements Store {
 
   commit(lease: Lease, ended: EndedTurn): CommitAnswer {
     this.#requireOpen();
-    const end = this.#turns.get(ended.turnId)?.end;
+    const turn = this.#turns.byId.get(ended.turnId);
+    const end = turn?.end;
     if (end !== undefined) {
       const isTakenOver = end.turn.session.generation !== lease.generation;
       if (!isSame(end, ended))
@@ -193,16 +199,16 @@ class MemoryStore implements Store {
       return end.committed;
     }
     const run = this.#requireHeld(lease);
-    const { turn } = run;
-    if (turn.id !== ended.turnId) throw leaseLost(lease);
+    if (run.turn !== turn) throw leaseLost(lease);
     const { session, cancel } = turn;
     if (cancel !== undefined && cancel.requestId !== ended.cancel) return { kind: "reopen", cancel };
 
     const committed = session.head?.id === ended.base ? this.#advance(turn, ended) : this.#branch(turn, ended);
     const { at, outcome, usage, plugins, inputs } = ended;
     turn.end = { turn, at, outcome, usage, plugins, inputs, committed };
-    settle(run, inputs);
-    this.#waits.drop(run);
+    turn.input = undefined;
+    if (run.claims !== undefined) settle(run, inputs);
+    if (run.waits !== undefined) this.#waits.drop(run);
     session.run = undefined;
     if (session.waiting.length === 0) this.#active.delete(session);
     return committed;
@@ -247,7 +253,7 @@ class MemoryStore implements Store {
 
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId): CancelAnswer {
     this.#requireOpen();
-    const row = this.#turns.get(turn);
+    const row = this.#turns.byId.get(turn);
     if (row === undefined || row.state === "withdrawn") return { kind: "unknown" };
     if (session !== undefined && row.session.id !== session) return { kind: "unknown" };
     if (row.end !== undefined) return { kind: "already-completed", outcome: row.end.outcome };
@@ -261,13 +267,13 @@ class MemoryStore implements Store {
 
   find(turn: TurnId): FoundTurn | undefined {
     this.#requireOpen();
-    const row = this.#turns.get(turn);
+    const row = this.#turns.byId.get(turn);
     return row && { sessionId: row.session.id, state: stateOf(row) };
   }
 
   terminal(turn: TurnId): Terminal | undefined {
     this.#requireOpen();
-    const end = this.#turns.get(turn)?.end;
+    const end = this.#turns.byId.get(turn)?.end;
     if (end === undefined) return undefined;
     const { at, outcome, usage, committed } = end;
     return { sessionId: end.turn.session.id, turnId: end.turn.id, at, outcome, usage, committed };
@@ -276,11 +282,11 @@ class MemoryStore implements Store {
   readonly inputs = {
     list: (id: SessionId): readonly PendingInput[] => {
       this.#requireOpen();
-      return this.#sessions.get(id)?.waiting.map(shown) ?? [];
+      return this.#sessions.byId.get(id)?.waiting.map(shown) ?? [];
     },
     withdraw: (id: SessionId, which: InputRef): readonly Withdrawal[] => {
       this.#requireOpen();
-      const session = this.#sessions.get(id);
+      const session = this.#sessions.byId.get(id);
       if (session === undefined) return [];
       const answers = this.#turns.named(session, which).map((row) => withdraw(session, row));
       if (session.run === undefined && session.waiting.length === 0) this.#active.delete(session);
@@ -288,7 +294,9 @@ class MemoryStore implements Store {
     },
     claim: (lease: Lease, boundary: EffectName, max: number, takesTurns?: true): readonly PendingInput[] => {
       this.#requireOpen();
-      return claim(this.#requireHeld(lease), boundary, max, takesTurns === true).map(shown);
+      const run = this.#requireHeld(lease);
+      if (run.claims === undefined && run.turn.session.waiting.length === 0) return NO_INPUTS;
+      return claim(run, boundary, max, takesTurns === true).map(shown);
     },
   };
 
@@ -351,7 +359,7 @@ class MemoryStore implements Store {
     this.#requireOpen();
     if (tree !== undefined) return this.#facts.after(after, max, this.#sessions.tree(tree));
     if (session === undefined) return this.#facts.after(after, max);
-    const row = this.#sessions.get(session);
+    const row = this.#sessions.byId.get(session);
     return this.#facts.after(after, max, row === undefined ? [] : [row]);
   }
 
@@ -374,10 +382,15 @@ class MemoryStore implements Store {
 
   #advance(turn: TurnRow, { entries, plugins, usage, spent }: EndedTurn): Committed {
     const { session } = turn;
-    if (entries.length > 0) session.head = grow(turn, session.head, entries);
+    if (entries.length > 0) {
+      session.head = lay(turn.id, session, session.head, entries);
+      turn.segment = session.head.segment;
+    }
     session.plugins = plugins;
     session.usage = addUsage(session.usage, usage);
-    session.ledger = addSpent(session.ledger, spent);
+    const ledger = addSpent(session.ledger, spent);
+    // A list that was pushed to keeps room for 16 more, which few sessions use: a copy has its own size.
+    session.ledger = ledger.length > session.ledger.length ? ledger.slice() : ledger;
     session.revision += 1;
     session.turns += 1;
     return this.#committed(turn);
@@ -388,7 +401,8 @@ class MemoryStore implements Store {
     const { session } = turn;
     const at = base === undefined ? undefined : this.#graph.require(base);
     if (entries.length === 0) return this.#committed(turn, at);
-    const branch = grow(turn, at, entries);
+    const branch = lay(turn.id, session, at, entries);
+    turn.segment = branch.segment;
     if (at !== undefined) at.segment.users += 1;
     session.branches ??= [];
     session.branches.push(branch.segment);
@@ -408,14 +422,10 @@ class MemoryStore implements Store {
     };
   }
 
-  #held(lease: Lease): Run | undefined {
-    const run = this.#sessions.get(lease.sessionId)?.run;
-    return run?.generation === lease.generation && run.turn.id === lease.turnId ? run : undefined;
-  }
-
   #requireHeld(lease: Lease): Run {
-    const run = this.#held(lease);
-    if (run === undefined) throw leaseLost(lease);
+    const run = this.#sessions.byId.get(lease.sessionId)?.run;
+    if (run === undefined || run.generation !== lease.generation || run.turn.id !== lease.turnId)
+      throw leaseLost(lease);
     return run;
   }
 

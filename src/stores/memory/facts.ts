@@ -15,7 +15,9 @@ export class Facts {
   add(row: TurnRow | OperationRow): number {
     const fact = this.#rows.push(row);
     const { session } = row;
+    // A list that is pushed to is given room for 16 more, which most sessions never use: short ones are made anew.
     if (session.facts === undefined) session.facts = [fact];
+    else if (session.facts.length < 8) session.facts = session.facts.concat(fact);
     else session.facts.push(fact);
     return fact;
   }

@@ -3,7 +3,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { asTurnId, type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
 import type { Entry } from "../../model/node.ts";
 import type { PluginSnapshots, Segment } from "../store.ts";
-import type { Place, SegmentRow, SessionRow, TurnRow } from "./rows.ts";
+import type { Place, SegmentRow, SessionRow } from "./rows.ts";
 import type { Turns } from "./turns.ts";
 
 /** The segments of all sessions. A turn keeps its own; forks share them, so they may outlive the session that made them. */
@@ -27,7 +27,7 @@ export class Graph {
   }
 
   #segment(commit: string): SegmentRow | undefined {
-    return this.#turns.get(asTurnId(commit))?.segment ?? this.#inherited.get(commit);
+    return this.#turns.byId.get(asTurnId(commit))?.segment ?? this.#inherited.get(commit);
   }
 
   /** Keeps the nodes of an operation between turns. */
@@ -57,13 +57,7 @@ export class Graph {
 }
 
 /** Keeps a commit's nodes and answers the last one. The segment's one user is whoever keeps that place. */
-export function grow(turn: TurnRow, base: Place | undefined, entries: readonly Entry[]): Place {
-  const place = lay(turn.id, turn.session, base, entries);
-  turn.segment = place.segment;
-  return place;
-}
-
-function lay(commit: string, session: SessionRow, base: Place | undefined, entries: readonly Entry[]): Place {
+export function lay(commit: string, session: SessionRow, base: Place | undefined, entries: readonly Entry[]): Place {
   const own = entries.slice(); // The list may go on growing in the turn's log.
   const depth = base === undefined ? 0 : base.segment.depth + 1;
   const segment: SegmentRow = { commit, entries: own, parent: base, depth, before: session.plugins, users: 1 };

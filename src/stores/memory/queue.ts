@@ -3,6 +3,14 @@ import type { SessionRow, TurnRow } from "./rows.ts";
 
 /** The inputs of one session that wait, in the order they were accepted. */
 
+/** The queue that all sessions begin with. They share it, so it is frozen: the first input that waits replaces it. */
+export const NOBODY = Object.freeze([]) as never as TurnRow[];
+
+export function addToQueue(session: SessionRow, row: TurnRow): void {
+  if (session.waiting.length === 0) session.waiting = [row];
+  else session.waiting.push(row);
+}
+
 export function removeFromQueue(session: SessionRow, row: TurnRow): void {
   session.waiting.splice(session.waiting.indexOf(row), 1);
 }

@@ -75,7 +75,7 @@ export interface TurnRow {
   readonly session: SessionRow;
   readonly seq: number;
   /** The number of the fact that it was accepted. */
-  readonly acceptedAs: number;
+  acceptedAs: number;
   readonly hash: string;
   readonly key: string | undefined;
   state: "waiting" | "taken" | "withdrawn";

@@ -6,10 +6,7 @@ import type { Run, SessionRow, TurnRow } from "./rows.ts";
 /** Every accepted input, by the turn it opens, by its own id, and by the key its sender gave it. */
 export class Turns {
   readonly #rows = new Map<TurnId, TurnRow>();
-
-  get(id: TurnId): TurnRow | undefined {
-    return this.#rows.get(id);
-  }
+  readonly byId: ReadonlyMap<TurnId, TurnRow> = this.#rows;
 
   /** While the turn is open. */
   runOf(id: TurnId): Run | undefined {
@@ -47,7 +44,7 @@ export class Turns {
     throw new RuntimeError("input.conflict", { key: key ?? id });
   }
 
-  add(session: SessionRow, input: NewInput, acceptedAs: number): TurnRow {
+  add(session: SessionRow, input: NewInput): TurnRow {
     const { turnId: id, id: inputId, key, hash } = input;
     session.accepted += 1;
     const turn: TurnRow = {
@@ -55,7 +52,7 @@ export class Turns {
       inputId,
       session,
       seq: session.accepted,
-      acceptedAs,
+      acceptedAs: 0, // Until the fact is numbered.
       hash,
       key,
       state: "waiting",
