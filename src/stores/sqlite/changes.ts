@@ -5,7 +5,7 @@ import { corrupt } from "./checksum.ts";
 import { fromKeyText } from "./codec.ts";
 import { appliedOf } from "./commits.ts";
 import type { Connection } from "./connection.ts";
-import { endedOf, outcomeIn, TURN, type TurnRow } from "./endings.ts";
+import { endedOf, outcomeIn, TURN_BY_NUMBER, type TurnRow } from "./endings.ts";
 import { cursorOf, limit, requireFact } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { TREE } from "./sessions.ts";
@@ -70,7 +70,7 @@ const TOLD: { readonly [kind in Fact["kind"]]: (db: Connection, n: number) => To
     return { sessionId, kind: "accepted", ...input, ...(key === null ? {} : { key: fromKeyText(key) }) };
   },
   ended(db, n) {
-    const row = requireRow<TurnRow>(db, `${TURN} WHERE t.n = ?`, n);
+    const row = requireRow<TurnRow>(db, TURN_BY_NUMBER, n);
     const { id: turnId, sessionId } = row;
     const ended = endedOf(row);
     const entries = ended.size === 0 ? [] : entriesOf(db, requireBones(db, n));

@@ -54,9 +54,10 @@ export interface TurnRow {
   readonly cancel: string | null;
   readonly ended: string | null;
 }
-export const TURN = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended
+const TURN = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended
   FROM turn t JOIN session s ON s.n = t.session`;
 const TURN_BY_ID = `${TURN} WHERE t.id = ?`;
+export const TURN_BY_NUMBER = `${TURN} WHERE t.n = ?`;
 const OPEN_TURN = `${TURN} WHERE t.n = (SELECT turn FROM session WHERE n = ?)`;
 
 export function cancel(db: Connection, id: TurnId, request: CancelRequest, session?: SessionId): CancelAnswer {
@@ -105,7 +106,7 @@ type EndRow = TurnRow & { readonly done: number };
 
 /** Its own end, or that of the turn which took its input. */
 function endOf(db: Connection, row: TurnRow): EndRow | undefined {
-  const by = row.ended_by === null ? row : db.row<TurnRow>(`${TURN} WHERE t.n = ?`, row.ended_by);
+  const by = row.ended_by === null ? row : db.row<TurnRow>(TURN_BY_NUMBER, row.ended_by);
   return by === undefined || by.done === null ? undefined : (by as EndRow);
 }
 

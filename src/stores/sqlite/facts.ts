@@ -12,8 +12,9 @@ export const LATEST_FACT = `max(
   coalesce((SELECT max(n) FROM operation), 0),
   (SELECT floor FROM meta))`;
 
-export const latestFact = (db: Connection): number =>
-  db.row<{ latest: number }>(`SELECT ${LATEST_FACT} AS latest`)!.latest;
+const LATEST = `SELECT ${LATEST_FACT} AS latest`;
+
+export const latestFact = (db: Connection): number => db.row<{ latest: number }>(LATEST)!.latest;
 
 export const cursorOf = (fact: number): Cursor => asCursor(String(fact));
 

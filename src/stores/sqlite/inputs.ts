@@ -33,6 +33,9 @@ interface InputRow {
 }
 const INPUT = `SELECT t.n, s.id AS session_id, t.id, t.input_id, t.is_aside, t.key, t.hash, t.input
   FROM turn t JOIN session s ON s.n = t.session`;
+const INPUT_BY_TURN = `${INPUT} WHERE t.n = ?`;
+const OLDEST = `${INPUT} WHERE t.session = ? AND t.state = 0 ORDER BY t.n LIMIT 1`;
+const LIST = `${INPUT} WHERE t.session = (SELECT n FROM session WHERE id = ?) AND t.state = 0 ORDER BY t.n`;
 
 export function addInput(db: Connection, n: number, session: number, input: NewInput, state: number): void {
   const { id, turnId, key, place, hash, message, at, wants } = input;
@@ -52,23 +55,18 @@ export function addInput(db: Connection, n: number, session: number, input: NewI
 
 /** Of an input whose turn has not ended. */
 export function inputOf(db: Connection, turn: number): PendingInput {
-  const row = db.row<InputRow>(`${INPUT} WHERE t.n = ?`, turn);
+  const row = db.row<InputRow>(INPUT_BY_TURN, turn);
   if (row === undefined) throw corrupt(`The input of turn ${turn}`, "it is missing");
   return shown(row);
 }
 
 export const oldestWaiting = (db: Connection, session: number): PendingInput | undefined => {
-  const row = db.row<InputRow>(`${INPUT} WHERE t.session = ? AND t.state = 0 ORDER BY t.n LIMIT 1`, session);
+  const row = db.row<InputRow>(OLDEST, session);
   return row && shown(row);
 };
 
 export const waiting = (db: Connection, session: SessionId): readonly PendingInput[] =>
-  db
-    .rows<InputRow>(
-      `${INPUT} WHERE t.session = (SELECT n FROM session WHERE id = ?) AND t.state = 0 ORDER BY t.n`,
-      session,
-    )
-    .map(shown);
+  db.rows<InputRow>(LIST, session).map(shown);
 
 /** Only one that waits is withdrawn; of the others it is told what became of them. */
 export function withdraw(db: Connection, session: SessionId, which: InputRef): readonly Withdrawal[] {

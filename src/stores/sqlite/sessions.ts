@@ -334,24 +334,25 @@ export function bookSpent(db: Connection, session: number, spent: readonly Spent
   }
 }
 
-type SpentRow = Omit<Spent, "usage"> & Usage;
 const SPENT = `source, model, calls, input, cache_read AS cacheRead, cache_write AS cacheWrite, output, reasoning,
   unknown_calls AS unknownCalls`;
+const LEDGER = `SELECT ${SPENT} FROM ledger WHERE session = ? ORDER BY nth`;
+type SpentRow = Omit<Spent, "usage"> & Usage;
 
-const ledgerOf = (db: Connection, session: number): readonly Spent[] =>
-  db
-    .rows<SpentRow>(`SELECT ${SPENT} FROM ledger WHERE session = ? ORDER BY nth`, session)
-    .map(({ source, model, calls, ...usage }) => ({ source, model, usage, calls }));
+const ledgerOf = (db: Connection, session: number): readonly Spent[] => db.rows<SpentRow>(LEDGER, session).map(spentOf);
+
+function spentOf(row: SpentRow): Spent {
+  const { source, model, calls, input, cacheRead, cacheWrite, output, reasoning, unknownCalls } = row;
+  return { source, model, usage: { input, cacheRead, cacheWrite, output, reasoning, unknownCalls }, calls };
+}
 
 /** The ids of a session and of all that descend from it; `UNION` ends a circle. Its one value is the session. */
 export const TREE = `WITH RECURSIVE tree(id) AS (
   VALUES (?) UNION SELECT child.id FROM tree JOIN session child ON child.parent_id = tree.id)`;
+const BOOKED = `${TREE} SELECT s.id AS sessionId, ${SPENT} FROM session s JOIN ledger l ON l.session = s.n
+  WHERE s.id IN (SELECT id FROM tree) ORDER BY s.id, l.nth`;
 
 export const booked = (db: Connection, tree: SessionId): readonly Booked[] =>
   db
-    .rows<SpentRow & { sessionId: SessionId }>(
-      `${TREE} SELECT s.id AS sessionId, ${SPENT} FROM session s JOIN ledger l ON l.session = s.n
-         WHERE s.id IN (SELECT id FROM tree) ORDER BY s.id, l.nth`,
-      tree,
-    )
-    .map(({ sessionId, source, model, calls, ...usage }) => ({ sessionId, source, model, usage, calls }));
+    .rows<SpentRow & { readonly sessionId: SessionId }>(BOOKED, tree)
+    .map((row) => ({ sessionId: row.sessionId, ...spentOf(row) }));
