@@ -5,8 +5,8 @@ import type { Entry } from "../model/node.ts";
 import { hasOpenCalls } from "../model/pairing.ts";
 
 /**
- * Throws `fork.unpaired`, naming the nearest nodes where a fork may begin, when this node of a commit would leave a call
- * without its result (I4). `last` is the last node of the commit on the path; `parent` finds the node before the commit.
+ * Throws `fork.unpaired`, with the nearest nodes where a fork may begin, when a path that ends at this node of a commit
+ * would leave a call without its result (I4). `last` is the commit's last node on the path; `parent` is before its first.
  */
 export function requireLegalEnd(
   { commit, entries }: { readonly commit: string; readonly entries: readonly Entry[] },

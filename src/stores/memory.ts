@@ -47,8 +47,11 @@ const NO_INPUTS: readonly PendingInput[] = [];
 export const memory = (): Store => new MemoryStore();
 
 /**
- * What comes in is kept by reference: entries, events and messages are never changed by anyone. Lists are copied on
- * the way in and out. Every method checks before it changes anything, so that a throw leaves all as it was.
+ * Sessions, turns and facts as rows that point to each other (`memory/rows.ts`). A dead holder is no case here: all
+ * workers on this store die together.
+ *
+ * 1. What comes in is kept by reference: nobody changes entries, events or messages. Lists are copied both ways.
+ * 2. Every method checks before it changes anything, so that a throw leaves all as it was.
  */
 class MemoryStore implements Store {
   readonly kind = "memory";
@@ -131,7 +134,7 @@ class MemoryStore implements Store {
     if (known !== undefined) return { kind: "known", inputId: known.inputId, turnId: known.id };
     const isIdle = session.run === undefined && session.waiting.length === 0;
     if (!isIdle && session.waiting.length >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
-    // An opening may throw: it is called before anything changes.
+    // An opening may throw, so it is called before anything changes (2).
     const opened =
       isIdle && opening !== undefined
         ? { ...opening(input, session.config), generation: session.generation + 1 }
@@ -218,7 +221,8 @@ class MemoryStore implements Store {
     this.#requireOpen();
     const session = this.#sessions.require(change.sessionId);
     const { operation, at: _, base: __, by = "command", ...rest } = change;
-    const content = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value)); // Nobody says twice when.
+    // Times are no content: a retry has another clock.
+    const content = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value));
     const before = session.operations?.get(operation);
     if (before !== undefined) {
       if (before.content !== content) throw new RuntimeError("append.conflict", { operation });
@@ -257,7 +261,7 @@ class MemoryStore implements Store {
     if (row === undefined || row.state === "withdrawn") return { kind: "unknown" };
     if (session !== undefined && row.session.id !== session) return { kind: "unknown" };
     if (row.end !== undefined) return { kind: "already-completed", outcome: row.end.outcome };
-    // Its input may have been taken: it ends with the turn that took it, or is given back.
+    // An input that another turn took ends with that turn, or is given back: both must know of the cancel.
     const target = row.state === "taken" ? (row.session.run?.turn ?? row) : row;
     if (target.cancel !== undefined) return { kind: "already-requested", request: target.cancel };
     target.cancel = request;
@@ -396,7 +400,7 @@ class MemoryStore implements Store {
     return this.#committed(turn);
   }
 
-  /** The session goes on without it; its nodes are kept beside the path. */
+  /** The head moved during the turn: its paid work is kept beside the path, and the session goes on without it. */
   #branch(turn: TurnRow, { entries, base }: EndedTurn): Committed {
     const { session } = turn;
     const at = base === undefined ? undefined : this.#graph.require(base);
@@ -439,7 +443,7 @@ function existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
   return stored(row);
 }
 
-/** Nobody says twice when it ended: `at` is the clock's, not the turn's. */
+/** Whether a commit is a retry. `at` is not compared: a retry has another clock. */
 const isSame = ({ turn, ...kept }: End, sent: EndedTurn): boolean =>
   contentOf({ ...kept, entries: turn.segment?.entries ?? [] }) === contentOf(sent);
 const contentOf = ({ outcome, entries, plugins, usage, inputs }: Omit<EndedTurn, "turnId" | "at" | "spent">): string =>

@@ -165,7 +165,7 @@ const story = fc.array(
   { maxLength: 80, size: "max" },
 );
 
-/** What a call comes to; how inputs are numbered is each store's own matter. */
+/** The answer of a call, or the code of its error. Each store numbers inputs in its own way, so `seq` is left out. */
 function answer(act: () => unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(act() ?? null, (key, value) => (key === "seq" ? undefined : value)));

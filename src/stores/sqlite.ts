@@ -44,7 +44,7 @@ export interface SqliteOptions {
   readonly lockedMs?: number;
   /** How long a turn is held without being renewed, before another process may take it over; 30 s unless given. */
   readonly leaseMs?: number;
-  /** For the age of blobs; the real clock unless given. */
+  /** The clock that tells the age of blobs; the real one unless given. */
   readonly now?: () => number;
 }
 
@@ -74,6 +74,13 @@ export function sqlite(path: string | Database, options: SqliteOptions = {}): Sq
 const NO_WAITS: readonly NewWait[] = [];
 const NO_INPUTS: readonly PendingInput[] = [];
 
+/**
+ * The door: each method says what its work needs of the connection (a transaction, a sync); the work itself is in the
+ * folder, in a file per story.
+ *
+ * Work may run more than once, when the file is locked: it may change nothing but the database and what the connection
+ * `remembers`.
+ */
 class Sqlite implements SqliteStore {
   readonly kind = "sqlite";
   readonly isDurable = true;
@@ -139,7 +146,7 @@ class Sqlite implements SqliteStore {
   }
 
   open(session: SessionId, owner: Owner, now: number, opening: Opening) {
-    // Asked again and again of a session that another holds: only a look, until there is something to take.
+    // A worker asks for a session that another holds again and again: it only reads until there is something to take.
     const seen = this.#db.read(() => this.#turns.look(session, now));
     return after(
       seen,

@@ -6,17 +6,17 @@ import type { PluginSnapshots, Segment } from "../store.ts";
 import type { Place, SegmentRow, SessionRow } from "./rows.ts";
 import type { Turns } from "./turns.ts";
 
-/** The segments of all sessions. A turn keeps its own; forks share them, so they may outlive the session that made them. */
+/** The segments of all sessions. A turn keeps its own; forks share them, so they may outlive the session they are of. */
 export class Graph {
   readonly #turns: Turns;
-  /** Of deleted sessions, and of operations between turns. */
+  /** Segments that no turn holds: of deleted sessions, and of operations between turns. */
   readonly #inherited = new Map<string, SegmentRow>();
 
   constructor(turns: Turns) {
     this.#turns = turns;
   }
 
-  /** Throws when there is no such node. */
+  /** Throws `fork.unknown` when there is no such node. */
   require(id: NodeId): Place {
     const address = nodeAddress(id);
     const segment = address === undefined ? undefined : this.#segment(address.commit);
@@ -37,7 +37,7 @@ export class Graph {
     return place;
   }
 
-  /** What the session alone used goes with it. */
+  /** Forgets the segments that only this session used. Forks find the others by their commit from then on. */
   forget(session: SessionRow): void {
     if (session.head !== undefined) this.#release(session.head.segment);
     for (const branch of session.branches ?? []) this.#release(branch);
@@ -46,7 +46,7 @@ export class Graph {
     }
   }
 
-  /** One user less; a segment without any uses its parent no more. */
+  /** Takes one user from a segment. Without any left it is forgotten, and its parent loses one too. */
   #release(segment: SegmentRow): void {
     for (let each: SegmentRow | undefined = segment; each !== undefined; each = each.parent?.segment) {
       each.users -= 1;
@@ -56,15 +56,15 @@ export class Graph {
   }
 }
 
-/** Keeps a commit's nodes and answers the last one. The segment's one user is whoever keeps that place. */
+/** Makes a segment of a commit's nodes and answers its last node. It counts one user: whoever keeps that place. */
 export function lay(commit: string, session: SessionRow, base: Place | undefined, entries: readonly Entry[]): Place {
-  const own = entries.slice(); // The list may go on growing in the turn's log.
+  const own = entries.slice(); // The turn's log may go on growing in the list.
   const depth = base === undefined ? 0 : base.segment.depth + 1;
   const segment: SegmentRow = { commit, entries: own, parent: base, depth, before: session.plugins, users: 1 };
   return { id: nodeId(commit, own.length - 1), segment, index: own.length - 1 };
 }
 
-/** Whether the head, or something before it, is this node. */
+/** Whether a node is the head, or on the path to it. */
 export function isOnPath({ head }: SessionRow, id: NodeId): boolean {
   const address = nodeAddress(id);
   for (let place = head; place !== undefined; place = place.segment.parent) {
@@ -93,7 +93,7 @@ export function forkPoint(
   session: SessionRow,
   at: Place,
 ): { readonly place: Place; readonly plugins: PluginSnapshots } {
-  // What was committed at this very place, adding no node, is known to whatever was built on it.
+  // A commit that added no node changed the states at its place; the next segment knows them as the ones before it.
   let plugins = session.plugins;
   for (let end = session.head; end !== undefined && end.segment.depth >= at.segment.depth; end = end.segment.parent) {
     if (end.segment === at.segment && end.index >= at.index) {

@@ -5,7 +5,7 @@ import type { NewSession, PluginSnapshots, StoredSession } from "../store.ts";
 import { NOBODY } from "./queue.ts";
 import type { Place, SessionRow } from "./rows.ts";
 
-/** All sessions by id, also in order; and the ids that were used up. */
+/** All sessions, by id and in order, and the ids that must not be used again. */
 export class Sessions {
   readonly #rows = new Map<SessionId, SessionRow>();
   readonly byId: ReadonlyMap<SessionId, SessionRow> = this.#rows;
@@ -49,7 +49,7 @@ export class Sessions {
     return this.#ids.slice(first, first + max).map((each) => this.#rows.get(each)!);
   }
 
-  /** Those with this parent, or this origin, or both. */
+  /** Sessions with this parent, or this origin, or both. */
   related(
     { parent, origin }: { readonly parent?: SessionId; readonly origin?: SessionId },
     after: SessionId | undefined,
@@ -64,10 +64,11 @@ export class Sessions {
       .slice(0, max);
   }
 
-  /** A session and all that descend from it, by id. Who names a parent that is gone descends from it still. */
+  /** A session and all that descend from it, by id. A deleted session still ties its children to the tree. */
   tree(root: SessionId): readonly SessionRow[] {
     const ids = new Set([root]);
-    for (const id of ids) for (const child of this.#children.get(id) ?? []) ids.add(child.id); // It visits what it adds.
+    // The loop also visits what it adds.
+    for (const id of ids) for (const child of this.#children.get(id) ?? []) ids.add(child.id);
     return [...ids].flatMap((id) => this.#rows.get(id) ?? []).sort(byId);
   }
 
@@ -104,14 +105,14 @@ function leave(groups: Groups, id: SessionId, row: SessionRow): void {
   if (group?.size === 0) groups.delete(id);
 }
 
-/** What a fork begins with. */
+/** What a fork takes from its origin. */
 export interface Forked {
   readonly from: SessionId;
   readonly place: Place | undefined;
   readonly plugins: PluginSnapshots;
 }
 
-// Shared by all sessions that have none: each is replaced and never changed, and sessions are many.
+// Shared by the many sessions that have none. They are replaced, never changed.
 const NO_PLUGINS: PluginSnapshots = {};
 const NO_LEDGER: SessionRow["ledger"] = [];
 

@@ -8,7 +8,7 @@ export class Turns {
   readonly #rows = new Map<TurnId, TurnRow>();
   readonly byId: ReadonlyMap<TurnId, TurnRow> = this.#rows;
 
-  /** While the turn is open. */
+  /** The run of a turn; undefined unless the turn is open. */
   runOf(id: TurnId): Run | undefined {
     const turn = this.#rows.get(id);
     const run = turn?.session.run;
@@ -24,7 +24,7 @@ export class Turns {
     return session.byInput.get(id);
   }
 
-  /** Oldest first. */
+  /** The turns whose inputs are meant, oldest first. */
   named(session: SessionRow, which: InputRef): readonly TurnRow[] {
     const turn =
       "key" in which ? session.keys?.get(which.key) : this.ofInput(session, "id" in which ? which.id : which.from);
@@ -34,7 +34,7 @@ export class Turns {
     return found.sort((a, b) => a.seq - b.seq);
   }
 
-  /** The row of the same input sent before: by its key, or because the same write came again. */
+  /** The turn of an input that came before: under its key, or in the same write. Other content is `input.conflict`. */
   known(session: SessionRow, { id, turnId, key, hash }: NewInput): TurnRow | undefined {
     const latest = key === undefined ? undefined : session.keys?.get(key);
     const byKey = latest?.state === "withdrawn" ? undefined : latest;

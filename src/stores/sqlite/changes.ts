@@ -24,7 +24,7 @@ const OF_ALL = `
   ORDER BY fact LIMIT ?`;
 
 // A session's turns end in the order in which they were accepted, so those that ended after a fact are the ones after
-// the last that ended before it: no index by session and end is kept. The sign keeps the one over all sessions out.
+// the last that ended before it: no index by session and end is kept. The unary + keeps SQLite from the index over all.
 const of = (which: string, endedBy: "n" | "done"): string => `
   SELECT * FROM (SELECT t.n AS fact, 'accepted' AS kind, t.n FROM session s CROSS JOIN turn t ON t.session = s.n
     WHERE s.id ${which} AND t.n > ? ORDER BY t.n LIMIT ?)

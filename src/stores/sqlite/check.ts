@@ -10,19 +10,19 @@ import { SEQS } from "./journal.ts";
 import { type SessionRow, sealOf } from "./sessions.ts";
 import { statesAt } from "./states.ts";
 
-/** Something that is not as it must be. */
+/** Damage: where it is, and what is wrong. */
 export interface Finding {
   readonly item: string;
   readonly problem: string;
 }
 export interface CheckOptions {
-  /** How many to find before giving up; 100 unless given. */
+  /** How many findings to stop at; 100 unless given. */
   readonly max?: number;
   /** Compares every index with its table too, which takes much longer. */
   readonly deep?: boolean;
 }
 
-/** Reads everything once. Nothing is repaired: what can be trusted is for a person to say. */
+/** Reads the whole file once and repairs nothing: a person must decide what can be trusted. */
 export function check(db: Connection, { max = 100, deep = false }: CheckOptions): readonly Finding[] {
   const findings: Finding[] = [];
   const look = (item: string, work: () => string | undefined): void => {

@@ -95,7 +95,7 @@ test("D8 sqlite: what is kept in fewer letters is read back as it was", () => {
       expect(decodeEntries(kept(encodeEntries(nodes as never, COMMIT)), COMMIT)).toEqual(kept(nodes));
       expect(decodeEvents(kept(encodeEvents(journal as never)))).toEqual(kept(journal));
       expect(decodeUsage(kept(encodeUsage(spent as never)))).toEqual(kept(spent));
-      // As all was kept once.
+      // Old rows spell everything out.
       expect(decodeEntries(kept(nodes), COMMIT)).toEqual(kept(nodes));
       expect(decodeEvents(kept(journal))).toEqual(kept(journal));
     }),

@@ -18,11 +18,14 @@ import type { Opened, TurnEvent } from "../../turn/event.ts";
 import type { NewInput } from "../store.ts";
 
 /**
- * What rows say most, in fewer letters: spelled out, a journal is mostly names of fields. An array stands for an object
- * of exactly one shape; everything else is kept as it is, as all was once. Each pair below reads what it writes.
+ * Writes what rows say most in fewer letters: spelled out, a journal is mostly names of fields. An array stands for an
+ * object of exactly one shape; everything else is kept as it is. Checksums are not its job (`checksum.ts`).
+ *
+ * 1. A decoder reads what its encoder writes, and also the object spelled out: once everything was.
+ * 2. What an array means never changes: files are kept for years.
  */
 
-/** Whether these are all the fields it has. */
+/** Whether an object has no more than these fields: an array would lose others. */
 const has = (value: object, fields: number): boolean => Object.keys(value).length === fields;
 const isEncoded = <S extends readonly unknown[]>(value: object): value is S => Array.isArray(value);
 
@@ -53,7 +56,7 @@ type EncodedPart =
   | readonly [tag: number, call: number, parts: readonly EncodedPart[], status?: ToolStatus]
   | readonly [tag: number, callId: CallId, name: string, parts: readonly EncodedPart[], status?: ToolStatus]
   | Part;
-/** The parts of the message before, where its calls may be answered. */
+/** The parts of an assistant's message, whose calls the next one answers; nothing after any other message. */
 type Asked = readonly Part[];
 const NOTHING_ASKED: Asked = [];
 const callsIn = (asked: Asked): readonly ToolCallPart[] => asked.filter((part) => part.kind === "toolCall");
@@ -82,7 +85,7 @@ function encodeResult(part: ToolResultPart, call: ToolCallPart | undefined, inde
   return status === "ok" ? [OTHER_RESULT, callId, name, parts] : [OTHER_RESULT, callId, name, parts, status];
 }
 
-/** One loop, and few calls: a process that opens a session of hundreds of turns does this before anything is compiled. */
+/** One loop with few calls: a process that opens a long session runs it thousands of times, all uncompiled. */
 function decodeParts(encoded: readonly EncodedPart[], asked: Asked): readonly Part[] {
   const parts: Part[] = [];
   let calls: readonly ToolCallPart[] | undefined;
@@ -242,7 +245,7 @@ export function decodeInput(encoded: EncodedInput): Said {
   return { message: { role: "user", parts: decodeParts(parts, NOTHING_ASKED) }, at };
 }
 
-/** Limits as they were when this was written: only what differs from them is kept. They never change. */
+/** The default limits of the day on which this format was made: rows keep only what differs (2). */
 const LIMITS: Limits = {
   roundsMax: 50,
   noProgressMax: 12,
@@ -267,7 +270,7 @@ const LIMITS: Limits = {
 const LIMIT_NAMES = Object.keys(LIMITS) as readonly (keyof Limits)[];
 
 type Known = "kind" | "sessionId" | "turnId" | "inputId" | "limits";
-/** Without its kind: that tells it from one that is kept as it is. */
+/** A first event without its kind, which tells it from one that is spelled out. */
 export type EncodedOpened = Omit<Opened, Known | "input"> & {
   readonly input?: Draft;
   readonly limits?: Partial<Limits>;
@@ -285,7 +288,7 @@ export function encodeOpened(opened: Opened, { id, turnId, sessionId, message }:
   };
 }
 
-/** What differs; undefined when they are not the same fields. */
+/** The limits that differ; undefined when the fields are not the same. */
 function overLimits(limits: Limits): Partial<Limits> | undefined {
   if (!has(limits, LIMIT_NAMES.length)) return undefined;
   const over: { [name: string]: number } = {};
@@ -304,8 +307,8 @@ export function decodeOpened(encoded: EncodedOpened, { id: inputId, turnId, sess
 // ── Names: a text that SQLite would not keep as it is ────────────────────────────────────────────────────────────────
 
 /**
- * A text as SQLite keeps it. It ends texts at NUL and replaces lone surrogates, so that two keys would become one:
- * such texts are kept as JSON behind a mark that no other kept text begins with.
+ * A text in a form that SQLite keeps. SQLite ends texts at NUL and replaces lone surrogates, so that two keys would
+ * become one: such texts are kept as JSON, behind a mark that no other kept text begins with.
  */
 export function keyText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for

@@ -14,7 +14,7 @@ import { settle } from "./inputs.ts";
 import { forgetJournal } from "./journal.ts";
 import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
 
-/** A turn, and what its end must look after: all in one look, because every turn ends once. */
+/** A turn and all that its end depends on: read by one statement, since every turn passes here. */
 interface EndingRow extends TurnRow, Pick<SessionRow, "revision" | "generation" | "turn"> {
   readonly latest: number;
   readonly has_claims: number;
@@ -44,7 +44,8 @@ export class Commits {
     if (row === undefined) throw leaseLost(lease);
     if (row.done !== null || row.ended_by !== null) {
       const receipt = receiptOf(db, row, turn);
-      if (receipt === "conflict" && row.generation !== lease.generation) throw leaseLost(lease); // Taken over, and ended there.
+      // Another worker took the turn over and ended it.
+      if (receipt === "conflict" && row.generation !== lease.generation) throw leaseLost(lease);
       if (receipt === "conflict") throw new RuntimeError("store.conflict", { turnId: turn.turnId });
       if (receipt !== undefined) return receipt;
     }
@@ -88,7 +89,7 @@ export class Commits {
     return entries.length > 0 ? { revision } : { revision, head: head ?? null };
   }
 
-  /** The session goes on without it; its nodes are kept beside the path. */
+  /** The head moved during the turn: its paid work is kept beside the path, and the session goes on without it. */
   #branch({ row: session }: Memo, row: EndingRow, turn: EndedTurn, head: NodeId | undefined): Kept {
     const db = this.#db;
     const { entries, base, plugins } = turn;
@@ -153,7 +154,7 @@ export class Commits {
     const db = this.#db;
     const head = headOf(row);
     if (entries.length === 0) return { place: head, tip };
-    // Nodes are named by their operation: a second one of this name, in another session, would take their names.
+    // Nodes are named by their operation: the same name in another session would give two nodes one id.
     if (numberOf(db, operation) !== undefined) throw new RuntimeError("append.conflict", { operation });
     const own: Tip = { name: operation, depth: (tip?.depth ?? -1) + 1 };
     return { place: lay(db, { n, ...own, isNamed: true, isBranch: false }, row, head, entries), tip: own };
@@ -171,7 +172,7 @@ export function appliedOf(
   return { by, committed };
 }
 
-/** Without what may differ when the same is sent again: nobody says twice when, by what, or on which revision. */
+/** The hash that tells a repeat from a conflict. A repeat may have other times, another `by` and another `base`. */
 function contentOf({ operation: _, at: __, base: ___, by: ____, ...rest }: SessionChange): string {
   const json = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value));
   return hash("sha256", json, "base64url");

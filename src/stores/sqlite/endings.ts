@@ -33,10 +33,10 @@ export interface Ended {
   /** Left out when it is the last of the turn's own nodes. */
   readonly head?: NodeId | null;
   readonly branch?: NodeId;
-  /** Of a turn kept beside the path: the session's own states never were these. */
+  /** Only for a turn kept beside the path: its states never were the session's. */
   readonly plugins?: PluginSnapshots;
 }
-/** An answer that is one of the turn's own nodes. */
+/** An answer that one of the turn's own nodes says: its text is not kept twice. */
 interface Told {
   readonly kind: "told";
   readonly node: number;
@@ -66,7 +66,7 @@ export function cancel(db: Connection, id: TurnId, request: CancelRequest, sessi
   if (session !== undefined && row.sessionId !== session) return { kind: "unknown" };
   const end = endOf(db, row);
   if (end !== undefined) return { kind: "already-completed", outcome: outcomeOf(db, end, endedOf(end)) };
-  // Its input may have been taken: it ends with the turn that took it, or is given back.
+  // An input that another turn took ends with that turn, or is given back: both must know of the cancel.
   const open = row.state === TAKEN ? db.row<TurnRow>(OPEN_TURN, row.session) : undefined;
   const { n, cancel: before } = open ?? row;
   if (before !== null) return { kind: "already-requested", request: requestOf(n, before) };
@@ -104,7 +104,7 @@ export function terminal(db: Connection, id: TurnId): Terminal | undefined {
 
 type EndRow = TurnRow & { readonly done: number };
 
-/** Its own end, or that of the turn which took its input. */
+/** The end of a turn: its own, or that of the turn which took its input. */
 function endOf(db: Connection, row: TurnRow): EndRow | undefined {
   const by = row.ended_by === null ? row : db.row<TurnRow>(TURN_BY_NUMBER, row.ended_by);
   return by === undefined || by.done === null ? undefined : (by as EndRow);
@@ -115,7 +115,7 @@ export function endedOf({ n, id, ended }: Pick<TurnRow, "n" | "id" | "ended">): 
   return decodeEnded(unseal(ended, n, `The end of turn ${id}`));
 }
 
-/** An answer that is one of the nodes, and no more to be said. */
+/** An array stands for the plain end: an answer that is one of the nodes, on the path, to the turn's own input. */
 type EncodedEnded =
   | readonly [at: number, node: number, usage: EncodedUsage, size: number, revision: number]
   | (Omit<Ended, "usage"> & { readonly usage: EncodedUsage });
@@ -148,7 +148,7 @@ export function outcomeIn(row: TurnRow, { outcome }: Ended, entries: readonly En
   return { kind: "answered", message: entry.message, text: textOf(entry.message.parts) };
 }
 
-/** The receipt of a turn that has ended, if it ended as is said now; `conflict` when not. */
+/** The receipt of an ended turn when the same commit is sent again; `conflict` when it is another. */
 export function receiptOf(db: Connection, row: TurnRow, sent: EndedTurn): Committed | "conflict" | undefined {
   const end = endOf(db, row);
   if (end === undefined) return undefined;
@@ -160,13 +160,13 @@ export function receiptOf(db: Connection, row: TurnRow, sent: EndedTurn): Commit
     usage: ended.usage,
     inputs: ended.inputs ?? [end.input_id],
   };
-  // Nobody says twice when it ended: `at` is the clock's, not the turn's.
+  // `at` is not compared: a retry has another clock.
   const { outcome, entries, plugins, usage, inputs } = sent;
   const said = JSON.parse(JSON.stringify({ outcome, entries, plugins, usage, inputs })) as unknown;
   return isDeepStrictEqual(kept, said) ? committedOf(end, ended) : "conflict";
 }
 
-/** An answer is most often the last node: it is not written a second and a third time. */
+/** The outcome as it is kept. An answer is most often the last node: the receipt names it. */
 export function told(outcome: TurnOutcome, entries: readonly Entry[]): TurnOutcome | Told {
   if (outcome.kind !== "answered") return outcome;
   const { message, text } = outcome;

@@ -14,7 +14,7 @@ export interface Place {
   readonly index: number;
 }
 
-/** A segment without what it says. */
+/** A segment without its entries, which may be long. */
 interface Bones {
   readonly n: number;
   readonly session: number;
@@ -30,7 +30,7 @@ const FIND = `SELECT ${BONES} FROM segment WHERE n = ?`;
 const LAY = `INSERT INTO segment (${BONES}, users, is_named, is_branch, entries)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`;
 
-/** Throws when there is no such node. */
+/** Throws `fork.unknown` when there is no such node. */
 export function requirePlace(db: Connection, id: NodeId): Place {
   const address = nodeAddress(id);
   const segment = address === undefined ? undefined : numberOf(db, address.commit);
@@ -40,7 +40,7 @@ export function requirePlace(db: Connection, id: NodeId): Place {
   return { segment: bones.n, index: address.index };
 }
 
-/** A segment is found by its turn; by its own name when it is an operation's, or when its session was deleted. */
+/** Finds a segment by its turn; by its own name when an operation made it, or when its session was deleted. */
 export function numberOf(db: Connection, commit: string): number | undefined {
   const name = keyText(commit);
   return (
@@ -74,7 +74,7 @@ export function tipOf(db: Connection, segment: number): Tip {
 const parentOf = ({ parent, parent_index: index }: Pick<Bones, "parent" | "parent_index">): Place | undefined =>
   parent === null || index === null ? undefined : { segment: parent, index };
 
-/** Keeps a commit's nodes and answers the last one. The segment's one user is whoever keeps that place. */
+/** Keeps a commit's nodes and answers the last one. The segment counts one user: whoever keeps that place. */
 export function lay(
   db: Connection,
   of: {
@@ -126,7 +126,7 @@ function read(row: SegmentRow, commit: string): readonly Entry[] {
 const seedOf = (n: number, base: Place | undefined): number =>
   n * 31 + (base === undefined ? 0 : base.segment * 17 + base.index + 1);
 
-// Once every message said its id, which begins with the commit's name; this stood for it, which no JSON contains.
+// Old files spell out the ids of messages, with this mark for the commit's name; no JSON contains it otherwise.
 const MARK = "\u0001";
 const restored = (text: string, name: string): string =>
   text.includes(MARK) ? text.replaceAll(MARK, () => JSON.stringify(name).slice(1, -1)) : text;
@@ -139,7 +139,7 @@ const PATH = `WITH RECURSIVE path(n, parent) AS (
     SELECT n, parent FROM segment WHERE n = ?
     UNION ALL SELECT s.n, s.parent FROM path JOIN segment s ON s.n = path.parent LIMIT ?)
   SELECT s.n, s.parent, s.parent_index, s.size, s.name, s.entries FROM path CROSS JOIN segment s ON s.n = path.n`;
-/** How many are read at a time where nobody knows how many are wanted. */
+/** How many segments are read at first where nobody knows how far the frame is. */
 const PAGE = 50;
 
 export function view(db: Connection, from: Place | undefined, max: number, toFrame: boolean): readonly Segment[] {
@@ -172,7 +172,7 @@ function hasFrame(entries: readonly Entry[]): boolean {
   return false;
 }
 
-/** Whether the head, or something before it, is this node. */
+/** Whether a node is the head, or on the path to it. */
 export function isOnPath(db: Connection, head: Place | undefined, id: NodeId): boolean {
   const address = nodeAddress(id);
   const segment = address === undefined ? undefined : numberOf(db, address.commit);
@@ -187,7 +187,7 @@ export function isOnPath(db: Connection, head: Place | undefined, id: NodeId): b
   return false;
 }
 
-/** Whose plugin states, and as of which revision. */
+/** Names plugin states: of which session, as of which revision. */
 export interface StatesOf {
   readonly session: number;
   readonly revision: number;
@@ -196,7 +196,7 @@ export interface StatesOf {
 /** Checks that a fork may begin at this node of the path, and says which plugin states it takes. */
 export function forkPoint(db: Connection, head: Place | undefined, now: StatesOf, at: Place, id: NodeId): StatesOf {
   const { depth } = requireBones(db, at.segment);
-  // What was committed at this very place, adding no node, is known to whatever was built on it.
+  // A commit that added no node changed the states at its place; the next segment knows them as the ones before it.
   let states = now;
   for (let end = head; end !== undefined; ) {
     const bones = requireBones(db, end.segment);
@@ -214,12 +214,12 @@ export function forkPoint(db: Connection, head: Place | undefined, now: StatesOf
   throw new RuntimeError("fork.unknown", { node: id });
 }
 
-/** One more head, branch or segment builds on it. */
+/** Adds a user to a segment: a head, a branch or a segment that builds on it. */
 export function use(db: Connection, { segment }: Place): void {
   db.run("UPDATE segment SET users = users + 1 WHERE n = ?", segment);
 }
 
-/** One user less; a segment without any goes, and uses its parent no more. */
+/** Takes one user from a segment. Without any left it is deleted, and its parent loses one too. */
 export function release(db: Connection, segment: number): void {
   for (let n: number | null = segment; n !== null; ) {
     const left: { users: number; parent: number | null; session: number } | undefined = db.row(

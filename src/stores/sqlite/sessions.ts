@@ -19,7 +19,7 @@ import { forgetStates, forkPoint, type Place, release, requirePlace, type Tip, t
 import { forgetJournal } from "./journal.ts";
 import { changedStates, keepStates, statesAt } from "./states.ts";
 
-/** What the commits of a session come to. */
+/** The columns of a session that only commits and changes move; its seal is over them. */
 export interface Kept {
   readonly n: number;
   readonly id: SessionId;
@@ -30,14 +30,14 @@ export interface Kept {
   readonly head: number | null;
   readonly head_index: number | null;
   readonly usage: string;
-  /** What it was forked from. */
+  /** The session that this one was forked from, and the node where it begins. */
   readonly origin_id: string | null;
   readonly origin_at: string | null;
 }
 export interface SessionRow extends Kept {
   readonly seal: number;
   readonly generation: number;
-  /** The open one. */
+  /** The open turn. */
   readonly turn: number | null;
 }
 const NOT_HELD = "turn = NULL, owner = NULL, process = NULL, until = 0";
@@ -53,13 +53,13 @@ interface RememberedRow extends SessionRow {
   readonly tip_depth: number | null;
   readonly has_states: number;
 }
-const ADD = `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at,
-    seal, generation, until)
+const ADD = `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id,
+    origin_at, seal, generation, until)
   SELECT ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, 0, 0 WHERE NOT EXISTS (SELECT 1 FROM gone WHERE id = ?)`;
 const KEEP = `UPDATE session
   SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, seal = ?, ${NOT_HELD} WHERE n = ?`;
 
-/** A session as of a revision; worth keeping because most commits are made by who made the one before. */
+/** A session as of a revision. The process that made a commit most often makes the next: it need not read again. */
 export interface Memo {
   readonly row: Kept;
   readonly usage: Usage;
@@ -95,7 +95,7 @@ export class Sessions {
     return row;
   }
 
-  /** Of the session as it is, at this revision. */
+  /** The session at this revision, which must be its present one. */
   memo({ n, revision, id }: Pick<Kept, "n" | "revision" | "id">): Memo {
     const known = this.#memos.get(n);
     if (known?.row.revision === revision) return known;
@@ -211,14 +211,14 @@ export class Sessions {
     };
   }
 
-  /** Keeps what a commit or a change made of the session, and answers its revision. Whatever held it holds it no more. */
+  /** Keeps what a commit or a change made of the session, ends its lease, and answers its revision. */
   keep(
     { row, usage, config, plugins }: Memo,
     next: {
       readonly place: Place | undefined;
       readonly tip: Tip | undefined;
       readonly turns: number;
-      /** What was used since. */
+      /** To be added to the session's. */
       readonly usage: Usage;
     },
     change: Partial<Pick<Memo, "config" | "plugins">>,
@@ -249,7 +249,7 @@ export class Sessions {
     db.run(`UPDATE meta SET floor = ${LATEST_FACT}`);
     db.run("INSERT INTO gone (id) VALUES (?)", id);
     db.run("DELETE FROM session WHERE n = ?", n);
-    // Forks may go on using them, and then find them without their turns.
+    // Forks may go on using the segments; without their turns these are found by name.
     db.run("UPDATE segment SET is_named = 1 WHERE n IN (SELECT n FROM turn WHERE session = ?)", n);
     if (row.head !== null) release(db, row.head);
     for (const branch of db.rows<{ n: number }>("SELECT n FROM segment WHERE session = ? AND is_branch = 1", n))
@@ -273,7 +273,7 @@ function idOfTurn(db: Connection, n: number): TurnId {
   return asTurnId(row.id);
 }
 
-/** The name of a node, if there is one. */
+/** The id of the head; undefined while there is none. */
 export const headId = ({ head_index: index }: Pick<Kept, "head_index">, tip: Tip | undefined): NodeId | undefined =>
   tip === undefined || index === null ? undefined : nodeId(tip.name, index);
 
@@ -285,7 +285,7 @@ function tipIn({ head, tip_name: name, tip_depth: depth }: RememberedRow): Tip |
 
 const usageOf = ({ usage }: Pick<Kept, "usage">): Usage => decodeUsage(JSON.parse(usage) as EncodedUsage);
 
-/** What a fork begins with. */
+/** What a fork takes from its origin. */
 interface Forked {
   readonly from: SessionId;
   readonly place: Place | undefined;
@@ -299,11 +299,12 @@ function originOf(id: string, at: string | null): NonNullable<StoredSession["ori
   };
 }
 
-/** Over what only commits change; the lease's columns change with every turn and are not in it. */
+/** The checksum of what only commits and changes move. The lease's columns are not in it: every turn writes them. */
 export function sealOf(row: Omit<Kept, "n">): number {
   const { id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at } = row;
   const values = [id, parent_id, created_at, revision, turns, head, head_index, usage];
-  if (origin_id !== null || origin_at !== null) values.push(origin_id, origin_at); // Sessions had none once.
+  // Sessions of the first schema were sealed without an origin.
+  if (origin_id !== null || origin_at !== null) values.push(origin_id, origin_at);
   return checksumOf(values);
 }
 
@@ -322,7 +323,7 @@ export function bookSpent(db: Connection, session: number, spent: readonly Spent
       session,
       source,
       model,
-      fact + index / spent.length, // In the order in which they first came.
+      fact + index / spent.length, // `nth`: a ledger is read in the order in which its rows first came.
       calls,
       usage.input,
       usage.cacheRead,

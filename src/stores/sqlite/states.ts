@@ -8,7 +8,7 @@ import type { Connection } from "./connection.ts";
  * keeps nothing any more.
  */
 export function statesAt(db: Connection, session: number, revision: number): PluginSnapshots {
-  // From name to name by the key, so that a long history is not read.
+  // The key leads from plugin to plugin, so that a long history is not read.
   const rows = db.rows<{ plugin: string; since: number; body: string }>(
     `WITH RECURSIVE name(plugin) AS (
        SELECT min(plugin) FROM state WHERE session = ?
@@ -33,7 +33,7 @@ export function statesAt(db: Connection, session: number, revision: number): Plu
   return states;
 }
 
-/** Those that differ, as JSON; `undefined` where the plugin keeps nothing any more. */
+/** The states that differ, as JSON; `undefined` for a plugin that keeps nothing any more. */
 export function changedStates(
   before: PluginSnapshots,
   after: PluginSnapshots,

@@ -39,7 +39,7 @@ export const due = (db: Connection, now: number, max: number): readonly { key: W
     )
     .map(({ key, turnId }) => ({ key, turnId }));
 
-/** The turn goes on, and is told. */
+/** Answers what a turn waits for with `revoked`; the turn goes on and is told. */
 export function revoke(db: Connection, journals: Journals, turn: TurnId): void {
   const run = journals.openRun(turn);
   if (run === undefined) return;
@@ -47,7 +47,7 @@ export function revoke(db: Connection, journals: Journals, turn: TurnId): void {
   for (const { key } of open) resolve(db, key, { kind: "revoked" });
 }
 
-/** First write wins; a turn that is not open keeps nothing. */
+/** Keeps a note unless it is there, and answers the one that is kept. A turn that is not open keeps none. */
 export function note(
   db: Connection,
   journals: Journals,
