@@ -11,7 +11,7 @@ interface SqliteOptions {
   readonly lockedMs?: number;
   /** How long a turn is held without being renewed, before another process may take it over; 30 s unless given. */
   readonly leaseMs?: number;
-  /** For the age of blobs; the real clock unless given. */
+  /** The clock that tells the age of blobs; the real one unless given. */
   readonly now?: () => number;
 }
 interface SqliteStore extends Store {

@@ -36,20 +36,20 @@ test("D5 memory: every method answers without a promise", () => {
 const session = asSessionId("s");
 const owners: readonly Owner[] = ["ann", "ben"].map((id) => ({ id, process: "elsewhere" }));
 
-/** Where an input is, as far as anyone outside was told. */
+/** The state of an input as its sender was told. */
 type Whereabouts = "waiting" | "held" | "settled" | "withdrawn";
 
 class World {
   now = 0;
   revision = 0;
-  /** In the order of acceptance. */
+  /** The inputs in the order of acceptance. */
   readonly inputs = new Map<InputId, Whereabouts>();
   readonly places = new Map<InputId, "boundary" | "turn" | "wants">();
-  /** By key, those that were accepted. */
+  /** The accepted inputs by key. */
   readonly keys = new Map<string, InputId>();
   /** The open turn: its opening input, what its boundaries were given, and how long its journal is. */
   turn: { readonly own: InputId; readonly claims: Map<EffectName, readonly InputId[]>; length: number } | undefined;
-  /** Whoever was last given a lease holds it as far as the store is concerned; the other one is stale. */
+  /** The latest lease, the only one that counts for the store; the other worker's is stale. */
   lease: Lease | undefined;
   until = 0;
   cancel: string | undefined;
@@ -204,7 +204,7 @@ const commit =
   async (world, store) => {
     const head = (await store.load(session))?.head;
     const hasEnded = (await store.terminal(world.believed.get(owner)?.turnId ?? asTurnId(""))) !== undefined;
-    if (hasEnded) return; // Ended by who took it over: the receipt or a conflict, as a law says.
+    if (hasEnded) return; // The other worker ended it: a law says when that is answered by the receipt and when by a conflict.
     await underLease(world, owner, async (lease) => {
       const { claims, own } = world.turn ?? { claims: new Map<EffectName, readonly InputId[]>(), own: asInputId("") };
       const claimed = [...claims.values()].flat();
@@ -234,7 +234,7 @@ const commit =
 
 const BECAME = { waiting: "withdrawn", withdrawn: "withdrawn", held: "taken", settled: "ended" } as const;
 
-/** One by its id, all from it on, or one by its key. */
+/** Names one input by its id, all from it on, or one by its key. */
 const withdraw =
   (nth: number, by: "id" | "from" | "key"): Step =>
   async (world, store) => {

@@ -4,10 +4,10 @@ import type { Json } from "../model/json.ts";
 import { addSpent, addUsage, totalOf } from "../model/usage.ts";
 import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { cursorOf, Facts } from "./memory/facts.ts";
-import { forkPoint, Graph, grow, isOnPath, pathOf } from "./memory/graph.ts";
-import { removeFromQueue, shown, withdraw } from "./memory/queue.ts";
+import { forkPoint, Graph, isOnPath, lay, pathOf } from "./memory/graph.ts";
+import { addToQueue, removeFromQueue, shown, withdraw } from "./memory/queue.ts";
 import type { End, OperationRow, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
-import { attempt, begin, claim, mailOf, note, openedBy, record, renew, settle, takeOver } from "./memory/run.ts";
+import { attempt, begin, claim, mailOf, note, record, renew, settle, takeOver } from "./memory/run.ts";
 import { newSession, Sessions, stored } from "./memory/sessions.ts";
 import { stateOf, Turns } from "./memory/turns.ts";
 import { Waits } from "./memory/waits.ts";
@@ -41,12 +41,17 @@ import type {
   Withdrawal,
 } from "./store.ts";
 
+const NO_INPUTS: readonly PendingInput[] = [];
+
 /** Keeps turns as long as the process lives. Every answer is given at once, without a promise. */
 export const memory = (): Store => new MemoryStore();
 
 /**
- * What comes in is kept by reference: entries, events and messages are never changed by anyone. Lists are copied on
- * the way in and out. Every method checks before it changes anything, so that a throw leaves all as it was.
+ * Sessions, turns and facts as rows that point to each other (`memory/rows.ts`). A dead holder is no case here: all
+ * workers on this store die together.
+ *
+ * 1. What comes in is kept by reference: nobody changes entries, events or messages. Lists are copied both ways.
+ * 2. Every method checks before it changes anything, so that a throw leaves all as it was.
  */
 class MemoryStore implements Store {
   readonly kind = "memory";
@@ -64,15 +69,20 @@ class MemoryStore implements Store {
 
   create(session: NewSession): StoredSession {
     this.#requireOpen();
-    const known = this.#sessions.get(session.id);
+    const known = this.#sessions.byId.get(session.id);
     if (known !== undefined) return existing(known, session);
     return stored(this.#sessions.add(newSession(session)));
   }
 
   load(id: SessionId): StoredSession | undefined {
     this.#requireOpen();
-    const session = this.#sessions.get(id);
+    const session = this.#sessions.byId.get(id);
     return session === undefined ? undefined : stored(session);
+  }
+
+  has(id: SessionId): boolean {
+    this.#requireOpen();
+    return this.#sessions.byId.has(id);
   }
 
   list(page: Parameters<Store["list"]>[0] = {}): readonly StoredSession[] {
@@ -84,7 +94,7 @@ class MemoryStore implements Store {
 
   fork(from: SessionId, to: NewSession, at?: NodeId): StoredSession {
     this.#requireOpen();
-    const known = this.#sessions.get(to.id);
+    const known = this.#sessions.byId.get(to.id);
     if (known !== undefined) return existing(known, to);
     const source = this.#sessions.require(from);
     const { place, plugins } =
@@ -96,7 +106,7 @@ class MemoryStore implements Store {
 
   delete(id: SessionId): void {
     this.#requireOpen();
-    const session = this.#sessions.get(id);
+    const session = this.#sessions.byId.get(id);
     if (session === undefined) return;
     if (session.run !== undefined) this.#waits.drop(session.run);
     this.#graph.forget(session);
@@ -124,16 +134,19 @@ class MemoryStore implements Store {
     if (known !== undefined) return { kind: "known", inputId: known.inputId, turnId: known.id };
     const isIdle = session.run === undefined && session.waiting.length === 0;
     if (!isIdle && session.waiting.length >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
-    const opened = isIdle && opening !== undefined ? openedBy(opening, session, input) : undefined;
+    // An opening may throw, so it is called before anything changes (2).
+    const opened =
+      isIdle && opening !== undefined
+        ? { ...opening(input, session.config), generation: session.generation + 1 }
+        : undefined;
 
-    const turn = this.#turns.add(session, input, this.#facts.next);
-    this.#facts.add(turn);
+    const turn = this.#turns.add(session, input);
+    turn.acceptedAs = this.#facts.add(turn);
     this.#active.add(session);
     const { inputId, id: turnId } = turn;
-    if (opened !== undefined) {
+    if (opened !== undefined)
       return { kind: "opened", inputId, turnId, lease: begin(turn, owner, input.at, opened), opened };
-    }
-    session.waiting.push(turn);
+    addToQueue(session, turn);
     return { kind: "queued", inputId, turnId };
   }
 
@@ -147,7 +160,7 @@ class MemoryStore implements Store {
     }
     const next = session.waiting[0];
     if (next === undefined) return { kind: "idle" };
-    const opened = openedBy(opening, session, next.input!);
+    const opened = { ...opening(next.input!, session.config), generation: session.generation + 1 };
     removeFromQueue(session, next);
     return { kind: "opened", lease: begin(next, owner, now, opened), opened };
   }
@@ -161,8 +174,8 @@ class MemoryStore implements Store {
 
   release(lease: Lease): void {
     this.#requireOpen();
-    const run = this.#held(lease);
-    if (run !== undefined) run.until = 0;
+    const run = this.#sessions.byId.get(lease.sessionId)?.run;
+    if (run?.generation === lease.generation && run.turn.id === lease.turnId) run.until = 0;
   }
 
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): number {
@@ -180,7 +193,8 @@ class MemoryStore implements Store {
 
   commit(lease: Lease, ended: EndedTurn): CommitAnswer {
     this.#requireOpen();
-    const end = this.#turns.get(ended.turnId)?.end;
+    const turn = this.#turns.byId.get(ended.turnId);
+    const end = turn?.end;
     if (end !== undefined) {
       const isTakenOver = end.turn.session.generation !== lease.generation;
       if (!isSame(end, ended))
@@ -188,16 +202,16 @@ class MemoryStore implements Store {
       return end.committed;
     }
     const run = this.#requireHeld(lease);
-    const { turn } = run;
-    if (turn.id !== ended.turnId) throw leaseLost(lease);
+    if (run.turn !== turn) throw leaseLost(lease);
     const { session, cancel } = turn;
     if (cancel !== undefined && cancel.requestId !== ended.cancel) return { kind: "reopen", cancel };
 
     const committed = session.head?.id === ended.base ? this.#advance(turn, ended) : this.#branch(turn, ended);
     const { at, outcome, usage, plugins, inputs } = ended;
     turn.end = { turn, at, outcome, usage, plugins, inputs, committed };
-    settle(run, inputs);
-    this.#waits.drop(run);
+    turn.input = undefined;
+    if (run.claims !== undefined) settle(run, inputs);
+    if (run.waits !== undefined) this.#waits.drop(run);
     session.run = undefined;
     if (session.waiting.length === 0) this.#active.delete(session);
     return committed;
@@ -207,7 +221,8 @@ class MemoryStore implements Store {
     this.#requireOpen();
     const session = this.#sessions.require(change.sessionId);
     const { operation, at: _, base: __, by = "command", ...rest } = change;
-    const content = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value)); // Nobody says twice when.
+    // Times are no content: a retry has another clock.
+    const content = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value));
     const before = session.operations?.get(operation);
     if (before !== undefined) {
       if (before.content !== content) throw new RuntimeError("append.conflict", { operation });
@@ -242,11 +257,11 @@ class MemoryStore implements Store {
 
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId): CancelAnswer {
     this.#requireOpen();
-    const row = this.#turns.get(turn);
+    const row = this.#turns.byId.get(turn);
     if (row === undefined || row.state === "withdrawn") return { kind: "unknown" };
     if (session !== undefined && row.session.id !== session) return { kind: "unknown" };
     if (row.end !== undefined) return { kind: "already-completed", outcome: row.end.outcome };
-    // Its input may have been taken: it ends with the turn that took it, or is given back.
+    // An input that another turn took ends with that turn, or is given back: both must know of the cancel.
     const target = row.state === "taken" ? (row.session.run?.turn ?? row) : row;
     if (target.cancel !== undefined) return { kind: "already-requested", request: target.cancel };
     target.cancel = request;
@@ -256,13 +271,13 @@ class MemoryStore implements Store {
 
   find(turn: TurnId): FoundTurn | undefined {
     this.#requireOpen();
-    const row = this.#turns.get(turn);
+    const row = this.#turns.byId.get(turn);
     return row && { sessionId: row.session.id, state: stateOf(row) };
   }
 
   terminal(turn: TurnId): Terminal | undefined {
     this.#requireOpen();
-    const end = this.#turns.get(turn)?.end;
+    const end = this.#turns.byId.get(turn)?.end;
     if (end === undefined) return undefined;
     const { at, outcome, usage, committed } = end;
     return { sessionId: end.turn.session.id, turnId: end.turn.id, at, outcome, usage, committed };
@@ -271,11 +286,11 @@ class MemoryStore implements Store {
   readonly inputs = {
     list: (id: SessionId): readonly PendingInput[] => {
       this.#requireOpen();
-      return this.#sessions.get(id)?.waiting.map(shown) ?? [];
+      return this.#sessions.byId.get(id)?.waiting.map(shown) ?? [];
     },
     withdraw: (id: SessionId, which: InputRef): readonly Withdrawal[] => {
       this.#requireOpen();
-      const session = this.#sessions.get(id);
+      const session = this.#sessions.byId.get(id);
       if (session === undefined) return [];
       const answers = this.#turns.named(session, which).map((row) => withdraw(session, row));
       if (session.run === undefined && session.waiting.length === 0) this.#active.delete(session);
@@ -283,7 +298,9 @@ class MemoryStore implements Store {
     },
     claim: (lease: Lease, boundary: EffectName, max: number, takesTurns?: true): readonly PendingInput[] => {
       this.#requireOpen();
-      return claim(this.#requireHeld(lease), boundary, max, takesTurns === true).map(shown);
+      const run = this.#requireHeld(lease);
+      if (run.claims === undefined && run.turn.session.waiting.length === 0) return NO_INPUTS;
+      return claim(run, boundary, max, takesTurns === true).map(shown);
     },
   };
 
@@ -346,7 +363,7 @@ class MemoryStore implements Store {
     this.#requireOpen();
     if (tree !== undefined) return this.#facts.after(after, max, this.#sessions.tree(tree));
     if (session === undefined) return this.#facts.after(after, max);
-    const row = this.#sessions.get(session);
+    const row = this.#sessions.byId.get(session);
     return this.#facts.after(after, max, row === undefined ? [] : [row]);
   }
 
@@ -369,21 +386,27 @@ class MemoryStore implements Store {
 
   #advance(turn: TurnRow, { entries, plugins, usage, spent }: EndedTurn): Committed {
     const { session } = turn;
-    if (entries.length > 0) session.head = grow(turn, session.head, entries);
+    if (entries.length > 0) {
+      session.head = lay(turn.id, session, session.head, entries);
+      turn.segment = session.head.segment;
+    }
     session.plugins = plugins;
     session.usage = addUsage(session.usage, usage);
-    session.ledger = addSpent(session.ledger, spent);
+    const ledger = addSpent(session.ledger, spent);
+    // A list that was pushed to keeps room for 16 more, which few sessions use: a copy has its own size.
+    session.ledger = ledger.length > session.ledger.length ? ledger.slice() : ledger;
     session.revision += 1;
     session.turns += 1;
     return this.#committed(turn);
   }
 
-  /** The session goes on without it; its nodes are kept beside the path. */
+  /** The head moved during the turn: its paid work is kept beside the path, and the session goes on without it. */
   #branch(turn: TurnRow, { entries, base }: EndedTurn): Committed {
     const { session } = turn;
     const at = base === undefined ? undefined : this.#graph.require(base);
     if (entries.length === 0) return this.#committed(turn, at);
-    const branch = grow(turn, at, entries);
+    const branch = lay(turn.id, session, at, entries);
+    turn.segment = branch.segment;
     if (at !== undefined) at.segment.users += 1;
     session.branches ??= [];
     session.branches.push(branch.segment);
@@ -403,14 +426,10 @@ class MemoryStore implements Store {
     };
   }
 
-  #held(lease: Lease): Run | undefined {
-    const run = this.#sessions.get(lease.sessionId)?.run;
-    return run?.generation === lease.generation && run.turn.id === lease.turnId ? run : undefined;
-  }
-
   #requireHeld(lease: Lease): Run {
-    const run = this.#held(lease);
-    if (run === undefined) throw leaseLost(lease);
+    const run = this.#sessions.byId.get(lease.sessionId)?.run;
+    if (run === undefined || run.generation !== lease.generation || run.turn.id !== lease.turnId)
+      throw leaseLost(lease);
     return run;
   }
 
@@ -424,7 +443,7 @@ function existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
   return stored(row);
 }
 
-/** Nobody says twice when it ended: `at` is the clock's, not the turn's. */
+/** Whether a commit is a retry. `at` is not compared: a retry has another clock. */
 const isSame = ({ turn, ...kept }: End, sent: EndedTurn): boolean =>
   contentOf({ ...kept, entries: turn.segment?.entries ?? [] }) === contentOf(sent);
 const contentOf = ({ outcome, entries, plugins, usage, inputs }: Omit<EndedTurn, "turnId" | "at" | "spent">): string =>

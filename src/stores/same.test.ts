@@ -165,7 +165,7 @@ const story = fc.array(
   { maxLength: 80, size: "max" },
 );
 
-/** What a call comes to; how inputs are numbered is each store's own matter. */
+/** The answer of a call, or the code of its error. Each store numbers inputs in its own way, so `seq` is left out. */
 function answer(act: () => unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(act() ?? null, (key, value) => (key === "seq" ? undefined : value)));
@@ -185,6 +185,7 @@ function all({ store }: Teller, fact: number): unknown {
     facts,
     sessions: store.list(),
     of: ids.map((id) => [
+      answer(() => store.has(id)),
       answer(() => store.view(id)),
       answer(() => store.view(id, { toFrame: true })),
       answer(() => store.inputs.list(id)),

@@ -117,7 +117,7 @@ async function ended(store: Store, { turnId }: Lease, more: Partial<EndedTurn> =
 }
 const slept = (effect: string) => ({ kind: "slept", at: 1, effect: asEffectName(effect) }) as const;
 
-/** Everything that can be asked of it. */
+/** Everything that can be asked of a store. */
 const all = async (store: Store, turns: readonly string[]) => ({
   sessions: await store.list(),
   path: await store.view(session),

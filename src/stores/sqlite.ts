@@ -8,11 +8,11 @@ import { type CheckOptions, check, type Finding } from "./sqlite/check.ts";
 import { Commits } from "./sqlite/commits.ts";
 import { Connection, type Strength } from "./sqlite/connection.ts";
 import { type Database, openFile } from "./sqlite/database.ts";
-import { cancel, find, terminal } from "./sqlite/ends.ts";
+import { cancel, find, terminal } from "./sqlite/endings.ts";
 import { cursorOf, latestFact } from "./sqlite/facts.ts";
 import { isOnPath, requirePlace, view } from "./sqlite/graph.ts";
 import { claim, couldClaim, waiting, withdraw } from "./sqlite/inputs.ts";
-import { Journals, leaseLost } from "./sqlite/journal.ts";
+import { Journals } from "./sqlite/journal.ts";
 import { setUp } from "./sqlite/schema.ts";
 import { booked, headOf, Sessions } from "./sqlite/sessions.ts";
 import { Sweeper, type SweepOptions, type Swept, type Vacuumed, type VacuumOptions } from "./sqlite/sweep.ts";
@@ -29,6 +29,7 @@ import {
   type NewWait,
   type Opening,
   type Owner,
+  type PendingInput,
   type SessionChange,
   type Store,
   type ViewPage,
@@ -43,7 +44,7 @@ export interface SqliteOptions {
   readonly lockedMs?: number;
   /** How long a turn is held without being renewed, before another process may take it over; 30 s unless given. */
   readonly leaseMs?: number;
-  /** For the age of blobs; the real clock unless given. */
+  /** The clock that tells the age of blobs; the real one unless given. */
   readonly now?: () => number;
 }
 
@@ -71,7 +72,15 @@ export function sqlite(path: string | Database, options: SqliteOptions = {}): Sq
 }
 
 const NO_WAITS: readonly NewWait[] = [];
+const NO_INPUTS: readonly PendingInput[] = [];
 
+/**
+ * The door: each method says what its work needs of the connection (a transaction, a sync); the work itself is in the
+ * folder, in a file per story.
+ *
+ * Work may run more than once, when the file is locked: it may change nothing but the database and what the connection
+ * `remembers`.
+ */
 class Sqlite implements SqliteStore {
   readonly kind = "sqlite";
   readonly isDurable = true;
@@ -105,6 +114,10 @@ class Sqlite implements SqliteStore {
     });
   }
 
+  has(id: SessionId) {
+    return this.#db.read(() => this.#sessions.has(id));
+  }
+
   list(page: Parameters<Store["list"]>[0] = {}) {
     return this.#db.readAll(() => this.#sessions.list(page));
   }
@@ -133,7 +146,7 @@ class Sqlite implements SqliteStore {
   }
 
   open(session: SessionId, owner: Owner, now: number, opening: Opening) {
-    // Asked again and again of a session that another holds: only a look, until there is something to take.
+    // A worker asks for a session that another holds again and again: it only reads until there is something to take.
     const seen = this.#db.read(() => this.#turns.look(session, now));
     return andThen(
       seen,
@@ -200,18 +213,23 @@ class Sqlite implements SqliteStore {
   readonly inputs = {
     list: (session: SessionId) => this.#db.read(() => waiting(this.#db, session)),
     withdraw: (session: SessionId, which: InputRef) => this.#db.write(true, () => withdraw(this.#db, session, which)),
-    claim: (lease: Lease, boundary: EffectName, max: number, takesTurns = false) => {
-      const isThere = this.#db.read(() => {
-        const run = this.#journals.requireRun(lease);
-        const could = couldClaim(this.#db, run, lease.generation, boundary, takesTurns);
-        if (could === undefined) throw leaseLost(lease);
-        return could;
-      });
-      const take = () =>
-        this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns));
-      return andThen(isThere, (could) => (could ? take() : []));
+    claim: (
+      lease: Lease,
+      boundary: EffectName,
+      max: number,
+      takesTurns = false,
+    ): Awaitable<readonly PendingInput[]> => {
+      const isThere = this.#db.read(() =>
+        couldClaim(this.#db, this.#journals.requireRun(lease), lease, boundary, takesTurns),
+      );
+      if (isThere === false) return NO_INPUTS;
+      return andThen(isThere, (is) => (is ? this.#take(lease, boundary, max, takesTurns) : NO_INPUTS));
     },
   };
+
+  #take(lease: Lease, boundary: EffectName, max: number, takesTurns: boolean) {
+    return this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns));
+  }
 
   readonly waits = {
     resolve: (key: WaitKey, answer: WaitAnswer) => this.#db.write(true, () => resolve(this.#db, key, answer)),

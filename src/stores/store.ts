@@ -21,19 +21,19 @@ export type PluginSnapshots = { readonly [plugin: string]: PluginSnapshot };
 export interface NewSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
-  /** What this session has of its own; the rest is the runtime's. */
+  /** The session's own settings; for all others the runtime's hold. */
   readonly config: Partial<SessionConfig>;
   readonly at: number;
-  /** An existing session of this id is `session.exists`, not the answer. */
+  /** With it, an existing session of this id is the error `session.exists` and not the answer. */
   readonly isNew?: true;
-  /** States it begins with; over those that a fork copies. */
+  /** Plugin states to begin with. In a fork they replace the copied states of the same plugins. */
   readonly plugins?: PluginSnapshots;
 }
 
 export interface StoredSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
-  /** What it was forked from, and where. */
+  /** The session that this one was forked from, and the node where it begins. */
   readonly origin?: { readonly sessionId: SessionId; readonly at?: NodeId };
   readonly createdAt: number;
   readonly config: Partial<SessionConfig>;
@@ -42,7 +42,7 @@ export interface StoredSession {
   readonly head?: NodeId;
   readonly plugins: PluginSnapshots;
   readonly usage: Usage;
-  /** Where the usage comes from: one row per source and model. */
+  /** The usage by source and model, a row each. */
   readonly ledger: readonly Spent[];
   readonly turns: number;
   /** The turn that is open, whoever holds it. */
@@ -59,7 +59,7 @@ export interface Segment {
 export interface ViewPage {
   readonly from?: NodeId;
   readonly max?: number;
-  /** Ends with the segment in which the frame of `from` begins. */
+  /** The page ends with the segment in which the frame of `from` begins. */
   readonly toFrame?: true;
 }
 
@@ -72,9 +72,9 @@ export interface NewInput {
   readonly message: Draft;
   /** `boundary`: a running turn may take it; else it is the next turn. */
   readonly place: "boundary" | "turn";
-  /** What the caller wants of the turn that it opens, besides an answer. */
+  /** What the caller asks of the turn that this input opens, besides an answer. */
   readonly wants?: TurnWants;
-  /** Of what the caller sent: the same key with another hash is a conflict. */
+  /** Hash of what the caller sent. The same key with another hash is `input.conflict`. */
   readonly hash: string;
   readonly at: number;
 }
@@ -85,7 +85,7 @@ export interface TurnWants {
   readonly unwraps?: true;
 }
 export interface PendingInput extends NewInput {
-  /** In the order of acceptance, per session. */
+  /** Ascends with acceptance in one session, not without gaps. */
   readonly seq: number;
 }
 
@@ -101,14 +101,17 @@ export interface Lease {
   readonly generation: number;
   readonly owner: Owner;
   readonly until: number;
-  /** Of the session when the lease was taken, read in the same write: the turn runs on that head. */
+  /** The session's revision, read in the write that took the lease: the turn runs on that head. */
   readonly revision: number;
 }
 
-/** Makes the first event of a turn for an input and the session's own config as it is now; the store adds the generation. Pure: it may run inside a transaction. */
+/**
+ * Makes the first event of a turn from an input and the session's own config as it is now; the store adds the
+ * generation. Pure: it may run inside a transaction, and again.
+ */
 export type Opening = (input: NewInput, config: Partial<SessionConfig>) => Omit<Opened, "generation">;
 
-/** An input is durable before anyone is told of this. */
+/** The answer to an acceptance. The input is durable before anyone is given it. */
 export type Receipt =
   | {
       readonly kind: "opened";
@@ -118,7 +121,7 @@ export type Receipt =
       readonly opened: Opened;
     }
   | { readonly kind: "queued"; readonly inputId: InputId; readonly turnId: TurnId }
-  /** The same key and content came before; this is what became of it. */
+  /** The same key and content came before: as this input, for this turn. */
   | { readonly kind: "known"; readonly inputId: InputId; readonly turnId: TurnId };
 
 export type OpenAnswer =
@@ -133,7 +136,7 @@ export type OpenAnswer =
 export interface Mail {
   readonly until: number;
   readonly cancel?: CancelRequest;
-  /** All of the turn's answered waits, in every mail: who has folded one drops it. */
+  /** Every mail names all answered waits of the turn; the receiver drops those it has folded. */
   readonly resolved?: readonly { readonly key: WaitKey; readonly answer: WaitAnswer }[];
 }
 
@@ -148,10 +151,10 @@ export interface EndedTurn {
   readonly outcome: TurnOutcome;
   readonly entries: readonly Entry[];
   readonly plugins: PluginSnapshots;
-  /** All of it, nested calls included. */
+  /** The usage of the whole turn, nested calls included. */
   readonly usage: Usage;
   readonly spent: readonly Spent[];
-  /** The claims to settle: exactly these. What else was claimed goes back to the queue. */
+  /** The inputs that the turn settles, exactly. Others that it claimed go back to the queue. */
   readonly inputs: readonly InputId[];
   /** The head the turn ran on. */
   readonly base?: NodeId;
@@ -169,7 +172,7 @@ export interface Committed {
   readonly revision: number;
   readonly head?: NodeId;
   readonly cursor: Cursor;
-  /** Set when the head had moved: the turn was kept beside it, and nothing moved. */
+  /** Set when the head had moved meanwhile: the turn was kept beside the path, up to this node, and the head stayed. */
   readonly branch?: NodeId;
 }
 
@@ -188,14 +191,14 @@ export interface SessionChange {
   /** The same operation with the same content again is answered as the first time; other content is `append.conflict`. */
   readonly operation: string;
   readonly at: number;
-  /** What made it, for those who observe; `command` unless told. */
+  /** The kind of change, for observers; `command` unless given. */
   readonly by?: ChangedBy;
-  /** The revision it was worked out on; left out when it holds on any. */
+  /** The revision that the change was worked out on; without it the change holds on any. */
   readonly base?: number;
-  /** Must be on the active path. */
+  /** A node that must be on the active path; else the change is `stale`. */
   readonly requires?: NodeId;
   readonly entries?: readonly Entry[];
-  /** Of those that changed. */
+  /** The states of plugins that changed; the others stay. */
   readonly plugins?: PluginSnapshots;
   readonly config?: Partial<SessionConfig>;
   readonly spent?: readonly Spent[];
@@ -211,7 +214,7 @@ export type ChangedBy = "append" | "configure" | "compact" | "command" | "comple
 
 /** One input, by its id or the caller's key; or this one and all that came after it. */
 export type InputRef = { readonly id: InputId } | { readonly key: string } | { readonly from: InputId };
-/** What became of one input: only one that waits can be withdrawn, and its key is free again. */
+/** The answer for one input. Only one that waits can be withdrawn; its key is then free again. */
 export interface Withdrawal {
   readonly inputId: InputId;
   readonly turnId: TurnId;
@@ -220,11 +223,11 @@ export interface Withdrawal {
 
 export interface FoundTurn {
   readonly sessionId: SessionId;
-  /** `taken`: another turn that is open has claimed its input. Ended is also one whose input another turn settled. */
+  /** `taken`: another open turn has claimed its input. `ended`: also when another turn settled its input. */
   readonly state: "waiting" | "open" | "taken" | "ended" | "withdrawn";
 }
 
-/** Something that is kept. */
+/** A fact: something durable that happened to a session, and its place in the order of all facts. */
 export type Change = { readonly cursor: Cursor; readonly sessionId: SessionId } & (
   | { readonly kind: "accepted"; readonly turnId: TurnId; readonly inputId: InputId; readonly key?: string }
   | ({ readonly kind: "committed"; readonly nodes: readonly NodeId[]; readonly frames?: readonly NodeId[] } & (
@@ -245,8 +248,8 @@ export interface Booked extends Spent {
 }
 
 /**
- * Where turns are kept. All writes under a lease check its generation in the same step and throw `lease.lost` when it
- * moved; all are idempotent by the key named. A synchronous member may answer without a promise.
+ * A store keeps sessions and their turns. All writes under a lease check its generation in the same step and throw
+ * `lease.lost` when it moved; all are idempotent by the key named. A synchronous member may answer without a promise.
  */
 export interface Store {
   readonly kind: string;
@@ -257,7 +260,9 @@ export interface Store {
   create(session: NewSession): Awaitable<StoredSession>;
   /** The session as last committed; undefined if there is none, also when it was deleted. */
   load(id: SessionId): Awaitable<StoredSession | undefined>;
-  /** By id, ascending: all, the children of one, or the forks of one. */
+  /** Whether `load` would answer a session. It reads nothing of it, so a session that is damaged is there. */
+  has(id: SessionId): Awaitable<boolean>;
+  /** Sessions by id, ascending: all, the children of one, or the forks of one. */
   list(page?: {
     readonly after?: SessionId;
     readonly max?: number;
@@ -280,17 +285,21 @@ export interface Store {
   /** Whether a node is on the path to the head. Throws `session.unknown`. */
   holds(session: SessionId, node: NodeId): Awaitable<boolean>;
 
-  /** On an idle session with nothing waiting the turn is opened in the same write. Throws `session.unknown`, `input.conflict`, `input.full`. */
+  /**
+   * Keeps an input; on an idle session with nothing waiting it opens the turn in the same write. Throws
+   * `session.unknown`, `input.conflict`, `input.full`.
+   */
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt>;
   /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. Throws `session.unknown`. */
   open(session: SessionId, owner: Owner, now: number, opening: Opening): Awaitable<OpenAnswer>;
+  /** Prolongs the lease and brings the turn's mail. */
   renew(lease: Lease, now: number): Awaitable<Mail>;
   /** Lets another worker resume the turn at once. A stale release is harmless. */
   release(lease: Lease): Awaitable<void>;
   /**
    * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
-   * `append.conflict`. Waits are rows written with the event that made them. It renews, and answers until when; mail is
-   * for `renew` to bring.
+   * `append.conflict`. Waits are rows written with the event that made them. An append renews the lease and answers
+   * until when it holds; mail comes with `renew` only.
    */
   append(
     lease: Lease,
@@ -299,52 +308,61 @@ export interface Store {
     now: number,
     waits?: readonly NewWait[],
   ): Awaitable<number>;
-  /** In order, without the first `after`; none once the turn has ended. */
+  /** The turn's events in order, without the first `after`; none once the turn has ended. */
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
-   * The whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, end of journal and lease.
-   * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
-   * generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
+   * Keeps the whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, the end of journal
+   * and lease. The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt,
+   * whatever the generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
 
-  /** Between turns only; atomic, like a commit. Entries are the nodes `(operation, index)`: operations are named uniquely over all sessions. */
+  /**
+   * Makes a change between turns, whole or not at all. Entries become the nodes `(operation, index)`, so operations are
+   * named uniquely over all sessions.
+   */
   apply(change: SessionChange): Awaitable<ChangeAnswer>;
 
   /**
-   * First request wins. A turn of another session than the one named is `unknown`. An input that waits is from then on
-   * claimed by no other turn: its own opens, and is told.
+   * Asks a turn to end; the first request wins. A turn of another session than the one named is `unknown`. An input
+   * that waits is from then on claimed by no other turn: its own turn opens and is told.
    */
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId): Awaitable<CancelAnswer>;
   /** What became of a turn; undefined when there is none, also when its session was deleted. */
   find(turn: TurnId): Awaitable<FoundTurn | undefined>;
-  /** Of a turn whose input another one took and settled: that one's, as `cancel` answers its outcome. */
+  /**
+   * How a turn ended; undefined before. When another turn took its input and settled it, this is how that one ended, as
+   * `cancel` answers too.
+   */
   terminal(turn: TurnId): Awaitable<Terminal | undefined>;
 
   readonly inputs: {
-    /** Those that wait, oldest first. */
+    /** Inputs that wait, oldest first. */
     list(session: SessionId): Awaitable<readonly PendingInput[]>;
-    /** All or none of them, in one write, oldest first; none when there is no such input. */
+    /** Withdraws what waits of the named inputs in one write, and answers for each of them, oldest first. */
     withdraw(session: SessionId, which: InputRef): Awaitable<readonly Withdrawal[]>;
     /**
-     * Those a running turn may take at this boundary, oldest first. The same boundary is given the same inputs again.
-     * With `takesTurns` also those that would open turns of their own, up to the first that wants something of its turn.
-     * Those whose turn was cancelled are passed over.
+     * Inputs that a running turn may take at this boundary, oldest first. The same boundary is given the same inputs
+     * again. With `takesTurns` also inputs that would open turns of their own, up to the first that wants something of
+     * its turn. Inputs whose turn was cancelled are passed over.
      */
     claim(lease: Lease, boundary: EffectName, max: number, takesTurns?: true): Awaitable<readonly PendingInput[]>;
   };
 
   readonly waits: {
-    /** First writer wins; an answer before anyone waits is kept. Unknown and revoked keys are told apart from nothing. */
+    /** The first answer wins, and is kept until the turn looks. A revoked key is `unknown`, as one that never was. */
     resolve(key: WaitKey, answer: WaitAnswer): Awaitable<"accepted" | "already-resolved" | "unknown">;
     peek(key: WaitKey): Awaitable<WaitAnswer | undefined>;
     due(now: number, max: number): Awaitable<readonly { readonly key: WaitKey; readonly turnId: TurnId }[]>;
     revoke(turn: TurnId): Awaitable<void>;
   };
 
-  /** First write wins; without a value it only reads. Nested paid work is noted here, so that a rerun is given it back until the turn ends. */
+  /**
+   * Notes nested paid work, so that a rerun of the effect is given the recorded value until the turn ends. The first
+   * write wins; without a value it only reads.
+   */
   note(turn: TurnId, effect: EffectName, key: string, value?: Json): Awaitable<Json | undefined>;
-  /** `again` when this effect was begun before: it may have run. Also for a turn that is not open. */
+  /** Notes that an effect begins. `again` when it was begun before and so may have run, or the turn is not open. */
   attempt(turn: TurnId, effect: EffectName): Awaitable<"first" | "again">;
   /** Sessions with work that nobody holds: a turn whose lease has lapsed, or inputs that wait. */
   runnable(now: number, max: number): Awaitable<readonly SessionId[]>;
@@ -360,7 +378,7 @@ export interface Store {
   ): Awaitable<readonly Change[]>;
   /** The cursor of the latest fact, if there is any. */
   latest(): Awaitable<Cursor | undefined>;
-  /** Of a session and all that descend from it. */
+  /** What a session and all that descend from it have spent. */
   booked(tree: SessionId): Awaitable<readonly Booked[]>;
 
   close(): Awaitable<void>;

@@ -411,6 +411,7 @@ class Played {
 
 const READS: ReadonlySet<string> = new Set([
   "load",
+  "has",
   "list",
   "view",
   "journal",

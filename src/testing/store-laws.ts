@@ -301,6 +301,16 @@ const sessionLaws = [
     assert.equal(await store.load(alice), undefined);
     assert.deepEqual(await store.list(), []);
   }),
+  law("whether a session is there can be asked: made, forked, never made, deleted", async (store) => {
+    assert.equal(await store.has(alice), false);
+    await store.create(newSession(alice));
+    assert.equal(await store.has(alice), true);
+    await turn(store, "hello");
+    await store.fork(alice, newSession(bob));
+    assert.deepEqual([await store.has(alice), await store.has(bob)], [true, true]);
+    await store.delete(alice);
+    assert.deepEqual([await store.has(alice), await store.has(bob)], [false, true]);
+  }),
   law("sessions are listed by id, a page at a time", async (store) => {
     for (const id of ["d", "a", "c", "b"]) await store.create(newSession(asSessionId(id)));
     const ids = async (page?: { readonly after?: SessionId; readonly max?: number }) =>
@@ -2513,6 +2523,7 @@ const closeLaws = [
     for (const call of [
       () => store.create(newSession(bob)),
       () => store.load(alice),
+      () => store.has(alice),
       () => store.list(),
       () => store.fork(alice, newSession(bob)),
       () => store.delete(alice),

@@ -68,7 +68,7 @@ export class OpenSessions implements Iterable<LiveSession> {
       });
     entry.handles++;
     const session = await entry.opening;
-    if (how.known === undefined && (await core.store.load(id)) === undefined) {
+    if (how.known === undefined && !(await core.store.has(id))) {
       if (this.#entries.get(id) === entry) this.#entries.delete(id);
       throw new RuntimeError("session.deleted", { id }); // Another process deleted it.
     }

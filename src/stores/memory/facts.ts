@@ -3,9 +3,9 @@ import { asCursor, type Cursor, type NodeId, nodeId } from "../../model/ids.ts";
 import type { Change } from "../store.ts";
 import type { OperationRow, SegmentRow, SessionRow, TurnRow } from "./rows.ts";
 
-/** What happened, in one order over all sessions, from 1. A cursor is a number in that order. */
+/** Facts are numbered from 1, in one order over all sessions; a cursor is such a number. */
 export class Facts {
-  /** A turn stands here when it was accepted and when it was committed; nothing does after its session was deleted. */
+  /** By their numbers. A turn is here twice, as accepted and as committed; a deleted session leaves holes. */
   readonly #rows: (TurnRow | OperationRow | undefined)[] = [];
 
   get next(): number {
@@ -15,12 +15,14 @@ export class Facts {
   add(row: TurnRow | OperationRow): number {
     const fact = this.#rows.push(row);
     const { session } = row;
+    // A list that is pushed to is given room for 16 more, which most sessions never use: short ones are made anew.
     if (session.facts === undefined) session.facts = [fact];
+    else if (session.facts.length < 8) session.facts = session.facts.concat(fact);
     else session.facts.push(fact);
     return fact;
   }
 
-  /** Of all sessions, or of these. */
+  /** Facts after a cursor, of all sessions or of the given ones. */
   after(cursor: Cursor | undefined, max: number, sessions?: readonly SessionRow[]): readonly Change[] {
     const last = cursor === undefined ? 0 : this.#require(cursor);
     const found: Change[] = [];

@@ -1,23 +1,22 @@
+import { requireLegalEnd } from "../../graph/fork.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asTurnId, type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
-import type { Message } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
-import { hasOpenCalls } from "../../model/pairing.ts";
 import type { PluginSnapshots, Segment } from "../store.ts";
-import type { Place, SegmentRow, SessionRow, TurnRow } from "./rows.ts";
+import type { Place, SegmentRow, SessionRow } from "./rows.ts";
 import type { Turns } from "./turns.ts";
 
-/** The segments of all sessions. A turn keeps its own; forks share them, so they may outlive the session that made them. */
+/** The segments of all sessions. A turn keeps its own; forks share them, so they may outlive the session they are of. */
 export class Graph {
   readonly #turns: Turns;
-  /** Of deleted sessions, and of operations between turns. */
+  /** Segments that no turn holds: of deleted sessions, and of operations between turns. */
   readonly #inherited = new Map<string, SegmentRow>();
 
   constructor(turns: Turns) {
     this.#turns = turns;
   }
 
-  /** Throws when there is no such node. */
+  /** Throws `fork.unknown` when there is no such node. */
   require(id: NodeId): Place {
     const address = nodeAddress(id);
     const segment = address === undefined ? undefined : this.#segment(address.commit);
@@ -28,7 +27,7 @@ export class Graph {
   }
 
   #segment(commit: string): SegmentRow | undefined {
-    return this.#turns.get(asTurnId(commit))?.segment ?? this.#inherited.get(commit);
+    return this.#turns.byId.get(asTurnId(commit))?.segment ?? this.#inherited.get(commit);
   }
 
   /** Keeps the nodes of an operation between turns. */
@@ -38,7 +37,7 @@ export class Graph {
     return place;
   }
 
-  /** What the session alone used goes with it. */
+  /** Forgets the segments that only this session used. Forks find the others by their commit from then on. */
   forget(session: SessionRow): void {
     if (session.head !== undefined) this.#release(session.head.segment);
     for (const branch of session.branches ?? []) this.#release(branch);
@@ -47,7 +46,7 @@ export class Graph {
     }
   }
 
-  /** One user less; a segment without any uses its parent no more. */
+  /** Takes one user from a segment. Without any left it is forgotten, and its parent loses one too. */
   #release(segment: SegmentRow): void {
     for (let each: SegmentRow | undefined = segment; each !== undefined; each = each.parent?.segment) {
       each.users -= 1;
@@ -57,21 +56,15 @@ export class Graph {
   }
 }
 
-/** Keeps a commit's nodes and answers the last one. The segment's one user is whoever keeps that place. */
-export function grow(turn: TurnRow, base: Place | undefined, entries: readonly Entry[]): Place {
-  const place = lay(turn.id, turn.session, base, entries);
-  turn.segment = place.segment;
-  return place;
-}
-
-function lay(commit: string, session: SessionRow, base: Place | undefined, entries: readonly Entry[]): Place {
-  const own = entries.slice(); // The list may go on growing in the turn's log.
+/** Makes a segment of a commit's nodes and answers its last node. It counts one user: whoever keeps that place. */
+export function lay(commit: string, session: SessionRow, base: Place | undefined, entries: readonly Entry[]): Place {
+  const own = entries.slice(); // The turn's log may go on growing in the list.
   const depth = base === undefined ? 0 : base.segment.depth + 1;
   const segment: SegmentRow = { commit, entries: own, parent: base, depth, before: session.plugins, users: 1 };
   return { id: nodeId(commit, own.length - 1), segment, index: own.length - 1 };
 }
 
-/** Whether the head, or something before it, is this node. */
+/** Whether a node is the head, or on the path to it. */
 export function isOnPath({ head }: SessionRow, id: NodeId): boolean {
   const address = nodeAddress(id);
   for (let place = head; place !== undefined; place = place.segment.parent) {
@@ -100,37 +93,15 @@ export function forkPoint(
   session: SessionRow,
   at: Place,
 ): { readonly place: Place; readonly plugins: PluginSnapshots } {
-  // What was committed at this very place, adding no node, is known to whatever was built on it.
+  // A commit that added no node changed the states at its place; the next segment knows them as the ones before it.
   let plugins = session.plugins;
   for (let end = session.head; end !== undefined && end.segment.depth >= at.segment.depth; end = end.segment.parent) {
     if (end.segment === at.segment && end.index >= at.index) {
       if (end.index === at.index) return { place: end, plugins };
-      requirePaired(at, end.index);
+      requireLegalEnd(at.segment, at.index, end.index, () => at.segment.parent?.id);
       return { place: at, plugins: at.segment.before };
     }
     plugins = end.segment.before;
   }
   throw new RuntimeError("fork.unknown", { node: at.id });
-}
-
-function requirePaired({ id, segment, index }: Place, last: number): void {
-  const { commit, entries } = segment;
-  const legal = legalEnds(entries);
-  if (legal[index]) return;
-  const before = legal.lastIndexOf(true, index);
-  const after = legal.indexOf(true, index);
-  const nearest: string[] = [];
-  if (before >= 0) nearest.push(nodeId(commit, before));
-  else if (segment.parent !== undefined) nearest.push(segment.parent.id);
-  if (after >= 0 && after <= last) nearest.push(nodeId(commit, after));
-  throw new RuntimeError("fork.unpaired", { node: id, legal: nearest });
-}
-
-/** For each entry, whether a path may end there. */
-function legalEnds(entries: readonly Entry[]): readonly boolean[] {
-  let last: Message | undefined;
-  return entries.map((entry) => {
-    if (entry.kind === "message") last = entry.message;
-    return !hasOpenCalls(last);
-  });
 }

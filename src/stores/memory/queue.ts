@@ -1,13 +1,21 @@
 import type { PendingInput, Withdrawal } from "../store.ts";
 import type { SessionRow, TurnRow } from "./rows.ts";
 
-/** The inputs of one session that wait, in the order they were accepted. */
+/** The queue of a session: inputs that wait, in the order of acceptance. */
+
+/** The queue that all sessions begin with. They share it, so it is frozen: the first input that waits replaces it. */
+export const NOBODY = Object.freeze([]) as never as TurnRow[];
+
+export function addToQueue(session: SessionRow, row: TurnRow): void {
+  if (session.waiting.length === 0) session.waiting = [row];
+  else session.waiting.push(row);
+}
 
 export function removeFromQueue(session: SessionRow, row: TurnRow): void {
   session.waiting.splice(session.waiting.indexOf(row), 1);
 }
 
-/** Only one that waits is withdrawn; of the others it is told what became of them. */
+/** Withdraws an input that waits; for any other it answers what became of it. */
 export function withdraw(session: SessionRow, row: TurnRow): Withdrawal {
   const { inputId, id: turnId } = row;
   if (row.state === "taken") return { inputId, turnId, answer: row.end === undefined ? "taken" : "ended" };
@@ -21,7 +29,7 @@ export function takeForBoundary(session: SessionRow, max: number): readonly Turn
   return take(session, max, isForBoundary);
 }
 
-/** In order, whatever their place, up to the first that wants something of the turn it would open. */
+/** Takes inputs in order, whatever their place, up to the first that wants something of the turn it would open. */
 export function takeInOrder(session: SessionRow, max: number): readonly TurnRow[] {
   const end = session.waiting.findIndex((row) => isOthers(row) && row.input?.wants !== undefined);
   return take(session, max, (row, index) => isOthers(row) && (end < 0 || index < end));
@@ -47,9 +55,9 @@ export function giveBack(session: SessionRow, rows: readonly TurnRow[]): void {
   session.waiting = [...rows, ...session.waiting].sort((a, b) => a.seq - b.seq);
 }
 
-/** As others may see it: a row of an input that is not dropped yet. */
+/** The input as callers see it. It must not be dropped yet. */
 export const shown = (row: TurnRow): PendingInput => ({ ...row.input!, seq: row.seq });
 
-/** May be taken by a turn that is not its own: one that was cancelled is told so by itself. */
+/** Whether another turn may take this input. A cancelled one must open its own turn, which is told of the cancel. */
 const isOthers = (row: TurnRow): boolean => row.cancel === undefined;
 const isForBoundary = (row: TurnRow): boolean => isOthers(row) && row.input?.place === "boundary";

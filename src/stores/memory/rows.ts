@@ -24,11 +24,11 @@ export interface Place {
 }
 
 export interface SegmentRow {
-  /** A turn, or an operation between turns. */
+  /** The id of the turn, or the name of the operation, that made it. */
   readonly commit: string;
   readonly entries: readonly Entry[];
   readonly parent: Place | undefined;
-  /** Segments before it on its path. */
+  /** How many segments are before it on its path. */
   readonly depth: number;
   /** The plugin states its session had just before this commit. */
   readonly before: PluginSnapshots;
@@ -50,41 +50,41 @@ export interface SessionRow {
   turns: number;
   /** Changes between turns, by operation. */
   operations: Map<string, OperationRow> | undefined;
-  /** Of its latest lease; every lease on a session has its own. */
+  /** The generation of the latest lease; no two leases on a session have the same. */
   generation: number;
   run: Run | undefined;
   /** How many inputs were ever accepted: the `seq` of the latest. */
   accepted: number;
   /** Inputs that wait, oldest first. */
   waiting: TurnRow[];
-  /** The latest of each key; one that was withdrawn keeps nobody from using its key. */
+  /** The latest turn of each key. A withdrawn one stays here, but its key is free. */
   keys: Map<string, TurnRow> | undefined;
-  /** Numbers in the order of all facts. */
+  /** The numbers of this session's facts, ascending. */
   facts: number[] | undefined;
   branches: SegmentRow[] | undefined;
   latest: TurnRow | undefined;
-  /** Made when somebody asks; it reaches up to `indexed`. */
+  /** Turns by input, up to `indexed`. Made when somebody asks: few ever do. */
   byInput: Map<InputId, TurnRow> | undefined;
   indexed: TurnRow | undefined;
 }
 
-/** An accepted input and the turn it opens, unless a boundary takes it into another one. Kept for ever. */
+/** An accepted input and the turn it opens, unless another turn takes it at a boundary. Kept as long as its session. */
 export interface TurnRow {
   readonly id: TurnId;
   readonly inputId: InputId;
   readonly session: SessionRow;
   readonly seq: number;
   /** The number of the fact that it was accepted. */
-  readonly acceptedAs: number;
+  acceptedAs: number;
   readonly hash: string;
   readonly key: string | undefined;
   state: "waiting" | "taken" | "withdrawn";
-  /** Dropped when nobody will ask for it again. */
+  /** Dropped when its turn has ended: nobody asks for it after that. */
   input: NewInput | undefined;
   cancel: CancelRequest | undefined;
-  /** How it ended, or the turn that took its input. */
+  /** How this turn ended, or the one that took its input. */
   end: End | undefined;
-  /** Its nodes, once committed. */
+  /** The turn's nodes, once committed. */
   segment: SegmentRow | undefined;
   /** The session's input accepted before this one. */
   readonly earlier: TurnRow | undefined;
@@ -94,7 +94,7 @@ export interface OperationRow {
   readonly session: SessionRow;
   readonly operation: string;
   readonly by: ChangedBy;
-  /** Its nodes, if it added any. */
+  /** The operation's nodes, if it added any. */
   readonly segment: SegmentRow | undefined;
   /** What was sent, to tell a repeat from a conflict. */
   readonly content: string;
@@ -111,7 +111,7 @@ export interface End {
   readonly committed: Committed;
 }
 
-/** What lives only while its turn is open. */
+/** An open turn: what is forgotten when it ends. */
 export interface Run {
   readonly turn: TurnRow;
   generation: number;

@@ -2,17 +2,11 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { EffectName, InputId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
-import { LEASE_MS, type Lease, type Mail, type NewInput, type Opening, type Owner } from "../store.ts";
+import { LEASE_MS, type Lease, type Mail, type Owner } from "../store.ts";
 import { giveBack, takeForBoundary, takeInOrder } from "./queue.ts";
-import type { Run, SessionRow, TurnRow } from "./rows.ts";
+import type { Run, TurnRow } from "./rows.ts";
 
-/** An open turn: who holds it, what it recorded, what came for it. */
-
-/** Made before anything changes, since it may throw. */
-export const openedBy = (opening: Opening, session: SessionRow, input: NewInput): Opened => ({
-  ...opening(input, session.config),
-  generation: session.generation + 1,
-});
+/** What is done to an open turn: holding it, recording its events, claiming inputs for it. */
 
 export function begin(turn: TurnRow, owner: Owner, now: number, opened: Opened): Lease {
   turn.state = "taken";
@@ -50,9 +44,9 @@ const leaseOf = ({ turn, generation, owner, until }: Run): Lease => ({
   revision: turn.session.revision,
 });
 
-/** Until when it holds. */
+/** Prolongs the lease and answers until when it holds. */
 export function renew(run: Run, now: number): number {
-  run.until = Math.max(run.until, now + LEASE_MS); // A renewal may be late.
+  run.until = Math.max(run.until, now + LEASE_MS); // A renewal that comes late must not shorten a later one.
   return run.until;
 }
 
@@ -72,7 +66,7 @@ export function record(run: Run, seq: number, events: readonly TurnEvent[]): voi
   }
 }
 
-/** A retry sends what it sent before, in the same form. */
+/** Whether an append is a retry: the same events, in the same form. */
 function isSame(kept: readonly TurnEvent[], sent: readonly TurnEvent[]): boolean {
   if (kept.length !== sent.length) return false;
   return kept.every((event, index) => event === sent[index] || JSON.stringify(event) === JSON.stringify(sent[index]));
@@ -82,22 +76,19 @@ export function claim(run: Run, boundary: EffectName, max: number, takesTurns: b
   const before = run.claims?.get(boundary);
   if (before !== undefined) return before;
   const { session } = run.turn;
-  if (session.waiting.length === 0) return NOTHING;
   const inputs = takesTurns ? takeInOrder(session, max) : takeForBoundary(session, max);
-  if (inputs.length === 0) return NOTHING;
-  run.claims ??= new Map();
-  run.claims.set(boundary, inputs);
+  if (inputs.length > 0) {
+    run.claims ??= new Map();
+    run.claims.set(boundary, inputs);
+  }
   return inputs;
 }
-const NOTHING: readonly TurnRow[] = [];
 
-/** Of what was claimed, these inputs end with the turn; the others wait again, where they waited before. */
+/** Ends the claimed inputs that the turn settled; the others wait again, in their old places. */
 export function settle(run: Run, settled: readonly InputId[]): void {
-  run.turn.input = undefined;
-  if (run.claims === undefined) return;
   const ids = new Set(settled);
   const unsettled: TurnRow[] = [];
-  for (const inputs of run.claims.values()) {
+  for (const inputs of run.claims?.values() ?? []) {
     for (const row of inputs) {
       if (ids.has(row.inputId)) {
         row.input = undefined;

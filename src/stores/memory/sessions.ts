@@ -2,21 +2,19 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids.ts";
 import { NO_USAGE } from "../../model/usage.ts";
 import type { NewSession, PluginSnapshots, StoredSession } from "../store.ts";
+import { NOBODY } from "./queue.ts";
 import type { Place, SessionRow } from "./rows.ts";
 
-/** All sessions by id, also in order; and the ids that were used up. */
+/** All sessions, by id and in order, and the ids that must not be used again. */
 export class Sessions {
   readonly #rows = new Map<SessionId, SessionRow>();
+  readonly byId: ReadonlyMap<SessionId, SessionRow> = this.#rows;
   readonly #deleted = new Set<SessionId>();
   readonly #children: Groups = new Map();
   readonly #forks: Groups = new Map();
   /** Ids mostly arrive in order; when one does not, the next page sorts. */
   readonly #ids: SessionId[] = [];
   #isSorted = true;
-
-  get(id: SessionId): SessionRow | undefined {
-    return this.#rows.get(id);
-  }
 
   require(id: SessionId): SessionRow {
     const row = this.#rows.get(id);
@@ -51,7 +49,7 @@ export class Sessions {
     return this.#ids.slice(first, first + max).map((each) => this.#rows.get(each)!);
   }
 
-  /** Those with this parent, or this origin, or both. */
+  /** Sessions with this parent, or this origin, or both. */
   related(
     { parent, origin }: { readonly parent?: SessionId; readonly origin?: SessionId },
     after: SessionId | undefined,
@@ -66,10 +64,11 @@ export class Sessions {
       .slice(0, max);
   }
 
-  /** A session and all that descend from it, by id. Who names a parent that is gone descends from it still. */
+  /** A session and all that descend from it, by id. A deleted session still ties its children to the tree. */
   tree(root: SessionId): readonly SessionRow[] {
     const ids = new Set([root]);
-    for (const id of ids) for (const child of this.#children.get(id) ?? []) ids.add(child.id); // It visits what it adds.
+    // The loop also visits what it adds.
+    for (const id of ids) for (const child of this.#children.get(id) ?? []) ids.add(child.id);
     return [...ids].flatMap((id) => this.#rows.get(id) ?? []).sort(byId);
   }
 
@@ -106,12 +105,16 @@ function leave(groups: Groups, id: SessionId, row: SessionRow): void {
   if (group?.size === 0) groups.delete(id);
 }
 
-/** What a fork begins with. */
+/** What a fork takes from its origin. */
 export interface Forked {
   readonly from: SessionId;
   readonly place: Place | undefined;
   readonly plugins: PluginSnapshots;
 }
+
+// Shared by the many sessions that have none. They are replaced, never changed.
+const NO_PLUGINS: PluginSnapshots = {};
+const NO_LEDGER: SessionRow["ledger"] = [];
 
 export const newSession = (session: NewSession, fork?: Forked): SessionRow => ({
   id: session.id,
@@ -121,15 +124,15 @@ export const newSession = (session: NewSession, fork?: Forked): SessionRow => ({
   config: session.config,
   revision: 0,
   head: fork?.place,
-  plugins: { ...fork?.plugins, ...session.plugins },
+  plugins: fork === undefined && session.plugins === undefined ? NO_PLUGINS : { ...fork?.plugins, ...session.plugins },
   usage: NO_USAGE,
-  ledger: [],
+  ledger: NO_LEDGER,
   turns: 0,
   operations: undefined,
   generation: 0,
   run: undefined,
   accepted: 0,
-  waiting: [],
+  waiting: NOBODY,
   keys: undefined,
   facts: undefined,
   branches: undefined,
@@ -138,17 +141,13 @@ export const newSession = (session: NewSession, fork?: Forked): SessionRow => ({
   indexed: undefined,
 });
 
-export const stored = (row: SessionRow): StoredSession => ({
-  id: row.id,
-  ...(row.parentId === undefined ? {} : { parentId: row.parentId }),
-  ...(row.origin === undefined ? {} : { origin: row.origin }),
-  createdAt: row.createdAt,
-  config: row.config,
-  revision: row.revision,
-  ...(row.head === undefined ? {} : { head: row.head.id }),
-  plugins: row.plugins,
-  usage: row.usage,
-  ledger: row.ledger,
-  turns: row.turns,
-  ...(row.run === undefined ? {} : { openTurn: row.run.turn.id }),
-});
+export function stored(row: SessionRow): StoredSession {
+  const { id, createdAt, config, revision, plugins, usage, ledger, turns } = row;
+  const session: Writable<StoredSession> = { id, createdAt, config, revision, plugins, usage, ledger, turns };
+  if (row.parentId !== undefined) session.parentId = row.parentId;
+  if (row.origin !== undefined) session.origin = row.origin;
+  if (row.head !== undefined) session.head = row.head.id;
+  if (row.run !== undefined) session.openTurn = row.run.turn.id;
+  return session;
+}
+type Writable<T> = { -readonly [field in keyof T]: T[field] };

@@ -6,12 +6,9 @@ import type { Run, SessionRow, TurnRow } from "./rows.ts";
 /** Every accepted input, by the turn it opens, by its own id, and by the key its sender gave it. */
 export class Turns {
   readonly #rows = new Map<TurnId, TurnRow>();
+  readonly byId: ReadonlyMap<TurnId, TurnRow> = this.#rows;
 
-  get(id: TurnId): TurnRow | undefined {
-    return this.#rows.get(id);
-  }
-
-  /** While the turn is open. */
+  /** The run of a turn; undefined unless the turn is open. */
   runOf(id: TurnId): Run | undefined {
     const turn = this.#rows.get(id);
     const run = turn?.session.run;
@@ -27,7 +24,7 @@ export class Turns {
     return session.byInput.get(id);
   }
 
-  /** Oldest first. */
+  /** The turns whose inputs are meant, oldest first. */
   named(session: SessionRow, which: InputRef): readonly TurnRow[] {
     const turn =
       "key" in which ? session.keys?.get(which.key) : this.ofInput(session, "id" in which ? which.id : which.from);
@@ -37,7 +34,7 @@ export class Turns {
     return found.sort((a, b) => a.seq - b.seq);
   }
 
-  /** The row of the same input sent before: by its key, or because the same write came again. */
+  /** The turn of an input that came before: under its key, or in the same write. Other content is `input.conflict`. */
   known(session: SessionRow, { id, turnId, key, hash }: NewInput): TurnRow | undefined {
     const latest = key === undefined ? undefined : session.keys?.get(key);
     const byKey = latest?.state === "withdrawn" ? undefined : latest;
@@ -47,7 +44,7 @@ export class Turns {
     throw new RuntimeError("input.conflict", { key: key ?? id });
   }
 
-  add(session: SessionRow, input: NewInput, acceptedAs: number): TurnRow {
+  add(session: SessionRow, input: NewInput): TurnRow {
     const { turnId: id, id: inputId, key, hash } = input;
     session.accepted += 1;
     const turn: TurnRow = {
@@ -55,7 +52,7 @@ export class Turns {
       inputId,
       session,
       seq: session.accepted,
-      acceptedAs,
+      acceptedAs: 0, // Until the fact is numbered.
       hash,
       key,
       state: "waiting",

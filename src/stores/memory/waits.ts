@@ -10,7 +10,7 @@ export class Waits {
 
   add(run: Run, waits: readonly NewWait[]): void {
     for (const { key, until } of waits) {
-      if (this.#rows.has(key)) continue; // The same append came again.
+      if (this.#rows.has(key)) continue; // A retried append.
       const row: WaitRow = { key, run, until, answer: undefined };
       this.#rows.set(key, row);
       this.#unanswered.add(row);
@@ -39,12 +39,12 @@ export class Waits {
       .map(({ key, run }) => ({ key, turnId: run.turn.id }));
   }
 
-  /** The turn goes on, and is told. */
+  /** Answers what a turn waits for with `revoked`; the turn goes on and is told. */
   revoke(run: Run): void {
     for (const row of run.waits ?? []) if (row.answer === undefined) this.#answer(row, { kind: "revoked" });
   }
 
-  /** The turn is over. */
+  /** Forgets the waits of a turn that is over. */
   drop(run: Run): void {
     for (const row of run.waits ?? []) {
       this.#rows.delete(row.key);

@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import type { BlobHash } from "../../model/ids.ts";
+import { corrupt } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
-import { corrupt } from "./pack.ts";
 
-/** Putting a blob that is there says that someone is about to name it: a sweep leaves it alone for a while longer. */
+/** A blob that is put is about to be named: a sweep leaves it alone for at least twice this time. */
 export const FRESH_MS = 60_000;
 
 const KNOWN = 1_000;
@@ -11,7 +11,7 @@ const KNOWN = 1_000;
 export class Blobs {
   readonly #db: Connection;
   readonly #now: () => number;
-  /** When those that were put lately were put. */
+  /** When each of the latest blobs was put: those need not be written again. */
   readonly #fresh: Map<BlobHash, number>;
 
   constructor(db: Connection, now: () => number) {
@@ -45,6 +45,6 @@ export class Blobs {
   }
 }
 
-/** Nothing at all cannot be damaged; whoever calls it by another name may. */
+/** Whether content fits its name. Empty content fits any: nothing of it can be damaged. */
 export const isWhole = (name: string, data: Uint8Array): boolean =>
   data.length === 0 || hash("sha256", data, "base64url") === name;

@@ -1,12 +1,13 @@
 import { asInputId, asTurnId, type Cursor, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Change, Store } from "../store.ts";
+import { corrupt } from "./checksum.ts";
+import { fromKeyText } from "./codec.ts";
 import { appliedOf } from "./commits.ts";
 import type { Connection } from "./connection.ts";
-import { endedOf, outcomeIn, TURN, type TurnRow } from "./ends.ts";
+import { endedOf, outcomeIn, TURN_BY_NUMBER, type TurnRow } from "./endings.ts";
 import { cursorOf, limit, requireFact } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
-import { corrupt, fromKeyText } from "./pack.ts";
 import { TREE } from "./sessions.ts";
 
 /** A fact, and the number of the row that tells of it. */
@@ -23,7 +24,7 @@ const OF_ALL = `
   ORDER BY fact LIMIT ?`;
 
 // A session's turns end in the order in which they were accepted, so those that ended after a fact are the ones after
-// the last that ended before it: no index by session and end is kept. The sign keeps the one over all sessions out.
+// the last that ended before it: no index by session and end is kept. The unary + keeps SQLite from the index over all.
 const of = (which: string, endedBy: "n" | "done"): string => `
   SELECT * FROM (SELECT t.n AS fact, 'accepted' AS kind, t.n FROM session s CROSS JOIN turn t ON t.session = s.n
     WHERE s.id ${which} AND t.n > ? ORDER BY t.n LIMIT ?)
@@ -69,7 +70,7 @@ const TOLD: { readonly [kind in Fact["kind"]]: (db: Connection, n: number) => To
     return { sessionId, kind: "accepted", ...input, ...(key === null ? {} : { key: fromKeyText(key) }) };
   },
   ended(db, n) {
-    const row = requireRow<TurnRow>(db, `${TURN} WHERE t.n = ?`, n);
+    const row = requireRow<TurnRow>(db, TURN_BY_NUMBER, n);
     const { id: turnId, sessionId } = row;
     const ended = endedOf(row);
     const entries = ended.size === 0 ? [] : entriesOf(db, requireBones(db, n));

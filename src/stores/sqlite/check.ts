@@ -1,28 +1,28 @@
 import type { TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import { isWhole } from "./blobs.ts";
+import { unseal } from "./checksum.ts";
 import { appliedOf } from "./commits.ts";
 import type { Connection } from "./connection.ts";
-import { endedOf } from "./ends.ts";
+import { endedOf } from "./endings.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { SEQS } from "./journal.ts";
-import { unpack } from "./pack.ts";
 import { type SessionRow, sealOf } from "./sessions.ts";
 import { statesAt } from "./states.ts";
 
-/** Something that is not as it must be. */
+/** Damage: where it is, and what is wrong. */
 export interface Finding {
   readonly item: string;
   readonly problem: string;
 }
 export interface CheckOptions {
-  /** How many to find before giving up; 100 unless given. */
+  /** How many findings to stop at; 100 unless given. */
   readonly max?: number;
   /** Compares every index with its table too, which takes much longer. */
   readonly deep?: boolean;
 }
 
-/** Reads everything once. Nothing is repaired: what can be trusted is for a person to say. */
+/** Reads the whole file once and repairs nothing: a person must decide what can be trusted. */
 export function check(db: Connection, { max = 100, deep = false }: CheckOptions): readonly Finding[] {
   const findings: Finding[] = [];
   const look = (item: string, work: () => string | undefined): void => {
@@ -61,7 +61,7 @@ export function check(db: Connection, { max = 100, deep = false }: CheckOptions)
     look(`The configuration of session ${row.id}`, () => {
       const config = db.row<{ body: string }>("SELECT body FROM config WHERE session = ?", row.n);
       if (config === undefined) return "it is missing";
-      unpack(config.body, row.n, "it");
+      unseal(config.body, row.n, "it");
       return undefined;
     });
     look(`The plugin states of session ${row.id}`, () => void statesAt(db, row.n, row.revision));
@@ -145,8 +145,8 @@ interface TurnRow {
 function turnProblem(row: TurnRow): string | undefined {
   const { n, state, claim, ended_by, done, cancel, ended, input, owner, open, size } = row;
   if (owner === null) return "its session is missing";
-  if (cancel !== null) unpack(cancel, n, "its cancel");
-  if (input !== null) unpack(input, n, "its input");
+  if (cancel !== null) unseal(cancel, n, "its cancel");
+  if (input !== null) unseal(input, n, "its input");
   if ((done === null) !== (ended === null)) return "it has half an end";
   if (ended !== null) {
     const receipt = endedOf(row);
@@ -166,7 +166,7 @@ function journalProblem(db: Connection, session: number, turn: number): string |
     (session + 1) * SEQS,
   )) {
     if (k !== session * SEQS + length) return `its journal has a gap at ${length}`;
-    if (unpack<readonly unknown[]>(events, k + turn, "its journal").length !== size) return "its journal is short";
+    if (unseal<readonly unknown[]>(events, k + turn, "its journal").length !== size) return "its journal is short";
     length += size;
   }
   return length === 0 ? "its journal is missing" : undefined;

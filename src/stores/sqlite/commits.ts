@@ -3,16 +3,18 @@ import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeId } from "../../model/ids.ts";
 import { totalOf } from "../../model/usage.ts";
 import type { ChangeAnswer, ChangedBy, CommitAnswer, Committed, EndedTurn, Lease, SessionChange } from "../store.ts";
+import { seal, unseal } from "./checksum.ts";
+import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
-import { committedOf, type Ended, packEnded, receiptOf, requestOf, type TurnRow, told } from "./ends.ts";
+import { committedOf, type Ended, receiptOf, requestOf, sealEnded, type TurnRow, told } from "./endings.ts";
 import { cursorOf, LATEST_FACT, latestFact } from "./facts.ts";
+import { leaseLost } from "./faults.ts";
 import { isOnPath, lay, numberOf, type Place, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { settle } from "./inputs.ts";
-import { forgetJournal, leaseLost } from "./journal.ts";
-import { keyText, pack, unpack } from "./pack.ts";
+import { forgetJournal } from "./journal.ts";
 import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
 
-/** A turn, and what its end must look after: all in one look, because every turn ends once. */
+/** A turn and all that its end depends on: read by one statement, since every turn passes here. */
 interface EndingRow extends TurnRow, Pick<SessionRow, "revision" | "generation" | "turn"> {
   readonly latest: number;
   readonly has_claims: number;
@@ -40,10 +42,13 @@ export class Commits {
     const db = this.#db;
     const row = db.row<EndingRow>(ENDING, turn.turnId);
     if (row === undefined) throw leaseLost(lease);
-    const receipt = receiptOf(db, row, turn);
-    if (receipt === "conflict" && row.generation !== lease.generation) throw leaseLost(lease); // Taken over, and ended there.
-    if (receipt === "conflict") throw new RuntimeError("store.conflict", { turnId: turn.turnId });
-    if (receipt !== undefined) return receipt;
+    if (row.done !== null || row.ended_by !== null) {
+      const receipt = receiptOf(db, row, turn);
+      // Another worker took the turn over and ended it.
+      if (receipt === "conflict" && row.generation !== lease.generation) throw leaseLost(lease);
+      if (receipt === "conflict") throw new RuntimeError("store.conflict", { turnId: turn.turnId });
+      if (receipt !== undefined) return receipt;
+    }
     const isHeld = row.turn === row.n && row.generation === lease.generation && row.sessionId === lease.sessionId;
     if (!isHeld || lease.turnId !== turn.turnId) throw leaseLost(lease);
     const cancel = row.cancel === null ? undefined : requestOf(row.n, row.cancel);
@@ -63,7 +68,7 @@ export class Commits {
       ...(isOwnInput ? {} : { inputs }),
       ...kept,
     };
-    db.run("UPDATE turn SET done = ?, ended = ?, input = NULL WHERE n = ?", done, packEnded(ended, row.n), row.n);
+    db.run("UPDATE turn SET done = ?, ended = ?, input = NULL WHERE n = ?", done, sealEnded(ended, row.n), row.n);
     if (row.has_claims === 1) settle(db, row.n, inputs);
     forgetJournal(db, row.session);
     if (row.has_more === 1)
@@ -84,7 +89,7 @@ export class Commits {
     return entries.length > 0 ? { revision } : { revision, head: head ?? null };
   }
 
-  /** The session goes on without it; its nodes are kept beside the path. */
+  /** The head moved during the turn: its paid work is kept beside the path, and the session goes on without it. */
   #branch({ row: session }: Memo, row: EndingRow, turn: EndedTurn, head: NodeId | undefined): Kept {
     const db = this.#db;
     const { entries, base, plugins } = turn;
@@ -136,7 +141,7 @@ export class Commits {
       ...(place === undefined || tip === undefined ? {} : { head: nodeId(tip.name, place.index) }),
       cursor: cursorOf(n),
     };
-    const receipt = pack({ ...committed, by }, n);
+    const receipt = seal({ ...committed, by }, n);
     db.run("INSERT INTO operation VALUES (?, ?, ?, ?, ?)", n, session.n, keyText(operation), content, receipt);
     return committed;
   }
@@ -149,7 +154,7 @@ export class Commits {
     const db = this.#db;
     const head = headOf(row);
     if (entries.length === 0) return { place: head, tip };
-    // Nodes are named by their operation: a second one of this name, in another session, would take their names.
+    // Nodes are named by their operation: the same name in another session would give two nodes one id.
     if (numberOf(db, operation) !== undefined) throw new RuntimeError("append.conflict", { operation });
     const own: Tip = { name: operation, depth: (tip?.depth ?? -1) + 1 };
     return { place: lay(db, { n, ...own, isNamed: true, isBranch: false }, row, head, entries), tip: own };
@@ -163,11 +168,11 @@ export function appliedOf(
   receipt: string,
 ): { readonly by: ChangedBy; readonly committed: Committed } {
   const item = `The receipt of operation ${operation}`;
-  const { by = "command", ...committed } = unpack<Committed & { readonly by?: ChangedBy }>(receipt, n, item);
+  const { by = "command", ...committed } = unseal<Committed & { readonly by?: ChangedBy }>(receipt, n, item);
   return { by, committed };
 }
 
-/** Without what may differ when the same is sent again: nobody says twice when, by what, or on which revision. */
+/** The hash that tells a repeat from a conflict. A repeat may have other times, another `by` and another `base`. */
 function contentOf({ operation: _, at: __, base: ___, by: ____, ...rest }: SessionChange): string {
   const json = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value));
   return hash("sha256", json, "base64url");

@@ -10,8 +10,7 @@ export interface Database {
   close(): unknown;
 }
 export interface Statement {
-  /** With the number of rows that it changed, as `changes`. */
-  run(...values: Value[]): unknown;
+  run(...values: Value[]): { readonly changes: number | bigint; readonly lastInsertRowid: number | bigint };
   get(...values: Value[]): unknown;
   all(...values: Value[]): unknown[];
 }
@@ -36,7 +35,7 @@ function requireFolder(path: string): void {
     throw new RuntimeError("store.path", { path, problem: "it is a folder" });
 }
 
-/** Node 22 says on loading that it is experimental; whoever chose this store need not be told. Nothing else is held back. */
+/** Node 22 warns on loading that it is experimental; users of this store cannot act on it. Other warnings pass. */
 function quietSqlite(): typeof import("node:sqlite") {
   const { emitWarning } = process;
   process.emitWarning = ((warning: string | Error, ...rest: never[]) => {

@@ -3,8 +3,8 @@ import { asCursor, type Cursor } from "../../model/ids.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * What happened, in one order over all sessions. Numbers are given out under the write lock, so they become visible in
- * their order; those of deleted sessions are not given out again, which `floor` sees to.
+ * The number of the latest fact. Facts are numbered in one order over all sessions; numbers are given out under the
+ * write lock, so they become visible in that order. `floor` keeps those of deleted sessions from being used again.
  */
 export const LATEST_FACT = `max(
   coalesce((SELECT max(n) FROM turn), 0),
@@ -12,8 +12,9 @@ export const LATEST_FACT = `max(
   coalesce((SELECT max(n) FROM operation), 0),
   (SELECT floor FROM meta))`;
 
-export const latestFact = (db: Connection): number =>
-  db.row<{ latest: number }>(`SELECT ${LATEST_FACT} AS latest`)!.latest;
+const LATEST = `SELECT ${LATEST_FACT} AS latest`;
+
+export const latestFact = (db: Connection): number => db.row<{ latest: number }>(LATEST)!.latest;
 
 export const cursorOf = (fact: number): Cursor => asCursor(String(fact));
 
@@ -23,5 +24,5 @@ export function requireFact(db: Connection, cursor: Cursor): number {
   return fact;
 }
 
-/** No limit is -1 to SQLite. */
+/** SQLite writes no limit as -1. */
 export const limit = (max: number): number => (max === Infinity ? -1 : max);

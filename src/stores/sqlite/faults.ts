@@ -1,7 +1,8 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
+import type { Lease } from "../store.ts";
 
-/** SQLite's primary result codes, those that have a remedy of their own. */
+/** SQLite's primary result codes: the ones that have a remedy of their own. */
 const BUSY = 5;
 const LOCKED = 6;
 const READONLY = 8;
@@ -38,7 +39,7 @@ export const isBusy = (error: unknown): boolean => {
 };
 export const isConstraint = (error: unknown): boolean => primaryCode(error) === CONSTRAINT;
 
-/** The error a caller can act on; what is not SQLite's own is left as it is. */
+/** Turns an error of SQLite into one that a caller can act on; other errors are left as they are. */
 export function typed(error: unknown, path: string): unknown {
   const cause = { cause: error };
   const problem = describeThrown(error);
@@ -59,3 +60,6 @@ export function typed(error: unknown, path: string): unknown {
       return new RuntimeError("store.failed", { path, problem }, cause);
   }
 }
+
+export const leaseLost = ({ sessionId, generation }: Lease): RuntimeError =>
+  new RuntimeError("lease.lost", { sessionId, generation });

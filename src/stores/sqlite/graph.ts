@@ -1,13 +1,12 @@
+import { requireLegalEnd } from "../../graph/fork.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
-import type { Message } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
-import { hasOpenCalls } from "../../model/pairing.ts";
 import type { Segment } from "../store.ts";
+import { corrupt, seal, unsealText } from "./checksum.ts";
+import { decodeEntries, type EncodedEntry, encodeEntries, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
-import { corrupt, fromKeyText, keyText, pack, unpackText } from "./pack.ts";
-import { longEntries, type ShortEntry, shortEntries } from "./short.ts";
 
 /** A node: the number of its segment, and where in there. */
 export interface Place {
@@ -15,7 +14,7 @@ export interface Place {
   readonly index: number;
 }
 
-/** A segment without what it says. */
+/** A segment without its entries, which may be long. */
 interface Bones {
   readonly n: number;
   readonly session: number;
@@ -31,7 +30,7 @@ const FIND = `SELECT ${BONES} FROM segment WHERE n = ?`;
 const LAY = `INSERT INTO segment (${BONES}, users, is_named, is_branch, entries)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`;
 
-/** Throws when there is no such node. */
+/** Throws `fork.unknown` when there is no such node. */
 export function requirePlace(db: Connection, id: NodeId): Place {
   const address = nodeAddress(id);
   const segment = address === undefined ? undefined : numberOf(db, address.commit);
@@ -41,7 +40,7 @@ export function requirePlace(db: Connection, id: NodeId): Place {
   return { segment: bones.n, index: address.index };
 }
 
-/** A segment is found by its turn; by its own name when it is an operation's, or when its session was deleted. */
+/** Finds a segment by its turn; by its own name when an operation made it, or when its session was deleted. */
 export function numberOf(db: Connection, commit: string): number | undefined {
   const name = keyText(commit);
   return (
@@ -58,7 +57,7 @@ export function requireBones(db: Connection, segment: number): Bones {
   return bones;
 }
 
-export const idOf = (db: Connection, { segment, index }: Place): NodeId =>
+const idOf = (db: Connection, { segment, index }: Place): NodeId =>
   nodeId(fromKeyText(requireBones(db, segment).name), index);
 
 /** A segment's name, and how many are before it on its path. */
@@ -75,7 +74,7 @@ export function tipOf(db: Connection, segment: number): Tip {
 const parentOf = ({ parent, parent_index: index }: Pick<Bones, "parent" | "parent_index">): Place | undefined =>
   parent === null || index === null ? undefined : { segment: parent, index };
 
-/** Keeps a commit's nodes and answers the last one. The segment's one user is whoever keeps that place. */
+/** Keeps a commit's nodes and answers the last one. The segment counts one user: whoever keeps that place. */
 export function lay(
   db: Connection,
   of: {
@@ -101,23 +100,22 @@ export function lay(
     keyText(of.name),
     of.isNamed ? 1 : 0,
     of.isBranch ? 1 : 0,
-    pack(shortEntries(entries, of.name), seedOf(of.n, base)),
+    seal(encodeEntries(entries, of.name), seedOf(of.n, base)),
   );
   return { segment: of.n, index: entries.length - 1 };
 }
 
 export function entriesOf(db: Connection, bones: Bones): readonly Entry[] {
   const { entries } = db.row<{ entries: string }>("SELECT entries FROM segment WHERE n = ?", bones.n)!;
-  return read({ ...bones, entries });
+  return read({ ...bones, entries }, fromKeyText(bones.name));
 }
 
-function read(row: Omit<SegmentRow, "parent_name">): readonly Entry[] {
-  const name = fromKeyText(row.name);
-  const item = `The segment of ${name}`;
-  const text = unpackText(row.entries, seedOf(row.n, parentOf(row)), item);
+function read(row: SegmentRow, commit: string): readonly Entry[] {
+  const item = `The segment of ${commit}`;
+  const text = unsealText(row.entries, seedOf(row.n, parentOf(row)), item);
   let found: readonly Entry[];
   try {
-    found = longEntries(JSON.parse(restored(text, name)) as readonly ShortEntry[], name);
+    found = decodeEntries(JSON.parse(restored(text, commit)) as readonly EncodedEntry[], commit);
   } catch (error) {
     throw corrupt(item, "it is not JSON", error);
   }
@@ -128,53 +126,53 @@ function read(row: Omit<SegmentRow, "parent_name">): readonly Entry[] {
 const seedOf = (n: number, base: Place | undefined): number =>
   n * 31 + (base === undefined ? 0 : base.segment * 17 + base.index + 1);
 
-// Once every message said its id, which begins with the commit's name; this stood for it, which no JSON contains.
+// Old files spell out the ids of messages, with this mark for the commit's name; no JSON contains it otherwise.
 const MARK = "\u0001";
 const restored = (text: string, name: string): string =>
   text.includes(MARK) ? text.replaceAll(MARK, () => JSON.stringify(name).slice(1, -1)) : text;
 
 interface SegmentRow extends Pick<Bones, "n" | "parent" | "parent_index" | "size" | "name"> {
   readonly entries: string;
-  readonly parent_name: string | null;
 }
+// CROSS JOIN keeps the order of the path: SQLite takes no table before the one on its left.
 const PATH = `WITH RECURSIVE path(n, parent) AS (
     SELECT n, parent FROM segment WHERE n = ?
     UNION ALL SELECT s.n, s.parent FROM path JOIN segment s ON s.n = path.parent LIMIT ?)
-  SELECT s.n, s.parent, s.parent_index, s.size, s.name, s.entries, p.name AS parent_name
-  FROM path JOIN segment s ON s.n = path.n LEFT JOIN segment p ON p.n = s.parent`;
-/** How many are read at a time where nobody knows how many are wanted. */
+  SELECT s.n, s.parent, s.parent_index, s.size, s.name, s.entries FROM path CROSS JOIN segment s ON s.n = path.n`;
+/** How many segments are read at first where nobody knows how far the frame is. */
 const PAGE = 50;
 
 export function view(db: Connection, from: Place | undefined, max: number, toFrame: boolean): readonly Segment[] {
   const path: Segment[] = [];
-  let page = new Map<number, SegmentRow>();
-  for (let place = from; place !== undefined && path.length < max; ) {
-    if (!page.has(place.segment)) {
+  let page: readonly SegmentRow[] = [];
+  for (let place = from, at = 0; place !== undefined && path.length < max; at++) {
+    if (at === page.length) {
       const most = toFrame ? Math.min(max - path.length, PAGE + 3 * path.length) : max;
-      page = new Map(db.rows<SegmentRow>(PATH, place.segment, limit(most)).map((row) => [row.n, row]));
+      page = db.rows<SegmentRow>(PATH, place.segment, limit(most));
+      at = 0;
     }
-    const row = page.get(place.segment);
-    if (row === undefined) throw corrupt(`Segment ${place.segment}`, "it is missing");
-    const whole = read(row);
+    const row = page[at];
+    if (row?.n !== place.segment) throw corrupt(`Segment ${place.segment}`, "it is missing");
+    const commit = fromKeyText(row.name);
+    const whole = read(row, commit);
     const entries = place.index === whole.length - 1 ? whole : whole.slice(0, place.index + 1);
-    const parent = parentOf(row);
-    path.push({
-      commit: fromKeyText(row.name),
-      ...(parent === undefined ? {} : { parent: parentId(row, parent) }),
-      entries,
-    });
-    if (toFrame && entries.some(({ kind }) => kind === "frame")) break;
-    place = parent;
+    place = parentOf(row);
+    if (place === undefined) path.push({ commit, entries });
+    else {
+      const above = page[at + 1] ?? requireBones(db, place.segment);
+      path.push({ commit, parent: nodeId(fromKeyText(above.name), place.index), entries });
+    }
+    if (toFrame && hasFrame(entries)) break;
   }
   return path;
 }
 
-function parentId({ parent_name: name }: SegmentRow, { segment, index }: Place): NodeId {
-  if (name === null) throw corrupt(`Segment ${segment}`, "it is missing");
-  return nodeId(fromKeyText(name), index);
+function hasFrame(entries: readonly Entry[]): boolean {
+  for (let index = 0; index < entries.length; index++) if (entries[index]?.kind === "frame") return true;
+  return false;
 }
 
-/** Whether the head, or something before it, is this node. */
+/** Whether a node is the head, or on the path to it. */
 export function isOnPath(db: Connection, head: Place | undefined, id: NodeId): boolean {
   const address = nodeAddress(id);
   const segment = address === undefined ? undefined : numberOf(db, address.commit);
@@ -189,7 +187,7 @@ export function isOnPath(db: Connection, head: Place | undefined, id: NodeId): b
   return false;
 }
 
-/** Whose plugin states, and as of which revision. */
+/** Names plugin states: of which session, as of which revision. */
 export interface StatesOf {
   readonly session: number;
   readonly revision: number;
@@ -198,14 +196,16 @@ export interface StatesOf {
 /** Checks that a fork may begin at this node of the path, and says which plugin states it takes. */
 export function forkPoint(db: Connection, head: Place | undefined, now: StatesOf, at: Place, id: NodeId): StatesOf {
   const { depth } = requireBones(db, at.segment);
-  // What was committed at this very place, adding no node, is known to whatever was built on it.
+  // A commit that added no node changed the states at its place; the next segment knows them as the ones before it.
   let states = now;
   for (let end = head; end !== undefined; ) {
     const bones = requireBones(db, end.segment);
     if (bones.depth < depth) break;
     if (bones.n === at.segment && end.index >= at.index) {
       if (end.index === at.index) return states;
-      requirePaired(db, bones, at.index, end.index, id);
+      const parent = parentOf(bones);
+      const own = { commit: fromKeyText(bones.name), entries: entriesOf(db, bones) };
+      requireLegalEnd(own, at.index, end.index, () => parent && idOf(db, parent));
       return bones;
     }
     states = bones;
@@ -214,35 +214,12 @@ export function forkPoint(db: Connection, head: Place | undefined, now: StatesOf
   throw new RuntimeError("fork.unknown", { node: id });
 }
 
-function requirePaired(db: Connection, bones: Bones, index: number, last: number, id: NodeId): void {
-  const legal = legalEnds(entriesOf(db, bones));
-  if (legal[index]) return;
-  const name = fromKeyText(bones.name);
-  const before = legal.lastIndexOf(true, index);
-  const after = legal.indexOf(true, index);
-  const parent = parentOf(bones);
-  const nearest: string[] = [];
-  if (before >= 0) nearest.push(nodeId(name, before));
-  else if (parent !== undefined) nearest.push(idOf(db, parent));
-  if (after >= 0 && after <= last) nearest.push(nodeId(name, after));
-  throw new RuntimeError("fork.unpaired", { node: id, legal: nearest });
-}
-
-/** For each entry, whether a path may end there. */
-function legalEnds(entries: readonly Entry[]): readonly boolean[] {
-  let last: Message | undefined;
-  return entries.map((entry) => {
-    if (entry.kind === "message") last = entry.message;
-    return !hasOpenCalls(last);
-  });
-}
-
-/** One more head, branch or segment builds on it. */
+/** Adds a user to a segment: a head, a branch or a segment that builds on it. */
 export function use(db: Connection, { segment }: Place): void {
   db.run("UPDATE segment SET users = users + 1 WHERE n = ?", segment);
 }
 
-/** One user less; a segment without any goes, and uses its parent no more. */
+/** Takes one user from a segment. Without any left it is deleted, and its parent loses one too. */
 export function release(db: Connection, segment: number): void {
   for (let n: number | null = segment; n !== null; ) {
     const left: { users: number; parent: number | null; session: number } | undefined = db.row(

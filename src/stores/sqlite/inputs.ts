@@ -1,17 +1,18 @@
 import type { EffectName } from "../../model/ids.ts";
 import { asInputId, asTurnId, type InputId, type SessionId } from "../../model/ids.ts";
-import type { InputRef, NewInput, PendingInput, Withdrawal } from "../store.ts";
+import type { InputRef, Lease, NewInput, PendingInput, Withdrawal } from "../store.ts";
+import { corrupt, seal, unseal } from "./checksum.ts";
+import { decodeInput, encodeInput, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
-import { corrupt, fromKeyText, keyText, pack, unpack } from "./pack.ts";
-import { longInput, shortInput } from "./short.ts";
+import { leaseLost } from "./faults.ts";
 
-/** Where an input is. Waiting ones are found by an index of their own. */
+/** The states of an input. An index of its own finds those that wait. */
 export const WAITING = 0;
 export const TAKEN = 1;
 export const WITHDRAWN = 2;
 
-/** Of a waiting input: a turn that is not its own may take it. One that was cancelled is told so by itself. */
+/** The inputs that another turn may take. A cancelled one must open its own turn, which is told of the cancel. */
 export const FREE = "state = 0 AND cancel IS NULL";
 
 /** The numbers of an open turn and its session. They never change, and are never given to another. */
@@ -32,9 +33,12 @@ interface InputRow {
 }
 const INPUT = `SELECT t.n, s.id AS session_id, t.id, t.input_id, t.is_aside, t.key, t.hash, t.input
   FROM turn t JOIN session s ON s.n = t.session`;
+const INPUT_BY_TURN = `${INPUT} WHERE t.n = ?`;
+const OLDEST = `${INPUT} WHERE t.session = ? AND t.state = 0 ORDER BY t.n LIMIT 1`;
+const LIST = `${INPUT} WHERE t.session = (SELECT n FROM session WHERE id = ?) AND t.state = 0 ORDER BY t.n`;
 
 export function addInput(db: Connection, n: number, session: number, input: NewInput, state: number): void {
-  const { id, turnId, sessionId: _, key, place, hash, ...rest } = input;
+  const { id, turnId, key, place, hash, message, at, wants } = input;
   db.run(
     `INSERT INTO turn (n, session, id, input_id, state, is_aside, key, hash, input) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     n,
@@ -45,31 +49,26 @@ export function addInput(db: Connection, n: number, session: number, input: NewI
     place === "boundary" ? 1 : 0,
     key === undefined ? null : keyText(key),
     hash,
-    pack(shortInput(rest), n),
+    seal(encodeInput(wants === undefined ? { message, at } : { message, at, wants }), n),
   );
 }
 
-/** Of an input whose turn has not ended. */
+/** The input of a turn that has not ended; afterwards it is not kept. */
 export function inputOf(db: Connection, turn: number): PendingInput {
-  const row = db.row<InputRow>(`${INPUT} WHERE t.n = ?`, turn);
+  const row = db.row<InputRow>(INPUT_BY_TURN, turn);
   if (row === undefined) throw corrupt(`The input of turn ${turn}`, "it is missing");
   return shown(row);
 }
 
 export const oldestWaiting = (db: Connection, session: number): PendingInput | undefined => {
-  const row = db.row<InputRow>(`${INPUT} WHERE t.session = ? AND t.state = 0 ORDER BY t.n LIMIT 1`, session);
+  const row = db.row<InputRow>(OLDEST, session);
   return row && shown(row);
 };
 
 export const waiting = (db: Connection, session: SessionId): readonly PendingInput[] =>
-  db
-    .rows<InputRow>(
-      `${INPUT} WHERE t.session = (SELECT n FROM session WHERE id = ?) AND t.state = 0 ORDER BY t.n`,
-      session,
-    )
-    .map(shown);
+  db.rows<InputRow>(LIST, session).map(shown);
 
-/** Only one that waits is withdrawn; of the others it is told what became of them. */
+/** Withdraws inputs that wait; for the others it answers what became of them. */
 export function withdraw(db: Connection, session: SessionId, which: InputRef): readonly Withdrawal[] {
   return named(db, session, which).map(({ n, id, input_id, state, done, ended_by }) => {
     if (state === WAITING) db.run("UPDATE turn SET state = 2, input = NULL WHERE n = ?", n);
@@ -89,7 +88,7 @@ interface NamedRow {
 const NAMED = `SELECT n, id, input_id, state, done, ended_by FROM turn
   WHERE session = (SELECT n FROM session WHERE id = ?)`;
 
-/** Oldest first. */
+/** The rows that are meant, oldest first. */
 function named(db: Connection, session: SessionId, which: InputRef): readonly NamedRow[] {
   if ("id" in which) return db.rows(`${NAMED} AND input_id = ?`, session, which.id);
   if ("from" in which)
@@ -105,33 +104,22 @@ function named(db: Connection, session: SessionId, which: InputRef): readonly Na
   return live.length > 0 ? live : db.rows(`${NAMED} AND key = ? ORDER BY n DESC LIMIT 1`, session, key);
 }
 
-/** Whether a boundary would be given anything; undefined when the lease does not count. */
-export function couldClaim(
-  db: Connection,
-  run: Run,
-  generation: number,
-  boundary: EffectName,
-  takesTurns: boolean,
-): boolean | undefined {
-  const row = db.row<{ held: number | null }>(
-    COULD_CLAIM,
-    run.session,
-    run.turn,
-    generation,
-    takesTurns ? ANY : ASIDE,
-    boundary,
-  );
-  return row === undefined ? false : row.held === null ? undefined : true;
+/** Whether there is anything to claim at a boundary. Mostly there is not, and then no write lock is needed. */
+export function couldClaim(db: Connection, run: Run, lease: Lease, boundary: EffectName, takesTurns: boolean): boolean {
+  const least = takesTurns ? ANY : ASIDE;
+  const row = db.row<{ held: number | null }>(COULD_CLAIM, run.session, run.turn, lease.generation, least, boundary);
+  if (row?.held === null) throw leaseLost(lease);
+  return row !== undefined;
 }
-/** Of `is_aside`, the least that is taken. */
+/** The least `is_aside` that a claim takes: of all inputs, or of those for a boundary. */
 const [ANY, ASIDE] = [0, 1];
-// No row when the lease counts and there is nothing, as most often: that is the cheapest answer.
+// The lease counts and there is nothing to claim: this is answered most often, so it is answered without a row.
 const COULD_CLAIM = `SELECT s.n AS held FROM meta LEFT JOIN session s ON s.n = ? AND s.turn = ? AND s.generation = ?
   WHERE s.n IS NULL OR EXISTS (SELECT 1 FROM turn WHERE session = s.n AND ${FREE} AND is_aside >= ?)
     OR EXISTS (SELECT 1 FROM turn WHERE claim = s.turn AND boundary = ?)`;
 const CLAIMED = `${INPUT} WHERE t.claim = ? AND t.boundary = ? ORDER BY t.n`;
 
-/** The same boundary is given what it was given before. */
+/** Claims inputs for a boundary; asked again, it answers the same ones. */
 export function claim(
   db: Connection,
   run: Run,
@@ -153,14 +141,14 @@ export function claim(
   return db.rows<InputRow>(CLAIMED, run.turn, boundary).map(shown);
 }
 
-/** How many wait before the first that wants something of the turn it would open. */
+/** How many inputs wait before the first that wants something of the turn it would open. */
 function withoutWants(db: Connection, session: number, max: number): number {
   const rows = db.rows<InputRow>(`${INPUT} WHERE t.session = ? AND ${FREE} ORDER BY t.n LIMIT ?`, session, limit(max));
   const end = rows.findIndex((row) => shown(row).wants !== undefined);
   return end < 0 ? rows.length : end;
 }
 
-/** Of what was claimed, these inputs end with the turn; the others wait again, where they waited before. */
+/** Ends the claimed inputs that the turn settled; the others wait again, in their old places. */
 export function settle(db: Connection, turn: number, settled: readonly InputId[]): void {
   const ids = new Set<string>(settled);
   for (const row of db.rows<{ n: number; input_id: string }>("SELECT n, input_id FROM turn WHERE claim = ?", turn)) {
@@ -180,7 +168,7 @@ function shown({ n, session_id, id, input_id, is_aside, key, hash, input }: Inpu
     ...(key === null ? {} : { key: fromKeyText(key) }),
     place: is_aside === 1 ? "boundary" : "turn",
     hash,
-    ...longInput(unpack(input, n, item)),
+    ...decodeInput(unseal(input, n, item)),
     seq: n,
   };
 }

@@ -3,16 +3,19 @@ import { RuntimeError } from "../../model/errors.ts";
 import { asWaitKey, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Opened, TurnEvent, WaitAnswer } from "../../turn/event.ts";
 import type { Lease, Mail, NewInput, NewWait } from "../store.ts";
+import { corrupt, seal, unseal } from "./checksum.ts";
+import { decodeEvents, decodeOpened, type EncodedOpened, encodeEvents, encodeOpened } from "./codec.ts";
 import type { Connection } from "./connection.ts";
-import { isConstraint } from "./faults.ts";
+import { isConstraint, leaseLost } from "./faults.ts";
 import { inputOf, type Run } from "./inputs.ts";
-import { corrupt, pack, unpack } from "./pack.ts";
-import { longEvents, longOpened, type ShortOpened, shortEvents, shortOpened } from "./short.ts";
 
 /**
- * The journals of open turns, a row for each append. A session has one open turn at a time, so the rows of one lie
- * together under (session, seq), and the last of them also says how long the lease holds: an append is one statement
- * that writes one page.
+ * The journals of open turns, and the leases that fence them. Who may take a turn (`turns.ts`) and what its end keeps
+ * (`commits.ts`) is not its job.
+ *
+ * 1. A session has one open turn at a time: the rows of its journal lie together, under `session * SEQS + seq`.
+ * 2. An append is one statement that writes one page. So its row also says how long the lease holds.
+ * 3. The fence: every lease on a session has its own generation, and no turn is open after its end.
  */
 export const SEQS = 2 ** 22;
 
@@ -23,8 +26,7 @@ interface MailRow {
   readonly cancel: string | null;
   readonly resolved: number;
 }
-// Every lease on a session has its own generation, and no turn is open after its end: this is the fence. Rows are not
-// returned but counted, which costs a third less.
+// The condition is the fence (3). Rows are counted and not returned, which would cost a third more.
 const INSERT_NEXT =
   "INSERT INTO journal SELECT ?, ?, ?, ? FROM session WHERE n = ? AND generation = ? AND turn IS NOT NULL";
 const INSERT_AFTER = `${INSERT_NEXT}
@@ -32,7 +34,7 @@ const INSERT_AFTER = `${INSERT_NEXT}
 
 const KNOWN = 2_000;
 
-/** A turn as it was last seen here, and where its journal ended under which lease. */
+/** A turn as this process saw it last: under which lease, and where its journal ended. */
 interface Seen extends Run {
   readonly sessionId: SessionId;
   generation?: number;
@@ -66,18 +68,18 @@ export class Journals {
     return run;
   }
 
-  /** A lease was given out on a turn whose journal has this length. */
+  /** Remembers a lease that was given out, and the length of its turn's journal. */
   held({ turnId, sessionId, generation }: Lease, run: Run, length: number): void {
     this.#see(turnId, { turn: run.turn, session: run.session, sessionId, generation, length });
   }
 
   requireRun(lease: Lease): Seen {
-    const run = this.find(lease.turnId);
+    const run = this.#runs.get(lease.turnId) ?? this.find(lease.turnId);
     if (run === undefined || run.sessionId !== lease.sessionId) throw leaseLost(lease);
     return run;
   }
 
-  /** Inside a transaction: the turn is open, and this lease is the one that counts. */
+  /** The numbers of a turn that is open under this lease. Inside a transaction, so that it stays so. */
   requireHeld(lease: Lease): Seen {
     const run = this.requireRun(lease);
     const { session, turn } = run;
@@ -86,7 +88,7 @@ export class Journals {
     return run;
   }
 
-  /** While the turn is open. */
+  /** The numbers of a turn; undefined unless it is open. */
   openRun(turn: TurnId): Run | undefined {
     const run = this.find(turn);
     if (run === undefined) return undefined;
@@ -96,20 +98,20 @@ export class Journals {
 
   begin(run: Run, input: NewInput, opened: Opened): void {
     const at = run.session * SEQS;
-    this.#db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", at, pack([shortOpened(opened, input)], at + run.turn));
+    this.#db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", at, seal([encodeOpened(opened, input)], at + run.turn));
   }
 
-  /** The whole append in one statement; false when it cannot be made so, or must not. */
+  /** Appends in one statement (2); false when it cannot, and then `append` finds out why. */
   insert(lease: Lease, seq: number, events: readonly TurnEvent[], until: number): boolean {
     const run = this.requireRun(lease);
     const { session, turn } = run;
     const { generation } = lease;
     const at = session * SEQS + seq;
     if (seq < 1 || seq + events.length >= SEQS) return false;
-    // Where the journal ended is where the next append begins, whoever makes it: if this one is not the next, its place
-    // is taken. Only who does not know the end must look for it, and to read what one writes to is dear.
+    // A journal grows at its end only: if another append came in between, this one's place is taken. So an end that is
+    // known is not looked up, which would be a read of the table that is written.
     const isKnown = run.generation === generation && run.length === seq;
-    const text = pack(shortEvents(events), at + turn);
+    const text = seal(encodeEvents(events), at + turn);
     try {
       const count = isKnown
         ? this.#db.run(INSERT_NEXT, at, events.length, until, text, session, generation)
@@ -124,7 +126,7 @@ export class Journals {
     return true;
   }
 
-  /** Inside a transaction. */
+  /** Appends step by step, inside a transaction: with waits, or after `insert` could not. */
   append(lease: Lease, seq: number, events: readonly TurnEvent[], until: number, waits: readonly NewWait[]): void {
     if (events.length === 0 || !this.insert(lease, seq, events, until)) {
       this.#requireRepeat(lease, this.requireHeld(lease), seq, events);
@@ -146,7 +148,7 @@ export class Journals {
     const { cancel, resolved } = this.#renewed(lease, until);
     return {
       until,
-      ...(cancel === null ? {} : { cancel: unpack(cancel, turn, `The cancel of turn ${turn}`) }),
+      ...(cancel === null ? {} : { cancel: unseal(cancel, turn, `The cancel of turn ${turn}`) }),
       ...(resolved === 0 ? {} : { resolved: this.#resolved(turn) }),
     };
   }
@@ -165,11 +167,11 @@ export class Journals {
       )
       .map(({ key, answer }) => ({
         key: asWaitKey(key),
-        answer: unpack<WaitAnswer>(answer, turn, "The answer to a wait"),
+        answer: unseal<WaitAnswer>(answer, turn, "The answer to a wait"),
       }));
   }
 
-  /** What is there already must be what is sent: a retry sends what it sent before. */
+  /** Throws `append.conflict` unless the events are a retry's: those that are there already. */
   #requireRepeat(lease: Lease, run: Run, seq: number, events: readonly TurnEvent[]): void {
     const kept = this.read(run, seq);
     const length = this.#length(run);
@@ -190,7 +192,7 @@ export class Journals {
     );
   }
 
-  /** Without the first `after`. */
+  /** The events of an open turn, without the first `after`. */
   read(run: Run, after: number): TurnEvent[] {
     const start = run.session * SEQS;
     const rows = this.#db.rows<{ k: number; size: number; events: string }>(
@@ -202,33 +204,33 @@ export class Journals {
     for (const row of rows) {
       const item = `The journal of turn ${run.turn} at ${row.k - start}`;
       if (row.k !== start + events.length) throw corrupt(item, "events before it are missing");
-      const found = longEvents(unpack(row.events, row.k + run.turn, item));
+      const found = decodeEvents(unseal(row.events, row.k + run.turn, item));
       if (found.length !== row.size) throw corrupt(item, `it has ${found.length} events, not ${row.size}`);
       events.push(...found);
     }
     if (events.length === 0) throw corrupt(`The journal of turn ${run.turn}`, "it is missing");
     if (after > 0) return events.slice(after);
-    events[0] = this.#whole(run, events[0] as Opened | ShortOpened);
+    events[0] = this.#whole(run, events[0] as Opened | EncodedOpened);
     return events;
   }
 
-  /** The input's own row keeps what was said. */
-  #whole({ turn }: Run, opened: Opened | ShortOpened): Opened {
-    if (opened.kind === undefined) return longOpened(opened, inputOf(this.#db, turn));
+  /** The first event with its input, which is kept in a row of its own. */
+  #whole({ turn }: Run, opened: Opened | EncodedOpened): Opened {
+    if (opened.kind === undefined) return decodeOpened(opened, inputOf(this.#db, turn));
     return "input" in opened ? opened : { ...(opened as Opened), input: inputOf(this.#db, turn).message };
   }
 
-  /** Lets another worker take the turn at once. A lease that does not count changes nothing. */
+  /** Lets another worker take the turn at once. A lease that is lost changes nothing. */
   release(lease: Lease): void {
     const run = this.find(lease.turnId);
     if (run === undefined) return;
-    const held = this.#db.row(
-      "UPDATE session SET until = 0 WHERE n = ? AND turn = ? AND generation = ? RETURNING n",
+    const held = this.#db.run(
+      "UPDATE session SET until = 0 WHERE n = ? AND turn = ? AND generation = ?",
       run.session,
       run.turn,
       lease.generation,
     );
-    if (held === undefined) return;
+    if (held === 0) return;
     const [start, end] = [run.session * SEQS, (run.session + 1) * SEQS];
     this.#db.run("UPDATE journal SET until = 0 WHERE k >= ? AND k < ? AND until > 0", start, end);
   }
@@ -237,6 +239,3 @@ export class Journals {
 export function forgetJournal(db: Connection, session: number): void {
   db.run("DELETE FROM journal WHERE k >= ? AND k < ?", session * SEQS, (session + 1) * SEQS);
 }
-
-export const leaseLost = ({ sessionId, generation }: Lease): RuntimeError =>
-  new RuntimeError("lease.lost", { sessionId, generation });

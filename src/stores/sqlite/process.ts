@@ -2,8 +2,8 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 /**
- * Who holds a lease, as `host/boot/pid/start`: of this machine, this start of it and its process table, this process and
- * the moment it began. What cannot be found out is empty. `host/pid` is understood too.
+ * The holder of a lease, written `host/boot/pid/start`: its machine, the start of that and the process table, its pid, and
+ * the moment it began. A field that cannot be found out is empty. `host/pid` is understood too.
  */
 interface Process {
   readonly host: string;
@@ -26,7 +26,7 @@ export function isProvenDead(text: string): boolean {
   const other = parse(text);
   if (other === undefined || other.pid <= 0 || other.host !== hostname()) return false;
   const [theirs, ours] = [other.boot.split("@"), bootOf().split("@")];
-  if (theirs[0] !== "" && ours[0] !== "" && theirs[0] !== ours[0]) return true; // The machine was started again since.
+  if (theirs[0] !== "" && ours[0] !== "" && theirs[0] !== ours[0]) return true; // The machine was restarted since.
   if (theirs[1] !== undefined && theirs[1] !== ours[1]) return false; // A container of its own: its numbers are not ours.
   if (other.pid === process.pid) return other.start !== "" && other.start !== startOf(process.pid)?.start;
   if (!exists(other.pid)) return true;
@@ -55,7 +55,7 @@ function bootOf(): string {
   return boot;
 }
 
-/** In ticks since the machine started: a number that is used again has another one. */
+/** When a process began, in ticks since the machine started: a pid that is used again has another start. */
 function startOf(pid: number): { readonly start: string; readonly isZombie: boolean } | undefined {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   // The name in brackets may contain anything; the state is the first field after it.

@@ -145,7 +145,7 @@ test("D3 S5 sqlite: two processes on one file lose nothing and do nothing twice"
 
   const words = (name: string) => Array.from({ length: each }, (_, n) => `${name}${n}`);
   expect([...(await said(store, shared))].sort()).toEqual([...words("a"), ...words("b")].sort());
-  // In each worker's own order, however they met.
+  // The inputs of one worker keep their order, however the two met.
   expect((await said(store, shared)).filter((each) => each.startsWith("a"))).toEqual(words("a"));
   expect(await said(store, own[0])).toEqual(words("a"));
   expect(await said(store, own[1])).toEqual(words("b"));

@@ -117,7 +117,7 @@ test("D9 sqlite: putting a blob again keeps it for the one who is about to name 
   now += HOUR;
   expect((await store.sweep()).deleted).toBe(1);
   expect(await has(store, name)).toBe(false);
-  await put(store, "a prompt"); // It is not taken for being there still.
+  await put(store, "a prompt"); // The store must not go on remembering it as there.
   expect(await has(store, name)).toBe(true);
   await store.close();
 });

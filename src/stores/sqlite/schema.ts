@@ -10,7 +10,7 @@ const APPLICATION_ID = 0x426f776c;
  *
  * A session, a turn and a segment are numbered (`n`), so that rows which name them are small. A turn is numbered by the
  * fact that it was accepted, and its end by the fact that it ended (`done`): the order of all facts, without a table of
- * them. The segment of a turn or of an operation has the number of that.
+ * them. A segment has the number of the turn or the operation that made it.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -78,7 +78,7 @@ const MIGRATIONS: readonly string[] = [
 
   CREATE TABLE blob (n INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, at REAL NOT NULL, data BLOB NOT NULL) STRICT;
   `,
-  // Where a fork began, sessions by parent and origin, a session's operations in order; a withdrawn key is free again.
+  // Version 2 knows where a fork began, finds sessions by parent and origin, and lets a withdrawn key be used again.
   `
   ALTER TABLE session ADD COLUMN origin_id TEXT;
   ALTER TABLE session ADD COLUMN origin_at TEXT;
@@ -92,7 +92,7 @@ const MIGRATIONS: readonly string[] = [
 
 /** Brings the file to today's schema, or refuses it unchanged: another program's, or a later version's. */
 export function setUp(db: Connection): void {
-  db.exec("BEGIN"); // One moment: another process may be making the file right now.
+  db.exec("BEGIN"); // What is read must be of one moment: another process may be making the file right now.
   try {
     requireOurs(db);
   } finally {
@@ -105,7 +105,7 @@ export function setUp(db: Connection): void {
   if (versionOf(db) === MIGRATIONS.length) return;
   db.exec("BEGIN IMMEDIATE");
   try {
-    // Another process may have been first.
+    // Another process may have migrated the file meanwhile.
     for (let version = requireOurs(db); version < MIGRATIONS.length; version++) db.exec(MIGRATIONS[version]!);
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`);
   } catch (error) {

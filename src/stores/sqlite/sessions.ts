@@ -11,15 +11,15 @@ import {
 } from "../../model/ids.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage } from "../../model/usage.ts";
 import type { Booked, NewSession, PluginSnapshots, Store, StoredSession } from "../store.ts";
+import { checksumOf, corrupt, seal, unseal } from "./checksum.ts";
+import { decodeUsage, type EncodedUsage, encodeUsage, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit } from "./facts.ts";
 import { forgetStates, forkPoint, type Place, release, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { forgetJournal } from "./journal.ts";
-import { corrupt, fromKeyText, keyText, pack, sumOf, unpack } from "./pack.ts";
-import { longUsage, type ShortUsage, shortUsage } from "./short.ts";
 import { changedStates, keepStates, statesAt } from "./states.ts";
 
-/** What the commits of a session come to. */
+/** The columns of a session that only commits and changes move; its seal is over them. */
 export interface Kept {
   readonly n: number;
   readonly id: SessionId;
@@ -30,26 +30,39 @@ export interface Kept {
   readonly head: number | null;
   readonly head_index: number | null;
   readonly usage: string;
-  /** What it was forked from. */
+  /** The session that this one was forked from, and the node where it begins. */
   readonly origin_id: string | null;
   readonly origin_at: string | null;
 }
 export interface SessionRow extends Kept {
   readonly seal: number;
   readonly generation: number;
-  /** The open one. */
+  /** The open turn. */
   readonly turn: number | null;
 }
 const NOT_HELD = "turn = NULL, owner = NULL, process = NULL, until = 0";
-const FIND = `SELECT n, id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at, seal,
-    generation, turn
-  FROM session WHERE id = ?`;
+const COLUMNS = `s.n, s.id, s.parent_id, s.created_at, s.revision, s.turns, s.head, s.head_index, s.usage, s.origin_id,
+  s.origin_at, s.seal, s.generation, s.turn`;
+const FIND = `SELECT ${COLUMNS} FROM session s WHERE id = ?`;
+const REMEMBERED = `SELECT ${COLUMNS}, c.body AS config, g.name AS tip_name, g.depth AS tip_depth,
+    EXISTS (SELECT 1 FROM state WHERE session = s.n) AS has_states
+  FROM session s LEFT JOIN config c ON c.session = s.n LEFT JOIN segment g ON g.n = s.head WHERE s.n = ?`;
+interface RememberedRow extends SessionRow {
+  readonly config: string | null;
+  readonly tip_name: string | null;
+  readonly tip_depth: number | null;
+  readonly has_states: number;
+}
+const ADD = `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id,
+    origin_at, seal, generation, until)
+  SELECT ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, 0, 0 WHERE NOT EXISTS (SELECT 1 FROM gone WHERE id = ?)`;
 const KEEP = `UPDATE session
   SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, seal = ?, ${NOT_HELD} WHERE n = ?`;
 
-/** A session as of a revision; worth keeping because most commits are made by who made the one before. */
+/** A session as of a revision. The process that made a commit most often makes the next: it need not read again. */
 export interface Memo {
   readonly row: Kept;
+  readonly usage: Usage;
   /** The segment of its head. */
   readonly tip: Tip | undefined;
   readonly config: Partial<SessionConfig>;
@@ -66,6 +79,10 @@ export class Sessions {
     this.#memos = db.remembers(new Map());
   }
 
+  has(id: SessionId): boolean {
+    return this.#db.row("SELECT 1 FROM session WHERE id = ?", id) !== undefined;
+  }
+
   find(id: SessionId): SessionRow | undefined {
     const row = this.#db.row<SessionRow>(FIND, id);
     if (row !== undefined) requireSealed(row);
@@ -78,16 +95,17 @@ export class Sessions {
     return row;
   }
 
-  /** Of the session as it is, at this revision. */
+  /** The session at this revision, which must be its present one. */
   memo({ n, revision, id }: Pick<Kept, "n" | "revision" | "id">): Memo {
     const known = this.#memos.get(n);
     if (known?.row.revision === revision) return known;
-    const found = this.#db.row<{ body: string }>("SELECT body FROM config WHERE session = ?", n);
-    if (found === undefined) throw corrupt(`Session ${id}`, "its configuration is missing");
-    const config = unpack<Partial<SessionConfig>>(found.body, n, `The configuration of session ${id}`);
-    const row = this.require(id);
-    const tip = row.head === null ? undefined : tipOf(this.#db, row.head);
-    return this.#remember({ row, tip, config, plugins: statesAt(this.#db, n, revision) });
+    const row = this.#db.row<RememberedRow>(REMEMBERED, n);
+    if (row === undefined) throw new RuntimeError("session.unknown", { id });
+    requireSealed(row);
+    if (row.config === null) throw corrupt(`Session ${id}`, "its configuration is missing");
+    const config = unseal<Partial<SessionConfig>>(row.config, n, `The configuration of session ${id}`);
+    const plugins = row.has_states === 1 ? statesAt(this.#db, n, revision) : {};
+    return this.#remember({ row, usage: usageOf(row), tip: tipIn(row), config, plugins });
   }
 
   #remember(memo: Memo): Memo {
@@ -132,7 +150,6 @@ export class Sessions {
     const head = fork?.place;
     const tip = head === undefined ? undefined : tipOf(db, head.segment);
     const { id } = session;
-    if (db.row("SELECT 1 FROM gone WHERE id = ?", id) !== undefined) throw new RuntimeError("session.deleted", { id });
     const kept = {
       id,
       parent_id: session.parentId ?? null,
@@ -141,15 +158,13 @@ export class Sessions {
       turns: 0,
       head: head?.segment ?? null,
       head_index: head?.index ?? null,
-      usage: JSON.stringify(shortUsage(NO_USAGE)),
+      usage: JSON.stringify(encodeUsage(NO_USAGE)),
       origin_id: fork?.from ?? null,
       origin_at: head === undefined || tip === undefined ? null : keyText(nodeId(tip.name, head.index)),
     };
-    const seal = sealOf(kept);
-    const { n } = db.row<{ n: number }>(
-      `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at,
-         seal, generation, until)
-       VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, 0, 0) RETURNING n`,
+    const sum = sealOf(kept);
+    const n = db.insert(
+      ADD,
       id,
       kept.parent_id,
       kept.created_at,
@@ -158,16 +173,18 @@ export class Sessions {
       kept.usage,
       kept.origin_id,
       kept.origin_at,
-      seal,
-    )!;
-    db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, pack(session.config, n));
+      sum,
+      id,
+    );
+    if (n === undefined) throw new RuntimeError("session.deleted", { id });
+    db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, seal(session.config, n));
     const plugins = { ...fork?.plugins, ...session.plugins };
     const states = changedStates({}, plugins);
     keepStates(db, n, 0, states);
     if (head !== undefined) use(db, head);
     const row = { n, ...kept };
-    if (states.length === 0) this.#remember({ row, tip, config: session.config, plugins });
-    return { ...row, seal, generation: 0, turn: null };
+    if (states.length === 0) this.#remember({ row, usage: NO_USAGE, tip, config: session.config, plugins });
+    return { ...row, seal: sum, generation: 0, turn: null };
   }
 
   #existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
@@ -176,7 +193,7 @@ export class Sessions {
   }
 
   stored(row: SessionRow): StoredSession {
-    const { config, plugins, tip } = this.memo(row);
+    const { config, plugins, tip, usage } = this.memo(row);
     const head = headId(row, tip);
     return {
       id: row.id,
@@ -187,20 +204,21 @@ export class Sessions {
       revision: row.revision,
       ...(head === undefined ? {} : { head }),
       plugins,
-      usage: usageOf(row),
+      usage,
       ledger: row.revision === 0 ? [] : ledgerOf(this.#db, row.n),
       turns: row.turns,
       ...(row.turn === null ? {} : { openTurn: idOfTurn(this.#db, row.turn) }),
     };
   }
 
-  /** Keeps what a commit or a change made of the session, and answers its revision. Whatever held it holds it no more. */
+  /** Keeps what a commit or a change made of the session, ends its lease, and answers its revision. */
   keep(
-    { row, config, plugins }: Memo,
+    { row, usage, config, plugins }: Memo,
     next: {
       readonly place: Place | undefined;
       readonly tip: Tip | undefined;
       readonly turns: number;
+      /** To be added to the session's. */
       readonly usage: Usage;
     },
     change: Partial<Pick<Memo, "config" | "plugins">>,
@@ -209,12 +227,13 @@ export class Sessions {
     const { n } = row;
     const revision = row.revision + 1;
     if (change.plugins !== undefined) keepStates(db, n, revision, changedStates(plugins, change.plugins));
-    if (change.config !== undefined) db.run("UPDATE config SET body = ? WHERE session = ?", pack(change.config, n), n);
+    if (change.config !== undefined) db.run("UPDATE config SET body = ? WHERE session = ?", seal(change.config, n), n);
     const [head, head_index] = [next.place?.segment ?? null, next.place?.index ?? null];
-    const usage = JSON.stringify(shortUsage(addUsage(usageOf(row), next.usage)));
-    const now: Kept = { ...row, revision, turns: next.turns, head, head_index, usage };
-    db.run(KEEP, revision, next.turns, head, head_index, usage, sealOf(now), n);
-    this.#remember({ row: now, tip: next.tip, config, plugins, ...change });
+    const used = addUsage(usage, next.usage);
+    const text = JSON.stringify(encodeUsage(used));
+    const now: Kept = { ...row, revision, turns: next.turns, head, head_index, usage: text };
+    db.run(KEEP, revision, next.turns, head, head_index, text, sealOf(now), n);
+    this.#remember({ row: now, usage: used, tip: next.tip, config, plugins, ...change });
     return revision;
   }
 
@@ -230,7 +249,7 @@ export class Sessions {
     db.run(`UPDATE meta SET floor = ${LATEST_FACT}`);
     db.run("INSERT INTO gone (id) VALUES (?)", id);
     db.run("DELETE FROM session WHERE n = ?", n);
-    // Forks may go on using them, and then find them without their turns.
+    // Forks may go on using the segments; without their turns these are found by name.
     db.run("UPDATE segment SET is_named = 1 WHERE n IN (SELECT n FROM turn WHERE session = ?)", n);
     if (row.head !== null) release(db, row.head);
     for (const branch of db.rows<{ n: number }>("SELECT n FROM segment WHERE session = ? AND is_branch = 1", n))
@@ -254,13 +273,19 @@ function idOfTurn(db: Connection, n: number): TurnId {
   return asTurnId(row.id);
 }
 
-/** The name of a node, if there is one. */
+/** The id of the head; undefined while there is none. */
 export const headId = ({ head_index: index }: Pick<Kept, "head_index">, tip: Tip | undefined): NodeId | undefined =>
   tip === undefined || index === null ? undefined : nodeId(tip.name, index);
 
-const usageOf = ({ usage }: Pick<Kept, "usage">): Usage => longUsage(JSON.parse(usage) as ShortUsage);
+function tipIn({ head, tip_name: name, tip_depth: depth }: RememberedRow): Tip | undefined {
+  if (head === null) return undefined;
+  if (name === null || depth === null) throw corrupt(`Segment ${head}`, "it is missing");
+  return { name: fromKeyText(name), depth };
+}
 
-/** What a fork begins with. */
+const usageOf = ({ usage }: Pick<Kept, "usage">): Usage => decodeUsage(JSON.parse(usage) as EncodedUsage);
+
+/** What a fork takes from its origin. */
 interface Forked {
   readonly from: SessionId;
   readonly place: Place | undefined;
@@ -274,21 +299,13 @@ function originOf(id: string, at: string | null): NonNullable<StoredSession["ori
   };
 }
 
-/** Over what only commits change; the lease's columns change with every turn and are not in it. */
+/** The checksum of what only commits and changes move. The lease's columns are not in it: every turn writes them. */
 export function sealOf(row: Omit<Kept, "n">): number {
-  const { origin_id, origin_at } = row;
-  const origin = origin_id === null && origin_at === null ? [] : [origin_id, origin_at]; // Sessions had none once.
-  return sumOf(
-    row.id,
-    row.parent_id,
-    row.created_at,
-    row.revision,
-    row.turns,
-    row.head,
-    row.head_index,
-    row.usage,
-    ...origin,
-  );
+  const { id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at } = row;
+  const values = [id, parent_id, created_at, revision, turns, head, head_index, usage];
+  // Sessions of the first schema were sealed without an origin.
+  if (origin_id !== null || origin_at !== null) values.push(origin_id, origin_at);
+  return checksumOf(values);
 }
 
 export function requireSealed(row: SessionRow): void {
@@ -296,7 +313,8 @@ export function requireSealed(row: SessionRow): void {
 }
 
 export function bookSpent(db: Connection, session: number, spent: readonly Spent[], fact: number): void {
-  spent.forEach(({ source, model, usage, calls }, index) => {
+  for (let index = 0; index < spent.length; index++) {
+    const { source, model, usage, calls } = spent[index] as Spent;
     db.run(
       `INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
          calls = calls + excluded.calls, input = input + excluded.input, cache_read = cache_read + excluded.cache_read,
@@ -305,7 +323,7 @@ export function bookSpent(db: Connection, session: number, spent: readonly Spent
       session,
       source,
       model,
-      fact + index / spent.length, // In the order in which they first came.
+      fact + index / spent.length, // `nth`: a ledger is read in the order in which its rows first came.
       calls,
       usage.input,
       usage.cacheRead,
@@ -314,27 +332,28 @@ export function bookSpent(db: Connection, session: number, spent: readonly Spent
       usage.reasoning,
       usage.unknownCalls,
     );
-  });
+  }
 }
 
-type SpentRow = Omit<Spent, "usage"> & Usage;
 const SPENT = `source, model, calls, input, cache_read AS cacheRead, cache_write AS cacheWrite, output, reasoning,
   unknown_calls AS unknownCalls`;
+const LEDGER = `SELECT ${SPENT} FROM ledger WHERE session = ? ORDER BY nth`;
+type SpentRow = Omit<Spent, "usage"> & Usage;
 
-const ledgerOf = (db: Connection, session: number): readonly Spent[] =>
-  db
-    .rows<SpentRow>(`SELECT ${SPENT} FROM ledger WHERE session = ? ORDER BY nth`, session)
-    .map(({ source, model, calls, ...usage }) => ({ source, model, usage, calls }));
+const ledgerOf = (db: Connection, session: number): readonly Spent[] => db.rows<SpentRow>(LEDGER, session).map(spentOf);
+
+function spentOf(row: SpentRow): Spent {
+  const { source, model, calls, input, cacheRead, cacheWrite, output, reasoning, unknownCalls } = row;
+  return { source, model, usage: { input, cacheRead, cacheWrite, output, reasoning, unknownCalls }, calls };
+}
 
 /** The ids of a session and of all that descend from it; `UNION` ends a circle. Its one value is the session. */
 export const TREE = `WITH RECURSIVE tree(id) AS (
   VALUES (?) UNION SELECT child.id FROM tree JOIN session child ON child.parent_id = tree.id)`;
+const BOOKED = `${TREE} SELECT s.id AS sessionId, ${SPENT} FROM session s JOIN ledger l ON l.session = s.n
+  WHERE s.id IN (SELECT id FROM tree) ORDER BY s.id, l.nth`;
 
 export const booked = (db: Connection, tree: SessionId): readonly Booked[] =>
   db
-    .rows<SpentRow & { sessionId: SessionId }>(
-      `${TREE} SELECT s.id AS sessionId, ${SPENT} FROM session s JOIN ledger l ON l.session = s.n
-         WHERE s.id IN (SELECT id FROM tree) ORDER BY s.id, l.nth`,
-      tree,
-    )
-    .map(({ sessionId, source, model, calls, ...usage }) => ({ sessionId, source, model, usage, calls }));
+    .rows<SpentRow & { readonly sessionId: SessionId }>(BOOKED, tree)
+    .map((row) => ({ sessionId: row.sessionId, ...spentOf(row) }));

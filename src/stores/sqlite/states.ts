@@ -1,6 +1,6 @@
 import type { PluginSnapshot, PluginSnapshots } from "../store.ts";
+import { checksumOf, sealText, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
-import { packText, sumOf, unpack } from "./pack.ts";
 
 /**
  * Plugin states, a row for each change: what did not change is not written again, and a fork finds what was kept at any
@@ -8,7 +8,7 @@ import { packText, sumOf, unpack } from "./pack.ts";
  * keeps nothing any more.
  */
 export function statesAt(db: Connection, session: number, revision: number): PluginSnapshots {
-  // From name to name by the key, so that a long history is not read.
+  // The key leads from plugin to plugin, so that a long history is not read.
   const rows = db.rows<{ plugin: string; since: number; body: string }>(
     `WITH RECURSIVE name(plugin) AS (
        SELECT min(plugin) FROM state WHERE session = ?
@@ -27,13 +27,13 @@ export function statesAt(db: Connection, session: number, revision: number): Plu
   );
   const states: { [plugin: string]: PluginSnapshot } = {};
   for (const { plugin, since, body } of rows) {
-    const snapshot = unpack<PluginSnapshot>(body, seedOf(session, plugin, since), `The state of plugin ${plugin}`);
+    const snapshot = unseal<PluginSnapshot>(body, seedOf(session, plugin, since), `The state of plugin ${plugin}`);
     Object.defineProperty(states, plugin, { value: snapshot, enumerable: true, configurable: true, writable: true });
   }
   return states;
 }
 
-/** Those that differ, as JSON; `undefined` where the plugin keeps nothing any more. */
+/** The states that differ, as JSON; `undefined` for a plugin that keeps nothing any more. */
 export function changedStates(
   before: PluginSnapshots,
   after: PluginSnapshots,
@@ -57,9 +57,9 @@ export function keepStates(
   changed: readonly (readonly [string, string | undefined])[],
 ): void {
   for (const [plugin, json] of changed) {
-    const body = json === undefined ? null : packText(json, seedOf(session, plugin, since));
+    const body = json === undefined ? null : sealText(json, seedOf(session, plugin, since));
     db.run("INSERT INTO state (session, plugin, since, body) VALUES (?, ?, ?, ?)", session, plugin, since, body);
   }
 }
 
-const seedOf = (session: number, plugin: string, since: number): number => sumOf(session, plugin, since);
+const seedOf = (session: number, plugin: string, since: number): number => checksumOf([session, plugin, since]);

@@ -8,7 +8,7 @@ export interface SweepOptions {
   readonly olderThanMs?: number;
   /** How many blobs to decide on. */
   readonly max?: number;
-  /** How long to look; a batch under way is finished. */
+  /** How long to search; a page under way is finished. */
   readonly ms?: number;
 }
 export interface Swept {
@@ -27,21 +27,21 @@ export interface VacuumOptions extends SweepOptions {
   readonly compact?: boolean;
 }
 export interface Vacuumed extends Swept {
-  /** Of the file: pages that are free for what comes next. */
+  /** The size of free pages in the file, which later writes use. */
   readonly freeBytes: number;
   readonly isCompacted: boolean;
   /** Whether the write-ahead log could be emptied; not while another process reads. */
   readonly isLogEmptied: boolean;
 }
 
-/** Where names of blobs are found, with the key to go on from. */
+/** Rows in which blobs are named, read by their key. */
 interface Root {
   readonly sql: string;
   readonly start: readonly Value[];
 }
 /**
- * First what ends with its turn: a name that moves from there into a commit while the rest is read was seen here. One
- * that appears later was put again before, and so is fresh when the blob would be removed.
+ * Rows that end with their turn come first: a name that moves from them into a commit during the search was seen there.
+ * A name that appears later was put again just before, so that its blob is fresh and stays.
  */
 const ROOTS: readonly Root[] = [
   { sql: "SELECT k AS a, events AS text FROM journal WHERE k > ? ORDER BY k", start: [-1] },
@@ -65,7 +65,7 @@ const HASH_LENGTH = 43;
 /** A search for names that is under way. */
 interface Search {
   readonly cutoff: number;
-  /** By hash, those that nothing was found to name. */
+  /** The old blobs that nothing was found to name: their numbers by hash. */
   readonly unnamed: Map<string, number>;
   readonly size: number;
   readonly last: number;
@@ -157,7 +157,7 @@ export class Sweeper {
   }
 }
 
-/** Whatever looks like a hash counts as one: too much is kept rather than too little. */
+/** Forgets what a text names. Whatever looks like a hash counts as one: rather too much is kept than too little. */
 function forgetNamed(unnamed: Map<string, number>, text: string): void {
   for (const [run] of text.matchAll(/[\w-]{43,}/g)) {
     for (let at = 0; at + HASH_LENGTH <= run.length && unnamed.size > 0; at++)

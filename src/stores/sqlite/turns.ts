@@ -2,12 +2,12 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import type { Opened } from "../../turn/event.ts";
 import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
+import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit } from "./facts.ts";
 import { isConstraint } from "./faults.ts";
 import { addInput, oldestWaiting, type Run, TAKEN, WAITING } from "./inputs.ts";
 import { type Journals, SEQS } from "./journal.ts";
-import { keyText } from "./pack.ts";
 import { isProvenDead } from "./process.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -35,7 +35,7 @@ export class Turns {
     try {
       addInput(this.#db, turn, session.n, input, opens ? TAKEN : WAITING);
     } catch (error) {
-      // The same write may have come again; looking for it first would cost every other one something.
+      // A retry of the same write. Looking for it first would cost every other input something.
       const again = isConstraint(error) ? this.#known(session.n, input) : undefined;
       if (again === undefined) throw error;
       return { kind: "known", ...again };
@@ -47,7 +47,7 @@ export class Turns {
     return { kind: "opened", inputId, turnId, lease, opened };
   }
 
-  /** The row of the same input sent before: by its key, or because the same write came again. */
+  /** The turn of an input that came before: under its key, or in the same write. Other content is `input.conflict`. */
   #known(session: number, { id, turnId, key, hash }: NewInput): Pick<Receipt, "inputId" | "turnId"> | undefined {
     interface Row extends Pick<Receipt, "inputId" | "turnId"> {
       readonly session: number;
@@ -61,7 +61,7 @@ export class Turns {
     throw new RuntimeError("input.conflict", { key: key ?? id });
   }
 
-  /** What `open` would do, found without the write lock: undefined when it would take something. */
+  /** What `open` would answer, read without the write lock; undefined when there is something to take. */
   look(id: SessionId, now: number): OpenAnswer | undefined {
     return this.#lookAt(this.#require(id), now);
   }
@@ -135,10 +135,10 @@ const HELD = `SELECT ${COMMON}, s.owner, s.process, s.until,
     (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1) AS renewed
   FROM session s WHERE s.id = ?`;
 const KNOWN = "SELECT input_id AS inputId, id AS turnId, session, hash FROM turn";
-const KNOWN_BY_KEY = `${KNOWN} WHERE session = ? AND key = ? AND state <> 2`; // One that was withdrawn has left its key.
+const KNOWN_BY_KEY = `${KNOWN} WHERE session = ? AND key = ? AND state <> 2`; // A withdrawn input has left its key.
 const KNOWN_BY_ID = `${KNOWN} WHERE id = ?`;
 
-/** How a session stands. */
+/** What decides whether a session is held, has inputs that wait, or is idle. */
 interface Stood {
   readonly n: number;
   readonly id: SessionId;
@@ -153,15 +153,15 @@ interface Found extends Stood {
 interface Held extends Stood {
   readonly owner: string;
   readonly process: string;
-  /** Of the lease, as its holder took or renewed it. */
+  /** The end of the lease, as it was taken or renewed. */
   readonly until: number;
-  /** Of the lease, as the last append renewed it; of anything where no turn is open. */
+  /** The end of the lease, as the last append renewed it; means nothing where no turn is open. */
   readonly renewed: number;
 }
 
 /** Sessions with work that nobody holds: a turn whose lease has lapsed or whose holder is dead, or inputs that wait. */
 export function runnable(db: Connection, now: number, max: number): readonly SessionId[] {
-  // Every open turn has a journal: from session to session by its key.
+  // Every open turn has a journal: its key leads from open session to open session.
   const open = db.rows<{ id: SessionId; process: string; until: number }>(
     `WITH RECURSIVE open(n) AS (
        SELECT (SELECT k / ${SEQS} FROM journal ORDER BY k LIMIT 1)

@@ -1,10 +1,11 @@
 import type { EffectName, TurnId, WaitKey } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { WaitAnswer } from "../../turn/event.ts";
+import { seal, unseal } from "./checksum.ts";
+import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
 import type { Journals } from "./journal.ts";
-import { keyText, pack, unpack } from "./pack.ts";
 
 /** What an open turn has besides its journal: waits, notes of nested work, and the effects that were begun. */
 
@@ -14,7 +15,7 @@ export function resolve(db: Connection, key: WaitKey, answer: WaitAnswer): "acce
   if (row.answer !== null) return answerOf(row.turn, row.answer).kind === "revoked" ? "unknown" : "already-resolved";
   db.run(
     "UPDATE wait SET answer = ?, nth = (SELECT coalesce(max(nth), 0) + 1 FROM wait WHERE turn = ?) WHERE key = ?",
-    pack(answer, row.turn),
+    seal(answer, row.turn),
     row.turn,
     key,
   );
@@ -26,7 +27,7 @@ export function peek(db: Connection, key: WaitKey): WaitAnswer | undefined {
   return row === undefined || row.answer === null ? undefined : answerOf(row.turn, row.answer);
 }
 
-const answerOf = (turn: number, answer: string): WaitAnswer => unpack(answer, turn, "The answer to a wait");
+const answerOf = (turn: number, answer: string): WaitAnswer => unseal(answer, turn, "The answer to a wait");
 
 export const due = (db: Connection, now: number, max: number): readonly { key: WaitKey; turnId: TurnId }[] =>
   db
@@ -38,7 +39,7 @@ export const due = (db: Connection, now: number, max: number): readonly { key: W
     )
     .map(({ key, turnId }) => ({ key, turnId }));
 
-/** The turn goes on, and is told. */
+/** Answers what a turn waits for with `revoked`; the turn goes on and is told. */
 export function revoke(db: Connection, journals: Journals, turn: TurnId): void {
   const run = journals.openRun(turn);
   if (run === undefined) return;
@@ -46,7 +47,7 @@ export function revoke(db: Connection, journals: Journals, turn: TurnId): void {
   for (const { key } of open) resolve(db, key, { kind: "revoked" });
 }
 
-/** First write wins; a turn that is not open keeps nothing. */
+/** Keeps a note unless it is there, and answers the one that is kept. A turn that is not open keeps none. */
 export function note(
   db: Connection,
   journals: Journals,
@@ -63,15 +64,15 @@ export function note(
     effect,
     keyText(key),
   );
-  if (first !== undefined) return unpack<Json>(first.value, run.turn, `The note ${key} of turn ${turn}`);
+  if (first !== undefined) return unseal<Json>(first.value, run.turn, `The note ${key} of turn ${turn}`);
   if (value === undefined) return undefined;
-  db.run("INSERT INTO note VALUES (?, ?, ?, ?)", run.turn, effect, keyText(key), pack(value, run.turn));
+  db.run("INSERT INTO note VALUES (?, ?, ?, ?)", run.turn, effect, keyText(key), seal(value, run.turn));
   return value;
 }
 
 export function attempt(db: Connection, journals: Journals, turn: TurnId, effect: EffectName): "first" | "again" {
   const run = journals.openRun(turn);
   if (run === undefined) return "again";
-  const begun = "INSERT INTO attempt VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING 1";
-  return db.row(begun, run.turn, effect) === undefined ? "again" : "first";
+  const begun = db.run("INSERT INTO attempt VALUES (?, ?) ON CONFLICT DO NOTHING", run.turn, effect);
+  return begun === 0 ? "again" : "first";
 }

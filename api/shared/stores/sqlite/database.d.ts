@@ -5,8 +5,10 @@ interface Database {
   close(): unknown;
 }
 interface Statement {
-  /** With the number of rows that it changed, as `changes`. */
-  run(...values: Value[]): unknown;
+  run(...values: Value[]): {
+    readonly changes: number | bigint;
+    readonly lastInsertRowid: number | bigint;
+  };
   get(...values: Value[]): unknown;
   all(...values: Value[]): unknown[];
 }

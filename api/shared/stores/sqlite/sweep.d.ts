@@ -3,7 +3,7 @@ interface SweepOptions {
   readonly olderThanMs?: number;
   /** How many blobs to decide on. */
   readonly max?: number;
-  /** How long to look; a batch under way is finished. */
+  /** How long to search; a page under way is finished. */
   readonly ms?: number;
 }
 interface Swept {
@@ -21,7 +21,7 @@ interface VacuumOptions extends SweepOptions {
   readonly compact?: boolean;
 }
 interface Vacuumed extends Swept {
-  /** Of the file: pages that are free for what comes next. */
+  /** The size of free pages in the file, which later writes use. */
   readonly freeBytes: number;
   readonly isCompacted: boolean;
   /** Whether the write-ahead log could be emptied; not while another process reads. */

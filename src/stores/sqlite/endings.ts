@@ -13,12 +13,12 @@ import type {
   PluginSnapshots,
   Terminal,
 } from "../store.ts";
+import { corrupt, seal, unseal } from "./checksum.ts";
+import { decodeUsage, type EncodedUsage, encodeUsage } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { cursorOf } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { TAKEN, WAITING, WITHDRAWN } from "./inputs.ts";
-import { corrupt, pack, unpack } from "./pack.ts";
-import { longUsage, type ShortUsage, shortUsage } from "./short.ts";
 import { statesAt } from "./states.ts";
 
 /** How a turn ended, without what its segment and the plugins' states say already. */
@@ -33,10 +33,10 @@ export interface Ended {
   /** Left out when it is the last of the turn's own nodes. */
   readonly head?: NodeId | null;
   readonly branch?: NodeId;
-  /** Of a turn kept beside the path: the session's own states never were these. */
+  /** Only for a turn kept beside the path: its states never were the session's. */
   readonly plugins?: PluginSnapshots;
 }
-/** An answer that is one of the turn's own nodes. */
+/** An answer that one of the turn's own nodes says: its text is not kept twice. */
 interface Told {
   readonly kind: "told";
   readonly node: number;
@@ -54,9 +54,10 @@ export interface TurnRow {
   readonly cancel: string | null;
   readonly ended: string | null;
 }
-export const TURN = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended
+const TURN = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended
   FROM turn t JOIN session s ON s.n = t.session`;
 const TURN_BY_ID = `${TURN} WHERE t.id = ?`;
+export const TURN_BY_NUMBER = `${TURN} WHERE t.n = ?`;
 const OPEN_TURN = `${TURN} WHERE t.n = (SELECT turn FROM session WHERE n = ?)`;
 
 export function cancel(db: Connection, id: TurnId, request: CancelRequest, session?: SessionId): CancelAnswer {
@@ -65,11 +66,11 @@ export function cancel(db: Connection, id: TurnId, request: CancelRequest, sessi
   if (session !== undefined && row.sessionId !== session) return { kind: "unknown" };
   const end = endOf(db, row);
   if (end !== undefined) return { kind: "already-completed", outcome: outcomeOf(db, end, endedOf(end)) };
-  // Its input may have been taken: it ends with the turn that took it, or is given back.
+  // An input that another turn took ends with that turn, or is given back: both must know of the cancel.
   const open = row.state === TAKEN ? db.row<TurnRow>(OPEN_TURN, row.session) : undefined;
   const { n, cancel: before } = open ?? row;
   if (before !== null) return { kind: "already-requested", request: requestOf(n, before) };
-  for (const each of new Set([n, row.n])) db.run("UPDATE turn SET cancel = ? WHERE n = ?", pack(request, each), each);
+  for (const each of new Set([n, row.n])) db.run("UPDATE turn SET cancel = ? WHERE n = ?", seal(request, each), each);
   return { kind: "requested", request };
 }
 
@@ -84,7 +85,7 @@ const FOUND = `SELECT s.id AS sessionId, t.state, s.turn = t.n AS isOpen,
     t.done IS NOT NULL OR t.ended_by IS NOT NULL AS isEnded
   FROM turn t JOIN session s ON s.n = t.session WHERE t.id = ?`;
 
-export const requestOf = (n: number, cancel: string): CancelRequest => unpack(cancel, n, `The cancel of turn ${n}`);
+export const requestOf = (n: number, cancel: string): CancelRequest => unseal(cancel, n, `The cancel of turn ${n}`);
 
 export function terminal(db: Connection, id: TurnId): Terminal | undefined {
   const turn = db.row<TurnRow>(TURN_BY_ID, id);
@@ -103,36 +104,36 @@ export function terminal(db: Connection, id: TurnId): Terminal | undefined {
 
 type EndRow = TurnRow & { readonly done: number };
 
-/** Its own end, or that of the turn which took its input. */
+/** The end of a turn: its own, or that of the turn which took its input. */
 function endOf(db: Connection, row: TurnRow): EndRow | undefined {
-  const by = row.ended_by === null ? row : db.row<TurnRow>(`${TURN} WHERE t.n = ?`, row.ended_by);
+  const by = row.ended_by === null ? row : db.row<TurnRow>(TURN_BY_NUMBER, row.ended_by);
   return by === undefined || by.done === null ? undefined : (by as EndRow);
 }
 
 export function endedOf({ n, id, ended }: Pick<TurnRow, "n" | "id" | "ended">): Ended {
   if (ended === null) throw corrupt(`The end of turn ${id}`, "it is missing");
-  return longEnded(unpack(ended, n, `The end of turn ${id}`));
+  return decodeEnded(unseal(ended, n, `The end of turn ${id}`));
 }
 
-/** An answer that is one of the nodes, and no more to be said. */
-type ShortEnded =
-  | readonly [at: number, node: number, usage: ShortUsage, size: number, revision: number]
-  | (Omit<Ended, "usage"> & { readonly usage: ShortUsage });
+/** An array stands for the plain end: an answer that is one of the nodes, on the path, to the turn's own input. */
+type EncodedEnded =
+  | readonly [at: number, node: number, usage: EncodedUsage, size: number, revision: number]
+  | (Omit<Ended, "usage"> & { readonly usage: EncodedUsage });
 
-export function packEnded(ended: Ended, n: number): string {
+export function sealEnded(ended: Ended, n: number): string {
   const { at, outcome, size, revision } = ended;
-  const usage = shortUsage(ended.usage);
+  const usage = encodeUsage(ended.usage);
   const isPlain = outcome.kind === "told" && Object.keys(ended).length === 5;
-  return pack(isPlain ? [at, outcome.node, usage, size, revision] : { ...ended, usage }, n);
+  return seal(isPlain ? [at, outcome.node, usage, size, revision] : { ...ended, usage }, n);
 }
 
-function longEnded(short: ShortEnded): Ended {
-  if (!Array.isArray(short)) {
-    const ended = short as Exclude<ShortEnded, readonly unknown[]>;
-    return { ...ended, usage: longUsage(ended.usage) };
+function decodeEnded(encoded: EncodedEnded): Ended {
+  if (!Array.isArray(encoded)) {
+    const ended = encoded as Exclude<EncodedEnded, readonly unknown[]>;
+    return { ...ended, usage: decodeUsage(ended.usage) };
   }
-  const [at, node, usage, size, revision] = short as Extract<ShortEnded, readonly unknown[]>;
-  return { at, outcome: { kind: "told", node }, usage: longUsage(usage), size, revision };
+  const [at, node, usage, size, revision] = encoded as Extract<EncodedEnded, readonly unknown[]>;
+  return { at, outcome: { kind: "told", node }, usage: decodeUsage(usage), size, revision };
 }
 
 function outcomeOf(db: Connection, row: TurnRow, ended: Ended): TurnOutcome {
@@ -147,7 +148,7 @@ export function outcomeIn(row: TurnRow, { outcome }: Ended, entries: readonly En
   return { kind: "answered", message: entry.message, text: textOf(entry.message.parts) };
 }
 
-/** The receipt of a turn that has ended, if it ended as is said now; `conflict` when not. */
+/** The receipt of an ended turn when the same commit is sent again; `conflict` when it is another. */
 export function receiptOf(db: Connection, row: TurnRow, sent: EndedTurn): Committed | "conflict" | undefined {
   const end = endOf(db, row);
   if (end === undefined) return undefined;
@@ -159,17 +160,21 @@ export function receiptOf(db: Connection, row: TurnRow, sent: EndedTurn): Commit
     usage: ended.usage,
     inputs: ended.inputs ?? [end.input_id],
   };
-  // Nobody says twice when it ended: `at` is the clock's, not the turn's.
+  // `at` is not compared: a retry has another clock.
   const { outcome, entries, plugins, usage, inputs } = sent;
   const said = JSON.parse(JSON.stringify({ outcome, entries, plugins, usage, inputs })) as unknown;
   return isDeepStrictEqual(kept, said) ? committedOf(end, ended) : "conflict";
 }
 
-/** An answer is most often the last node: it is not written a second and a third time. */
+/** The outcome as it is kept. An answer is most often the last node: the receipt names it. */
 export function told(outcome: TurnOutcome, entries: readonly Entry[]): TurnOutcome | Told {
   if (outcome.kind !== "answered") return outcome;
   const { message, text } = outcome;
-  const node = entries.findLastIndex((entry) => entry.kind === "message" && isSameMessage(entry.message, message));
+  let node = entries.length - 1;
+  for (; node >= 0; node--) {
+    const entry = entries[node] as Entry;
+    if (entry.kind === "message" && isSameMessage(entry.message, message)) break;
+  }
   const isTold = node >= 0 && textOf(message.parts) === text && Object.keys(outcome).length === 3;
   return isTold ? { kind: "told", node } : outcome;
 }

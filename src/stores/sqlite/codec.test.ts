@@ -6,17 +6,17 @@ import { NO_USAGE } from "../../model/usage.ts";
 import type { Opened } from "../../turn/event.ts";
 import type { NewInput } from "../store.ts";
 import {
-  longEntries,
-  longEvents,
-  longInput,
-  longOpened,
-  longUsage,
-  shortEntries,
-  shortEvents,
-  shortInput,
-  shortOpened,
-  shortUsage,
-} from "./short.ts";
+  decodeEntries,
+  decodeEvents,
+  decodeInput,
+  decodeOpened,
+  decodeUsage,
+  encodeEntries,
+  encodeEvents,
+  encodeInput,
+  encodeOpened,
+  encodeUsage,
+} from "./codec.ts";
 
 const COMMIT = "trn_1";
 const kept = (value: unknown): never => JSON.parse(JSON.stringify(value)) as never;
@@ -92,12 +92,12 @@ const events = fc.array(
 test("D8 sqlite: what is kept in fewer letters is read back as it was", () => {
   fc.assert(
     fc.property(entries, events, usage, (nodes, journal, spent) => {
-      expect(longEntries(kept(shortEntries(nodes as never, COMMIT)), COMMIT)).toEqual(kept(nodes));
-      expect(longEvents(kept(shortEvents(journal as never)))).toEqual(kept(journal));
-      expect(longUsage(kept(shortUsage(spent as never)))).toEqual(kept(spent));
-      // As all was kept once.
-      expect(longEntries(kept(nodes), COMMIT)).toEqual(kept(nodes));
-      expect(longEvents(kept(journal))).toEqual(kept(journal));
+      expect(decodeEntries(kept(encodeEntries(nodes as never, COMMIT)), COMMIT)).toEqual(kept(nodes));
+      expect(decodeEvents(kept(encodeEvents(journal as never)))).toEqual(kept(journal));
+      expect(decodeUsage(kept(encodeUsage(spent as never)))).toEqual(kept(spent));
+      // Old rows spell everything out.
+      expect(decodeEntries(kept(nodes), COMMIT)).toEqual(kept(nodes));
+      expect(decodeEvents(kept(journal))).toEqual(kept(journal));
     }),
     { numRuns: 2_000 },
   );
@@ -129,10 +129,10 @@ test("D8 sqlite: an input and the first event of its turn are read back as they 
         config: { model: "m" },
         generation: 2,
       } as unknown as Opened;
-      const row = { ...input, ...longInput(kept(shortInput({ message: said, at } as never))) };
+      const row = { ...input, ...decodeInput(kept(encodeInput({ message: said, at } as never))) };
       expect(row.message).toEqual(kept(said));
-      const first = kept(shortOpened(opened, input)) as { readonly kind?: "opened" };
-      expect(first.kind === undefined ? longOpened(first as never, row) : first).toEqual(kept(opened));
+      const first = kept(encodeOpened(opened, input)) as { readonly kind?: "opened" };
+      expect(first.kind === undefined ? decodeOpened(first as never, row) : first).toEqual(kept(opened));
     }),
     { numRuns: 500 },
   );
@@ -141,8 +141,8 @@ test("D8 sqlite: an input and the first event of its turn are read back as they 
 test("D8 sqlite: the limits that rows leave out are those of old, whatever the defaults become", () => {
   const opened = { kind: "opened", limits: DEFAULT_LIMITS, sessionId: "s", turnId: "t", inputId: "i" };
   const input = { id: "i", turnId: "t", sessionId: "s", message: {} } as unknown as NewInput;
-  expect(shortOpened(opened as unknown as Opened, input)).toEqual({ input: undefined });
-  expect(longOpened({} as never, input).limits).toMatchObject({
+  expect(encodeOpened(opened as unknown as Opened, input)).toEqual({ input: undefined });
+  expect(decodeOpened({} as never, input).limits).toMatchObject({
     roundsMax: 50,
     toolMs: 600_000,
     unreadEventsMax: 10_000,
