@@ -8,9 +8,15 @@ export function pairingProblem(before: Draft | undefined, message: Draft): strin
   if (before?.role !== "assistant" && message.role !== "tool") return undefined;
   const calls = before?.role === "assistant" ? callsOf(before.parts) : [];
   if (message.role !== "tool") return calls.length === 0 ? undefined : `the call of ${calls[0]?.name} has no result`;
-  const results = message.parts.filter((part) => part.kind === "toolResult");
-  if (results.length !== calls.length) return `${calls.length} calls have ${results.length} results`;
-  const odd = results.findIndex((result, index) => result.callId !== calls[index]?.callId);
+  let results = 0;
+  let odd = -1;
+  for (let index = 0; index < message.parts.length; index++) {
+    const part = message.parts[index];
+    if (part?.kind !== "toolResult") continue;
+    if (odd < 0 && part.callId !== calls[results]?.callId) odd = results;
+    results++;
+  }
+  if (results !== calls.length) return `${calls.length} calls have ${results} results`;
   return odd < 0 ? undefined : `result ${odd} belongs to another call`;
 }
 

@@ -22,7 +22,9 @@ const ROLES: ReadonlySet<unknown> = new Set<Draft["role"]>(["system", "user", "a
 export function decisionProblem(decision: Decision, last: Draft | undefined): string | undefined {
   if (!isObject(decision) || !KINDS.has(decision.kind)) return "it decided nothing that is known";
   let before = last;
-  for (const draft of decision.add ?? []) {
+  const { add = [] } = decision;
+  for (let index = 0; index < add.length; index++) {
+    const draft = add[index] as Draft;
     if (!isObject(draft) || !ROLES.has(draft.role) || !Array.isArray(draft.parts) || !draft.parts.every(isObject))
       return "it added what is no message";
     const problem = draft.role === "tool" ? pairingProblem(before, draft) : undefined;
@@ -45,8 +47,9 @@ export function decisionProblem(decision: Decision, last: Draft | undefined): st
 
 function callsProblem(calls: Extract<Decision, { kind: "calls" }>["calls"]): string | undefined {
   if (!Array.isArray(calls) || calls.length === 0) return "it wants calls and names none";
-  const places = new Set<unknown>();
-  for (const placed of calls) {
+  const places = calls.length === 1 ? undefined : new Set<unknown>();
+  for (let index = 0; index < calls.length; index++) {
+    const placed = calls[index];
     if (
       !isObject(placed) ||
       typeof placed.at !== "string" ||
@@ -54,8 +57,8 @@ function callsProblem(calls: Extract<Decision, { kind: "calls" }>["calls"]): str
       typeof placed.call.name !== "string"
     )
       return "it wants what is no call";
-    if (places.has(placed.at)) return `two of its calls are at ${placed.at}`;
-    places.add(placed.at);
+    if (places?.has(placed.at)) return `two of its calls are at ${placed.at}`;
+    places?.add(placed.at);
   }
   return undefined;
 }

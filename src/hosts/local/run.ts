@@ -34,6 +34,8 @@ export class LocalRun implements TurnRun {
   #waiter: { resolve(event: TurnEvent): void; reject(error: unknown): void } | undefined;
   #lost: unknown;
   #cancelSeen = false;
+  /** Kept by \`Runs\`. */
+  place = 0;
   protected isOver = false;
 
   /** `recorded` is handed out before anything new. */

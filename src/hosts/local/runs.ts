@@ -3,25 +3,36 @@ import type { TurnRun } from "../host.ts";
 /** How often a turn looks for mail that nobody told it of: a cancel, an answer from another process. Its lease is renewed with it. */
 export const LOOK_MS = 500;
 
+/** A turn that knows its place among those of its host. */
+interface Listed extends TurnRun {
+  place: number;
+}
+
 /** The turns of one host. One timer looks for the mail of them all, and runs only while there are any. */
 export class Runs {
-  readonly #runs = new Set<TurnRun>();
+  readonly #runs: Listed[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  add(run: TurnRun): void {
-    this.#runs.add(run);
+  add(run: Listed): void {
+    run.place = this.#runs.length;
+    this.#runs.push(run);
     this.#timer ??= setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
-  delete(run: TurnRun): void {
-    this.#runs.delete(run);
+  /** The last one takes its place: turns come and go by the thousand, and nothing is searched or copied. */
+  delete(run: Listed): void {
+    if (this.#runs[run.place] !== run) return;
+    const last = this.#runs.pop() as Listed;
+    if (last === run) return;
+    this.#runs[run.place] = last;
+    last.place = run.place;
   }
 
   #look(): void {
-    if (this.#runs.size === 0) {
+    if (this.#runs.length === 0) {
       clearInterval(this.#timer);
       this.#timer = undefined;
     }
-    for (const run of this.#runs) void run.poke();
+    for (const run of [...this.#runs]) void run.poke();
   }
 }

@@ -101,9 +101,9 @@ function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Await
 
 function called(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): Body {
   const { skips, policies } = live.state;
-  live.show.returned(effect);
-  if (skips.settle === true && skips.gate === true && !Object.hasOwn(policies, effect.call.name))
-    live.show.ended(effect, output);
+  const isSettled = skips.settle === true && skips.gate === true && !Object.hasOwn(policies, effect.call.name);
+  if (isSettled) live.show.ended(effect, output);
+  else live.show.returned(effect);
   return returned(live, effect, output);
 }
 

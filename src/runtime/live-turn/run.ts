@@ -1,4 +1,5 @@
-import { isThenable } from "../../model/awaitable.ts";
+import type { TurnRun } from "../../hosts/host.ts";
+import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
@@ -42,8 +43,14 @@ export interface CommittedTurn {
 export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise<void> {
   let live: LiveTurn | undefined;
   try {
-    live = await beginTurn(session, opened);
-    if (live === undefined) return;
+    const { lease, before, isResumed } = opened;
+    if (before !== undefined) await before;
+    if (opened.isRecovery === true && !(await hasModel(session, opened))) return;
+    if (isResumed === true || !session.kept.isAt(lease)) await session.kept.goTo(lease, isResumed === true);
+    live = new LiveTurn(session, opened);
+    const run = open(live, opened);
+    live.run = isThenable(run) ? await run : run;
+    if (opened.hasWaited === true || before !== undefined) await live.run.poke(); // A cancel may have come meanwhile.
     let done: CommittedTurn | undefined;
     try {
       const first = begin(live.opened);
@@ -75,33 +82,14 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
   }
 }
 
-/** Brings the session to the head of the lease and opens the turn in its host; nothing when it is left to others. */
-async function beginTurn(session: LiveSession, ready: OpenedTurn): Promise<LiveTurn | undefined> {
-  const { core, kept } = session;
-  const { lease, journal, before, isResumed } = ready;
-  if (before !== undefined) await before;
-  if (ready.isRecovery === true && !(await hasModel(session, journal[0] as Opened))) {
-    await core.store.release(lease);
-    return undefined;
-  }
-  if (isResumed === true || !kept.isAt(lease)) await kept.goTo(lease, isResumed === true);
-  const live = new LiveTurn(session, ready);
+/** Opens the turn in its host. From here on it runs on the session. */
+function open(live: LiveTurn, { lease, journal, isResumed }: OpenedTurn): Awaitable<TurnRun> {
+  const { core, session } = live;
   session.running = live;
   if (live.isBudgeted) core.spenders.add(live);
   if (isResumed === true) live.show.retell(journal);
-  const run = core.host.open(
-    isResumed === true ? { lease, journal, isResumed } : { lease, journal },
-    (effect, scope) => perform(live, effect, scope),
-    {
-      store: core.store,
-      world: core.world,
-      waiting: (key) => live.show.canBeAnswered(key),
-      trace: (name, about) => live.trace(name, about),
-    },
-  );
-  live.run = isThenable(run) ? await run : run;
-  if (ready.hasWaited === true || before !== undefined) await live.run.poke(); // It may have been cancelled while it waited.
-  return live;
+  const turn = isResumed === true ? { lease, journal, isResumed } : { lease, journal };
+  return core.host.open(turn, (effect, scope) => perform(live, effect, scope), live);
 }
 
 function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
@@ -172,8 +160,9 @@ async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
  * A turn that nobody asked for here may need a model that this process has not. It is left to those that have: to fail
  * it would be to end another's work. Whoever opens the session goes on with it all the same.
  */
-async function hasModel(session: LiveSession, { turnId, config }: Opened): Promise<boolean> {
+async function hasModel(session: LiveSession, { lease, journal }: OpenedTurn): Promise<boolean> {
   const { core } = session;
+  const { turnId, config } = journal[0] as Opened;
   if (core.models.known(config.model) !== undefined) return true;
   try {
     await core.models.require(config.model);
@@ -181,6 +170,7 @@ async function hasModel(session: LiveSession, { turnId, config }: Opened): Promi
   } catch (error) {
     core.trace("turn.elsewhere", { problem: describeThrown(error) }, { sessionId: session.id, turnId });
     session.leaveToOthers(turnId, error);
+    await core.store.release(lease);
     return false;
   }
 }

@@ -53,8 +53,8 @@ export class TurnShow implements CallShow {
     this.tell({ fact: false, sessionId, turnId, key, kind: "plugin", plugin, name: eventName, payload });
   }
 
-  emitted({ plugin, value }: Emit, { at }: PlacedCall): void {
-    if (value.kind === "emitEvent") this.emit(this.#position(at), plugin, value.name, value.payload);
+  emitted({ plugin, value }: Emit, placed: PlacedCall): void {
+    if (value.kind === "emitEvent") this.emit(this.#position(placed), plugin, value.name, value.payload);
     else if (value.kind === "emitTrace") this.#live.trace(`${plugin}.${value.name}`, { payload: value.payload });
     else this.#live.makeSession(plugin, value.request);
   }
@@ -84,22 +84,23 @@ export class TurnShow implements CallShow {
 
   // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #position(at: string): EffectName {
-    return name(`r${this.#live.state.round}.call.${at}`);
+  /** An effect knows its own position; a call at its gate or settling has that of its round. */
+  #position(placed: PlacedCall & { readonly position?: EffectName }): EffectName {
+    return placed.position ?? name(`r${this.#live.state.round}.call.${placed.at}`);
   }
 
   started(placed: PlacedCall): void {
-    this.#start(this.#position(placed.at), placed.call);
+    this.#start(this.#position(placed), placed.call);
   }
 
   /** A call's own time ends here; its result is told when hooks have seen it. */
-  returned({ at }: PlacedCall): void {
-    (this.#returnedAt ??= new Map()).set(this.#position(at), this.#live.world.now());
+  returned(placed: PlacedCall): void {
+    (this.#returnedAt ??= new Map()).set(this.#position(placed), this.#live.world.now());
   }
 
-  ended({ at, call }: PlacedCall, output: ToolOutput): void {
-    const effect = this.#position(at);
-    this.#end(effect, call, output, this.#returnedAt?.get(effect) ?? this.#live.world.now());
+  ended(placed: PlacedCall, output: ToolOutput): void {
+    const effect = this.#position(placed);
+    this.#end(effect, placed.call, output, this.#returnedAt?.get(effect) ?? this.#live.world.now());
   }
 
   #start(effect: EffectName, call: ToolCall): number {
@@ -144,16 +145,15 @@ export class TurnShow implements CallShow {
     const waits = callWaiting(this.#live.state, wait); // An interrupted call, or one asked for before a restart.
     const placed = asked?.placed ?? waits;
     if (placed === undefined) return;
-    const { at, call } = placed;
     const { sessionId, turnId } = this.#live;
     const interrupted = waits?.output?.kind === "unknown" ? waits.output.reason : undefined;
     this.tell({
       fact: false,
       sessionId,
       turnId,
-      key: this.#live.key(this.#position(at), 1),
+      key: this.#live.key(this.#position(placed), 1),
       kind: "waiting",
-      callId: call.id,
+      callId: placed.call.id,
       wait,
       reason: asked?.reason ?? waits?.reason ?? interrupted ?? "It waits for somebody to answer.",
     });

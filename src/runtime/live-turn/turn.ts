@@ -1,5 +1,5 @@
 import type { Transcript } from "../../graph/transcript.ts";
-import type { TurnRun } from "../../hosts/host.ts";
+import type { HostContext, TurnRun } from "../../hosts/host.ts";
 import type { HookRunner, Issue, Site } from "../../kernel/run.ts";
 import type { Conflict } from "../../kernel/seams.ts";
 import type { NewSessionRequest } from "../../kernel/services.ts";
@@ -7,7 +7,7 @@ import type { PluginStates } from "../../kernel/states.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { PreviewKey } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
-import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
+import type { EffectName, SessionId, TurnId, WaitKey } from "../../model/ids.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { Attachment, Message } from "../../model/message.ts";
@@ -15,7 +15,7 @@ import type { Scope } from "../../model/scope.ts";
 import type { Attachable, Availability } from "../../model/tool.ts";
 import { type Spent, tokensIn } from "../../model/usage.ts";
 import type { World } from "../../model/world.ts";
-import type { Lease } from "../../stores/store.ts";
+import type { Lease, Store } from "../../stores/store.ts";
 import type { Catalog } from "../../tools/catalog.ts";
 import type { Dispatch } from "../../tools/dispatch.ts";
 import type { Validate } from "../../tools/validator.ts";
@@ -34,7 +34,7 @@ import type { OpenedTurn } from "./run.ts";
 import { TurnShow } from "./show.ts";
 
 /** A turn that runs in this process: its state, and what its performers need. Nothing in it outlives the turn. */
-export class LiveTurn implements Dispatch {
+export class LiveTurn implements Dispatch, HostContext {
   readonly core: Core;
   readonly session: LiveSession;
   readonly lease: Lease;
@@ -108,6 +108,9 @@ export class LiveTurn implements Dispatch {
   }
   get world(): World {
     return this.core.world;
+  }
+  get store(): Store {
+    return this.core.store;
   }
   /** `prepare` comes before any call. */
   get catalog(): Catalog {
@@ -204,6 +207,11 @@ export class LiveTurn implements Dispatch {
 
   key(effect: EffectName, attempt: number): PreviewKey {
     return { effect, generation: this.lease.generation, attempt };
+  }
+
+  /** The host says that a wait can be answered from now on. */
+  waiting(key: WaitKey): void {
+    this.show.canBeAnswered(key);
   }
 
   trace(event: string, about: { readonly [key: string]: Json }): void {

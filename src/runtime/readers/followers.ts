@@ -53,8 +53,11 @@ export class Followers {
   }
 
   #forget(turnId: TurnId): readonly TurnHandle[] {
-    const handles = this.#handles?.get(turnId) ?? [];
-    this.#handles?.delete(turnId);
+    const handles = this.#handles?.get(turnId);
+    if (handles === undefined) return [];
+    if (this.#handles?.size === 1)
+      this.#handles = undefined; // Cheaper than a map that shrinks.
+    else this.#handles?.delete(turnId);
     this.#outputs?.delete(turnId);
     return handles;
   }
