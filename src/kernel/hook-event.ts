@@ -16,6 +16,8 @@ export interface Site {
   readonly turnId?: TurnId | undefined;
   readonly signal: AbortSignal;
   readonly states: StateAccess;
+  /** The site of the session itself. Services that belong to no effect are made there, once for all turns. */
+  readonly standing?: Site | undefined;
   service<N extends ServiceName>(name: N, plugin: string): Services[N];
   read<Out>(point: Point<Any, Out>): Out;
   once<T extends Json>(plugin: string, name: string, run: () => Awaitable<T>): Promise<T>;
@@ -69,15 +71,17 @@ interface Event {
  * a new one for each event, and so each event of a shape of its own: that alone costs more than all of the rest.
  */
 export function eventFor(hook: HookName, plugin: Installed, sees: object, here: Site, scope: CallScope): object {
+  const { id, spec } = plugin;
+  const { services, state } = HOOKS[hook] as RowData;
   const event: Event = { ...commonOf(hook, plugin, here), [SCOPE]: scope };
   Object.assign(event, sees);
-  if (plugin.spec.state !== undefined)
+  if (here.turnId !== undefined) event.turnId = here.turnId;
+  event.once = (name: string, run: () => Awaitable<Json>): Promise<Json> => here.once(id, name, run);
+  if (services.includes("complete")) event.complete = here.service("complete", id);
+  if (services.includes("membership")) event.membership = membershipUntil(scope, here, id, hook);
+  if (spec.state !== undefined)
     event.state =
-      (HOOKS[hook] as RowData).state === "write"
-        ? cellUntil(scope, here.states.cell(plugin.id, hook), plugin.id, hook)
-        : here.states.readOnly(plugin.id, hook);
-  if (event.membership !== undefined)
-    event.membership = membershipUntil(scope, event.membership as Services["membership"], plugin.id, hook);
+      state === "write" ? cellUntil(scope, here.states.cell(id, hook), id, hook) : here.states.readOnly(id, hook);
   return Object.defineProperty(event, "signal", SIGNAL);
 }
 
@@ -91,30 +95,36 @@ const SIGNAL: PropertyDescriptor & ThisType<Event> = {
 };
 
 type Common = { readonly [field: string]: unknown };
-/** Kept on the site and not in a WeakMap of sites: those come and go with every effect, and the collector would pay. */
+/** Kept on the site and not in a WeakMap: sites come and go, and the collector would pay. */
 const COMMON = Symbol("common");
 interface Known extends Site {
   [COMMON]?: Map<Installed, { [N in HookName]?: Common }>;
 }
+/** Services that belong to one effect: what they write or pay for is recorded with that effect's answer. */
+const OF_EFFECT: ReadonlySet<ServiceName> = new Set(["complete", "membership"]);
 
-/** What stays the same from call to call at one site: a gate is asked call after call at the same site. */
-function commonOf(hook: HookName, plugin: Installed, here: Known): Common {
-  here[COMMON] ??= new Map();
-  let hooks = here[COMMON].get(plugin);
+/** What a handler is given alike at every call: services that belong to no effect. */
+function commonOf(hook: HookName, plugin: Installed, here: Site): Common {
+  const site: Known = here.standing ?? here;
+  site[COMMON] ??= new Map();
+  let hooks = site[COMMON].get(plugin);
   if (hooks === undefined) {
     hooks = {};
-    here[COMMON].set(plugin, hooks);
+    site[COMMON].set(plugin, hooks);
   }
-  hooks[hook] ??= makeCommon(hook, plugin, here);
+  hooks[hook] ??= makeCommon(hook, plugin, site, here.turnId !== undefined);
   return hooks[hook];
 }
 
-function makeCommon(hook: HookName, { id }: Installed, here: Site): Common {
-  const common: { [field: string]: unknown } = { sessionId: here.sessionId };
-  if (here.turnId !== undefined) common.turnId = here.turnId;
-  common.read = (point: Point<Any, unknown>): unknown => here.read(point);
-  common.once = (name: string, run: () => Awaitable<Json>): Promise<Json> => here.once(id, name, run);
-  for (const service of (HOOKS[hook] as RowData).services) common[service] = here.service(service, id);
+/** Also has the places of what each event fills in itself: a field that is added later would make its object grow. */
+function makeCommon(hook: HookName, { id, spec }: Installed, site: Site, isInTurn: boolean): Common {
+  const common: { [field: string]: unknown } = { sessionId: site.sessionId };
+  if (isInTurn) common.turnId = undefined;
+  common.read = (point: Point<Any, unknown>): unknown => site.read(point);
+  common.once = undefined;
+  for (const service of (HOOKS[hook] as RowData).services)
+    common[service] = OF_EFFECT.has(service) ? undefined : site.service(service, id);
+  if (spec.state !== undefined) common.state = undefined;
   return common;
 }
 
@@ -124,23 +134,22 @@ const requireTime = (scope: CallScope, plugin: string, where: string): void => {
   if (scope.isOver) throw late(plugin, where);
 };
 
-/** Which tools a session has is state like any other. */
-function membershipUntil(
-  scope: CallScope,
-  membership: Services["membership"],
-  plugin: string,
-  where: string,
-): Services["membership"] {
-  const inTime = <A extends readonly unknown[]>(change: (...given: A) => void) => {
-    return (...given: A): void => {
-      requireTime(scope, plugin, where);
-      change(...given);
-    };
-  };
+/** Which tools a session has is state like any other: it is changed in the effect that the handler is called in. */
+function membershipUntil(scope: CallScope, here: Site, plugin: string, where: string): Services["membership"] {
+  const membership = here.service("membership", plugin);
   return {
-    set: inTime((names, availability) => membership.set(names, availability)),
-    grant: inTime((name, grant) => membership.grant(name, grant)),
-    revoke: inTime((name) => membership.revoke(name)),
+    set: (names, availability) => {
+      requireTime(scope, plugin, where);
+      membership.set(names, availability);
+    },
+    grant: (name, grant) => {
+      requireTime(scope, plugin, where);
+      membership.grant(name, grant);
+    },
+    revoke: (name) => {
+      requireTime(scope, plugin, where);
+      membership.revoke(name);
+    },
   };
 }
 

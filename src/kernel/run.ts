@@ -259,7 +259,7 @@ export class HookRunner {
   #callNow<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Site): unknown {
     const scope = new CallScope(here);
     const event = eventFor(hook, bound.plugin, sees as object, here, scope);
-    const began = performance.now();
+    const began = Date.now();
     let answer: unknown;
     try {
       answer = bound.run(event);
@@ -267,7 +267,7 @@ export class HookRunner {
       throw owned(hook, bound.plugin.id, error);
     }
     // What blocks cannot be interrupted, so it is only reported.
-    if (performance.now() - began > bound.deadlineMs) this.#overran(late(hook, bound));
+    if (Date.now() - began > bound.deadlineMs) this.#overran(late(hook, bound));
     if (!isThenable(answer)) return answer;
     if ((HOOKS[hook] as RowData).isSync === true) unheard(answer);
     if ((HOOKS[hook] as RowData).isSync === true)

@@ -85,12 +85,17 @@ export class PluginStates implements StateAccess {
     return this.#slots?.get(id) ?? (this.#late?.id === id ? this.#fill(this.#late) : undefined);
   }
 
-  cell(plugin: string, where: string): StateCell<Json> {
+  /** Throws from when the effect that is under way now has ended: what it may change belongs to it. */
+  untilEnd(plugin: string, where: string): () => void {
     const epoch = this.#epoch;
-    const requireOpen = (): void => {
+    return () => {
       if (epoch !== this.#epoch)
         throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
     };
+  }
+
+  cell(plugin: string, where: string): StateCell<Json> {
+    const requireOpen = this.untilEnd(plugin, where);
     const keep = (value: PluginState): void => void (this.#pending ??= new Map()).set(plugin, value);
     const withBlobs = (change: (blobs: { [name: string]: BlobHash }) => void): void => {
       requireOpen();

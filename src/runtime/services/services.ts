@@ -1,5 +1,6 @@
 import { type ServiceName, type Services, unavailable } from "../../kernel/services.ts";
 import { hashOf } from "../../model/hash.ts";
+import { frozen } from "../../model/json.ts";
 import { snapshot } from "./reading.ts";
 import { sessionsService } from "./sessions.ts";
 import type { SessionSite } from "./site.ts";
@@ -16,7 +17,12 @@ const MAKERS: Makers = {
   membership: (site, plugin) => site.membership(plugin),
   sessions: sessionsService,
   graph: (site, plugin) => ({ append: (nodes, options) => site.append(plugin, nodes, options) }),
-  complete: (site, plugin) => site.complete(plugin),
+  // Its own work begins when it is used: most handlers are given it and never do.
+  complete: (site, plugin) => ({
+    text: (prompt, options) => site.complete(plugin).text(prompt, options),
+    object: (prompt, schema, options) => site.complete(plugin).object(prompt, schema, options),
+    reply: (request, options) => site.complete(plugin).reply(request, options),
+  }),
   blobs: ({ core: { store } }) => ({
     put: async (data) => {
       const hash = hashOf(data);
@@ -29,5 +35,9 @@ const MAKERS: Makers = {
   jobs: (_, plugin) => unavailable("jobs", plugin),
 };
 
+/** Services that are the same for every plugin: one frozen object serves them all. */
+const FOR_ALL: ReadonlySet<ServiceName> = new Set(["session", "catalog", "sessions", "blobs"]);
+export const isForAll = (name: ServiceName): boolean => FOR_ALL.has(name);
+
 export const serviceOf = <N extends ServiceName>(site: SessionSite, name: N, plugin: string): Services[N] =>
-  MAKERS[name](site, plugin);
+  FOR_ALL.has(name) ? frozen(MAKERS[name](site, plugin)) : MAKERS[name](site, plugin);

@@ -19,7 +19,7 @@ import type { LiveSession } from "../session/session.ts";
 import { membershipOf } from "../toolset/membership.ts";
 import { requireBudget } from "./budget.ts";
 import { completer } from "./complete.ts";
-import { serviceOf } from "./services.ts";
+import { isForAll, serviceOf } from "./services.ts";
 
 /** The effect under which values are noted that a whole turn shares. */
 const ONCE = name("once");
@@ -35,27 +35,30 @@ export interface InTurn {
 
 /**
  * Where a hook, a tool or an operation runs: on a session, in a turn of it or between turns. It gives them the session's
- * services. Made only where there is somebody to use it.
+ * services. Made only where there is somebody to use it. The session's standing site is for services that belong to no
+ * effect: it looks at whatever turn runs.
  */
 export class SessionSite implements Site {
   readonly session: LiveSession;
   readonly core: Core;
   readonly #turn: InTurn | undefined;
+  readonly #isStanding: boolean;
   readonly #scope: { readonly signal: AbortSignal };
   readonly #spend: ((spent: Spent) => Awaitable<void>) | undefined;
-  /** By plugin: a gate may ask for the same services call after call. */
+  /** By plugin, or for all of them: a gate may ask for the same services call after call. */
   #services: Map<string, { -readonly [N in ServiceName]?: Services[N] }> | undefined;
   #completions = 0;
 
   constructor(
     session: LiveSession,
-    turn: InTurn | undefined,
+    turn: InTurn | "standing" | undefined,
     scope: { readonly signal: AbortSignal } = new LazyScope(),
     spend?: (spent: Spent) => Awaitable<void>,
   ) {
     this.session = session;
     this.core = session.core;
-    this.#turn = turn;
+    this.#turn = turn === "standing" ? undefined : turn;
+    this.#isStanding = turn === "standing";
     this.#scope = scope;
     this.#spend = spend;
   }
@@ -63,22 +66,30 @@ export class SessionSite implements Site {
   get sessionId(): SessionId {
     return this.session.id;
   }
+  /** The turn that the site is in. */
+  get #live(): LiveTurn | undefined {
+    return this.#isStanding ? this.session.running : this.#turn?.live;
+  }
   get turnId(): TurnId | undefined {
-    return this.#turn?.live.turnId;
+    return this.#live?.turnId;
   }
   get signal(): AbortSignal {
     return this.#scope.signal;
   }
+  get standing(): Site | undefined {
+    return this.#turn === undefined ? undefined : this.session.standing;
+  }
   get states(): PluginStates {
-    return this.#turn === undefined ? this.session.kept.states : this.#turn.live.states;
+    return this.#live?.states ?? this.session.kept.states;
   }
 
   service<N extends ServiceName>(service: N, plugin: string): Services[N] {
+    const whose = isForAll(service) ? "" : plugin;
     this.#services ??= new Map();
-    let made = this.#services.get(plugin);
+    let made = this.#services.get(whose);
     if (made === undefined) {
       made = {};
-      this.#services.set(plugin, made);
+      this.#services.set(whose, made);
     }
     made[service] ??= serviceOf(this, service, plugin);
     return made[service] as Services[N];
@@ -89,23 +100,24 @@ export class SessionSite implements Site {
   }
 
   messages(): readonly Message[] {
-    return this.#turn === undefined ? this.session.kept.transcript.messages : this.#turn.live.messages();
+    return this.#live?.messages() ?? this.session.kept.transcript.messages;
   }
 
   tools(): readonly ToolManifest[] {
-    if (this.#turn !== undefined) return this.#turn.live.artifact?.catalog.manifests ?? [];
+    const live = this.#live;
+    if (live !== undefined) return live.artifact?.catalog.manifests ?? [];
     const found = this.session.toolset.manifests(this);
     return isThenable(found) ? [] : found; // The row of `toolCatalog` says that it cannot wait.
   }
 
   membership(plugin: string): Services["membership"] {
     const { where, mayWrite } = this.#turn ?? { where: "an operation", mayWrite: true };
-    return membershipOf(this.session.toolset, this.states, plugin, where, mayWrite);
+    return membershipOf(this.session, this.states, plugin, where, mayWrite);
   }
 
   /** Inside a turn a node could come between a call and its result, so it is refused there. */
   async append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
-    if (this.#turn !== undefined) throw new RuntimeError("operation.reentrant", { name: "graph.append" });
+    if (this.#live !== undefined) throw new RuntimeError("operation.reentrant", { name: "graph.append" });
     return this.session.append(plugin, nodes, options);
   }
 

@@ -94,6 +94,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   takenUp: Promise<void> | undefined;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
+  #standing: SessionSite | undefined;
 
   constructor(
     core: Core,
@@ -144,6 +145,11 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Where hooks and operations run between turns. */
   site(scope?: { readonly signal: AbortSignal }, spend?: (spent: Spent) => Awaitable<void>): SessionSite {
     return new SessionSite(this, undefined, scope, spend);
+  }
+
+  get standing(): SessionSite {
+    this.#standing ??= new SessionSite(this, "standing");
+    return this.#standing;
   }
 
   reading(messages: readonly Message[]): SessionReading {

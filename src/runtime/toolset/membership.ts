@@ -6,7 +6,7 @@ import { isObject } from "../../model/json.ts";
 import type { Schema } from "../../model/schema.ts";
 import { isToolName, TOOLS_STATE } from "../../model/tool.ts";
 import type { Registry, ToolChoices } from "../../tools/registry.ts";
-import type { Toolset } from "./toolset.ts";
+import type { LiveSession } from "../session/session.ts";
 
 const state: Schema<unknown, ToolChoices> = {
   "~standard": {
@@ -31,7 +31,7 @@ export const TOOLS_PLUGIN: Installed = {
 
 /** Changes the choices where the state can be changed now: in a serial effect, or an operation. */
 export function membershipOf(
-  toolset: Toolset,
+  session: LiveSession,
   states: PluginStates,
   plugin: string,
   where: string,
@@ -40,10 +40,12 @@ export function membershipOf(
   const refuse = (): never => {
     throw new RuntimeError("state.parallel", { plugin, where });
   };
-  const cell = mayWrite ? states.cell(TOOLS_STATE, where) : { update: refuse };
+  const requireOpen = mayWrite ? states.untilEnd(TOOLS_STATE, where) : refuse;
   const change = (work: (registry: Registry) => ToolChoices): void => {
+    requireOpen();
+    const { registry } = session.toolset;
     try {
-      cell.update(() => work(toolset.registry) as never);
+      states.cell(TOOLS_STATE, where).update(() => work(registry) as never);
     } catch (error) {
       throw hasCode(error, "state.too-large")
         ? new RuntimeError("state.too-large", { ...error.details, plugin }, { cause: error })
