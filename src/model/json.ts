@@ -117,3 +117,11 @@ export function bytesOver(text: string, max: number): number | undefined {
   const bytes = Buffer.byteLength(text);
   return bytes > max ? bytes : undefined;
 }
+
+type Defined<T> = { readonly [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  readonly [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** The same fields without those that are undefined: an optional field is left out, as it is in JSON. */
+export const defined = <T extends object>(fields: T): Defined<T> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;

@@ -3,7 +3,7 @@ import type { Composition } from "../kernel/compose.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Installed } from "../kernel/plugin.ts";
 import type { Probe } from "../kernel/run.ts";
-import type { Blobs } from "../kernel/states.ts";
+import type { Services } from "../kernel/services.ts";
 import type { Tool, ToolProvider } from "../kernel/tool.ts";
 import { unheard } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
@@ -63,8 +63,8 @@ export interface Core {
   readonly models: Models;
   /** The lowest layer of every prompt. */
   readonly prompt: readonly PromptPart[];
-  /** The named blobs of plugin states. */
-  readonly blobs: Blobs;
+  /** Bytes by their hash: named blobs of plugin states, and the service of that name. */
+  readonly blobs: Services["blobs"];
   readonly trace: Trace;
 }
 

@@ -8,9 +8,8 @@ import type { SessionReading } from "../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { hashOf } from "../model/hash.ts";
 import { asSessionId, asWaitKey, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
-import { describeThrown, type Json, toJson } from "../model/json.ts";
+import { defined, describeThrown, type Json, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { CancelAnswer } from "../model/outcome.ts";
 import type { PromptPart } from "../model/prompt.ts";
@@ -44,7 +43,7 @@ import type { Session } from "./session/handle.ts";
 import { type Comparison, compare, parentOf } from "./session/history.ts";
 import { type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
-import { Artifacts } from "./toolset/artifacts.ts";
+import { Artifacts, blobsOf } from "./toolset/artifacts.ts";
 import { processName, realWorld } from "./world.ts";
 
 export type RuntimeOptions = {
@@ -177,12 +176,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     owner: { id: world.id("own"), process: processName() },
     limits,
     prices,
-    config: {
-      model: modelName,
-      ...(instructions === undefined ? {} : { instructions }),
-      ...(settings === undefined ? {} : { settings }),
-      ...(budget === undefined ? {} : { budget }),
-    },
+    config: defined({ model: modelName, instructions, settings, budget }),
     recovers: options.recover !== "manual",
     sessions,
     readers: new Readers(store, limits.unreadEventsMax, () => sessions, trace),
@@ -199,14 +193,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     artifacts: new Artifacts(store, world, template),
     models,
     prompt: prompt ?? [],
-    blobs: {
-      put: async (data) => {
-        const hash = hashOf(data);
-        await store.blobs.put(hash, data);
-        return hash;
-      },
-      get: (hash) => store.blobs.get(hash),
-    },
+    blobs: blobsOf(store),
     trace,
   };
   for (const provider of providers) core.listings.take(provider); // Until the runtime is closed.
@@ -264,13 +251,8 @@ class RuntimeHandle implements Runtime {
           throw new RuntimeError("options.invalid", { option, problem: "it is no id" });
       if (max !== undefined && !(typeof max === "number" && max >= 1))
         throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a number above 0" });
-      const found = await store.list({
-        ...(after === undefined ? {} : { after: asSessionId(after) }),
-        ...(max === undefined ? {} : { max }),
-        ...(parent === undefined ? {} : { parent: asSessionId(parent) }),
-        ...(origin === undefined ? {} : { origin: asSessionId(origin) }),
-      });
-      return found.map(summaryOf);
+      const asked = defined({ after, max, parent, origin }) as Parameters<Store["list"]>[0];
+      return (await store.list(asked)).map(summaryOf);
     },
     get: async (id: string): Promise<SessionReading> => snapshot(this.#open(), id),
     fork: async (id: string, options: ForkOptions = {}): Promise<Session> => {
@@ -385,15 +367,5 @@ class RuntimeHandle implements Runtime {
   }
 }
 
-const summaryOf = (stored: StoredSession): SessionSummary => {
-  const { id, parentId, origin, createdAt, turns, openTurn, config } = stored;
-  return {
-    id,
-    ...(parentId === undefined ? {} : { parentId }),
-    ...(origin === undefined ? {} : { origin }),
-    ...(config.label === undefined ? {} : { label: config.label }),
-    createdAt,
-    turns,
-    ...(openTurn === undefined ? {} : { openTurn }),
-  };
-};
+const summaryOf = ({ id, parentId, origin, createdAt, turns, openTurn, config }: StoredSession): SessionSummary =>
+  defined({ id, parentId, origin, label: config.label, createdAt, turns, openTurn });

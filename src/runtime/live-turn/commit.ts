@@ -7,7 +7,7 @@ import { addUsage, type Spent, totalOf, type Usage } from "../../model/usage.ts"
 import type { EndedTurn } from "../../stores/store.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { said } from "../../turn/move.ts";
-import { type Salvaged, salvage } from "./salvage.ts";
+import { type Salvaged, salvage } from "../../turn/salvage.ts";
 import type { LiveTurn } from "./turn.ts";
 
 /** All that the commit of a turn keeps, in one piece. */

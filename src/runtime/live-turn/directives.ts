@@ -1,5 +1,6 @@
 import type { Directive } from "../../kernel/directive.ts";
 import type { Owned } from "../../kernel/hooks.ts";
+import { saidBy } from "../../kernel/owned.ts";
 import type { EffectName } from "../../model/ids.ts";
 import type { Draft } from "../../model/message.ts";
 import type { Abort } from "../../turn/event.ts";
@@ -27,10 +28,3 @@ export function carryOut(live: LiveTurn, effect: EffectName, directives: readonl
     ...(compact ? { compact } : {}),
   };
 }
-
-/** A message with the plugin that it comes from. */
-export const saidBy = ({ plugin, value: { role, parts } }: Owned<Draft>): Draft => ({
-  role,
-  parts,
-  origin: { kind: "plugin", plugin },
-});

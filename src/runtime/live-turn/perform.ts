@@ -1,4 +1,6 @@
+import { compaction } from "../../kernel/compact.ts";
 import type { TurnReport } from "../../kernel/hooks.ts";
+import { saidBy } from "../../kernel/owned.ts";
 import { type Awaitable, andThen, isThenable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { Scope } from "../../model/scope.ts";
@@ -11,8 +13,7 @@ import { itemsOf } from "../../turn/log.ts";
 import { isLastRound } from "../../turn/state.ts";
 import { type Body, failed, stamped } from "./answer.ts";
 import { ask, overspent, respond } from "./ask.ts";
-import { compaction } from "./compact.ts";
-import { carryOut, saidBy } from "./directives.ts";
+import { carryOut } from "./directives.ts";
 import { prepare } from "./prepare.ts";
 import type { LiveTurn } from "./turn.ts";
 

@@ -18,6 +18,7 @@ import type { World } from "../../model/world.ts";
 import type { Lease, Store } from "../../stores/store.ts";
 import type { Catalog } from "../../tools/catalog.ts";
 import type { Dispatch } from "../../tools/dispatch.ts";
+import { checkOf } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
 import type { ProtocolDriver } from "../../turn/driver.ts";
 import type { EffectOf } from "../../turn/effect.ts";
@@ -29,7 +30,6 @@ import { SessionSite } from "../services/site.ts";
 import type { LiveSession } from "../session/session.ts";
 import { type Artifact, NO_PARTS, type Prompt, type PromptParts } from "../toolset/artifacts.ts";
 import type { TurnHandle } from "./handle.ts";
-import { checkOf } from "./output.ts";
 import type { OpenedTurn } from "./run.ts";
 import { TurnShow } from "./show.ts";
 

@@ -2,6 +2,7 @@ import { Transcript } from "../../graph/transcript.ts";
 import type { Authority, CatalogOverlay, SessionReading } from "../../kernel/services.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type SessionId } from "../../model/ids.ts";
+import { defined } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { StoredSession } from "../../stores/store.ts";
 import { type Core, effectiveConfig } from "../core.ts";
@@ -42,16 +43,8 @@ export async function children(core: Core, parent: SessionId): Promise<readonly 
 
 export function readingOf(core: Core, stored: StoredSession, messages: readonly Message[]): SessionReading {
   const { id, parentId, head, usage, turns, openTurn } = stored;
-  const authority = authorityOf(stored);
-  return {
-    id,
-    messages,
-    config: effectiveConfig(core, stored.config),
-    usage,
-    turns,
-    ...(parentId === undefined ? {} : { parentId }),
-    ...(head === undefined ? {} : { head }),
-    ...(openTurn === undefined ? {} : { openTurn }),
-    ...(Object.keys(authority).length === 0 ? {} : { authority }),
-  };
+  const config = effectiveConfig(core, stored.config);
+  const whole = authorityOf(stored);
+  const authority = Object.keys(whole).length === 0 ? undefined : whole;
+  return defined({ id, messages, config, usage, turns, parentId, head, openTurn, authority });
 }

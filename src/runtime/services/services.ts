@@ -1,5 +1,4 @@
 import { type ServiceName, type Services, unavailable } from "../../kernel/services.ts";
-import { hashOf } from "../../model/hash.ts";
 import { frozen } from "../../model/json.ts";
 import { snapshot } from "./reading.ts";
 import { sessionsService } from "./sessions.ts";
@@ -23,14 +22,7 @@ const MAKERS: Makers = {
     object: (prompt, schema, options) => site.complete(plugin).object(prompt, schema, options),
     reply: (request, options) => site.complete(plugin).reply(request, options),
   }),
-  blobs: ({ core: { store } }) => ({
-    put: async (data) => {
-      const hash = hashOf(data);
-      await store.blobs.put(hash, data);
-      return hash;
-    },
-    get: async (hash) => store.blobs.get(hash),
-  }),
+  blobs: ({ core }) => ({ put: core.blobs.put, get: core.blobs.get }),
   trace: (site, plugin) => ({ emit: (name, payload = null) => site.trace(`${plugin}.${name}`, { payload }) }),
   jobs: (_, plugin) => unavailable("jobs", plugin),
 };

@@ -1,4 +1,6 @@
 // Changes of a session between turns: one optimistic loop, and what is changed with it.
+
+import { compaction } from "../../kernel/compact.ts";
 import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
@@ -9,7 +11,6 @@ import type { Entry } from "../../model/node.ts";
 import type { Spent } from "../../model/usage.ts";
 import type { Committed, SessionChange } from "../../stores/store.ts";
 import { requireConfig } from "../checks.ts";
-import { compaction } from "../live-turn/compact.ts";
 import { finishOthers } from "./elsewhere.ts";
 import type { LiveSession } from "./session.ts";
 

@@ -15,17 +15,17 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asTurnId, type InputId, type SessionId, type TurnId } from "../../model/ids.ts";
-import { type Json, ownJson } from "../../model/json.ts";
+import { defined, type Json, ownJson } from "../../model/json.ts";
 import { textOf } from "../../model/message.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { Any, OutputOf, ToolSchema } from "../../model/schema.ts";
 import type { SessionView } from "../../model/view.ts";
 import type { CancelAnswer, PendingInput, TurnWants } from "../../stores/store.ts";
+import { typed } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { requireConfig, requireOptions, requireRef } from "../checks.ts";
 import { type Input, newInput } from "../live-turn/accept.ts";
 import { type Turn, TurnHandle } from "../live-turn/handle.ts";
-import { typed } from "../live-turn/output.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
 import { type Compacted, compact, configure } from "./change.ts";
@@ -245,21 +245,11 @@ export class SessionHandle implements Session {
     return query(this.#open(), wireName(plugin.id, name), input, options);
   }
 
-  async command(
-    plugin: Plugin<Any>,
-    name: string,
-    input?: unknown,
-    options: OperationOptions = {},
-  ): Promise<Receipt<Any>> {
+  async command(plugin: Plugin<Any>, name: string, input?: unknown, options?: OperationOptions): Promise<Receipt<Any>> {
     return operate(this.#open(), "command", wireName(plugin.id, name), input, options);
   }
 
-  async task(
-    plugin: Plugin<Any>,
-    name: string,
-    input?: unknown,
-    options: OperationOptions = {},
-  ): Promise<Receipt<Any>> {
+  async task(plugin: Plugin<Any>, name: string, input?: unknown, options?: OperationOptions): Promise<Receipt<Any>> {
     return operate(this.#open(), "task", wireName(plugin.id, name), input, options);
   }
 
@@ -344,14 +334,9 @@ function wantsOf(output: ToolSchema | undefined, prompt: readonly PromptPart[] |
 
 const CANCELLED = { withdrawn: "cancelled", taken: "already-taken", ended: "already-completed" } as const;
 
-const waitingInput = ({ id, turnId, key, place, message, at }: PendingInput): WaitingInput => ({
-  id,
-  turnId,
-  ...(key === undefined ? {} : { key }),
-  at: place === "boundary" ? "boundary" : "next-turn",
-  text: textOf(message.parts),
-  acceptedAt: at,
-});
+const waitingInput = ({ id, turnId, key, place, message, at: acceptedAt }: PendingInput): WaitingInput =>
+  defined({ id, turnId, key, at: PLACES[place], text: textOf(message.parts), acceptedAt });
+const PLACES = { boundary: "boundary", turn: "next-turn" } as const;
 
 const reasonOf = ({ reason }: AbortSignal): string =>
   reason instanceof Error

@@ -3,7 +3,7 @@ import type { Authority, NewSessionRequest } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
-import { isObject, type Json, type JsonObject } from "../../model/json.ts";
+import { defined, isObject, type Json, type JsonObject } from "../../model/json.ts";
 import type { Draft } from "../../model/message.ts";
 import { TOOLS_STATE } from "../../model/tool.ts";
 import type { NewSession, PluginSnapshots, StoredSession } from "../../stores/store.ts";
@@ -63,13 +63,8 @@ export function forkRequest(options: ForkOptions, parent: NodeId | null | undefi
   const { at = parent ?? undefined, id, label } = (options as ForkOptions | null) ?? {};
   if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: typeof at });
   requireConfig({ label }, "fork");
-  return {
-    kind: "fork",
-    ...(id === undefined ? {} : { id }),
-    ...(at === undefined ? {} : { at }),
-    ...(label === undefined ? {} : { config: { label } }),
-    ...(parent === null ? { isEmpty: true } : {}),
-  };
+  const config = label === undefined ? undefined : { label };
+  return defined({ kind: "fork" as const, id, at, config, ...(parent === null ? { isEmpty: true } : {}) });
 }
 
 /** A child runs on its parent's model, unless told. */

@@ -78,7 +78,7 @@ export async function operate(
   kind: "command" | "task",
   name: string,
   input: unknown,
-  options: OperationOptions,
+  options: OperationOptions = {},
 ): Promise<Receipt> {
   const owned = requireOperation(session, kind, name);
   return changeSession(session, name, async (working) => {

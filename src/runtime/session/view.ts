@@ -1,4 +1,5 @@
 import type { InputId, SessionId, TurnId } from "../../model/ids.ts";
+import { defined } from "../../model/json.ts";
 import type { Draft } from "../../model/message.ts";
 import { costOf } from "../../model/usage.ts";
 import type { OpenInput, SessionView } from "../../model/view.ts";
@@ -28,21 +29,10 @@ export async function viewOf(session: LiveSession): Promise<SessionView> {
   const { parentId, origin, head, turns, usage, ledger } = stored;
   const { frame } = transcript;
   const cost = costOf(ledger, core.prices);
-  return {
-    id,
-    ...(parentId === undefined ? {} : { parentId }),
-    ...(origin === undefined ? {} : { origin }),
-    ...(head === undefined ? {} : { head }),
-    ...(frame === undefined ? {} : { frame }),
-    messages: [...transcript.messages],
-    inputs,
-    turns,
-    config: effectiveConfig(core, stored.config),
-    usage,
-    ledger,
-    ...(cost === undefined ? {} : { cost }),
-    ...(latest === undefined ? {} : { cursor: cursorFor(id, latest) }),
-  };
+  const messages = [...transcript.messages];
+  const config = effectiveConfig(core, stored.config);
+  const cursor = latest === undefined ? undefined : cursorFor(id, latest);
+  return defined({ id, parentId, origin, head, frame, messages, inputs, turns, config, usage, ledger, cost, cursor });
 }
 
 /** Inputs that the open turn has taken, then those that wait. */

@@ -1,4 +1,5 @@
 import { mergePrompt, renderPrompt, type Section } from "../../kernel/prompt.ts";
+import type { Services } from "../../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
 import { hashOf } from "../../model/hash.ts";
 import type { BlobHash } from "../../model/ids.ts";
@@ -52,6 +53,16 @@ export interface Ingredients {
 
 const KEPT = 32;
 const utf8 = new TextEncoder();
+
+/** Bytes by the hash of their content. */
+export const blobsOf = ({ blobs }: Store): Services["blobs"] => ({
+  put: async (data) => {
+    const hash = hashOf(data);
+    await blobs.put(hash, data);
+    return hash;
+  },
+  get: async (hash) => blobs.get(hash),
+});
 
 /** Artifacts and prompts of all sessions: equal ingredients give the identical one, built and stored once. */
 export class Artifacts {

@@ -1,6 +1,6 @@
-import { isObject, type Json, type JsonObject } from "../../model/json.ts";
-import { documentOf, type ToolSchema } from "../../model/schema.ts";
-import { type Validate, validatorOf } from "../../tools/validator.ts";
+import { isObject, type Json, type JsonObject } from "../model/json.ts";
+import { documentOf, type ToolSchema } from "../model/schema.ts";
+import { type Validate, validatorOf } from "./validator.ts";
 
 /** The typed result a caller asked for: its schema as a document for the turn, and live for the gate. */
 export interface TypedOutput {

@@ -1,11 +1,11 @@
-import { describe } from "../../model/errors.ts";
-import { type InputId, nodeId } from "../../model/ids.ts";
-import { isObject, type Json } from "../../model/json.ts";
-import { callsOf, type Draft, type Message, type ToolResultPart, text } from "../../model/message.ts";
-import type { Entry } from "../../model/node.ts";
-import { BATCH_TOOL, projectOutput, type ResultPart, statusOf, type ToolOutput } from "../../model/tool.ts";
-import { addUsage, NO_USAGE, type Spent, type Usage } from "../../model/usage.ts";
-import type { Changes, Opened, TurnEvent, WaitAnswer } from "../../turn/event.ts";
+import { describe } from "../model/errors.ts";
+import { type InputId, nodeId } from "../model/ids.ts";
+import { isObject, type Json } from "../model/json.ts";
+import { callsOf, type Draft, type Message, type ToolResultPart, text } from "../model/message.ts";
+import type { Entry } from "../model/node.ts";
+import { BATCH_TOOL, projectOutput, type ResultPart, statusOf, type ToolOutput } from "../model/tool.ts";
+import { addUsage, NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
+import type { Changes, Opened, TurnEvent, WaitAnswer } from "./event.ts";
 
 /** What a journal holds, without the machine that made it. */
 export interface Salvaged {
