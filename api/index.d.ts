@@ -20,7 +20,7 @@ import { CancelAnswer, Failed, Stopped, TurnOutcome } from "./shared/model/outco
 import { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./shared/providers/provider.js";
 import { Code, RuntimeError, hasCode } from "./shared/model/errors.js";
 import { Compaction, CompactionSees, HOOKS, HookName } from "./shared/kernel/hooks.js";
-import { Comparison, HistoryPage, Node } from "./shared/runtime/session/history.js";
+import { Comparison, HistoryPage, Node } from "./shared/graph/history.js";
 import { Cursor, NodeId, SessionId, TurnId, WaitKey } from "./shared/model/ids.js";
 import { DEFAULT_LIMITS, Limits } from "./shared/model/limits.js";
 import { Decision, ProtocolDriver, RequestView, RoundView } from "./shared/turn/driver.js";

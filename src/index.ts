@@ -14,6 +14,8 @@ export function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
 }
 
+// The handles
+export type { Comparison, HistoryPage, Node } from "./graph/history.ts";
 export type { EffectHost } from "./hosts/host.ts";
 export {
   abort,
@@ -80,8 +82,6 @@ export type { Input } from "./runtime/live-turn/accept.ts";
 export type { Turn, TurnResult } from "./runtime/live-turn/handle.ts";
 export type { Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./runtime/runtime.ts";
 export type { Session, SessionInputs, TurnOptions } from "./runtime/session/handle.ts";
-// The handles
-export type { Comparison, HistoryPage, Node } from "./runtime/session/history.ts";
 export type { Receipt } from "./runtime/session/operate.ts";
 export type { SessionTools } from "./runtime/toolset/tools.ts";
 // Contracts of what can be exchanged

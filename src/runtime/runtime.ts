@@ -1,3 +1,4 @@
+import { type Comparison, compare, parentOf } from "../graph/history.ts";
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
 import type { Owned } from "../kernel/hooks.ts";
@@ -40,7 +41,6 @@ import { requireStored, snapshot } from "./services/reading.ts";
 import { cancel } from "./services/sessions.ts";
 import { RECOVER_MS, type Recovered, recover } from "./session/elsewhere.ts";
 import type { Session } from "./session/handle.ts";
-import { type Comparison, compare, parentOf } from "./session/history.ts";
 import { type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
 import { Artifacts, blobsOf } from "./toolset/artifacts.ts";

@@ -1,3 +1,4 @@
+import type { Segment, ViewPage } from "../graph/segment.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
@@ -9,6 +10,7 @@ import type { PromptPart } from "../model/prompt.ts";
 import type { Spent, Usage } from "../model/usage.ts";
 import type { Opened, PluginState, TurnEvent, WaitAnswer } from "../turn/event.ts";
 
+export type { Segment, ViewPage } from "../graph/segment.ts";
 export type { CancelAnswer, CancelRequest } from "../model/outcome.ts";
 
 /** A plugin's state as last committed. `revision` counts its changes. */
@@ -47,20 +49,6 @@ export interface StoredSession {
   readonly turns: number;
   /** The turn that is open, whoever holds it. */
   readonly openTurn?: TurnId;
-}
-
-/** One commit's nodes. A segment's parent is a node of another one; a head may point inside it. */
-export interface Segment {
-  readonly commit: string;
-  readonly parent?: NodeId;
-  readonly entries: readonly Entry[];
-}
-
-export interface ViewPage {
-  readonly from?: NodeId;
-  readonly max?: number;
-  /** The page ends with the segment in which the frame of `from` begins. */
-  readonly toFrame?: true;
 }
 
 export interface NewInput {

@@ -1,6 +1,6 @@
 import { Budget, SessionConfig } from "../model/config.js";
 import { CancelAnswer } from "../model/outcome.js";
-import { Comparison } from "./session/history.js";
+import { Comparison } from "../graph/history.js";
 import { EffectHost } from "../hosts/host.js";
 import { ForkOptions } from "./session/make.js";
 import { Json } from "../model/json.js";

@@ -6,6 +6,7 @@ import { Entry } from "../model/node.js";
 import { Json, JsonObject } from "../model/json.js";
 import { Opened, PluginState, TurnEvent, WaitAnswer } from "../turn/event.js";
 import { PromptPart } from "../model/prompt.js";
+import { Segment, ViewPage } from "../graph/segment.js";
 import { SessionConfig } from "../model/config.js";
 import { Spent, Usage } from "../model/usage.js";
 /** A plugin's state as last committed. `revision` counts its changes. */
@@ -47,18 +48,6 @@ interface StoredSession {
   readonly turns: number;
   /** The turn that is open, whoever holds it. */
   readonly openTurn?: TurnId;
-}
-/** One commit's nodes. A segment's parent is a node of another one; a head may point inside it. */
-interface Segment {
-  readonly commit: string;
-  readonly parent?: NodeId;
-  readonly entries: readonly Entry[];
-}
-interface ViewPage {
-  readonly from?: NodeId;
-  readonly max?: number;
-  /** The page ends with the segment in which the frame of `from` begins. */
-  readonly toFrame?: true;
 }
 interface NewInput {
   readonly id: InputId;

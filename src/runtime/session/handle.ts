@@ -1,3 +1,4 @@
+import { type HistoryPage, historyOf, type Node } from "../../graph/history.ts";
 import {
   type InputArgs,
   type InputFor,
@@ -29,7 +30,6 @@ import { type Turn, TurnHandle } from "../live-turn/handle.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
 import { type Compacted, compact, configure } from "./change.ts";
-import { type HistoryPage, historyOf, type Node } from "./history.ts";
 import type { ForkOptions } from "./make.ts";
 import type { OpenSessions } from "./open.ts";
 import { type OperationOptions, operate, operationsIn, query, type Receipt, requireOperation } from "./operate.ts";

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { parentOf } from "../../graph/history.ts";
 import type { Transcript } from "../../graph/transcript.ts";
 import type { Composition } from "../../kernel/compose.ts";
 import type {
@@ -45,7 +46,6 @@ import { SessionSite } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
 import { append, book, changeSession, type Worked } from "./change.ts";
 import { look, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
-import { parentOf } from "./history.ts";
 import { KeptSession } from "./kept.ts";
 import { type ForkOptions, forkRequest, makeSession } from "./make.ts";
 import { Queue, type QueueWork } from "./queue.ts";

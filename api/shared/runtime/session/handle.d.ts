@@ -3,7 +3,7 @@ import { AppendNode, AppendOptions, Appended, Complete } from "../../kernel/serv
 import { CancelAnswer } from "../../model/outcome.js";
 import { Compacted } from "./change.js";
 import { ForkOptions } from "./make.js";
-import { HistoryPage, Node } from "./history.js";
+import { HistoryPage, Node } from "../../graph/history.js";
 import { Input } from "../live-turn/accept.js";
 import { InputArgs, InputFor, NamesOf, OperationDefinition, OperationKind, OutputFor } from "../../kernel/operation.js";
 import { InputId, SessionId, TurnId } from "../../model/ids.js";

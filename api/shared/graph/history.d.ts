@@ -1,5 +1,5 @@
-import { NodeBody } from "../../model/node.js";
-import { NodeId } from "../../model/ids.js";
+import { NodeBody } from "../model/node.js";
+import { NodeId } from "../model/ids.js";
 /** A node of a session's history. */
 type Node = {
   readonly id: NodeId;

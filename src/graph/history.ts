@@ -1,7 +1,7 @@
-import { RuntimeError } from "../../model/errors.ts";
-import { asTurnId, type NodeId, nodeAddress, nodeId, type SessionId } from "../../model/ids.ts";
-import type { Entry, NodeBody } from "../../model/node.ts";
-import type { Segment, Store } from "../../stores/store.ts";
+import { RuntimeError } from "../model/errors.ts";
+import { asTurnId, type NodeId, nodeAddress, nodeId, type SessionId } from "../model/ids.ts";
+import type { Entry, NodeBody } from "../model/node.ts";
+import type { Segment, Segments } from "./segment.ts";
 
 /** A node of a session's history. */
 export type Node = { readonly id: NodeId; readonly parent?: NodeId; readonly at: number } & NodeBody;
@@ -25,17 +25,17 @@ export interface Comparison {
 }
 
 /** Newest first, over all frames. The page after it begins at the `parent` of its last node. */
-export async function historyOf(store: Store, id: SessionId, page: HistoryPage): Promise<readonly Node[]> {
+export async function historyOf(segments: Segments, id: SessionId, page: HistoryPage): Promise<readonly Node[]> {
   if (page.before !== undefined && page.from !== undefined)
     throw new RuntimeError("options.invalid", { option: "before", problem: "it stands in the place of from" });
-  const parent = await parentOf(store, id, page.before);
+  const parent = await parentOf(segments, id, page.before);
   if (parent === null) return [];
   const { from = parent, max = 100 } = page;
   if (!(max >= 1)) throw new RuntimeError("options.invalid", { option: "max", problem: "it must be at least 1" });
-  if (from !== undefined && !(typeof from === "string" && (await isIn(store, id, from))))
+  if (from !== undefined && !(typeof from === "string" && (await isIn(segments, id, from))))
     throw new RuntimeError("fork.unknown", { node: typeof from === "string" ? from : typeof from });
   const found: Node[] = [];
-  for await (const node of nodesOf(store, id, from as NodeId | undefined)) {
+  for await (const node of nodesOf(segments, id, from as NodeId | undefined)) {
     found.push(node);
     if (found.length >= max) break;
   }
@@ -44,37 +44,37 @@ export async function historyOf(store: Store, id: SessionId, page: HistoryPage):
 
 /** Of the node that comes before this one; null when it is the first. */
 export async function parentOf(
-  store: Store,
+  segments: Segments,
   id: SessionId,
   node: string | undefined,
 ): Promise<NodeId | null | undefined> {
   if (node === undefined) return undefined;
-  const address = typeof node === "string" && (await isIn(store, id, node)) ? nodeAddress(node) : undefined;
+  const address = typeof node === "string" && (await isIn(segments, id, node)) ? nodeAddress(node) : undefined;
   if (address === undefined)
     throw new RuntimeError("fork.unknown", { node: typeof node === "string" ? node : typeof node });
   if (address.index > 0) return nodeId(address.commit, address.index - 1);
-  const [segment] = await store.view(id, { from: node as NodeId, max: 1 });
+  const [segment] = await segments.view(id, { from: node as NodeId, max: 1 });
   return segment?.parent ?? null;
 }
 
 /** On the path to the head, where a page that goes on is too; or on a branch: a turn that was kept beside it. */
-async function isIn(store: Store, id: SessionId, node: string): Promise<boolean> {
+async function isIn(segments: Segments, id: SessionId, node: string): Promise<boolean> {
   const commit = nodeAddress(node)?.commit;
   if (commit === undefined) return false;
-  return (await store.terminal(asTurnId(commit)))?.sessionId === id || (await store.holds(id, node as NodeId));
+  return (await segments.terminal(asTurnId(commit)))?.sessionId === id || (await segments.holds(id, node as NodeId));
 }
 
 const SEGMENTS = 32;
 
-async function* nodesOf(store: Store, id: SessionId, from: NodeId | undefined): AsyncGenerator<Node> {
-  for await (const segment of segmentsOf(store, id, from))
+async function* nodesOf(segments: Segments, id: SessionId, from: NodeId | undefined): AsyncGenerator<Node> {
+  for await (const segment of segmentsOf(segments, id, from))
     for (let index = segment.entries.length - 1; index >= 0; index--) yield nodeOf(segment, index);
 }
 
 /** Newest first, a page at a time. */
-async function* segmentsOf(store: Store, id: SessionId, from: NodeId | undefined): AsyncGenerator<Segment> {
+async function* segmentsOf(segments: Segments, id: SessionId, from: NodeId | undefined): AsyncGenerator<Segment> {
   for (let at = from, isFirst = true; isFirst || at !== undefined; isFirst = false) {
-    const page = await store.view(id, { max: SEGMENTS, ...(at === undefined ? {} : { from: at }) });
+    const page = await segments.view(id, { max: SEGMENTS, ...(at === undefined ? {} : { from: at }) });
     yield* page;
     at = page.at(-1)?.parent;
   }
@@ -90,8 +90,8 @@ function nodeOf({ commit, parent, entries }: Segment, index: number): Node {
 }
 
 /** Goes back on both at once, so that it costs what they differ in. */
-export async function compare(store: Store, ours: SessionId, theirs: SessionId): Promise<Comparison> {
-  const [mine, other] = [new Path(store, ours), new Path(store, theirs)];
+export async function compare(segments: Segments, ours: SessionId, theirs: SessionId): Promise<Comparison> {
+  const [mine, other] = [new Path(segments, ours), new Path(segments, theirs)];
   while (!mine.isWhole || !other.isWhole) {
     const common = (await mine.goBack(other)) ?? (await other.goBack(mine));
     if (common !== undefined) return { common, ours: mine.after(common), theirs: other.after(common) };
@@ -100,13 +100,13 @@ export async function compare(store: Store, ours: SessionId, theirs: SessionId):
 }
 
 class Path {
-  readonly #segments: Segment[] = [];
+  readonly #path: Segment[] = [];
   readonly #sizes = new Map<string, number>();
   readonly #more: AsyncGenerator<Segment>;
   isWhole = false;
 
-  constructor(store: Store, id: SessionId) {
-    this.#more = segmentsOf(store, id, undefined);
+  constructor(segments: Segments, id: SessionId) {
+    this.#more = segmentsOf(segments, id, undefined);
   }
 
   /** One segment further; the common node, if the other has come by here. */
@@ -117,7 +117,7 @@ class Path {
       this.isWhole = true;
       return undefined;
     }
-    this.#segments.push(value);
+    this.#path.push(value);
     this.#sizes.set(value.commit, value.entries.length);
     const theirs = other.#sizes.get(value.commit);
     if (theirs === undefined || value.entries.length === 0) return undefined;
@@ -127,7 +127,7 @@ class Path {
   after(common: NodeId | undefined): readonly Node[] {
     const address = common === undefined ? undefined : nodeAddress(common);
     const found: Node[] = [];
-    for (const segment of this.#segments) {
+    for (const segment of this.#path) {
       const first = segment.commit === address?.commit ? address.index + 1 : 0;
       for (let index = segment.entries.length - 1; index >= first; index--) found.push(nodeOf(segment, index));
       if (segment.commit === address?.commit) break;
