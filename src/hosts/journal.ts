@@ -68,9 +68,9 @@ class JournalRun extends LocalRun {
     if (this.#held.length > 0) void this.#write();
   };
 
-  protected override release(held: Held): void {
+  protected override begin(held: Held): void {
     const { effect } = held;
-    if (!this.#isFolding && !OUTWARD.has(effect.kind)) return this.begin(held);
+    if (!this.#isFolding && !OUTWARD.has(effect.kind)) return super.begin(held);
     if (effect.kind === "wait" && !this.#isFolding) this.#newWaits.push({ key: effect.key, until: effect.until });
     this.#held.push(held);
   }
@@ -190,7 +190,7 @@ class JournalRun extends LocalRun {
       }
       const { effect, isResumed } = each;
       if (isResumed && effect.kind === "call" && effect.onInterrupt !== undefined) this.#interrupted(effect);
-      else this.begin(each);
+      else super.begin(each);
       if (isResumed && effect.kind === "wait") this.context.waiting(effect.key); // Whoever looks now is told anew.
     }
     if (held.some(({ effect }) => effect.kind === "wait")) void this.poke(); // It may be answered already.

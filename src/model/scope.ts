@@ -13,7 +13,7 @@ export interface Scope {
 /** A cancellation that costs nothing until somebody looks at it. */
 export class LazyScope implements Scope {
   isAborted = false;
-  reason: unknown;
+  reason: unknown = undefined;
   #controller: AbortController | undefined;
   /** Nearly always one or none. */
   #listener: (() => void) | undefined;

@@ -254,7 +254,9 @@ function copyOf(input: Json): Json {
   if (typeof input !== "object" || input === null) return input;
   if (Array.isArray(input)) return input.map(copyOf);
   const copy: Record<string, Json> = {};
-  for (const key of Object.keys(input)) {
+  const keys = Object.keys(input);
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index] as string;
     const field = copyOf((input as JsonObject)[key] as Json);
     if (key === "__proto__") Object.defineProperty(copy, key, { value: field, ...OWN });
     else copy[key] = field;

@@ -63,16 +63,12 @@ export class LocalRun implements TurnRun {
       const held = new Held(effects[index] as Effect);
       this.#open.push(held);
       if (held.effect.name === GRACE) isGrace = true;
-      this.release(held);
+      this.begin(held);
     }
     if (isGrace) this.#abortWork();
   }
 
-  /** A journal holds some of them back. */
-  protected release(held: Held): void {
-    this.begin(held);
-  }
-
+  /** Does an effect. A journal holds some of them back first. */
   protected begin(scope: Held): void {
     const { effect } = scope;
     if (effect.kind === "sleep") return this.#sleep(effect.name, effect.until, scope);

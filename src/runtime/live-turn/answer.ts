@@ -8,13 +8,11 @@ import type { LiveTurn } from "./turn.ts";
 export type Body = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect" | "changes"> : never) : never;
 
 /** Only calls run beside each other, and of those only one that `writes` runs alone and may change state. */
-const mayWrite = (effect: Effect): boolean => effect.kind !== "call" || effect.writes === true;
-
 export function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
   const answer = body as { -readonly [K in keyof Answer]: Answer[K] }; // Fresh from its performer, so it is ours to stamp.
   answer.at = live.core.world.now();
   answer.effect = effect.name;
-  const changes = mayWrite(effect) ? live.states.take() : undefined;
+  const changes = effect.kind !== "call" || effect.writes === true ? live.states.take() : undefined;
   if (changes !== undefined) answer.changes = changes;
   if (live.hasSpent) Object.assign(answer, live.takeSpent());
   return answer as Answer;
@@ -24,7 +22,7 @@ export function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
 export function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
   const fault = passingFault(error);
   if (fault !== undefined) throw fault;
-  if (mayWrite(effect)) live.states.forget();
+  if (effect.kind !== "call" || effect.writes === true) live.states.forget();
   const answer = { kind: "failed", at: live.core.world.now(), effect: effect.name, error: failureOf(error) } as const;
   return { ...answer, ...live.takeSpent() };
 }

@@ -62,13 +62,13 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           const next = live.run.next(); // The one place to wait; what is there already is taken at once.
           const event = isThenable(next) ? await next : next;
           if (event.kind === "resumed" && event.generation === live.lease.generation) await recallWhole(live);
-          advance(live, stepped(live, event));
+          advance(live, step(live.driver, live.state, event));
         }
         const turn = endedTurn(live);
         const answer = live.run.commit(turn);
         const committed = isThenable(answer) ? await answer : answer;
         if (!("reopen" in committed)) done = { turn, committed };
-        else for (const event of committed.reopen) advance(live, stepped(live, event)); // A cancel came before the commit.
+        else for (const event of committed.reopen) advance(live, step(live.driver, live.state, event)); // A cancel came before the commit.
       }
     } catch (error) {
       done = await salvage(live, error);
@@ -95,16 +95,6 @@ function open(live: LiveTurn, { lease, journal, isResumed }: OpenedTurn): Awaita
 function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
   live.state = state;
   live.run.start(effects, dropped);
-}
-
-/** A recorded event that answers nothing means that today's machine is not the one that recorded it. */
-function stepped(live: LiveTurn, event: TurnEvent): Step {
-  try {
-    return step(live.driver, live.state, event);
-  } catch (error) {
-    if (hasCode(error, "turn.diverged")) live.isUnfoldable = live.journal.length > 0;
-    throw error;
-  }
 }
 
 // ── Turns that another run had ──────────────────────────────────────────────────────────────────────────────────────
@@ -146,6 +136,8 @@ async function recallWhole(live: LiveTurn): Promise<void> {
 /** Ends a turn that the loop could not: whole or not at all holds here too. Rethrows what leaves the turn to others. */
 async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   if (passingFault(error) !== undefined || hasCode(error, "runtime.closed") || hasCode(error, "turn.host")) throw error;
+  // A recorded event that answers nothing means that today's machine is not the one that recorded it.
+  if (hasCode(error, "turn.diverged") && live.journal.length > 0) live.isUnfoldable = true;
   live.trace("turn.salvaged", { problem: describeThrown(error) });
   let cancel = live.state.winding?.cancel?.requestId;
   for (;;) {

@@ -60,11 +60,11 @@ export class LiveTurn implements Dispatch, HostContext {
   /** Arguments that passed the gate, so that the attempt need not check them again. */
   passed: Dispatch["passed"] = undefined;
   /** Notes under way: whoever asks for the same one waits for it. */
-  noting: Map<string, Promise<Json>> | undefined;
-  artifact: Artifact | undefined;
+  noting: Map<string, Promise<Json>> | undefined = undefined;
+  artifact: Artifact | undefined = undefined;
   /** What the session's tools of today came to when the turn was prepared, or gone on with. */
-  basis: Artifact | undefined;
-  prompt: Prompt | undefined;
+  basis: Artifact | undefined = undefined;
+  prompt: Prompt | undefined = undefined;
   /** What the prompt was made of; rendered again when the tools change. */
   parts: PromptParts = NO_PARTS;
   /** Said after the conversation in this round. */
@@ -74,7 +74,7 @@ export class LiveTurn implements Dispatch, HostContext {
   /** What `context` hooks show the model instead of the plain conversation; this turn's additions follow it. */
   shown: { readonly messages: readonly Message[]; readonly upTo: number } | undefined;
   /** Bytes on their way to the store, and sessions on their way to being made: an answer that names them waits for them. */
-  keeping: PromiseLike<void>[] | undefined;
+  keeping: PromiseLike<void>[] | undefined = undefined;
   #transcript: Transcript;
   #grown = 0;
   /** Nested model calls were paid for since the last answer. */

@@ -133,7 +133,8 @@ const BUCKETS = Object.keys(NO_USAGE) as (keyof Usage)[];
 function usageOf(given: Usage | undefined): Usage {
   if (given === undefined) return UNKNOWN_CALL;
   const usage = { ...NO_USAGE };
-  for (const bucket of BUCKETS) {
+  for (let index = 0; index < BUCKETS.length; index++) {
+    const bucket = BUCKETS[index] as keyof Usage;
     const count: unknown = given[bucket];
     if (typeof count === "number" && Number.isFinite(count) && count > 0) usage[bucket] = count;
   }
@@ -229,7 +230,8 @@ class ReplyStream {
       this.#hasBegun = true;
       silence.beat();
       if (Array.isArray(part)) {
-        for (const each of part as readonly ModelPart[]) {
+        for (let index = 0; index < part.length; index++) {
+          const each = part[index] as ModelPart;
           const waits = transform === undefined ? this.#put(each) : this.#take(each, transform);
           if (waits !== undefined) await waits;
           if (this.#isAborted) break;
@@ -353,7 +355,8 @@ class ReplyStream {
 
   #parts(): readonly Part[] {
     const parts: Part[] = [];
-    for (const block of this.#blocks) {
+    for (let index = 0; index < this.#blocks.length; index++) {
+      const block = this.#blocks[index] as Block | Part;
       if (!("id" in block)) parts.push(block);
       else if (block.text !== "" || block.data !== undefined) {
         const made =

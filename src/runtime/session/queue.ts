@@ -56,7 +56,7 @@ export class Queue<Turn extends object, Operation extends object> {
   doing: Doing = "idle";
   door: "open" | "closing" | "closed" = "open";
   /** The turn or the operation that has the session. */
-  has: Turn | Operation | undefined;
+  has: Turn | Operation | undefined = undefined;
   /** Something came through here that may wait in the store: it is asked until it has nothing more. */
   mayHaveMore = false;
   readonly #turns: Turn[] = [];

@@ -89,9 +89,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly queue: Queue<OpenedTurn, Operation>;
   readonly followers = new Followers();
   /** The turn that runs here. */
-  running: LiveTurn | undefined;
+  running: LiveTurn | undefined = undefined;
   /** Settles when what others had left, and this process took up, is done. */
-  takenUp: Promise<void> | undefined;
+  takenUp: Promise<void> | undefined = undefined;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
   #standing: SessionSite | undefined;
