@@ -3,11 +3,12 @@ import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
-import type { Committed, EndedTurn, Lease } from "../../stores/store.ts";
+import type { Lease } from "../../stores/store.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
 import type { Step } from "../../turn/state.ts";
 import { begin, step } from "../../turn/step.ts";
 import type { LiveSession } from "../session/session.ts";
+import { announce, type CommittedTurn, lose } from "./announce.ts";
 import { endedTurn, salvagedTurn } from "./commit.ts";
 import { perform } from "./perform.ts";
 import { recallPrepared } from "./prepare.ts";
@@ -25,14 +26,6 @@ export interface OpenedTurn {
   readonly isRecovery?: true;
   /** A cancel that came with the input: it is there before the turn begins. */
   readonly before?: Promise<unknown>;
-}
-
-/** A turn and what its commit answered. */
-export interface CommittedTurn {
-  readonly turn: EndedTurn;
-  readonly committed: Committed;
-  /** The entries are not those of the machine. */
-  readonly isSalvaged?: true;
 }
 
 /**
@@ -73,10 +66,10 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     } catch (error) {
       done = await salvage(live, error);
     }
-    const telling = session.committed(live, done);
+    const telling = announce(live, done);
     if (telling !== undefined) await telling;
   } catch (error) {
-    await session.lost(opened.lease.turnId, error);
+    await lose(session, opened.lease.turnId, error);
   } finally {
     session.ended(live);
   }
@@ -161,7 +154,8 @@ async function hasModel(session: LiveSession, { lease, journal }: OpenedTurn): P
     return true;
   } catch (error) {
     core.trace("turn.elsewhere", { problem: describeThrown(error) }, { sessionId: session.id, turnId });
-    session.leaveToOthers(turnId, error);
+    session.queue.mayHaveMore = false;
+    session.fail(turnId, error);
     await core.store.release(lease);
     return false;
   }

@@ -1,6 +1,6 @@
 import { type ServiceName, type Services, unavailable } from "../../kernel/services.ts";
 import { frozen } from "../../model/json.ts";
-import { snapshot } from "./reading.ts";
+import { readingOf, snapshot } from "./reading.ts";
 import { sessionsService } from "./sessions.ts";
 import type { SessionSite } from "./site.ts";
 
@@ -9,7 +9,7 @@ type Makers = { readonly [N in ServiceName]: (site: SessionSite, plugin: string)
 /** One way to make each service. Which hook is given which is in the hook table. */
 const MAKERS: Makers = {
   session: (site) => ({
-    read: () => site.session.reading(site.messages()),
+    read: () => readingOf(site.core, site.session.kept.stored, site.messages()),
     snapshot: (id) => snapshot(site.core, id),
   }),
   catalog: (site) => ({ list: () => site.tools(), describe: (name) => site.session.toolset.describe(name, site) }),

@@ -30,7 +30,7 @@ import { type Turn, TurnHandle } from "../live-turn/handle.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
 import { type Compacted, compact, configure } from "./change.ts";
-import type { ForkOptions } from "./make.ts";
+import { type ForkOptions, forkOf } from "./make.ts";
 import type { OpenSessions } from "./open.ts";
 import { type OperationOptions, operate, operationsIn, query, type Receipt, requireOperation } from "./operate.ts";
 import type { LiveSession } from "./session.ts";
@@ -296,7 +296,7 @@ export class SessionHandle implements Session {
   }
 
   async fork(options: ForkOptions = {}): Promise<Session> {
-    const { id, known } = await this.#open().fork(options);
+    const { id, known } = await forkOf(this.#open(), options);
     return this.#sessions.handle(id, { known });
   }
 

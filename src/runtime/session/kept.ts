@@ -1,10 +1,17 @@
 import { Transcript } from "../../graph/transcript.ts";
 import { PluginStates } from "../../kernel/states.ts";
 import { RuntimeError } from "../../model/errors.ts";
+import type { NodeId } from "../../model/ids.ts";
 import { addSpent, addUsage, totalOf } from "../../model/usage.ts";
 import type { Committed, EndedTurn, Lease, SessionChange, StoredSession } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { TOOLS_PLUGIN } from "../toolset/membership.ts";
+
+/** A conversation that was read before, up to this node. */
+export interface KnownTranscript {
+  readonly head: NodeId;
+  readonly transcript: Transcript;
+}
 
 /**
  * A session as this process last read it: the stored session, its conversation and its plugin states. It takes in what

@@ -1,3 +1,4 @@
+import { parentOf } from "../../graph/history.ts";
 import { answerProblem } from "../../kernel/answers.ts";
 import type { Authority, NewSessionRequest } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
@@ -10,6 +11,8 @@ import type { NewSession, PluginSnapshots, StoredSession } from "../../stores/st
 import { checkedId, requireConfig } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { AUTHORITY, authorityOf, FIRST_INPUT, OVERLAY, requireStored } from "../services/reading.ts";
+import type { KnownTranscript } from "./kept.ts";
+import type { LiveSession } from "./session.ts";
 
 /** Makes a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
 export async function makeSession(
@@ -65,6 +68,19 @@ export function forkRequest(options: ForkOptions, parent: NodeId | null | undefi
   requireConfig({ label }, "fork");
   const config = label === undefined ? undefined : { label };
   return defined({ kind: "fork" as const, id, at, config, ...(parent === null ? { isEmpty: true } : {}) });
+}
+
+/** A fork of a session that is open here; where its conversation is known, it need not be read again. */
+export async function forkOf(
+  { core, id, kept }: LiveSession,
+  options: ForkOptions,
+): Promise<{ readonly id: SessionId; readonly known: KnownTranscript | undefined }> {
+  const { stored, transcript } = await kept.asStored();
+  const request = forkRequest(options, await parentOf(core.store, id, options?.before));
+  const made = await makeSession(core, request, stored);
+  const head = (request.at ?? stored.head) as NodeId | undefined;
+  const shared = request.at === undefined || head === undefined ? transcript : transcript.until(head);
+  return { id: made, known: head === undefined || shared === undefined ? undefined : { head, transcript: shared } };
 }
 
 /** A child runs on its parent's model, unless told. */

@@ -8,7 +8,8 @@ import type { StoredSession } from "../../stores/store.ts";
 import { makeTool } from "../../tools/define.ts";
 import { type Core, overran } from "../core.ts";
 import { type Session, SessionHandle } from "./handle.ts";
-import { type KnownTranscript, LiveSession } from "./session.ts";
+import type { KnownTranscript } from "./kept.ts";
+import { LiveSession } from "./session.ts";
 
 /** How a session is opened. */
 export interface Opening {

@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { parentOf } from "../../graph/history.ts";
 import type { Transcript } from "../../graph/transcript.ts";
 import type { Composition } from "../../kernel/compose.ts";
 import type {
@@ -9,18 +8,15 @@ import type {
   Authority,
   CatalogOverlay,
   NewSessionRequest,
-  SessionReading,
 } from "../../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
+import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
-import { type InputId, type NodeId, nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
+import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
-import type { Message } from "../../model/message.ts";
 import type { Spent } from "../../model/usage.ts";
-import type { OpenInput } from "../../model/view.ts";
 import type {
   CancelAnswer,
   Committed,
@@ -31,23 +27,21 @@ import type {
   Withdrawal,
 } from "../../stores/store.ts";
 import type { Validate } from "../../tools/validator.ts";
-import { itemsOf } from "../../turn/log.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 import { openedFor } from "../live-turn/accept.ts";
 import type { TurnHandle, TurnResult } from "../live-turn/handle.ts";
 import { Memo } from "../live-turn/memo.ts";
-import { reportOf } from "../live-turn/perform.ts";
-import { type CommittedTurn, type OpenedTurn, runTurn } from "../live-turn/run.ts";
+import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import { committedFact, Followers } from "../readers/followers.ts";
-import { authorityOf, overlayOf, readingOf } from "../services/reading.ts";
+import { authorityOf, overlayOf } from "../services/reading.ts";
 import { SessionSite } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
 import { append, book, changeSession, type Worked } from "./change.ts";
 import { look, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
 import { KeptSession } from "./kept.ts";
-import { type ForkOptions, forkRequest, makeSession } from "./make.ts";
+import { makeSession } from "./make.ts";
 import { Queue, type QueueWork } from "./queue.ts";
 
 /** An operation that waits for its turn. */
@@ -64,12 +58,6 @@ interface Inside {
   readonly outer: Inside | undefined;
 }
 const inside = new AsyncLocalStorage<Inside>();
-
-/** A conversation that was read before, up to this node. */
-export interface KnownTranscript {
-  readonly head: NodeId;
-  readonly transcript: Transcript;
-}
 
 /**
  * A session that is open in this process: its plugins, its conversation as last read, and its queue of turns and
@@ -150,10 +138,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   get standing(): SessionSite {
     this.#standing ??= new SessionSite(this, "standing");
     return this.#standing;
-  }
-
-  reading(messages: readonly Message[]): SessionReading {
-    return readingOf(this.core, this.kept.stored, messages);
   }
 
   // ── Inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -275,18 +259,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.followers.done(committedFact(this.id, whole, committed, nodes), whole);
   }
 
-  /** What the turn that runs here has been told. */
-  get taken(): readonly OpenInput[] | undefined {
-    const live = this.running;
-    if (live?.state === undefined) return undefined;
-    return itemsOf(live.state.log).flatMap((entry) => {
-      if (entry.kind !== "message" || entry.message.origin?.kind !== "input") return [];
-      const { role, parts, origin } = entry.message;
-      const id = origin.inputId as InputId;
-      return [{ id, turnId: live.turnId, state: "running" as const, message: { role, parts } }];
-    });
-  }
-
   /** The session above shows what this one does, where its turn runs here. */
   tellParent(event: SessionEvent): void {
     const [parent] = this.ancestors;
@@ -303,67 +275,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     await this.core.store.release(lease);
   }
 
-  /** A turn is committed: the session grows by it, its observers are told, then those who wait. */
-  committed(live: LiveTurn, done: CommittedTurn): Promise<void> | undefined {
-    const { turn, committed, isSalvaged } = done;
-    this.running = undefined;
-    this.core.readers.moved(this);
-    this.core.spenders.delete(live); // From now on the ledger has it.
-    if (committed.branch === undefined)
-      this.kept.takeTurn(turn, committed, live.states, isSalvaged === true ? undefined : live.transcript());
-    if (live.hooks.has.lifecycle || turn.inputs.length > 1) return this.#tellLater(live, done);
-    this.#announce(live, done);
-  }
-
-  async #tellLater(live: LiveTurn, done: CommittedTurn): Promise<void> {
-    const { turn, committed } = done;
-    if (live.hooks.has.lifecycle) {
-      const report = reportOf(live, turn.outcome);
-      const event = { kind: "turnPersisted", report, revision: committed.revision } as const;
-      live.observed(await live.hooks.observe("lifecycle", { event }, this.site()));
-    }
-    this.#announce(live, done);
-    if (turn.inputs.length > 1) await settleElsewhere(this); // Whoever waits for an input that the turn took.
-  }
-
-  #announce(live: LiveTurn, { turn: { outcome, usage, entries }, committed }: CommittedTurn): void {
-    const { turnId, issues } = live;
-    const nodes: NodeId[] = [];
-    for (const entry of entries) nodes.push(entry.kind === "message" ? entry.message.id : nodeId(turnId, nodes.length));
-    const result = { turnId, outcome, usage, issues };
-    if (this.ancestors.length > 0) this.tellParent(committedFact(this.id, result, committed, nodes));
-    this.tell(committed, result, nodes);
-  }
-
-  /** A turn ended here without a commit. What the store did is thrown: the turn is tried again, then given up here. */
-  async lost(turnId: TurnId, error: unknown): Promise<void> {
-    const run = this.running?.run;
-    this.running = undefined;
-    this.kept.isStale = true; // Of what the turn had changed here nothing was kept.
-    try {
-      await run?.leave(); // Nothing is held back: another worker may resume it at once.
-    } catch (problem) {
-      this.core.trace("turn.leave", { problem: describeThrown(problem) }, this.asPlace);
-    }
-    if (hasCode(error, "lease.lost")) {
-      this.queue.mayHaveMore = true; // Another worker has it: whoever waits here is given its result.
-      return;
-    }
-    if (passingFault(error) !== undefined) throw error;
-    this.fail(turnId, error);
-    if (hasCode(error, "turn.host")) this.gaveUp(error);
-  }
-
   /** After a turn, however it ended. */
   ended(live: LiveTurn | undefined): void {
     if (live !== undefined) this.core.spenders.delete(live);
     this.#toolset?.end();
-  }
-
-  /** A turn that nobody asked for here is not for this process. */
-  leaveToOthers(turnId: TurnId, error: unknown): void {
-    this.queue.mayHaveMore = false;
-    this.fail(turnId, error);
   }
 
   // ── An operation has the session ────────────────────────────────────────────────────────────────────────────────
@@ -408,19 +323,15 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return makeSession(this.core, request, this.kept.stored).then((id) => ({ id }));
   }
 
-  async fork(options: ForkOptions): Promise<{ readonly id: SessionId; readonly known: KnownTranscript | undefined }> {
-    const { stored, transcript } = await this.kept.asStored();
-    const request = forkRequest(options, await parentOf(this.core.store, this.id, options?.before));
-    const id = await makeSession(this.core, request, stored);
-    const head = (request.at ?? stored.head) as NodeId | undefined;
-    const shared = request.at === undefined || head === undefined ? transcript : transcript.until(head);
-    return { id, known: head === undefined || shared === undefined ? undefined : { head, transcript: shared } };
-  }
-
   // ── The queue's other work ──────────────────────────────────────────────────────────────────────────────────────
 
   look(): Promise<void> {
     return look(this);
+  }
+
+  /** Tells those who wait for turns that ended without us. */
+  settleElsewhere(): Promise<boolean> {
+    return settleElsewhere(this);
   }
 
   failed(error: unknown): void {

@@ -1,9 +1,10 @@
-import type { InputId, SessionId, TurnId } from "../../model/ids.ts";
+import type { InputId, TurnId } from "../../model/ids.ts";
 import { defined } from "../../model/json.ts";
 import type { Draft } from "../../model/message.ts";
 import { costOf } from "../../model/usage.ts";
 import type { OpenInput, SessionView } from "../../model/view.ts";
 import type { Store } from "../../stores/store.ts";
+import { itemsOf } from "../../turn/log.ts";
 import { effectiveConfig } from "../core.ts";
 import { cursorFor } from "../readers/cursor.ts";
 import type { LiveSession } from "./session.ts";
@@ -15,7 +16,7 @@ async function momentOf(session: LiveSession) {
     const kept = await session.kept.asStored();
     const latest = await store.latest();
     const { openTurn } = await session.kept.requireThere();
-    const inputs = await openInputs(store, session.id, openTurn, session.taken);
+    const inputs = await openInputs(session, openTurn);
     const { revision } = await session.kept.requireThere();
     const later = await store.changes(latest, { session: session.id, max: 1 }); // Other sessions always move.
     if (revision === kept.stored.revision && later.length === 0) return { ...kept, inputs, latest };
@@ -36,17 +37,23 @@ export async function viewOf(session: LiveSession): Promise<SessionView> {
 }
 
 /** Inputs that the open turn has taken, then those that wait. */
-async function openInputs(
-  store: Store,
-  session: SessionId,
-  openTurn: TurnId | undefined,
-  /** What a turn that runs here has taken; else its journal tells. */
-  taken: readonly OpenInput[] | undefined,
-): Promise<readonly OpenInput[]> {
-  const waiting = (await store.inputs.list(session)).map(
+async function openInputs(session: LiveSession, openTurn: TurnId | undefined): Promise<readonly OpenInput[]> {
+  const { store } = session.core;
+  const waiting = (await store.inputs.list(session.id)).map(
     ({ id, turnId, message }): OpenInput => ({ id, turnId, state: "waiting", message }),
   );
-  return openTurn === undefined ? waiting : [...(taken ?? (await takenBy(store, openTurn))), ...waiting];
+  return openTurn === undefined ? waiting : [...(takenHere(session) ?? (await takenBy(store, openTurn))), ...waiting];
+}
+
+/** Inputs that the turn that runs here has taken. */
+function takenHere({ running }: LiveSession): readonly OpenInput[] | undefined {
+  if (running?.state === undefined) return undefined;
+  return itemsOf(running.state.log).flatMap((entry) => {
+    if (entry.kind !== "message" || entry.message.origin?.kind !== "input") return [];
+    const { role, parts, origin } = entry.message;
+    const id = origin.inputId as InputId;
+    return [{ id, turnId: running.turnId, state: "running" as const, message: { role, parts } }];
+  });
 }
 
 /** Inputs that a turn elsewhere has taken, by its journal. */

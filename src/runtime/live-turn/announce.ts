@@ -1,0 +1,69 @@
+import { hasCode, passingFault } from "../../model/errors.ts";
+import { type NodeId, nodeId, type TurnId } from "../../model/ids.ts";
+import { describeThrown } from "../../model/json.ts";
+import type { Committed, EndedTurn } from "../../stores/store.ts";
+import { committedFact } from "../readers/followers.ts";
+import type { LiveSession } from "../session/session.ts";
+import { reportOf } from "./perform.ts";
+import type { LiveTurn } from "./turn.ts";
+
+/** A turn and what its commit answered. */
+export interface CommittedTurn {
+  readonly turn: EndedTurn;
+  readonly committed: Committed;
+  /** The entries are not those of the machine. */
+  readonly isSalvaged?: true;
+}
+
+/** After a commit: the session grows by the turn, observers of it are told, then those who wait. */
+export function announce(live: LiveTurn, done: CommittedTurn): Promise<void> | undefined {
+  const { session, core, hooks } = live;
+  const { turn, committed, isSalvaged } = done;
+  session.running = undefined;
+  core.readers.moved(session);
+  core.spenders.delete(live); // From now on the ledger has what it spent.
+  if (committed.branch === undefined)
+    session.kept.takeTurn(turn, committed, live.states, isSalvaged === true ? undefined : live.transcript());
+  if (hooks.has.lifecycle || turn.inputs.length > 1) return tellLater(live, done);
+  tell(live, done);
+}
+
+async function tellLater(live: LiveTurn, done: CommittedTurn): Promise<void> {
+  const { session, hooks } = live;
+  const { turn, committed } = done;
+  if (hooks.has.lifecycle) {
+    const report = reportOf(live, turn.outcome);
+    const event = { kind: "turnPersisted", report, revision: committed.revision } as const;
+    live.observed(await hooks.observe("lifecycle", { event }, session.site()));
+  }
+  tell(live, done);
+  if (turn.inputs.length > 1) await session.settleElsewhere(); // Somebody may wait for an input that the turn took.
+}
+
+function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: CommittedTurn): void {
+  const { outcome, usage, entries } = turn;
+  const nodes: NodeId[] = [];
+  for (const entry of entries) nodes.push(entry.kind === "message" ? entry.message.id : nodeId(turnId, nodes.length));
+  const result = { turnId, outcome, usage, issues };
+  if (session.ancestors.length > 0) session.tellParent(committedFact(session.id, result, committed, nodes));
+  session.tell(committed, result, nodes);
+}
+
+/** A turn ended here without a commit. What the store did is thrown: the turn is tried again, then given up here. */
+export async function lose(session: LiveSession, turnId: TurnId, error: unknown): Promise<void> {
+  const run = session.running?.run;
+  session.running = undefined;
+  session.kept.isStale = true; // Of what the turn had changed here nothing was kept.
+  try {
+    await run?.leave(); // Nothing is held back: another worker may resume it at once.
+  } catch (problem) {
+    session.core.trace("turn.leave", { problem: describeThrown(problem) }, session.asPlace);
+  }
+  if (hasCode(error, "lease.lost")) {
+    session.queue.mayHaveMore = true; // Another worker has it: whoever waits here is given its result.
+    return;
+  }
+  if (passingFault(error) !== undefined) throw error;
+  session.fail(turnId, error);
+  if (hasCode(error, "turn.host")) session.gaveUp(error);
+}
