@@ -1,7 +1,7 @@
 import { type Awaitable, andThen, isThenable } from "../model/awaitable.ts";
 import { asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
 import type { Mail, NewWait } from "../stores/store.ts";
-import type { Effect } from "../turn/effect.ts";
+import { type Effect, OUTWARD } from "../turn/effect.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
 import type { EffectHost, HostContext, Perform, TurnRef } from "./host.ts";
@@ -20,8 +20,6 @@ export function journal(): EffectHost {
   };
 }
 
-/** Local ones run hooks and join the write of the event that released them; these act on the world, or cost something. */
-const OUTWARD: ReadonlySet<Effect["kind"]> = new Set(["ask", "call", "exec", "compact", "wait"]);
 /** What is recorded is handed out by `next` here, before anything is begun. */
 const NOTHING_RECORDED: readonly TurnEvent[] = [];
 const WEEK_MS = 7 * 24 * 3_600_000;

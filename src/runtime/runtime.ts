@@ -138,7 +138,7 @@ export interface SessionSummary {
   readonly openTurn?: TurnId;
 }
 
-/** What the door binds, because the runtime knows no member of a family. */
+/** What `index.ts` binds: the runtime itself knows no host, protocol or provider. */
 export interface Defaults {
   host(store: Store): EffectHost;
   protocol(): Plugin;

@@ -21,8 +21,8 @@ export type BoundaryKind = "opening" | "after-work" | "before-completion";
 
 /**
  * What a turn wants done. An effect is named by its position, so a resumed turn asks for the same names.
- * Serial effects run hooks, and `step` never has two open that may write plugin state. `call` and `exec` are outward:
- * a host starts them only when the events that released them are durable.
+ * Serial effects run hooks, and `step` never has two open that may write plugin state. A host starts outward ones only
+ * when the events that released them are durable.
  */
 export type Effect = { readonly name: EffectName } & (
   | { readonly kind: "prepare"; readonly round: number }
@@ -50,6 +50,12 @@ export type Effect = { readonly name: EffectName } & (
 
 export type EffectKind = Effect["kind"];
 export type EffectOf<K extends EffectKind> = Extract<Effect, { readonly kind: K }>;
+
+/**
+ * Effects that act on the world or cost something, and `respond`, whose hooks see a reply that was paid for. All others
+ * run hooks only, and a synchronous answer of theirs joins the write of the event that released them.
+ */
+export const OUTWARD: ReadonlySet<EffectKind> = new Set(["ask", "respond", "call", "exec", "compact", "wait"]);
 
 export const name: (position: string) => EffectName = asEffectName;
 

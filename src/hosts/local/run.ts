@@ -34,7 +34,7 @@ export class LocalRun implements TurnRun {
   #waiter: { resolve(event: TurnEvent): void; reject(error: unknown): void } | undefined;
   #lost: unknown;
   #cancelSeen = false;
-  /** Kept by \`Runs\`. */
+  /** Its place among the turns of its host. */
   place = 0;
   protected isOver = false;
 

@@ -15,7 +15,11 @@ export interface CommittedTurn {
   readonly isSalvaged?: true;
 }
 
-/** After a commit: the session grows by the turn, observers of it are told, then those who wait. */
+/**
+ * Tells of a commit, in this order: readers of the session look into the store; the session here grows by the turn;
+ * `lifecycle` hooks hear `turnPersisted`; the parent's turn shows it; handles have their result; so have the handles of
+ * other inputs that the turn took.
+ */
 export function announce(live: LiveTurn, done: CommittedTurn): Promise<void> | undefined {
   const { session, core, hooks } = live;
   const { turn, committed, isSalvaged } = done;

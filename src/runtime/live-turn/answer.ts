@@ -7,7 +7,10 @@ import type { LiveTurn } from "./turn.ts";
 /** An answer to an effect before it is stamped with its time, its effect, and what was changed and spent meanwhile. */
 export type Body = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect" | "changes"> : never) : never;
 
-/** Only calls run beside each other, and of those only one that `writes` runs alone and may change state. */
+/**
+ * Completes an answer. Plugin state changes with it, except in a parallel call: one that does not say `writes` runs
+ * beside others and may change nothing.
+ */
 export function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
   const answer = body as { -readonly [K in keyof Answer]: Answer[K] }; // Fresh from its performer, so it is ours to stamp.
   answer.at = live.core.world.now();

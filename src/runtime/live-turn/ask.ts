@@ -198,7 +198,7 @@ function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chu
 
 const RESPOND_TRIES = 3;
 
-/** Runs response hooks. The paid reply is recorded already, so a hook that fails is simply tried again. */
+/** Runs response hooks. The paid reply is recorded before they begin, so a hook that fails is simply tried again. */
 export async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope): Promise<Body> {
   const merge = (now: Reply, answer: ReplyAnswer, plugin: string): Reply => {
     for (const { name, payload } of answer.events ?? []) live.show.emit(effect.name, plugin, name, payload ?? null);

@@ -33,7 +33,7 @@ const PERFORMERS: Performers = {
   compact,
   exec,
   finalize,
-  // A host keeps time and waits itself.
+  // A host does these itself: it has the clock and the store.
   sleep: () => ({ kind: "slept" }),
   wait: () => ({ kind: "resolved", answer: { kind: "revoked" } }),
 };

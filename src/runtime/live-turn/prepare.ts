@@ -100,7 +100,7 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
   const recorded: { -readonly [K in "prompt" | "catalog" | "shown" | "parts"]?: BlobHash } = {};
   let hasTools = false;
   let isSinceChanged = false;
-  for (const event of live.journal) {
+  for (const event of live.recorded) {
     if ("changes" in event && event.changes !== undefined && Object.hasOwn(event.changes, TOOLS_STATE))
       isSinceChanged = true;
     if (event.kind !== "prepared") continue;

@@ -1,3 +1,12 @@
+// A turn from its lease to its commit.
+//
+//   store.accept ─► queue ─► runTurn: { start effects ─► next event ─► step } ─► store.commit ─► announce
+//
+// What is durable when: the input and `opened` with the acceptance; every later event before an outward effect begins
+// that follows from it (`OUTWARD` in turn/effect.ts); the last events with the commit, which makes them obsolete.
+//
+// Not its job: what effects do (`perform.ts`), in which order answers are handed out (`hosts/`), what follows from them
+// (`turn/step.ts`).
 import type { TurnRun } from "../../hosts/host.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
@@ -9,7 +18,7 @@ import type { Step } from "../../turn/state.ts";
 import { begin, step } from "../../turn/step.ts";
 import type { LiveSession } from "../session/session.ts";
 import { announce, type CommittedTurn, lose } from "./announce.ts";
-import { endedTurn, salvagedTurn } from "./commit.ts";
+import { endedTurn, salvagedTurn } from "./ended.ts";
 import { perform } from "./perform.ts";
 import { recallPrepared } from "./prepare.ts";
 import { LiveTurn } from "./turn.ts";
@@ -48,7 +57,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     try {
       const first = begin(live.opened);
       live.state = first.state;
-      if (live.journal.length > 0) followJournal(live);
+      if (live.recorded.length > 0) followJournal(live);
       advance(live, first);
       while (done === undefined) {
         while (live.state.phase.kind !== "ended") {
@@ -82,7 +91,13 @@ function open(live: LiveTurn, { lease, journal, isResumed }: OpenedTurn): Awaita
   if (live.isBudgeted) core.spenders.add(live);
   if (isResumed === true) live.show.retell(journal);
   const turn = isResumed === true ? { lease, journal, isResumed } : { lease, journal };
-  return core.host.open(turn, (effect, scope) => perform(live, effect, scope), live);
+  // A plain object: a host that wraps another may spread it.
+  return core.host.open(turn, (effect, scope) => perform(live, effect, scope), {
+    store: core.store,
+    world: core.world,
+    waiting: (key) => live.show.canBeAnswered(key),
+    trace: (name, about) => live.trace(name, about),
+  });
 }
 
 function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
@@ -101,7 +116,7 @@ function followJournal(live: LiveTurn): void {
     throw new RuntimeError("turn.host", { expected: host, actual: live.core.host.kind });
   try {
     live.recall();
-    const age = live.core.world.now() - (live.journal.at(-1)?.at ?? 0);
+    const age = live.core.world.now() - (live.recorded.at(-1)?.at ?? 0);
     if (age > limits.turnAgeMs) throw new RuntimeError("turn.expired", { days: Math.floor(age / DAY_MS) });
     const { id, version } = live.driver;
     if (protocol.id !== id || protocol.version !== version)
@@ -117,7 +132,7 @@ function followJournal(live: LiveTurn): void {
  * between the host's look at its lease and the beginning of a call nothing may wait.
  */
 async function recallWhole(live: LiveTurn): Promise<void> {
-  if (!live.journal.some(({ kind }) => kind === "prepared")) return;
+  if (!live.recorded.some(({ kind }) => kind === "prepared")) return;
   try {
     await recallPrepared(live, new LazyScope());
   } catch (error) {
@@ -130,7 +145,7 @@ async function recallWhole(live: LiveTurn): Promise<void> {
 async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   if (passingFault(error) !== undefined || hasCode(error, "runtime.closed") || hasCode(error, "turn.host")) throw error;
   // A recorded event that answers nothing means that today's machine is not the one that recorded it.
-  if (hasCode(error, "turn.diverged") && live.journal.length > 0) live.isUnfoldable = true;
+  if (hasCode(error, "turn.diverged") && live.recorded.length > 0) live.isUnfoldable = true;
   live.trace("turn.salvaged", { problem: describeThrown(error) });
   let cancel = live.state.winding?.cancel?.requestId;
   for (;;) {

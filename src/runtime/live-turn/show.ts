@@ -34,9 +34,9 @@ export class TurnShow implements CallShow {
   }
 
   tell(event: Preview): void {
-    const { listeners, session, core } = this.#live;
+    const { handles, session, core } = this.#live;
     this.said.add(event);
-    for (let index = 0; index < listeners.length; index++) listeners[index]?.feed.push(event);
+    for (let index = 0; index < handles.length; index++) handles[index]?.feed.push(event);
     if (!core.readers.isEmpty) core.readers.preview(session, event);
     if (session.ancestors.length > 0) session.tellParent(event);
   }

@@ -1,5 +1,5 @@
 import type { Transcript } from "../../graph/transcript.ts";
-import type { HostContext, TurnRun } from "../../hosts/host.ts";
+import type { TurnRun } from "../../hosts/host.ts";
 import type { HookRunner, Issue, Site } from "../../kernel/run.ts";
 import type { Conflict } from "../../kernel/seams.ts";
 import type { NewSessionRequest } from "../../kernel/services.ts";
@@ -7,7 +7,7 @@ import type { PluginStates } from "../../kernel/states.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { PreviewKey } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
-import type { EffectName, SessionId, TurnId, WaitKey } from "../../model/ids.ts";
+import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { Attachment, Message } from "../../model/message.ts";
@@ -15,7 +15,7 @@ import type { Scope } from "../../model/scope.ts";
 import type { Attachable, Availability } from "../../model/tool.ts";
 import { type Spent, tokensIn } from "../../model/usage.ts";
 import type { World } from "../../model/world.ts";
-import type { Lease, Store } from "../../stores/store.ts";
+import type { Lease } from "../../stores/store.ts";
 import type { Catalog } from "../../tools/catalog.ts";
 import type { Dispatch } from "../../tools/dispatch.ts";
 import { checkOf } from "../../tools/output.ts";
@@ -34,7 +34,7 @@ import type { OpenedTurn } from "./run.ts";
 import { TurnShow } from "./show.ts";
 
 /** A turn that runs in this process: its state, and what its performers need. Nothing in it outlives the turn. */
-export class LiveTurn implements Dispatch, HostContext {
+export class LiveTurn implements Dispatch {
   readonly core: Core;
   readonly session: LiveSession;
   readonly lease: Lease;
@@ -45,15 +45,15 @@ export class LiveTurn implements Dispatch, HostContext {
   readonly states: PluginStates;
   readonly turnId: TurnId;
   readonly sessionId: SessionId;
-  /** Handles of the turn in this process; those who join the running turn are added. */
-  readonly listeners: TurnHandle[];
+  /** The handles of callers in this process who wait for the turn; those who join while it runs are added. */
+  readonly handles: TurnHandle[];
   /** Checks the typed result that the caller asked for. */
   readonly output: Validate | undefined;
   /** Whether what it spends counts against a budget: its own, or that of a session above. */
   readonly isBudgeted: boolean;
   readonly show: TurnShow;
-  /** What another run recorded of this turn; empty when this is its first. */
-  readonly journal: readonly TurnEvent[];
+  /** What another run recorded of this turn; empty when this is its first run. */
+  readonly recorded: readonly TurnEvent[];
   run!: TurnRun;
   state!: TurnState;
   issues: readonly Issue[] = NO_ISSUES;
@@ -95,11 +95,11 @@ export class LiveTurn implements Dispatch, HostContext {
     this.driver = session.slot.driver;
     this.hooks = composition.hooks;
     this.states = kept.states;
-    this.listeners = followers.of(opened.turnId);
+    this.handles = followers.of(opened.turnId);
     this.output = opened.output === undefined ? undefined : (followers.output(opened.turnId) ?? checkOf(opened));
     this.isBudgeted = opened.config.budget !== undefined || session.ancestors.length > 0;
     this.show = new TurnShow(this);
-    this.journal = isResumed === true ? journal : NO_JOURNAL;
+    this.recorded = isResumed === true ? journal : NO_JOURNAL;
     this.#transcript = kept.transcript;
   }
 
@@ -108,9 +108,6 @@ export class LiveTurn implements Dispatch, HostContext {
   }
   get world(): World {
     return this.core.world;
-  }
-  get store(): Store {
-    return this.core.store;
   }
   /** `prepare` comes before any call. */
   get catalog(): Catalog {
@@ -121,7 +118,7 @@ export class LiveTurn implements Dispatch, HostContext {
   recall(): void {
     const versions = new Map(this.opened.plugins.map(({ id, version }) => [id, version]));
     let problem: unknown;
-    for (const event of this.journal) {
+    for (const event of this.recorded) {
       try {
         if ("changes" in event && event.changes !== undefined) this.states.replay(event.changes, versions);
       } catch (error) {
@@ -207,11 +204,6 @@ export class LiveTurn implements Dispatch, HostContext {
 
   key(effect: EffectName, attempt: number): PreviewKey {
     return { effect, generation: this.lease.generation, attempt };
-  }
-
-  /** The host says that a wait can be answered from now on. */
-  waiting(key: WaitKey): void {
-    this.show.canBeAnswered(key);
   }
 
   trace(event: string, about: { readonly [key: string]: Json }): void {

@@ -18,10 +18,10 @@ export class Followers {
     return this.#handles === undefined ? [] : [...this.#handles.keys()];
   }
 
-  /** `listeners` are those of the turn if it runs here: the handle is one of them from now on. */
-  join(turnId: TurnId, handle: TurnHandle, listeners?: TurnHandle[]): void {
+  /** `handles` are those of the turn if it runs here: the handle is one of them from now on. */
+  join(turnId: TurnId, handle: TurnHandle, handles?: TurnHandle[]): void {
     this.#handles ??= new Map();
-    const others = this.#handles.get(turnId) ?? listeners ?? [];
+    const others = this.#handles.get(turnId) ?? handles ?? [];
     others.push(handle);
     this.#handles.set(turnId, others);
     handle.accepted(turnId);

@@ -25,8 +25,8 @@ import type { CancelAnswer, PendingInput, TurnWants } from "../../stores/store.t
 import { typed } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { requireConfig, requireOptions, requireRef } from "../checks.ts";
-import { type Input, newInput } from "../live-turn/accept.ts";
 import { type Turn, TurnHandle } from "../live-turn/handle.ts";
+import { type Input, newInput } from "../live-turn/input.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
 import { type Compacted, compact, configure } from "./change.ts";
@@ -168,7 +168,7 @@ export class SessionHandle implements Session {
     } catch (error) {
       handle.failed(error);
     }
-    return handle; // The gate of a typed turn checks the value against the schema.
+    return handle;
   }
 
   async send(

@@ -12,7 +12,7 @@ import type { KnownTranscript } from "./kept.ts";
 import { LiveSession } from "./session.ts";
 
 /** How a session is opened. */
-export interface Opening {
+export interface OpenOptions {
   /** What a session has of its own that is made by this opening. */
   readonly config?: Partial<SessionConfig>;
   /** Options of plugins, by id, in the place of those they were installed with. */
@@ -48,7 +48,7 @@ export class OpenSessions implements Iterable<LiveSession> {
   }
 
   /** Opens a session, or makes it. Whoever asks closes the handle; a turn that it runs goes on. */
-  async handle(id: SessionId, how: Opening = {}): Promise<Session> {
+  async handle(id: SessionId, how: OpenOptions = {}): Promise<Session> {
     const core = this.#core();
     let entry = this.#entries.get(id);
     if (entry === undefined) {
@@ -122,7 +122,7 @@ export class OpenSessions implements Iterable<LiveSession> {
 }
 
 /** From an id to a session that is open here: made or found, read, composed, restored, and gone on with. */
-async function openSession(core: Core, id: SessionId, how: Opening): Promise<LiveSession> {
+async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise<LiveSession> {
   const { store, world } = core;
   const stored = await store.create({ id, config: how.config ?? {}, at: world.now() });
   const transcript = stored.head === undefined ? Transcript.empty : await transcriptOf(core, stored, how.known);

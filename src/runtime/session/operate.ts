@@ -16,7 +16,7 @@ import { describeThrown, type Json, toJson } from "../../model/json.ts";
 import type { Entry } from "../../model/node.ts";
 import { check, type Schema } from "../../model/schema.ts";
 import type { Spent } from "../../model/usage.ts";
-import { newInput } from "../live-turn/accept.ts";
+import { newInput } from "../live-turn/input.ts";
 import { changeSession, entriesOf, type Working } from "./change.ts";
 import type { LiveSession } from "./session.ts";
 

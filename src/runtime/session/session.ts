@@ -29,8 +29,8 @@ import type {
 import type { Validate } from "../../tools/validator.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
-import { openedFor } from "../live-turn/accept.ts";
 import type { TurnHandle, TurnResult } from "../live-turn/handle.ts";
+import { openedFor } from "../live-turn/input.ts";
 import { Memo } from "../live-turn/memo.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
@@ -158,7 +158,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       const input = isThenable(given) ? await given : given;
       if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
       if (output !== undefined) followers.expect(input.turnId, output);
-      const opening = queue.doing === "operation" ? undefined : this.opening; // Q3
+      // Q3: without an opening the store queues the input and begins no turn.
+      const opening = queue.doing === "operation" ? undefined : this.opening;
       const accepted = core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
       const receipt = isThenable(accepted) ? await accepted : accepted;
       const { turnId } = receipt;
@@ -184,8 +185,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   }
 
   /** Whoever comes late is shown what the turn has shown so far. */
-  #joinRunning({ turnId, listeners, show }: LiveTurn, handle: TurnHandle): void {
-    this.followers.join(turnId, handle, listeners);
+  #joinRunning({ turnId, handles, show }: LiveTurn, handle: TurnHandle): void {
+    this.followers.join(turnId, handle, handles);
     for (const event of show.said.list()) handle.feed.push(event);
   }
 

@@ -23,7 +23,7 @@ export function endedTurn(live: LiveTurn): EndedTurn {
  * session is never stuck behind it.
  */
 export function salvagedTurn(live: LiveTurn, error: unknown, cancel: string | undefined): EndedTurn {
-  const recorded = live.isUnfoldable ? salvage(live.opened, live.journal, whyInterrupted(error)) : undefined;
+  const recorded = live.isUnfoldable ? salvage(live.opened, live.recorded, whyInterrupted(error)) : undefined;
   const entries = recorded?.entries ?? wholePart(itemsOf(live.state.log));
   const code = error instanceof RuntimeError ? error.code : "protocol.failed";
   const reason =
