@@ -16,13 +16,16 @@ export interface Cell {
   readonly acceptFinish: boolean;
 }
 
-/** Where inputs come in. At the opening they are those that waited for turns of their own. */
+/**
+ * A point at which a turn takes in waiting inputs. At `opening` these are inputs that waited for turns of their own.
+ */
 export type BoundaryKind = "opening" | "after-work" | "before-completion";
 
 /**
- * What a turn wants done. An effect is named by its position, so a resumed turn asks for the same names.
- * Serial effects run hooks, and `step` never has two open that may write plugin state. `call` and `exec` are outward:
- * a host starts them only when the events that released them are durable.
+ * What a turn wants done. An effect is named by its position, so a resumed turn asks for the same names. Serial effects
+ * run hooks, and `step` never has two open that may write plugin state. Outward effects (`ask`, `call`, `exec`,
+ * `compact`, `wait`) act on the world or cost something: a journaling host starts them only when the events that
+ * released them are durable.
  */
 export type Effect = { readonly name: EffectName } & (
   | { readonly kind: "prepare"; readonly round: number }
@@ -56,7 +59,7 @@ export const name: (position: string) => EffectName = asEffectName;
 export const GRACE: EffectName = name("grace");
 export const FINALIZE: EffectName = name("finalize");
 
-/** Why a turn is being wound up before it came to its own end. */
+/** Why a turn is being wound up before it reached its own end. */
 export interface Winding {
   readonly ending: Ending;
   readonly cancel?: { readonly requestId: string; readonly reason: string };
