@@ -27,7 +27,7 @@ import { Decision, ProtocolDriver, RequestView, RoundView } from "./shared/turn/
 import { DescribedSchema, JsonSchema, Schema, ToolSchema, described } from "./shared/model/schema.js";
 import { EffectHost } from "./shared/hosts/host.js";
 import { Fields, optionsSchema } from "./shared/model/options-schema.js";
-import { Input } from "./shared/runtime/live-turn/accept.js";
+import { Input } from "./shared/runtime/live-turn/input.js";
 import { Issue, Probe } from "./shared/kernel/run.js";
 import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";

@@ -4,7 +4,7 @@ import type * as script from "./script.ts";
 
 /** One side of the comparison. The peers' harness drives the same shape, so an adapter fits both. */
 export interface Agent {
-  /** Gives the final text. */
+  /** Runs a turn and returns its final text. */
   turn(sessionId: string, input: string): Promise<string>;
   stream(sessionId: string, input: string, onDelta: (delta: string) => void): Promise<void>;
   close(): Promise<void>;
@@ -13,15 +13,15 @@ export interface Agent {
 export interface Opening {
   readonly script: Script;
   readonly durable: boolean;
-  /** Where a durable side keeps its files. */
+  /** The folder in which a durable side keeps its files. */
   readonly dir?: string;
-  /** What a durable side's turns survive; `process` unless given. */
+  /** What the turns of a durable side survive. Default: `process`. */
   readonly strength?: Strength;
-  /** For Bowline, in place of one that it opens itself. */
+  /** Bowline only: a store to use instead of one that it opens itself. */
   readonly store?: Store;
-  /** What checks the arguments of the tool, when it is not the side's own plain choice. */
+  /** The schema for the tool's arguments. Default: each side's own plain one. */
   readonly input?: unknown;
-  /** For Bowline. */
+  /** Bowline only. */
   readonly plugins?: readonly Plugin[];
 }
 

@@ -3,13 +3,13 @@ import { Session } from "node:inspector/promises";
 export interface Called {
   readonly url: string;
   readonly name: string;
-  /** Of its beginning in the file. */
+  /** Where the function begins in the file. */
   readonly offset: number;
-  /** In all runs. */
+  /** The number of calls in all runs together. */
   readonly calls: number;
 }
 
-/** The functions outside of Node itself that are called in so many runs, after a warm-up. */
+/** Counts the calls of all functions outside of Node itself during `runs` runs, after a warm-up. */
 export async function calledDuring(
   warmUps: number,
   runs: number,
@@ -20,7 +20,8 @@ export async function calledDuring(
   await inspector.post("Profiler.enable");
   await inspector.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
   for (let index = 0; index < warmUps; index++) await run(index);
-  await inspector.post("Profiler.takePreciseCoverage"); // Taking them sets the counts to zero.
+  // Discards the warm-up: taking the counts resets them.
+  await inspector.post("Profiler.takePreciseCoverage");
   for (let index = 0; index < runs; index++) await run(warmUps + index);
   const { result } = await inspector.post("Profiler.takePreciseCoverage");
   inspector.disconnect();

@@ -1,5 +1,5 @@
-// What it costs to lose nothing: Bowline on a file against a hand loop that keeps every step of a turn in one as well.
-// The files are in TMPDIR; where that is no disk, a sync costs nothing and W3-power tells nothing.
+// The cost of losing nothing: Bowline on a file against a hand-written loop that keeps every step of a turn in a file,
+// too. The files are in TMPDIR. If that is not on a disk, a sync costs nothing and W3-power is meaningless.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -158,7 +158,10 @@ export function durableWorkloads(isLong: boolean): Workloads {
 const tenCalls = (agent: Agent, sessionId: string) => expectAnswer(agent, sessionId, "loop:10", 10);
 const oneCall = (agent: Agent, sessionId: string) => expectAnswer(agent, sessionId, "loop:1", 1);
 
-/** In a turn of ten calls, the first that a process makes. The floor has recorded a result when it asks the model again. */
+/**
+ * Measures recording in a turn of ten calls, the first that a process makes. For the floor, a result counts as recorded
+ * when the model is asked again.
+ */
 function recordMs(about: string, chosen: (calls: readonly number[]) => number): Workload {
   return {
     about,
@@ -200,7 +203,8 @@ async function storeThatTells(path: string, recorded: () => void): Promise<Store
   const store = sqlite(path, { strength: "process" });
   const append = store.append.bind(store);
   store.append = (lease, seq, events, ...rest) => {
-    const until = append(lease, seq, events, ...rest); // Nobody else has the file, so it is there at once.
+    // Nobody else has the file open, so the append is synchronous.
+    const until = append(lease, seq, events, ...rest);
     if (events.some(({ kind }) => kind === "returned")) recorded();
     return until;
   };
@@ -217,7 +221,7 @@ async function wallOfReopening(file: File): Promise<number> {
   return ms;
 }
 
-/** The same number of turns, however many sessions they are of. */
+/** Runs the same number of turns in all, however many sessions they are spread over. */
 async function wallOfSessions(agent: Agent, sessions: number): Promise<number> {
   const turnsOf = async (each: number): Promise<void> => {
     const session = async (_: unknown, index: number): Promise<void> => {
@@ -257,7 +261,7 @@ async function onFile(
   return figure;
 }
 
-/** Where one side keeps its sessions, as long as it is measured. */
+/** The folder in which one side keeps its sessions while it is measured. */
 class File implements Disposable {
   readonly path: string;
   readonly #side: Side;
@@ -273,14 +277,14 @@ class File implements Disposable {
     return open({ script, durable: true, dir: this.#dir, ...options });
   }
 
-  /** By another process. */
+  /** Fills the file from another process, so that the measured one has nothing in memory. */
   fill(turns: number): void {
     const args = [join(import.meta.dirname, "fill.ts"), this.#side, this.#dir, String(turns)];
     const { status, stderr } = spawnSync(process.execPath, [...process.execArgv, ...args], { encoding: "utf8" });
     if (status !== 0) throw new Error(stderr);
   }
 
-  /** When nobody has it open. */
+  /** The size of the file. Call it when nobody has the file open. */
   bytes(): number {
     if (statSync(`${this.path}-wal`, { throwIfNoEntry: false }) !== undefined)
       throw new Error("Its log is still there.");

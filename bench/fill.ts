@@ -1,4 +1,5 @@
-// `node bench/fill.ts <side> <folder> <turns>` leaves a session there, for a process that did not write it.
+// `node bench/fill.ts <side> <folder> <turns>` leaves a session in the folder, so that the measuring process did not
+// write it itself.
 import * as script from "./script.ts";
 import { openerOf, type Side } from "./sides.ts";
 

@@ -1,4 +1,5 @@
-// What a good programmer writes by hand when nothing else is wanted: a list of messages, a loop, and at most a table.
+// The floor: what a good programmer writes by hand when nothing else is wanted. A list of messages, a loop, and at most
+// a table.
 import type { DatabaseSync } from "node:sqlite";
 import type { Strength } from "bowline/stores/sqlite";
 import type { Agent, Opening, Script } from "./agent.ts";
@@ -16,13 +17,16 @@ type Message =
 interface Session {
   readonly id: string;
   readonly messages: Message[];
-  /** So many of them are on disk. */
+  /** How many of the messages are on disk. */
   saved: number;
 }
 
 interface Disk {
   load(id: string): Message[];
-  /** A transaction for each step of a turn: its input, each reply, each round of results. The last is its end. */
+  /**
+   * Writes in one transaction per step of a turn: its input, each reply, each round of results. `end` marks the last
+   * one.
+   */
   save(session: Session, step?: "end"): void;
   close(): void;
 }
@@ -82,7 +86,7 @@ export async function open({ script, durable, dir, strength = "process" }: Openi
   };
 }
 
-/** Asynchronous although nothing is waited for: a real model is. */
+/** The model is asynchronous although it waits for nothing, because a real one is. */
 function makeModel(script: Script) {
   const said = (messages: readonly Message[]) => {
     let results = 0;
@@ -107,9 +111,10 @@ function makeModel(script: Script) {
   };
 }
 
-/** Of the strengths `power` syncs once a turn, and `power-all` every step. */
+/** Opens the file. Strength `power` syncs once a turn, `power-all` at every step. */
 async function openDisk(file: string, strength: Strength): Promise<Disk> {
-  const { DatabaseSync } = await import("node:sqlite"); // Only who keeps something pays for it.
+  // Imported here, so that a side in memory does not pay for it.
+  const { DatabaseSync } = await import("node:sqlite");
   const db: DatabaseSync = new DatabaseSync(file);
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${strength === "power-all" ? "FULL" : "NORMAL"}`);
   db.exec(

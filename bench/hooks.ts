@@ -1,11 +1,12 @@
-// What plugins cost: Bowline against itself without them, and a handler against a plain call of the same function.
+// The cost of plugins: Bowline with them against Bowline without, and a handler against a plain call of the same
+// function.
 import type { Plugin } from "bowline";
 import { opened } from "./own.ts";
 import { built, type Side } from "./sides.ts";
 import { coldAndWarm, inMemory, tenRounds, type Workloads } from "./workloads.ts";
 
 const PLUGINS = 20;
-/** Open by the end of the warm-up, so that it is turns that are measured. */
+/** All of them are open by the end of the warm-up, so that only turns are measured. */
 const SESSIONS = 100;
 const CALLS = 10;
 const HANDLERS = 200;
@@ -69,7 +70,7 @@ export const HOOK_WORKLOADS: Workloads = {
   },
 };
 
-/** None for the floor. */
+/** Makes the plugins; the floor has none. */
 function pluginsOf(side: Side, make: (id: string) => Plugin): readonly Plugin[] {
   return Array.from({ length: side === "floor" ? 0 : PLUGINS }, (_, index) => make(`bench/plugin-${index}`));
 }

@@ -39,7 +39,7 @@ function npm(cwd: string, ...args: readonly string[]): void {
   run("npm", [...args, "--loglevel=error"], cwd);
 }
 
-/** Milliseconds until a fresh process has imported it. */
+/** Milliseconds that a fresh process needs to import the package. */
 export function importMs(specifier: string, folder: string): number {
   const code = `
     const before = performance.now();

@@ -1,7 +1,8 @@
-// npm run bench -- [--workloads W1,K-idle] [--cold | --warm] [--rounds 7] [--quick] [--long] [--count calls|promises|kb]
-// [--json]. Bowline as it is built against the hand-written floor, in turns (floor, Bowline, floor, Bowline, …), a fresh
-// process for each, so that whatever else the machine does meets both. Reports medians. Who names a workload gets its warm
-// row too.
+// npm run bench -- [--workloads W1,K-idle] [--cold | --warm] [--rounds 7] [--quick] [--long]
+//                  [--count calls|promises|kb] [--json]
+// Compares the built Bowline with the hand-written floor and reports medians. The sides alternate (floor, Bowline,
+// floor, …), each in a fresh process, so that other load on the machine meets both. A workload that is named in
+// --workloads is measured warm, too.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";

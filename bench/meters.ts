@@ -2,12 +2,12 @@ import { createHook } from "node:async_hooks";
 import { GCProfiler } from "node:v8";
 import { calledDuring } from "./coverage.ts";
 
-/** Runs `run(0)`, `run(1)`, … first to warm up and then to measure; gives the figure for one run. */
+/** Runs `run(0)`, `run(1)`, …, first to warm up and then to measure. Returns the figure for one run. */
 export type Meter = (warmUps: number, runs: number, run: (index: number) => Promise<void>) => Promise<number>;
 
 const SLICES = 5;
 
-/** The median of slices, so that a disturbed one does not count. */
+/** Measures in slices and takes their median, so that a disturbed slice does not count. */
 const sliced =
   (microseconds: () => number): Meter =>
   async (warmUps, runs, run) => {
@@ -22,17 +22,17 @@ const sliced =
     return median(slices);
   };
 
-/** For what waits for the disk. */
+/** Wall-clock time, for work that waits for the disk. */
 export const wall = sliced(() => performance.now() * 1_000);
 
 export const METERS = {
-  /** Microseconds of all threads, so garbage collection counts. */
+  /** Microseconds of processor time in all threads, so that garbage collection counts. */
   cpu: sliced(() => {
     const { user, system } = process.cpuUsage();
     return user + system;
   }),
 
-  /** Function calls outside of Node itself. Like the counts below it does not care how busy the machine is. */
+  /** Function calls outside of Node itself. Like the counts below, it does not depend on how busy the machine is. */
   async calls(warmUps, runs, run) {
     const called = await calledDuring(warmUps, runs, run);
     return called.reduce((sum, { calls }) => sum + calls, 0) / runs;
@@ -47,7 +47,7 @@ export const METERS = {
     return promises / runs;
   },
 
-  /** Kilobytes allocated: what the heap grew by, and what was collected meanwhile. */
+  /** Kilobytes allocated: the growth of the heap plus what was collected meanwhile. */
   async kb(warmUps, runs, run) {
     for (let index = 0; index < warmUps; index++) await run(index);
     globalThis.gc?.();

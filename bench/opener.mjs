@@ -1,7 +1,7 @@
-// Bowline as our own bench and the peers' harness drive it: through the public door.
+// Opens Bowline through its public entry, for our own bench and for the peers' harness.
 const PLAIN_INPUT = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
 
-/** Given the package: what the build made, or the sources. */
+/** `bowline` is the package: the build or the sources. */
 export const openWith = (bowline) => async (opening) => {
   const { script, durable, dir, strength = "process", input = PLAIN_INPUT, plugins = [] } = opening;
   const echo = bowline.defineTool({
@@ -58,7 +58,8 @@ const providerOf = (script) => ({
         kind: "call",
         callId: id,
         name: "echo",
-        input: JSON.stringify({ n }), // As it comes over the wire; the floor's tool parses the same text.
+        // As text, the way it comes over the wire. The floor's tool parses the same text.
+        input: JSON.stringify({ n }),
       }));
       yield [...calls, { kind: "finish", reason: "calls", usage: USAGE }];
     }

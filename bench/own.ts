@@ -1,4 +1,4 @@
-// Bowline against itself: the same turns without what a workload is about.
+// Bowline against itself: the same turns with and without what a workload is about.
 import type { ModelPart, Plugin, Provider, Tool } from "bowline";
 import { TEXT } from "./script.ts";
 import { built } from "./sides.ts";
@@ -6,7 +6,7 @@ import { built } from "./sides.ts";
 export interface Setting {
   readonly plugins?: readonly Plugin[];
   readonly tools: readonly Tool[];
-  /** In a reply to "calls". */
+  /** The tools that the model calls when it is sent "calls". */
   readonly calls?: readonly string[];
 }
 
@@ -30,7 +30,7 @@ const REPLY: readonly ModelPart[] = [
   { kind: "finish", reason: "stop", usage: USAGE },
 ];
 
-/** Calls these when it is asked to, and then answers. */
+/** A model that calls these tools when it is asked to, and then answers. */
 const modelThatCalls = (names: readonly string[]): Provider => ({
   id: "bench",
   modelId: "own",

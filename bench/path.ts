@@ -1,5 +1,5 @@
-// The functions that one warmed turn runs through. A turn of a fresh process costs about what these cost to compile, and
-// their number is the same on every machine: so it is a budget that tests can hold.
+// The functions that one warmed turn runs through. A turn in a fresh process costs about what compiling them costs, and
+// their number is the same on every machine, so tests can hold it to a budget.
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -9,7 +9,7 @@ export interface WalkedTurn {
   readonly about: string;
   readonly input: string;
   readonly isDurable?: true;
-  /** The budget: at most so many functions of the sources. */
+  /** The budget: at most this many functions of the sources. */
   readonly functionsMax?: number;
 }
 
@@ -20,18 +20,18 @@ export const PATHS: { readonly [id: string]: WalkedTurn } = {
   "P-durable": { about: "ten rounds of one call, then text, on a file", input: "loop:10", isDurable: true },
 };
 
-/** A function on the path. */
 export interface Passed {
   readonly file: string;
   readonly line: number;
   readonly name: string;
-  /** In one turn. */
+  /** The number of calls in one turn. */
   readonly calls: number;
 }
 
 /**
- * Those that run at least once in every turn. The sources, which need no build, give the same ones as what is built from
- * them, but for the initialisers of classes with fields: 20 more in the build of a text turn, 21 more in ten rounds.
+ * The functions that run at least once in every turn. The sources need no build and give the same functions as the
+ * build, except for the initialisers of classes with fields: 20 more in the build for a text turn, 21 more in ten
+ * rounds.
  */
 export async function pathOf(tree: Tree, { input, isDurable }: WalkedTurn): Promise<readonly Passed[]> {
   const args = [join(import.meta.dirname, "walk.ts"), tree, input, ...(isDurable ? ["durable"] : [])];

@@ -5,16 +5,16 @@ export interface Row {
   readonly unit: string;
   readonly floor: number | null;
   readonly bowline: number;
-  /** To the floor; null where that makes no sense. */
+  /** The ratio to the floor; null where a ratio makes no sense. */
   readonly ratio: number | null;
   readonly about: string;
-  /** The least and the greatest ratio of a single round: how noisy it was. */
+  /** The smallest and largest ratio of a single round: how noisy the measurement was. */
   readonly spread?: readonly [number, number];
-  /** At most so many times the floor or, without a ratio, so many units. */
+  /** The upper bound: a multiple of the floor or, where there is no ratio, a number of units. */
   readonly goal?: number;
 }
 
-/** Takes one figure of each side for every round. */
+/** Compares the sides, given one figure of each for every round. */
 export function compared(
   floor: readonly number[],
   bowline: readonly number[],
@@ -24,7 +24,7 @@ export function compared(
   return { floor: median(floor), bowline: median(bowline), ratio, spread: [Math.min(...ratios), Math.max(...ratios)] };
 }
 
-/** What comes on top of the floor, round by round. */
+/** The median over rounds of what Bowline adds to the floor. */
 export const addedTo = (floor: readonly number[], bowline: readonly number[]): number =>
   median(bowline.map((figure, round) => figure - floor[round]!));
 

@@ -18,7 +18,7 @@ export const TOOL_DESC = "Echo a number back.";
 export const TEXT = `final answer ${PADDING}`;
 export const DELTA = "tok ";
 
-/** What really happened, for the checks. */
+/** Counts what really happened, so that workloads can check it. */
 export const stats = { tools: 0, modelCalls: 0, promptMessages: 0 };
 
 export function next(input: string, results: number, promptMessages: number): Saying {
@@ -26,7 +26,8 @@ export function next(input: string, results: number, promptMessages: number): Sa
   stats.promptMessages = promptMessages;
   const [kind, count] = input.split(":");
   const n = Number(count);
-  const id = `call_${process.pid}_${stats.modelCalls}`; // Another process may continue the session.
+  // Unique across processes: another process may continue the session.
+  const id = `call_${process.pid}_${stats.modelCalls}`;
   if (kind === "loop" && results < n) return { calls: [{ id, n: results }] };
   if (kind === "par" && results === 0) {
     return { calls: Array.from({ length: n }, (_, index) => ({ id: `${id}_${index}`, n: index })) };

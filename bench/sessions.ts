@@ -1,4 +1,4 @@
-// What sessions cost beside their turns: to be watched, to lie idle, to be forked and to be opened.
+// What sessions cost besides their turns: observing, lying idle, forking and opening.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import type { Workloads } from "./workloads.ts";
 const OBSERVERS = 10;
 const DELTAS = 2_000;
 const IDLE = 2_000;
-/** A text turn adds two. */
+/** The size of a large session. A text turn adds two nodes. */
 const NODES = 10_000;
 const YOUNG = 10;
 const KB = 1_024;
@@ -40,7 +40,8 @@ export const SESSION_WORKLOADS: Workloads = {
       const before = heapBytes();
       for (let index = 0; index < IDLE; index++) await add(`s${index}`);
       const bytes = (heapBytes() - before) / IDLE;
-      await add("after"); // So that what is measured is still used.
+      // Uses the runtime again, so that nothing measured was collected before.
+      await add("after");
       return bytes / KB;
     },
   },
@@ -95,7 +96,7 @@ export const SESSION_WORKLOADS: Workloads = {
 const USAGE = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1, reasoning: 0, unknownCalls: 0 };
 const FINISH: ModelPart = { kind: "finish", reason: "stop", usage: USAGE };
 
-/** One text, or so many deltas. */
+/** Replies with one text, or with `DELTAS` deltas when it is sent "stream". */
 const model: Provider = {
   id: "bench",
   modelId: "sessions",
@@ -137,7 +138,10 @@ async function watchedBy(observers: number): Promise<() => Promise<void>> {
   };
 }
 
-/** As a hand-written loop would: a queue for each who reads, and a promise for each who waits. */
+/**
+ * The floor: hands deltas out as a hand-written loop would, with a queue per reader and a promise for a reader that
+ * waits.
+ */
 async function handOut(deltas: number): Promise<void> {
   const queues = Array.from({ length: OBSERVERS }, () => ({ waiting: [] as string[], wake: () => {} }));
   const reading = queues.map(async (queue) => {
@@ -183,7 +187,7 @@ async function talk(runtime: Runtime, id = "s"): Promise<void> {
   await session.close();
 }
 
-/** A session `s` of many nodes; for the floor, of few. */
+/** Measures on a session `s` with many nodes; for the floor, with few. */
 async function onFile(side: Side, measure: (runtime: Runtime) => Promise<number>): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "bowline-bench-"));
   const runtime = await openWith({ path: join(folder, "agent.db") });

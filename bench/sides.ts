@@ -1,15 +1,15 @@
-// What is compared: the hand-written floor, and Bowline.
+// The two sides that are compared: the hand-written floor, and Bowline.
 import type { Open } from "./agent.ts";
 
 export type Side = "floor" | "bowline";
-/** Of Bowline: what the build made, or the sources. */
+/** Which Bowline to load: the build or the sources. */
 export type Tree = "dist" | "src";
 
 type Package = typeof import("bowline") &
   typeof import("bowline/stores/memory") &
   typeof import("bowline/stores/sqlite");
 
-/** How a side is opened by those workloads that drive both alike. */
+/** The opener of a side, for workloads that drive both sides alike. */
 export async function openerOf(side: Side): Promise<Open> {
   return side === "floor" ? (await import("./floor.ts")).open : openerFrom("dist");
 }
@@ -27,7 +27,7 @@ async function packageFrom(tree: Tree): Promise<Package> {
   return Object.assign({}, ...(await Promise.all(modules)));
 }
 
-/** Not by a literal path: some have no types, and some are not built yet when this is checked. */
+/** Imports by a computed path, because some files have no types and some are not built yet when types are checked. */
 function load(file: string) {
   return import(new URL(file, import.meta.url).href);
 }

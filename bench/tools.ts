@@ -1,4 +1,4 @@
-// What many tools cost: Bowline with a thousand of them against itself with one, and how often a schema is compiled.
+// The cost of many tools: Bowline with a thousand of them against itself with one, and how often a schema is compiled.
 import type { Tool } from "bowline";
 import { opened } from "./own.ts";
 import { built } from "./sides.ts";
@@ -6,7 +6,7 @@ import type { Workloads } from "./workloads.ts";
 
 const MANY = 1_000;
 const COMPOSE_US = 10_000;
-/** Turns that are not the first, and sessions that are. */
+/** Runs before measuring: no measured turn is the first of its process, and all of the `SESSIONS` are open by then. */
 const WARM_UPS = 600;
 const SESSIONS = 100;
 const COMPILED = 10;
@@ -58,7 +58,7 @@ export const TOOL_WORKLOADS: Workloads = {
         const tools = Array.from({ length: COMPILED }, (_, index) =>
           defineTool({ name: `tool_${index}`, description: "Echo.", input: unplain(index), execute: () => "echo" }),
         );
-        // Each twice, so that a call meets a schema that another is only having compiled.
+        // Each tool is called twice, so that a call meets a schema that another call is still having compiled.
         const calls = [...tools, ...tools].map(({ name }) => name);
         const turn = await opened({ tools, calls });
         for (let index = 0; index < TURNS; index++) await turn(`s${index % 2}`, "calls");
@@ -68,7 +68,7 @@ export const TOOL_WORKLOADS: Workloads = {
   },
 };
 
-/** As tools of servers are: a few fields and some words for each. */
+/** Tools like those of real servers: a few fields with some words for each. */
 async function toolsOf(count: number): Promise<readonly Tool[]> {
   const { defineTool } = await built();
   return Array.from({ length: count }, (_, index) =>
@@ -96,7 +96,7 @@ const unplain = (index: number) => ({
   properties: { [`field_${index}`]: { anyOf: [{ type: "string" }, { type: "null" }] } },
 });
 
-/** Ajv makes its checks with `new Function`. */
+/** Counts compiled schemas by way of `new Function`, which Ajv makes its checks with. */
 function countCompiled(): () => number {
   let count = 0;
   globalThis.Function = new Proxy(Function, {

@@ -29,7 +29,10 @@ const path = called
   });
 console.log(JSON.stringify(path));
 
-/** That fields are set by a function of their own is for a build to change, not for who writes a class. */
+/**
+ * Leaves field initialisers out: whether fields are set by a function of their own is decided by the build, not by the
+ * author.
+ */
 function isLeftOut(name: string): boolean {
   return tree === "src" && name === "<instance_members_initializer>";
 }

@@ -1,5 +1,5 @@
-// One cell: `node --expose-gc bench/worker.ts <side> <workload> [cpu|calls|promises|kb] [long]` prints its figure. A
-// process of its own for each, so that no side runs on code that was optimised for another.
+// Measures one cell: `node --expose-gc bench/worker.ts <side> <workload> [cpu|calls|promises|kb] [long]` prints its
+// figure. Each cell has its own process, so that no side runs on code that was optimised for another.
 import { HOOK_WORKLOADS } from "./hooks.ts";
 import { METERS, type MeterName } from "./meters.ts";
 import type { Side } from "./sides.ts";
@@ -11,7 +11,7 @@ const [side = "", id = "", meter = "cpu", length] = process.argv.slice(2);
 const workload = WORKLOADS[id] ?? HOOK_WORKLOADS[id] ?? TOOL_WORKLOADS[id] ?? (await other());
 console.log(await workload!.measure(side as Side, METERS[meter as MeterName]));
 
-/** Loaded only when asked for: in a short workload it shows what else a process has loaded. */
+/** Loaded only when asked for: in a short workload the cost of loading other modules would show. */
 async function other(): Promise<Workload | undefined> {
   if (id.startsWith("S-")) return (await import("./sessions.ts")).SESSION_WORKLOADS[id];
   return (await import("./durable.ts")).durableWorkloads(length === "long")[id];

@@ -7,17 +7,17 @@ import { openerOf, type Side } from "./sides.ts";
 export interface Workload {
   readonly about: string;
   readonly unit: string;
-  /** It measures in a way of its own, so no other count makes sense of it. */
+  /** It has its own way of measuring, so no other meter can be applied. */
   readonly isCount?: true;
-  /** The goal is so many units, whatever the floor needs. */
+  /** The goal is a number of units, whatever the floor needs. */
   readonly isAbsolute?: true;
-  /** What is reported, and has a goal, is what comes on top of the floor. */
+  /** Reports, and has its goal for, what Bowline adds to the floor. */
   readonly isAdded?: true;
   /** Most of it runs on optimised code. */
   readonly isWarm?: true;
-  /** Where a single round says little. */
+  /** The least number of rounds, for workloads in which a single round says little. */
   readonly roundsMin?: number;
-  /** At most so many times the floor. */
+  /** The goal: at most this many times the floor. */
   goal?(floor: number): number;
   measure(side: Side, meter: Meter): Promise<number>;
 }
@@ -31,7 +31,10 @@ const CALLS = 50;
 const SESSIONS = 1_000;
 const WARMER = 10;
 
-/** In a fresh process, and in one that runs ten times as much before and while it is measured. */
+/**
+ * Makes two workloads of one: in a fresh process, and in one that runs ten times as much before and while it is
+ * measured.
+ */
 export function coldAndWarm(id: string, cold: Workload): Workloads {
   const warm: Workload = {
     ...cold,
@@ -110,7 +113,7 @@ export const tenRounds = (agent: Agent, meter: Meter): Promise<number> =>
 export async function expectAnswer(agent: Agent, sessionId: string, input: string, tools: number): Promise<void> {
   const before = script.stats.tools;
   const text = await agent.turn(sessionId, input);
-  // Not with `assert`: it would be a good part of the floor.
+  // Without `assert`, which would be a good part of the floor's cost.
   if (text !== script.TEXT) throw new Error(`The answer was ${JSON.stringify(text)}.`);
   const called = script.stats.tools - before;
   if (called !== tools) throw new Error(`${called} calls were made, not ${tools}.`);
@@ -127,7 +130,7 @@ async function expectDeltas(agent: Agent, sessionId: string): Promise<void> {
   assert.equal(characters, DELTAS * script.DELTA.length);
 }
 
-/** Microseconds for each session. */
+/** Microseconds per session. */
 async function wallOfManySessions(agent: Agent): Promise<number> {
   const turns = (prefix: string, count: number) =>
     Promise.all(Array.from({ length: count }, (_, index) => agent.turn(`${prefix}${index}`, "text")));

@@ -3,7 +3,7 @@ import type { Database } from "bowline/stores/sqlite";
 
 const WRITES = /^\s*(INSERT|UPDATE|DELETE)\b/;
 
-/** Counts the bytes that are bound to statements that write. SQLite's own pages and indexes are not in it. */
+/** Counts the bytes that are bound to writing statements. SQLite's own pages and indexes are not included. */
 export function counted(db: DatabaseSync): { readonly database: Database; written(): number } {
   let bytes = 0;
   const bound = <T>(work: (...values: SQLInputValue[]) => T) => {

@@ -28,7 +28,7 @@ async function rollUp() {
     logLevel: "warn",
     checks: { bundlerTimings: false },
     suppressWarnings: /TypeScript 7\.0 does not yet have a stable API/,
-    // Adds nothing to an entry: what a file imports from it, it exports anyway.
+    // Lets the bundler add exports to an entry. It adds none: what a file imports from an entry is exported there anyway.
     inputOptions: { preserveEntrySignatures: "allow-extension" },
     outputOptions: {
       chunkFileNames: "shared/[name].d.ts",
@@ -42,7 +42,10 @@ async function rollUp() {
   return new Map(chunks.map(({ fileName, code }) => [fileName, laidOut(code)]));
 }
 
-/** Imports in one order, whoever is reached first; long lists a name per line, so that one more leaves the others alone. */
+/**
+ * Sorts imports, so that the order does not depend on which file was reached first. Breaks long lists into a name per
+ * line, so that one more name changes one line.
+ */
 function laidOut(code) {
   const isImport = (line) => line.startsWith("import ");
   const lines = code.trim().split("\n");

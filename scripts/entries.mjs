@@ -3,7 +3,9 @@ import { existsSync, readFileSync } from "node:fs";
 const root = new URL("../", import.meta.url);
 const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
 
-/** What package.json promises and a source exists for: `{ subpath: "testing", output: "testing/index" }`, … */
+/**
+ * The entries that package.json exports and whose sources exist: `{ subpath: "testing", output: "testing/index" }`, …
+ */
 export const publicEntries = Object.entries(manifest.exports)
   .map(([subpath, file]) => ({ subpath: subpath === "." ? "index" : subpath.slice(2), output: outputOf(file) }))
   .filter(isWritten);
@@ -12,7 +14,7 @@ const commands = Object.values(manifest.bin)
   .map((file) => ({ output: outputOf(file) }))
   .filter(isWritten);
 
-/** Names under `dist/`, without an ending, and the source of each. */
+/** For the build: names under `dist/`, without an ending, and the source of each. */
 export const buildEntries = Object.fromEntries(
   [...publicEntries, ...commands].map(({ output }) => [output, `src/${output}.ts`]),
 );

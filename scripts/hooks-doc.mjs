@@ -1,4 +1,4 @@
-// Writes docs/hooks.md from the table of hooks, so that the page cannot say anything else than what runs.
+// Writes docs/hooks.md from the table of hooks, so that the page always says what runs.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -48,7 +48,7 @@ const THROWS = {
   show: "is what the model is shown in the place of the result",
 };
 
-/** A hook that nothing fires, and why; a test holds this against the sources. */
+/** Hooks that nothing fires, and why. A test compares this list with the sources. */
 export const UNUSED = {
   proseProjector: "Nothing reads it yet.",
 };
@@ -76,7 +76,7 @@ function section(name, row) {
   return [`### ${name}`, ...remark, isSlot(row) ? slot(row) : handler(row)].join("\n\n");
 }
 
-/** Its handlers would be fired by nobody: it holds a value. */
+/** A slot holds a value; it has no handlers that anything could fire. */
 const isSlot = ({ fires }) => fires === "see protocols";
 
 function slot({ family, onThrow, isRequired }) {

@@ -1,4 +1,5 @@
-// What must hold before a change is kept. Arguments are for vitest, which then runs alone: `npm test -- src/turn`.
+// Runs everything that must pass before a change is kept. With arguments it runs vitest alone, with those: `npm test --
+// src/turn`.
 import { spawn } from "node:child_process";
 import { globSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -50,7 +51,8 @@ async function checkPackage() {
   }
 }
 
-// With plain node and no alias: `bowline` is then what package.json exports, as an embedder gets it.
+// Runs the examples with plain node and no alias, so that `bowline` is what package.json exports, as an embedder gets
+// it.
 async function runExamples() {
   const waiting = globSync(["examples/*.ts", "examples/*/*.ts"]).sort();
   const failures = [];

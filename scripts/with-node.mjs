@@ -26,7 +26,7 @@ const windows = process.platform === "win32";
 
 const node = isNewEnough(process.versions.node) ? process.execPath : fetchedNode();
 const lockKey = `${process.platform}-${process.arch} ${hashOf("package-lock.json")}`;
-process.env.PATH = dirname(node) + delimiter + process.env.PATH; // npm, too, runs under this Node once it is there.
+process.env.PATH = dirname(node) + delimiter + process.env.PATH; // npm runs under this Node, too, once it is there.
 
 const missing = [];
 if (!existsSync(node)) missing.push({ name: `Node ${NODE_VERSION}`, make: fetchNode });
@@ -41,7 +41,8 @@ function isNewEnough(version) {
   return major > majorMin || (major === majorMin && minor >= minorMin);
 }
 
-// The package for one platform, and not `node`: that one picks it in an install script, which npm may refuse to run.
+// Fetches the package for this platform, not `node`: that one picks it in an install script, which npm may refuse to
+// run.
 function nodePackage() {
   const prefix = process.platform === "darwin" && process.arch === "arm64" ? "node-bin" : "node";
   return `${prefix}-${windows ? "win" : process.platform}-${process.arch}`;
@@ -107,7 +108,8 @@ function npm(command, folder) {
   const ran = spawnSync("npm", args, {
     cwd: folder,
     shell: windows,
-    stdio: ["ignore", "pipe", "pipe"], // Nothing of the command's own input is read, nor its output mixed with npm's.
+    // Reads nothing from the command's standard input, and keeps npm's output apart from the command's.
+    stdio: ["ignore", "pipe", "pipe"],
     encoding: "utf8",
   });
   if (ran.status !== 0) throw ran.error ?? new Error(ran.stderr);
@@ -117,7 +119,7 @@ function moveUnlessThere(from, to) {
   try {
     renameSync(from, to);
   } catch (error) {
-    // Another process was quicker, with the same result.
+    // Another process was quicker; its result is the same.
     if (!["EEXIST", "ENOTEMPTY", "ENOENT"].includes(error.code) || !existsSync(to)) throw error;
   }
 }
@@ -144,7 +146,8 @@ function run() {
   const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
   for (const signal of ["SIGINT", "SIGQUIT"]) process.on(signal, () => inTerminal || child.kill(signal));
   for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-  // The shell that npm puts between us dies of a signal without passing it on.
+  // npm puts a shell between itself and this process, and the shell dies of a signal without passing it on. So watch
+  // the parent.
   const parent = process.ppid;
   const watch = setInterval(() => {
     if (process.ppid === parent) return;

@@ -1,4 +1,7 @@
 import { EffectHost } from "../shared/hosts/host.js";
-/** Effects run here and now, and events live in memory only: for tests, and for stores that keep nothing anyway. */
+/**
+ * A host that runs effects in this process and keeps events in memory only. For tests, and for stores that keep
+ * nothing.
+ */
 declare function inline(): EffectHost;
 export { inline };

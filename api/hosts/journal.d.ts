@@ -1,7 +1,7 @@
 import { EffectHost } from "../shared/hosts/host.js";
 /**
- * Effects run here, and every event is in the store before anything outward follows from it: whoever opens the turn
- * next folds the same events and goes on. The default for stores that keep things.
+ * A host that runs effects in this process and writes every event to the store before anything outward follows from it.
+ * So whoever opens the turn next folds the same events and goes on. The default for durable stores.
  */
 declare function journal(): EffectHost;
 export { journal };

@@ -5,14 +5,16 @@ import type { Entry } from "../model/node.ts";
 import { hasOpenCalls, pairingProblem } from "../model/pairing.ts";
 
 /**
- * The messages of the active frame, as a model is shown them. Growing it costs what is added, never what was there;
- * a turn that is not kept leaves the older transcript as it was.
+ * The messages of the active frame, in the form a model sees. Immutable to its holders: `grow` returns a new transcript
+ * and leaves this one as it was, so a turn that is not kept changes nothing. Growing costs only what is added.
  */
 export class Transcript {
-  /** Shared with transcripts that grew out of this one; only the first `length` are ours. */
+  /**
+   * Shared with the transcripts that grew out of this one. Only the first `length` belong to this one; read no further.
+   */
   readonly #items: Message[];
   readonly #length: number;
-  /** Where the frame begins; undefined in the first. */
+  /** The node at which the frame begins; undefined in the first frame. */
   readonly frame: NodeId | undefined;
 
   private constructor(items: Message[], length: number, frame?: NodeId) {
@@ -23,7 +25,7 @@ export class Transcript {
 
   static readonly empty: Transcript = new Transcript([], 0);
 
-  /** Segments newest first, back to the last frame: what a store gives when a session is opened. */
+  /** Builds it from segments, newest first, back to the last frame, as a store gives them when a session is opened. */
   static from(segments: readonly { readonly commit: string; readonly entries: readonly Entry[] }[]): Transcript {
     const messages: Message[] = [];
     for (const { commit, entries } of segments) {
@@ -37,7 +39,7 @@ export class Transcript {
     return new Transcript(checked(messages.reverse()), messages.length);
   }
 
-  /** As it was after this message; undefined when that is not in it. */
+  /** The transcript as it was right after this message; undefined when the message is not in it. */
   until(message: NodeId): Transcript | undefined {
     for (let index = this.#length - 1; index >= 0; index--)
       if (this.#items[index]?.id === message) return new Transcript(this.#items, index + 1, this.frame);
@@ -52,7 +54,7 @@ export class Transcript {
     return this.#items.length === this.#length ? this.#items : this.#items.slice(0, this.#length);
   }
 
-  /** With these entries after it; a frame among them starts afresh. */
+  /** A transcript with the entries from index `from` on added. A frame among them starts an empty one. */
   grow(commit: string, entries: readonly Entry[], from: number): Transcript {
     if (from >= entries.length) return this;
     let { frame } = this;
@@ -74,7 +76,9 @@ export class Transcript {
     return new Transcript(items, items.length, frame);
   }
 
-  /** Throws when a call has no result yet: such a request would be refused, and such a commit would break the session. */
+  /**
+   * Throws when a call has no result yet: a provider would refuse the request, and a commit would break the session.
+   */
   requirePaired(): void {
     const last = this.#items[this.#length - 1];
     if (hasOpenCalls(last)) throw unpaired(`${last?.id} has calls without results`);

@@ -7,45 +7,62 @@ import type { Effect } from "../turn/effect.ts";
 import type { Answer, TurnEvent } from "../turn/event.ts";
 
 /**
- * Does one effect and gives its answer. It never throws for what the effect met (that is a `failed` answer); a
- * synchronous answer joins the write of the event that released it.
+ * Performs one effect and returns its answer. What the effect runs into becomes a `failed` answer; a throw means a
+ * fault of the store or a bug. A synchronous answer is written together with the event that released the effect.
  */
 export type Perform = (effect: Effect, scope: Scope) => Awaitable<Answer>;
 
+/** A turn to be run, and what is recorded of it. */
 export interface TurnRef {
   readonly lease: Lease;
-  /** What is recorded already: `opened`, and all that followed when the turn is resumed. */
+  /** The recorded events: `opened`, and when the turn is resumed all that followed. */
   readonly journal: readonly TurnEvent[];
-  /** Another run had it before. */
+  /** Another run held the turn before this one. */
   readonly isResumed?: true;
 }
 
-/** What a host needs from the runtime; the runtime's own. */
+/** What the runtime gives to a host. */
 export interface HostContext {
   readonly store: Store;
   readonly world: World;
-  /** A wait can be answered from now on: its row is there. Readers are told of its key no sooner. */
+  /**
+   * Call this once the row of a wait is in the store. Only then may readers learn the key, since an answer would be
+   * refused before.
+   */
   waiting(key: WaitKey): void;
-  /** Something a maintainer should see: a late answer dropped, a second answer, a lost lease. */
+  /** Reports what belongs to no result: a late or second answer that was dropped, a lost lease. */
   trace(name: string, about: { readonly [key: string]: string | number }): void;
 }
 
-/** Where effects run: inline (tests, memory), journal (the default), an engine. Laws: `hostLaws` in `bowline/testing`. */
+/**
+ * Where effects run, and in which order their answers are handed out. Members: `inline` (tests, memory store),
+ * `journal` (the default). Its promises are tested by `hostLaws` in `bowline/testing`.
+ */
 export interface EffectHost {
-  /** Kept with the turn; another kind refuses it. */
+  /** Recorded with the turn. A host of another kind refuses to resume it (`turn.host`). */
   readonly kind: string;
   open(turn: TurnRef, perform: Perform, context: HostContext): Awaitable<TurnRun>;
 }
 
+/** One turn on a host. */
 export interface TurnRun {
-  /** Starts effects; outward ones are held until what released them is durable. Forgets dropped ones: signal aborted, a late answer dropped and traced. */
+  /**
+   * Starts effects; outward ones are held until the events that released them are durable. Forgets dropped effects:
+   * aborts their signals, and drops and traces their late answers.
+   */
   start(effects: readonly Effect[], dropped: readonly EffectName[]): void;
-  /** The next event, recorded ones first, in one order that every later run repeats. One at a time: it may close the effect that the following one answers. */
+  /**
+   * The next event: recorded ones first, then new ones in an order that every later run repeats. Fold each before
+   * asking for the next, since it may close the effect that the following one answers.
+   */
   next(): Awaitable<TurnEvent>;
-  /** Ends the turn, or answers with events that must be folded first (a cancel that came before). */
+  /** Ends the turn, or returns events that must be folded first (a cancel that came before the commit). */
   commit(turn: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }>;
-  /** The store may have mail for this turn: look now; answers when it has looked. A hint: a host looks by itself within a second. */
+  /**
+   * Hints that the store may have mail for this turn: looks now, and answers once it has looked. Without the hint a
+   * host looks by itself within a second.
+   */
   poke(): Awaitable<void>;
-  /** Lets go without ending the turn: signals abort, nothing more is written, another worker may resume it. */
+  /** Lets the turn go without ending it: signals abort, nothing more is written, and another worker may resume it. */
   leave(): Awaitable<void>;
 }

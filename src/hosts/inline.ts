@@ -2,7 +2,10 @@ import type { EffectHost } from "./host.ts";
 import { LocalRun } from "./local/run.ts";
 import { Runs } from "./local/runs.ts";
 
-/** Effects run here and now, and events live in memory only: for tests, and for stores that keep nothing anyway. */
+/**
+ * A host that runs effects in this process and keeps events in memory only. For tests, and for stores that keep
+ * nothing.
+ */
 export function inline(): EffectHost {
   const runs = new Runs();
   return {

@@ -1,3 +1,11 @@
+// Job: a host that runs effects in this process and decides when each may begin, so that a turn survives the process.
+// Not its job: performing effects, queueing answers and reading mail (`LocalRun`), or what the events mean
+// (`turn/step.ts`).
+// J1. An outward effect begins only when the events handed out so far are in the store.
+// J2. Nothing begins while the recorded events are being folded, nor before `resumed` is written.
+// J3. Nothing outward begins past `#until`: the lease may have gone to another worker. A write renews it.
+// J4. One write at a time (`#writing`).
+
 import { type Awaitable, andThen, isThenable } from "../model/awaitable.ts";
 import { asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
 import type { Mail, NewWait } from "../stores/store.ts";
@@ -9,8 +17,8 @@ import { type Held, LocalRun } from "./local/run.ts";
 import { LOOK_MS, Runs } from "./local/runs.ts";
 
 /**
- * Effects run here, and every event is in the store before anything outward follows from it: whoever opens the turn
- * next folds the same events and goes on. The default for stores that keep things.
+ * A host that runs effects in this process and writes every event to the store before anything outward follows from it.
+ * So whoever opens the turn next folds the same events and goes on. The default for durable stores.
  */
 export function journal(): EffectHost {
   const runs = new Runs();
@@ -20,30 +28,34 @@ export function journal(): EffectHost {
   };
 }
 
-/** What is recorded is handed out by `next` here, before anything is begun. */
+/**
+ * Passed to `LocalRun` as its recorded events: this class hands out the journal itself, because effects must be held
+ * until all of it is folded.
+ */
 const NOTHING_RECORDED: readonly TurnEvent[] = [];
 const WEEK_MS = 7 * 24 * 3_600_000;
 
 class JournalRun extends LocalRun {
-  /** Recorded by whoever ran this turn before, and not handed out yet. */
+  /** Events that an earlier run recorded. */
   readonly #replay: TurnEvent[];
+  /** How many of them were handed out. */
   #replayed = 0;
-  /** It was run before: that it goes on is recorded before anything is done. */
+  /** An earlier run held this turn: `resumed` must be written before anything is done (J2). */
   #isToResume: boolean;
-  /** Until what was recorded is handed out, and that it goes on is too. */
+  /** Recorded events are still being handed out, or `resumed` is still to be written (J2). */
   #isFolding: boolean;
-  /** Handed out and not yet written. */
+  /** Events handed out and not written yet. */
   #unwritten: TurnEvent[] = [];
   #newWaits: NewWait[] = [];
-  /** Not begun: what released them is not durable yet, or the turn is still being folded. */
+  /** Effects that have not begun (J1, J2). */
   #held: Held[] = [];
   #seq: number;
-  /** Of the lease, by our own clock from before it was asked for: past it another worker may be at this turn. */
+  /** When the lease lapses (J3), by our own clock from before it was asked for. */
   #until: number;
-  /** How long the lease held when mail was last looked for. */
+  /** The value of `#until` when mail was last looked for. */
   #looked: number;
   #writing: PromiseLike<void> | undefined;
-  /** The last event that was handed out has been folded. */
+  /** Whether the event that was handed out last has been folded. */
   #isStepped = true;
   #isLeaving = false;
 
@@ -60,7 +72,8 @@ class JournalRun extends LocalRun {
     this.#isStepped = true;
     if (dropped.length > 0) this.#held = this.#held.filter(({ effect }) => !dropped.includes(effect.name));
     super.start(effects, dropped);
-    if (this.#held.length > 0 && !this.#isFolding) queueMicrotask(this.#soon); // Unless `next` was sooner.
+    // Usually `next` is called before this microtask runs, and writes first.
+    if (this.#held.length > 0 && !this.#isFolding) queueMicrotask(this.#soon);
   }
   readonly #soon = (): void => {
     if (this.#held.length > 0) void this.#write();
@@ -105,13 +118,13 @@ class JournalRun extends LocalRun {
     }
   }
 
-  /** Written at once: a turn that crashes its process before anything else is counted too. */
+  /** Writes `resumed` at once: a turn that crashes its process before anything else must still count as tried. */
   #resume(): Awaitable<TurnEvent> {
     const { world } = this.context;
     this.#isToResume = this.#isFolding = false;
     for (const held of this.#held) {
       held.isResumed = true;
-      // Whoever had it may have died between the event and the row.
+      // The earlier run may have died after it wrote the event and before it wrote the row of the wait.
       const { effect } = held;
       if (effect.kind === "wait") this.#newWaits.push({ key: effect.key, until: effect.until });
     }
@@ -125,7 +138,10 @@ class JournalRun extends LocalRun {
     return andThen(this.#append(), () => resumed);
   }
 
-  /** Writes what was handed out, then begins what waited for it. Nothing when there is nothing to wait for. */
+  /**
+   * Writes the events that were handed out, then begins the effects that waited for them. Returns undefined when there
+   * is nothing to wait for.
+   */
   #write(): PromiseLike<void> | undefined {
     if (this.#writing !== undefined) return this.#writing;
     if (this.isOver || this.#isLeaving) return undefined;
@@ -135,7 +151,7 @@ class JournalRun extends LocalRun {
     if (written === undefined) return void this.#beginHeld();
     this.#writing = written.then(() => {
       this.#writing = undefined;
-      // The process may have been stopped meanwhile, for longer than the lease holds.
+      // The process may have been stopped during the write, for longer than the lease holds (J3).
       if (this.context.world.now() >= this.#until) return this.#write();
       this.#beginHeld();
       return undefined;
@@ -167,17 +183,17 @@ class JournalRun extends LocalRun {
     for (const { key } of waits) this.context.waiting(key);
     if (until - this.#looked < LOOK_MS) return;
     this.#looked = until;
-    void this.poke(); // A turn that never waits lets no timer look for it.
+    void this.poke(); // A turn that never waits gives the timer no chance to look for mail.
   }
 
-  /** What has arrived meanwhile comes first: a cancel may give up what is held. */
+  /** Leaves the effects held while there are arrivals to fold: a cancel among them may drop some. */
   #beginHeld(): void {
     if (this.#held.length === 0 || this.hasArrivals || this.isOver || this.#isLeaving) return;
     const held = this.#held;
     this.#held = [];
     for (let index = 0; index < held.length; index++) {
       const each = held[index] as Held;
-      // The process may have been stopped, here too, for longer than the lease holds.
+      // The process may have been stopped between two effects, too (J3).
       if (this.context.world.now() >= this.#until) {
         this.#held = [...held.slice(index), ...this.#held];
         return void this.#write();
@@ -189,12 +205,14 @@ class JournalRun extends LocalRun {
       const { effect, isResumed } = each;
       if (isResumed && effect.kind === "call" && effect.onInterrupt !== undefined) this.#interrupted(effect);
       else super.begin(each);
-      if (isResumed && effect.kind === "wait") this.context.waiting(effect.key); // Whoever looks now is told anew.
+      // Readers who came after the crash have not been told of this wait.
+      if (isResumed && effect.kind === "wait") this.context.waiting(effect.key);
     }
-    if (held.some(({ effect }) => effect.kind === "wait")) void this.poke(); // It may be answered already.
+    // The wait may have been answered before the crash.
+    if (held.some(({ effect }) => effect.kind === "wait")) void this.poke();
   }
 
-  /** The turn was stopped before it was begun here: it is not begun any more. */
+  /** Answers for an effect that was held when the turn was stopped: it is not begun any more. */
   #given({ effect, isResumed }: Held): void {
     const at = this.context.world.now();
     const { name } = effect;
@@ -206,11 +224,12 @@ class JournalRun extends LocalRun {
         effect: name,
         error: { class: "cancelled", code: "turn.cancelled", message: reason },
       });
-    // It may have run, and is given up when the grace is over, as it would have been.
+    // A resumed call may have run before the crash. It gets no answer here and is given up as unknown when the grace is
+    // over.
     if (!isResumed) this.arrive({ kind: "returned", at, effect: name, output: { kind: "cancelled", reason } });
   }
 
-  /** It may have run, and its tool does not want it to run again. */
+  /** Answers for a call that may have run before the crash and whose tool does not want it repeated. */
   #interrupted({ name, onInterrupt }: Extract<Effect, { kind: "call" }>): void {
     const { world } = this.context;
     const at = world.now();
@@ -218,7 +237,7 @@ class JournalRun extends LocalRun {
     this.arrive({ kind: "interrupted", at, effect: name, ...asks });
   }
 
-  /** Its row was written with the event that made it. */
+  /** Does nothing: the row of the wait was written together with the event that opened it. */
   protected override async announce(_key: WaitKey): Promise<void> {}
 
   protected override reopened(event: TurnEvent): TurnEvent {
@@ -232,12 +251,13 @@ class JournalRun extends LocalRun {
     super.read(mail);
   }
 
-  /** What was handed out and folded is recorded first, as far as that is possible. */
+  /** Records events that were handed out and folded, as far as possible, so that the next run need not repeat them. */
   override async leave(): Promise<void> {
     if (!this.isOver && !this.#isLeaving) {
       this.#isLeaving = true;
       await this.#writing;
-      if (!this.#isStepped) this.#unwritten.pop(); // What follows from it is not known: it is done again.
+      // The last event was not folded, so what follows from it is unknown. The next run performs its effect again.
+      if (!this.#isStepped) this.#unwritten.pop();
       if (this.#unwritten.length > 0) await this.#append();
     }
     await super.leave();

@@ -5,7 +5,7 @@ import type { Directive } from "./directive.ts";
 import type { HookName } from "./hooks.ts";
 import { isTool, isToolProvider } from "./tool.ts";
 
-/** What is wrong with an answer; undefined when it can be used. */
+/** Says what is wrong with an answer; undefined when it can be used. */
 type Check = (answer: { readonly [field: string]: unknown }) => string | undefined;
 
 const isText = (value: unknown): boolean => typeof value === "string";
@@ -42,7 +42,10 @@ const isReplyPart = (part: unknown): boolean =>
       (part.kind === "toolCall" && isText(part.callId) && isText(part.name))));
 const isList = (value: unknown, is: (item: unknown) => boolean): boolean => Array.isArray(value) && value.every(is);
 
-/** Plugins may speak as the user or the system, never as the model or a tool: those are paired and replayed. */
+/**
+ * Plugins may speak as the user or the system, never as the model or a tool: the pairing of calls and results and the
+ * replay to providers rely on those roles.
+ */
 const isSayable = (message: unknown): boolean =>
   isObject(message) && (message.role === "user" || message.role === "system") && isList(message.parts, isPart);
 const messages =
@@ -120,7 +123,9 @@ function compactionProblem(answer: unknown): string | undefined {
   return isOptional(tail, isText) ? undefined : "its tail must be the id of a message";
 }
 
-/** Types say all this to callers who have them; this says it to the others. */
+/**
+ * Checks an answer at run time, for plugins that were written without the types. Returns what is wrong, or undefined.
+ */
 export function answerProblem(hook: HookName, answer: unknown): string | undefined {
   if (hook === "compact") return compactionProblem(answer);
   if (hook === "projectResult") return isList(answer, isPart) ? undefined : "it must be a list of text and attachments";

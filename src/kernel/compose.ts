@@ -8,17 +8,17 @@ import { Contributions, contributionsOf } from "./point.ts";
 import { type Bound, HookRunner, ORDERS, type Probe } from "./run.ts";
 import { isTool, isToolProvider, type Tool, type ToolProvider } from "./tool.ts";
 
-/** A session's plugins, composed: what runs, in which order, and what it adds. */
+/** A session's plugins, composed: which handlers run, in which order, and what the plugins add. */
 export interface Composition {
   readonly hooks: HookRunner;
-  /** In order of installation. */
+  /** The plugins' tools, in order of installation. */
   readonly tools: readonly Owned<Tool>[];
   readonly providers: readonly Owned<ToolProvider>[];
-  /** By wire name. */
+  /** Operations by wire name (`plugin.operation`). */
   readonly operations: ReadonlyMap<string, OwnedOperation>;
   readonly contributions: Contributions;
   readonly triggers: readonly Owned<TriggerDeclaration>[];
-  /** What the machine of a turn must know of these plugins, as `prepared` records it. */
+  /** Which stages the turn machine can pass by with these plugins, as `prepared` records it. */
   readonly stages: Stages;
 }
 
@@ -33,7 +33,10 @@ const SLOT_HOOKS: ReadonlySet<string> = new Set<SlotName>([
 const REQUIRED: readonly HookName[] = HOOK_NAMES.filter((hook) => (HOOKS[hook] as RowData).isRequired === true);
 const KNOWN: ReadonlySet<string> = new Set([...HOOK_NAMES, "tools", "operations", "contributions", "triggers"]);
 
-/** `protocol` is set up too when no plugin fills any of the required slots. */
+/**
+ * Composes the plugins of a session. `protocol` is the default one: it is set up only when no plugin fills a required
+ * slot.
+ */
 export function compose(
   plugins: readonly Installed[],
   protocol: Installed | undefined,
@@ -114,7 +117,7 @@ function addTrigger(triggers: Owned<TriggerDeclaration>[], added: Owned<TriggerD
   triggers.push(added);
 }
 
-/** What a slot's value must have, for callers without types. */
+/** The shape that a slot's value must have, for plugins written without types. */
 const SHAPES: { readonly [N in SlotName]: (value: { readonly [field: string]: unknown }) => boolean } = {
   protocolSession: () => true,
   protocolDriver: ({ driver, preamble }) =>

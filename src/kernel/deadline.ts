@@ -1,6 +1,6 @@
-/** Something that must happen in time. */
+/** A limit on how long something may take. */
 export interface Deadline {
-  /** It is alive: count from now. */
+  /** Restarts the time: the work is alive. */
   beat(): void;
   clear(): void;
 }
@@ -10,7 +10,7 @@ class Entry implements Deadline {
   readonly #group: Group;
   since = performance.now();
   isBeaten = false;
-  /** Its place in the group. */
+  /** Its index in the group's entries, so that it can be removed without a search. */
   index: number;
 
   constructor(late: () => void, group: Group) {
@@ -36,11 +36,14 @@ class Entry implements Deadline {
   }
 }
 
-/** Deadlines of one length share a timer that looks at them all: calls are many, and nearly all are in time. */
+/**
+ * Deadlines of one length share a timer that looks at all of them. There are many calls, and nearly all are in time; a
+ * timer each would cost more than the calls.
+ */
 class Group {
   readonly ms: number;
   readonly entries: Entry[] = [];
-  /** Referenced only while somebody waits: a forgotten one must not keep the process alive. */
+  /** Keeps the process alive only while it has entries: a leftover timer must not. */
   readonly timer: NodeJS.Timeout;
 
   constructor(ms: number) {
@@ -64,20 +67,27 @@ class Group {
         try {
           entry.late();
         } catch {
-          // Nobody is above a timer to catch it; whoever set it has said what there was to say.
+          // Nothing above a timer could catch this, and one deadline's error must not keep the others from being looked
+          // at.
         }
       }
     }
   }
 }
 
-/** A shorter timer keeps the process for an eighth of this at most, which nobody notices: it is left as it is. */
+/**
+ * Timers of shorter deadlines are not unreferenced in between: they hold a process for at most an eighth of this, which
+ * nobody notices.
+ */
 const LONG_MS = 1_000;
 
 const groups = new Map<number, Group>();
 const NEVER: Deadline = { beat() {}, clear() {} };
 
-/** Calls `late` when `ms` have passed without a beat, at most an eighth later; never when `ms` is beyond what timers can do. */
+/**
+ * Calls `late` when `ms` have passed without a beat, at most an eighth later. Never calls it when `ms` is beyond what
+ * timers can do.
+ */
 export function within(ms: number, late: () => void): Deadline {
   if (ms > 2_147_483_647) return NEVER;
   let group = groups.get(ms);

@@ -2,7 +2,10 @@ import type { Json } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { NewSessionRequest } from "./services.ts";
 
-/** What a hook may ask for besides its answer: plain objects with a `kind`. Which hook may give which is in the table. */
+/**
+ * What a hook may ask for besides its answer. The hook table says which hook may give which; anything else is
+ * `hook.directive`.
+ */
 export type Directive =
   | { readonly kind: "abortTurn"; readonly code: string; readonly message: string }
   | { readonly kind: "enqueueMessages"; readonly messages: readonly Draft[] }
@@ -35,7 +38,10 @@ export const enqueueMessages = (...messages: readonly (string | Draft)[]): Direc
   ),
 });
 
-/** Has the conversation compacted before the next model call, where a `compact` hook can. At most once in two rounds. */
+/**
+ * Asks for the conversation to be compacted before the next model call, by a `compact` hook. At most once in two
+ * rounds.
+ */
 export const compactHistory = (): DirectiveOf<"compactHistory"> => ({ kind: "compactHistory" });
 
 /** Makes another session: a fresh one, a child of this one, or a fork. */
@@ -50,26 +56,32 @@ export const emitEvent = (name: string, payload: Json = null): DirectiveOf<"emit
   name,
   payload,
 });
+/** Sends a record to the runtime's `trace`. */
 export const emitTrace = (name: string, payload: Json = null): DirectiveOf<"emitTrace"> => ({
   kind: "emitTrace",
   name,
   payload,
 });
 
-/** At a tool seam: the round is settled and the turn stops. */
+/** At a tool seam: settles the round's calls and stops the turn. */
 export const abort = (code: string, message: string): DirectiveOf<"abort"> => ({ kind: "abort", code, message });
 
-/** The call does not run, or its result is not shown; the model is told why and the turn goes on. */
+/** At a tool seam: the call does not run, or its result is not shown. The model is told why, and the turn goes on. */
 export const deny = (reason: string): DirectiveOf<"deny"> => ({ kind: "deny", reason });
 
-/** The call waits until somebody answers the wait with `{ approved, reason? }`; by default for seven days. */
+/**
+ * Makes the call wait until somebody answers with `{ approved, reason?, args? }`. Default for `waitMs`: seven days;
+ * then it is denied.
+ */
 export const ask = (reason: string, options: { readonly waitMs?: number } = {}): DirectiveOf<"ask"> => ({
   kind: "ask",
   reason,
   ...options,
 });
 
-/** The call is answered with this value and does not run. */
+/** Answers the call with this value instead of running it. */
 export const shortCircuit = (value: Json): DirectiveOf<"shortCircuit"> => ({ kind: "shortCircuit", value });
+/** Runs the call with these arguments. Handlers that looked before look once more and may only become stricter. */
 export const replaceArgs = (args: Json): DirectiveOf<"replaceArgs"> => ({ kind: "replaceArgs", args });
+/** Puts this value in the place of the call's result. Handlers that looked before look once more. */
 export const replaceResult = (value: Json): DirectiveOf<"replaceResult"> => ({ kind: "replaceResult", value });

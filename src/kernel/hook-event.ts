@@ -16,16 +16,19 @@ export interface Site {
   readonly turnId?: TurnId | undefined;
   readonly signal: AbortSignal;
   readonly states: StateAccess;
-  /** The site of the session itself. Services that belong to no effect are made there, once for all turns. */
+  /** The site of the session as a whole. Services that belong to no effect are made there once and serve all turns. */
   readonly standing?: Site | undefined;
   service<N extends ServiceName>(name: N, plugin: string): Services[N];
   read<Out>(point: Point<Any, Out>): Out;
   once<T extends Json>(plugin: string, name: string, run: () => Awaitable<T>): Promise<T>;
-  /** The same for one effect alone. */
+  /** `once` within this effect alone, for tools; `once` above holds for the turn. */
   onceHere<T extends Json>(plugin: string, name: string, run: () => Awaitable<T>): Promise<T>;
 }
 
-/** The signal of one call: it follows the turn's, and aborts when the handler's time is over. Made when it is looked at. */
+/**
+ * The signal of one handler call: follows the turn's signal, and aborts at the handler's deadline. Made when it is
+ * first read.
+ */
 export class CallScope {
   readonly #here: Site;
   #controller: AbortController | undefined;
@@ -59,7 +62,9 @@ export class CallScope {
   }
 }
 
-/** Where an event keeps its call. A private field would be lost behind a proxy or `Object.create(event)`. */
+/**
+ * The key under which an event holds its call. A private field would be lost behind a proxy or `Object.create(event)`.
+ */
 const SCOPE = Symbol("call");
 interface Event {
   [field: string]: unknown;
@@ -67,8 +72,9 @@ interface Event {
 }
 
 /**
- * Everything is the event's own, so that it can be taken apart, spread and passed on. A getter in the literal would be
- * a new one for each event, and so each event of a shape of its own: that alone costs more than all of the rest.
+ * Makes the event that a handler is given. All fields are the event's own, so that it can be destructured, spread and
+ * passed on. The signal's getter is shared and not written in a literal: a new getter per event gives each event a
+ * hidden class of its own, which alone costs more than all the rest.
  */
 export function eventFor(hook: HookName, plugin: Installed, sees: object, here: Site, scope: CallScope): object {
   const { id, spec } = plugin;
@@ -85,7 +91,7 @@ export function eventFor(hook: HookName, plugin: Installed, sees: object, here: 
   return Object.defineProperty(event, "signal", SIGNAL);
 }
 
-/** Most handlers never look at it. */
+/** A getter, because most handlers never read the signal. */
 const SIGNAL: PropertyDescriptor & ThisType<Event> = {
   enumerable: true,
   configurable: true,
@@ -95,15 +101,15 @@ const SIGNAL: PropertyDescriptor & ThisType<Event> = {
 };
 
 type Common = { readonly [field: string]: unknown };
-/** Kept on the site and not in a WeakMap: sites come and go, and the collector would pay. */
+/** Kept on the site and not in a WeakMap: sites come and go, and a WeakMap would cost garbage collection. */
 const COMMON = Symbol("common");
 interface Known extends Site {
   [COMMON]?: Map<Installed, { [N in HookName]?: Common }>;
 }
-/** Services that belong to one effect: what they write or pay for is recorded with that effect's answer. */
+/** Services made anew for each effect, because what they write or pay for is recorded with that effect's answer. */
 const OF_EFFECT: ReadonlySet<ServiceName> = new Set(["complete", "membership"]);
 
-/** What a handler is given alike at every call: services that belong to no effect. */
+/** The fields that are alike in every call of a handler: services that belong to no effect. Made once per site. */
 function commonOf(hook: HookName, plugin: Installed, here: Site): Common {
   const site: Known = here.standing ?? here;
   site[COMMON] ??= new Map();
@@ -116,7 +122,10 @@ function commonOf(hook: HookName, plugin: Installed, here: Site): Common {
   return hooks[hook];
 }
 
-/** Also has the places of what each event fills in itself: a field that is added later would make its object grow. */
+/**
+ * Makes those fields, with places for what each event fills in itself: a field added later would change the object's
+ * hidden class.
+ */
 function makeCommon(hook: HookName, { id, spec }: Installed, site: Site, isInTurn: boolean): Common {
   const common: { [field: string]: unknown } = { sessionId: site.sessionId };
   if (isInTurn) common.turnId = undefined;
@@ -134,7 +143,10 @@ const requireTime = (scope: CallScope, plugin: string, where: string): void => {
   if (scope.isOver) throw late(plugin, where);
 };
 
-/** Which tools a session has is state like any other: it is changed in the effect that the handler is called in. */
+/**
+ * The session's choice of tools is state: it is changed within the effect in which the handler is called, and not after
+ * the handler's time.
+ */
 function membershipUntil(scope: CallScope, here: Site, plugin: string, where: string): Services["membership"] {
   const membership = here.service("membership", plugin);
   return {
@@ -153,7 +165,7 @@ function membershipUntil(scope: CallScope, here: Site, plugin: string, where: st
   };
 }
 
-/** A handler whose time is over may not write any more, though its effect runs on. */
+/** A cell that refuses writes once the handler's time is over, though its effect runs on. */
 function cellUntil(scope: CallScope, cell: StateCell<Json>, plugin: string, where: string): StateCell<Json> {
   const requireOpen = (): void => requireTime(scope, plugin, where);
   return {
@@ -167,7 +179,7 @@ function cellUntil(scope: CallScope, cell: StateCell<Json>, plugin: string, wher
       put: (name, data) => {
         if (!scope.isOver) return cell.blobs.put(name, data);
         const refused = Promise.reject(late(plugin, where));
-        refused.catch(() => {}); // Whoever does not wait for it is not ended by it.
+        refused.catch(() => {}); // A caller that does not await this must not cause an unhandled rejection.
         return refused;
       },
       remove: (name) => {

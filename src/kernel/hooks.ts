@@ -1,3 +1,7 @@
+// Job: the table of hooks, and the types that follow from it. The runner, the checks at run time and docs/hooks.md read
+// the same rows, so none of them can disagree with the others.
+// Not its job: calling hooks (`run.ts`), merging verdicts on calls (`seams.ts`), checking answers (`answers.ts`).
+
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
@@ -36,7 +40,7 @@ export type OnThrow =
 
 export interface RowData {
   readonly family: Family;
-  /** When, for people. */
+  /** When the hook fires, in words for the documentation. */
   readonly fires: string;
   readonly onThrow: OnThrow;
   readonly deadlineMs: number;
@@ -48,7 +52,7 @@ export interface RowData {
   readonly directives?: readonly DirectiveKind[];
   /** The answer may not be a promise. */
   readonly isSync?: true;
-  /** Observers one by one. */
+  /** Observers run one after the other instead of concurrently. */
   readonly inOrder?: true;
   /** A slot that must be filled. */
   readonly isRequired?: true;
@@ -63,50 +67,57 @@ const hook =
   <const Row extends RowData>(row: Row): Row & HookTypes<Sees, Answer> =>
     row;
 
-/** What a turn sets out with, before its first model call. */
+/** What a turn starts with, before its first model call. */
 export interface TurnContext {
-  /** The active frame and this turn's input. */
+  /** The messages of the active frame, and this turn's input. */
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
-  /** More tools for this turn; one of the same name as another stands in its place. */
+  /** More tools for this turn. A tool replaces one of the same name. */
   readonly tools?: readonly (Tool<Any> | ToolProvider)[];
-  /** False leaves only those. */
+  /** False leaves out the session's own tools. Default: true. */
   readonly includeBaseTools?: boolean;
 }
+/** What a `compact` hook is shown. */
 export interface CompactionSees {
-  /** Of the active frame, with what the turn has added. */
+  /** The messages of the active frame, including what the turn has added. */
   readonly messages: readonly Message[];
-  /** The window overflowed, a plugin wants room before it does, or the app asked for it. */
+  /** `overflow`: the window overflowed. `room`: a plugin wants room before it does. `asked`: the app asked for it. */
   readonly reason: "overflow" | "room" | "asked";
-  /** From 1: what was given before did not make the request smaller. */
+  /** Counts from 1. From 2 on, the compaction before did not make the request smaller. */
   readonly attempt: number;
 }
-/** What a new frame begins with. */
+/** The beginning of a new frame. */
 export interface Compaction {
   readonly seed: readonly Draft[];
-  /** From this message on the conversation is carried over as it is; at the next place where no call is cut from its result. */
+  /**
+   * The id of the message from which on the conversation is carried over as it is. It moves on to the next place where
+   * no call is cut from its result.
+   */
   readonly tail?: string | undefined;
 }
+/** A turn as a whole, before its commit or after it. */
 export interface TurnReport {
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
   readonly rounds: number;
-  /** What the turn adds to the conversation. */
+  /** The messages that the turn adds to the conversation. */
   readonly messages: readonly Message[];
 }
+/** A piece of a streamed reply. */
 export interface Chunk {
   readonly kind: "text" | "reasoning";
   readonly delta: string;
-  /** Nothing follows: what was held back can be said now. Only handlers with `atEnd` are told. */
+  /** Nothing follows: say now what was held back. Only handlers with `atEnd` get this. */
   readonly isEnd?: true;
 }
+/** What a `stream` handler makes of a piece. What is left out stays as it is. */
 export interface ChunkAnswer {
-  /** What is shown and kept instead of the delta. */
+  /** Shown and kept instead of the delta. */
   readonly delta?: string;
-  /** Reasoning to show beside it. */
+  /** Reasoning to show beside the text. */
   readonly reasoning?: string;
   readonly events?: readonly { readonly name: string; readonly payload?: Json }[];
-  /** The reply ends here, with the text so far. */
+  /** Ends the reply here, with the text so far. */
   readonly abort?: true;
 }
 export interface ReplyAnswer {
@@ -331,16 +342,19 @@ export type AnswerOf<N extends HookName> = Rows[N] extends {
 export type SlotName = { [N in HookName]: [SeesOf<N>] extends [never] ? N : never }[HookName];
 export type HandledName = Exclude<HookName, SlotName>;
 
-/** What every handler is told besides what its hook shows. */
+/** What every handler is given besides what its hook shows. */
 export interface Here {
   readonly sessionId: SessionId;
-  /** Absent outside a turn. */
+  /** Left out outside a turn. */
   readonly turnId?: TurnId;
   /** Aborts when the turn is cancelled, and at the handler's deadline. */
   readonly signal: AbortSignal;
-  /** What plugins contributed to a point. */
+  /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
-  /** Runs once in this turn, under this name of the plugin's own: a rerun after a crash is given the recorded value. */
+  /**
+   * Runs `run` once in this turn under this name, which is the plugin's own. A rerun after a crash gets the recorded
+   * value.
+   */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
 }
 
@@ -369,10 +383,10 @@ export type Handler<N extends HandledName, S = undefined> = (event: HookEvent<N,
 
 export type Order = "early" | "normal" | "late";
 export interface Placed<H> {
-  /** Wins over the plugin's own order. */
+  /** Overrides the plugin's own order. */
   readonly order?: Order;
   readonly deadlineMs?: number;
-  /** Of `stream`: called once more when the text has ended, with `chunk.isEnd`, to say what it held back. */
+  /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to say what was held back. */
   readonly atEnd?: true;
   readonly run: H;
 }

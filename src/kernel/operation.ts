@@ -12,14 +12,14 @@ export type OperationKind = "query" | "command" | "task";
 
 const READS = ["session", "catalog", "blobs", "jobs"] as const;
 const CHANGES = [...READS, "sessions", "graph", "membership", "trace"] as const;
-/** Which services each kind is given. */
+/** The services that each kind of operation is given. */
 export const POWERS = {
   query: READS,
   command: CHANGES,
   task: [...CHANGES, "complete"],
 } as const satisfies { readonly [K in OperationKind]: readonly (keyof Services)[] };
 
-/** What a plugin said while an operation ran. */
+/** An event that a plugin emitted while an operation ran. */
 export interface PluginEvent {
   readonly name: string;
   readonly payload: Json;
@@ -27,15 +27,15 @@ export interface PluginEvent {
 
 interface Common<I> {
   readonly input: I extends Schema ? OutputOf<I> : undefined;
-  /** Absent when the operation was called without a session. */
+  /** Left out when the operation was called without a session. */
   readonly sessionId?: SessionId;
   readonly signal: AbortSignal;
   read<Out>(point: Point<Any, Out>): Out;
 }
 interface Changing {
-  /** Kept in the session's history and given to the caller. */
+  /** Emits an event that is kept in the session's history and returned to the caller. */
   emit(name: string, payload?: Json): void;
-  /** The session's next turn, once the operation is done. The same key is queued once. */
+  /** Queues a turn of this session for when the operation is done. The same key is queued once. */
   queueTurn(input: string, options?: { readonly key?: string }): void;
 }
 type StateFor<K extends OperationKind, S> = [S] extends [undefined]
@@ -49,7 +49,7 @@ export type OperationContext<K extends OperationKind, I, S> = Common<I> &
 
 export interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
   readonly description?: string;
-  /** Whether it runs on a session: `required` unless said otherwise. */
+  /** Whether the operation runs on a session. Default: `required`. */
   readonly session?: "required" | "optional" | "forbidden";
   readonly input?: I;
   readonly output?: Schema<Any, O>;
@@ -62,7 +62,7 @@ export interface Operation<K extends OperationKind = OperationKind, In = Any, Ou
   readonly "~types"?: { readonly input: In; readonly output: Out; readonly state: S };
 }
 
-/** A maker knows the plugin's state; `setup` is handed one of each kind. */
+/** Makes an operation whose `state` has the plugin's type; `setup` is given one maker of each kind. */
 export type OperationMaker<K extends OperationKind, S> = <O, I extends Schema | undefined = undefined>(
   spec: OperationSpec<K, I, O, S>,
 ) => Operation<K, I extends Schema ? InputOf<I> : undefined, O, S>;
@@ -71,7 +71,7 @@ export const makeOperation =
   <K extends OperationKind>(kind: K): OperationMaker<K, Any> =>
   (spec) => ({ kind, spec });
 
-/** How callers see a plugin's operations; it travels with the plugin value. */
+/** The types of a plugin's operations, for callers. They travel with the plugin value. */
 export type SignaturesOf<Parts> = Parts extends { readonly operations: infer Ops }
   ? {
       readonly [N in keyof Ops]: Ops[N] extends Operation<infer K, infer In, infer Out, Any>
@@ -87,7 +87,7 @@ export type NamesOf<Ops, K extends OperationKind> = {
 type Signature<Ops, N extends string> = N extends keyof Ops ? Ops[N] : never;
 export type InputFor<Ops, N extends string> = Signature<Ops, N> extends { readonly input: infer In } ? In : never;
 export type OutputFor<Ops, N extends string> = Signature<Ops, N> extends { readonly output: infer Out } ? Out : never;
-/** The input may be left out where nothing, or {}, fits. */
+/** Makes the input optional where `undefined` or {} fits its type. */
 export type InputArgs<In, Options> = undefined extends In
   ? [input?: In, options?: Options]
   : object extends In
@@ -96,7 +96,7 @@ export type InputArgs<In, Options> = undefined extends In
 
 /** An operation as a session lists it. */
 export interface OperationDefinition {
-  /** `plugin.operation`: what `invoke` takes. */
+  /** `plugin.operation`, the name that `invoke` takes. */
   readonly name: string;
   readonly plugin: string;
   readonly kind: OperationKind;
@@ -119,7 +119,7 @@ export function definitionOf({ plugin, name, operation: { kind, spec } }: OwnedO
     try {
       return schema === undefined || !isStandard(schema) ? undefined : (documentOf(schema, name) as Json);
     } catch {
-      return undefined; // It checks, but cannot describe itself.
+      return undefined; // The schema checks values but cannot describe itself; the operation is listed without it.
     }
   };
   const input = described(spec.input);
@@ -149,7 +149,7 @@ export function operationsOf(plugin: string, part: unknown): readonly OwnedOpera
   });
 }
 
-/** The input as the operation's schema reads it. */
+/** The input after the operation's schema has parsed it. Throws `operation.input`. */
 export function checkedInput({ plugin, name, operation }: OwnedOperation, input: unknown): unknown {
   const wire = wireName(plugin, name);
   if (operation.spec.input === undefined) {

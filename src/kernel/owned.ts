@@ -1,6 +1,6 @@
 import type { Draft } from "../model/message.ts";
 
-/** An answer knows whose it is. */
+/** A value and the plugin that it came from, so that errors and conflicts can name the plugin. */
 export interface Owned<T> {
   readonly plugin: string;
   readonly value: T;

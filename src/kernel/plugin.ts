@@ -1,3 +1,7 @@
+// Job: what a plugin is: its definition, its options, its opening once per runtime and its `setup` once per opened
+// session.
+// Not its job: putting the parts of several plugins together (`compose.ts`) and calling them (`run.ts`).
+
 import { type Awaitable, unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
@@ -21,10 +25,10 @@ type OptionsOf<O> = O extends Schema ? OutputOf<O> : undefined;
 
 export interface SetupContext<Options, Shared, S> {
   readonly options: Options;
-  /** What `open` returned. */
+  /** The value that `open` returned, shared by all sessions of the runtime. */
   readonly shared: Shared;
   readonly session: { readonly id: SessionId; readonly parentId?: SessionId; readonly isRoot: boolean };
-  /** Makers that know the plugin's state. */
+  /** Makers of tools and operations that are given the plugin's own state. */
   tool<I extends ToolSchema, O, Writes extends true | undefined = undefined>(spec: ToolSpec<I, O, S, Writes>): Tool<S>;
   readonly query: OperationMaker<"query", S>;
   readonly command: OperationMaker<"command", S>;
@@ -33,14 +37,14 @@ export interface SetupContext<Options, Shared, S> {
 
 /** An event that triggers can be subscribed to. */
 export interface TriggerDeclaration {
-  /** `resource.event`. */
+  /** `resource.event`, such as `mail.received`. */
   readonly name: string;
   readonly description?: string;
-  /** JSON Schema of what comes with it. */
+  /** The JSON Schema of the event's payload. */
   readonly payload?: JsonSchema;
 }
 
-/** What a plugin adds to a session. */
+/** The hooks, tools and operations that a plugin adds to a session. */
 export type PluginParts<S = undefined> = Hooks<S> & {
   readonly tools?: readonly (Tool<S> | Tool | ToolProvider)[];
   readonly operations?: { readonly [name: string]: Operation<Any, Any, Any, S> };
@@ -48,7 +52,7 @@ export type PluginParts<S = undefined> = Hooks<S> & {
   readonly triggers?: readonly TriggerDeclaration[];
 };
 
-/** A key that is no hook does not compile, and the compiler says which. */
+/** Makes a key that is no hook a compile error that names the key. */
 type Others<Parts> = Exclude<keyof Parts, keyof PluginParts>;
 type NoOthers<Parts> = [Others<Parts>] extends [never]
   ? unknown
@@ -56,51 +60,67 @@ type NoOthers<Parts> = [Others<Parts>] extends [never]
 
 export interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | undefined, Shared> {
   readonly id: string;
+  /** Raise it when stored state must be migrated. Default: `"1"`. */
   readonly version?: string;
-  /** Then the order of installation; there are no numbers to outbid. */
+  /**
+   * Runs the plugin's handlers before or after those of others. Default: `normal`. Within one order the order of
+   * installation counts.
+   */
   readonly order?: Order;
+  /** The schema of the plugin's options. */
   readonly options?: O;
-  /** Must accept {}: that is the first state. The state must be JSON. */
+  /**
+   * The schema of the state that the plugin keeps in each session. It must accept {}, which is the first state, and its
+   * values must be JSON.
+   */
   readonly state?: S;
+  /** Brings state that another version of the plugin stored up to this one. */
   migrate?(state: Json, from: string): Json;
-  /** Once per runtime: connections, caches. */
+  /** Runs once per runtime, for connections and caches. */
   open?(context: { readonly options: OptionsOf<O>; readonly signal: AbortSignal }): Awaitable<Shared>;
+  /** Releases what `open` made, when the runtime closes. */
   close?(shared: Shared): Awaitable<void>;
-  /** At every open of a session: cheap, synchronous, no I/O. */
+  /**
+   * Runs at every opening of a session and returns the plugin's hooks, tools and operations. Must be cheap and
+   * synchronous, without I/O.
+   */
   setup(context: SetupContext<OptionsOf<O>, Shared, StateOf<S>>): Parts & NoOthers<Parts>;
 }
 
 const definition: unique symbol = Symbol.for("bowline.plugin");
 
-/** Installed with `createRuntime({ plugins })`. */
+/** A plugin as `definePlugin` makes it. Install it with `createRuntime({ plugins: [plugin] })`. */
 export interface Plugin<Ops = unknown> {
   readonly id: string;
   readonly version: string;
-  /** Types only: what its operations take and give. */
+  /** Types only: the inputs and outputs of its operations. */
   readonly "~operations"?: Ops;
   readonly [definition]: Definition;
 }
-/** May be left out where nothing in them is needed. */
+/** Makes the options optional where nothing in them is required. */
 type Given<In> = [In] extends [void] ? [] : Record<never, never> extends In ? [options?: In] : [options: In];
+/** A plugin that can be installed as it is, or called with options: `plugins: [audit, budget({ tokens: 1_000 })]`. */
 export interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
   (...options: Given<In>): Plugin<Ops>;
-  /** The same options for one session: `runtime.session(id, { plugins: [frugal.options({ … })] })`. */
+  /** Options for one session only: `runtime.session(id, { plugins: [frugal.options({ … })] })`. */
   options(options: In): PluginOptions;
 }
-/** Options of one plugin for one session; they take the place of those it was installed with. */
+/** Options of one plugin for one session. They replace those it was installed with. */
 export interface PluginOptions {
   readonly plugin: string;
   readonly options: unknown;
 }
 
-// Inside the kernel a plugin's types are gone: what it was given was checked when it was made.
+// Inside the kernel a plugin's type parameters are erased: its options were checked when the plugin was made, its parts
+// are checked in `compose`.
 type AnySpec = PluginSpec<Any, Any, Any, Any>;
 interface Definition {
   readonly spec: AnySpec;
-  /** Undefined until given; then parsed. */
+  /** The parsed options; undefined until some were given. */
   readonly options: unknown;
 }
 
+/** Makes a plugin from its id, schemas and `setup`. Throws `plugin.invalid` when the definition cannot be used. */
 export function definePlugin<
   Parts extends PluginParts<StateOf<S>>,
   O extends Schema | undefined = undefined,
@@ -151,7 +171,7 @@ const parsed = (options: PluginOptions): PluginOptions => {
   return options;
 };
 
-/** Options for one opening of a session; those that came from a file or the wire are checked here. */
+/** The options for one opening of a session. Options that came from a file or over the wire are checked here. */
 export const optionsFor = ({ spec }: Installed, given: PluginOptions): unknown =>
   PARSED.has(given) ? given.options : parseOptions(spec, given.options);
 
@@ -165,7 +185,9 @@ export interface Installed {
   readonly shared: unknown;
 }
 
-/** Checks the list, parses what was left to default, and opens each in order; a failure closes those already open. */
+/**
+ * Checks the list, parses default options and opens the plugins in order. If one fails, those already open are closed.
+ */
 export async function installPlugins(plugins: readonly Plugin[], signal: AbortSignal): Promise<readonly Installed[]> {
   const installed: Installed[] = [];
   const ids = new Set<string>();
@@ -194,7 +216,7 @@ export async function installPlugins(plugins: readonly Plugin[], signal: AbortSi
   return installed;
 }
 
-/** In reverse order; one that fails keeps no other from closing. */
+/** Closes the plugins in reverse order. One that fails does not keep the others from closing. */
 export async function closePlugins(
   installed: readonly Installed[],
   failed: (plugin: string, error: unknown) => void,
@@ -219,9 +241,9 @@ function inTime(plugin: string, closing: Awaitable<void>): Promise<void> {
   });
 }
 
-/** What `setup` returned for one session; its types are checked by `compose`. */
 const MAKERS = { query: makeOperation("query"), command: makeOperation("command"), task: makeOperation("task") };
 
+/** Runs a plugin's `setup` for one session. What it returns is checked by `compose`. */
 export function setUp(
   plugin: Installed,
   options: unknown,

@@ -2,23 +2,24 @@ import { RuntimeError } from "../model/errors.ts";
 import type { Any } from "../model/schema.ts";
 import type { Owned } from "./owned.ts";
 
-/** What one plugin gives to a point. */
+/** A value that one plugin gives to a point. */
 export interface Contribution {
   readonly point: Point<Any, Any>;
   readonly value: unknown;
 }
 
 /**
- * A typed place to which plugins contribute and from which they read. It is recognised by identity, so whoever
- * contributes imports it from whoever reads it. `combine([])` is its value when nobody gave anything.
+ * A typed place to which plugins contribute and from which they read. Points are recognised by identity: the
+ * contributor must import the very object that the reader uses. `combine([])` is the value when nobody contributes.
  */
 export interface Point<In, Out = readonly In[]> {
   readonly id: string;
-  /** To contribute: `contributions: [point.of(value)]`. */
+  /** Makes a contribution: `contributions: [point.of(value)]`. */
   of(value: In): Contribution;
   combine(given: readonly Owned<In>[]): Out;
 }
 
+/** Makes a point. Without `combine` its value is the list of what was contributed. */
 export function point<In>(id: string): Point<In>;
 export function point<In, Out>(id: string, combine: (given: readonly Owned<In>[]) => Out): Point<In, Out>;
 export function point<In>(id: string, combine?: (given: readonly Owned<In>[]) => unknown): Point<In, unknown> {
@@ -30,7 +31,7 @@ export function point<In>(id: string, combine?: (given: readonly Owned<In>[]) =>
   return made;
 }
 
-/** What the plugins of a session contribute, combined when somebody reads it. */
+/** The contributions of a session's plugins, combined when they are first read. */
 export class Contributions {
   readonly #given: readonly (Owned<unknown> & { readonly point: Point<Any, Any> })[];
   readonly #combined = new Map<Point<Any, Any>, unknown>();
@@ -48,7 +49,7 @@ export class Contributions {
   }
 }
 
-/** Refuses what `of` did not make. */
+/** Checks a plugin's contributions. Refuses values that `point.of` did not make. */
 export function contributionsOf(
   plugin: string,
   part: unknown,

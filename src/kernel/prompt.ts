@@ -1,9 +1,9 @@
 import { type PromptPart, SLOTS } from "../model/prompt.ts";
 
 /**
- * The rule for prompt parts: trimmed; empty ones, those whose tools are not callable and repeats by (slot, priority,
- * text) dropped; then by slot, then by priority, then as given. Equal parts give the identical text, which is what a
- * provider's prompt cache needs; what changes every round must not be in here at all.
+ * Merges prompt parts. Drops empty parts, parts whose tools are not callable, and repeats of the same slot, priority
+ * and text; sorts by slot, then priority, then as given. Equal parts give the identical text, which a provider's prompt
+ * cache needs: volatile parts must not be in here.
  */
 export function mergePrompt(parts: readonly PromptPart[], tools: readonly string[]): readonly PromptPart[] {
   const seen = new Set<string>();
@@ -31,7 +31,7 @@ export interface Section {
   readonly slots: readonly PromptPart["slot"][];
 }
 
-/** Without a template the slots follow each other, untitled. */
+/** Renders the parts. Without a template the slots follow each other, untitled. */
 export function renderPrompt(parts: readonly PromptPart[], template?: readonly Section[]): string {
   const sections = template ?? [{ slots: SLOTS }];
   const rendered = sections.map(({ title, slots }) => {

@@ -1,3 +1,10 @@
+// Job: calls the handlers of a hook as its row in the table says. Families, order, owners, deadlines and probes are
+// handled here and nowhere else.
+// Not its job: what answers mean (`seams.ts`, the runtime), and what a handler is given (`hook-event.ts`).
+// H1. Every error that leaves here names the plugin it came from.
+// H2. Answers are checked against the hook's shape and its list of directives before anybody uses them.
+// H3. As long as no handler returns a promise, nothing waits and the result is no promise.
+
 import { type Awaitable, andThen, isThenable, unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { describeThrown } from "../model/json.ts";
@@ -22,7 +29,7 @@ export type { Site } from "./hook-event.ts";
 
 export const ORDERS: readonly Order[] = ["early", "normal", "late"];
 
-/** One handler of one plugin, in its place. */
+/** One handler of one plugin, at its place in the order. */
 export interface Bound {
   readonly plugin: Installed;
   readonly deadlineMs: number;
@@ -30,30 +37,27 @@ export interface Bound {
   run(event: object): unknown;
 }
 
-/** Something went wrong in an observer, which may not fail anything. */
+/** An error of a handler that did not fail the turn: in an observer, or at a gate, where it denied. */
 export interface Issue {
   readonly plugin?: string;
   readonly code: string;
   readonly message: string;
 }
 
+/** Called before and after every handler, to measure plugins. */
 export type Probe = (phase: {
   readonly kind: "begin" | "end";
   readonly hook: HookName;
   readonly plugin: string;
 }) => void;
 
-/**
- * The one runner: it reads a hook's row and calls its handlers in order. Families, owners, deadlines and probes are
- * here and nowhere else. As long as no handler answers with a promise, nothing waits and the answer is no promise.
- */
 export class HookRunner {
   readonly #bound: ReadonlyMap<HookName, readonly Bound[]>;
   readonly #slots: ReadonlyMap<HookName, Owned<unknown>>;
   readonly #probe: Probe | undefined;
-  /** Which hooks somebody handles or fills. A stage that nobody hooks is passed by at the cost of a look here. */
+  /** Which hooks have a handler or a value. Stages check this first, so a hook that nobody uses costs one lookup. */
   readonly has: { readonly [N in HookName]: boolean };
-  /** Told of a handler that blocked past its deadline. */
+  /** Reports handlers that blocked past their deadline, or that failed where the row says `skip`. */
   readonly #overran: (error: RuntimeError) => void;
 
   constructor(
@@ -89,7 +93,7 @@ export class HookRunner {
     return isThenable(done) ? done.then(() => found) : found;
   }
 
-  /** The answers in what a handler returned, each one checked. */
+  /** The single answers in what a handler returned, each checked. */
   allowed(hook: HookName, plugin: string, answer: unknown): readonly object[] {
     if (answer === undefined || answer === null) return NONE;
     const { directives }: RowData = HOOKS[hook];
@@ -104,7 +108,9 @@ export class HookRunner {
     });
   }
 
-  /** Each handler sees what the one before it answered; one that has nothing to see is passed by. */
+  /**
+   * Pipes: each handler sees what the one before it answered. A handler for which `sees` returns undefined is left out.
+   */
   transform<N extends HandledName, T>(
     hook: N,
     start: T,
@@ -125,7 +131,7 @@ export class HookRunner {
     return isThenable(done) ? done.then(() => now) : now;
   }
 
-  /** Where the row says so, a handler that fails is left out and told of. */
+  /** For rows with `onThrow: "skip"`: a handler that fails is left out and reported. */
   async #transformLeniently<N extends HandledName>(
     hook: N,
     here: Site,
@@ -142,7 +148,7 @@ export class HookRunner {
     }
   }
 
-  /** The first answer that is not empty; the rest are not asked. */
+  /** The first answer that is not empty. Later handlers are not called. */
   async first<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Site): Promise<Owned<AnswerOf<N>> | undefined> {
     for (const bound of this.handlers(hook)) {
       const answer: unknown = await this.call(hook, bound, sees, here);
@@ -154,7 +160,7 @@ export class HookRunner {
     return undefined;
   }
 
-  /** The one owner's answer. */
+  /** The answer of the hook's one owner. */
   single<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Site): Awaitable<AnswerOf<N> | undefined> {
     const bound = this.handlers(hook)[0];
     if (bound === undefined) return undefined;
@@ -165,7 +171,10 @@ export class HookRunner {
     });
   }
 
-  /** Observers: concurrent (or one by one where the row says so), all awaited, each failure told and none passed on. */
+  /**
+   * Calls observers, concurrently unless the row says `inOrder`, and waits for all of them. Failures are returned as
+   * issues, never thrown.
+   */
   observe<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Site): Awaitable<readonly Issue[]> {
     const handlers = this.handlers(hook);
     if (handlers.length === 0) return NONE;
@@ -199,7 +208,7 @@ export class HookRunner {
     return waits.length === 0 ? told() : Promise.all(waits).then(told);
   }
 
-  /** Calls the handlers one after the other; `take` is given each answer. */
+  /** Calls the handlers one after the other and passes each answer to `take`. */
   inTurn<N extends HandledName>(
     hook: N,
     here: Site,
@@ -233,14 +242,17 @@ export class HookRunner {
     }
   }
 
-  /** One call: probed, owned, with a deadline once it turns out to wait. */
+  /**
+   * Calls one handler: tells the probe, names the plugin in errors, and applies the deadline once the answer is a
+   * promise.
+   */
   call<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Site): unknown {
     if (this.#probe === undefined) return this.#callNow(hook, bound, sees, here);
     const tell = (kind: "begin" | "end"): void => {
       try {
         unheard(this.#probe?.({ kind, hook, plugin: bound.plugin.id }));
       } catch {
-        // A probe that throws is nobody's problem but its own.
+        // A failing probe must not change what the hook does.
       }
     };
     tell("begin");
@@ -266,7 +278,7 @@ export class HookRunner {
     } catch (error) {
       throw owned(hook, bound.plugin.id, error);
     }
-    // What blocks cannot be interrupted, so it is only reported.
+    // Code that blocks cannot be interrupted, so it is only reported.
     if (Date.now() - began > bound.deadlineMs) this.#overran(late(hook, bound));
     if (!isThenable(answer)) return answer;
     if ((HOOKS[hook] as RowData).isSync === true) unheard(answer);
@@ -281,7 +293,7 @@ const NONE: readonly never[] = [];
 const late = (hook: HookName, { plugin, deadlineMs: ms }: Bound): RuntimeError =>
   new RuntimeError("hook.deadline", { plugin: plugin.id, hook, ms });
 
-/** Waits for an answer no longer than the deadline; what comes later is not heard. */
+/** Waits for an answer until the deadline; a later one is ignored. */
 function inTime(hook: HookName, bound: Bound, answer: PromiseLike<unknown>, scope: CallScope): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
@@ -320,7 +332,7 @@ function requireDirective(
   if (problem !== undefined) throw refused(hook, plugin, `${directive.kind}: ${problem}`);
 }
 
-/** Even to look at what was thrown can throw. */
+/** Reading properties of what was thrown can throw as well. */
 function isOwnedAlready(error: unknown): error is RuntimeError {
   try {
     return error instanceof RuntimeError && "plugin" in (error.details as object);
@@ -329,7 +341,7 @@ function isOwnedAlready(error: unknown): error is RuntimeError {
   }
 }
 
-/** A throw, with the name of the plugin it came from. */
+/** The error with the name of the plugin that it came from. */
 const owned = (hook: HookName, plugin: string, error: unknown): RuntimeError =>
   isOwnedAlready(error)
     ? error

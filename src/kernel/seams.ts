@@ -1,3 +1,10 @@
+// Job: merges what handlers answer before and after a tool call (`beforeToolCall`, `afterToolCall`).
+// Not its job: running the call or showing its result (`tools/dispatch.ts`).
+// G1. A seam can only become stricter: in no order of plugins does anything turn a denial into a permission.
+// G2. A handler that throws or misses its deadline denies.
+// G3. After a replacement the handlers before look once more; there only what is stricter counts, and another
+//     replacement denies. Its changes of state, tools and traces are not kept.
+
 import { type Awaitable, andThen, inOrder, isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { describeThrown, frozen, type Json, ownJson } from "../model/json.ts";
@@ -8,11 +15,11 @@ import type { AnswerOf, HookName, Owned, SeesOf } from "./hooks.ts";
 import type { Bound, HookRunner, Issue, Site } from "./run.ts";
 import type { Services } from "./services.ts";
 
-/** What ends a call at a seam; the stronger one stands, and equal ones in order of installation. */
+/** A decision that ends a call at a seam. The stronger one wins; among equals, the one that was given first. */
 export type Verdict = DirectiveOf<"abort" | "deny" | "ask" | "shortCircuit">;
 const STRENGTH: { readonly [K in Verdict["kind"]]: number } = { abort: 4, deny: 3, ask: 2, shortCircuit: 1 };
 
-/** Events and traces that the handlers asked for: they happen whatever becomes of the call. */
+/** Directives that are carried out whatever becomes of the call. */
 export type Emit = Owned<DirectiveOf<"emitEvent" | "emitTrace" | "createSession">>;
 
 export interface Conflict {
@@ -26,20 +33,16 @@ export interface Gated {
   readonly verdict?: Owned<Verdict>;
   readonly emits: readonly Emit[];
   readonly conflicts: readonly Conflict[];
-  /** Handlers that failed: each of them denies. */
+  /** The handlers that failed; each of them denies the call. */
   readonly issues: readonly Issue[];
 }
 
-/**
- * The gate before a call. It can only become stricter: whatever the order of plugins, nothing turns a denial into a
- * permission. Replaced arguments count at once and the handlers before see them once more; in that second look only
- * what is stricter counts, and another replacement there closes the gate. A handler that throws denies. Waits only
- * where a handler does.
- */
+/** The gate before a call. Replaced arguments count at once (G3). Returns a promise only if a handler does. */
 export function gateCall(hooks: HookRunner, call: ToolCall, here: Site): Awaitable<Gated> {
   const seam = new Seam("beforeToolCall", hooks, here);
   const handlers = hooks.handlers("beforeToolCall");
-  let now: ToolCall = frozen(call); // A guard that changed it in place would go round those before it.
+  // Frozen: a handler that changed the call in place would evade the handlers before it.
+  let now: ToolCall = frozen(call);
   const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> =>
     seam.look("beforeToolCall", bound, { call: now }, isAgain, (answer) => {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
@@ -66,11 +69,11 @@ export interface Inspected {
   readonly messages: readonly Owned<Draft>[];
   readonly emits: readonly Emit[];
   readonly conflicts: readonly Conflict[];
-  /** Handlers that failed: each of them denies. */
+  /** The handlers that failed; each of them denies the result. */
   readonly issues: readonly Issue[];
 }
 
-/** The seam after a call, by the same rules: a replaced result is looked at once more by the handlers before. */
+/** The seam after a call, by the same rules: after a replaced result the handlers before look once more. */
 export function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutput, here: Site): Awaitable<Inspected> {
   const seam = new Seam("afterToolCall", hooks, here);
   const handlers = hooks.handlers("afterToolCall");
@@ -98,9 +101,9 @@ export function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutp
 }
 
 /**
- * The same site, where a handler is heard for its verdict only: its changes of state are not kept, and its
- * traces were told in the first look. What else it may do with its services is left to it: `complete` and
- * `sessions.create` asked about other arguments are other questions, and what must happen once goes through `once`.
+ * The site for a second look, in which only a handler's verdict counts: its changes of state, tools and traces are not
+ * kept, since the first look kept them. Other services work as always: `complete` and `sessions.create` about other
+ * arguments are other questions, and what must happen only once goes through `once`.
  */
 export const secondLook = (here: Site): Site => ({
   sessionId: here.sessionId,
@@ -114,25 +117,24 @@ export const secondLook = (here: Site): Site => ({
     return here.signal;
   },
 });
-/** What was traced and chosen the first time is not again. */
+/** Services that do nothing in a second look: what was traced and chosen in the first must not be repeated. */
 const QUIET: Pick<Services, "trace" | "membership"> = {
   trace: { emit: () => {} },
   membership: { set: () => {}, grant: () => {}, revoke: () => {} },
 };
 
-/** A result keeps what its tool decided about the turn, whatever is shown of it. */
+/** Replaces the value. What the tool decided about the turn stays, whatever is shown. */
 const replaced = (output: ToolOutput, value: Json): ToolOutput => ({
   kind: "value",
   value,
   ...(output.kind === "value" && output.control !== undefined ? { control: output.control } : {}),
 });
 
-/** One call at a seam: who looked, and what came of it. */
 class Seam {
   readonly #hook: HookName;
   readonly #hooks: HookRunner;
   readonly #here: Site;
-  /** Made when somebody replaces something. */
+  /** The site of the second look; made when somebody replaces something. */
   #again: Site | undefined;
   readonly #emits: Emit[] = [];
   #conflicts: readonly Conflict[] = [];
@@ -145,7 +147,10 @@ class Seam {
     this.#here = here;
   }
 
-  /** One handler's answers, each taken; a throw or a missed deadline is a denial, in its owner's name. */
+  /**
+   * Asks one handler and passes each of its answers to `take`. A throw or a missed deadline counts as a denial by its
+   * plugin.
+   */
   look<N extends "beforeToolCall" | "afterToolCall">(
     hook: N,
     bound: Bound,
@@ -200,7 +205,7 @@ class Seam {
     const isStronger = before === undefined || STRENGTH[value.kind] > STRENGTH[before.value.kind];
     if (before !== undefined && before.plugin !== bound.plugin.id) {
       const [winner, loser] = isStronger ? [bound.plugin.id, before.plugin] : [before.plugin, bound.plugin.id];
-      // Each pair once and where it was last met, so that the last one names who won.
+      // Lists each pair once, where it was last met, so that the last conflict names the final winner.
       const others = this.#conflicts.filter((each) => each.winner !== winner || each.loser !== loser);
       this.#conflicts = [...others, { hook: this.#hook, winner, loser }];
     }

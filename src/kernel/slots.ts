@@ -9,34 +9,34 @@ import type { CellOutput } from "../turn/event.ts";
 
 /** The session half of a protocol. Everything is optional. */
 export interface ProtocolSession {
-  /** A session was made. */
+  /** Called when a session was made. */
   initialize?(context: { readonly sessionId: SessionId; readonly isRoot: boolean }): Awaitable<void>;
-  /** A session was opened again. */
+  /** Called when a session was opened again. */
   restore?(context: { readonly sessionId: SessionId; readonly isRoot: boolean }): Awaitable<void>;
-  /** Before each model call: may go on in a fresh frame instead. */
+  /** Called before each model call. A result makes the turn go on in a fresh frame instead. */
   beforeAsk?(context: {
     readonly sessionId: SessionId;
     readonly round: number;
   }): Awaitable<{ readonly task: string; readonly seed?: Json } | undefined | void>;
 }
 
-/** What a protocol tells the model. Made once per catalog. */
+/** What a protocol tells the model of the tools: declarations and prompt parts. Made once per catalog. */
 export interface Preamble {
   readonly tools: readonly ToolDeclaration[];
   readonly prompt: readonly PromptPart[];
 }
 
-/** The other half: how a model acts. The value of the slot `protocolDriver`. */
+/** The machine's half of a protocol: how the model's replies are read. The value of the slot `protocolDriver`. */
 export interface ProtocolDriverSlot {
-  /** Reads replies; pure. */
+  /** Pure: the same replies give the same decisions in every run. */
   readonly driver: ProtocolDriver;
   preamble(catalog: readonly ToolDeclaration[]): Preamble;
 }
 
-/** Runs cells for a code protocol. */
+/** Runs the cells of a code protocol. */
 export interface CodeExecutor {
   execute(cell: Cell, context: { readonly sessionId: SessionId; readonly signal: AbortSignal }): Awaitable<CellOutput>;
 }
 
-/** Raw model text to what a person sees. */
+/** Turns raw model text into what a person sees. */
 export type ProseProjector = (text: string) => string;

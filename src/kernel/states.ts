@@ -1,3 +1,12 @@
+// Job: the states of a session's plugins while turns run. Holds them, checks changes, migrates what older versions
+// stored.
+// Not its job: writing them to the store, which the journal and the commit do.
+// S1. A change belongs to the serial effect that makes it: it is pending until that effect answers (`take`), then
+//     journaled with the answer; if the effect fails it is forgotten (`forget`).
+// S2. A cell is good for the effect it was made in (`#epoch`). A handler that comes back later finds it closed.
+// S3. States are frozen JSON that fit their schema and size limit, so that they can be handed out without a copy.
+// S4. The state of a plugin that is not installed is kept as it is.
+
 import { type Awaitable, isThenable, unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash } from "../model/ids.ts";
@@ -7,15 +16,16 @@ import type { BlobsView, StateCell } from "../model/tool.ts";
 import type { Changes, PluginState } from "../turn/event.ts";
 import type { Installed } from "./plugin.ts";
 
-/** What a plugin keeps, as a session keeps it. */
+/** A plugin's state as the session stores it. */
 export interface Snapshot extends PluginState {
+  /** The version of the plugin that wrote it, for `migrate`. */
   readonly version: string;
-  /** Counts its changes by itself. */
+  /** The number of changes of this state so far. */
   readonly revision: number;
 }
 export type Snapshots = { readonly [plugin: string]: Snapshot };
 
-/** Where the bytes of named blobs are. */
+/** Where the bytes of a plugin's named blobs are kept. */
 export interface Blobs {
   put(data: Uint8Array): Awaitable<BlobHash>;
   get(hash: BlobHash): Awaitable<Uint8Array | undefined>;
@@ -27,7 +37,7 @@ interface Slot {
   revision: number;
 }
 
-/** What a hook call needs of the states. */
+/** The part of `PluginStates` that a hook call needs. */
 export interface StateAccess {
   cell(plugin: string, where: string): StateCell<Json>;
   readOnly(plugin: string, where: string): StateCell<Json>;
@@ -37,30 +47,26 @@ export interface StateAccess {
 const isBlobName = (name: unknown): boolean =>
   typeof name === "string" && name !== "__proto__" && /^[\w.@/-]{1,128}$/.test(name);
 
-/** More of them belong into one blob, or elsewhere: their list is written with every change. */
+/** The list of blobs is written with every change, so it must stay short. */
 const BLOBS_MAX = 256;
 
-/** The tools of a session are many: what is chosen for them may take more room than a plugin's state. */
+/** The bound for the state of `bowline/tools`: choices for hundreds of tools need more room than a plugin's state. */
 const LATE_BYTES_MAX = 1_048_576;
 
-/**
- * The states of a session's plugins while turns run. A change belongs to the serial effect that makes it: it is held
- * apart until that effect answers, then journaled with the answer, or forgotten when the effect fails.
- */
 export class PluginStates implements StateAccess {
-  /** Absent when no plugin keeps anything. */
+  /** Undefined when no plugin keeps anything. */
   #slots: Map<string, Slot> | undefined;
   readonly #plugins: readonly Installed[];
-  /** Keeps something in few sessions only: its slot is made when it is first asked for. */
+  /** A plugin that keeps something in few sessions only: its slot is filled when it is first asked for. */
   readonly #late: Installed | undefined;
   readonly #bytesMax: number;
   readonly #blobs: Blobs;
-  /** What was stored, plugins that are no longer installed included: their state is kept. */
+  /** The states as stored, including those of plugins that are no longer installed (S4). */
   #base: Snapshots;
   #pending: Map<string, PluginState> | undefined;
-  /** What plugins that are gone changed in a turn that is gone on with. */
+  /** What plugins that are no longer installed had changed in a turn that is being resumed (S4). */
   #unowned: Map<string, Snapshot> | undefined;
-  /** Cells are good for the effect they were made in; a handler that comes back later finds its cell closed. */
+  /** Counts effects (S2). */
   #epoch = 0;
 
   constructor(plugins: readonly Installed[], base: Snapshots, bytesMax: number, blobs: Blobs, late?: Installed) {
@@ -85,7 +91,7 @@ export class PluginStates implements StateAccess {
     return this.#slots?.get(id) ?? (this.#late?.id === id ? this.#fill(this.#late) : undefined);
   }
 
-  /** Throws from when the effect that is under way now has ended: what it may change belongs to it. */
+  /** Returns a check that throws once the effect now under way has ended (S2). */
   untilEnd(plugin: string, where: string): () => void {
     const epoch = this.#epoch;
     return () => {
@@ -145,7 +151,7 @@ export class PluginStates implements StateAccess {
     };
   }
 
-  /** A view whose `update` says why it may not. */
+  /** A view whose `update` throws `state.parallel`. */
   readOnly(plugin: string, where: string): StateCell<Json> {
     const refuse = (): never => {
       throw new RuntimeError("state.parallel", { plugin, where });
@@ -157,14 +163,14 @@ export class PluginStates implements StateAccess {
     };
   }
 
-  /** What counts, whatever is under way. */
+  /** A view of what is settled, without the pending changes of the effect under way. */
   settled(plugin: string, where: string): StateCell<Json> {
     const { update, blobs } = this.readOnly(plugin, where);
     const value = (): PluginState => this.#slot(plugin)?.value ?? { state: null };
     return { get: () => value().state, update, blobs: { ...blobs, ...this.#blobsView(value) } };
   }
 
-  /** For a second look at a call: changes made there are checked and not kept, so that nothing is counted twice. */
+  /** For a second look at a call: changes are checked and then dropped, so that nothing counts twice. */
   unheard(): StateAccess {
     const readOnly = (plugin: string, where: string): StateCell<Json> => this.readOnly(plugin, where);
     return {
@@ -180,13 +186,13 @@ export class PluginStates implements StateAccess {
     };
   }
 
-  /** What it keeps now, if it keeps anything. */
+  /** The plugin's state, pending changes included; undefined if it never kept anything. Fills no slot. */
   peek(plugin: string): Json | undefined {
     const hasAny = this.#pending?.has(plugin) || this.#slots?.has(plugin) || Object.hasOwn(this.#base, plugin);
     return hasAny ? this.#get(plugin).state : undefined;
   }
 
-  /** Whether something was changed that does not count yet. */
+  /** Whether there are changes of an effect that has not answered yet. */
   get hasPending(): boolean {
     return this.#pending !== undefined;
   }
@@ -195,12 +201,12 @@ export class PluginStates implements StateAccess {
     return this.#slots?.has(plugin) ?? false;
   }
 
-  /** Of the installed plugins, in their order: changes with an id, a version or a revision, and with nothing else. */
+  /** Changes whenever the id, version or state revision of an installed plugin does, and at no other time. */
   fingerprint(): string {
     return this.#plugins.map(({ id, version }) => `${id}@${version}#${this.#slots?.get(id)?.revision ?? 0}`).join("\n");
   }
 
-  /** The effect answered: its changes, which now count. */
+  /** Ends an effect that answered: returns its changes, which count from now on (S1). */
   take(): Changes | undefined {
     this.#epoch++;
     if (this.#pending === undefined) return undefined;
@@ -215,14 +221,14 @@ export class PluginStates implements StateAccess {
     this.#pending = undefined;
   }
 
-  /** Changes that a journal recorded, perhaps under another version of their plugin. */
+  /** Applies changes from a journal, which another version of the plugin may have written. */
   replay(changes: Changes, versions: ReadonlyMap<string, string>): void {
     let problem: unknown;
     for (const [id, value] of Object.entries(changes)) {
       const slot = this.#slot(id);
       const version = versions.get(id);
       if (slot === undefined) {
-        // Its plugin is gone: what it keeps is kept for it.
+        // The plugin is gone; keep its state for when it comes back (S4).
         const before = this.#unowned?.get(id) ?? this.#base[id];
         const kept = { version: version ?? before?.version ?? "1", revision: (before?.revision ?? 0) + 1, ...value };
         (this.#unowned ??= new Map()).set(id, kept);
@@ -290,7 +296,9 @@ export class PluginStates implements StateAccess {
   }
 }
 
-/** Whoever does not wait for it is not ended by its failure; whoever does is told. */
+/**
+ * A caller that does not await the promise must not cause an unhandled rejection; one that does still gets the error.
+ */
 function unwaited<T>(run: () => Promise<T>): Promise<T> {
   const running = run();
   running.catch(() => {});
@@ -303,7 +311,7 @@ function parse(plugin: Installed, value: unknown): Json {
   const json = toJson(result.value);
   if ("problem" in json)
     throw new RuntimeError("state.invalid", { plugin: plugin.id, problem: `${json.path}: ${json.problem}` });
-  return frozen(json.json); // Handed out as it is kept, so it must not be changed in place.
+  return frozen(json.json); // Handed out without a copy, so it must not be changeable (S3).
 }
 
 function migrated(plugin: Installed, stored: Snapshot): Json {

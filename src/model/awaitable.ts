@@ -1,10 +1,13 @@
-/** What may be there already. A member that answers at once costs no promise where the caller looks before it waits. */
+/**
+ * A value, or a promise of it. A store or hook that answers at once returns the bare value; callers test with
+ * `isThenable` before they wait, so the synchronous path makes no promise.
+ */
 export type Awaitable<T> = T | PromiseLike<T>;
 
 export const isThenable = <T>(value: Awaitable<T>): value is PromiseLike<T> =>
   typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 
-/** One after the other; waits only from the first one on that makes it wait. */
+/** Runs the items one after the other. Stays synchronous, and makes no promise, until one of the runs returns one. */
 export function inOrder<T, R>(items: readonly T[], run: (item: T, index: number) => Awaitable<R>): Awaitable<R[]> {
   const results: R[] = [];
   for (let index = 0; index < items.length; index++) {
@@ -27,20 +30,20 @@ async function rest<T, R>(
   return results;
 }
 
-/** `then` that does not wait for what is already there. */
+/** `then` for an `Awaitable`: calls `next` at once when the value is already there. */
 export const andThen = <T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> =>
   isThenable(value) ? value.then(next) : next(value);
 
-/** A promise that nobody will wait for: its failure is not left unheard, which would end the process. */
+/** Swallows the rejection of a promise that nobody waits for: an unhandled rejection would end the process. */
 export function unheard(value: unknown): void {
   try {
     if (isThenable(value as Awaitable<unknown>)) (value as PromiseLike<unknown>).then(undefined, () => {});
   } catch {
-    // A thenable that throws has nothing to say.
+    // Reading `then` threw. There is no promise here whose rejection could go unhandled.
   }
 }
 
-/** Made when it is first asked for, and then the same for all who ask. */
+/** Makes the value at the first call and returns that same value ever after. */
 export const once = <T>(make: () => T): (() => T) => {
   let made: T | undefined;
   return () => (made ??= make());

@@ -1,33 +1,42 @@
 import type { PromptPart } from "./prompt.ts";
 import type { ModelSettings } from "./request.ts";
 
-/** What a session keeps about how it is run. A name stands for the model, never an object. */
+/** The settings that a session keeps. They are stored, so the model is given by name, never as an object. */
 export interface SessionConfig {
-  /** `provider/model`, or the name a resolver knows. */
+  /** `provider/model`, or a name that the runtime's `models` resolver knows. */
   readonly model: string;
+  /** The system prompt's own text. */
   readonly instructions?: string;
-  /** Parts of the prompt besides the instructions. */
+  /** Prompt parts in addition to `instructions`. */
   readonly prompt?: readonly PromptPart[];
+  /** Temperature, output limit and the like, for every model call of the session. */
   readonly settings?: ModelSettings;
+  /** What turns and descendants may spend. Default: no bound of its own. */
   readonly budget?: Budget;
-  /** Inputs that wait for turns of their own are taken into one turn, up to 65 of them. */
+  /**
+   * Takes inputs that wait for turns of their own into one turn, up to 65 at a time. Default: false, one turn per
+   * input.
+   */
   readonly mergesInputs?: boolean;
-  /** For people: what this session, or this branch, is. A fork begins without. */
+  /** A name for people to read. A fork starts without one. */
   readonly label?: string;
 }
 
-/** What may be spent; checked before each model call. */
+/**
+ * An upper bound on spending, checked before each model call: the call that crosses it is still made, the next is not.
+ */
 export interface Allowance {
-  /** Of all kinds, in and out. */
+  /** Tokens of all kinds together, input and output. */
   readonly tokens?: number;
-  /** In the currency of the price table. */
+  /** Money, in the currency of the price table (`prices`). */
   readonly cost?: number;
 }
+/** How much a session may spend, and whether its last round is saved for an answer. */
 export interface Budget {
-  /** Of one turn, with what its tools and hooks spend on completions. */
+  /** For each turn, including the completions that its tools and hooks ask for. */
   readonly turn?: Allowance;
-  /** Of a session and all that descend from it; children are held to it too. */
+  /** For the session and all its descendants together. Children are stopped by it too. */
   readonly tree?: Allowance;
-  /** The last round of `roundsMax` is for an answer: the model is told so, and has no tools in it. */
+  /** Reserves the last of `roundsMax` rounds for an answer: the model is told so and gets no tools in that round. */
   readonly keepsAnswer?: boolean;
 }

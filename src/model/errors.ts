@@ -1,6 +1,6 @@
 /**
- * Every error a caller can meet: a code to match, details to log, a hint to act on, and whether trying again can help.
- * Expected endings of a turn are values (`TurnOutcome`) that carry the same codes; these are thrown.
+ * Whether trying again can help: `never`; `unchanged`, the same call may succeed later; `reload`, read the current
+ * state first; `reopen`, make a new handle or runtime.
  */
 export type Retry = "never" | "unchanged" | "reload" | "reopen";
 
@@ -13,8 +13,10 @@ interface Said {
 const said = (message: string, hint: string, retry: Retry = "never"): Said => ({ message, hint, retry });
 const list = (names: readonly string[]): string => (names.length === 0 ? "none" : names.join(", "));
 
+// One row per error: its code, the details to log, a message, a hint to act on, and whether a retry can help. An
+// expected ending of a turn is a value (`TurnOutcome`) with one of these codes; only bugs and broken promises are thrown.
 const ERRORS = {
-  // The door
+  // Runtime, sessions and inputs
   "options.invalid": (d: { option: string; problem: string }) =>
     said(`The option \`${d.option}\` is not right: ${d.problem}.`, "Check it against its type."),
   "runtime.closed": (_: object) =>
@@ -193,7 +195,7 @@ const ERRORS = {
   "provider.empty": (d: { route: string }) =>
     said(`${d.route} replied with nothing.`, "Ask again, or use another model.", "unchanged"),
 
-  // Where turns are kept
+  // Stores, leases and waits
   "store.stale": (d: { expected: string; actual: string }) =>
     said(
       `The session moved from ${d.expected} to ${d.actual} during this turn.`,
@@ -250,7 +252,7 @@ const ERRORS = {
   "wait.unknown": (_: object) =>
     said("No wait has this key, or it was revoked.", "Take the key from the `waiting` event."),
 
-  // How a turn can end
+  // Endings of a turn
   "limit.rounds": (d: { max: number }) =>
     said(`The turn reached its ${d.max} rounds.`, "Raise limits.roundsMax, or ask for less."),
   "limit.no-progress": (d: { max: number }) =>
@@ -305,9 +307,14 @@ const ERRORS = {
   "code.stopped": (d: { problem: string }) => said(`The code was stopped: ${d.problem}`, "Do less in one cell."),
 } as const satisfies { readonly [code: string]: (details: never) => Said };
 
+/** The codes of all errors, such as `session.unknown`. */
 export type Code = keyof typeof ERRORS;
 export type Details<C extends Code> = Parameters<(typeof ERRORS)[C]>[0];
 
+/**
+ * An error with a `code` to match, `details` to log, a `hint` to act on, and `retry` to tell whether trying again can
+ * help.
+ */
 export class RuntimeError<C extends Code = Code> extends Error {
   readonly code: C;
   readonly details: Details<C>;
@@ -325,11 +332,11 @@ export class RuntimeError<C extends Code = Code> extends Error {
   }
 }
 
-/** The words of the table without an Error: for outcomes and for results the model reads. */
+/** Message and hint of a code without an Error, for outcomes and for results that the model reads. */
 export const describe = <C extends Code>(code: C, details: Details<C>): Said =>
   (ERRORS[code] as (details: Details<C>) => Said)(details);
 
-/** Narrows the details too: `if (hasCode(error, "tool.unknown")) error.details.known`. */
+/** Whether this is a `RuntimeError` with this code. Narrows `details` too: `hasCode(e, "tool.unknown") && e.details.known`. */
 export const hasCode = <C extends Code>(error: unknown, code: C): error is RuntimeError<C> =>
   error instanceof RuntimeError && error.code === code;
 
@@ -341,13 +348,16 @@ const PASSING: ReadonlySet<string> = new Set([
   "store.failed",
 ]);
 
-/** What it came to because of the store, if that is so: another worker, or another time, may get through. */
+/**
+ * The store's fault or lost lease that led to this error, searched along `cause`; undefined if there is none. Such a
+ * fault passes: the turn must be left for another worker or a later try, not ended as failed.
+ */
 export function passingFault(error: unknown): RuntimeError | undefined {
   try {
     for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++)
       if (each instanceof RuntimeError && PASSING.has(each.code)) return each;
   } catch {
-    // Even to look at what was thrown can throw.
+    // What was thrown may be a proxy or have getters that throw; then it counts as no fault of the store.
   }
   return undefined;
 }

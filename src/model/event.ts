@@ -6,7 +6,10 @@ import type { ToolCall, ToolOutput } from "./tool.ts";
 import type { Usage } from "./usage.ts";
 import type { SessionView } from "./view.ts";
 
-/** A preview belongs to one attempt at one effect: a higher key, or the fact, makes lower ones void. */
+/**
+ * Names the attempt that a preview belongs to. Once a preview with a higher generation or attempt of the same effect
+ * arrives, or the committed fact, discard the lower ones.
+ */
 export interface PreviewKey {
   readonly effect: EffectName;
   readonly generation: number;
@@ -25,12 +28,15 @@ interface Fact {
   readonly cursor: Cursor;
 }
 
-/** What streams while a turn runs. Only a commit makes it true. */
+/**
+ * Streams while a turn runs, so that a screen can show it. Only the commit is a fact: a preview may be retracted or
+ * lost.
+ */
 export type Preview = Previewed &
   (
     | { readonly kind: "text"; readonly delta: string }
     | { readonly kind: "reasoning"; readonly delta: string }
-    /** Everything shown under this key is void: the attempt is tried again. */
+    /** Discard everything shown under this key: the attempt is being tried again. */
     | { readonly kind: "retracted" }
     | { readonly kind: "toolStarted"; readonly call: ToolCall }
     | {
@@ -43,25 +49,28 @@ export type Preview = Previewed &
       }
     | { readonly kind: "waiting"; readonly callId: CallId; readonly wait: WaitKey; readonly reason: string }
     | { readonly kind: "plugin"; readonly plugin: string; readonly name: string; readonly payload: Json }
-    /** Of a session that this turn has started. */
+    /** An event of a session that this turn started. */
     | { readonly kind: "child"; readonly event: SessionEvent }
   );
 
-/** What is kept. */
+/** A fact: it is in the store, has a cursor, and is never taken back. */
 export type FactEvent = Fact &
-  /** Durable: it has its turn now, later, or a running turn takes it at a boundary. */
+  // `accepted`: the input is durable; it opens a turn now or later, or a running turn takes it at a boundary.
   (
     | { readonly kind: "accepted"; readonly turnId: TurnId; readonly inputId: InputId; readonly key?: string }
     | TurnCommitted
-    /** Between turns. */
+    /** A change between turns. */
     | {
         readonly kind: "committed";
         readonly by: "append" | "configure" | "compact" | "command" | "completion";
         readonly nodes: readonly NodeId[];
       }
-    /** A fresh window begins at this node. */
+    /** A fresh context window begins at this node. */
     | { readonly kind: "frame"; readonly frame: NodeId }
-    /** Previews were lost, because the reader did not keep up or came too late for them: this is how the session stands. */
+    /**
+     * Previews were lost because the reader was too slow or came too late. `view` is the session as it stands: draw it
+     * anew.
+     */
     | { readonly kind: "gap"; readonly view: SessionView }
   );
 interface TurnCommitted {
@@ -71,12 +80,12 @@ interface TurnCommitted {
   readonly nodes: readonly NodeId[];
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
-  /** Set when the session had moved: the turn was kept beside it. */
+  /** Set when the session had moved meanwhile: the turn was kept as a branch, and the head stayed where it was. */
   readonly branch?: NodeId;
 }
 
-/** Closed; `fact` splits it in two. */
+/** Everything an observer of a session is told. `fact` tells previews from facts. */
 export type SessionEvent = Preview | FactEvent;
 
-/** What the readers of one turn see: what it shows, and at last how it ended. */
+/** Everything a reader of one turn is told: its previews, and at last its `committed` fact. */
 export type TurnProgress = Preview | (Fact & TurnCommitted);

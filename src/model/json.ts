@@ -81,7 +81,7 @@ class NotJson extends Error {
 const isPlainElsewhere = (prototype: unknown): boolean =>
   Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
 
-/** The same value, which nobody can change any more. */
+/** Freezes the value, deeply, and returns it. */
 export function frozen<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);
@@ -90,13 +90,15 @@ export function frozen<T>(value: T): T {
   return value;
 }
 
-/** JSON of one's own, frozen: whoever gave it cannot change it after it was looked at. */
+/**
+ * A frozen JSON copy, so that the giver cannot change it after it was checked. A value that is not JSON becomes null.
+ */
 export function ownJson(value: unknown): Json {
   const found = toJson(value);
   return frozen("problem" in found ? null : found.json);
 }
 
-/** What to say of anything that was thrown, an Error or not. Never throws itself. */
+/** A message for anything that was thrown, an Error or not. Never throws itself. */
 export function describeThrown(thrown: unknown): string {
   try {
     if (typeof thrown === "string") return thrown;
@@ -111,7 +113,7 @@ export function describeThrown(thrown: unknown): string {
   }
 }
 
-/** Its UTF-8 bytes when they are more than `max`; undefined when not. Counts only where the length leaves a doubt. */
+/** The number of UTF-8 bytes when it exceeds `max`, else undefined. Texts that cannot exceed it are not counted. */
 export function bytesOver(text: string, max: number): number | undefined {
   if (text.length * 3 <= max) return undefined;
   const bytes = Buffer.byteLength(text);

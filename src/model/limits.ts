@@ -1,47 +1,48 @@
 /**
- * Everything that could grow without bound has a default here; `Infinity` is a choice the user writes down.
- * Milliseconds end in `Ms`, counts and bytes in `Max`. They are recorded when a turn opens: a turn that is resumed
- * keeps the limits it began with.
+ * Everything that could grow without bound has a limit here; write `Infinity` to lift one.
+ * `Ms` is milliseconds, `BytesMax` bytes of UTF-8, `Max` a count. Limits are recorded when a turn opens: a resumed turn
+ * keeps those it began with.
  */
 export interface Limits {
-  /** Model calls in a turn. */
+  /** Model calls in a turn. Default: 50. */
   readonly roundsMax: number;
-  /** Rounds in a row in which nothing the model asked for succeeded. */
+  /** Rounds in a row in which nothing that the model asked for succeeded. Default: 12. */
   readonly noProgressMax: number;
-  /** New frames in a turn. */
+  /** New context windows (frames) in a turn. Default: 16. */
   readonly framesMax: number;
-  /** Tool calls in one reply; the others are refused and the model is told. */
+  /** Tool calls in one reply; further ones are refused, and the model is told. Default: 128. */
   readonly callsPerRoundMax: number;
-  /** Tool calls that run at the same time. */
+  /** Tool calls that run at the same time. Default: 8. */
   readonly parallelCallsMax: number;
-  /** How long running calls may still finish after a cancel. */
+  /** How long running calls may still finish after a cancel. Default: 1 second. */
   readonly cancelGraceMs: number;
-  /** Times a turn may be resumed after a crash. */
+  /** Resumes in a row without an event recorded; one more ends the turn as `turn.crash-loop`. Default: 5. */
   readonly resumesMax: number;
-  /** A turn that was left longer ago is not gone on with. */
+  /** A turn that was left longer ago ends as `turn.expired` instead of being resumed. Default: 30 days. */
   readonly turnAgeMs: number;
-  /** One tool attempt, unless the tool has its own `timeoutMs`. */
+  /** Time for one tool attempt, unless the tool has its own `timeoutMs`. Default: 10 minutes. */
   readonly toolMs: number;
-  /** A model that sends nothing for this long has failed. */
+  /** How long a model may send nothing before the attempt counts as failed. Default: 5 minutes. */
   readonly modelIdleMs: number;
-  /** Attempts at one model call. */
+  /** Attempts at one model call. Waiting for a rate limit does not count as one. Default: 4. */
   readonly modelAttemptsMax: number;
-  /** All the waiting for a rate limit in one model call. */
+  /** Total time that one model call may wait for rate limits and overload. Default: 2 minutes. */
   readonly throttleMs: number;
-  /** One user input. */
+  /** Size of one input. Default: 8 MiB. */
   readonly inputBytesMax: number;
-  /** One tool result. */
+  /** Size of one tool result. Default: 8 MiB. */
   readonly resultBytesMax: number;
-  /** One model reply. */
+  /** Size of one model reply. Default: 8 MiB. */
   readonly replyBytesMax: number;
-  /** The state of one plugin. */
+  /** Size of one plugin's state. Default: 64 KiB. */
   readonly stateBytesMax: number;
-  /** Inputs of one session that wait for their turn. */
+  /** Inputs that may wait in one session; a further one is refused with `input.full`. Default: 1,000. */
   readonly pendingInputsMax: number;
-  /** Events kept for one reader that does not keep up. */
+  /** Events kept for one reader that is behind; beyond that it gets a `gap`. Default: 10,000. */
   readonly unreadEventsMax: number;
 }
 
+/** The limits that hold unless `createRuntime({ limits })` says otherwise. */
 export const DEFAULT_LIMITS: Limits = {
   roundsMax: 50,
   noProgressMax: 12,

@@ -1,13 +1,17 @@
 import type { BlobHash, CallId, NodeId } from "./ids.ts";
 import type { Json } from "./json.ts";
 
-/** Who made a part, and what only that route understands: replayed to it and to nobody else. */
+/**
+ * The route that made a part, and data that only this route understands. The data is sent back to that route and to no
+ * other.
+ */
 export interface Provenance {
   /** `provider/model`. */
   readonly route: string;
   readonly data?: Json;
 }
 
+/** Plain text, said by the user, the model or the runtime. */
 export interface TextPart {
   readonly kind: "text";
   readonly text: string;
@@ -23,10 +27,11 @@ export interface ToolCallPart {
   readonly callId: CallId;
   readonly name: string;
   readonly input: Json;
-  /** What the model wrote, when it was not JSON; `input` is then {}. */
+  /** The text that the model wrote, when it was not JSON; `input` is then {}. */
   readonly malformed?: string;
   readonly made?: Provenance;
 }
+/** A reference to bytes that the store keeps once per content. `bytes` is their number. */
 export interface Attachment {
   readonly kind: "attachment";
   readonly hash: BlobHash;
@@ -41,33 +46,37 @@ export interface ToolResultPart {
   readonly status: ToolStatus;
   readonly parts: readonly (TextPart | Attachment)[];
 }
-/** What a code cell printed and how it ended, as the model is shown it. */
+/** What a code cell printed and how it ended, in the form the model sees. */
 export interface CodeOutputPart {
   readonly kind: "codeOutput";
   readonly status: "done" | "threw" | "stalled" | "stopped";
   readonly parts: readonly (TextPart | Attachment)[];
 }
+/** A piece of a message. */
 export type Part = TextPart | ReasoningPart | ToolCallPart | ToolResultPart | CodeOutputPart | Attachment;
 
 export type ToolStatus = "ok" | "failed" | "denied" | "cancelled" | "unknown";
 
 export type Role = "system" | "user" | "assistant" | "tool";
 
+/** Where a message came from, when it is not the model's own reply. */
 export type Origin =
   | { readonly kind: "input"; readonly inputId: string }
   | { readonly kind: "plugin"; readonly plugin: string }
-  /** The runtime's own words to the model: a repair, a limit. */
+  /** Written by the runtime, for example a repair or a limit. */
   | { readonly kind: "runtime" }
-  /** The reply was cut short by a cancel or a failure; this much was said. */
+  /** The reply was cut short by a cancel or a failure; this much had arrived. */
   | { readonly kind: "partial" }
-  /** Said in an older frame, and carried over into this one. */
+  /** Copied from an older frame into this one. */
   | { readonly kind: "carried"; readonly from: string };
 
+/** A message that is not in the graph yet, so it has no id. */
 export interface Draft {
   readonly role: Role;
   readonly parts: readonly Part[];
   readonly origin?: Origin;
 }
+/** A message of the conversation: a node of the session graph. */
 export interface Message extends Draft {
   readonly id: NodeId;
 }

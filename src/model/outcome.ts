@@ -2,22 +2,27 @@ import type { Code } from "./errors.ts";
 import type { Json } from "./json.ts";
 import type { Message } from "./message.ts";
 
-/** How a turn ended. Closed: every ending is one of these, and each of them is committed. */
+/** How a turn ended. Every turn ends as one of these, and each of them is committed. */
 export type TurnOutcome<Value = Json> =
   | { readonly kind: "answered"; readonly message: Message; readonly text: string }
   | { readonly kind: "finished"; readonly by: "model" | "tool"; readonly value: Value }
   | Stopped
   | Failed;
 
+/**
+ * The turn was ended on purpose: by a cancel, a limit, a plugin, an incomplete reply, or an input that the model cannot
+ * take.
+ */
 export interface Stopped {
   readonly kind: "stopped";
   readonly by: "cancel" | "limit" | "plugin" | "incomplete" | "input";
   readonly code: Code | (string & {});
   readonly reason: string;
-  /** What was said so far, kept. */
+  /** All that the model had said until then; it stays in history. */
   readonly text: string;
 }
 
+/** The turn ended because something broke. What was done until then stays in history. */
 export interface Failed {
   readonly kind: "failed";
   readonly by: "provider" | "tool" | "plugin" | "runtime";
@@ -26,7 +31,7 @@ export interface Failed {
   readonly text: string;
 }
 
-/** An ending before the machine has added what was said. */
+/** An ending that still lacks `text`, which the machine adds from the log. */
 export type Ending = Omit<Stopped, "text"> | Omit<Failed, "text">;
 
 export interface CancelRequest {
@@ -34,6 +39,7 @@ export interface CancelRequest {
   readonly reason: string;
   readonly at: number;
 }
+/** What a cancel met: a turn that will stop, one that was asked to before, one that had ended, or no such turn. */
 export type CancelAnswer =
   | { readonly kind: "requested"; readonly request: CancelRequest }
   | { readonly kind: "already-requested"; readonly request: CancelRequest }

@@ -1,8 +1,8 @@
 import { callsOf, type Draft } from "./message.ts";
 
 /**
- * I4: every tool call has exactly one result, in the tool message right after it and in call order. Provider ids are
- * data and may repeat, so pairs are found by place. Undefined when all is well, else what is wrong.
+ * Checks I4: every tool call has exactly one result, in the tool message right after it, in call order. Pairs are found
+ * by place, because providers' call ids may repeat. Returns what is wrong, or undefined.
  */
 export function pairingProblem(before: Draft | undefined, message: Draft): string | undefined {
   if (before?.role !== "assistant" && message.role !== "tool") return undefined;

@@ -1,7 +1,10 @@
-/** Longer than any message should be, and short enough that no pattern takes long over it. */
+/** Bounds the text that the patterns below run on; no message for a person needs more characters. */
 const WORDS_MAX = 4_000;
 
-/** Keys by their usual first letters, credentials in headers and addresses, and whatever stands after a telling word. */
+/**
+ * Secrets are found by the usual prefixes of keys, as credentials in headers and URLs, and after words such as
+ * "password:".
+ */
 const SECRET =
   /\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk)[-_][\w*.-]{6,}|\bAIza[\w*-]{6,}|\b(?:Bearer|Basic|Token)\s+[\w+/=.*~-]{6,}|\beyJ[\w-]{8,}\.[\w.-]+/gi;
 const IN_ADDRESS = /(\/\/)[^/\s@]{1,200}@|([?&](?:api[_-]?key|key|token|access_token)=)[^&\s"']+/gi;
@@ -9,7 +12,7 @@ const LABELLED =
   /((?:api[ _-]?key|token|authorization|secret|password)\b[^:=]{0,20}[:=]\s*\\?["']?)(?!\[hidden\])[^\s"',\\]{6,}/gi;
 const NAMED = /(\bAPI key\s+)(?!is\b|was\b|not\b|for\b|in\b|to\b|or\b|and\b|must\b|has\b|\[hidden\])\S{6,}/gi;
 
-/** Words for a person, without what looks like a credential: they go into outcomes, and so into the store. */
+/** Hides what looks like a credential. For messages that go into outcomes, and so into the store. */
 export const redacted = (words: string): string =>
   words
     .slice(0, WORDS_MAX)

@@ -2,16 +2,17 @@ import type { Json, JsonObject } from "./json.ts";
 import type { Message, Part } from "./message.ts";
 import type { Usage } from "./usage.ts";
 
-/** A tool as a model is told of it. */
+/** A tool in the form in which a model is told of it. */
 export interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
-  /** To be described in the prompt too, with these examples. */
+  /** The tool is also described in the prompt, with these examples. */
   readonly isDocumented?: true;
   readonly examples?: readonly JsonObject[];
 }
 
+/** Settings of a model call. What is left out is the provider's default. */
 export interface ModelSettings {
   readonly temperature?: number;
   readonly maxOutputTokens?: number;
@@ -19,22 +20,23 @@ export interface ModelSettings {
   readonly stopSequences?: readonly string[];
   readonly seed?: number;
   readonly reasoning?: "none" | "low" | "medium" | "high";
-  /** Whether a provider that takes cache breakpoints is given them; `auto` unless set. */
+  /** Whether cache breakpoints are sent to providers that take them. Default: `auto`. */
   readonly cache?: "auto" | "off";
-  /** Options only one provider knows, by its name. */
+  /** Options that only one provider understands, by the provider's name. */
   readonly providerOptions?: { readonly [provider: string]: JsonObject };
 }
 
+/** One model call, as a provider gets it and as `request` hooks may change it. */
 export interface ModelRequest {
   readonly system: string;
-  /** Must not be changed, and does not change, while the call runs; copy it to keep it. */
+  /** Unchanged while the call runs. Do not change the list, and copy it to keep it: it grows after the call. */
   readonly messages: readonly Message[];
   /**
-   * How many of the messages will stand there again, word for word, in the next call: a provider may cache system,
-   * tools and these. What changes every round comes after them. All of them unless given.
+   * How many of the messages come again, word for word, in the next call, so that a provider may cache system, tools
+   * and these. Messages after them change every round. Default: all.
    */
   readonly stable?: number;
-  /** Another model than the session's, for this call. */
+  /** A model for this call instead of the session's. */
   readonly model?: string;
   readonly tools: readonly ToolDeclaration[];
   readonly toolChoice?: "auto" | "none" | "required" | { readonly name: string };
@@ -43,11 +45,14 @@ export interface ModelRequest {
 
 export type FinishReason = "stop" | "calls" | "length" | "refused" | "other";
 
-/** A stream is any number of these with one `finish` at the end. Deltas of one `id` belong together. */
+/**
+ * A piece of a streamed reply. A stream has any number of them and one `finish` at the end; deltas with the same `id`
+ * form one part.
+ */
 export type ModelPart =
   | { readonly kind: "text"; readonly delta: string; readonly id?: string }
   | { readonly kind: "reasoning"; readonly delta: string; readonly id?: string }
-  /** What only this route understands about the text or reasoning with this `id`. */
+  /** Data that only this route understands, for the text or reasoning with this `id`. */
   | { readonly kind: "made"; readonly of: "text" | "reasoning"; readonly id?: string; readonly data: Json }
   | {
       readonly kind: "call";
@@ -58,7 +63,7 @@ export type ModelPart =
     }
   | { readonly kind: "finish"; readonly reason: FinishReason; readonly usage?: Usage };
 
-/** A whole reply: what the stream came to. */
+/** A whole reply, put together from the stream. */
 export interface Reply {
   readonly parts: readonly Part[];
   readonly finish: FinishReason | "aborted";
@@ -79,11 +84,13 @@ export type ProviderFailureClass =
   | "cancelled"
   | "unknown";
 
-/** What a provider throws. Anything else that it throws counts as `unknown`. */
+/** The error that a provider throws. Anything else that it throws counts as class `unknown`. */
 export class ProviderFailure extends Error {
   readonly class: ProviderFailureClass;
   readonly retryAfterMs?: number;
-  /** Whether the same request may succeed later; by default the class decides. */
+  /**
+   * Whether the same request may succeed later. Default: yes for rate-limit, overloaded, network, timeout and stream.
+   */
   readonly isRetryable: boolean;
 
   constructor(
@@ -106,11 +113,11 @@ const RETRYABLE: ReadonlySet<ProviderFailureClass> = new Set([
   "stream",
 ]);
 
-/** One try at a model call, for the record. */
+/** The record of one attempt at a model call. */
 export interface Attempt {
   readonly startedAt: number;
   readonly ms: number;
   readonly error?: { readonly class: ProviderFailureClass; readonly message: string };
-  /** How long was waited before the next one. */
+  /** Milliseconds waited before the next attempt. */
   readonly waitedMs?: number;
 }

@@ -27,16 +27,20 @@ export interface JsonSchemaSource {
 // biome-ignore lint/suspicious/noExplicitAny: a value of any type fits where only what is inferred from it matters
 export type Any = any;
 
+/** Any Standard Schema. `In` is what it accepts, `Out` what it makes of it. */
 export type Schema<In = Any, Out = Any> = StandardSchemaV1<In, Out>;
+/** A Standard Schema that can describe itself to a model as JSON Schema, for example one made with zod. */
 export interface DescribedSchema<In = Any, Out = Any> {
   readonly "~standard": StandardSchemaV1.Props<In, Out> & { readonly jsonSchema: JsonSchemaSource };
 }
+/** A JSON Schema document, draft 2020-12, without remote `$ref`. */
 export interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly [keyword: string]: unknown;
-  /** Not a field: it makes the compiler say what to do with a schema that cannot describe itself. */
+  /** Not a field. Its type makes the compiler say what to do with a schema that cannot describe itself. */
   readonly "~standard"?: "This schema cannot describe itself to a model: wrap it in described(schema, json)";
 }
+/** A schema that a model can be shown: a self-describing Standard Schema, or a JSON Schema document. */
 export type ToolSchema = DescribedSchema | JsonSchema;
 
 export type InputOf<S> = S extends StandardSchemaV1<infer In, Any> ? In : unknown;
@@ -44,10 +48,10 @@ export type OutputOf<S> = S extends StandardSchemaV1<Any, infer Out> ? Out : unk
 
 export type Checked<T = unknown> =
   | { readonly ok: true; readonly value: T }
-  /** One line that a model or a person can act on, with the paths of what is wrong. */
+  /** One line, with the paths of what is wrong, that a model or a person can act on. */
   | { readonly ok: false; readonly problem: string };
 
-/** Runs a synchronous schema. An asynchronous one is refused: state and options must be known at once. */
+/** Runs a synchronous schema. An asynchronous one throws: state and options must be known at once. */
 export function check<Out>(schema: Schema<Any, Out>, value: unknown, of: string): Checked<Out> {
   const result = schema["~standard"].validate(value);
   if (result instanceof Promise) {
@@ -68,7 +72,7 @@ function explain(issues: readonly StandardSchemaV1.Issue[]): string {
   return shown.join("; ") + (issues.length > 8 ? `; and ${issues.length - 8} more` : "");
 }
 
-/** Gives a schema the JSON Schema that it cannot make itself; the two are promised to agree. */
+/** Attaches a JSON Schema to a schema that cannot make one itself. The two must agree; nothing checks that. */
 export function described<In, Out>(schema: Schema<In, Out>, document: JsonSchema): DescribedSchema<In, Out> {
   const json = (): Record<string, unknown> => document as Record<string, unknown>;
   return { "~standard": { ...schema["~standard"], jsonSchema: { input: json, output: json } } };
@@ -80,7 +84,7 @@ export const isStandard = (schema: unknown): schema is StandardSchemaV1 =>
   isObject((schema as { "~standard"?: unknown })["~standard"]) &&
   typeof (schema as StandardSchemaV1)["~standard"].validate === "function";
 
-/** The JSON Schema a model is shown for this schema's input. */
+/** The JSON Schema of this schema's input, to show to a model. */
 export function documentOf(schema: unknown, of: string): JsonObject {
   if (!isStandard(schema)) {
     if (!isObject(schema))

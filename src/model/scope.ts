@@ -1,21 +1,23 @@
-/** The light half of an AbortSignal: most effects never look, so the signal is made when somebody does. */
+/** A light AbortSignal. Most effects never look at theirs, so the real signal is made only when `signal` is read. */
 export interface Scope {
-  /** What it is for was begun by another run, and may have happened. */
+  /** Another run began this effect before, so it may already have happened. */
   readonly isResumed?: boolean;
   readonly isAborted: boolean;
-  /** Why, when it is not that the turn is stopped: it is let go here, to be gone on with elsewhere. */
+  /**
+   * Set when the abort is not a stop of the turn: this process lets the turn go, and another worker goes on with it.
+   */
   readonly reason?: unknown;
   readonly signal: AbortSignal;
-  /** Runs once, at once if it is aborted already. Gives back how to stop listening. */
+  /** Calls `run` once, at once if already aborted. Returns a function that stops listening. */
   onAbort(run: () => void): () => void;
 }
 
-/** A cancellation that costs nothing until somebody looks at it. */
+/** The implementation of `Scope`: no controller and no set of listeners until somebody needs them. */
 export class LazyScope implements Scope {
   isAborted = false;
   reason: unknown = undefined;
   #controller: AbortController | undefined;
-  /** Nearly always one or none. */
+  /** The first listener has a field of its own, because there is nearly always one or none. */
   #listener: (() => void) | undefined;
   #others: Set<() => void> | undefined;
 
@@ -32,7 +34,7 @@ export class LazyScope implements Scope {
       run();
       return () => {};
     }
-    const listener = (): void => run(); // The same function may listen twice.
+    const listener = (): void => run(); // A new function each time: the same `run` may be registered twice.
     if (this.#listener === undefined) {
       this.#listener = listener;
       return () => {

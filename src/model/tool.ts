@@ -1,18 +1,27 @@
+// Job: the words for tools that everyone shares: calls, outputs, policies, manifests, and what a tool may return or
+// throw.
+// Not its job: making tools (`tools/define.ts`) and running them (`tools/dispatch.ts`).
+
 import type { CallId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Attachment, TextPart, ToolStatus } from "./message.ts";
 
-/** A call as it is carried out: what the model asked for, at its position in the turn. */
+/** A tool call as the runtime carries it out. */
 export interface ToolCall {
   readonly id: CallId;
-  /** The batch that it is a part of. */
+  /** The call of the `batch` tool that this call is part of. */
   readonly parentId?: CallId;
   readonly name: string;
   readonly input: Json;
-  /** What the model wrote, when it was not JSON. */
+  /** The text that the model wrote, when it was not JSON. */
   readonly malformed?: string;
 }
 
+/**
+ * The kind of a failure. `arguments`: they do not fit; `unavailable`: no such tool, or not callable; `denied`: by a
+ * plugin or a person; `timeout`; `failed`: the tool threw; `limit`: too many calls or too large; `internal`: a fault of
+ * the tool's code or of the runtime.
+ */
 export type FailureClass = "arguments" | "unavailable" | "denied" | "timeout" | "failed" | "limit" | "internal";
 
 const FAILURE_CLASSES: readonly FailureClass[] = [
@@ -25,16 +34,17 @@ const FAILURE_CLASSES: readonly FailureClass[] = [
   "internal",
 ];
 
+/** Why a call failed: a class and a code for programs, a message for the model. */
 export interface ToolFailure {
   readonly class: FailureClass;
   readonly code: string;
   readonly message: string;
-  /** The tool said that trying again is safe. */
+  /** The tool said that trying again is safe (`retryable`). */
   readonly isRetryable?: boolean;
   readonly retryAfterMs?: number;
 }
 
-/** What became of a call. */
+/** What became of a call: a value, a failure, a cancel, or unknown. */
 export type ToolOutput =
   | {
       readonly kind: "value";
@@ -44,22 +54,27 @@ export type ToolOutput =
     }
   | { readonly kind: "failure"; readonly failure: ToolFailure; readonly control?: Control }
   | { readonly kind: "cancelled"; readonly reason: string }
-  /** It may have taken effect: it was interrupted, or did not return within the grace. */
+  /**
+   * The call may or may not have taken effect: it was interrupted, or did not return within the grace after a cancel.
+   */
   | { readonly kind: "unknown"; readonly reason: string };
 
-/** What a tool may decide about the turn. The first in call order counts. */
+/** A tool's decision about the turn. If several calls of a round decide, the first in call order counts. */
 export type Control =
   | { readonly kind: "finish"; readonly by: "model" | "tool"; readonly value: Json }
   | { readonly kind: "fail"; readonly code: string; readonly message: string }
   | { readonly kind: "switchFrame"; readonly task: string; readonly seed?: Json };
 
-/** The name under which a model hands in the typed result of a turn; no other tool may have it. */
+/** The tool with which a model hands in the typed result of a turn. No other tool may have this name. */
 export const OUTPUT_TOOL = "submit_output";
 
-/** The name of the tool that stands for many calls; they are made only where it can be called. */
+/** The tool that makes many calls at once. Only where the model can call it are calls inside a batch made. */
 export const BATCH_TOOL = "batch";
 
-/** Under this id a session keeps which of its tools are open, like a plugin's state. A round after a change prepares anew. */
+/**
+ * The key under which the session's choice of tools is stored, like a plugin's state. A change to it makes the next
+ * round prepare anew.
+ */
 export const TOOLS_STATE = "bowline/tools";
 
 export type ResultPart = TextPart | Attachment;
@@ -67,7 +82,7 @@ export type ResultPart = TextPart | Attachment;
 export interface ToolResult {
   readonly call: ToolCall;
   readonly output: ToolOutput;
-  /** What the model is shown. */
+  /** The result in the form the model sees. */
   readonly parts: readonly ResultPart[];
 }
 
@@ -84,7 +99,9 @@ export function statusOf(output: ToolOutput): ToolStatus {
   }
 }
 
-/** How a result is shown to the model when no plugin decides: text as it is, other JSON compact, failures as a line. */
+/**
+ * How a result is shown to the model unless a plugin decides: text as it is, other JSON compact, failures as one line.
+ */
 export function projectOutput(output: ToolOutput): readonly ResultPart[] {
   switch (output.kind) {
     case "value": {
@@ -105,7 +122,10 @@ export function projectOutput(output: ToolOutput): readonly ResultPart[] {
 
 export type RetryPolicy = "never" | "safe" | "idempotent";
 
-/** What the turn machine must know of a tool to schedule its calls. Only what differs from these is journaled. */
+/**
+ * What the turn machine needs to know of a tool to schedule its calls. A field is journaled only where it differs from
+ * the default.
+ */
 export interface CallPolicy {
   readonly isSerial?: true;
   readonly writes?: true;
@@ -119,63 +139,71 @@ export interface CallPolicy {
 }
 
 /**
- * How far a tool is open to the model, each step more than the one before: not there; found by a search, which may make
- * it callable; declared; declared and described in the prompt.
+ * How far a tool is open to the model, each level including the one before: `off`, not there; `searchable`, found by
+ * the search tool, which may make it callable; `callable`, declared; `documented`, declared and described in the
+ * prompt.
  */
 export type Availability = "off" | "searchable" | "callable" | "documented";
 export const AVAILABILITIES: readonly Availability[] = ["off", "searchable", "callable", "documented"];
 
-/** What is known of a tool without its schemas. */
+/** A tool without its schemas. */
 export interface ToolManifest {
   readonly name: string;
   readonly description: string;
-  /** `callable` unless given. */
+  /** Default: `callable`. */
   readonly availability?: Availability;
-  /** `runtime`: never shown to the model nor called by it, except under a grant. */
+  /** `runtime` hides the tool from the model, which can call it only under a grant. Default: `model`. */
   readonly audience?: "model" | "runtime";
-  /** For whoever runs it, as `context.bindings`. */
+  /** Data for the code that runs the tool; it receives them as `context.bindings`. */
   readonly bindings?: JsonObject;
-  /** Arguments as one would write them. */
+  /** Example arguments, shown where the tool is documented. */
   readonly examples?: readonly JsonObject[];
 }
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
-/** What a tool may be called; `__proto__` trips up too much of the world. */
+/** Whether this can be a tool's name. `__proto__` is refused because it breaks code that uses names as keys. */
 export const isToolName = (name: unknown): name is string =>
   typeof name === "string" && name !== "__proto__" && name !== OUTPUT_TOOL && NAME.test(name);
 
+/** Read access to a plugin's state. */
 export interface StateView<S> {
   get(): S;
-  /** Bigger things that the plugin keeps, by name. */
+  /** Large values of the plugin, by name. */
   readonly blobs: BlobsView;
 }
 export interface BlobsView {
   names(): readonly string[];
   get(name: string): Promise<Uint8Array | undefined>;
 }
+/**
+ * Write access to a plugin's state. Changes are kept together with the answer of the hook or call that made them, or
+ * not at all.
+ */
 export interface StateCell<S> extends StateView<S> {
-  /** Runs once; its value is journaled with the event of the effect it ran in. */
+  /** Replaces the state. `change` runs once; its result is journaled, so a replay does not run it again. */
   update(change: (state: S) => S): void;
   readonly blobs: BlobsView & { put(name: string, data: Uint8Array): Promise<void>; remove(name: string): void };
 }
 
-/** Returned or thrown by tools; made by `finish`, `fail`, `switchFrame`, `retryable` and `attach`. */
+/** A value that a tool returns or throws to decide about the turn. Make one with `finish`, `fail` or `switchFrame`. */
 export class ControlResult {
   readonly control: Control;
   constructor(control: Control) {
     this.control = control;
   }
 }
-/** Ends the turn with this value. */
+/** Return this from a tool to end the turn with this value. */
 export const finish = (value: Json): ControlResult => new ControlResult({ kind: "finish", by: "tool", value });
-/** Ends the turn as failed. */
+/** Return this from a tool to end the turn as failed. */
 export const fail = (code: string, message: string): ControlResult =>
   new ControlResult({ kind: "fail", code, message });
-/** Goes on with this task in a fresh context window. */
+/** Return this from a tool to go on with this task in a fresh context window; `seed` is shown with it. */
 export const switchFrame = (task: string, seed?: Json): ControlResult =>
   new ControlResult({ kind: "switchFrame", task, ...(seed === undefined ? {} : { seed }) });
 
-/** Thrown by a tool whose failure may pass: retried when its policy is `safe` or `idempotent`. */
+/**
+ * Throw this from a tool when the failure may pass. It is retried if the tool's retry policy is `safe` or `idempotent`.
+ */
 export class RetryableError extends Error {
   readonly retryAfterMs?: number;
   constructor(message: string, options: { readonly afterMs?: number; readonly cause?: unknown } = {}) {
@@ -184,10 +212,11 @@ export class RetryableError extends Error {
     if (options.afterMs !== undefined) this.retryAfterMs = options.afterMs;
   }
 }
+/** Wraps an error so that the call is tried again, after `afterMs` milliseconds if given. */
 export const retryable = (error: unknown, options: { readonly afterMs?: number } = {}): RetryableError =>
   new RetryableError(error instanceof Error ? error.message : String(error), { ...options, cause: error });
 
-/** Thrown by a tool to say what kind of failure it is: a program reads the code, the model the message. */
+/** Throw this from a tool to classify its failure: programs read the code, the model reads the message. */
 export class ToolError extends Error {
   readonly code: string;
   readonly class: FailureClass;
@@ -196,7 +225,7 @@ export class ToolError extends Error {
     message: string,
     options: { readonly class?: FailureClass; readonly cause?: unknown } = {},
   ) {
-    // It is recorded, so it must be what its type says, whoever made it.
+    // Callers may pass anything, and this is journaled: make it match its types.
     super(String(message), options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "ToolError";
     this.code = String(code);
@@ -204,17 +233,18 @@ export class ToolError extends Error {
   }
 }
 
-/** Bytes for a tool's result or an input; kept once, by their hash. */
+/** Bytes in a tool's result or in an input. Stored once per content, by their hash. */
 export class Attachable {
   readonly data: Uint8Array;
   readonly mediaType: string;
   readonly name?: string;
   constructor(data: Uint8Array, about: { readonly mediaType: string; readonly name?: string }) {
     if (!(data instanceof Uint8Array)) throw new TypeError("attach() takes bytes: a Uint8Array.");
-    this.data = new Uint8Array(data); // The buffer may be used again.
+    this.data = new Uint8Array(data); // A copy: the caller may reuse its buffer.
     this.mediaType = about.mediaType;
     if (about.name !== undefined) this.name = about.name;
   }
 }
+/** Attaches bytes, such as an image, to a tool's result or an input. */
 export const attach = (data: Uint8Array, about: { readonly mediaType: string; readonly name?: string }): Attachable =>
   new Attachable(data, about);

@@ -1,13 +1,13 @@
-/** Tokens in disjoint buckets: their sum is what the provider billed. */
+/** Tokens in disjoint buckets. Their sum is what the provider billed. */
 export interface Usage {
-  /** Not read from a cache and not written to one. */
+  /** Input tokens neither read from a cache nor written to one. */
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** Not spent on reasoning. */
+  /** Output tokens other than reasoning. */
   readonly output: number;
   readonly reasoning: number;
-  /** Calls that may have been billed although no usage was ever reported: cut, killed or retried. */
+  /** Calls that may have been billed without any usage being reported: cut off, killed or retried. */
   readonly unknownCalls: number;
 }
 
@@ -23,16 +23,16 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   unknownCalls: a.unknownCalls + b.unknownCalls,
 });
 
-/** What calls of one source cost on one model. */
+/** What the calls of one source used on one model. */
 export interface Spent {
-  /** `turn`, or the label of direct completions. */
+  /** `turn` for the turn's own calls, else the label of a completion. */
   readonly source: string;
   readonly model: string;
   readonly usage: Usage;
   readonly calls: number;
 }
 
-/** One row per source and model. */
+/** Adds to the ledger, which has one row per source and model. */
 export function addSpent(ledger: readonly Spent[], spent: readonly Spent[]): readonly Spent[] {
   if (spent.length === 0) return ledger;
   if (ledger.length === 0 && spent.length === 1) return spent;
@@ -52,7 +52,10 @@ export const totalOf = (spent: readonly Spent[]): Usage =>
 export const tokensIn = ({ input, cacheRead, cacheWrite, output, reasoning }: Usage): number =>
   input + cacheRead + cacheWrite + output + reasoning;
 
-/** What a million tokens cost; without its own price a bucket costs what its kind does: input, or output. */
+/**
+ * Prices per million tokens. A bucket without a price costs the same as `input` (cacheRead, cacheWrite) or `output`
+ * (reasoning).
+ */
 export interface Price {
   readonly input: number;
   readonly output: number;
@@ -60,10 +63,10 @@ export interface Price {
   readonly cacheWrite?: number;
   readonly reasoning?: number;
 }
-/** By `provider/model`, or the name that a session keeps. */
+/** Prices by `provider/model`, or by the name that the session's config has. */
 export type PriceTable = { readonly [model: string]: Price };
 
-/** Undefined when the price of any of the models is not known. */
+/** What this cost, or undefined when the price of any of the models is missing. */
 export function costOf(spent: readonly Pick<Spent, "model" | "usage">[], prices: PriceTable): number | undefined {
   let sum = 0;
   for (const { model, usage } of spent) {

@@ -3,10 +3,10 @@ import type { Cursor, InputId, NodeId, SessionId, TurnId } from "./ids.ts";
 import type { Draft, Message } from "./message.ts";
 import type { Spent, Usage } from "./usage.ts";
 
-/** An input that has not ended. */
+/** An input that is in no committed turn yet. */
 export interface OpenInput {
   readonly id: InputId;
-  /** The turn that has it, or that it opens. */
+  /** The turn that has taken it, or that it will open. */
   readonly turnId: TurnId;
   readonly state: "running" | "waiting";
   readonly message: Draft;
@@ -16,22 +16,22 @@ export interface OpenInput {
 export interface SessionView {
   readonly id: SessionId;
   readonly parentId?: SessionId;
-  /** What it was forked from, and where. */
+  /** The session that this one was forked from, and the node where. */
   readonly origin?: { readonly sessionId: SessionId; readonly at?: NodeId };
   readonly head?: NodeId;
-  /** Where the active frame begins; left out in the first. */
+  /** The node at which the active frame begins; left out in the first frame. */
   readonly frame?: NodeId;
-  /** Of the active frame. */
+  /** The messages of the active frame only. */
   readonly messages: readonly Message[];
-  /** Said to it and in no committed turn yet, oldest first: what the open turn has taken, then what waits. */
+  /** Inputs in no committed turn yet, oldest first: those that the open turn has taken, then those that wait. */
   readonly inputs: readonly OpenInput[];
   readonly turns: number;
   readonly config: SessionConfig;
   readonly usage: Usage;
-  /** Where it comes from. */
+  /** The usage by source and model. */
   readonly ledger: readonly Spent[];
-  /** What it cost, where the price of every model in the ledger is known. */
+  /** The cost of all usage; left out when the price of a model in the ledger is missing. */
   readonly cost?: number;
-  /** Facts up to here are in the view: observe after it. Left out while there are none. */
+  /** The last fact that is in this view: observe after it. Left out while there are no facts. */
   readonly cursor?: Cursor;
 }

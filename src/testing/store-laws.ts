@@ -47,7 +47,7 @@ import {
 } from "../stores/store.ts";
 import type { TurnEvent } from "../turn/event.ts";
 
-/** What every store promises. `check` is given an empty store and throws when the promise is broken. */
+/** One promise that every store makes. `check` is given an empty store and throws when the promise is broken. */
 export interface StoreLaw {
   readonly law: string;
   check(store: Store): Awaitable<void>;
@@ -55,11 +55,12 @@ export interface StoreLaw {
 
 const law = (law: string, check: StoreLaw["check"]): StoreLaw => ({ law, check });
 
-// The cast. An input is called by its words: "hello" has the id `input-hello` and opens `turn-hello`.
+// The cast of the laws: sessions `alice` and `bob`, owners `ann` and `ben`. An input is called by its words: "hello"
+// has the id `input-hello` and opens `turn-hello`.
 
 const alice = asSessionId("alice");
 const bob = asSessionId("bob");
-// Of no machine that a store could look at, so that nobody is proven dead.
+// Their process is on no machine that a store could look at, so no store can prove them dead.
 const ann: Owner = { id: "ann", process: "elsewhere" };
 const ben: Owner = { id: "ben", process: "elsewhere" };
 
@@ -119,7 +120,7 @@ const failsToOpen: Opening = () => {
 const send = async (store: Store, words: string, sending: Sending = {}): Promise<Receipt> =>
   store.accept(newInput(words, sending), sending.by ?? ann, opening, sending.pendingMax ?? 100);
 
-/** Sends to an idle session. */
+/** Sends to an idle session and returns the lease of the turn that opens. */
 async function begin(store: Store, words: string, sending: Sending = {}): Promise<Lease> {
   const receipt = await send(store, words, sending);
   if (receipt.kind !== "opened") return assert.fail(`${words} was not opened but ${receipt.kind}`);
@@ -130,7 +131,6 @@ async function queue(store: Store, words: string, sending: Sending = {}): Promis
   assert.equal((await send(store, words, sending)).kind, "queued");
 }
 
-/** Makes the session and sends to it. */
 async function first(store: Store, words = "hello", sending: Sending = {}): Promise<Lease> {
   await store.create(newSession(sending.to ?? alice));
   return begin(store, words, sending);
@@ -139,7 +139,7 @@ async function first(store: Store, words = "hello", sending: Sending = {}): Prom
 const open = async (store: Store, by = ben, now = LAPSED, session = alice): Promise<OpenAnswer> =>
   store.open(session, by, now, opening);
 
-/** Opens what must be there to be opened: a turn that nobody holds, or an input that waits. */
+/** Opens a session that must have something to run: a turn that nobody holds, or an input that waits. */
 async function take(store: Store, by = ben, now = LAPSED, session = alice): Promise<Lease> {
   const answer = await open(store, by, now, session);
   if (answer.kind !== "resumed" && answer.kind !== "opened") return assert.fail(`the session is ${answer.kind}`);
@@ -157,7 +157,7 @@ const answered = (words: string): TurnOutcome => ({
 });
 
 interface Ending extends Partial<Omit<EndedTurn, "turnId" | "entries">> {
-  /** One node each. */
+  /** Becomes one node each. */
   readonly says?: readonly (string | Draft)[];
 }
 
@@ -193,18 +193,18 @@ async function committed(answer: Awaitable<CommitAnswer>): Promise<Committed> {
   return commit.kind === "committed" ? commit : assert.fail("the turn was reopened");
 }
 
-/** Ends the turn on the head as it is. */
+/** Ends the turn on top of the current head. */
 async function commit(store: Store, lease: Lease, ending: Ending = {}): Promise<Committed> {
   const head = (await store.load(lease.sessionId))?.head;
   return committed(store.commit(lease, ended(lease, { ...(head === undefined ? {} : { base: head }), ...ending })));
 }
 
-/** A whole turn on an idle session. Without other words it says what it was told. */
+/** Runs a whole turn on an idle session. By default the turn repeats the words of its input. */
 async function turn(store: Store, words: string, ending: Ending = {}, sending: Sending = {}): Promise<Committed> {
   return commit(store, await begin(store, words, sending), { says: [words], ...ending });
 }
 
-/** Takes up whatever waits and ends it; the words of the inputs in the order they were run. */
+/** Runs whatever waits, one turn after the other. Returns the words of the inputs in the order in which they ran. */
 async function drain(store: Store, session = alice): Promise<readonly string[]> {
   const run: string[] = [];
   for (;;) {
@@ -221,11 +221,11 @@ const waiting = async (store: Store, session = alice): Promise<readonly string[]
 const claim = async (store: Store, lease: Lease, boundary = BOUNDARY, max = 10): Promise<readonly string[]> =>
   (await store.inputs.claim(lease, boundary, max)).map((input) => textOf(input.message.parts));
 
-/** What waits for turns of its own too. */
+/** Claims inputs, including those that wait for turns of their own. */
 const claimAll = async (store: Store, lease: Lease, boundary = BOUNDARY, max = 10): Promise<readonly string[]> =>
   (await store.inputs.claim(lease, boundary, max, true)).map((input) => textOf(input.message.parts));
 
-/** What became of one input; undefined when there is none. */
+/** Withdraws one input and returns what became of it; undefined when there is none. */
 const withdraw = async (store: Store, words: string, from = alice): Promise<Withdrawal["answer"] | undefined> =>
   (await store.inputs.withdraw(from, { id: inputId(words) }))[0]?.answer;
 
@@ -246,7 +246,7 @@ const _bounded = (words: readonly string[], effect: EffectName = BOUNDARY): Turn
   inputs: words.map((each) => ({ inputId: inputId(each), message: newInput(each).message })),
 });
 
-/** A turn that waits for one answer until `NOW + 10`. */
+/** Opens a turn that waits for one answer until `NOW + 10`. */
 async function waits(store: Store, words = "hello", sending: Sending = {}, key = WAIT): Promise<Lease> {
   const lease = await first(store, words, sending);
   await store.append(lease, 1, [deferred(key)], NOW, [{ key, until: NOW + 10 }]);
@@ -1077,7 +1077,8 @@ const commitLaws = [
     const { head } = await turn(store, "one", { plugins: state(1), usage: usage(1) });
     const before = await store.load(alice);
     const lease = await begin(store, "late");
-    const turn2 = ended(lease, { says: ["late", "later"], plugins: state(9), usage: usage(9) }); // It ran on no head.
+    // Without a base: the turn ran on an empty session, so for it the head has moved.
+    const turn2 = ended(lease, { says: ["late", "later"], plugins: state(9), usage: usage(9) });
     const kept = await committed(store.commit(lease, turn2));
     assert.deepEqual([kept.branch, kept.head, kept.revision], [nodeId(lease.turnId, 1), head, 1]);
     assert.deepEqual(await store.load(alice), before);
@@ -1310,7 +1311,8 @@ const claimLaws = [
     assert.equal((await store.cancel(turnId("one"), stop("r1"))).kind, "requested");
     assert.equal((await store.cancel(lease.turnId, stop("r2"))).kind, "already-requested");
     assert.deepEqual((await store.renew(lease, NOW)).cancel, stop("r1"));
-    await commit(store, lease, { cancel: "r1" }); // It gives the input back.
+    // This commit does not list the claimed input, so the input waits again.
+    await commit(store, lease, { cancel: "r1" });
     const next = await take(store);
     assert.equal(next.turnId, turnId("one"));
     assert.deepEqual((await store.renew(next, NOW)).cancel, stop("r1"));
@@ -1614,7 +1616,7 @@ const blobLaws = [
   }),
 ];
 
-/** Three turns of two nodes each; the last commit. */
+/** Makes three turns of two nodes each and returns the last commit. */
 async function threeTurns(store: Store): Promise<Committed> {
   await store.create(newSession(alice));
   await turn(store, "one", { says: ["1a", "1b"], plugins: state(1), usage: usage(1) });
@@ -1682,7 +1684,7 @@ const viewLaws = [
     assert.deepEqual(await commits({ max: 2 }), [turnId("five"), turnId("four")]);
     assert.deepEqual(await commits({ from: node("four", 0) }), [turnId("four"), "frame"]);
     assert.deepEqual(await commits({ from: nodeId("frame", 1) }), ["frame"]);
-    // What comes before a frame belongs to the one before it, in the same segment too.
+    // Nodes before a frame belong to the frame before it, even within the same segment.
     assert.deepEqual(await commits({ from: nodeId("frame", 0) }), [
       "frame",
       turnId("three"),
@@ -2256,7 +2258,7 @@ const spent = (source: string, input: number): Spent => ({
   calls: 1,
 });
 
-/** Applies what must be kept. */
+/** Applies a change that must be kept. */
 async function apply(store: Store, operation: string, rest: Partial<SessionChange> = {}): Promise<Committed> {
   const answer = await store.apply(change(operation, rest));
   return answer.kind === "committed" ? answer : assert.fail(`the change was ${answer.kind}`);

@@ -7,26 +7,26 @@ import type { Availability, ToolManifest } from "../model/tool.ts";
 import type { Registered } from "./registry.ts";
 import type { Offered } from "./source.ts";
 
-/** A tool that can be called, whose it is, and what it is bound to here. */
+/** A callable tool with its owner and the bindings it has in this session. */
 export interface Member extends Owned<Tool> {
   readonly bindings: JsonObject;
 }
 
-/** The tools of a session, and what the model is told of them. */
+/** The tools that one turn runs on, and what the model is told of them. */
 export interface Catalog {
   readonly declarations: readonly ToolDeclaration[];
-  /** Of those that can be called. */
+  /** The names of declared tools; granted ones are not among them. */
   readonly names: readonly string[];
-  /** All that are not off, also those that can only be found by a search. */
+  /** All tools that are not off, including those that only a search finds. */
   readonly manifests: readonly ToolManifest[];
-  /** Those that are granted too. */
+  /** Every tool that can be called, including granted ones. */
   readonly callable: readonly (readonly [name: string, member: Member])[];
   find(name: string): Member | undefined;
-  /** Why a tool that is there cannot be called. */
+  /** Why a tool that exists cannot be called; undefined when there is no such tool or it is callable. */
   availability(name: string): Availability | undefined;
 }
 
-/** The owner of tools that the app gave to the runtime itself. */
+/** The owner of tools that the app itself gave to the runtime. */
 export const APP = "app";
 
 /** Tools for one turn, from `context` hooks. */
@@ -35,14 +35,17 @@ export interface Overlay {
   readonly includeBase: boolean;
 }
 
-/** A tool as a catalog is about to have it. */
+/** A tool on its way into a catalog, with edits applied so far. */
 export interface Chosen {
   readonly offered: Offered;
   readonly description: string;
   readonly availability: Availability;
 }
 
-/** The session's own tools, unless left out, and the turn's, which stand in the place of others of the same name. */
+/**
+ * The session's tools, unless the overlay leaves them out, then the turn's. A tool of the turn replaces one of the same
+ * name.
+ */
 export function baseOf(
   registered: Iterable<Registered>,
   { offers, includeBase }: Overlay,
@@ -59,7 +62,10 @@ export function baseOf(
   return [...found.values()];
 }
 
-/** Plugins' edits in their order, then the session's own; what its authority hides is taken out last. */
+/**
+ * Applies the plugins' edits in their order, then the session's own. Tools that the authority hides are removed last,
+ * so no edit can bring them back.
+ */
 export function edited(
   base: readonly Chosen[],
   edits: readonly CatalogEdit[],
@@ -87,11 +93,10 @@ export function edited(
 export const isCallable = (availability: Availability): boolean =>
   availability === "callable" || availability === "documented";
 
-/** One that can be called, with its schemas. */
 export interface Loaded extends Chosen {
   readonly tool: Tool;
 }
-/** A tool under the name it was granted. */
+/** A tool under the name under which it was granted. */
 export interface Granted {
   readonly name: string;
   readonly tool: Tool;
@@ -134,10 +139,10 @@ const NOTHING = {};
 const documented = ({ examples }: Tool): Partial<ToolDeclaration> =>
   examples === undefined ? { isDocumented: true } : { isDocumented: true, examples };
 
-/** What a session's catalog depends on. The same four, the same catalog. */
+/** Everything that a session's catalog depends on: equal keys mean the same catalog. */
 export interface CatalogKey {
   readonly includeBase: boolean;
-  /** Of the turn's tools. */
+  /** Identifies the set of tools that the turn brought. */
   readonly overlay: number;
   readonly generation: number;
   readonly fingerprint: string;
@@ -145,7 +150,7 @@ export interface CatalogKey {
 
 const KEPT = 4;
 
-/** Catalogs that were built for a session, newest first. */
+/** The catalogs last built for a session, newest first. */
 export class CatalogCache<T> {
   readonly #entries: { readonly key: CatalogKey; readonly artifact: T }[] = [];
 

@@ -10,7 +10,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { Scope } from "../model/scope.ts";
 import type { EffectOf } from "../turn/effect.ts";
 
-/** The turn that a call belongs to. */
+/** The turn that a call belongs to, as far as a tool's context needs it. */
 export interface CallTurn {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
@@ -18,7 +18,7 @@ export interface CallTurn {
   siteOfCall(scope: Scope, effect: EffectOf<"call">): Site;
 }
 
-/** What a tool is given. Most tools look at none of it, so it is made when they do. */
+/** The context that a tool's `execute` is given. Most tools use none of it, so its services are made on first use. */
 export class CallContext implements ToolContext {
   readonly callId: CallId;
   readonly sessionId: SessionId;
@@ -26,7 +26,7 @@ export class CallContext implements ToolContext {
   readonly attempt: number;
   readonly #effect: EffectOf<"call">;
   readonly #scope: Scope;
-  /** Of this attempt: closed when it is over. */
+  /** The state of the tool's plugin, for this attempt only: it is closed when the attempt is over. */
   readonly #state: unknown;
   #controller: AbortController | undefined;
   #reason: unknown;
@@ -102,7 +102,7 @@ export class CallContext implements ToolContext {
   get trace(): Services["trace"] {
     return this.#service("trace");
   }
-  // Taken off the context as often as not, so they know where they belong.
+  // These return closures, because tools often take them off the context: `const { once } = context`.
   get read(): ToolContext["read"] {
     return (point) => this.#site.read(point);
   }
@@ -113,7 +113,7 @@ export class CallContext implements ToolContext {
     return () => this.#deadline?.beat();
   }
 
-  /** How long it may still take; `progress` starts it anew. */
+  /** Sets the deadline of the attempt, which `progress` restarts. */
   limit(deadline: Deadline): void {
     this.#deadline = deadline;
   }
@@ -129,6 +129,6 @@ export class CallContext implements ToolContext {
   }
 }
 
-/** Of the turn and the call's position, without the attempt: the same in every retry and after every crash. */
+/** Made from the turn and the call's position without the attempt: the same in every retry and after every crash. */
 export const idempotencyKey = (turn: TurnId, position: EffectName): string =>
   createHash("sha256").update(`${turn}/${position}`).digest("base64url");

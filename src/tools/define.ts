@@ -5,14 +5,14 @@ import { documentOf, isStandard, type ToolSchema } from "../model/schema.ts";
 import { AVAILABILITIES, type CallPolicy, isToolName, type RetryPolicy, type ToolManifest } from "../model/tool.ts";
 import { validatorOf } from "./validator.ts";
 
-/** A tool without a plugin. Its arguments and its result are typed by its schemas. */
+/** Makes a tool that belongs to no plugin. Its schemas give the types of its arguments and its result. */
 export function defineTool<I extends ToolSchema, O = unknown, W extends true | undefined = undefined>(
   spec: ToolSpec<I, O, undefined, W>,
 ): Tool {
   return makeTool(spec);
 }
 
-/** What `defineTool` and a plugin's `tool` both do. */
+/** Checks and builds a tool; behind `defineTool` and a plugin's `tool`. */
 export function makeTool<I extends ToolSchema, O, S, W extends true | undefined>(spec: ToolSpec<I, O, S, W>): Tool<S> {
   const { name, description, output } = spec;
   if (!isToolName(name)) throw new RuntimeError("tool.name", { name: String(name) });
@@ -38,14 +38,14 @@ export function makeTool<I extends ToolSchema, O, S, W extends true | undefined>
     inputSchema: document(spec.input, of),
     policy: policyOf(spec),
     ...(spec.timeoutMs === undefined ? {} : { timeoutMs: spec.timeoutMs }),
-    // A document is checked as it is now, whatever becomes of it.
+    // Cloned: the caller may change its document later, and the check must stay as it was described.
     check: validatorOf(isStandard(spec.input) ? spec.input : structuredClone(spec.input), of),
     run: spec.execute.bind(spec) as Tool["run"],
     ...(output === undefined ? {} : { checkOutput: validatorOf(output, `the output of ${name}`) }),
   };
 }
 
-/** What a manifest says besides name and description, as JSON. */
+/** The optional fields of a manifest, checked and copied as JSON. */
 function ownManifest(spec: ToolManifest, wrong: (problem: string) => never): Partial<ToolManifest> {
   const { availability, audience, bindings, examples } = spec;
   if (availability === undefined && audience === undefined && bindings === undefined && examples === undefined)
@@ -58,7 +58,9 @@ function ownManifest(spec: ToolManifest, wrong: (problem: string) => never): Par
   return "problem" in json ? wrong(`${json.path}: ${json.problem}`) : (json.json as Partial<ToolManifest>);
 }
 
-/** Tools that come and go: listed light, loaded by name. */
+/**
+ * Makes a provider of tools that come and go. They are listed without schemas and loaded by name when they are needed.
+ */
 export function defineToolProvider(spec: ToolProvider): ToolProvider {
   const wrong = (problem: string): never => {
     throw new RuntimeError("tool.invalid", { name: `the provider ${String(spec?.id)}`, problem });
@@ -70,7 +72,7 @@ export function defineToolProvider(spec: ToolProvider): ToolProvider {
   return spec;
 }
 
-/** Providers want an object at the top; `$schema` means nothing to them. */
+/** The schema in the form that model providers accept: an object at the top, and no `$schema`. */
 function document(schema: ToolSchema, of: string): JsonObject {
   const { $schema: _, "~standard": __, ...found } = documentOf(schema, of) as { readonly [keyword: string]: unknown };
   const json = toJson(found);

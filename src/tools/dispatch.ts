@@ -1,3 +1,12 @@
+// Job: the one way in which a tool is run, for every kind of call: `gate`, `attempt`, `settle`, laid over the three
+// effects of those names.
+// Not its job: order, concurrency, retries and waits (`turn/work.ts`), and merging what hooks answer (`kernel/seams.ts`).
+// D1. No tool runs except through `attempt`, and its arguments have passed the tool's schema, in the gate or again
+//     here (after a restart, or when they were edited).
+// D2. Nothing that a tool, schema or projector does throws out of here: it becomes the call's output.
+// D3. Gating and settling go through the calls in call order, so that a replay sees the same order of hooks.
+// D4. Outputs are JSON and within `resultBytesMax`, since they are journaled.
+
 import { within } from "../kernel/deadline.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { HookRunner, Issue, Site } from "../kernel/run.ts";
@@ -31,7 +40,7 @@ import { CallContext } from "./context.ts";
 import { bounded, denied, failure, failureOf, resultOf, value } from "./result.ts";
 import type { Validate } from "./validator.ts";
 
-/** What one turn's calls need. Every call of every kind passes `gate`, `attempt` and `settle`, and nothing else runs a tool. */
+/** The turn, as far as its calls need it. */
 export interface Dispatch {
   readonly hooks: HookRunner;
   readonly states: PluginStates;
@@ -40,23 +49,23 @@ export interface Dispatch {
   readonly world: World;
   readonly turnId: TurnId;
   readonly sessionId: SessionId;
-  /** Checks the typed result that the caller of the turn asked for. */
+  /** Checks the typed result that the caller of the turn asked for; undefined when none was. */
   readonly output: Validate | undefined;
-  /** Arguments that passed, so that the attempt need not check them again; none after a restart. */
+  /** Arguments that passed the gate, so that the attempt need not check them again. Empty after a restart. */
   passed?: Map<ToolCall, unknown> | undefined;
   readonly show: CallShow;
   keep(attachable: Attachable): Attachment;
-  /** Whether the model was told of a tool of this name. */
+  /** Whether the model was told of a tool of this name in this turn. */
   wasDeclared(tool: string): boolean;
   siteOfCall(scope: Scope, effect: EffectOf<"call">): Site;
-  /** Why a tool of this name cannot be called, where there is one. */
+  /** Why a tool of this name cannot be called; undefined when there is no such tool. */
   availability(tool: string): Availability | undefined;
   conflict(conflict: Conflict): void;
-  /** A handler failed, and the call was denied for it. */
+  /** Reports handlers that failed. The call was denied because of it. */
   observed(issues: readonly Issue[]): void;
 }
 
-/** What readers of the turn are shown of its calls. */
+/** Previews of calls for readers of the turn. */
 export interface CallShow {
   started(call: PlacedCall): void;
   ended(call: PlacedCall, output: ToolOutput): void;
@@ -68,7 +77,10 @@ const WEEK_MS = 7 * 24 * 3_600_000;
 
 // ── Gate ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** All calls of a round, in call order: what may run, with which arguments, and what is answered here. */
+/**
+ * Gates all calls of a round: decides what may run, with which arguments, and what is answered here. After an abort the
+ * remaining calls are not gated.
+ */
 export function gate(
   dispatch: Dispatch,
   calls: readonly PlacedCall[],
@@ -129,7 +141,7 @@ function gateOne(
   });
 }
 
-/** What is in a batch can be called only where a batch can. */
+/** Calls inside a batch exist only where the batch tool itself can be called. */
 const memberFor = ({ catalog }: Dispatch, { name, parentId }: ToolCall): Member | undefined =>
   parentId !== undefined && catalog.find(BATCH_TOOL) === undefined ? undefined : catalog.find(name);
 
@@ -143,7 +155,10 @@ function unknownTool(dispatch: Dispatch, call: ToolCall): ToolOutput {
     : failure("unavailable", "tool.unavailable", words("tool.unavailable", { name, availability: known }));
 }
 
-/** The typed result of the turn arrives as a call; it is checked here and ends the turn. It is kept, so it must be JSON. */
+/**
+ * Takes the typed result of the turn, which arrives as a call: checks it and ends the turn with it. The result is
+ * stored, so it must be JSON.
+ */
 function handedIn(check: Validate, call: ToolCall): Awaitable<ToolOutput> {
   if (call.malformed !== undefined) return wrongArguments(call, "they are not JSON");
   return andThen(check(call.input), (result) => {
@@ -163,7 +178,7 @@ function checked(tool: Tool, call: ToolCall): Awaitable<Checked> {
   }
 }
 
-/** An asynchronous schema has a time of its own: nothing else would end a turn that waits for it. */
+/** Bounds an asynchronous schema: nothing else would end a turn that waits for it. */
 function checkedInTime(result: PromiseLike<Checked>): Promise<Checked> {
   return new Promise((resolve) => {
     const deadline = within(CHECK_MS, () =>
@@ -209,14 +224,15 @@ const words = (...[code, details]: Parameters<typeof describe>): string => {
 
 // ── Attempt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** One bare try at a call. Whatever the tool does, this answers: a value, a failure, or a timeout. */
+/** One bare try at a call. Always answers (D2): with a value, a failure or a timeout. */
 export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Scope): Awaitable<ToolOutput> {
   const { call } = effect;
   const found = memberFor(dispatch, call);
   if (dispatch.passed?.has(call) === true && found !== undefined)
     return run(dispatch, found, effect, dispatch.passed.get(call), scope);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return handedIn(dispatch.output, call);
-  if (found === undefined && scope.isResumed === true && dispatch.wasDeclared(call.name)) return interrupted(call); // It may have run, when it was there.
+  // The tool is gone since the crash, but the call may have run while it was there.
+  if (found === undefined && scope.isResumed === true && dispatch.wasDeclared(call.name)) return interrupted(call);
   if (found === undefined) return unknownTool(dispatch, call);
   if (call.malformed !== undefined) return wrongArguments(call, "they are not JSON");
   return andThen(checked(found.value, call), (result) =>
@@ -238,7 +254,7 @@ function run(
 ): Awaitable<ToolOutput> {
   const context = new CallContext(dispatch, effect, plugin, bindings, scope);
   try {
-    // What a tool does to its arguments must not reach the conversation, nor its next attempt.
+    // A tool may change its arguments; the change must reach neither the conversation nor the next attempt.
     const own = input === effect.call.input ? copyOf(effect.call.input) : input;
     const returned: unknown = tool.run(own, context);
     if (isThenable(returned)) return inTime(dispatch, tool, Promise.resolve(returned), undefined, context, scope);
@@ -249,7 +265,7 @@ function run(
   }
 }
 
-/** Own and plain: JSON has nothing that a deeper copy would be for. */
+/** A copy for JSON, quicker than `structuredClone`, that keeps a key named `__proto__` an own field. */
 function copyOf(input: Json): Json {
   if (typeof input !== "object" || input === null) return input;
   if (Array.isArray(input)) return input.map(copyOf);
@@ -276,7 +292,10 @@ function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<
   );
 }
 
-/** Of what the tool returned, or of the check of it: the one that has to be waited for. */
+/**
+ * Applies the tool's time limit to the one that has to be waited for: `returned` by the tool, or the check that leads
+ * to `output`.
+ */
 function inTime(
   dispatch: Dispatch,
   tool: Tool,
@@ -292,7 +311,8 @@ function inTime(
       resolve(failure("timeout", "tool.timeout", words("tool.timeout", { name: tool.name, ms })));
     });
     context.limit(deadline);
-    const unlisten = scope.onAbort(() => deadline.clear()); // Whoever stops the turn has a grace of their own.
+    // A cancel has its own grace, so the tool's own limit no longer counts.
+    const unlisten = scope.onAbort(() => deadline.clear());
     const end = (result: ToolOutput): void => {
       deadline.clear();
       unlisten();
@@ -323,7 +343,7 @@ function inTime(
   });
 }
 
-/** It heeded its signal, as what takes one does. */
+/** Whether the tool stopped because it heeded its signal. */
 const isAbort = (error: unknown): boolean =>
   (error instanceof Error && error.name === "AbortError") || hasCode(error, "tool.cancelled");
 
@@ -331,7 +351,9 @@ const isAbort = (error: unknown): boolean =>
 
 type Result = PlacedCall & { readonly output: ToolOutput };
 
-/** After-hooks and projection, in call order. Nothing is recorded where they change nothing. */
+/**
+ * Runs the after-hooks and the projection. Where they change nothing the settlement is null, and nothing is journaled.
+ */
 export function settle(
   dispatch: Dispatch,
   results: readonly Result[],
@@ -392,7 +414,10 @@ function inspect(
   });
 }
 
-/** The one projector's parts, or nothing where the plain projection stands; its error is what the model is shown. */
+/**
+ * The parts that the projector plugin made, or undefined where the plain projection stands. If it fails, the model is
+ * shown its error and not the result, which it may have been meant to hide.
+ */
 function project(
   dispatch: Dispatch,
   { call }: Result,
@@ -405,7 +430,7 @@ function project(
     const plain = projectOutput(output);
     const own = (parts: readonly ResultPart[] | undefined): typeof parts => {
       if (parts === plain) return undefined;
-      const json = toJson(parts); // It is recorded.
+      const json = toJson(parts); // The parts are journaled, so they must be JSON.
       return "problem" in json ? failed(`${json.path}: ${json.problem}`) : (json.json as unknown as typeof parts);
     };
     const parts = dispatch.hooks.single("projectResult", { call, output, parts: plain }, site());

@@ -1,17 +1,20 @@
+// Job: checks values against JSON Schemas of a few keywords, which is all that most tools use, so that Ajv need not be
+// loaded for them.
+// P1. Accepts exactly what Ajv accepts, and names the same first fault in the same words. Hence the order of everything
+//     below.
+// P2. A document with anything else in it, or one that Ajv would refuse, is left to Ajv: `plainCheck` returns
+//     undefined.
+
 import { isObject } from "../model/json.ts";
 
-/** The first thing that is wrong, and its JSON pointer from the value that was checked. */
+/** The first fault, with its JSON pointer in the value that was checked. */
 export interface Wrong {
   readonly at: string;
   readonly problem: string;
 }
 export type PlainCheck = (value: unknown) => Wrong | undefined;
 
-/**
- * Most tools describe their arguments with a few keywords, and for those a compiler of JSON Schema is not worth
- * loading. Says of every value what Ajv says, in the same words, and of several faults names the same one: hence the
- * order of everything below. Undefined where a document holds anything else, or anything that Ajv would refuse.
- */
+/** The check for a plain document; undefined where it is left to Ajv (P2). */
 export function plainCheck(schema: unknown): PlainCheck | undefined {
   if (schema === true) return passes;
   if (!isPlainObject(schema)) return undefined;
@@ -33,7 +36,8 @@ export function plainCheck(schema: unknown): PlainCheck | undefined {
     if (type === undefined) checks.push(all);
     else {
       const is = IS[type];
-      // The one type is looked at where its own keywords are, so another fault may be named first.
+      // A single type is checked together with the keywords of that type, as Ajv does: another fault may be named
+      // first.
       const otherwise = type === only ? wrongType : undefined;
       if (otherwise !== undefined) isTypeChecked = true;
       checks.push((value) => (is(value) ? all(value) : otherwise));
@@ -62,7 +66,7 @@ function inOrder(checks: readonly PlainCheck[]): PlainCheck {
 
 type Fields = { readonly [key: string]: unknown };
 
-/** Keywords that it inherits would count for Ajv. */
+/** Refuses objects with a prototype: Ajv would read the keywords that they inherit. */
 function isPlainObject(value: unknown): value is Fields {
   if (!isObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -74,7 +78,7 @@ function isPlainObject(value: unknown): value is Fields {
 const IS = {
   string: (value) => typeof value === "string",
   number: (value) => typeof value === "number",
-  // Infinity too: `strict: false` means it, and a tool's result may hold it.
+  // Infinity counts as an integer: Ajv says so with `strict: false`, and a tool's result may hold it.
   integer: (value) => typeof value === "number" && !(value % 1) && !Number.isNaN(value),
   boolean: (value) => typeof value === "boolean",
   null: (value) => value === null,
@@ -101,7 +105,7 @@ const isNumber = (value: unknown): value is number => Number.isFinite(value);
 const isCount = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0;
 const isScalar = (value: unknown): boolean => value === null || isText(value) || isFlag(value) || isNumber(value);
 
-/** Said to people and models; right as long as they have the right type. */
+/** Keywords that only describe. Their values are checked for type, as Ajv does. */
 const NOTES: { readonly [keyword: string]: (value: unknown) => boolean } = {
   title: isText,
   description: isText,
@@ -113,10 +117,10 @@ const NOTES: { readonly [keyword: string]: (value: unknown) => boolean } = {
   writeOnly: isFlag,
 };
 
-/** Undefined where the keyword's value is not a plain one. */
+/** Makes the check of a keyword; undefined when the keyword's value is not one that is handled here. */
 type Rule = (given: unknown, schema: Fields) => PlainCheck | undefined;
 
-/** A rule whose value is of one type, and which is met or not. */
+/** A rule for values of one type that holds or does not. */
 const rule =
   <G, V>(
     isRight: (given: unknown) => given is G,
@@ -186,7 +190,7 @@ function items(given: unknown): PlainCheck | undefined {
 }
 
 function required(given: unknown): PlainCheck | undefined {
-  // Ajv never misses a property whose name is empty.
+  // Ajv never reports a missing property whose name is empty: leave such documents to it.
   if (!Array.isArray(given) || !given.every((name) => isText(name) && name !== "") || !isDistinct(given))
     return undefined;
   const names: readonly string[] = [...given];
@@ -239,7 +243,7 @@ const under = (name: string, { at, problem }: Wrong): Wrong => ({
   problem,
 });
 
-/** In the order in which Ajv goes through them. */
+/** Rules in the order in which Ajv applies them. */
 const GROUPS: readonly { readonly type?: Type; readonly rules: { readonly [keyword: string]: Rule } }[] = [
   {
     rules: {

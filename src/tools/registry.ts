@@ -1,3 +1,11 @@
+// Job: the tools of one session: what its sources offer, combined with what was chosen for it. Works out changes of the
+// choices and returns them.
+// Not its job: keeping choices (the caller), loading tools (`source.ts`), the view of one turn (`catalog.ts`).
+// R1. `generation` grows with every change of the surface: a source's list, a source added or removed, a choice.
+// R2. A name belongs to the first source that offers it. Two static sources with the same name are an error.
+// R3. A choice holds for the tool of one source; a tool of the same name from another source is another tool.
+// R4. A running turn keeps the sources it began with: their changes are taken in only between turns.
+
 import { createHash } from "node:crypto";
 import type { ToolGrant } from "../kernel/services.ts";
 import { RuntimeError } from "../model/errors.ts";
@@ -5,7 +13,7 @@ import { isObject } from "../model/json.ts";
 import { AVAILABILITIES, type Availability } from "../model/tool.ts";
 import type { Offered, Source } from "./source.ts";
 
-/** What was chosen for a session, apart from what its sources say: the state of `bowline/tools`. */
+/** What was chosen for a session, apart from what its sources offer. Stored as the state of `bowline/tools`. */
 export interface ToolChoices {
   readonly generation: number;
   readonly tools: { readonly [name: string]: { readonly source: string; readonly availability: Availability } };
@@ -13,18 +21,21 @@ export interface ToolChoices {
 }
 export const NO_CHOICES: ToolChoices = { generation: 0, tools: {}, grants: {} };
 
-/** A session's tools as a host sees them: to be shown, kept elsewhere, edited and given back. */
+/** A session's tools, to be shown, kept elsewhere, edited and given back (`export`, `apply`, `restore`). */
 export interface ToolState {
-  /** Of the surface it was read from: `apply` refuses another one. */
+  /** The generation it was exported at. `apply` refuses it once the session's tools have changed since. */
   readonly generation: number;
-  /** Of the names and sources that were there. */
+  /** A hash of the names and sources that were there, checked by `apply` too. */
   readonly surface?: string;
   readonly tools: { readonly [name: string]: ToolStateEntry };
 }
 export interface ToolStateEntry {
   readonly source: string;
   readonly availability: Availability;
-  /** Its source is not there: it is kept, cannot be called, and is bound again when the source offers it. */
+  /**
+   * Its source is not there. The choice is kept, the tool cannot be called, and it is bound again when the source
+   * offers it.
+   */
   readonly isOrphan?: true;
 }
 
@@ -33,27 +44,22 @@ export interface ToolListing extends ToolStateEntry {
   readonly description: string;
 }
 
-/** A tool of a session, as far as it is open there. */
 export interface Registered extends Offered {
   readonly availability: Availability;
 }
 
 interface Told {
   clash(clash: { readonly name: string; readonly sources: readonly string[] }): void;
-  /** Hidden tools are not there, whatever is said of them. */
+  /** Tools that the session's authority hides do not exist for it, whatever sources, choices or grants say. */
   isHidden(name: string): boolean;
 }
 
-/**
- * The tools of one session: those its sources offer, with what was chosen for it. `generation` counts what changes the
- * surface: a source's list, a source that came or went, a choice.
- */
 export class Registry {
   readonly #base: readonly Source[];
   readonly #told: Told;
   #added: readonly Source[] = [];
   #choices: ToolChoices;
-  /** The sources as they were last looked at. */
+  /** The sources as `#look` last found them. */
   #seen: readonly { readonly source: Source; readonly revision: number; readonly offers: readonly Offered[] }[] = [];
   #entries: ReadonlyMap<string, Registered> = new Map();
   generation: number;
@@ -79,7 +85,7 @@ export class Registry {
     return this.#choices;
   }
 
-  /** Takes in what was chosen since; between turns also what sources have changed. A new generation if anything did. */
+  /** Takes in new choices and, between turns, changes of sources (R4). Any change makes a new generation (R1). */
   sync(choices: ToolChoices, isBetweenTurns: boolean): void {
     const isNew = isBetweenTurns && this.#look();
     if (!isNew && choices === this.#choices) return;
@@ -100,7 +106,7 @@ export class Registry {
     return !isSame;
   }
 
-  /** In the order of the sources; a name belongs to the first that offers it. */
+  /** Works out the entries from sources and choices (R2, R3). */
   #reconcile(): void {
     const found = new Map<string, Registered>();
     const isStatic = new Set<string>();
@@ -131,7 +137,7 @@ export class Registry {
     this.#added = [...this.#added, source];
   }
 
-  /** What was chosen for its tools goes with it. A turn that runs keeps the tools it began with. */
+  /** Removes a source and what was chosen for its tools. A running turn keeps the tools it began with (R4). */
   remove(id: string): ToolChoices {
     this.#added = this.#added.filter((source) => source.id !== id);
     const isOthers = ([, { source }]: [string, { readonly source: string }]): boolean => source !== id;
@@ -161,7 +167,7 @@ export class Registry {
     return this.#entries.get(name)?.source !== source;
   }
 
-  // ── Choices: worked out here, kept by whoever asked ─────────────────────────────────────────────────────────────
+  // ── Choices: these return the new choices; the caller keeps them ────────────────────────────────────────────────
 
   set(names: readonly string[], availability: Availability): ToolChoices {
     requireAvailability(availability);
@@ -190,7 +196,7 @@ export class Registry {
     return { ...this.#choices, generation: this.generation + 1, grants };
   }
 
-  /** Where a grant leads, if its source is still there. */
+  /** The tool that a grant leads to; undefined when its source is gone or the tool is hidden. */
   granted({ source: id, tool }: ToolGrant): Offered | undefined {
     if (this.#told.isHidden(tool)) return undefined;
     return this.#seen.find(({ source }) => source.id === id)?.offers.find(({ manifest }) => manifest.name === tool);
@@ -198,7 +204,7 @@ export class Registry {
 
   export(): ToolState {
     const tools: { [name: string]: ToolStateEntry } = {};
-    // A tool that is there comes before an orphan of its name.
+    // Bound tools come first in the list and win over an orphan of the same name.
     for (const { name, source, availability, isOrphan } of this.list())
       if (!Object.hasOwn(tools, name))
         tools[name] = { source, availability, ...(isOrphan === true ? { isOrphan } : {}) };
@@ -210,7 +216,10 @@ export class Registry {
     return createHash("sha256").update(names.join("\n")).digest("base64url").slice(0, 16);
   }
 
-  /** An edited export. What was taken out of it is off; what is not there at all is refused. */
+  /**
+   * Turns an edited export into choices. A tool that was removed from it is switched off; one that does not exist is
+   * refused.
+   */
   apply(edited: ToolState): ToolChoices {
     requireState(edited);
     if (edited.generation !== this.generation || (edited.surface ?? this.#surface()) !== this.#surface())
@@ -228,7 +237,10 @@ export class Registry {
     return { ...this.#choices, generation: this.generation + 1, tools };
   }
 
-  /** A state from elsewhere or before: what it says of tools that are there counts, the rest are orphans. */
+  /**
+   * Turns a state from elsewhere or from earlier into choices. Entries for tools that are not there are kept as
+   * orphans.
+   */
   restore(kept: ToolState): ToolChoices {
     requireState(kept);
     const tools: { [name: string]: ToolChoices["tools"][string] } = {};
@@ -245,7 +257,7 @@ export class Registry {
   }
 }
 
-/** A choice holds for the tool of one source: another of the same name is another tool. */
+/** The choice for this name, if it is for the tool of this source (R3). */
 function chosenFor({ tools }: ToolChoices, name: string, source: string): Availability | undefined {
   const choice = Object.hasOwn(tools, name) ? tools[name] : undefined;
   return choice?.source === source ? choice.availability : undefined;
@@ -258,7 +270,7 @@ function requireAvailability(availability: unknown): void {
     });
 }
 
-/** There is always a next one. */
+/** A restored state may not use up the safe integers: each change needs a next generation. */
 const GENERATION_MAX = 2 ** 48;
 
 const taken = (source: string): RuntimeError =>

@@ -12,12 +12,14 @@ import {
   type ToolOutput,
 } from "../model/tool.ts";
 
-/** Keeps the bytes of an attachment and says where. */
+/** Stores the bytes of an attachment and returns the reference. */
 interface Keeper {
   keep(attachable: Attachable): Attachment;
 }
 
-/** What a tool returned, as a result: JSON, attachments, control, or why it cannot be used. */
+/**
+ * Turns what a tool returned into an output: JSON, attachments, control, or a failure that says why it cannot be used.
+ */
 export function resultOf(name: string, returned: unknown, bytesMax: number, keeper: Keeper): ToolOutput {
   if (typeof returned === "string") return within(name, { kind: "value", value: returned }, returned, bytesMax);
   if (returned instanceof ControlResult) return controlled(name, returned.control, bytesMax);
@@ -32,7 +34,7 @@ export function resultOf(name: string, returned: unknown, bytesMax: number, keep
   return within(name, output, JSON.stringify(value), bytesMax);
 }
 
-/** What a tool decides about the turn is kept like a result, so the same is asked of it. */
+/** A control value is stored like a result, so it must be JSON within the same limit. */
 function controlled(name: string, control: Control, bytesMax: number): ToolOutput {
   const found = toJson(control);
   if ("problem" in found) return unusable(name, `${found.path}: ${found.problem}`);
@@ -48,7 +50,10 @@ function controlled(name: string, control: Control, bytesMax: number): ToolOutpu
   return within(name, { kind: "value", value, control: kept }, JSON.stringify(found.json), bytesMax);
 }
 
-/** An attachment anywhere near the top (itself, or in a list or object of results) is stored and leaves a reference. */
+/**
+ * Stores attachments found in the value, up to four levels down in lists and objects, and leaves a reference in their
+ * place.
+ */
 function withAttachments(value: unknown, found: Attachment[], keeper: Keeper, depth = 0): unknown {
   if (value instanceof Attachable) {
     const kept = keeper.keep(value);
@@ -75,7 +80,7 @@ function within(name: string, output: ToolOutput, json: string, max: number): To
   return bytes === undefined ? output : tooLarge(name, bytes, max);
 }
 
-/** What a hook put in the place of a result is measured like one. */
+/** Applies the size limit to an output that a hook put in the place of a result. */
 export function bounded(name: string, output: ToolOutput, bytesMax: number): ToolOutput {
   if (output.kind !== "value") return output;
   const { value: given } = output;
@@ -88,12 +93,12 @@ const tooLarge = (name: string, bytes: number, max: number): ToolOutput =>
 const unusable = (name: string, problem: string): ToolOutput =>
   failure("internal", "tool.result", describe("tool.result", { name, problem }).message);
 
-/** What a tool threw, as a result that the model sees. */
+/** Turns what a tool threw into an output that the model sees. */
 export function failureOf(name: string, thrown: unknown, bytesMax: number): ToolOutput {
   try {
     return failureFrom(name, thrown, bytesMax);
   } catch (error) {
-    // Even to look at it can throw: a revoked proxy, a getter.
+    // Looking at what was thrown can throw as well: a revoked proxy, a getter.
     return failure("failed", "tool.failed", describe("tool.failed", { name, problem: describeThrown(error) }).message);
   }
 }

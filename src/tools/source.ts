@@ -1,44 +1,48 @@
+// Job: where tools come from. Static sources, and providers, which are listed without schemas and loaded by name, once
+// for all sessions of a runtime.
+// Not its job: which of them a session has (`registry.ts`). Nothing that a provider does may fail a turn.
+
 import type { Owned } from "../kernel/hooks.ts";
 import { isTool, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import { describeThrown, isObject, toJson } from "../model/json.ts";
 import { AVAILABILITIES, isToolName, type ToolManifest } from "../model/tool.ts";
 
-/** A tool as its source offers it. */
+/** A tool as its source offers it, perhaps not loaded yet. */
 export interface Offered {
   readonly manifest: ToolManifest;
   readonly source: string;
-  /** The plugin whose state the tool is given. */
+  /** The plugin whose state and services the tool gets. */
   readonly owner: string;
-  /** At once where it is made already. */
+  /** Set when the tool needs no loading. */
   readonly tool?: Tool;
   load(): Promise<Tool | undefined>;
 }
 
-/** Where some of a session's tools come from. */
+/** A place where some of a session's tools come from: the app, a plugin, a provider. */
 export interface Source {
   readonly id: string;
   readonly owner: string;
-  /** Counts changes of the list; the same list keeps its number. */
+  /** Grows with every change of the list. */
   readonly revision: number;
   readonly offers: readonly Offered[];
-  /** Static ones are known from the start: two of one name are a mistake, and told as one. */
+  /** The tools are known from the start. Two static sources with a tool of the same name are reported as a mistake. */
   readonly isStatic: boolean;
 }
 
-/** The tools that an app, a plugin or a context hook gives as they are. */
+/** A source of tools that an app, a plugin or a context hook gives as they are. */
 export function staticSource(owner: string, tools: readonly Tool[]): Source {
   const offers = tools.map((tool): Offered => ({ manifest: tool, source: owner, owner, tool, load: async () => tool }));
   return { id: owner, owner, revision: 0, offers, isStatic: true };
 }
 
-/** How long a turn waits for a list that it needs for the first time. */
+/** How long a turn waits for a list, or for a tool, that it needs for the first time. */
 const LIST_MS = 10_000;
 
 type Told = (problem: string, about: { readonly source: string; readonly tool?: string }) => void;
 
 /**
- * A provider in this runtime: its list as last read, and the tools loaded from it. A list that cannot be read stays as
- * it was; nothing that a provider does fails a turn.
+ * A provider in this runtime: its list as last read, and the tools loaded from it. Nothing a provider does fails a
+ * turn: a list that cannot be read stays as it was, and a tool that cannot be loaded is left out.
  */
 export class Listing implements Source {
   readonly isStatic = false;
@@ -74,8 +78,9 @@ export class Listing implements Source {
   }
 
   /**
-   * Reads the list again if it changed, and once more if it changed while it was read: a provider that changes whenever
-   * it is read must not hold the turn. After a failure nobody waits: what comes later counts in the next turn.
+   * Reads the list again if it changed, and once more if it changed meanwhile; not a third time, or a provider that
+   * changes at every read would hold up the turn. After a failure nobody waits: a list that arrives later counts in the
+   * next turn.
    */
   refresh(isAgain = false): Promise<void> | undefined {
     if (this.#reading === undefined) {
@@ -90,7 +95,7 @@ export class Listing implements Source {
   }
 
   async #read(): Promise<void> {
-    this.#isStale = false; // A change that comes while it is read counts again.
+    this.#isStale = false; // First, so that a change during the read is noticed.
     try {
       const { signal } = this.#closing;
       const found = await inTime(LIST_MS, () => this.#provider.list(signal));
@@ -107,7 +112,7 @@ export class Listing implements Source {
     if (!Array.isArray(found)) throw new TypeError("list() gave no list");
     const names = new Set<string>();
     const right = found.flatMap((given: unknown): readonly ToolManifest[] => {
-      const own = toJson(given); // Kept as it is now, whatever the provider does to it later.
+      const own = toJson(given); // A copy: the provider may change its manifest later.
       const problem = "problem" in own ? `${own.path}: ${own.problem}` : manifestProblem(own.json, names);
       if (problem !== undefined || "problem" in own) {
         this.#told(problem ?? "", { source: this.id, tool: String(isObject(given) ? given.name : given) });
@@ -133,7 +138,10 @@ export class Listing implements Source {
     );
   }
 
-  /** One that once took too long is loaded again, and nobody waits for it: what comes later counts in the next turn. */
+  /**
+   * Loads a tool once for all sessions. One that timed out before is tried again, but nobody waits for it: it counts
+   * from the next turn on.
+   */
   #load(manifest: ToolManifest): Promise<Tool | undefined> {
     const { name } = manifest;
     let loading = this.#loaded.get(name);
@@ -201,7 +209,7 @@ async function inTime<T>(ms: number, run: () => T | PromiseLike<T>): Promise<T> 
   }
 }
 
-/** The providers that sessions of a runtime share: each is listed once, and let go with the last who uses it. */
+/** The providers that the sessions of a runtime share. Each is listed once and closed with its last user. */
 export class Listings {
   readonly #told: Told;
   readonly #known = new Map<ToolProvider, { readonly listing: Listing; users: number }>();
@@ -214,7 +222,8 @@ export class Listings {
   take({ plugin, value }: Owned<ToolProvider>): Listing {
     let known = this.#known.get(value);
     if (known === undefined) {
-      // Who comes back belongs to more than one session: it is kept as long as the runtime.
+      // A provider that comes back is used by more than one session: the extra user keeps it as long as the runtime, or
+      // each session would list it anew.
       known = { listing: new Listing(plugin, value, this.#told), users: this.#before.has(value) ? 1 : 0 };
       this.#known.set(value, known);
       this.#before.add(value);

@@ -15,7 +15,7 @@ import { plainCheck } from "./plain-schema.ts";
 
 export type Validate = (value: unknown) => Awaitable<Checked>;
 
-/** Checks values against a schema of any kind. What is compiled is compiled once, on first use. */
+/** Makes the check for a schema of any kind. A JSON Schema is compiled once, on first use. */
 export function validatorOf(schema: unknown, of: string): Validate {
   return isStandard(schema) ? (value) => standard(schema, value) : fromDocument(schema, of);
 }
@@ -25,7 +25,10 @@ function standard(schema: Schema, value: unknown): Awaitable<Checked> {
   return isThenable(result) ? result.then(checked) : checked(result);
 }
 
-/** JSON Schema: refused at once when it could not be meant, compiled when the first value comes. */
+/**
+ * The check for a JSON Schema. A document that cannot be meant is refused now; the rest is compiled when the first
+ * value comes.
+ */
 function fromDocument(document: unknown, of: string): Validate {
   if (!isObject(document)) throw new RuntimeError("schema.invalid", { of, problem: "it is no JSON Schema object" });
   if (document.$async !== undefined)
@@ -80,7 +83,7 @@ async function compile({ $schema: _, ...document }: Document, of: string): Promi
   const { Ajv, meta } = await (loading ??= load());
   try {
     meta.validateSchema(document, true);
-    // One for each document: the same `$id` may be in two, and what it keeps goes with its tool.
+    // An Ajv for each document: two documents may have the same `$id`, and what is compiled is freed with its tool.
     const check = new Ajv({ ...OPTIONS, meta: false, validateSchema: false }).compile(document);
     return (value) => {
       if (check(value)) return { ok: true, value };
@@ -98,15 +101,19 @@ const OPTIONS = { strict: false, validateFormats: false, allErrors: false };
 
 let loading: ReturnType<typeof load> | undefined;
 
-/** 100 ms that only users of more than plain JSON Schema pay, and once; the schema of schemas takes 20 ms more to compile. */
+/**
+ * Loads Ajv, about 100 ms, and compiles the schema of schemas, 20 ms more. Paid once, and only where a schema is not
+ * plain.
+ */
 async function load() {
   const { Ajv2020: Ajv } = await import("ajv/dist/2020.js");
   return { Ajv, meta: new Ajv(OPTIONS) };
 }
 
 /**
- * A JSON Schema whose type you promise: values are checked when they come. Where no promise may be waited for (options,
- * states, operations) it must be plain: types, properties, items, enums and bounds.
+ * Makes a schema from a JSON Schema document; `T` is the type that you promise for it. Values are checked when they
+ * come. Options, states and operations are checked synchronously, so there it must be plain: types, properties, items,
+ * enums and bounds.
  */
 export function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T> {
   const validate = fromDocument(document, "jsonSchema()");

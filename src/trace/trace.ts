@@ -1,6 +1,9 @@
 import type { Json } from "../model/json.ts";
 
-/** Something worth knowing that is nobody's result: a late answer, a conflict of plugins, a skipped observer. */
+/**
+ * A diagnostic that belongs to no result: a late answer that was dropped, a conflict between plugins, an observer that
+ * was skipped.
+ */
 export interface TraceRecord {
   readonly at: number;
   readonly name: string;
@@ -9,5 +12,8 @@ export interface TraceRecord {
   readonly about: { readonly [key: string]: Json };
 }
 
-/** The library never writes to the console; what a table calls "logged" comes here. It must not throw. */
+/**
+ * Receives diagnostics. The library never writes to the console: whatever the documentation calls "logged" comes here.
+ * It must not throw.
+ */
 export type TraceSink = (record: TraceRecord) => void;

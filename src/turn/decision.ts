@@ -16,8 +16,8 @@ const KINDS: ReadonlySet<string> = new Set<Decision["kind"]>([
 const ROLES: ReadonlySet<unknown> = new Set<Draft["role"]>(["system", "user", "assistant", "tool"]);
 
 /**
- * What is wrong with a protocol's decision, after this last message; undefined when the turn can follow it. A protocol
- * is a plugin like any other: what it says is checked before it can leave a session that no model would accept.
+ * Checks a protocol's decision, given the last message of the log. Returns what is wrong, or undefined when the turn
+ * can follow it. A protocol is a plugin: an unchecked decision could leave a session that no model accepts.
  */
 export function decisionProblem(decision: Decision, last: Draft | undefined): string | undefined {
   if (!isObject(decision) || !KINDS.has(decision.kind)) return "it decided nothing that is known";

@@ -8,36 +8,40 @@ import type { ToolResult } from "../model/tool.ts";
 import type { Cell, PlacedCall } from "./effect.ts";
 import type { CellOutput } from "./event.ts";
 
-/** What a protocol may know when it decides: nothing that a replay could see differently. */
+/** What a protocol sees when it decides. It holds nothing that could differ in a replay. */
 export interface RoundView {
   readonly round: number;
-  /** The protocol's own notes, as it last left them in this turn. */
+  /** The notes that the protocol last left in this turn. */
   readonly memo: Json;
-  /** What this turn has added so far. */
+  /** The entries that this turn has added so far. */
   readonly log: readonly Entry[];
   readonly limits: Limits;
   /** The JSON Schema of the typed result that the caller asked for. */
   readonly output?: JsonObject;
 }
 
+/** What a protocol sees when it makes a model request. */
 export interface RequestView extends RoundView {
   readonly system: string;
-  /** The active frame: history, then this turn. */
+  /** The messages of the active frame: history, then this turn. */
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDeclaration[];
   readonly settings?: ModelSettings;
 }
 
-/** What to do next. `add` is said to the model and kept; `memo` replaces the protocol's notes. */
+/**
+ * A protocol's decision about what happens next. `add` is said to the model and kept in history; `memo` replaces the
+ * protocol's notes.
+ */
 export type Decision = { readonly memo?: Json; readonly add?: readonly Draft[] } & (
   | { readonly kind: "calls"; readonly calls: readonly PlacedCall[] }
   | { readonly kind: "cell"; readonly cell: Cell }
   /** The reply is the answer. */
   | { readonly kind: "answer" }
   | { readonly kind: "finish"; readonly value: Json; readonly by?: "model" | "tool" }
-  /** On to the next model call. */
+  /** Ask the model again. */
   | { readonly kind: "ask" }
-  /** The same, because the reply was of no use: counts against `noProgressMax`. */
+  /** Ask again because the reply was of no use; counts against `noProgressMax`. */
   | { readonly kind: "retry" }
   | { readonly kind: "switchFrame"; readonly task: string; readonly seed?: Json }
   | { readonly kind: "end"; readonly ending: Ending }
@@ -48,15 +52,17 @@ export interface PlacedResult extends ToolResult {
 }
 
 /**
- * How a model acts, as the machine sees it. Pure and versioned: the same view gives the same answer in every run, and
- * a change that would answer an old journal differently takes a new version.
+ * A protocol, as the machine sees it: how replies are read and acted on. Pure and versioned: the same view gives the
+ * same decision in every run. A change that would decide differently on an old journal needs a new version.
  */
 export interface ProtocolDriver {
   readonly id: string;
   readonly version: number;
   request(view: RequestView): ModelRequest;
   onReply(view: RoundView, reply: Reply): Decision;
-  /** Its `add` must show every call of the reply a result, whatever it decides; `step` asks for it on a cancel too. */
+  /**
+   * Its `add` must contain a result for every call of the reply, whatever it decides. `step` calls it on a cancel too.
+   */
   onResults(view: RoundView, reply: Reply, results: readonly PlacedResult[]): Decision;
   onExec(view: RoundView, reply: Reply, output: CellOutput, results: readonly PlacedResult[]): Decision;
 }

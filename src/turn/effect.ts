@@ -16,7 +16,9 @@ export interface Cell {
   readonly acceptFinish: boolean;
 }
 
-/** Where inputs come in. At the opening they are those that waited for turns of their own. */
+/**
+ * A point at which a turn takes in waiting inputs. At `opening` these are inputs that waited for turns of their own.
+ */
 export type BoundaryKind = "opening" | "after-work" | "before-completion";
 
 /**
@@ -62,7 +64,7 @@ export const name: (position: string) => EffectName = asEffectName;
 export const GRACE: EffectName = name("grace");
 export const FINALIZE: EffectName = name("finalize");
 
-/** Why a turn is being wound up before it came to its own end. */
+/** Why a turn is being wound up before it reached its own end. */
 export interface Winding {
   readonly ending: Ending;
   readonly cancel?: { readonly requestId: string; readonly reason: string };

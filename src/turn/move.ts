@@ -1,3 +1,9 @@
+// Job: the bookkeeping of one step. `Move` owns the next state, opens and drops effects, appends to the log and ends
+// the turn; below it are the makers of endings.
+// Not its job: deciding. What follows from an event is in `step.ts` and `work.ts`.
+// M1. A step writes only to its own copies of state and lists. The log is shared and only grows (`log.ts`).
+// M2. No ending leaves a call without its result (I4): `conclude` and `end` call `pairCalls`.
+
 import { describe } from "../model/errors.ts";
 import { type EffectName, nodeId } from "../model/ids.ts";
 import { callsOf, type Draft, type Message, type ToolCallPart, textOf } from "../model/message.ts";
@@ -15,18 +21,21 @@ const NONE: readonly never[] = [];
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** One step in the making: a state of its own that the leaves below may write to, and what the step asks for. */
+/**
+ * One step in the making: its own copy of the state, which the functions of `step.ts` and `work.ts` write to, and the
+ * effects that it asks for. A move is finished when `step` returns it; then nothing writes to it again.
+ */
 export class Move implements Step {
   readonly driver: ProtocolDriver;
   readonly at: number;
   readonly state: Mutable<TurnState>;
   effects: readonly Effect[] = NONE;
   dropped: readonly EffectName[] = NONE;
-  /** Lists that this step made, so that nobody else holds them yet: they may still be written to. */
+  /** Lists that this step copied itself. They may be written to in place, because nobody else holds them yet. */
   #open: Effect[] | undefined;
   #calls: CallState[] | undefined;
 
-  /** The state becomes the step's own: nobody else may hold it. */
+  /** Takes over `state`: the caller must not keep or share it. */
   constructor(driver: ProtocolDriver, state: Mutable<TurnState>, at: number) {
     this.driver = driver;
     this.state = state;
@@ -42,10 +51,9 @@ export class Move implements Step {
   open(effect: Effect): void {
     this.#ownOpen().push(effect);
     if (this.effects === NONE) this.effects = [effect];
-    else (this.effects as Effect[]).push(effect); // Its own: only this class sets it.
+    else (this.effects as Effect[]).push(effect); // This step made the list itself, since it is not NONE.
   }
 
-  /** Takes out the open effect of this name. */
   close(name: EffectName): Effect | undefined {
     const { open } = this.state;
     for (let index = 0; index < open.length; index++) {
@@ -62,13 +70,16 @@ export class Move implements Step {
     return this.#open;
   }
 
-  /** The calls of its work as a list of this step's own. */
+  /** A copy of the calls that this step may write to; the same copy when it is passed in again. */
   ownCalls(calls: readonly CallState[]): CallState[] {
     if (this.#calls === undefined || this.#calls !== calls) this.#calls = calls.slice();
     return this.#calls;
   }
 
-  /** Gives up open effects: whatever they still answer is not heard. Nobody has heard yet of what this step opened. */
+  /**
+   * Gives up open effects; late answers are discarded. Effects that this very step opened are withdrawn silently, since
+   * the host has not heard of them.
+   */
   drop(which: (effect: Effect) => boolean): void {
     const { open } = this.state;
     if (!open.some(which)) return;
@@ -90,7 +101,9 @@ export class Move implements Step {
     this.state.log = append(this.state.log, entry);
   }
 
-  /** The session's tools among them: the next round is told of those. */
+  /**
+   * Merges plugin states. A change of the session's tools makes the next round prepare anew, so that the model is told.
+   */
   change(changes: Changes): void {
     this.state.changes = { ...this.state.changes, ...changes };
     if (!Object.hasOwn(changes, TOOLS_STATE)) return;
@@ -98,7 +111,7 @@ export class Move implements Step {
     this.state.skips = skips;
   }
 
-  /** Another model than the session's has a line of its own in the ledger. */
+  /** Books a model call. A model other than the session's gets its own line in the ledger. */
   spend(usage: Usage, model: string | undefined): void {
     const { state } = this;
     if (model === undefined) {
@@ -124,7 +137,7 @@ export class Move implements Step {
     return undefined;
   }
 
-  /** Releases `finalize` with this outcome; what wound the turn up, if anything did, comes first. */
+  /** Begins the end: opens `finalize` with this outcome. A turn that was wound up keeps the reason for that instead. */
   conclude(outcome: TurnOutcome | Ending): void {
     this.pairCalls();
     const final = this.outcome(this.state.winding?.ending ?? outcome);
@@ -155,7 +168,7 @@ export class Move implements Step {
     this.add({ role: "tool", parts: calls.map((call) => resultFor(call, output)) });
   }
 
-  /** From here the turn only settles what is open. The first reason stands; a later cancel is noted beside it. */
+  /** From here on the turn only settles what is open. The first reason stands; a later cancel is recorded beside it. */
   wind(winding: Winding): void {
     const { phase, winding: before } = this.state;
     if (before !== undefined) {
@@ -170,7 +183,7 @@ export class Move implements Step {
 }
 
 const NOT_MADE: ToolOutput = { kind: "cancelled", reason: "The turn ended before this call was made." };
-/** The call may have been made, but its protocol threw, or forgot it. */
+/** Shown for a call that may have been made, when its protocol threw or left its result out. */
 const NOT_SHOWN: ToolOutput = { kind: "unknown", reason: "The protocol showed no result of this call." };
 
 export const resultFor = (call: ToolCallPart, output: ToolOutput) =>
@@ -182,7 +195,7 @@ export const resultFor = (call: ToolCallPart, output: ToolOutput) =>
     parts: projectOutput(output),
   }) as const;
 
-/** Everything the model has said in this turn. */
+/** Everything the model said in this turn, as `text` of an outcome. */
 export function said(log: readonly Entry[]): string {
   const words: string[] = [];
   for (const entry of log) {
@@ -214,7 +227,7 @@ export const stopped = (
 export const cancelled = (reason: string): Ending =>
   stopped("cancel", "turn.cancelled", describe("turn.cancelled", { reason }).message);
 
-/** How a turn ends for which an effect failed. */
+/** The ending of a turn in which an effect failed with this error. */
 export function endingOf(error: Failure): Ending {
   switch (error.class) {
     case "plugin":

@@ -10,7 +10,7 @@ import type { Cell, Effect, PlacedCall, Winding } from "./effect.ts";
 import type { Changes, Policies, Skips } from "./event.ts";
 import type { Log } from "./log.ts";
 
-/** Bumped when an old journal would fold differently. */
+/** Recorded when a turn opens and when it is resumed. Raise it when an old journal would fold to another state. */
 export const STEP_VERSION = 1;
 
 /** One call on its way through gate, attempts and settling. */
@@ -20,9 +20,9 @@ export interface CallState extends PlacedCall {
   readonly policy?: CallPolicy;
   readonly output?: ToolOutput;
   readonly parts?: readonly ResultPart[];
-  /** Why somebody is asked for it. */
+  /** Why somebody is asked to approve the call. */
   readonly reason?: string;
-  /** In a cell: its place in the order of return. */
+  /** In a cell: the call's place in the order of return, in which a cell's calls are settled. */
   readonly returnedAs?: number;
 }
 
@@ -31,11 +31,11 @@ export interface CallState extends PlacedCall {
  * gated as they come and settled one by one, because the running code waits for each.
  */
 export interface Work {
-  /** `r2`, or `r2.exec`. */
+  /** The beginning of effect names: `r2`, or `r2.exec` for a cell. */
   readonly prefix: string;
   readonly calls: readonly CallState[];
   readonly cell?: Cell;
-  /** Gates released so far; a cell has many. */
+  /** How many gates were opened so far. A cell opens many, and this number keeps their names apart. */
   readonly gates: number;
 }
 
@@ -44,26 +44,29 @@ export type Phase =
   | { readonly kind: "asking" }
   | { readonly kind: "responding"; readonly reply: Reply }
   | { readonly kind: "working"; readonly reply: Reply; readonly work: Work }
-  /** `outcome` is what the turn ends with if the boundary brings nothing. */
+  /** `outcome` is how the turn ends if the boundary brings no input and no message. */
   | { readonly kind: "bounding"; readonly outcome?: TurnOutcome }
-  /** `then` is what follows when there is nothing to compact; without it the window has overflowed. */
+  /** `then` is what follows if nothing could be compacted. Without it the window has overflowed, and the turn ends. */
   | { readonly kind: "compacting"; readonly then?: "ask" | "round" }
   | { readonly kind: "finalizing"; readonly outcome: TurnOutcome }
   | { readonly kind: "ended"; readonly outcome: TurnOutcome };
 
-/** Plain JSON: it can be stored, compared and shown. It holds only what this turn adds. */
+/**
+ * The state of a turn. Plain JSON, so it can be stored, compared and shown. It holds only what this turn adds to the
+ * session.
+ */
 export interface TurnState {
   readonly version: number;
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   readonly limits: Limits;
   readonly output?: JsonObject;
-  /** The last round is for an answer: whatever else the model wants in it is not done. */
+  /** Only an answer counts in the last round: other work that the model asks for there is not done. */
   readonly keepsAnswer?: true;
   readonly phase: Phase;
   readonly round: number;
   readonly frames: number;
-  /** Rounds in which the conversation was compacted, and the model not heard. */
+  /** Rounds that went into compacting instead of a model call; they do not count against `roundsMax`. */
   readonly compactions: number;
   /** Rounds in a row without progress. */
   readonly idle: number;
@@ -72,20 +75,20 @@ export interface TurnState {
   /** The protocol's own notes. */
   readonly memo: Json;
   readonly changes: Changes;
-  /** Of the turn's own model calls. */
+  /** Usage of the turn's own calls to the session's model. */
   readonly usage: Usage;
   readonly asks: number;
-  /** Of nested ones. */
+  /** Usage of nested calls, and of calls to other models. */
   readonly spent: readonly Spent[];
   /** Inputs this turn has taken; the commit settles exactly these. */
   readonly inputs: readonly InputId[];
-  /** Asked for and not yet answered. */
+  /** Effects that were asked for and are not answered yet. */
   readonly open: readonly Effect[];
   readonly responds: boolean;
   readonly compacts: boolean;
   readonly skips: Skips;
   readonly policies: Policies;
-  /** The round in which it was last tried to compact: an overflow in it, or right after it, is final. */
+  /** The round in which compacting was last tried. An overflow in that round or the next is final. */
   readonly compactedIn?: number;
   readonly winding?: Winding;
 }
@@ -93,7 +96,7 @@ export interface TurnState {
 export interface Step {
   readonly state: TurnState;
   readonly effects: readonly Effect[];
-  /** Effects given up without an answer: the host forgets them and drops what they may still say. */
+  /** Effects given up without an answer: the host forgets them and discards their late answers. */
   readonly dropped: readonly Effect["name"][];
 }
 

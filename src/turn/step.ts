@@ -1,4 +1,14 @@
 // long: the machine of a turn is one story; its parts call each other.
+// Job: the rules of a turn, as a pure function from a state and an event to the next state and the effects it wants
+// done.
+// Not its job: performing effects and keeping events (hosts), committing (the runtime and the store), and the
+// scheduling of calls within a round (`work.ts`).
+// T1. No clock, no chance, no waiting: those come in as events. So a fold over the journal ends where the live turn
+//     did.
+// T2. Effects are named by position and unique in the turn. An event that answers nothing open throws `turn.diverged`.
+// T3. Never two effects open that may write plugin state (`work.ts` releases them one at a time).
+// T4. Every call of a reply gets exactly one result in the log, however the turn ends (I4; `Move.pairCalls`).
+// T5. Once `winding` is set, no model call, gate or tool call opens: what is open is settled, and the turn ends.
 import { describe, RuntimeError } from "../model/errors.ts";
 import { nodeId } from "../model/ids.ts";
 import { describeThrown, type Json } from "../model/json.ts";
@@ -54,12 +64,9 @@ export function begin(opened: Opened): Step {
   return move;
 }
 const NOTHING = {};
-const NOBODY = NOTHING as ProtocolDriver; // `begin` asks it nothing.
+const NOBODY = NOTHING as ProtocolDriver; // `begin` asks its driver nothing.
 
-/**
- * The turn: a pure function from a state and an event to the next state and what it wants done. No clock, no chance,
- * no waiting: those come in as events, so a fold over the journal ends where the live turn did.
- */
+/** The next state after this event, and the effects to start and to forget (T1). */
 export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent): Step {
   const move = new Move(driver, { ...state }, event.at);
   switch (event.kind) {
@@ -89,11 +96,11 @@ export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent)
   return move;
 }
 
-/** Takes the answered effect out of the open ones; an answer to anything else means that the journal is not ours. */
+/** Takes the answered effect out of the open ones (T2). */
 function close(move: Move, event: Answer): Effect {
   const effect = move.close(event.effect);
   if (effect === undefined) return diverged(event);
-  move.state.resumes = 0; // It gets on.
+  move.state.resumes = 0; // The turn got on: a crash loop is counted from here.
   if (event.changes !== undefined) move.change(event.changes);
   if (event.spent !== undefined) move.state.spent = [...move.state.spent, ...event.spent];
   return effect;
@@ -193,7 +200,7 @@ function replied(move: Move, reply: Reply, model: string | undefined): void {
   move.open({ name: name(`r${state.round}.respond`), kind: "respond", round: state.round, reply });
 }
 
-/** The whole message is in the log before anything else can happen to the turn. */
+/** Adds the whole reply to the log first: whatever happens next, it was paid for and is kept. */
 function decideReply(move: Move, reply: Reply): void {
   keepReply(move, reply);
   if (move.state.winding !== undefined) return move.conclude(move.state.winding.ending);
@@ -223,7 +230,8 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   if (decision.add !== undefined) move.add(...decision.add);
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (state.phase.kind === "working" && (decision.kind === "calls" || decision.kind === "cell")) {
-    const problem = "It wants more work in a round that has had its work."; // The names of its effects would repeat.
+    // A second piece of work in a round would repeat the names of its effects (T2).
+    const problem = "It wants more work in a round that has had its work.";
     return move.conclude(protocolFailed(move.driver, problem));
   }
   if (state.keepsAnswer === true && isLastRound(state) && isMoreWork(decision)) return outOfRounds(move);
@@ -261,7 +269,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   }
 }
 
-/** To the next model call, by way of the boundary where inputs and plugins may put something in. */
+/** Goes on to the next model call, by way of the boundary where inputs and plugins may add something. */
 function goOn(move: Move, isProgress: boolean): void {
   const { state } = move;
   state.idle = isProgress ? 0 : state.idle + 1;
@@ -296,7 +304,7 @@ function bounded(move: Move, effect: EffectOf<"boundary">, event: Extract<Answer
   nextRound(move);
 }
 
-/** Handing in a typed result is an answer. */
+/** Whether this asks for work other than an answer. Handing in a typed result counts as an answer. */
 const isMoreWork = (decision: Decision): boolean =>
   decision.kind === "cell" ||
   (decision.kind === "calls" && !decision.calls.some(({ call }) => call.name === OUTPUT_TOOL));
@@ -314,7 +322,9 @@ function nextRound(move: Move): void {
   else prepare(move);
 }
 
-/** Where somebody can, and not in the round that a compaction made room for: what did not help once is not tried again. */
+/**
+ * Needs a compactor, and a round that no compaction has just made room for: what did not help once is not tried again.
+ */
 const mayCompact = ({ state: { compacts, compactedIn, round } }: Move): boolean =>
   compacts && (compactedIn === undefined || compactedIn < round - 1);
 
@@ -373,7 +383,8 @@ function begun(move: Move, reply: Reply, work: Work): void {
 
 function go(move: Move, work: Work): void {
   if (move.state.winding !== undefined) {
-    move.drop(isAsleep); // Also what this very event made wait.
+    // This event itself may have put a call to sleep; drop that too.
+    move.drop(isAsleep);
     return become(move, calls.pump(move, calls.cancelCalls(work, windingReason(move))));
   }
   const next = calls.pump(move, work);
@@ -391,7 +402,9 @@ function gated(move: Move, work: Work, abort: Abort | undefined): void {
   go(move, work);
 }
 
-/** What after-hooks want said comes after the results: in a cell at once, else when all of them are in. */
+/**
+ * Adds the messages of after-hooks behind the results: in a cell at once, else together with the results of the round.
+ */
 function settled(move: Move, work: Work, messages: readonly Draft[]): void {
   if (work.cell !== undefined) {
     move.add(...messages);
@@ -414,7 +427,8 @@ function settled(move: Move, work: Work, messages: readonly Draft[]): void {
 function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["output"]): void {
   const { phase } = move.state;
   if (phase.kind !== "working") return;
-  move.drop((effect) => effect.name !== GRACE); // A bound may have ended the cell with calls still out.
+  // A bound (time, calls) may have ended the cell while calls were still open.
+  move.drop((effect) => effect.name !== GRACE);
   const results = calls.resultsOf(calls.withhold(phase.work, "The code ended before this call did."));
   become(move, { ...phase.work, calls: [] });
   decide(move, phase.reply, () =>
@@ -424,13 +438,15 @@ function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["out
 
 // ── Endings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Counted, and nothing else: what was open is performed again by the host. */
+/** Counts the resume and nothing else: the host performs what was open again. */
 function resume(move: Move): void {
   const { resumesMax: max } = move.state.limits;
-  move.state.skips = NOTHING; // Plugins that are new have their say from now on.
-  if (move.state.open.every(({ kind }) => kind === "wait" || kind === "sleep")) return; // Waiting crashes nothing.
+  move.state.skips = NOTHING; // Plugins may have been installed since: no stage is passed by until the next `prepared`.
+  // A turn that only waits cannot have crashed the process, so this does not count as a failed try.
+  if (move.state.open.every(({ kind }) => kind === "wait" || kind === "sleep")) return;
   move.state.resumes++;
-  if (move.state.open.some(({ kind }) => kind === "ask")) move.spend(UNKNOWN_CALL, undefined); // It may have been billed.
+  // The model call under way at the crash may have been billed.
+  if (move.state.open.some(({ kind }) => kind === "ask")) move.spend(UNKNOWN_CALL, undefined);
   if (move.state.phase.kind === "ended" || move.state.resumes <= max) return;
   settleUnheard(move, describe("turn.crash-loop", { max }).message);
   move.end(failed("runtime", "turn.crash-loop", describe("turn.crash-loop", { max }).message));
@@ -445,7 +461,7 @@ function windBy(move: Move, abort: Abort): void {
   move.wind({ ending: stopped("plugin", abort.code, abort.message) });
 }
 
-/** Calls that wait for anything settle now; running ones have until the grace is over. */
+/** Settles calls that wait for anything now; running ones have until the grace is over. */
 function windCalls(move: Move): void {
   const { phase } = move.state;
   if (phase.kind !== "working") return;
@@ -457,7 +473,7 @@ function windCalls(move: Move): void {
 function graceOver(move: Move): void {
   const { phase, winding } = move.state;
   if (winding === undefined) return;
-  // A settling or finalizing hook has a deadline of its own, and what it is there to do must not be skipped.
+  // Settling and finalizing hooks have deadlines of their own and may be there to take something out: do not drop them.
   const isExec = move.state.open.some((effect) => effect.kind === "exec");
   move.drop((effect) => effect.kind !== "settle" && effect.kind !== "finalize");
   if (phase.kind === "finalizing" || phase.kind === "ended") return;
@@ -470,7 +486,7 @@ function graceOver(move: Move): void {
     go(move, calls.abandonCalls(phase.work, "It did not return in time after the turn was stopped."));
 }
 
-/** Results that no hook will see any more: shown as unknown, never as they are. */
+/** Shows results that no after-hook will see any more as unknown: a hook may have been there to take something out. */
 function settleUnheard(move: Move, reason: string): void {
   const { phase } = move.state;
   move.drop(() => true);
@@ -490,7 +506,7 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
   if (event.usage !== undefined) move.spend(event.usage, event.model);
   switch (effect.kind) {
     case "ask":
-      if (event.attempts === undefined) state.asks--; // It was never made.
+      if (event.attempts === undefined) state.asks--; // The call was refused before any attempt.
       if (event.partial !== undefined && event.partial.length > 0)
         move.add({ role: "assistant", parts: event.partial, origin: { kind: "partial" } });
       if (error.class !== "context-overflow" || state.winding !== undefined) return move.conclude(endingOf(error));

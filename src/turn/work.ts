@@ -1,3 +1,12 @@
+// Job: the calls of one round or code cell, from the model's wish to a settled result: gate, attempts, waits, settling.
+// Opens effects through `Move` and returns the changed `Work`.
+// Not its job: what the turn does with the results (`step.ts`), and running tools (`tools/dispatch.ts`).
+// W1. A reply's calls are gated together and settled together; a cell's calls are gated as they come and settled
+//     one by one, in order of return.
+// W2. At most `parallelCallsMax` calls are open. Calls that are serial or write plugin state run alone.
+// W3. Never two effects open that may write plugin state: a gate, a settling, a call that `writes`.
+// W4. Every call ends with an output. One that may have run without a known result is `unknown`, never `cancelled`.
+
 import { describe } from "../model/errors.ts";
 import type { EffectName, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
@@ -8,7 +17,9 @@ import type { Settlement, Verdict, WaitAnswer } from "./event.ts";
 import { failed, type Move } from "./move.ts";
 import type { CallState, TurnState, Work } from "./state.ts";
 
-/** The calls of a reply: gated together, run as the limit allows, settled together. */
+/**
+ * Plans the calls of a reply. Calls beyond the limit, and calls other than `only` if given, get their result at once.
+ */
 export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall[], only?: string): Work {
   const { limits, skips, policies } = move.state;
   const max = limits.callsPerRoundMax;
@@ -40,10 +51,7 @@ const refused = (placed: PlacedCall, max: number): CallState => ({
 
 const positionOf = (work: Work, at: string): EffectName => name(`${work.prefix}.call.${at}`);
 
-/**
- * Releases what may run now. Parallel calls first, up to the limit; then serial ones, alone. Whatever may write plugin
- * state (a gate, a settling, a call that `writes`) never overlaps another of its kind.
- */
+/** Releases what may run now: parallel calls first, up to the limit; then serial ones, alone (W2, W3). */
 export function pump(move: Move, work: Work): Work {
   if (work.cell !== undefined) return release(move, pumpCell(move, work), 0);
   const { calls } = work;
@@ -63,7 +71,9 @@ export function pump(move: Move, work: Work): Work {
   return settle(move, work, work.calls, `${work.prefix}.settle`);
 }
 
-/** Every call was made, no policy had a say, and nobody wants to see the results. */
+/**
+ * Whether the results can be used as they are: every call was made, no policy applies, and no hook wants to see them.
+ */
 function isPlain({ state: { skips, winding, limits } }: Move, { calls }: Work): boolean {
   if (skips.settle !== true || skips.gate !== true || winding !== undefined) return false;
   return calls.length <= limits.callsPerRoundMax && calls.every((call) => call.policy === undefined);
@@ -79,7 +89,7 @@ const plainlySettled = ({ at, call, attempt, output = NEVER_RAN }: CallState): C
 
 export const isSettledAtOnce = ({ cell, calls }: Work): boolean => cell === undefined && calls[0]?.stage === "settled";
 
-/** A cell's calls are settled in the order in which they returned, and gated in between. */
+/** Settles a cell's calls before it gates new ones, one at a time (W1, W3). */
 function pumpCell(move: Move, work: Work): Work {
   if (!isSerialFree(move)) return work;
   const ready = work.calls
@@ -110,7 +120,7 @@ function settle(move: Move, work: Work, calls: readonly CallState[], settleName:
 
 const NEVER_RAN: ToolOutput = { kind: "cancelled", reason: "It was never made." };
 
-/** None before `from` is queued. */
+/** Opens queued calls, as many as may run now. No call before index `from` is queued. */
 function release(move: Move, work: Work, from: number): Work {
   if (move.state.winding !== undefined) return work;
   let running = 0;
@@ -166,10 +176,12 @@ function attempt(work: Work, state: CallState): EffectOf<"call"> {
   };
 }
 
-/** The wait of one attempt: deferred, or interrupted. The gate's own is `.w`. */
+/**
+ * The name of an attempt's wait, for a deferred result or a decision after an interrupt. The gate's own wait is `.w`.
+ */
 export const waitName = ({ position, attempt }: EffectOf<"call">): EffectName => name(`${position}.w${attempt}`);
 
-/** Where a call is: at its own number, unless it is in a batch or a cell. */
+/** The index of a call. Its place is its index, except in a batch or a cell. */
 function indexOf({ calls }: Work, at: string): number {
   const own = Number(at);
   return calls[own]?.at === at ? own : calls.findIndex((call) => call.at === at);
@@ -204,7 +216,7 @@ export function onGated(move: Move, given: Work, gated: readonly PlacedCall[], v
   };
 }
 
-/** Every call of the round ends here without having run: a gate stopped the turn, or failed. */
+/** Ends every call that has not begun: the turn was stopped, or the gate failed. */
 export const cancelCalls = (work: Work, reason: string): Work => ({
   ...work,
   calls: work.calls.map((state) =>
@@ -214,7 +226,7 @@ export const cancelCalls = (work: Work, reason: string): Work => ({
   ),
 });
 
-/** The grace is over: what still runs may have taken effect, and nobody will wait for it. */
+/** Ends calls that still run when the grace is over. They may have taken effect, so they are unknown (W4). */
 export const abandonCalls = (work: Work, reason: string): Work => ({
   ...work,
   calls: work.calls.map((state) =>
@@ -246,7 +258,8 @@ function returned(work: Work, at: string, output: ToolOutput): Work {
 function retryDelay(state: CallState, output: ToolOutput): number | undefined {
   const retry = state.policy?.retry;
   if (retry === undefined || output.kind !== "failure" || state.attempt >= retry.attempts) return undefined;
-  if (output.control !== undefined || !mayRetry(retry, output.failure)) return undefined; // What it decided stands.
+  // A tool that decided about the turn is not tried again: its decision stands.
+  if (output.control !== undefined || !mayRetry(retry, output.failure)) return undefined;
   return Math.min(output.failure.retryAfterMs ?? retry.baseMs * 2 ** (state.attempt - 1), retry.maxMs);
 }
 
@@ -255,7 +268,7 @@ const mayRetry = (retry: NonNullable<CallPolicy["retry"]>, failure: ToolFailure)
     ? failure.class === "failed" || failure.class === "timeout" || failure.class === "internal"
     : retry.policy === "safe" && failure.isRetryable === true;
 
-/** A backoff is over, or an approval or a deferred result came. */
+/** Wakes a call: its backoff is over, or an approval or a deferred result arrived. */
 export function onWoken(work: Work, effect: Effect, answer?: WaitAnswer): Work {
   const state = work.calls.find((call) => isAsleep(call) && isOf(effect, positionOf(work, call.at)));
   if (state === undefined) return work;
@@ -307,13 +320,13 @@ export const onDeferred = (work: Work, at: string): Work =>
     output: { kind: "unknown", reason: "It began, and its result had not come." },
   });
 
-/** It was open at a crash and must not run again by itself. */
+/** Ends or asks about a call that was under way at a crash and must not be repeated by itself. */
 export function onInterrupted(work: Work, effect: EffectOf<"call">, isAsked: boolean): Work {
   const output: ToolOutput = {
     kind: "unknown",
     reason: describe("tool.interrupted", { name: effect.call.name }).message,
   };
-  // Approved, it is another attempt; not approved, it stays unknown.
+  // If approved, it runs as another attempt; if not, it stays unknown.
   if (isAsked) return change(work, effect.at, { stage: "approval", attempt: effect.attempt + 1, output });
   return returned(work, effect.at, output);
 }
@@ -331,7 +344,7 @@ export function onSettled(work: Work, settled: readonly PlacedCall[], settlement
   return { ...work, calls };
 }
 
-/** What the after-hooks never got to see is not shown: a hook may be there to take something out. */
+/** Hides results that the after-hooks never saw: a hook may be there to take something out. */
 export const withhold = (work: Work, reason: string): Work => ({
   ...work,
   calls: work.calls.map((call) => {
@@ -341,7 +354,7 @@ export const withhold = (work: Work, reason: string): Work => ({
   }),
 });
 
-/** Not even begun, so that nothing about it is unknown. */
+/** Whether the call never began, so that nothing about it is unknown. */
 const isUntried = ({ stage, attempt, output }: CallState): boolean =>
   output === undefined
     ? attempt === 1 && (stage === "new" || stage === "queued" || stage === "approval")

@@ -1,7 +1,10 @@
 import { Draft } from "../model/message.js";
 import { Json } from "../model/json.js";
 import { NewSessionRequest } from "./services.js";
-/** What a hook may ask for besides its answer: plain objects with a `kind`. Which hook may give which is in the table. */
+/**
+ * What a hook may ask for besides its answer. The hook table says which hook may give which; anything else is
+ * `hook.directive`.
+ */
 type Directive = {
   readonly kind: "abortTurn";
   readonly code: string;
@@ -51,24 +54,33 @@ type DirectiveOf<K extends DirectiveKind> = Extract<Directive, {
 declare const abortTurn: (code: string, message: string) => DirectiveOf<"abortTurn">;
 /** Puts messages into the conversation; a string is a user message. Only user and system messages may be put in. */
 declare const enqueueMessages: (...messages: readonly (string | Draft)[]) => DirectiveOf<"enqueueMessages">;
-/** Has the conversation compacted before the next model call, where a `compact` hook can. At most once in two rounds. */
+/**
+ * Asks for the conversation to be compacted before the next model call, by a `compact` hook. At most once in two
+ * rounds.
+ */
 declare const compactHistory: () => DirectiveOf<"compactHistory">;
 /** Makes another session: a fresh one, a child of this one, or a fork. */
 declare const createSession: (request: NewSessionRequest) => DirectiveOf<"createSession">;
 /** Shows readers of the session a `plugin` event. */
 declare const emitEvent: (name: string, payload?: Json) => DirectiveOf<"emitEvent">;
+/** Sends a record to the runtime's `trace`. */
 declare const emitTrace: (name: string, payload?: Json) => DirectiveOf<"emitTrace">;
-/** At a tool seam: the round is settled and the turn stops. */
+/** At a tool seam: settles the round's calls and stops the turn. */
 declare const abort: (code: string, message: string) => DirectiveOf<"abort">;
-/** The call does not run, or its result is not shown; the model is told why and the turn goes on. */
+/** At a tool seam: the call does not run, or its result is not shown. The model is told why, and the turn goes on. */
 declare const deny: (reason: string) => DirectiveOf<"deny">;
-/** The call waits until somebody answers the wait with `{ approved, reason? }`; by default for seven days. */
+/**
+ * Makes the call wait until somebody answers with `{ approved, reason?, args? }`. Default for `waitMs`: seven days;
+ * then it is denied.
+ */
 declare const ask: (reason: string, options?: {
   readonly waitMs?: number;
 }) => DirectiveOf<"ask">;
-/** The call is answered with this value and does not run. */
+/** Answers the call with this value instead of running it. */
 declare const shortCircuit: (value: Json) => DirectiveOf<"shortCircuit">;
+/** Runs the call with these arguments. Handlers that looked before look once more and may only become stricter. */
 declare const replaceArgs: (args: Json) => DirectiveOf<"replaceArgs">;
+/** Puts this value in the place of the call's result. Handlers that looked before look once more. */
 declare const replaceResult: (value: Json) => DirectiveOf<"replaceResult">;
 export {
   DirectiveKind,

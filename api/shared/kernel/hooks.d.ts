@@ -18,53 +18,60 @@ interface HookTypes<Sees, Answer> {
   readonly "~sees"?: Sees;
   readonly "~answer"?: Answer;
 }
-/** What a turn sets out with, before its first model call. */
+/** What a turn starts with, before its first model call. */
 interface TurnContext {
-  /** The active frame and this turn's input. */
+  /** The messages of the active frame, and this turn's input. */
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
-  /** More tools for this turn; one of the same name as another stands in its place. */
+  /** More tools for this turn. A tool replaces one of the same name. */
   readonly tools?: readonly (Tool<Any> | ToolProvider)[];
-  /** False leaves only those. */
+  /** False leaves out the session's own tools. Default: true. */
   readonly includeBaseTools?: boolean;
 }
+/** What a `compact` hook is shown. */
 interface CompactionSees {
-  /** Of the active frame, with what the turn has added. */
+  /** The messages of the active frame, including what the turn has added. */
   readonly messages: readonly Message[];
-  /** The window overflowed, a plugin wants room before it does, or the app asked for it. */
+  /** `overflow`: the window overflowed. `room`: a plugin wants room before it does. `asked`: the app asked for it. */
   readonly reason: "overflow" | "room" | "asked";
-  /** From 1: what was given before did not make the request smaller. */
+  /** Counts from 1. From 2 on, the compaction before did not make the request smaller. */
   readonly attempt: number;
 }
-/** What a new frame begins with. */
+/** The beginning of a new frame. */
 interface Compaction {
   readonly seed: readonly Draft[];
-  /** From this message on the conversation is carried over as it is; at the next place where no call is cut from its result. */
+  /**
+   * The id of the message from which on the conversation is carried over as it is. It moves on to the next place where
+   * no call is cut from its result.
+   */
   readonly tail?: string | undefined;
 }
+/** A turn as a whole, before its commit or after it. */
 interface TurnReport {
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
   readonly rounds: number;
-  /** What the turn adds to the conversation. */
+  /** The messages that the turn adds to the conversation. */
   readonly messages: readonly Message[];
 }
+/** A piece of a streamed reply. */
 interface Chunk {
   readonly kind: "text" | "reasoning";
   readonly delta: string;
-  /** Nothing follows: what was held back can be said now. Only handlers with `atEnd` are told. */
+  /** Nothing follows: say now what was held back. Only handlers with `atEnd` get this. */
   readonly isEnd?: true;
 }
+/** What a `stream` handler makes of a piece. What is left out stays as it is. */
 interface ChunkAnswer {
-  /** What is shown and kept instead of the delta. */
+  /** Shown and kept instead of the delta. */
   readonly delta?: string;
-  /** Reasoning to show beside it. */
+  /** Reasoning to show beside the text. */
   readonly reasoning?: string;
   readonly events?: readonly {
     readonly name: string;
     readonly payload?: Json;
   }[];
-  /** The reply ends here, with the text so far. */
+  /** Ends the reply here, with the text so far. */
   readonly abort?: true;
 }
 interface ReplyAnswer {
@@ -302,16 +309,19 @@ type AnswerOf<N extends HookName> = Rows[N] extends {
 /** Slots hold a value; every other hook is a handler. */
 type SlotName = { [N in HookName]: [SeesOf<N>] extends [never] ? N : never; }[HookName];
 type HandledName = Exclude<HookName, SlotName>;
-/** What every handler is told besides what its hook shows. */
+/** What every handler is given besides what its hook shows. */
 interface Here {
   readonly sessionId: SessionId;
-  /** Absent outside a turn. */
+  /** Left out outside a turn. */
   readonly turnId?: TurnId;
   /** Aborts when the turn is cancelled, and at the handler's deadline. */
   readonly signal: AbortSignal;
-  /** What plugins contributed to a point. */
+  /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
-  /** Runs once in this turn, under this name of the plugin's own: a rerun after a crash is given the recorded value. */
+  /**
+   * Runs `run` once in this turn under this name, which is the plugin's own. A rerun after a crash gets the recorded
+   * value.
+   */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
 }
 type StateFor<N extends HookName, S> = [S] extends [undefined] ? object : {
@@ -328,10 +338,10 @@ type HookAnswer<N extends HandledName> = Rows[N]["family"] extends "observe" ? A
 type Handler<N extends HandledName, S = undefined> = (event: HookEvent<N, S>) => HookAnswer<N>;
 type Order = "early" | "normal" | "late";
 interface Placed<H> {
-  /** Wins over the plugin's own order. */
+  /** Overrides the plugin's own order. */
   readonly order?: Order;
   readonly deadlineMs?: number;
-  /** Of `stream`: called once more when the text has ended, with `chunk.isEnd`, to say what it held back. */
+  /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to say what was held back. */
   readonly atEnd?: true;
   readonly run: H;
 }

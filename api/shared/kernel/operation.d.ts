@@ -7,28 +7,28 @@ import { SessionId } from "../model/ids.js";
 import { StateCell, StateView } from "../model/tool.js";
 /** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
 type OperationKind = "query" | "command" | "task";
-/** Which services each kind is given. */
+/** The services that each kind of operation is given. */
 declare const POWERS: {
   readonly query: readonly ["session", "catalog", "blobs", "jobs"];
   readonly command: readonly ["session", "catalog", "blobs", "jobs", "sessions", "graph", "membership", "trace"];
   readonly task: readonly ["session", "catalog", "blobs", "jobs", "sessions", "graph", "membership", "trace", "complete"];
 };
-/** What a plugin said while an operation ran. */
+/** An event that a plugin emitted while an operation ran. */
 interface PluginEvent {
   readonly name: string;
   readonly payload: Json;
 }
 interface Common<I> {
   readonly input: I extends Schema ? OutputOf<I> : undefined;
-  /** Absent when the operation was called without a session. */
+  /** Left out when the operation was called without a session. */
   readonly sessionId?: SessionId;
   readonly signal: AbortSignal;
   read<Out>(point: Point<Any, Out>): Out;
 }
 interface Changing {
-  /** Kept in the session's history and given to the caller. */
+  /** Emits an event that is kept in the session's history and returned to the caller. */
   emit(name: string, payload?: Json): void;
-  /** The session's next turn, once the operation is done. The same key is queued once. */
+  /** Queues a turn of this session for when the operation is done. The same key is queued once. */
   queueTurn(input: string, options?: {
     readonly key?: string;
   }): void;
@@ -39,7 +39,7 @@ type StateFor<K extends OperationKind, S> = [S] extends [undefined] ? object : {
 type OperationContext<K extends OperationKind, I, S> = Common<I> & Pick<Services, (typeof POWERS)[K][number]> & StateFor<K, S> & (K extends "query" ? object : Changing);
 interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
   readonly description?: string;
-  /** Whether it runs on a session: `required` unless said otherwise. */
+  /** Whether the operation runs on a session. Default: `required`. */
   readonly session?: "required" | "optional" | "forbidden";
   readonly input?: I;
   readonly output?: Schema<Any, O>;
@@ -54,9 +54,9 @@ interface Operation<K extends OperationKind = OperationKind, In = Any, Out = Any
     readonly state: S;
   };
 }
-/** A maker knows the plugin's state; `setup` is handed one of each kind. */
+/** Makes an operation whose `state` has the plugin's type; `setup` is given one maker of each kind. */
 type OperationMaker<K extends OperationKind, S> = <O, I extends Schema | undefined = undefined>(spec: OperationSpec<K, I, O, S>) => Operation<K, I extends Schema ? InputOf<I> : undefined, O, S>;
-/** How callers see a plugin's operations; it travels with the plugin value. */
+/** The types of a plugin's operations, for callers. They travel with the plugin value. */
 type SignaturesOf<Parts> = Parts extends {
   readonly operations: infer Ops;
 } ? { readonly [N in keyof Ops]: Ops[N] extends Operation<infer K, infer In, infer Out, Any> ? {
@@ -74,11 +74,11 @@ type InputFor<Ops, N extends string> = Signature<Ops, N> extends {
 type OutputFor<Ops, N extends string> = Signature<Ops, N> extends {
   readonly output: infer Out;
 } ? Out : never;
-/** The input may be left out where nothing, or {}, fits. */
+/** Makes the input optional where `undefined` or {} fits its type. */
 type InputArgs<In, Options> = undefined extends In ? [input?: In, options?: Options] : object extends In ? [input?: In, options?: Options] : [input: In, options?: Options];
 /** An operation as a session lists it. */
 interface OperationDefinition {
-  /** `plugin.operation`: what `invoke` takes. */
+  /** `plugin.operation`, the name that `invoke` takes. */
   readonly name: string;
   readonly plugin: string;
   readonly kind: OperationKind;

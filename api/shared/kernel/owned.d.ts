@@ -1,4 +1,4 @@
-/** An answer knows whose it is. */
+/** A value and the plugin that it came from, so that errors and conflicts can name the plugin. */
 interface Owned<T> {
   readonly plugin: string;
   readonly value: T;

@@ -10,14 +10,14 @@ type StateOf<S> = S extends Schema ? OutputOf<S> : undefined;
 type OptionsOf<O> = O extends Schema ? OutputOf<O> : undefined;
 interface SetupContext<Options, Shared, S> {
   readonly options: Options;
-  /** What `open` returned. */
+  /** The value that `open` returned, shared by all sessions of the runtime. */
   readonly shared: Shared;
   readonly session: {
     readonly id: SessionId;
     readonly parentId?: SessionId;
     readonly isRoot: boolean;
   };
-  /** Makers that know the plugin's state. */
+  /** Makers of tools and operations that are given the plugin's own state. */
   tool<I extends ToolSchema, O, Writes extends true | undefined = undefined>(spec: ToolSpec<I, O, S, Writes>): Tool<S>;
   readonly query: OperationMaker<"query", S>;
   readonly command: OperationMaker<"command", S>;
@@ -25,13 +25,13 @@ interface SetupContext<Options, Shared, S> {
 }
 /** An event that triggers can be subscribed to. */
 interface TriggerDeclaration {
-  /** `resource.event`. */
+  /** `resource.event`, such as `mail.received`. */
   readonly name: string;
   readonly description?: string;
-  /** JSON Schema of what comes with it. */
+  /** The JSON Schema of the event's payload. */
   readonly payload?: JsonSchema;
 }
-/** What a plugin adds to a session. */
+/** The hooks, tools and operations that a plugin adds to a session. */
 type PluginParts<S = undefined> = Hooks<S> & {
   readonly tools?: readonly (Tool<S> | Tool | ToolProvider)[];
   readonly operations?: {
@@ -40,44 +40,58 @@ type PluginParts<S = undefined> = Hooks<S> & {
   readonly contributions?: readonly Contribution[];
   readonly triggers?: readonly TriggerDeclaration[];
 };
-/** A key that is no hook does not compile, and the compiler says which. */
+/** Makes a key that is no hook a compile error that names the key. */
 type Others<Parts> = Exclude<keyof Parts, keyof PluginParts>;
 type NoOthers<Parts> = [Others<Parts>] extends [never] ? unknown : { readonly [K in Others<Parts>]: `\`${K & string}\` is not a hook`; };
 interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | undefined, Shared> {
   readonly id: string;
+  /** Raise it when stored state must be migrated. Default: `"1"`. */
   readonly version?: string;
-  /** Then the order of installation; there are no numbers to outbid. */
+  /**
+   * Runs the plugin's handlers before or after those of others. Default: `normal`. Within one order the order of
+   * installation counts.
+   */
   readonly order?: Order;
+  /** The schema of the plugin's options. */
   readonly options?: O;
-  /** Must accept {}: that is the first state. The state must be JSON. */
+  /**
+   * The schema of the state that the plugin keeps in each session. It must accept {}, which is the first state, and its
+   * values must be JSON.
+   */
   readonly state?: S;
+  /** Brings state that another version of the plugin stored up to this one. */
   migrate?(state: Json, from: string): Json;
-  /** Once per runtime: connections, caches. */
+  /** Runs once per runtime, for connections and caches. */
   open?(context: {
     readonly options: OptionsOf<O>;
     readonly signal: AbortSignal;
   }): Awaitable<Shared>;
+  /** Releases what `open` made, when the runtime closes. */
   close?(shared: Shared): Awaitable<void>;
-  /** At every open of a session: cheap, synchronous, no I/O. */
+  /**
+   * Runs at every opening of a session and returns the plugin's hooks, tools and operations. Must be cheap and
+   * synchronous, without I/O.
+   */
   setup(context: SetupContext<OptionsOf<O>, Shared, StateOf<S>>): Parts & NoOthers<Parts>;
 }
 declare const definition: unique symbol;
-/** Installed with `createRuntime({ plugins })`. */
+/** A plugin as `definePlugin` makes it. Install it with `createRuntime({ plugins: [plugin] })`. */
 interface Plugin<Ops = unknown> {
   readonly id: string;
   readonly version: string;
-  /** Types only: what its operations take and give. */
+  /** Types only: the inputs and outputs of its operations. */
   readonly "~operations"?: Ops;
   readonly [definition]: Definition;
 }
-/** May be left out where nothing in them is needed. */
+/** Makes the options optional where nothing in them is required. */
 type Given<In> = [In] extends [void] ? [] : Record<never, never> extends In ? [options?: In] : [options: In];
+/** A plugin that can be installed as it is, or called with options: `plugins: [audit, budget({ tokens: 1_000 })]`. */
 interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
   (...options: Given<In>): Plugin<Ops>;
-  /** The same options for one session: `runtime.session(id, { plugins: [frugal.options({ … })] })`. */
+  /** Options for one session only: `runtime.session(id, { plugins: [frugal.options({ … })] })`. */
   options(options: In): PluginOptions;
 }
-/** Options of one plugin for one session; they take the place of those it was installed with. */
+/** Options of one plugin for one session. They replace those it was installed with. */
 interface PluginOptions {
   readonly plugin: string;
   readonly options: unknown;
@@ -85,8 +99,9 @@ interface PluginOptions {
 type AnySpec = PluginSpec<Any, Any, Any, Any>;
 interface Definition {
   readonly spec: AnySpec;
-  /** Undefined until given; then parsed. */
+  /** The parsed options; undefined until some were given. */
   readonly options: unknown;
 }
+/** Makes a plugin from its id, schemas and `setup`. Throws `plugin.invalid` when the definition cannot be used. */
 declare function definePlugin<Parts extends PluginParts<StateOf<S>>, O extends Schema | undefined = undefined, S extends Schema | undefined = undefined, Shared = undefined>(spec: PluginSpec<Parts, O, S, Shared>): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
 export { Plugin, PluginFactory, PluginOptions, TriggerDeclaration, definePlugin };

@@ -7,7 +7,9 @@ import { JsonSchema, OutputOf, Schema } from "../model/schema.js";
 import { ModelSettings, Reply, ToolDeclaration } from "../model/request.js";
 import { SessionConfig } from "../model/config.js";
 import { Usage } from "../model/usage.js";
-/** A session as it may be read: what is committed, and of the current one what its turn has added so far. */
+/**
+ * A session as plugins may read it: what is committed, and for the current session also what its turn has added so far.
+ */
 interface SessionReading {
   readonly id: SessionId;
   readonly parentId?: SessionId;
@@ -16,35 +18,35 @@ interface SessionReading {
   readonly config: SessionConfig;
   readonly usage: Usage;
   readonly turns: number;
-  /** The turn that is open, here or elsewhere. */
+  /** The turn that is open, in this process or another. */
   readonly openTurn?: TurnId;
-  /** What it may do, where that is less than everything. */
+  /** Restrictions of the session; left out when there are none. */
   readonly authority?: Authority;
 }
-/** Authority to call one tool under a name of its own. */
+/** Permission to call one tool, under a name of its own. */
 interface ToolGrant {
-  /** `app`, a plugin's id, or a provider's. */
+  /** The source of the tool: `app`, a plugin's id, or a provider's id. */
   readonly source: string;
   readonly tool: string;
-  /** Given to the tool with its own bindings. */
+  /** Given to the tool together with the bindings of its manifest. */
   readonly bindings?: JsonObject;
 }
-/** What a child may do. */
+/** Restrictions of a session, most often of a child. Default: none. */
 interface Authority {
-  /** Tools it never has, whatever plugins or tool search say. */
+  /** Tools that it never has, whatever plugins or the tool search say. */
   readonly hiddenTools?: readonly string[];
-  /** The only tools it has. */
+  /** The only tools that it may have. Default: no such restriction. */
   readonly toolAccess?: readonly string[];
   readonly subagent?: {
     readonly capability: string;
-    /** 1 in a child of a root. */
+    /** Generations below the root: 1 in a child of a root session. */
     readonly depth: number;
     readonly depthMax: number;
-    /** The turn that made it. */
+    /** The id of the turn that made it. */
     readonly cause?: string;
   };
 }
-/** One edit of a session's catalog. */
+/** One edit of one tool in a catalog. */
 interface CatalogOverlay {
   readonly tool: string;
   readonly hide?: true;
@@ -58,45 +60,56 @@ interface TurnEnd {
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
 }
+/** How to make another session. */
 interface NewSessionRequest {
   readonly id?: string;
-  /** What to do when there is one of this id: `refuse` it (`session.exists`), unless `take` says that it is the same. */
+  /**
+   * What to do when a session of this id exists: `refuse` (the default) throws `session.exists`; `take` uses the
+   * existing one.
+   */
   readonly ifExists?: "refuse" | "take";
-  /** The session to fork, if not this one, and the node. */
+  /** The session to fork, if not the asking one; `at` is the node at which. */
   readonly from?: string;
   readonly at?: string;
-  /** `child` of the session that asks, with its authority; `fork` shares its history and copies its states. */
+  /**
+   * `fresh` stands alone; `child` belongs to the asking session and has at most its authority; `fork` shares the
+   * history and copies the plugin states.
+   */
   readonly kind?: "fresh" | "child" | "fork";
   readonly config?: Partial<SessionConfig>;
   readonly authority?: Authority;
-  /** Edits of its catalog, after those of plugins; a fork without its own has its origin's. */
+  /** Edits of its catalog, applied after those of plugins. A fork without its own takes over those of its origin. */
   readonly overlay?: readonly CatalogOverlay[];
-  /** Whether a child begins with a copy of the parent's plugin states. */
+  /** Starts a child with a copy of the parent's plugin states. Default: false. */
   readonly copiesState?: boolean;
-  /** Said to it first; `sessions.takeFirstInput` gives it once. */
+  /** A text for its first turn. `sessions.takeFirstInput` returns it once. */
   readonly firstInput?: string;
-  /** User and system messages that its conversation begins with. */
+  /** User and system messages with which its conversation begins. */
   readonly seed?: readonly Draft[];
 }
 /** One model call outside the conversation. */
 interface CompletionRequest {
   readonly system?: string;
   readonly messages?: readonly Draft[];
-  /** Another model than the session's. */
+  /** A model other than the session's. */
   readonly model?: string;
   readonly settings?: ModelSettings;
 }
 interface CompletionOptions {
-  /** Under which its usage is booked. */
+  /** The label under which usage is booked in the ledger. */
   readonly label?: string;
   readonly signal?: AbortSignal;
 }
+/**
+ * Model calls beside the conversation. They are booked in the session's ledger, and a rerun after a crash gets the
+ * recorded reply.
+ */
 interface Complete {
   text(prompt: string | CompletionRequest, options?: CompletionOptions): Promise<string>;
   object<S extends Schema>(prompt: string | CompletionRequest, schema: S, options?: CompletionOptions): Promise<OutputOf<S>>;
   reply(request: CompletionRequest, options?: CompletionOptions): Promise<Reply>;
 }
-/** Work in the background; with the jobs runtime. */
+/** Background work; not available yet (`service.unavailable`). */
 interface Jobs {
   list(): Promise<readonly Json[]>;
 }
@@ -104,19 +117,22 @@ interface Jobs {
 interface Services {
   readonly session: {
     read(): SessionReading;
-    /** Of any session; throws `session.unknown`. */
+    /** Reads any session. Throws `session.unknown`. */
     snapshot(id: string): Promise<SessionReading>;
   };
   readonly catalog: {
-    /** Also those that can only be found by a search; `availability` tells. */
+    /** All tools that are not off, including those that only a search finds; see `availability`. */
     list(): readonly ToolManifest[];
-    /** With its schema, which is loaded if need be. */
+    /** The declaration of a tool with its schema, which is loaded if need be. */
     describe(name: string): Promise<ToolDeclaration | undefined>;
   };
-  /** Which tools this session has, from the next round on, also after a restart. A tool needs `writes: true` for it. */
+  /**
+   * Changes which tools this session has, from the next round on and across restarts. A tool that uses this needs
+   * `writes: true`.
+   */
   readonly membership: {
     set(names: string | readonly string[], availability: Availability): void;
-    /** Lets the model call this tool of this source under this name, whatever the catalog shows. */
+    /** Lets the model call this tool of this source under this name, whether or not the catalog shows it. */
     grant(name: string, grant: ToolGrant): void;
     revoke(name: string): void;
   };
@@ -124,22 +140,25 @@ interface Services {
     create(request: NewSessionRequest): Promise<{
       readonly id: SessionId;
     }>;
-    /** What `firstInput` said, once. */
+    /** Returns the `firstInput` of a session; undefined from the second time on. */
     takeFirstInput(id: string): Promise<string | undefined>;
-    /** Starts a turn of another session; the same key gives the same turn. It goes on whatever becomes of this one. */
+    /**
+     * Starts a turn of another session. The same key gives the same turn. The turn goes on whatever becomes of the
+     * caller.
+     */
     send(id: string, input: string, options?: {
       readonly key?: string;
       readonly output?: JsonSchema;
     }): Promise<{
       readonly turnId: TurnId;
     }>;
-    /** How a turn of another session ended; waits for it, wherever it runs. */
+    /** Waits for the end of a turn of another session, in whichever process it runs. */
     result(id: string, turnId: string, options?: {
       readonly signal?: AbortSignal;
     }): Promise<TurnEnd>;
-    /** Asks a turn of another session to end; without one, whatever is open there, and takes back what waits. */
+    /** Asks a turn of another session to end. Without `turnId`: the open turn, and inputs that wait are withdrawn. */
     cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
-    /** The children of this session, or of another; without their messages. */
+    /** The children of this session, or of another, without their messages. */
     children(id?: string): Promise<readonly SessionReading[]>;
   };
   readonly graph: {
@@ -166,9 +185,12 @@ type AppendNode = {
   readonly body: Json;
 };
 interface AppendOptions {
-  /** Must still be on the active path; content that came after it is fine. */
+  /**
+   * A node that must still be on the active path, else the answer is `stale-branch`. Content that was added after it
+   * does not matter.
+   */
   readonly requiresAncestor?: string;
-  /** The same operation again is answered as the first time. */
+  /** Makes the call repeatable: the same id again gets the answer of the first time and adds nothing. */
   readonly operationId?: string;
 }
 type Appended = {

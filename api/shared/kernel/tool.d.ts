@@ -6,40 +6,53 @@ import { Json, JsonObject } from "../model/json.js";
 import { Point } from "./point.js";
 import { Services } from "./services.js";
 type ToolServices = Pick<Services, "session" | "sessions" | "catalog" | "membership" | "complete" | "blobs" | "trace">;
-/** What a tool is given besides its arguments. What is nested in a call and costs something is noted: a rerun is given it back. */
+/**
+ * What a tool's `execute` is given besides its arguments. `complete` and `once` are recorded: when the call runs again,
+ * they return what they returned before.
+ */
 interface ToolContext extends ToolServices {
   readonly callId: CallId;
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
-  /** 1, 2, … */
+  /** The number of this attempt, from 1. */
   readonly attempt: number;
   /**
-   * Aborts on cancel and on timeout: its reason has the code `tool.cancelled` or `tool.timeout`. With any other code the
-   * turn is only let go here, and goes on elsewhere: what was started for it is still wanted.
+   * Aborts on cancel and on timeout: its reason then has the code `tool.cancelled` or `tool.timeout`. With any other
+   * code this process only lets the turn go, and another goes on with it: do not undo what was started for it.
    */
   readonly signal: AbortSignal;
-  /** The same in every attempt at this call, also after a crash. Hand it to whatever must not act twice. */
+  /** The same in every attempt at this call, also after a crash. Pass it to whatever must not act twice. */
   readonly idempotencyKey: string;
-  /** Of the tool's manifest, and of the grant it is called under. */
+  /** The bindings of the tool's manifest, merged with those of the grant it is called under. */
   readonly bindings: JsonObject;
-  /** Says that the call is getting on: its timeout starts anew. */
+  /** Reports that the call is getting on, which restarts its timeout. */
   progress(note?: string): void;
-  /** What plugins contributed to a point. */
+  /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
-  /** Runs once in this call, whatever the attempt. */
+  /** Runs `run` once in this call, over all its attempts; later ones get the recorded value. */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
 }
 type StateOf<S, Writes> = S extends undefined ? object : {
   readonly state: Writes extends true ? StateCell<S> : StateView<S>;
 };
+/** What a tool is made from: its manifest, its schemas, how its calls are run, and `execute`. */
 interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true | undefined = undefined> extends ToolManifest {
+  /** The schema of the arguments, which the model is shown. */
   readonly input: I;
+  /** The schema of the result. A result that does not fit becomes a failure. */
   readonly output?: Schema<Any, O>;
+  /** Time for one attempt, in milliseconds. Default: `limits.toolMs`, 10 minutes. */
   readonly timeoutMs?: number;
-  /** Never beside another call of the same reply. */
+  /** Runs this call alone, never beside another call of the same reply. Default: false. */
   readonly isSerial?: boolean;
-  /** May change the plugin's state and the session's tools; such calls are released one at a time. */
+  /**
+   * Lets the tool change its plugin's state and the session's tools. Such calls run one at a time. Default: read only.
+   */
   readonly writes?: Writes;
+  /**
+   * Whether a failed attempt is tried again: `never` (the default); `safe`, only errors thrown with `retryable`;
+   * `idempotent`, any error and timeout. Default: 3 attempts, waits that double from 250 ms up to 5 s.
+   */
   readonly retry?: RetryPolicy | {
     readonly policy: RetryPolicy;
     readonly attempts?: number;
@@ -47,10 +60,14 @@ interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true |
     readonly maxMs?: number;
   };
   /**
-   * What to do with a call that a crash interrupted: `rerun` (with the same idempotency key), `fail` (the model is told
-   * that the result is unknown), or `ask` (somebody answers its wait with `{ approved: true }`, and it runs again).
+   * What to do with a call that a crash interrupted: `rerun` (the default) runs it again with the same idempotency key;
+   * `fail` tells the model that the result is unknown; `ask` waits until somebody answers `{ approved: true }`, then
+   * runs it again.
    */
   readonly onInterrupt?: "rerun" | "fail" | "ask";
+  /**
+   * Runs the call. Return JSON, text, `attach(…)`, or a decision such as `finish(value)`; throw to report a failure.
+   */
   execute(input: OutputOf<I>, context: ToolContext & StateOf<S, Writes>): Awaitable<O | ControlResult>;
 }
 declare const toolState: unique symbol;
@@ -66,7 +83,7 @@ interface Tool<S = undefined> extends ToolManifest {
   readonly inputSchema: JsonObject;
   readonly policy: CallPolicy;
   readonly timeoutMs?: number;
-  /** Checks the arguments as the tool's author wrote them; the value may differ from the input (defaults, transforms). */
+  /** Checks and parses arguments with the tool's schema. The value may differ from the input (defaults, transforms). */
   check(input: Json): Check;
   run(input: unknown, context: ToolContext & {
     readonly state?: unknown;
@@ -76,13 +93,16 @@ interface Tool<S = undefined> extends ToolManifest {
 }
 /** Tools that come and go, or are too many to be made at once. Made by `defineToolProvider`. */
 interface ToolProvider {
-  /** Names the source: what a session remembers of its tools holds for it. */
+  /** Names the source. A session's choices for its tools are kept under this id, so it must stay the same. */
   readonly id: string;
-  /** Light: no schema is made. A throw leaves the list as it was. */
+  /** Lists the tools without their schemas; must be cheap. A throw leaves the list as it was. */
   list(signal: AbortSignal): Awaitable<readonly ToolManifest[]>;
-  /** Heavy: one tool, when it is first needed. Nothing means that it is not there any more. */
+  /** Loads one tool when it is first needed. Return nothing when the tool is gone. */
   load(name: string, signal: AbortSignal): Awaitable<Tool | undefined>;
-  /** Calls back when the list has changed: it is read again before the next turn. Answers how to stop. */
+  /**
+   * Calls `changed` when the list has changed; it is then read again before the next turn. Returns a function that
+   * stops watching.
+   */
   watch?(changed: () => void): () => void;
 }
 export { Tool, ToolContext, ToolProvider, ToolSpec };

@@ -1,3 +1,6 @@
-/** What may be there already. A member that answers at once costs no promise where the caller looks before it waits. */
+/**
+ * A value, or a promise of it. A store or hook that answers at once returns the bare value; callers test with
+ * `isThenable` before they wait, so the synchronous path makes no promise.
+ */
 type Awaitable<T> = T | PromiseLike<T>;
 export { Awaitable };

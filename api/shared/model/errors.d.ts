@@ -1,6 +1,6 @@
 /**
- * Every error a caller can meet: a code to match, details to log, a hint to act on, and whether trying again can help.
- * Expected endings of a turn are values (`TurnOutcome`) that carry the same codes; these are thrown.
+ * Whether trying again can help: `never`; `unchanged`, the same call may succeed later; `reload`, read the current
+ * state first; `reopen`, make a new handle or runtime.
  */
 type Retry = "never" | "unchanged" | "reload" | "reopen";
 interface Said {
@@ -354,8 +354,13 @@ declare const ERRORS: {
     problem: string;
   }) => Said;
 };
+/** The codes of all errors, such as `session.unknown`. */
 type Code = keyof typeof ERRORS;
 type Details<C extends Code> = Parameters<(typeof ERRORS)[C]>[0];
+/**
+ * An error with a `code` to match, `details` to log, a `hint` to act on, and `retry` to tell whether trying again can
+ * help.
+ */
 declare class RuntimeError<C extends Code = Code> extends Error {
   readonly code: C;
   readonly details: Details<C>;
@@ -363,6 +368,6 @@ declare class RuntimeError<C extends Code = Code> extends Error {
   readonly retry: Retry;
   constructor(code: C, details: Details<C>, options?: ErrorOptions);
 }
-/** Narrows the details too: `if (hasCode(error, "tool.unknown")) error.details.known`. */
+/** Whether this is a `RuntimeError` with this code. Narrows `details` too: `hasCode(e, "tool.unknown") && e.details.known`. */
 declare const hasCode: <C extends Code>(error: unknown, code: C) => error is RuntimeError<C>;
 export { Code, RuntimeError, hasCode };

@@ -1,20 +1,23 @@
-/** Ids that cannot be swapped. The casts live in this file and nowhere else. */
+/** Ids that the compiler does not let you swap. The casts are in this file and nowhere else. */
 declare const kind: unique symbol;
 type Id<Kind extends string> = string & {
   readonly [kind]: Kind;
 };
+/** The id of a session: up to 256 bytes without control characters. The id of a deleted session cannot be used again. */
 type SessionId = Id<"session">;
+/** The id of a turn, made when its input is accepted. */
 type TurnId = Id<"turn">;
 type InputId = Id<"input">;
-/** (commit, index): nodes are kept a segment per commit, so the id says where to look. */
+/** A commit and an index in it. Stores keep nodes a segment per commit, so the id says where to look. */
 type NodeId = Id<"node">;
-/** The provider's name for a call. It is data and may repeat; a call's identity is its position. */
+/** The provider's name for a call. Providers repeat these: identify a call by its position, never by this. */
 type CallId = Id<"call">;
-/** A position in the turn, such as `r2.call.0`; unique in the turn. */
+/** A position in the turn, such as `r2.call.0`. Unique in the turn, and the same in every run of it. */
 type EffectName = Id<"effect">;
 /** `sha256` of the content, in base64url. */
 type BlobHash = Id<"blob">;
-/** 128 random bits that address a durable wait: whoever knows the key may answer. */
+/** 128 random bits that address a durable wait. Whoever knows the key may answer: treat it as a secret. */
 type WaitKey = Id<"wait">;
+/** A place in the order of all facts of a store: pass it to `observe` or `follow` to go on after it. */
 type Cursor = Id<"cursor">;
 export { BlobHash, CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey };

@@ -1,11 +1,15 @@
 import { BlobHash, CallId, NodeId } from "./ids.js";
 import { Json } from "./json.js";
-/** Who made a part, and what only that route understands: replayed to it and to nobody else. */
+/**
+ * The route that made a part, and data that only this route understands. The data is sent back to that route and to no
+ * other.
+ */
 interface Provenance {
   /** `provider/model`. */
   readonly route: string;
   readonly data?: Json;
 }
+/** Plain text, said by the user, the model or the runtime. */
 interface TextPart {
   readonly kind: "text";
   readonly text: string;
@@ -21,10 +25,11 @@ interface ToolCallPart {
   readonly callId: CallId;
   readonly name: string;
   readonly input: Json;
-  /** What the model wrote, when it was not JSON; `input` is then {}. */
+  /** The text that the model wrote, when it was not JSON; `input` is then {}. */
   readonly malformed?: string;
   readonly made?: Provenance;
 }
+/** A reference to bytes that the store keeps once per content. `bytes` is their number. */
 interface Attachment {
   readonly kind: "attachment";
   readonly hash: BlobHash;
@@ -39,15 +44,17 @@ interface ToolResultPart {
   readonly status: ToolStatus;
   readonly parts: readonly (TextPart | Attachment)[];
 }
-/** What a code cell printed and how it ended, as the model is shown it. */
+/** What a code cell printed and how it ended, in the form the model sees. */
 interface CodeOutputPart {
   readonly kind: "codeOutput";
   readonly status: "done" | "threw" | "stalled" | "stopped";
   readonly parts: readonly (TextPart | Attachment)[];
 }
+/** A piece of a message. */
 type Part = TextPart | ReasoningPart | ToolCallPart | ToolResultPart | CodeOutputPart | Attachment;
 type ToolStatus = "ok" | "failed" | "denied" | "cancelled" | "unknown";
 type Role = "system" | "user" | "assistant" | "tool";
+/** Where a message came from, when it is not the model's own reply. */
 type Origin = {
   readonly kind: "input";
   readonly inputId: string;
@@ -55,24 +62,26 @@ type Origin = {
   readonly kind: "plugin";
   readonly plugin: string;
 } |
-/** The runtime's own words to the model: a repair, a limit. */
+/** Written by the runtime, for example a repair or a limit. */
 {
   readonly kind: "runtime";
 } |
-/** The reply was cut short by a cancel or a failure; this much was said. */
+/** The reply was cut short by a cancel or a failure; this much had arrived. */
 {
   readonly kind: "partial";
 } |
-/** Said in an older frame, and carried over into this one. */
+/** Copied from an older frame into this one. */
 {
   readonly kind: "carried";
   readonly from: string;
 };
+/** A message that is not in the graph yet, so it has no id. */
 interface Draft {
   readonly role: Role;
   readonly parts: readonly Part[];
   readonly origin?: Origin;
 }
+/** A message of the conversation: a node of the session graph. */
 interface Message extends Draft {
   readonly id: NodeId;
 }

@@ -1,6 +1,6 @@
 import { Json } from "./json.js";
 import { Message } from "./message.js";
-/** What a node of the session graph holds. */
+/** The content of a node in the session graph. */
 type NodeBody = {
   readonly kind: "message";
   readonly message: Message;
@@ -10,13 +10,13 @@ type NodeBody = {
   readonly type: string;
   readonly body: Json;
 } |
-/** A fresh context window begins here; what came before stays readable. */
+/** A fresh context window begins here; earlier nodes stay readable, but the model no longer sees them. */
 {
   readonly kind: "frame";
   readonly reason: string;
   readonly task?: string;
 };
-/** A node that a turn adds: its id follows from its place in the commit, its parent from the one before it. */
+/** A node that a turn adds. Its id follows from its index in the commit, and its parent is the entry before it. */
 type Entry = {
   readonly at: number;
 } & NodeBody;

@@ -1,7 +1,7 @@
 import { Code } from "./errors.js";
 import { Json } from "./json.js";
 import { Message } from "./message.js";
-/** How a turn ended. Closed: every ending is one of these, and each of them is committed. */
+/** How a turn ended. Every turn ends as one of these, and each of them is committed. */
 type TurnOutcome<Value = Json> = {
   readonly kind: "answered";
   readonly message: Message;
@@ -11,14 +11,19 @@ type TurnOutcome<Value = Json> = {
   readonly by: "model" | "tool";
   readonly value: Value;
 } | Stopped | Failed;
+/**
+ * The turn was ended on purpose: by a cancel, a limit, a plugin, an incomplete reply, or an input that the model cannot
+ * take.
+ */
 interface Stopped {
   readonly kind: "stopped";
   readonly by: "cancel" | "limit" | "plugin" | "incomplete" | "input";
   readonly code: Code | (string & {});
   readonly reason: string;
-  /** What was said so far, kept. */
+  /** All that the model had said until then; it stays in history. */
   readonly text: string;
 }
+/** The turn ended because something broke. What was done until then stays in history. */
 interface Failed {
   readonly kind: "failed";
   readonly by: "provider" | "tool" | "plugin" | "runtime";
@@ -26,13 +31,14 @@ interface Failed {
   readonly reason: string;
   readonly text: string;
 }
-/** An ending before the machine has added what was said. */
+/** An ending that still lacks `text`, which the machine adds from the log. */
 type Ending = Omit<Stopped, "text"> | Omit<Failed, "text">;
 interface CancelRequest {
   readonly requestId: string;
   readonly reason: string;
   readonly at: number;
 }
+/** What a cancel met: a turn that will stop, one that was asked to before, one that had ended, or no such turn. */
 type CancelAnswer = {
   readonly kind: "requested";
   readonly request: CancelRequest;

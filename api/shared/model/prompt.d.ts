@@ -1,17 +1,22 @@
-/** In template order. */
+/** The sections of the prompt, in the order in which they appear. */
 declare const SLOTS: readonly ["intro", "execution", "guidance", "project", "context", "environment"];
 type Slot = (typeof SLOTS)[number];
+/** A piece of the system prompt. */
 interface PromptPart {
   readonly slot: Slot;
   readonly text: string;
-  /** Lower first; 0 unless given. */
+  /** Orders parts within a slot, lower first. Default: 0. */
   readonly priority?: number;
+  /** A heading above the text. */
   readonly title?: string;
-  /** Takes the place of what came before in this slot, which an empty text clears. */
+  /** Replaces every earlier part of this slot. With an empty text it clears the slot. */
   readonly replaces?: true;
-  /** Asked for anew before every model call, and said at the end: it never sits in what a provider caches. */
+  /**
+   * Asked for again before every model call and placed after the conversation, so that a change does not invalidate the
+   * provider's cache.
+   */
   readonly isVolatile?: true;
-  /** Kept only while one of these tools is callable. */
+  /** Includes the part only while at least one of these tools is callable. */
   readonly tools?: readonly string[];
 }
 export { PromptPart };

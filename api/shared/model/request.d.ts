@@ -1,15 +1,16 @@
 import { Json, JsonObject } from "./json.js";
 import { Message, Part } from "./message.js";
 import { Usage } from "./usage.js";
-/** A tool as a model is told of it. */
+/** A tool in the form in which a model is told of it. */
 interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
-  /** To be described in the prompt too, with these examples. */
+  /** The tool is also described in the prompt, with these examples. */
   readonly isDocumented?: true;
   readonly examples?: readonly JsonObject[];
 }
+/** Settings of a model call. What is left out is the provider's default. */
 interface ModelSettings {
   readonly temperature?: number;
   readonly maxOutputTokens?: number;
@@ -17,23 +18,24 @@ interface ModelSettings {
   readonly stopSequences?: readonly string[];
   readonly seed?: number;
   readonly reasoning?: "none" | "low" | "medium" | "high";
-  /** Whether a provider that takes cache breakpoints is given them; `auto` unless set. */
+  /** Whether cache breakpoints are sent to providers that take them. Default: `auto`. */
   readonly cache?: "auto" | "off";
-  /** Options only one provider knows, by its name. */
+  /** Options that only one provider understands, by the provider's name. */
   readonly providerOptions?: {
     readonly [provider: string]: JsonObject;
   };
 }
+/** One model call, as a provider gets it and as `request` hooks may change it. */
 interface ModelRequest {
   readonly system: string;
-  /** Must not be changed, and does not change, while the call runs; copy it to keep it. */
+  /** Unchanged while the call runs. Do not change the list, and copy it to keep it: it grows after the call. */
   readonly messages: readonly Message[];
   /**
-   * How many of the messages will stand there again, word for word, in the next call: a provider may cache system,
-   * tools and these. What changes every round comes after them. All of them unless given.
+   * How many of the messages come again, word for word, in the next call, so that a provider may cache system, tools
+   * and these. Messages after them change every round. Default: all.
    */
   readonly stable?: number;
-  /** Another model than the session's, for this call. */
+  /** A model for this call instead of the session's. */
   readonly model?: string;
   readonly tools: readonly ToolDeclaration[];
   readonly toolChoice?: "auto" | "none" | "required" | {
@@ -42,7 +44,10 @@ interface ModelRequest {
   readonly settings?: ModelSettings;
 }
 type FinishReason = "stop" | "calls" | "length" | "refused" | "other";
-/** A stream is any number of these with one `finish` at the end. Deltas of one `id` belong together. */
+/**
+ * A piece of a streamed reply. A stream has any number of them and one `finish` at the end; deltas with the same `id`
+ * form one part.
+ */
 type ModelPart = {
   readonly kind: "text";
   readonly delta: string;
@@ -52,7 +57,7 @@ type ModelPart = {
   readonly delta: string;
   readonly id?: string;
 } |
-/** What only this route understands about the text or reasoning with this `id`. */
+/** Data that only this route understands, for the text or reasoning with this `id`. */
 {
   readonly kind: "made";
   readonly of: "text" | "reasoning";
@@ -69,7 +74,7 @@ type ModelPart = {
   readonly reason: FinishReason;
   readonly usage?: Usage;
 };
-/** A whole reply: what the stream came to. */
+/** A whole reply, put together from the stream. */
 interface Reply {
   readonly parts: readonly Part[];
   readonly finish: FinishReason | "aborted";
@@ -77,11 +82,13 @@ interface Reply {
   readonly route: string;
 }
 type ProviderFailureClass = "auth" | "rate-limit" | "overloaded" | "network" | "timeout" | "stream" | "context-overflow" | "input" | "unsupported" | "cancelled" | "unknown";
-/** What a provider throws. Anything else that it throws counts as `unknown`. */
+/** The error that a provider throws. Anything else that it throws counts as class `unknown`. */
 declare class ProviderFailure extends Error {
   readonly class: ProviderFailureClass;
   readonly retryAfterMs?: number;
-  /** Whether the same request may succeed later; by default the class decides. */
+  /**
+   * Whether the same request may succeed later. Default: yes for rate-limit, overloaded, network, timeout and stream.
+   */
   readonly isRetryable: boolean;
   constructor(failure: {
     class: ProviderFailureClass;
@@ -90,7 +97,7 @@ declare class ProviderFailure extends Error {
     isRetryable?: boolean;
   }, options?: ErrorOptions);
 }
-/** One try at a model call, for the record. */
+/** The record of one attempt at a model call. */
 interface Attempt {
   readonly startedAt: number;
   readonly ms: number;
@@ -98,7 +105,7 @@ interface Attempt {
     readonly class: ProviderFailureClass;
     readonly message: string;
   };
-  /** How long was waited before the next one. */
+  /** Milliseconds waited before the next attempt. */
   readonly waitedMs?: number;
 }
 export {

@@ -35,21 +35,25 @@ interface JsonSchemaSource {
   }) => Record<string, unknown>;
 }
 type Any = any;
+/** Any Standard Schema. `In` is what it accepts, `Out` what it makes of it. */
 type Schema<In = Any, Out = Any> = StandardSchemaV1<In, Out>;
+/** A Standard Schema that can describe itself to a model as JSON Schema, for example one made with zod. */
 interface DescribedSchema<In = Any, Out = Any> {
   readonly "~standard": StandardSchemaV1.Props<In, Out> & {
     readonly jsonSchema: JsonSchemaSource;
   };
 }
+/** A JSON Schema document, draft 2020-12, without remote `$ref`. */
 interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly [keyword: string]: unknown;
-  /** Not a field: it makes the compiler say what to do with a schema that cannot describe itself. */
+  /** Not a field. Its type makes the compiler say what to do with a schema that cannot describe itself. */
   readonly "~standard"?: "This schema cannot describe itself to a model: wrap it in described(schema, json)";
 }
+/** A schema that a model can be shown: a self-describing Standard Schema, or a JSON Schema document. */
 type ToolSchema = DescribedSchema | JsonSchema;
 type InputOf<S> = S extends StandardSchemaV1<infer In, Any> ? In : unknown;
 type OutputOf<S> = S extends StandardSchemaV1<Any, infer Out> ? Out : unknown;
-/** Gives a schema the JSON Schema that it cannot make itself; the two are promised to agree. */
+/** Attaches a JSON Schema to a schema that cannot make one itself. The two must agree; nothing checks that. */
 declare function described<In, Out>(schema: Schema<In, Out>, document: JsonSchema): DescribedSchema<In, Out>;
 export { Any, DescribedSchema, InputOf, JsonSchema, OutputOf, Schema, ToolSchema, described };

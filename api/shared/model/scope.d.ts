@@ -1,12 +1,14 @@
-/** The light half of an AbortSignal: most effects never look, so the signal is made when somebody does. */
+/** A light AbortSignal. Most effects never look at theirs, so the real signal is made only when `signal` is read. */
 interface Scope {
-  /** What it is for was begun by another run, and may have happened. */
+  /** Another run began this effect before, so it may already have happened. */
   readonly isResumed?: boolean;
   readonly isAborted: boolean;
-  /** Why, when it is not that the turn is stopped: it is let go here, to be gone on with elsewhere. */
+  /**
+   * Set when the abort is not a stop of the turn: this process lets the turn go, and another worker goes on with it.
+   */
   readonly reason?: unknown;
   readonly signal: AbortSignal;
-  /** Runs once, at once if it is aborted already. Gives back how to stop listening. */
+  /** Calls `run` once, at once if already aborted. Returns a function that stops listening. */
   onAbort(run: () => void): () => void;
 }
 export { Scope };

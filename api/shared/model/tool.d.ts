@@ -1,26 +1,32 @@
 import { Attachment, TextPart } from "./message.js";
 import { CallId } from "./ids.js";
 import { Json, JsonObject } from "./json.js";
-/** A call as it is carried out: what the model asked for, at its position in the turn. */
+/** A tool call as the runtime carries it out. */
 interface ToolCall {
   readonly id: CallId;
-  /** The batch that it is a part of. */
+  /** The call of the `batch` tool that this call is part of. */
   readonly parentId?: CallId;
   readonly name: string;
   readonly input: Json;
-  /** What the model wrote, when it was not JSON. */
+  /** The text that the model wrote, when it was not JSON. */
   readonly malformed?: string;
 }
+/**
+ * The kind of a failure. `arguments`: they do not fit; `unavailable`: no such tool, or not callable; `denied`: by a
+ * plugin or a person; `timeout`; `failed`: the tool threw; `limit`: too many calls or too large; `internal`: a fault of
+ * the tool's code or of the runtime.
+ */
 type FailureClass = "arguments" | "unavailable" | "denied" | "timeout" | "failed" | "limit" | "internal";
+/** Why a call failed: a class and a code for programs, a message for the model. */
 interface ToolFailure {
   readonly class: FailureClass;
   readonly code: string;
   readonly message: string;
-  /** The tool said that trying again is safe. */
+  /** The tool said that trying again is safe (`retryable`). */
   readonly isRetryable?: boolean;
   readonly retryAfterMs?: number;
 }
-/** What became of a call. */
+/** What became of a call: a value, a failure, a cancel, or unknown. */
 type ToolOutput = {
   readonly kind: "value";
   readonly value: Json;
@@ -34,12 +40,14 @@ type ToolOutput = {
   readonly kind: "cancelled";
   readonly reason: string;
 } |
-/** It may have taken effect: it was interrupted, or did not return within the grace. */
+/**
+ * The call may or may not have taken effect: it was interrupted, or did not return within the grace after a cancel.
+ */
 {
   readonly kind: "unknown";
   readonly reason: string;
 };
-/** What a tool may decide about the turn. The first in call order counts. */
+/** A tool's decision about the turn. If several calls of a round decide, the first in call order counts. */
 type Control = {
   readonly kind: "finish";
   readonly by: "model" | "tool";
@@ -57,11 +65,14 @@ type ResultPart = TextPart | Attachment;
 interface ToolResult {
   readonly call: ToolCall;
   readonly output: ToolOutput;
-  /** What the model is shown. */
+  /** The result in the form the model sees. */
   readonly parts: readonly ResultPart[];
 }
 type RetryPolicy = "never" | "safe" | "idempotent";
-/** What the turn machine must know of a tool to schedule its calls. Only what differs from these is journaled. */
+/**
+ * What the turn machine needs to know of a tool to schedule its calls. A field is journaled only where it differs from
+ * the default.
+ */
 interface CallPolicy {
   readonly isSerial?: true;
   readonly writes?: true;
@@ -74,52 +85,60 @@ interface CallPolicy {
   };
 }
 /**
- * How far a tool is open to the model, each step more than the one before: not there; found by a search, which may make
- * it callable; declared; declared and described in the prompt.
+ * How far a tool is open to the model, each level including the one before: `off`, not there; `searchable`, found by
+ * the search tool, which may make it callable; `callable`, declared; `documented`, declared and described in the
+ * prompt.
  */
 type Availability = "off" | "searchable" | "callable" | "documented";
-/** What is known of a tool without its schemas. */
+/** A tool without its schemas. */
 interface ToolManifest {
   readonly name: string;
   readonly description: string;
-  /** `callable` unless given. */
+  /** Default: `callable`. */
   readonly availability?: Availability;
-  /** `runtime`: never shown to the model nor called by it, except under a grant. */
+  /** `runtime` hides the tool from the model, which can call it only under a grant. Default: `model`. */
   readonly audience?: "model" | "runtime";
-  /** For whoever runs it, as `context.bindings`. */
+  /** Data for the code that runs the tool; it receives them as `context.bindings`. */
   readonly bindings?: JsonObject;
-  /** Arguments as one would write them. */
+  /** Example arguments, shown where the tool is documented. */
   readonly examples?: readonly JsonObject[];
 }
+/** Read access to a plugin's state. */
 interface StateView<S> {
   get(): S;
-  /** Bigger things that the plugin keeps, by name. */
+  /** Large values of the plugin, by name. */
   readonly blobs: BlobsView;
 }
 interface BlobsView {
   names(): readonly string[];
   get(name: string): Promise<Uint8Array | undefined>;
 }
+/**
+ * Write access to a plugin's state. Changes are kept together with the answer of the hook or call that made them, or
+ * not at all.
+ */
 interface StateCell<S> extends StateView<S> {
-  /** Runs once; its value is journaled with the event of the effect it ran in. */
+  /** Replaces the state. `change` runs once; its result is journaled, so a replay does not run it again. */
   update(change: (state: S) => S): void;
   readonly blobs: BlobsView & {
     put(name: string, data: Uint8Array): Promise<void>;
     remove(name: string): void;
   };
 }
-/** Returned or thrown by tools; made by `finish`, `fail`, `switchFrame`, `retryable` and `attach`. */
+/** A value that a tool returns or throws to decide about the turn. Make one with `finish`, `fail` or `switchFrame`. */
 declare class ControlResult {
   readonly control: Control;
   constructor(control: Control);
 }
-/** Ends the turn with this value. */
+/** Return this from a tool to end the turn with this value. */
 declare const finish: (value: Json) => ControlResult;
-/** Ends the turn as failed. */
+/** Return this from a tool to end the turn as failed. */
 declare const fail: (code: string, message: string) => ControlResult;
-/** Goes on with this task in a fresh context window. */
+/** Return this from a tool to go on with this task in a fresh context window; `seed` is shown with it. */
 declare const switchFrame: (task: string, seed?: Json) => ControlResult;
-/** Thrown by a tool whose failure may pass: retried when its policy is `safe` or `idempotent`. */
+/**
+ * Throw this from a tool when the failure may pass. It is retried if the tool's retry policy is `safe` or `idempotent`.
+ */
 declare class RetryableError extends Error {
   readonly retryAfterMs?: number;
   constructor(message: string, options?: {
@@ -127,10 +146,11 @@ declare class RetryableError extends Error {
     readonly cause?: unknown;
   });
 }
+/** Wraps an error so that the call is tried again, after `afterMs` milliseconds if given. */
 declare const retryable: (error: unknown, options?: {
   readonly afterMs?: number;
 }) => RetryableError;
-/** Thrown by a tool to say what kind of failure it is: a program reads the code, the model the message. */
+/** Throw this from a tool to classify its failure: programs read the code, the model reads the message. */
 declare class ToolError extends Error {
   readonly code: string;
   readonly class: FailureClass;
@@ -139,7 +159,7 @@ declare class ToolError extends Error {
     readonly cause?: unknown;
   });
 }
-/** Bytes for a tool's result or an input; kept once, by their hash. */
+/** Bytes in a tool's result or in an input. Stored once per content, by their hash. */
 declare class Attachable {
   readonly data: Uint8Array;
   readonly mediaType: string;
@@ -149,6 +169,7 @@ declare class Attachable {
     readonly name?: string;
   });
 }
+/** Attaches bytes, such as an image, to a tool's result or an input. */
 declare const attach: (data: Uint8Array, about: {
   readonly mediaType: string;
   readonly name?: string;

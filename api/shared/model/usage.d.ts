@@ -1,24 +1,27 @@
-/** Tokens in disjoint buckets: their sum is what the provider billed. */
+/** Tokens in disjoint buckets. Their sum is what the provider billed. */
 interface Usage {
-  /** Not read from a cache and not written to one. */
+  /** Input tokens neither read from a cache nor written to one. */
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** Not spent on reasoning. */
+  /** Output tokens other than reasoning. */
   readonly output: number;
   readonly reasoning: number;
-  /** Calls that may have been billed although no usage was ever reported: cut, killed or retried. */
+  /** Calls that may have been billed without any usage being reported: cut off, killed or retried. */
   readonly unknownCalls: number;
 }
-/** What calls of one source cost on one model. */
+/** What the calls of one source used on one model. */
 interface Spent {
-  /** `turn`, or the label of direct completions. */
+  /** `turn` for the turn's own calls, else the label of a completion. */
   readonly source: string;
   readonly model: string;
   readonly usage: Usage;
   readonly calls: number;
 }
-/** What a million tokens cost; without its own price a bucket costs what its kind does: input, or output. */
+/**
+ * Prices per million tokens. A bucket without a price costs the same as `input` (cacheRead, cacheWrite) or `output`
+ * (reasoning).
+ */
 interface Price {
   readonly input: number;
   readonly output: number;
@@ -26,7 +29,7 @@ interface Price {
   readonly cacheWrite?: number;
   readonly reasoning?: number;
 }
-/** By `provider/model`, or the name that a session keeps. */
+/** Prices by `provider/model`, or by the name that the session's config has. */
 type PriceTable = {
   readonly [model: string]: Price;
 };

@@ -1,11 +1,11 @@
-/** Time and chance, handed in so that tests can hold them still. Every id and time stamp comes from here. */
+/** Time and chance. Every id and time stamp comes from here, so that a test can hold them still. */
 interface World {
   now(): number;
-  /** Ends early, without an error, when the signal aborts. */
+  /** Resolves early, without an error, when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** A time-ordered id with this prefix; unique. */
+  /** A unique id with this prefix. Later ids sort after earlier ones. */
   id(prefix: string): string;
-  /** 128 bits that nobody can guess, as text. */
+  /** 128 random bits as text, for keys that nobody may guess. */
   secret(): string;
 }
 export { World };

@@ -22,7 +22,7 @@ interface CallOptions {
  * 1. A stream yields parts, singly or in lists, and ends with exactly one `finish`. A stream that ends without it was
  *    cut.
  * 2. Failures are thrown as `ProviderFailure`.
- * 3. A provider never retries: `runtime/ask.ts` does, and both would multiply.
+ * 3. A provider never retries: `runtime/services/model-call.ts` does, and both would multiply.
  * 4. It keeps nothing between calls, and reads credentials inside `stream`, so that none is ever kept.
  */
 interface Provider {

@@ -1,9 +1,9 @@
 import { Availability } from "../model/tool.js";
-/** A session's tools as a host sees them: to be shown, kept elsewhere, edited and given back. */
+/** A session's tools, to be shown, kept elsewhere, edited and given back (`export`, `apply`, `restore`). */
 interface ToolState {
-  /** Of the surface it was read from: `apply` refuses another one. */
+  /** The generation it was exported at. `apply` refuses it once the session's tools have changed since. */
   readonly generation: number;
-  /** Of the names and sources that were there. */
+  /** A hash of the names and sources that were there, checked by `apply` too. */
   readonly surface?: string;
   readonly tools: {
     readonly [name: string]: ToolStateEntry;
@@ -12,7 +12,10 @@ interface ToolState {
 interface ToolStateEntry {
   readonly source: string;
   readonly availability: Availability;
-  /** Its source is not there: it is kept, cannot be called, and is bound again when the source offers it. */
+  /**
+   * Its source is not there. The choice is kept, the tool cannot be called, and it is bound again when the source
+   * offers it.
+   */
   readonly isOrphan?: true;
 }
 interface ToolListing extends ToolStateEntry {

@@ -1,5 +1,8 @@
 import { Json } from "../model/json.js";
-/** Something worth knowing that is nobody's result: a late answer, a conflict of plugins, a skipped observer. */
+/**
+ * A diagnostic that belongs to no result: a late answer that was dropped, a conflict between plugins, an observer that
+ * was skipped.
+ */
 interface TraceRecord {
   readonly at: number;
   readonly name: string;
@@ -9,6 +12,9 @@ interface TraceRecord {
     readonly [key: string]: Json;
   };
 }
-/** The library never writes to the console; what a table calls "logged" comes here. It must not throw. */
+/**
+ * Receives diagnostics. The library never writes to the console: whatever the documentation calls "logged" comes here.
+ * It must not throw.
+ */
 type TraceSink = (record: TraceRecord) => void;
 export { TraceRecord, TraceSink };

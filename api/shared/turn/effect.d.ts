@@ -13,12 +13,14 @@ interface Cell {
   readonly code: string;
   readonly acceptFinish: boolean;
 }
-/** Where inputs come in. At the opening they are those that waited for turns of their own. */
+/**
+ * A point at which a turn takes in waiting inputs. At `opening` these are inputs that waited for turns of their own.
+ */
 type BoundaryKind = "opening" | "after-work" | "before-completion";
 /**
  * What a turn wants done. An effect is named by its position, so a resumed turn asks for the same names.
- * Serial effects run hooks, and `step` never has two open that may write plugin state. `call` and `exec` are outward:
- * a host starts them only when the events that released them are durable.
+ * Serial effects run hooks, and `step` never has two open that may write plugin state. A host starts outward ones only
+ * when the events that released them are durable.
  */
 type Effect = {
   readonly name: EffectName;

@@ -8,25 +8,25 @@ import { PlacedCall } from "./effect.js";
 import { PromptPart } from "../model/prompt.js";
 import { SessionConfig } from "../model/config.js";
 import { Spent, Usage } from "../model/usage.js";
-/** What a plugin keeps: its state, and bigger things as blobs by name. */
+/** What a plugin keeps: its state, and large values as blobs by name. */
 interface PluginState {
   readonly state: Json;
   readonly blobs?: {
     readonly [name: string]: BlobHash;
   };
 }
-/** By plugin id, the whole of what those keep that changed something. */
+/** The new state, whole, of every plugin that changed something; by plugin id. */
 type Changes = {
   readonly [plugin: string]: PluginState;
 };
-/** Everything a fold needs to know of the world in which the turn began; it never reads today's configuration. */
+/** Everything the fold needs to know of the world in which the turn began. It never reads today's configuration. */
 interface Opened {
   readonly kind: "opened";
   readonly at: number;
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   readonly inputId: InputId;
-  /** The input itself; a store may keep it once, with the input's row, and put it back here when it reads. */
+  /** A store may keep the input once, with the input's own row, and put it back here when it reads. */
   readonly input: Draft;
   readonly step: number;
   readonly protocol: {
@@ -40,17 +40,17 @@ interface Opened {
   }[];
   readonly limits: Limits;
   readonly config: SessionConfig;
-  /** Parts of the prompt for this turn alone. */
+  /** Prompt parts for this turn alone. */
   readonly prompt?: readonly PromptPart[];
-  /** The JSON Schema of a typed result, when the caller asked for one. */
+  /** The JSON Schema of the typed result, when the caller asked for one. */
   readonly output?: JsonObject;
-  /** The result is the field `value` of what is handed in. */
+  /** The schema was wrapped in an object: the result is its field `value`. */
   readonly unwraps?: true;
-  /** What else waits for a turn of its own is taken into this one before it begins. */
+  /** Other inputs that wait for turns of their own are taken into this turn before it begins. */
   readonly merges?: true;
   readonly generation: number;
 }
-/** Stages at which nobody has anything to do in this turn: the machine passes them by, and nothing is journaled there. */
+/** Stages that no plugin hooks in this turn: the machine passes them by, and the journal does not mention them. */
 interface Skips {
   /** Rounds after the first need no preparing. */
   readonly prepare?: true;
@@ -58,23 +58,21 @@ interface Skips {
   readonly settle?: true;
   readonly finalize?: true;
 }
-/** Of tools that are not plain, by name; without a gate to tell them call by call. */
+/** The policies of tools that are not plain, by name. Used where there is no gate to give them call by call. */
 type Policies = {
   readonly [tool: string]: CallPolicy;
 };
-/** A plugin ended the turn. */
 interface Abort {
   readonly plugin: string;
   readonly code: string;
   readonly message: string;
 }
-/** What the gate said of one call. */
 type Verdict = {
   readonly kind: "pass";
   readonly input?: Json;
   readonly policy?: CallPolicy;
 } |
-/** Denied, short-circuited, unknown or invalid: it will not run. */
+/** The call will not run: it was denied, short-circuited, unknown or invalid. */
 {
   readonly kind: "settled";
   readonly output: ToolOutput;
@@ -82,12 +80,12 @@ type Verdict = {
   readonly kind: "wait";
   readonly key: WaitKey;
   readonly until: number;
-  /** Why somebody is asked. */
+  /** Why somebody is asked; shown to them. */
   readonly reason?: string;
   readonly input?: Json;
   readonly policy?: CallPolicy;
 };
-/** What the after-hooks made of one result; nothing where they left it alone and its plain projection stands. */
+/** What the after-hooks made of one result; null where they left it alone and the plain projection stands. */
 type Settlement = {
   readonly output?: ToolOutput;
   readonly parts?: readonly ResultPart[];
@@ -111,28 +109,28 @@ interface CellOutput {
   readonly parts: readonly ResultPart[];
   readonly finish?: Json;
 }
-/** An answer closes the effect it names. */
+/** An answer closes the effect that it names. */
 type Answered = {
   readonly at: number;
   readonly effect: EffectName;
   readonly changes?: Changes;
-  /** What nested model calls cost while it ran. */
+  /** What nested model calls (`complete`) used while the effect ran. */
   readonly spent?: readonly Spent[];
-  /** Which noted ones that counts. */
+  /** The notes of nested calls that `spent` includes, so that none is booked twice. */
   readonly booked?: readonly string[];
 };
 type Answer = Answered & ({
   readonly kind: "prepared";
-  /** Left out when nothing changed since the round before. */
+  /** The prompt and the catalog; left out when nothing changed since the round before. */
   readonly prompt?: BlobHash;
   readonly catalog?: BlobHash;
-  /** What is said after the conversation in this round. */
+  /** The volatile prompt parts of this round, said after the conversation. */
   readonly tail?: string;
-  /** The messages that plugins show instead of the plain conversation, as JSON. */
+  /** The messages that plugins show the model instead of the plain conversation, as JSON. */
   readonly shown?: BlobHash;
-  /** What the prompt was made of, as JSON; left out when plugins had no part in it. */
+  /** The parts that the prompt was made of, as JSON; left out when no plugin gave any. */
   readonly parts?: BlobHash;
-  /** Plugins gave tools for this turn. */
+  /** Plugins gave tools for this turn alone. */
   readonly hasTools?: true;
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
@@ -142,7 +140,7 @@ type Answer = Answered & ({
     readonly task: string;
     readonly seed?: Json;
   };
-  /** Response hooks and compactors are installed: without them the turn does not stop for them. */
+  /** Whether response hooks and compactors are installed. Where they are not, the turn has no such stage. */
   readonly responds?: true;
   readonly compacts?: true;
   readonly skips?: Skips;
@@ -151,7 +149,7 @@ type Answer = Answered & ({
   readonly kind: "replied";
   readonly reply: Reply;
   readonly attempts?: readonly Attempt[];
-  /** Asked instead of the session's. */
+  /** The model that was asked instead of the session's. */
   readonly model?: string;
 } | {
   readonly kind: "responded";
@@ -205,7 +203,7 @@ type Answer = Answered & ({
   readonly attempts?: readonly Attempt[];
   readonly usage?: Usage;
   readonly model?: string;
-  /** What a model had said when the call broke off. */
+  /** What the model had said when the call broke off. */
   readonly partial?: readonly Part[];
 });
 type TurnEvent = Opened | Answer | {
@@ -214,14 +212,14 @@ type TurnEvent = Opened | Answer | {
   readonly step: number;
   readonly generation: number;
 } |
-/** Calls made by a running code cell; it stays open. */
+/** A running code cell made these calls; the cell stays open. */
 {
   readonly kind: "called";
   readonly at: number;
   readonly effect: EffectName;
   readonly calls: readonly PlacedCall[];
 } |
-/** A queued operation ran on a parked turn. */
+/** An operation that was queued ran while the turn was parked in a wait. */
 {
   readonly kind: "applied";
   readonly at: number;

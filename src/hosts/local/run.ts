@@ -1,3 +1,10 @@
+// Job: a turn whose effects run in this process. Performs them, hands out their answers in one order, looks for mail,
+// commits and lets go.
+// Not its job: keeping events. They are in memory only; `JournalRun` adds the writing and holds effects back.
+// L1. An event is handed out only if it answers an open effect; late and second answers are dropped and traced.
+// L2. Once `isOver` is set, no effect is begun, and no event is written or handed out.
+// L3. A cancel is handed out once, whether mail or the commit brings it.
+
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { EffectName, WaitKey } from "../../model/ids.ts";
@@ -9,7 +16,7 @@ import type { Answer, TurnEvent } from "../../turn/event.ts";
 import type { HostContext, Perform, TurnRef, TurnRun } from "../host.ts";
 import type { Runs } from "./runs.ts";
 
-/** An effect under way, and its cancellation. */
+/** An open effect and its cancellation. */
 export class Held extends LazyScope {
   readonly effect: Effect;
   isResumed = false;
@@ -19,26 +26,26 @@ export class Held extends LazyScope {
   }
 }
 
-/** A turn whose effects run in this process. What it hands out is nowhere but here; a journal adds that. */
+/** A turn whose effects run in this process and whose events are in memory only. */
 export class LocalRun implements TurnRun {
   protected readonly turn: TurnRef;
   protected readonly context: HostContext;
   readonly #perform: Perform;
   readonly #runs: Runs;
-  /** Few at a time, so a list. */
+  /** Open effects, in no order. There are few at a time, so a list is quicker than a map. */
   readonly #open: Held[] = [];
-  /** Arrived and not yet handed out; the recorded ones come first. */
+  /** Events that arrived and were not handed out yet; recorded ones come first. */
   readonly #queue: TurnEvent[];
   #waits: Map<WaitKey, EffectName> | undefined;
   #head = 0;
   #waiter: { resolve(event: TurnEvent): void; reject(error: unknown): void } | undefined;
   #lost: unknown;
   #cancelSeen = false;
-  /** Its place among the turns of its host. */
+  /** The index of this run in `Runs`, which alone sets it. */
   place = 0;
   protected isOver = false;
 
-  /** `recorded` is handed out before anything new. */
+  /** `recorded` events are handed out before anything new. */
   constructor(
     turn: TurnRef,
     perform: Perform,
@@ -56,7 +63,8 @@ export class LocalRun implements TurnRun {
   }
 
   start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
-    if (this.isOver) return; // An event was on its way to whoever starts these when the turn was let go.
+    // The turn was let go while its last event was on the way to the caller: begin nothing more.
+    if (this.isOver) return;
     for (let index = 0; index < dropped.length; index++) this.#close(dropped[index] as EffectName)?.abort();
     let isGrace = false;
     for (let index = 0; index < effects.length; index++) {
@@ -113,7 +121,7 @@ export class LocalRun implements TurnRun {
     };
   }
 
-  /** The wait for the end of a grace or a backoff; a dropped one ends early and is not heard. */
+  /** Waits for the end of a grace or a backoff. A dropped one ends early, and its answer is not sent. */
   #sleep(effect: EffectName, until: number, scope: LazyScope): void {
     const { world } = this.context;
     void world.sleep(Math.max(0, until - world.now()), scope.signal).then(() => {
@@ -129,19 +137,21 @@ export class LocalRun implements TurnRun {
       await this.announce(key, until);
       await world.sleep(Math.max(0, until - world.now()), scope.signal);
       if (scope.isAborted || !this.#waits.has(key)) return;
-      await store.waits.resolve(key, { kind: "timeout" }); // First writer wins, also against the clock.
+      // The first writer wins, so an answer that came just before the timeout stands.
+      await store.waits.resolve(key, { kind: "timeout" });
       this.poke();
     } catch (error) {
       this.lose(error);
     }
   }
 
-  /** Writes the row of a wait, and tells that it can be answered. */
+  /** Writes the row of a wait, then tells readers that it can be answered. */
   protected async announce(key: WaitKey, until: number): Promise<void> {
     const { store, world } = this.context;
     await store.append(this.turn.lease, 0, [], world.now(), [{ key, until }]);
     this.context.waiting(key);
-    await this.poke(); // It may be answered already: whoever had the turn before had announced it too.
+    // A run before this one may have announced the wait, and it may be answered already.
+    await this.poke();
   }
 
   #abortWork(): void {
@@ -160,12 +170,15 @@ export class LocalRun implements TurnRun {
     waiter.resolve(event);
   }
 
-  /** Whether an answer is still wanted is asked now, not when it came: the event before it may have dropped its effect. */
+  /**
+   * Closes the effect that the event answers. Checked here and not on arrival, because the event before it may have
+   * dropped that effect; the answer is then dropped and traced.
+   */
   protected hand(event: TurnEvent): boolean {
     if (!("effect" in event) || event.kind === "called") return true;
     const held = this.#close(event.effect);
     if (held !== undefined) {
-      if (event.kind === "resolved") held.abort(); // Nobody needs its clock any more.
+      if (event.kind === "resolved") held.abort(); // Stops the clock of the timeout.
       return true;
     }
     this.context.trace("host.late", { event: event.kind, effect: event.effect });
@@ -176,7 +189,7 @@ export class LocalRun implements TurnRun {
     return this.ready() ?? this.arrival();
   }
 
-  /** The next of those that are there. */
+  /** The next event that has arrived already and is still wanted. */
   protected ready(): TurnEvent | undefined {
     const queue = this.#queue;
     while (this.#lost === undefined && this.#head < queue.length) {
@@ -214,7 +227,7 @@ export class LocalRun implements TurnRun {
     }
     this.#cancelSeen = true;
     const inLine = this.#queue.findIndex((event, index) => index >= this.#head && event.kind === "cancelled");
-    if (inLine >= 0) this.#queue.splice(inLine, 1); // Mail had brought it too.
+    if (inLine >= 0) this.#queue.splice(inLine, 1); // Mail had brought the same cancel; it must be folded once.
     return { reopen: [this.reopened({ kind: "cancelled", ...answer.cancel })] };
   }
 
@@ -248,13 +261,16 @@ export class LocalRun implements TurnRun {
     }
   }
 
-  /** Another worker holds the session: nothing more is written, and whoever waits is told. */
+  /**
+   * Stops this run for good, because of a lost lease or a failing store: nothing more is written, signals abort, and
+   * the caller of `next` gets the error.
+   */
   protected lose(error: unknown): void {
     if (this.isOver) return;
     this.context.trace("host.lost", { problem: describeThrown(error) });
     this.#letGo(error);
     if (hasCode(error, "lease.lost")) return;
-    // It is still ours, and whoever comes next need not wait for it to lapse.
+    // The lease is still ours. Release it, so that the next worker need not wait for it to lapse.
     const { store } = this.context;
     void Promise.resolve()
       .then(() => store.release(this.turn.lease))

@@ -1,14 +1,17 @@
 import type { TurnRun } from "../host.ts";
 
-/** How often a turn looks for mail that nobody told it of: a cancel, an answer from another process. Its lease is renewed with it. */
+/**
+ * How often a turn looks for mail that nobody told it of: a cancel or an answer from another process. This renews its
+ * lease, too.
+ */
 export const LOOK_MS = 500;
 
-/** A turn that knows its place among those of its host. */
+/** A turn that knows its index in the list, so that it can be removed without a search. */
 interface Listed extends TurnRun {
   place: number;
 }
 
-/** The turns of one host. One timer looks for the mail of them all, and runs only while there are any. */
+/** The turns of one host. One timer looks for the mail of all of them and runs only while there are any. */
 export class Runs {
   readonly #runs: Listed[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -19,7 +22,7 @@ export class Runs {
     this.#timer ??= setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
-  /** The last one takes its place: turns come and go by the thousand, and nothing is searched or copied. */
+  /** Moves the last turn into the gap: turns come and go by the thousand, so nothing is searched or copied. */
   delete(run: Listed): void {
     if (this.#runs[run.place] !== run) return;
     const last = this.#runs.pop() as Listed;

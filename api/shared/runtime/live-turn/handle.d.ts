@@ -17,7 +17,7 @@ interface TurnResult<Value = Json> {
 interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
   /** Known once the input is accepted. */
   readonly id: Promise<TurnId>;
-  /** Settles after the commit and after the observers of it are done. Rejects only when the input was not accepted, or the turn was taken over. */
+  /** Settles after the commit, when the `lifecycle` hooks that hear of it are done. Rejects only when the input was not accepted, or the turn was taken over. */
   result(): Promise<TurnResult<Value>>;
   cancel(reason?: string): Promise<CancelAnswer>;
 }

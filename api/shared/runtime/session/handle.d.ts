@@ -4,7 +4,7 @@ import { CancelAnswer } from "../../model/outcome.js";
 import { Compacted } from "./change.js";
 import { ForkOptions } from "./make.js";
 import { HistoryPage, Node } from "../../graph/history.js";
-import { Input } from "../live-turn/accept.js";
+import { Input } from "../live-turn/input.js";
 import { InputArgs, InputFor, NamesOf, OperationDefinition, OperationKind, OutputFor } from "../../kernel/operation.js";
 import { InputId, SessionId, TurnId } from "../../model/ids.js";
 import { Json } from "../../model/json.js";
