@@ -28,7 +28,7 @@ import { DescribedSchema, JsonSchema, Schema, ToolSchema, described } from "./sh
 import { EffectHost } from "./shared/hosts/host.js";
 import { Fields, optionsSchema } from "./shared/model/options-schema.js";
 import { Input } from "./shared/runtime/live-turn/input.js";
-import { Issue, Probe } from "./shared/kernel/run.js";
+import { Issue, Probe } from "./shared/kernel/hook-runner.js";
 import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
 import { NewSessionRequest, Services } from "./shared/kernel/services.js";

@@ -31,6 +31,7 @@ export {
   replaceResult,
   shortCircuit,
 } from "./kernel/directive.ts";
+export type { Issue, Probe } from "./kernel/hook-runner.ts";
 export { type Compaction, type CompactionSees, HOOKS, type HookName } from "./kernel/hooks.ts";
 export type { OperationDefinition } from "./kernel/operation.ts";
 // Plugins
@@ -43,7 +44,6 @@ export {
 } from "./kernel/plugin.ts";
 export { type Point, point } from "./kernel/point.ts";
 export type { Section } from "./kernel/prompt.ts";
-export type { Issue, Probe } from "./kernel/run.ts";
 export type { NewSessionRequest, Services } from "./kernel/services.ts";
 export type { Tool, ToolContext, ToolProvider, ToolSpec } from "./kernel/tool.ts";
 export type { Allowance, Budget, SessionConfig } from "./model/config.ts";

@@ -1,5 +1,5 @@
 import type { EffectHost } from "./host.ts";
-import { LocalRun } from "./local/run.ts";
+import { LocalRun } from "./local/local-run.ts";
 import { Runs } from "./local/runs.ts";
 
 /**

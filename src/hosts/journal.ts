@@ -13,7 +13,7 @@ import { type Effect, OUTWARD } from "../turn/effect.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
 import type { EffectHost, HostContext, Perform, TurnRef } from "./host.ts";
-import { type Held, LocalRun } from "./local/run.ts";
+import { type Held, LocalRun } from "./local/local-run.ts";
 import { LOOK_MS, Runs } from "./local/runs.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { RuntimeError } from "../model/errors.ts";
 import type { Draft, Message, Part } from "../model/message.ts";
+import type { HookRunner, Site } from "./hook-runner.ts";
 import type { Compaction, CompactionSees } from "./hooks.ts";
 import { saidBy } from "./owned.ts";
-import type { HookRunner, Site } from "./run.ts";
 
 /** A compactor is asked this often for something smaller than what was there. */
 const TRIES = 3;

@@ -1,11 +1,11 @@
 import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { Answer, Skips } from "../turn/event.ts";
+import { type Bound, HookRunner, ORDERS, type Probe } from "./hook-runner.ts";
 import { HOOK_NAMES, HOOKS, type HookName, type Order, type Owned, type RowData, type SlotName } from "./hooks.ts";
 import { type OwnedOperation, operationsOf, wireName } from "./operation.ts";
 import { type Installed, type SetupContext, setUp, type TriggerDeclaration } from "./plugin.ts";
 import { Contributions, contributionsOf } from "./point.ts";
-import { type Bound, HookRunner, ORDERS, type Probe } from "./run.ts";
 import { isTool, isToolProvider, type Tool, type ToolProvider } from "./tool.ts";
 
 /** A session's plugins, composed: which handlers run, in which order, and what the plugins add. */

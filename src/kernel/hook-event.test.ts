@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { asSessionId, asTurnId } from "../model/ids.ts";
 import type { StateCell } from "../model/tool.ts";
+import { type Bound, HookRunner, type Site } from "./hook-runner.ts";
 import { definePlugin, type Installed, installPlugins } from "./plugin.ts";
-import { type Bound, HookRunner, type Site } from "./run.ts";
 
 /** Whatever a handler may do with the event it is given, seen without types. */
 type Event = Readonly<Record<string, never>> & {

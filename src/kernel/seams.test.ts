@@ -3,8 +3,8 @@ import { type Awaitable, isThenable } from "../model/awaitable.ts";
 import { asCallId, asSessionId } from "../model/ids.ts";
 import type { ToolCall } from "../model/tool.ts";
 import { abort, ask, deny, replaceArgs, replaceResult, shortCircuit } from "./directive.ts";
+import { type Bound, HookRunner, type Site } from "./hook-runner.ts";
 import { definePlugin, type Installed, installPlugins, type Plugin } from "./plugin.ts";
-import { type Bound, HookRunner, type Site } from "./run.ts";
 import { type Conflict, type Gated, gateCall, type Inspected, inspectResult } from "./seams.ts";
 import type { ServiceName, Services } from "./services.ts";
 

@@ -11,8 +11,8 @@ import { describeThrown, frozen, type Json, ownJson } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
 import type { DirectiveOf } from "./directive.ts";
+import type { Bound, HookRunner, Issue, Site } from "./hook-runner.ts";
 import type { AnswerOf, HookName, Owned, SeesOf } from "./hooks.ts";
-import type { Bound, HookRunner, Issue, Site } from "./run.ts";
 import type { Services } from "./services.ts";
 
 /** A decision that ends a call at a seam. The stronger one wins; among equals, the one that was given first. */

@@ -1,8 +1,8 @@
 import type { EffectHost } from "../hosts/host.ts";
 import type { Composition } from "../kernel/compose.ts";
+import type { Probe } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Installed } from "../kernel/plugin.ts";
-import type { Probe } from "../kernel/run.ts";
 import type { Services } from "../kernel/services.ts";
 import type { Tool, ToolProvider } from "../kernel/tool.ts";
 import { unheard } from "../model/awaitable.ts";

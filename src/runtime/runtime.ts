@@ -1,10 +1,10 @@
 import { type Comparison, compare, parentOf } from "../graph/history.ts";
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
+import type { Probe } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import { closePlugins, installPlugins, optionsFor, type Plugin, type PluginOptions } from "../kernel/plugin.ts";
 import type { Section } from "../kernel/prompt.ts";
-import type { Probe } from "../kernel/run.ts";
 import type { SessionReading } from "../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import type { Budget, SessionConfig } from "../model/config.ts";

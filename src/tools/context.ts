@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Deadline } from "../kernel/deadline.ts";
-import type { Site } from "../kernel/run.ts";
+import type { Site } from "../kernel/hook-runner.ts";
 import type { ServiceName, Services } from "../kernel/services.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import type { ToolContext } from "../kernel/tool.ts";

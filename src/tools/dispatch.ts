@@ -8,8 +8,8 @@
 // D4. Outputs are JSON and within `resultBytesMax`, since they are journaled.
 
 import { within } from "../kernel/deadline.ts";
+import type { HookRunner, Issue, Site } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
-import type { HookRunner, Issue, Site } from "../kernel/run.ts";
 import { type Conflict, type Emit, gateCall, inspectResult } from "../kernel/seams.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import type { Tool } from "../kernel/tool.ts";

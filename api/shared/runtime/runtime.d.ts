@@ -10,7 +10,7 @@ import { ModelSettings } from "../model/request.js";
 import { NodeId, SessionId, TurnId } from "../model/ids.js";
 import { Plugin, PluginOptions } from "../kernel/plugin.js";
 import { PriceTable, Spent, Usage } from "../model/usage.js";
-import { Probe } from "../kernel/run.js";
+import { Probe } from "../kernel/hook-runner.js";
 import { PromptPart } from "../model/prompt.js";
 import { Recovered } from "./session/elsewhere.js";
 import { Section } from "../kernel/prompt.js";

@@ -1,5 +1,5 @@
+import type { Bound, Site } from "../../kernel/hook-runner.ts";
 import type { Chunk, ChunkAnswer, ReplyAnswer } from "../../kernel/hooks.ts";
-import type { Bound, Site } from "../../kernel/run.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
 import { type EffectName, nodeId } from "../../model/ids.ts";

@@ -1,4 +1,4 @@
-import type { Issue } from "../../kernel/run.ts";
+import type { Issue } from "../../kernel/hook-runner.ts";
 import type { TurnProgress } from "../../model/event.ts";
 import type { NodeId, TurnId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";

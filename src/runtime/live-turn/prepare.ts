@@ -1,6 +1,6 @@
+import type { Site } from "../../kernel/hook-runner.ts";
 import type { Owned, TurnContext } from "../../kernel/hooks.ts";
 import { mergePrompt, renderPrompt } from "../../kernel/prompt.ts";
-import type { Site } from "../../kernel/run.ts";
 import { secondLook } from "../../kernel/seams.ts";
 import type { Tool, ToolProvider } from "../../kernel/tool.ts";
 import { type Awaitable, once } from "../../model/awaitable.ts";

@@ -1,6 +1,6 @@
 import type { Transcript } from "../../graph/transcript.ts";
 import type { TurnRun } from "../../hosts/host.ts";
-import type { HookRunner, Issue, Site } from "../../kernel/run.ts";
+import type { HookRunner, Issue, Site } from "../../kernel/hook-runner.ts";
 import type { Conflict } from "../../kernel/seams.ts";
 import type { NewSessionRequest } from "../../kernel/services.ts";
 import type { PluginStates } from "../../kernel/states.ts";

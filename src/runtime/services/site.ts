@@ -1,5 +1,5 @@
+import type { Site } from "../../kernel/hook-runner.ts";
 import type { Point } from "../../kernel/point.ts";
-import type { Site } from "../../kernel/run.ts";
 import type { Appended, AppendNode, AppendOptions, Complete, ServiceName, Services } from "../../kernel/services.ts";
 import type { PluginStates } from "../../kernel/states.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";

@@ -1,5 +1,5 @@
+import type { Site } from "../../kernel/hook-runner.ts";
 import type { CatalogEdit, Owned } from "../../kernel/hooks.ts";
-import type { Site } from "../../kernel/run.ts";
 import type { Authority } from "../../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.ts";
 import { type Awaitable, andThen, isThenable } from "../../model/awaitable.ts";

@@ -1,5 +1,5 @@
 import { CancelAnswer, TurnOutcome } from "../../model/outcome.js";
-import { Issue } from "../../kernel/run.js";
+import { Issue } from "../../kernel/hook-runner.js";
 import { Json } from "../../model/json.js";
 import { NodeId, TurnId } from "../../model/ids.js";
 import { TurnProgress } from "../../model/event.js";
