@@ -3,8 +3,8 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { passed, running, STORES, signalOf, twoOn, within } from "../kernel/kit.ts";
 import { echo, end as finish, open, outline, plays, text } from "../stories/kit.ts";
-import { passed, running, STORES, signalOf, twoOn, within } from "./kit.ts";
 
 /** A mutator that adds a word to the instructions. */
 const adds = (id: string, word: string) =>

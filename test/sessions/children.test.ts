@@ -12,8 +12,8 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { nodesOf, passed, running, twoOn, unheard, within } from "../kernel/kit.ts";
 import { outline, wordsOf } from "../stories/kit.ts";
-import { nodesOf, passed, running, twoOn, unheard, within } from "./kit.ts";
 
 type Runtime = Awaited<ReturnType<typeof createRuntime>>;
 

@@ -29,7 +29,7 @@ import {
   text,
   ticks,
   wordsOf,
-} from "./kit.ts";
+} from "../stories/kit.ts";
 
 const search = defineTool({
   name: "search",

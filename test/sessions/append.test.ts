@@ -3,8 +3,8 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { nodesOf, passed, running, signalOf, twoOn, within } from "../kernel/kit.ts";
 import { echo, open, outline } from "../stories/kit.ts";
-import { nodesOf, passed, running, signalOf, twoOn, within } from "./kit.ts";
 
 const note = (n: number) => ({ kind: "plugin", type: "note", body: { n } }) as const;
 const says1 = (text: string) => ({ kind: "message", role: "user", text }) as const;

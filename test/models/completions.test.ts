@@ -3,8 +3,8 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, cut, says, scripted } from "bowline/testing";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
+import { nodesOf, passed, running, STORES, signalOf, slowly, twoOn, unheard, within } from "../kernel/kit.ts";
 import { end as finish, open, outline, plays, text, ticks } from "../stories/kit.ts";
-import { nodesOf, passed, running, STORES, signalOf, slowly, twoOn, unheard, within } from "./kit.ts";
 
 const submits = (value: Json) => calls("submit_output", { value });
 const MOOD = z.object({ mood: z.enum(["good", "bad"]) });

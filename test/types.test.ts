@@ -34,9 +34,9 @@ import { scripted } from "bowline/testing";
 import * as v from "valibot";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { anthropic } from "../wire/anthropic.ts";
-import { google } from "../wire/google.ts";
-import { openai } from "../wire/openai.ts";
+import { anthropic } from "./wire/anthropic.ts";
+import { google } from "./wire/google.ts";
+import { openai } from "./wire/openai.ts";
 
 /**
  * What the compiler knows. The bodies are compiled, not run: a line that should not compile says so, and becomes an

@@ -31,7 +31,7 @@ import {
   text,
   ticks,
   wordsOf,
-} from "./kit.ts";
+} from "../stories/kit.ts";
 
 /** What a tool may do, by the word it is called with. */
 const BEHAVIOURS = ["answer", "later", "throw", "polite", "rude", "finish", "fail", "deny", "cut", "stop"] as const;

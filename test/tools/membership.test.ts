@@ -12,9 +12,9 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { running, signalOf } from "../kernel/kit.ts";
+import { lives } from "../kernel/lives.ts";
 import { aborted, outline, plays } from "../stories/kit.ts";
-import { running, signalOf } from "./kit.ts";
-import { lives } from "./lives.ts";
 
 const made = (name: string, more: Partial<Tool> = {}): Tool => ({
   ...defineTool({

@@ -12,9 +12,9 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { running, STORES, signalOf, slowly, unheard } from "../kernel/kit.ts";
+import { lives, over } from "../kernel/lives.ts";
 import { aborted, echo, outline, plays, ticks } from "../stories/kit.ts";
-import { running, STORES, signalOf, slowly, unheard } from "./kit.ts";
-import { lives, over } from "./lives.ts";
 
 const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
 const words = (data: Uint8Array | undefined): string | undefined =>

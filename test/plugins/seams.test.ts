@@ -17,7 +17,7 @@ import { both, calls, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { eventsOf, type Opened, only, open, outline, seen } from "./kit.ts";
+import { eventsOf, type Opened, only, open, outline, seen } from "../stories/kit.ts";
 
 /** A tool that notes what it was given. */
 function taking() {

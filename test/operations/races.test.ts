@@ -3,8 +3,8 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { nodesOf, passed, running, STORES, signalOf, twoOn, unheard, within } from "../kernel/kit.ts";
 import { echo, end as finish, open, outline, plays, seen, text, ticks } from "../stories/kit.ts";
-import { nodesOf, passed, running, STORES, signalOf, twoOn, unheard, within } from "./kit.ts";
 
 /** Notes what runs when, and may be told to take long. */
 function logbook() {

@@ -2,8 +2,8 @@ import { definePlugin, defineTool, point, type TraceRecord } from "bowline";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
+import { running } from "../kernel/kit.ts";
 import { echo, open, outline } from "../stories/kit.ts";
-import { running } from "./kit.ts";
 
 // ── K16: options ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,8 +3,8 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { running, within } from "../kernel/kit.ts";
 import { echo, open, outline } from "../stories/kit.ts";
-import { running, within } from "./kit.ts";
 
 const SLOTS: ReadonlySet<HookName> = new Set(["protocolSession", "protocolDriver", "codeExecutor", "proseProjector"]);
 const HANDLED = (Object.keys(HOOKS) as HookName[]).filter((hook) => !SLOTS.has(hook));

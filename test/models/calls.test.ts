@@ -12,13 +12,26 @@ import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import {
+  aborted,
+  call,
+  end,
+  eventsOf,
+  only,
+  open,
+  outline,
+  plays,
+  seen,
+  shown,
+  text,
+  wordsOf,
+} from "../stories/kit.ts";
 import { anthropic } from "../wire/anthropic.ts";
 import { fake, finish, VERSIONS } from "../wire/fake.ts";
 import { google } from "../wire/google.ts";
 import { openai } from "../wire/openai.ts";
 import { openaiCompatible } from "../wire/openai-compatible.ts";
 import { bytesOf, serveWire } from "../wire/server.ts";
-import { aborted, call, end, eventsOf, only, open, outline, plays, seen, shown, text, wordsOf } from "./kit.ts";
 
 type FailureClass = ProviderFailure["class"];
 

@@ -16,7 +16,7 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { aborted, echo, eventsOf, only, open, outline, wordsOf } from "./kit.ts";
+import { aborted, echo, eventsOf, only, open, outline, wordsOf } from "../stories/kit.ts";
 
 const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
 

@@ -3,8 +3,8 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { nodesOf } from "../kernel/kit.ts";
 import { open, outline } from "../stories/kit.ts";
-import { nodesOf } from "./kit.ts";
 
 const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
 const overflow = new ProviderFailure({ class: "context-overflow", message: "Too long." });

@@ -19,7 +19,7 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, cut, ends, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { aborted, open, outline, type Played, plays, seen, text, wordsOf } from "./kit.ts";
+import { aborted, open, outline, type Played, plays, seen, text, wordsOf } from "../stories/kit.ts";
 
 type Script = readonly (readonly ModelPart[] | ProviderFailure)[];
 

@@ -3,7 +3,7 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { echo, eventsOf, only, open, outline, ticks } from "./kit.ts";
+import { echo, eventsOf, only, open, outline, ticks } from "../stories/kit.ts";
 
 const COUNT = z.object({ count: z.number().default(0) });
 

@@ -3,7 +3,7 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { running } from "./kit.ts";
+import { running } from "../kernel/kit.ts";
 
 const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
 

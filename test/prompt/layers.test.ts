@@ -3,9 +3,9 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { running, signalOf, twoOn } from "../kernel/kit.ts";
+import { lives } from "../kernel/lives.ts";
 import { aborted, outline, plays, text, wordsOf } from "../stories/kit.ts";
-import { running, signalOf, twoOn } from "./kit.ts";
-import { lives } from "./lives.ts";
 
 const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
 const part = (words: string, more: Partial<PromptPart> = {}): PromptPart => ({

@@ -2,7 +2,7 @@ import { definePlugin, defineTool, type ModelPart, type Plugin, ProviderFailure 
 import { both, calls, says, scripted, thinks } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { aborted, call, end, eventsOf, only, open, outline, plays, seen, shown, text, ticks } from "./kit.ts";
+import { aborted, call, end, eventsOf, only, open, outline, plays, seen, shown, text, ticks } from "../stories/kit.ts";
 
 const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
 

@@ -15,9 +15,9 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { running, signalOf, twoOn, within } from "../kernel/kit.ts";
+import { lives, over } from "../kernel/lives.ts";
 import { aborted, eventsOf, only, outline, plays, text } from "../stories/kit.ts";
-import { running, signalOf, twoOn, within } from "./kit.ts";
-import { lives, over } from "./lives.ts";
 
 const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
 

@@ -2,8 +2,8 @@ import { definePlugin, defineTool, type Session } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { nodesOf, passed, running, STORES, slowly, unheard, within } from "../kernel/kit.ts";
 import { call, end as finish, outline, text, ticks } from "../stories/kit.ts";
-import { nodesOf, passed, running, STORES, slowly, unheard, within } from "./kit.ts";
 
 /** Numbers that look random and are the same in every run. */
 function dice(seed: number): (below: number) => number {
