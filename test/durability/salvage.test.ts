@@ -7,11 +7,11 @@ import { hasOpenCalls, pairingProblem } from "../../src/model/pairing.ts";
 import { salvage } from "../../src/runtime/live-turn/salvage.ts";
 import { name } from "../../src/turn/effect.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
-import { outline, wordsOf } from "../stories/kit.ts";
-import { inTurn, model } from "./kit.ts";
+import { outline, wordsOf } from "../kit/reading.ts";
 import { openedOf, type Recorded } from "./recorded.ts";
 import { journalOf, taken, upTo } from "./resume.ts";
 import { SCENARIOS } from "./scenarios.ts";
+import { inTurn, model } from "./witness.ts";
 
 const WHY = "It was interrupted by an upgrade.";
 const ALL = SCENARIOS.map((scenario) => journalOf(scenario.name));

@@ -12,20 +12,9 @@ import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import {
-  aborted,
-  call,
-  end,
-  eventsOf,
-  only,
-  open,
-  outline,
-  plays,
-  seen,
-  shown,
-  text,
-  wordsOf,
-} from "../stories/kit.ts";
+import { aborted, call, end, plays, text } from "../kit/models.ts";
+import { eventsOf, only, outline, seen, shown, wordsOf } from "../kit/reading.ts";
+import { open, ping } from "../kit/worlds.ts";
 import { anthropic } from "../wire/anthropic.ts";
 import { fake, finish, VERSIONS } from "../wire/fake.ts";
 import { google } from "../wire/google.ts";
@@ -405,7 +394,6 @@ test("P4 arguments that are not JSON are a result, and the tool does not run", a
 });
 
 test("P4 no arguments at all are an empty object", async () => {
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
   expect(await resultOf([call("ping", "", "c1"), end], { tools: [ping] })).toBe("ping ok: Pong.");
 });
 

@@ -15,11 +15,10 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { running, signalOf, twoOn, within } from "../kernel/kit.ts";
-import { lives, over } from "../kernel/lives.ts";
-import { aborted, eventsOf, only, outline, plays, text } from "../stories/kit.ts";
-
-const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
+import { aborted, plays, text } from "../kit/models.ts";
+import { eventsOf, only, outline, signalOf, within } from "../kit/reading.ts";
+import { lives, over } from "../kit/stores.ts";
+import { ping, running, twoOn } from "../kit/worlds.ts";
 
 /** Chooses the model of each call by its number; `undefined` leaves it. */
 const chooses = (...names: readonly (string | undefined)[]) => {

@@ -3,8 +3,10 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, cut, says, scripted } from "bowline/testing";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { nodesOf, passed, running, STORES, signalOf, slowly, twoOn, unheard, within } from "../kernel/kit.ts";
-import { end as finish, open, outline, plays, text, ticks } from "../stories/kit.ts";
+import { end as finish, plays, text } from "../kit/models.ts";
+import { eventually, nodesOf, outline, passed, signalOf, ticks, unheard, within } from "../kit/reading.ts";
+import { ANSWERING, slowly } from "../kit/stores.ts";
+import { open, ping, running, twoOn } from "../kit/worlds.ts";
 
 const submits = (value: Json) => calls("submit_output", { value });
 const MOOD = z.object({ mood: z.enum(["good", "bad"]) });
@@ -13,16 +15,9 @@ const MOOD = z.object({ mood: z.enum(["good", "bad"]) });
 const booked = ({ ledger }: SessionView) =>
   ledger.map(({ source, model, calls: n, usage }) => `${source} ${model} ${n} ${usage.input}`);
 
-const until = async (isSo: () => Promise<boolean>): Promise<void> =>
-  within(
-    (async () => {
-      while (!(await isSo())) await passed(2);
-    })(),
-  );
-
 // ── Where ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "S9 on the session: text, an object and a whole reply, each booked under its label, on a store that answers %s",
   async (_, store) => {
     const model = scripted(says("Words."), submits({ mood: "good" }), both(says("More."), calls("x", { n: 1 })));
@@ -93,7 +88,6 @@ test("S9 in hooks of a turn: it is in the turn's usage and in the ledger under i
       },
     }),
   });
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
   const model = scripted(
     says("Of the context."),
     says("Of the prompt."),
@@ -134,7 +128,7 @@ test("S9 in an observer after the commit: it is booked afterwards, and in no tur
   await using world = await open(model, { plugins: [plugin] });
   const { usage } = await world.session.turn("Go.").result();
   expect(usage.input).toBe(10);
-  await until(async () => booked(await world.session.read()).length === 3);
+  await eventually(async () => booked(await world.session.read()).length === 3);
   expect([...booked(await world.session.read())].sort()).toEqual([
     "hello scripted/test 1 10",
     "title scripted/test 1 10",
@@ -175,7 +169,7 @@ test("S9 an object is asked for with its schema, and taken from a call or from w
   ]);
 });
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "S9 an object that does not fit is sent back with what is wrong, at most twice, and every call is booked, on a store that answers %s",
   async (_, store) => {
     const model = scripted(submits({ mood: "so so" }), says("I am fine."), submits({ mood: "good" }));
@@ -187,7 +181,7 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "S9 an object that never fits is output.invalid after three calls, which are booked, on a store that answers %s",
   async (_, store) => {
     const model = scripted(...Array.from({ length: 4 }, () => submits({ mood: "so so" })));
@@ -421,7 +415,7 @@ test("S9 completions on a session whose turn runs do not wait for it, and are bo
   expect(await within(world.session.complete.text("?", { label: "aside" }))).toBe("Aside.");
   hold.resolve();
   await turn.result();
-  await until(async () => booked(await world.session.read()).length === 2);
+  await eventually(async () => booked(await world.session.read()).length === 2);
   expect(booked(await world.session.read())).toEqual(["turn played/test 1 10", "aside played/test 1 10"]);
 });
 
@@ -481,7 +475,7 @@ test("S9 a completion does not wait for another runtime's turn either, and is bo
   hold.resolve();
   await turn;
   expect(words).toBe("Aside.");
-  await until(async () => booked(await here.read()).some((row) => row.startsWith("aside")));
+  await eventually(async () => booked(await here.read()).some((row) => row.startsWith("aside")));
 });
 
 test("S9 completions of two runtimes on one store are all booked", async () => {
@@ -556,7 +550,6 @@ function onceIn(hooks: readonly string[], names: (hook: string) => string) {
 
 test("S9 once runs once in a turn under one name, whichever hooks ask, and again in the next turn", async () => {
   const { ran, given, plugin } = onceIn(["context", "beforeTurn", "request", "checkpoint", "afterTurn"], () => "same");
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
   const model = scripted(calls("ping"), says("Done."), says("Again."));
   await using world = await open(model, { plugins: [plugin("a/a")], tools: [ping] });
   await world.session.turn("Go.").result();

@@ -2,7 +2,9 @@ import { definePlugin, defineTool, type ModelPart, ProviderFailure } from "bowli
 import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { end, eventsOf, only, open, outline, plays, shown, text, ticks } from "../stories/kit.ts";
+import { end, plays, text } from "../kit/models.ts";
+import { eventsOf, only, outline, shown, ticks } from "../kit/reading.ts";
+import { open } from "../kit/worlds.ts";
 
 let pings = 0;
 const ping = defineTool({

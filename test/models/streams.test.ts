@@ -1,10 +1,9 @@
-import { definePlugin, defineTool, type ModelPart, type Plugin, ProviderFailure } from "bowline";
+import { definePlugin, type ModelPart, type Plugin, ProviderFailure } from "bowline";
 import { both, calls, says, scripted, thinks } from "bowline/testing";
 import { expect, test } from "vitest";
-import { z } from "zod";
-import { aborted, call, end, eventsOf, only, open, outline, plays, seen, shown, text, ticks } from "../stories/kit.ts";
-
-const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
+import { aborted, call, end, plays, text } from "../kit/models.ts";
+import { eventsOf, only, outline, seen, shown, ticks } from "../kit/reading.ts";
+import { open, ping } from "../kit/worlds.ts";
 
 interface Chunk {
   readonly kind: "text" | "reasoning";

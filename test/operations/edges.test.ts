@@ -3,8 +3,10 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { nodesOf, passed, running, STORES, signalOf, twoOn, within } from "../kernel/kit.ts";
-import { echo, end as finish, open, outline, plays, text } from "../stories/kit.ts";
+import { echo, end as finish, plays, text } from "../kit/models.ts";
+import { nodesOf, outline, passed, signalOf, within } from "../kit/reading.ts";
+import { ANSWERING, over } from "../kit/stores.ts";
+import { open, ping, running, twoOn } from "../kit/worlds.ts";
 
 const counter = definePlugin({
   id: "acme/counter",
@@ -37,19 +39,11 @@ const counter = definePlugin({
 /** The same store for a worker whose clock stands still: its leases have lapsed for everyone else. */
 function ofTheDead(store: Store): Store {
   const past = (at: number) => at - 3_600_000;
-  return new Proxy(store, {
-    get(target, key) {
-      if (key === "accept")
-        return ((input, ...rest) => target.accept({ ...input, at: past(input.at) }, ...rest)) as Store["accept"];
-      if (key === "renew") return ((lease, now) => target.renew(lease, past(now))) as Store["renew"];
-      if (key === "append")
-        return ((lease, seq, events, now, waits) =>
-          target.append(lease, seq, events, past(now), waits)) as Store["append"];
-      if (key === "open")
-        return ((id, owner, now, opening) => target.open(id, owner, past(now), opening)) as Store["open"];
-      const found: unknown = Reflect.get(target, key);
-      return typeof found === "function" ? found.bind(target) : found;
-    },
+  return over(store, {
+    accept: (input, ...rest) => store.accept({ ...input, at: past(input.at) }, ...rest),
+    renew: (lease, now) => store.renew(lease, past(now)),
+    append: (lease, seq, events, now, waits) => store.append(lease, seq, events, past(now), waits),
+    open: (id, owner, now, opening) => store.open(id, owner, past(now), opening),
   });
 }
 
@@ -167,7 +161,6 @@ test("K15 a child without any tool can still be asked for a typed result", async
 });
 
 test("K15 a plugin that edits the catalog works in a child that does not have the tool it edits", async () => {
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
   const edits = definePlugin({
     id: "a/edits",
     setup: () => ({
@@ -188,7 +181,6 @@ test("K15 a plugin that edits the catalog works in a child that does not have th
 });
 
 test("K15 the authority of a child survives its commands, its turns and what others take from it", async () => {
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
   const model = scripted(...Array.from({ length: 4 }, () => says("Yes.")));
   const store = memory();
   await using world = await twoOn(store, { model, plugins: [counter], tools: [ping] });
@@ -242,7 +234,7 @@ test("K13 a turn that an operation without a session queues is refused, and does
 
 // ── Closing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "S9 what was paid before the runtime closes is booked, on a store that answers %s",
   async (_, makeStore) => {
     const store = makeStore();
@@ -287,7 +279,7 @@ test("K13 two runtimes that both change everything of one session lose nothing",
   expect(outline(view.messages)).toHaveLength(4);
 }, 8_000);
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "S3 a turn that was cancelled before it began ends without a model call, on a store that answers %s",
   async (_, makeStore) => {
     const hold = signalOf();

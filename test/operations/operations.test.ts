@@ -1,10 +1,11 @@
-import { definePlugin, defineTool, type Json, jsonSchema, type Plugin, type Receipt, type Session } from "bowline";
+import { definePlugin, type Json, jsonSchema, type Plugin, type Receipt, type Session } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { nodesOf, passed, running, signalOf, twoOn, within } from "../kernel/kit.ts";
-import { echo, open, outline } from "../stories/kit.ts";
+import { echo } from "../kit/models.ts";
+import { eventually, nodesOf, outline, passed, signalOf, within } from "../kit/reading.ts";
+import { open, ping, running, twoOn } from "../kit/worlds.ts";
 
 /** A plugin with something of everything. */
 const counter = definePlugin({
@@ -448,7 +449,7 @@ test("K13 the receipt has plugin, output, events and queued turns; the events ar
     ],
     queued: [expect.any(String)],
   });
-  await until(async () => (await world.session.read()).turns === 2);
+  await eventually(async () => (await world.session.read()).turns === 2);
   expect(await store.terminal(receipt.queued[0]!)).toMatchObject({ outcome: { text: "re: Said by a plugin." } });
   expect(await nodesOf(store, world.session)).toEqual([
     "user: Hi.",
@@ -460,14 +461,6 @@ test("K13 the receipt has plugin, output, events and queued turns; the events ar
   ]);
   expect(outline((await world.session.read()).messages)).toHaveLength(4);
 });
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  await within(
-    (async () => {
-      while (!(await isSo())) await passed(2);
-    })(),
-  );
-}
 
 const queues = definePlugin({
   id: "a/queues",
@@ -508,7 +501,7 @@ test("K13 turns that are queued without a key all run, in order", async () => {
   await using world = await open(echo(), { plugins: [queues] });
   const { session } = world;
   for (const words of ["1", "2", "3"]) await session.command(queues, "go", { words });
-  await until(async () => (await session.read()).turns === 3);
+  await eventually(async () => (await session.read()).turns === 3);
   expect(outline((await session.read()).messages).filter((line) => line.startsWith("user"))).toEqual([
     "user: 1",
     "user: 2",
@@ -637,7 +630,6 @@ test("K13 each kind is given its services: queries read, commands change, tasks 
 
 test("K13 operations use their services: blobs, traces, the conversation, the tools", async () => {
   const traces: string[] = [];
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
   const plugin = definePlugin({
     id: "a/uses",
     setup: ({ command, query }) => ({

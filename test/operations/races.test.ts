@@ -1,10 +1,12 @@
-import { definePlugin, defineTool, type HookName, ProviderFailure, type Session } from "bowline";
+import { definePlugin, defineTool, type HookName, type Session } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { nodesOf, passed, running, STORES, signalOf, twoOn, unheard, within } from "../kernel/kit.ts";
-import { echo, end as finish, open, outline, plays, seen, text, ticks } from "../stories/kit.ts";
+import { echo, end as finish, overflow, plays, text } from "../kit/models.ts";
+import { nodesOf, outline, passed, seen, signalOf, ticks, unheard, within } from "../kit/reading.ts";
+import { ANSWERING } from "../kit/stores.ts";
+import { open, ping, running, twoOn } from "../kit/worlds.ts";
 
 /** Notes what runs when, and may be told to take long. */
 function logbook() {
@@ -75,7 +77,7 @@ function speaks() {
 
 // ── Commands and turns ──────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "K13 a command that is called during a turn runs after it, on what the turn left, on a store that answers %s",
   async (_, store) => {
     const { log, plugin } = logbook();
@@ -94,7 +96,7 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "K13 a turn that is started during a command or a task runs after it, on what it left, on a store that answers %s",
   async (_, store) => {
     const { log, began, hold, plugin } = logbook();
@@ -112,7 +114,7 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "K13 a turn that is started during a task can be cancelled, and the task goes on, on a store that answers %s",
   async (_, store) => {
     const { began, hold, plugin } = logbook();
@@ -127,7 +129,7 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "K13 whenever a command and a turn are called, neither runs beside the other and both are kept, on a store that answers %s",
   async (_, store) => {
     for (const isTurnFirst of [true, false]) {
@@ -153,7 +155,7 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "K13 a storm of turns and commands on two handles: one at a time, none lost, on a store that answers %s",
   async (_, store) => {
     const { log, plugin } = logbook();
@@ -172,7 +174,7 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "K13 a command that waits for a turn runs when the turn is cancelled, on what the turn left, on a store that answers %s",
   async (_, store) => {
     const { plugin } = logbook();
@@ -261,11 +263,7 @@ test.each(HANDLED)(
           },
         }) as object,
     });
-    const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
-    const model = scripted(
-      calls("ping"),
-      hook === "compact" ? new ProviderFailure({ class: "context-overflow", message: "Too long." }) : says("Done."),
-    );
+    const model = scripted(calls("ping"), hook === "compact" ? overflow : says("Done."));
     const runtime = await running({ model, plugins: [plugin, nested], tools: [ping] });
     await using _ = runtime;
     const session = await runtime.session();
@@ -610,7 +608,7 @@ test("K13 a session that is deleted while a turn waits for its own: the turn is 
   expect(failures).toEqual([]);
 });
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "K13 a turn's events are not held back by a command that waits, on a store that answers %s",
   async (_, store) => {
     const { plugin } = logbook();

@@ -2,8 +2,10 @@ import { definePlugin, defineTool, type Session } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { nodesOf, passed, running, STORES, slowly, unheard, within } from "../kernel/kit.ts";
-import { call, end as finish, outline, text, ticks } from "../stories/kit.ts";
+import { call, end as finish, text } from "../kit/models.ts";
+import { nodesOf, outline, passed, ticks, unheard, within } from "../kit/reading.ts";
+import { ANSWERING, slowly } from "../kit/stores.ts";
+import { running } from "../kit/worlds.ts";
 
 /** Numbers that look random and are the same in every run. */
 function dice(seed: number): (below: number) => number {
@@ -86,7 +88,7 @@ const sleepy = (roll: (below: number) => number) => ({
 
 const SEEDS = 40;
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "K13 whatever is asked of a session at whatever instant: one thing at a time, all of it ends, none is lost, on a store that answers %s",
   async (_, makeStore) => {
     const failures = await unheard(async () => {
@@ -159,7 +161,7 @@ test.each(STORES)(
   30_000,
 );
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "K13 a turn that is started the moment another ends goes before or after the command that waits, and neither hangs, on a store that answers %s",
   async (_, makeStore) => {
     const { plugin } = witness();

@@ -12,9 +12,10 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { running, STORES, signalOf, slowly, unheard } from "../kernel/kit.ts";
-import { lives, over } from "../kernel/lives.ts";
-import { aborted, echo, outline, plays, ticks } from "../stories/kit.ts";
+import { aborted, echo, plays } from "../kit/models.ts";
+import { outline, signalOf, ticks, unheard } from "../kit/reading.ts";
+import { ANSWERING, lives, over, slowly } from "../kit/stores.ts";
+import { running } from "../kit/worlds.ts";
 
 const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
 const words = (data: Uint8Array | undefined): string | undefined =>
@@ -185,7 +186,7 @@ test.each(READS)("K14 in %s blobs are read only: put and remove are refused and 
 
 // ── What is kept ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "K14 blobs are committed with the turn and found by a new runtime, on a store that answers %s",
   async (_, make) => {
     const store = make();
@@ -373,7 +374,7 @@ test.each(["__proto__", "constructor", "toString", "a/b@c.d_e-f", "a".repeat(128
   },
 );
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "K14 ten megabytes are kept as they are, beside a small state, on a store that answers %s",
   async (_, make) => {
     const big = new Uint8Array(10 * 1024 * 1024).fill(7);

@@ -16,9 +16,9 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { aborted, echo, eventsOf, only, open, outline, wordsOf } from "../stories/kit.ts";
-
-const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
+import { aborted, echo } from "../kit/models.ts";
+import { eventsOf, only, outline, wordsOf } from "../kit/reading.ts";
+import { open, ping } from "../kit/worlds.ts";
 
 /** A plugin as a caller without types may write it. */
 const loose = (id: string, parts: object | (() => object)): Plugin =>

@@ -2,8 +2,9 @@ import { createRuntime, definePlugin, type Json, type Plugin, type Store } from 
 import { memory } from "bowline/stores/memory";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { running, within } from "../kernel/kit.ts";
-import { echo } from "../stories/kit.ts";
+import { echo } from "../kit/models.ts";
+import { within } from "../kit/reading.ts";
+import { running } from "../kit/worlds.ts";
 
 /** A plugin that counts turns, in several versions. */
 const tally = (version: string, migrate?: (state: Json, from: string) => Json) =>

@@ -1,9 +1,10 @@
-import { definePlugin, defineTool, point, type TraceRecord } from "bowline";
+import { definePlugin, point, type TraceRecord } from "bowline";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { running } from "../kernel/kit.ts";
-import { echo, open, outline } from "../stories/kit.ts";
+import { echo } from "../kit/models.ts";
+import { outline } from "../kit/reading.ts";
+import { open, ping, running } from "../kit/worlds.ts";
 
 // ── K16: options ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -209,7 +210,6 @@ test("K17 points are read in every hook and operation, and combined once a sessi
       },
     }),
   });
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
   const model = scripted(calls("ping"), says("Done."));
   const plugins = [reads, gives("b/b", [counted.of(2)]), gives("c/c", [counted.of(3)])];
   await using world = await open(model, { plugins, tools: [ping] });
@@ -236,7 +236,6 @@ test("K17 a contribution may differ from session to session", async () => {
 
 test("K17 a plugin is priced by others: points carry what a plugin cannot know", async () => {
   const model = scripted(calls("ping"), says("Done."));
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
   const guard = definePlugin({
     id: "a/guard",
     setup: () => ({

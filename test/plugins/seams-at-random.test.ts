@@ -27,7 +27,8 @@ import { asCallId, asSessionId } from "../../src/model/ids.ts";
 import type { ToolCall } from "../../src/model/tool.ts";
 import { makeTool } from "../../src/tools/define.ts";
 import type { Changes } from "../../src/turn/event.ts";
-import { eventsOf, only, open, outline } from "../stories/kit.ts";
+import { eventsOf, only, outline } from "../kit/reading.ts";
+import { open } from "../kit/worlds.ts";
 
 // Plugins at random: several handlers each, in any order, that answer, throw, answer nonsense or never answer. Whatever
 // they do, a seam only ever becomes stricter.

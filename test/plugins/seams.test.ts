@@ -17,7 +17,8 @@ import { both, calls, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { eventsOf, type Opened, only, open, outline, seen } from "../stories/kit.ts";
+import { eventsOf, only, outline, seen } from "../kit/reading.ts";
+import { type Opened, open } from "../kit/worlds.ts";
 
 /** A tool that notes what it was given. */
 function taking() {

@@ -1,10 +1,11 @@
-import { definePlugin, defineTool, HOOKS, type HookName, ProviderFailure } from "bowline";
+import { definePlugin, HOOKS, type HookName } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { running, within } from "../kernel/kit.ts";
-import { echo, open, outline } from "../stories/kit.ts";
+import { echo, overflow } from "../kit/models.ts";
+import { outline, within } from "../kit/reading.ts";
+import { open, ping, running } from "../kit/worlds.ts";
 
 const SLOTS: ReadonlySet<HookName> = new Set(["protocolSession", "protocolDriver", "codeExecutor", "proseProjector"]);
 const HANDLED = (Object.keys(HOOKS) as HookName[]).filter((hook) => !SLOTS.has(hook));
@@ -52,8 +53,6 @@ async function eventsByHook(hasState: boolean): Promise<ReadonlyMap<string, Read
   const plugin = hasState
     ? definePlugin({ id: "a/looks", state: z.object({}), setup: handlers })
     : definePlugin({ id: "a/looks", setup: handlers });
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
-  const overflow = new ProviderFailure({ class: "context-overflow", message: "Too long." });
   await using world = await open(scripted(calls("ping"), overflow, says("Done.")), {
     plugins: [plugin],
     tools: [ping],
@@ -100,8 +99,6 @@ test("K18 what the table says about state holds: `write` updates, `read` refuses
       ]),
     ) as object;
   const plugin = definePlugin({ id: "a/writes", state: z.object({}), setup: handlers });
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
-  const overflow = new ProviderFailure({ class: "context-overflow", message: "Too long." });
   await using world = await open(scripted(calls("ping"), overflow, says("Done.")), {
     plugins: [plugin],
     tools: [ping],
@@ -138,8 +135,6 @@ test.each(OFFERED_NOT)(
         },
       }),
     });
-    const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
-    const overflow = new ProviderFailure({ class: "context-overflow", message: "Too long." });
     await using world = await open(scripted(calls("ping"), overflow), { plugins: [plugin], tools: [ping] });
     await world.session.turn("Go.").result();
     await world.session.query(plugin, "query");
@@ -201,7 +196,6 @@ test("K18 blobs, traces and sessions work in the hooks that have them", async ()
         trace.emit("took", { words: (await sessions.takeFirstInput("side")) ?? null }),
     }),
   });
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
   await using runtime = await running({
     store,
     model: scripted(calls("ping"), says("Done.")),

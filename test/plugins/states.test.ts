@@ -3,7 +3,9 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { echo, eventsOf, only, open, outline, ticks } from "../stories/kit.ts";
+import { echo } from "../kit/models.ts";
+import { eventsOf, only, outline, ticks } from "../kit/reading.ts";
+import { open } from "../kit/worlds.ts";
 
 const COUNT = z.object({ count: z.number().default(0) });
 

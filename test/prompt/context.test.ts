@@ -1,13 +1,12 @@
-import { definePlugin, defineTool, type Message, ProviderFailure, switchFrame, type TraceRecord } from "bowline";
+import { definePlugin, defineTool, type Message, switchFrame, type TraceRecord } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { nodesOf } from "../kernel/kit.ts";
-import { open, outline } from "../stories/kit.ts";
+import { overflow } from "../kit/models.ts";
+import { nodesOf, outline } from "../kit/reading.ts";
+import { open, ping } from "../kit/worlds.ts";
 
-const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
-const overflow = new ProviderFailure({ class: "context-overflow", message: "Too long." });
 const message = (id: string, words: string): Message =>
   ({ id, role: "user", parts: [{ kind: "text", text: words }] }) as unknown as Message;
 

@@ -3,11 +3,11 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { running, signalOf, twoOn } from "../kernel/kit.ts";
-import { lives } from "../kernel/lives.ts";
-import { aborted, outline, plays, text, wordsOf } from "../stories/kit.ts";
+import { aborted, plays, text } from "../kit/models.ts";
+import { outline, signalOf, wordsOf } from "../kit/reading.ts";
+import { lives } from "../kit/stores.ts";
+import { ping, running, twoOn } from "../kit/worlds.ts";
 
-const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
 const part = (words: string, more: Partial<PromptPart> = {}): PromptPart => ({
   slot: "guidance",
   text: words,

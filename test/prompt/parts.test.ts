@@ -1,11 +1,9 @@
-import { definePlugin, defineTool, type PromptPart, type RuntimeOptions } from "bowline";
+import { definePlugin, type PromptPart, type RuntimeOptions } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { running } from "../kernel/kit.ts";
-
-const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
+import { ping, running } from "../kit/worlds.ts";
 
 const gives = (id: string, ...parts: readonly PromptPart[]) =>
   definePlugin({ id, setup: () => ({ prompt: () => parts }) });

@@ -3,8 +3,9 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { nodesOf, passed, running, signalOf, twoOn, within } from "../kernel/kit.ts";
-import { echo, open, outline } from "../stories/kit.ts";
+import { echo } from "../kit/models.ts";
+import { nodesOf, outline, passed, signalOf, within } from "../kit/reading.ts";
+import { open, running, twoOn } from "../kit/worlds.ts";
 
 const note = (n: number) => ({ kind: "plugin", type: "note", body: { n } }) as const;
 const says1 = (text: string) => ({ kind: "message", role: "user", text }) as const;

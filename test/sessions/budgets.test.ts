@@ -19,9 +19,10 @@ import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { running, signalOf, within } from "../kernel/kit.ts";
-import { outline, text, wordsOf } from "../stories/kit.ts";
-import { file, lifetimes, STORES } from "./kit.ts";
+import { text } from "../kit/models.ts";
+import { outline, signalOf, within, wordsOf } from "../kit/reading.ts";
+import { file, STORES } from "../kit/stores.ts";
+import { lifetimes, running } from "../kit/worlds.ts";
 
 // Every scripted reply costs 10 tokens in and 5 out: 15, or 20 millionths by this table.
 const PRICES = { "scripted/test": { input: 1, output: 2 } };

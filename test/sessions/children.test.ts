@@ -12,12 +12,10 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { nodesOf, passed, running, twoOn, unheard, within } from "../kernel/kit.ts";
-import { outline, wordsOf } from "../stories/kit.ts";
+import { nodesOf, outline, passed, unheard, within, wordsOf } from "../kit/reading.ts";
+import { ping, running, twoOn } from "../kit/worlds.ts";
 
 type Runtime = Awaited<ReturnType<typeof createRuntime>>;
-
-const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
 
 /** Counts turns; its commands make sessions. */
 const maker = definePlugin({

@@ -3,8 +3,10 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { passed, running, STORES, signalOf, twoOn, within } from "../kernel/kit.ts";
-import { echo, end as finish, open, outline, plays, text } from "../stories/kit.ts";
+import { echo, end as finish, plays, text } from "../kit/models.ts";
+import { outline, passed, signalOf, within } from "../kit/reading.ts";
+import { ANSWERING } from "../kit/stores.ts";
+import { open, ping, running, twoOn } from "../kit/worlds.ts";
 
 /** A mutator that adds a word to the instructions. */
 const adds = (id: string, word: string) =>
@@ -150,7 +152,6 @@ test("K4 observers are told of the change with what was and what is, after it is
 
 test("K4 a mutator sees the session, its tools and its state, and may not write there", async () => {
   const seen: unknown[] = [];
-  const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
   const plugin = definePlugin({
     id: "a/looks",
     state: z.object({ n: z.number().default(7) }),
@@ -221,7 +222,7 @@ test("S15 a config survives: another runtime on the same store runs on it, mutat
   expect(model.requests[0]).toMatchObject({ system: "zero one", settings: { maxOutputTokens: 9 } });
 });
 
-test.each(STORES)(
+test.each(ANSWERING)(
   "S15 another model takes effect with the next turn, and the turn that runs keeps the one it began with, on a store that answers %s",
   async (_, store) => {
     const { two, models } = twoModels();

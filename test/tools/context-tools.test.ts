@@ -10,8 +10,8 @@ import {
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { running } from "../kernel/kit.ts";
-import { outline } from "../stories/kit.ts";
+import { outline } from "../kit/reading.ts";
+import { running } from "../kit/worlds.ts";
 
 const made = (name: string, words: string, more: { readonly description?: string } = {}): Tool =>
   defineTool({ name, description: more.description ?? words, input: z.object({}), execute: () => words });

@@ -12,9 +12,10 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { running, signalOf } from "../kernel/kit.ts";
-import { lives } from "../kernel/lives.ts";
-import { aborted, outline, plays } from "../stories/kit.ts";
+import { aborted, plays } from "../kit/models.ts";
+import { outline, signalOf } from "../kit/reading.ts";
+import { lives } from "../kit/stores.ts";
+import { running } from "../kit/worlds.ts";
 
 const made = (name: string, more: Partial<Tool> = {}): Tool => ({
   ...defineTool({

@@ -19,7 +19,9 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, cut, ends, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { aborted, open, outline, type Played, plays, seen, text, wordsOf } from "../stories/kit.ts";
+import { aborted, overflow, type Played, plays, text } from "../kit/models.ts";
+import { outline, seen, wordsOf } from "../kit/reading.ts";
+import { open } from "../kit/worlds.ts";
 
 type Script = readonly (readonly ModelPart[] | ProviderFailure)[];
 
@@ -265,8 +267,6 @@ test("S1 stopped by limit: rounds in which nothing succeeds, and a success in be
       expect(outline((await session.read()).messages).at(-1)).toMatch(/^unheard_of failed: /);
     },
   ));
-
-const overflow = new ProviderFailure({ class: "context-overflow", message: "Too long." });
 
 test("S1 stopped by limit: the conversation outgrew the model and nothing compacts it", () =>
   tell([both(says("So far."), calls("search")), overflow], { tools: [search] }, ({ outcome }) =>

@@ -16,22 +16,9 @@ import { says } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import {
-  aborted,
-  call,
-  end,
-  eventsOf,
-  type Opened,
-  only,
-  open,
-  outline,
-  type Played,
-  plays,
-  shown,
-  text,
-  ticks,
-  wordsOf,
-} from "../stories/kit.ts";
+import { aborted, call, end, type Played, plays, text } from "../kit/models.ts";
+import { eventsOf, only, outline, shown, ticks, wordsOf } from "../kit/reading.ts";
+import { type Opened, open } from "../kit/worlds.ts";
 
 /** What a tool may do, by the word it is called with. */
 const BEHAVIOURS = ["answer", "later", "throw", "polite", "rude", "finish", "fail", "deny", "cut", "stop"] as const;

@@ -14,22 +14,9 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  aborted,
-  call,
-  echo,
-  end,
-  eventsOf,
-  only,
-  open,
-  outline,
-  plays,
-  seen,
-  shown,
-  text,
-  ticks,
-  wordsOf,
-} from "../stories/kit.ts";
+import { aborted, call, echo, end, plays, text } from "../kit/models.ts";
+import { eventsOf, only, outline, seen, shown, ticks, wordsOf } from "../kit/reading.ts";
+import { open } from "../kit/worlds.ts";
 
 const search = defineTool({
   name: "search",
