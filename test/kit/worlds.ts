@@ -210,7 +210,15 @@ export const named = (
 
 export const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
 
-/** A tool that tells when it has begun, and returns when it is let go, or told to leave. */
+/** What `listener` calls when it is told to work. */
+export const work = defineTool({
+  name: "work",
+  description: "Works.",
+  input: { type: "object" },
+  execute: () => "worked",
+});
+
+/** The same, but it tells when it has begun, and returns when it is let go, or told to leave. */
 export interface Held {
   readonly tool: Tool;
   /** Settles when the n-th call has begun; the first unless told. */

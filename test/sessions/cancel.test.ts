@@ -18,7 +18,7 @@ import {
   wordsOf,
 } from "../kit/reading.ts";
 import { around, file, STORES, slowly } from "../kit/stores.ts";
-import { held, lifetimes, running, runningOn, twoOn } from "../kit/worlds.ts";
+import { held, lifetimes, running, runningOn, twoOn, work } from "../kit/worlds.ts";
 import { busy } from "./busy.ts";
 import { elsewhere } from "./elsewhere.ts";
 
@@ -340,7 +340,7 @@ describe.each(STORES)("on %s", (_, make) => {
       await using runtime = await running({
         store: make(),
         model: scripted(calls("work"), says("Done.")),
-        tools: [INSTANT],
+        tools: [work],
       });
       const session = await runtime.session();
       const turn = session.turn("Go.");
@@ -466,7 +466,7 @@ describe.each(STORES)("on %s", (_, make) => {
       await using runtime = await running({
         store: make(),
         model: scripted(calls("work"), says("Done.")),
-        tools: [INSTANT],
+        tools: [work],
         plugins: [stopping],
       });
       session = await runtime.session();
@@ -596,8 +596,6 @@ describe.each(STORES)("on %s", (_, make) => {
   });
 });
 
-const INSTANT = defineTool({ name: "work", description: "Works.", input: { type: "object" }, execute: () => "worked" });
-
 async function settled(session: Session): Promise<void> {
   while (session.current() !== undefined) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -719,7 +717,7 @@ describe("from any process", () => {
     });
     await store.close();
     const model = listener();
-    await using runtime = await runningOn(path, { model, tools: [INSTANT] });
+    await using runtime = await runningOn(path, { model, tools: [work] });
     const session = await runtime.session("s");
     expect(await session.current()?.id).toBe(turnId);
     expect((await within(session.follow(turnId).result(), 4_000)).outcome).toMatchObject({
@@ -746,7 +744,7 @@ describe("from any process", () => {
     );
     const lines = [await other.next(), await other.next()];
     const turnId = lines.find((line) => line?.startsWith("trn_")) ?? "";
-    await using runtime = await runningOn(path, { model: listener(), tools: [INSTANT], recover: "manual" });
+    await using runtime = await runningOn(path, { model: listener(), tools: [work], recover: "manual" });
     const session = await runtime.session("s");
     expect(session.current()).toBeUndefined(); // Another has it.
     const followed = session.follow(turnId);
@@ -766,7 +764,7 @@ describe("from any process", () => {
   test("S3 a turn that waits for a person is cancelled by a second runtime, and the wait is over", async () => {
     const path = file();
     const careful = definePlugin({ id: "a/careful", setup: () => ({ beforeToolCall: () => ask("May I?") }) });
-    const options = { model: listener(), tools: [INSTANT], plugins: [careful] };
+    const options = { model: listener(), tools: [work], plugins: [careful] };
     await using one = await runningOn(path, options);
     await using two = await runningOn(path, options);
     const turn = (await one.session("s")).turn("Work.");

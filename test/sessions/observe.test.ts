@@ -13,7 +13,6 @@ import {
   type Store,
 } from "bowline";
 import { memory } from "bowline/stores/memory";
-
 import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
