@@ -21,7 +21,7 @@ import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, type Scripted, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
-import { lives } from "../../test/kernel/lives.ts";
+import { lives } from "../../test/kit/stores.ts";
 import { type MemoryRecalled, memory } from "./memory.ts";
 
 const NOTHING = jsonSchema<object>({ type: "object", properties: {} });

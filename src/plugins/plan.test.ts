@@ -20,7 +20,7 @@ import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, type Scripted, says, scripted } from "bowline/testing";
 import { afterAll, expect, test } from "vitest";
-import { lives } from "../../test/kernel/lives.ts";
+import { lives } from "../../test/kit/stores.ts";
 import { type PlanStep, plan } from "./plan.ts";
 
 const NOTHING = jsonSchema<object>({ type: "object", properties: {} });

@@ -1,6 +1,6 @@
 import { crashTest } from "bowline/testing";
 import { afterAll, expect, test } from "vitest";
-import { build, scenario, scenarios } from "./kit.ts";
+import { build, scenario, scenarios } from "./build.ts";
 
 // A sample, chosen by a seed; `npm run test:long` kills everything everywhere.
 const built = build();

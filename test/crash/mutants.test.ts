@@ -1,6 +1,6 @@
 import { type CrashOptions, crashTest, type ViolationKind } from "bowline/testing";
 import { afterAll, expect, test } from "vitest";
-import { build, scenario } from "./kit.ts";
+import { build, scenario } from "./build.ts";
 
 const built = build();
 afterAll(() => built[Symbol.dispose]());

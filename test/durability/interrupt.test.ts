@@ -1,20 +1,14 @@
 import { ask as askFor, definePlugin, type Json, type Runtime, type Store, type ToolContext } from "bowline";
 import { memory } from "bowline/stores/memory";
-import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { hasOpenCalls } from "../../src/model/pairing.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
-import { passed, within } from "../kernel/kit.ts";
-import { lives, over } from "../kernel/lives.ts";
-import { outline, seen, wordsOf } from "../stories/kit.ts";
-import { BEGINNING, type Did, deployed, durable, HOUR, inTurn, model, nothing, quickWorld, tool } from "./kit.ts";
+import { outline, passed, seen, within, wordsOf } from "../kit/reading.ts";
+import { durable, lives, over, STORES } from "../kit/stores.ts";
+import { BEGINNING, deployed, HOUR, quickWorld } from "../kit/worlds.ts";
 import { journalOf, taken } from "./resume.ts";
-
-const STORES: readonly (readonly [string, () => Store])[] = [
-  ["memory", memory],
-  ["sqlite", () => sqlite(":memory:", { strength: "process" })],
-];
+import { type Did, inTurn, model, nothing, tool } from "./witness.ts";
 
 /** One store, one process after the other: `next` is the next one, `kill` ends the one that lives. */
 function processes(store: Store) {

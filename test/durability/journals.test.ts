@@ -1,13 +1,14 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { Session, Store, Turn } from "bowline";
 import { memory } from "bowline/stores/memory";
-import { sqlite } from "bowline/stores/sqlite";
 import { describe, expect, test } from "vitest";
 import { STEP_VERSION } from "../../src/turn/state.ts";
-import { within } from "../kernel/kit.ts";
-import { BEGINNING, type Did, deployed, durable, nothing, quickWorld } from "./kit.ts";
+import { within } from "../kit/reading.ts";
+import { durable, STORES } from "../kit/stores.ts";
+import { BEGINNING, deployed, quickWorld } from "../kit/worlds.ts";
 import { asksIn, callsIn, load, messagesOf, type Recorded, recorder } from "./recorded.ts";
 import { beginning, type Outside, SCENARIOS, type Scenario } from "./scenarios.ts";
+import { type Did, nothing } from "./witness.ts";
 
 /**
  * Journals that earlier versions wrote, kept as they were written: a machine that folds one of them otherwise is noticed
@@ -57,11 +58,6 @@ const JOURNALS = readdirSync(folder)
     const scenario = SCENARIOS.find(({ name }) => name === recorded.name) as Scenario;
     return { file, recorded, scenario };
   });
-
-const STORES: readonly (readonly [string, () => Store])[] = [
-  ["memory", memory],
-  ["sqlite", () => sqlite(":memory:", { strength: "process" })],
-];
 
 async function resume(scenario: Scenario, recorded: Recorded, cut: number, store: Store) {
   await load(store, recorded, { cut });

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import {
   createRuntime as create,
   definePlugin,
@@ -10,24 +7,22 @@ import {
   type Store,
 } from "bowline";
 import { memory } from "bowline/stores/memory";
-import { type SqliteOptions, sqlite } from "bowline/stores/sqlite";
+import { sqlite } from "bowline/stores/sqlite";
 import { calls, says } from "bowline/testing";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { LEASE_MS } from "../../src/stores/store.ts";
-import { passed, signalOf, within } from "../kernel/kit.ts";
-import { over } from "../kernel/lives.ts";
-import { echo, outline } from "../stories/kit.ts";
-import { counter, type Did, deployed, durable, HOUR, inTurn, model, nothing, quickWorld, tool } from "./kit.ts";
+import { echo } from "../kit/models.ts";
+import { outline, passed, signalOf, within } from "../kit/reading.ts";
+import { durable, file, over } from "../kit/stores.ts";
+import { deployed, HOUR, quickWorld } from "../kit/worlds.ts";
 import { load } from "./recorded.ts";
 import { journalOf, scenarioOf, upTo } from "./resume.ts";
+import { counter, type Did, inTurn, model, nothing, tool } from "./witness.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "bowline-leases-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-let files = 0;
-const file = (): (() => Store) => {
-  const path = join(folder, `${files++}.db`);
-  const options: SqliteOptions = { strength: "process" };
-  return () => sqlite(path, options);
+/** Connections to one file, each of a process of its own. */
+const connections = (): (() => Store) => {
+  const path = file();
+  return () => sqlite(path, { strength: "process" });
 };
 
 /** In the real world, with its own clock; it does nothing by itself. */
@@ -51,7 +46,7 @@ const searching = (did: Did, gate?: Promise<unknown>, began?: () => void): Param
 // ── Beside each other ───────────────────────────────────────────────────────────────────────────────────────────────
 
 test("D2 I3 two runtimes on one file: the second one's turn is accepted and waits, and both handles get their results", async () => {
-  const open = file();
+  const open = connections();
   const [gate, began] = [signalOf(), signalOf()];
   const [here, there] = [nothing(), nothing()];
   const one = await createRuntime(open(), searching(here, gate.promise, began.resolve));
@@ -73,7 +68,7 @@ test("D2 I3 two runtimes on one file: the second one's turn is accepted and wait
 });
 
 test("D2 I2 the same key sent through two runtimes is one turn, and both handles are given its result", async () => {
-  const open = file();
+  const open = connections();
   const did = nothing();
   const one = await createRuntime(open(), searching(did));
   const two = await createRuntime(open(), searching(did));
@@ -89,7 +84,7 @@ test("D2 I2 the same key sent through two runtimes is one turn, and both handles
 });
 
 test("D2 I10 a cancel sent through another runtime arrives within a second, also while nothing finishes", async () => {
-  const open = file();
+  const open = connections();
   const began = signalOf();
   const one = await createRuntime(open(), {
     ...searching(nothing(), new Promise(() => {}), began.resolve),
@@ -109,7 +104,7 @@ test("D2 I10 a cancel sent through another runtime arrives within a second, also
 });
 
 test("D2 H7 an input sent through another runtime in the middle of a turn is taken at its boundary", async () => {
-  const open = file();
+  const open = connections();
   const [gate, began] = [signalOf(), signalOf()];
   const one = await createRuntime(open(), searching(nothing(), gate.promise, began.resolve));
   const two = await createRuntime(open(), searching(nothing()));

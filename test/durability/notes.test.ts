@@ -1,17 +1,10 @@
 import { definePlugin, type Json, type ModelPart, type Provider, type Store } from "bowline";
-import { memory } from "bowline/stores/memory";
-import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
-import { passed, signalOf, within } from "../kernel/kit.ts";
-import { lives } from "../kernel/lives.ts";
-import { outline, wordsOf } from "../stories/kit.ts";
-import { BEGINNING, type Did, deployed, durable, HOUR, inTurn, model, nothing, quickWorld, tool } from "./kit.ts";
-
-const STORES: readonly (readonly [string, () => Store])[] = [
-  ["memory", memory],
-  ["sqlite", () => sqlite(":memory:", { strength: "process" })],
-];
+import { outline, passed, signalOf, within, wordsOf } from "../kit/reading.ts";
+import { durable, lives, STORES } from "../kit/stores.ts";
+import { BEGINNING, deployed, HOUR, quickWorld } from "../kit/worlds.ts";
+import { type Did, inTurn, model, nothing, tool } from "./witness.ts";
 
 /** The turn's own replies, and an echo for nested questions, told apart by their first word. */
 const asked = (did: Did, ...replies: readonly (readonly ModelPart[])[]): Provider =>

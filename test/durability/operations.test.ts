@@ -3,11 +3,12 @@ import { memory } from "bowline/stores/memory";
 import { says } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { passed, signalOf, within } from "../kernel/kit.ts";
-import { over } from "../kernel/lives.ts";
-import { deployed, durable, HOUR, model, nothing, quickWorld } from "./kit.ts";
+import { passed, signalOf, within } from "../kit/reading.ts";
+import { durable, over } from "../kit/stores.ts";
+import { deployed, HOUR, quickWorld } from "../kit/worlds.ts";
 import { load } from "./recorded.ts";
 import { journalOf, scenarioOf, upTo } from "./resume.ts";
+import { model, nothing } from "./witness.ts";
 
 test.each(["read", "fork"] as const)(
   "D2 K13 a command under way is not lost when another runtime moves the session and somebody here looks at it: %s",

@@ -5,7 +5,7 @@ import type { Entry } from "../../src/model/node.ts";
 import type { Usage } from "../../src/model/usage.ts";
 import type { Lease, NewInput, NewWait, Owner, PluginSnapshots } from "../../src/stores/store.ts";
 import type { Opened, TurnEvent } from "../../src/turn/event.ts";
-import { type Did, keyOf } from "./kit.ts";
+import { type Did, keyOf } from "./witness.ts";
 
 /** A journal as a store held it just before the commit, and what it takes to put it into another store. */
 export interface Recorded {

@@ -2,10 +2,12 @@ import { readFileSync } from "node:fs";
 import type { Json, Store } from "bowline";
 import { memory } from "bowline/stores/memory";
 import type { TurnEvent } from "../../src/turn/event.ts";
-import { within } from "../kernel/kit.ts";
-import { BEGINNING, type Did, deployed, durable, nothing, type QuickWorld, quickWorld } from "./kit.ts";
+import { within } from "../kit/reading.ts";
+import { durable } from "../kit/stores.ts";
+import { BEGINNING, deployed, type QuickWorld, quickWorld } from "../kit/worlds.ts";
 import { load, messagesOf, type Recorded } from "./recorded.ts";
 import { beginning, SCENARIOS, type Scenario } from "./scenarios.ts";
+import { type Did, nothing } from "./witness.ts";
 
 /** A journal that was recorded by the first version of the machine. */
 export const journalOf = (name: string): Recorded =>

@@ -6,12 +6,11 @@ import { callsOf } from "../../src/model/message.ts";
 import { hasOpenCalls, pairingProblem } from "../../src/model/pairing.ts";
 import { name } from "../../src/turn/effect.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
-import { salvage } from "../../src/turn/salvage.ts";
-import { outline, wordsOf } from "../stories/kit.ts";
-import { inTurn, model } from "./kit.ts";
+import { outline, wordsOf } from "../kit/reading.ts";
 import { openedOf, type Recorded } from "./recorded.ts";
 import { journalOf, taken, upTo } from "./resume.ts";
 import { SCENARIOS } from "./scenarios.ts";
+import { inTurn, model } from "./witness.ts";
 
 const WHY = "It was interrupted by an upgrade.";
 const ALL = SCENARIOS.map((scenario) => journalOf(scenario.name));

@@ -14,8 +14,9 @@ import { toolsSearch } from "bowline/plugins/tools-search";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { both, calls, says } from "bowline/testing";
 import { z } from "zod";
-import { ticks, wordsOf } from "../stories/kit.ts";
-import { answering, counter, type Did, type deployed, done, inTurn, model, tool } from "./kit.ts";
+import { ticks, wordsOf } from "../kit/reading.ts";
+import type { deployed } from "../kit/worlds.ts";
+import { answering, counter, type Did, done, inTurn, model, tool } from "./witness.ts";
 
 /** What happens around a live turn and is on record for a resumed one. */
 export interface Outside {

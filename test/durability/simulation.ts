@@ -27,8 +27,8 @@ import { hasOpenCalls, pairingProblem } from "../../src/model/pairing.ts";
 import { addUsage, NO_USAGE } from "../../src/model/usage.ts";
 import { openRuntime } from "../../src/runtime/runtime.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
-import { outline } from "../stories/kit.ts";
-import { keyOf } from "./kit.ts";
+import { outline } from "../kit/reading.ts";
+import { keyOf } from "./witness.ts";
 
 /**
  * Stories that chance tells: clients, faults and crashes on one store, in simulated time. The same number tells the same

@@ -4,13 +4,13 @@ import { calls, says } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Opened, TurnEvent } from "../../src/turn/event.ts";
-import { passed, within } from "../kernel/kit.ts";
-import { over } from "../kernel/lives.ts";
-import { outline } from "../stories/kit.ts";
-import { counter, DAY, deployed, durable, inTurn, model, nothing, quickWorld, tool } from "./kit.ts";
+import { outline, passed, within } from "../kit/reading.ts";
+import { durable, over } from "../kit/stores.ts";
+import { DAY, deployed, quickWorld } from "../kit/worlds.ts";
 import { load, openedOf, type Recorded } from "./recorded.ts";
 import { journalOf, scenarioOf, taken, upTo } from "./resume.ts";
 import { SCENARIOS } from "./scenarios.ts";
+import { counter, inTurn, model, nothing, tool } from "./witness.ts";
 
 const withOpened = ({ events }: Recorded, change: Partial<Opened>): readonly TurnEvent[] => [
   { ...(events[0] as Opened), ...change },

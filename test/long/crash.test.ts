@@ -1,6 +1,6 @@
 import { crashTest } from "bowline/testing";
 import { afterAll, expect, test } from "vitest";
-import { build, scenarios } from "../crash/kit.ts";
+import { build, scenarios } from "../crash/build.ts";
 
 const built = build();
 afterAll(() => built[Symbol.dispose]());

@@ -1,7 +1,8 @@
 import { definePlugin, defineTool, finish } from "bowline";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
-import { open, outline } from "../stories/kit.ts";
+import { outline } from "../kit/reading.ts";
+import { open } from "../kit/worlds.ts";
 
 const revoked = (): unknown => {
   const { proxy, revoke } = Proxy.revocable({}, {});

@@ -1,21 +1,16 @@
-import { defineTool, type Message, type Node, type Runtime, type Session, type Store, switchFrame } from "bowline";
+import type { Message, Node, Runtime, Session, Store } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { z } from "zod";
-import { within } from "../kernel/kit.ts";
-import { echo, outline, wordsOf } from "../stories/kit.ts";
-import { codeOf, compacting, counter, follows, open, SharedFile, STORES, Stop, stopping, watch } from "./watching.ts";
+import { echo, follows } from "../kit/models.ts";
+import { codeOf, outline, within, wordsOf } from "../kit/reading.ts";
+import { KEPT } from "../kit/stores.ts";
+import { ping, runningQuickly, SharedFile, Stop, stopping } from "../kit/worlds.ts";
+import { compacting, counter, moves } from "./plugins.ts";
+import { watch } from "./watching.ts";
 
-const ping = defineTool({ name: "ping", description: "Pings.", input: z.looseObject({}), execute: () => "Pong." });
-const moves = defineTool({
-  name: "move",
-  description: "Goes on in a fresh window.",
-  input: z.looseObject({}),
-  execute: () => switchFrame("#after"),
-});
 const compactor = compacting((messages) => ({
   seed: ["S"],
   ...(messages.length > 6 ? { tail: messages.at(-2)!.id } : {}),
@@ -131,16 +126,16 @@ async function forkEverywhere(runtime: Runtime, source: Session, history: Told):
   expect(await allOf(source)).toEqual(nodes);
 }
 
-test.each(STORES)("S7 a fork at any node shares what is before it, with the states of then, %s", async (_, store) => {
-  await using runtime = await open({ ...options, store: store() });
+test.each(KEPT)("S7 a fork at any node shares what is before it, with the states of then, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ ...options, store: store() });
   const source = await runtime.session("source");
   const history = await makeHistory(source);
   expect((await allOf(source)).filter(({ kind }) => kind === "frame")).toHaveLength(2);
   await forkEverywhere(runtime, source, history);
 });
 
-test.each(STORES)("S7 so does a fork of a fork, and when the first one is deleted, %s", async (_, store) => {
-  await using runtime = await open({ ...options, store: store() });
+test.each(KEPT)("S7 so does a fork of a fork, and when the first one is deleted, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ ...options, store: store() });
   const source = await runtime.session("source");
   const history = await makeHistory(source);
   const fork = await source.fork({ id: "fork" });
@@ -162,10 +157,10 @@ test("S7 so does a fork that another process makes", async () => {
   await forkEverywhere(there, await there.session("source"), history);
 }, 20_000);
 
-test.each(STORES)(
+test.each(KEPT)(
   "S7 in a fork the states of its own commits count, before and after the node that it shares, %s",
   async (_, store) => {
-    await using runtime = await open({ ...options, store: store() });
+    await using runtime = await runningQuickly({ ...options, store: store() });
     const source = await runtime.session("source");
     await source.turn("#plain").result();
     const { head: at = "" } = await source.read();
@@ -182,7 +177,7 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(KEPT)(
   "S7 any tree of forks: each is what it was made of, whatever became of the others, %s",
   async (name, store) => {
     const act = fc.record({
@@ -192,7 +187,7 @@ test.each(STORES)(
     });
     await fc.assert(
       fc.asyncProperty(fc.array(act, { maxLength: 25 }), async (acts) => {
-        await using runtime = await open({ ...options, store: store() });
+        await using runtime = await runningQuickly({ ...options, store: store() });
         interface Known {
           readonly session: Session;
           nodes: readonly Node[];
@@ -254,10 +249,10 @@ test.each(STORES)(
   60_000,
 );
 
-test.each(STORES)(
+test.each(KEPT)(
   "S7 a fork before a node is a fork at the one before it; before the first it is empty, %s",
   async (_, store) => {
-    await using runtime = await open({ ...options, store: store() });
+    await using runtime = await runningQuickly({ ...options, store: store() });
     const source = await runtime.session("source", { config: { instructions: "Be kind." } });
     const history = await makeHistory(source);
     const nodes = await allOf(source);
@@ -282,7 +277,7 @@ test.each(STORES)(
 );
 
 test("S7 a fork before a node that is not there is fork.unknown, and at and before exclude each other", async () => {
-  await using runtime = await open();
+  await using runtime = await runningQuickly();
   const [source, other] = [await runtime.session("source"), await runtime.session("other")];
   await source.turn("1").result();
   await other.turn("1").result();
@@ -295,12 +290,12 @@ test("S7 a fork before a node that is not there is fork.unknown, and at and befo
 
 // ── What a fork has and has not ─────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)(
+test.each(KEPT)(
   "S7 an open turn is not forked, nor what waits: the fork has what was committed before, %s",
   async (_, store) => {
     const stop = new Stop();
     const model = scripted(says("One."), calls("slow"), says("Two."), says("Three."), says("Of the fork."));
-    await using runtime = await open({ store: store(), model, tools: [stopping(stop)], plugins: [counter] });
+    await using runtime = await runningQuickly({ store: store(), model, tools: [stopping(stop)], plugins: [counter] });
     const source = await runtime.session();
     await source.turn("1").result();
     const before = await source.read();
@@ -327,11 +322,11 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(KEPT)(
   "S7 a fork has the tools that its origin had chosen by then, and chooses for itself, %s",
   async (_, store) => {
     const model = echo();
-    await using runtime = await open({ store: store(), model, tools: [ping, moves] });
+    await using runtime = await runningQuickly({ store: store(), model, tools: [ping, moves] });
     const source = await runtime.session();
     await source.turn("1").result();
     const { head: at = "" } = await source.read();
@@ -351,10 +346,10 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(KEPT)(
   "S7 S10 a fork has the config of its origin without the label, and has spent nothing, %s",
   async (_, store) => {
-    await using runtime = await open({ store: store() });
+    await using runtime = await runningQuickly({ store: store() });
     const source = await runtime.session("source", { config: { label: "Plan A", instructions: "Be kind." } });
     await source.turn("1").result();
     const [plain, named] = [await source.fork(), await source.fork({ label: "Plan B" })];
@@ -367,8 +362,8 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)("S7 branches are listed by their origin, with labels that can be changed, %s", async (_, store) => {
-  await using runtime = await open({ store: store() });
+test.each(KEPT)("S7 branches are listed by their origin, with labels that can be changed, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ store: store() });
   const source = await runtime.session("source");
   await source.turn("1").result();
   const { head: at } = await source.read();
@@ -411,8 +406,8 @@ test("S7 a label is kept, told, and good after a restart", async () => {
   expect(labels).toEqual(["Trip to Rome", "Trip to Oslo"]);
 });
 
-test.each(STORES)("S7 a session without any node can be forked too, with its states, %s", async (_, store) => {
-  await using runtime = await open({ ...options, store: store() });
+test.each(KEPT)("S7 a session without any node can be forked too, with its states, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ ...options, store: store() });
   const source = await runtime.session();
   await source.command(counter, "set", 5);
   const fork = await source.fork();
@@ -424,7 +419,7 @@ test.each(STORES)("S7 a session without any node can be forked too, with its sta
 });
 
 test("S7 several may fork at one node at once, and go on at once", async () => {
-  await using runtime = await open();
+  await using runtime = await runningQuickly();
   const source = await runtime.session();
   await source.turn("1").result();
   const { head: at = "" } = await source.read();
@@ -438,10 +433,10 @@ test("S7 several may fork at one node at once, and go on at once", async () => {
 
 // ── Wrong use ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)(
+test.each(KEPT)(
   "S7 forks of what is not there, and options that are wrong, are typed and make nothing, %s",
   async (_, store) => {
-    await using runtime = await open({ store: store() });
+    await using runtime = await runningQuickly({ store: store() });
     const [source, other] = [await runtime.session("source"), await runtime.session("other")];
     await source.turn("1").result();
     await other.turn("1").result();
@@ -471,7 +466,7 @@ test.each(STORES)(
 );
 
 test("S7 options of a fork that are not what their types say are typed, and make nothing", async () => {
-  await using runtime = await open();
+  await using runtime = await runningQuickly();
   const source = await runtime.session("source");
   await source.turn("1").result();
   const codes = (field: string, values: readonly unknown[]) =>
@@ -484,10 +479,10 @@ test("S7 options of a fork that are not what their types say are typed, and make
 
 // ── Where two part ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)(
+test.each(KEPT)(
   "S7 two sessions are compared: the same, one before the other, apart, and of no common origin, %s",
   async (_, store) => {
-    await using runtime = await open({ store: store() });
+    await using runtime = await runningQuickly({ store: store() });
     const a = await runtime.session("a");
     expect(await runtime.sessions.compare("a", "a")).toEqual({ ours: [], theirs: [] });
     await a.turn("1").result();
@@ -517,8 +512,8 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)("S7 two forks inside one commit part inside it, %s", async (_, store) => {
-  await using runtime = await open({ store: store() });
+test.each(KEPT)("S7 two forks inside one commit part inside it, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ store: store() });
   const source = await runtime.session();
   await source.append([1, 2, 3, 4, 5].map((body) => ({ kind: "plugin", type: "n", body })));
   const nodes = await allOf(source);
@@ -534,10 +529,10 @@ test.each(STORES)("S7 two forks inside one commit part inside it, %s", async (_,
     }
 });
 
-test.each(STORES)(
+test.each(KEPT)(
   "S7 siblings that never met part where their origin was forked, also when it is gone, %s",
   async (_, store) => {
-    await using runtime = await open({ store: store() });
+    await using runtime = await runningQuickly({ store: store() });
     const source = await runtime.session("source");
     for (const words of ["1", "2", "3"]) await source.turn(words).result();
     const nodes = await allOf(source);
@@ -557,7 +552,7 @@ test.each([
   "S7 sessions that differ in 5,000 nodes are compared in both directions, %s",
   async (_, store) => {
     const kept: Store = store();
-    await using runtime = await open({ store: kept });
+    await using runtime = await runningQuickly({ store: kept });
     const source = await runtime.session("source");
     await source.turn("1").result();
     const { head } = await source.read();
@@ -597,7 +592,7 @@ function counting() {
 
 test("S7 what two long sessions have in common is not read", async () => {
   const { store, read } = counting();
-  await using runtime = await open({ store });
+  await using runtime = await runningQuickly({ store });
   const source = await runtime.session("source");
   for (let index = 0; index < 300; index++) await source.append([{ kind: "plugin", type: "n", body: index }]);
   const fork = await source.fork({ id: "fork" });
@@ -610,7 +605,7 @@ test("S7 what two long sessions have in common is not read", async () => {
 
 test("D7 what is changed between turns costs no reading of what is there already", async () => {
   const { store, read } = counting();
-  await using runtime = await open({ ...options, store });
+  await using runtime = await runningQuickly({ ...options, store });
   const session = await runtime.session();
   for (let turn = 0; turn < 100; turn++) await session.turn("#plain").result();
   read.segments = 0;
@@ -627,8 +622,8 @@ test("D7 what is changed between turns costs no reading of what is there already
 
 // ── History ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)("S8 history goes back over all frames, page by page, %s", async (_, store) => {
-  await using runtime = await open({ ...options, store: store() });
+test.each(KEPT)("S8 history goes back over all frames, page by page, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ ...options, store: store() });
   const session = await runtime.session();
   await makeHistory(session);
   const all = await session.history({ max: 1_000 });
@@ -645,8 +640,8 @@ test.each(STORES)("S8 history goes back over all frames, page by page, %s", asyn
   expect(all.map(({ kind }) => kind)).toContain("plugin");
 });
 
-test.each(STORES)("S8 what came before a node is paged through by the last one of each page, %s", async (_, store) => {
-  await using runtime = await open({ ...options, store: store() });
+test.each(KEPT)("S8 what came before a node is paged through by the last one of each page, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ ...options, store: store() });
   const session = await runtime.session();
   await makeHistory(session);
   const all = await session.history({ max: 1_000 });
@@ -663,22 +658,19 @@ test.each(STORES)("S8 what came before a node is paged through by the last one o
   expect(await codeOf(() => session.history({ from: all[0]!.id, before: all[0]!.id }))).toBe("options.invalid");
 });
 
-test.each(STORES)(
-  "S8 a history of more than a page, of a fork, and of a session that has none, %s",
-  async (_, store) => {
-    await using runtime = await open({ store: store() });
-    const session = await runtime.session();
-    expect(await session.history()).toEqual([]);
-    for (let body = 0; body < 150; body++) await session.append([{ kind: "plugin", type: "n", body }]);
-    expect(await session.history()).toHaveLength(100);
-    expect(await session.history({ max: Infinity })).toHaveLength(150);
-    const fork = await session.fork({ at: (await session.history())[10]!.id });
-    expect(await fork.history({ max: 1_000 })).toEqual((await session.history({ max: 1_000 })).slice(10));
-  },
-);
+test.each(KEPT)("S8 a history of more than a page, of a fork, and of a session that has none, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ store: store() });
+  const session = await runtime.session();
+  expect(await session.history()).toEqual([]);
+  for (let body = 0; body < 150; body++) await session.append([{ kind: "plugin", type: "n", body }]);
+  expect(await session.history()).toHaveLength(100);
+  expect(await session.history({ max: Infinity })).toHaveLength(150);
+  const fork = await session.fork({ at: (await session.history())[10]!.id });
+  expect(await fork.history({ max: 1_000 })).toEqual((await session.history({ max: 1_000 })).slice(10));
+});
 
-test.each(STORES)("S8 a page that is wrong, or begins elsewhere, is typed, %s", async (_, store) => {
-  await using runtime = await open({ store: store() });
+test.each(KEPT)("S8 a page that is wrong, or begins elsewhere, is typed, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ store: store() });
   const [session, other] = [await runtime.session(), await runtime.session()];
   await session.turn("1").result();
   await other.turn("My secret.").result();
@@ -690,10 +682,10 @@ test.each(STORES)("S8 a page that is wrong, or begins elsewhere, is typed, %s", 
   expect(await codeOf(() => session.history({ from: foreign }))).toBe("fork.unknown");
 });
 
-test.each(STORES)(
+test.each(KEPT)(
   "S7 S8 a fork has no history after the node where it began, also of the same commit, %s",
   async (_, store) => {
-    await using runtime = await open({ store: store() });
+    await using runtime = await runningQuickly({ store: store() });
     const source = await runtime.session();
     await source.append([1, 2, 3, 4].map((body) => ({ kind: "plugin", type: "n", body })));
     await source.append([{ kind: "plugin", type: "n", body: 5 }]);
@@ -708,7 +700,7 @@ test.each(STORES)(
 
 test("S8 paging through a history costs what it has, in a fork and over what was appended too", async () => {
   const { store, read } = counting();
-  await using runtime = await open({ store });
+  await using runtime = await runningQuickly({ store });
   const source = await runtime.session();
   for (let turn = 0; turn < 60; turn++) {
     await source.turn(`${turn}`).result();

@@ -19,9 +19,10 @@ import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { running, signalOf, within } from "../kernel/kit.ts";
-import { outline, text, wordsOf } from "../stories/kit.ts";
-import { file, lifetimes, STORES } from "./kit.ts";
+import { text } from "../kit/models.ts";
+import { outline, signalOf, within, wordsOf } from "../kit/reading.ts";
+import { file, STORES } from "../kit/stores.ts";
+import { lifetimes, running, work } from "../kit/worlds.ts";
 
 // Every scripted reply costs 10 tokens in and 5 out: 15, or 20 millionths by this table.
 const PRICES = { "scripted/test": { input: 1, output: 2 } };
@@ -29,8 +30,6 @@ const CALL = 15;
 const COST = 0.00002;
 const PER_CALL: Usage = { input: 10, cacheRead: 0, cacheWrite: 0, output: 5, reasoning: 0, unknownCalls: 0 };
 const times = (n: number): Usage => ({ ...PER_CALL, input: 10 * n, output: 5 * n });
-
-const work = defineTool({ name: "work", description: "Works.", input: { type: "object" }, execute: () => "worked" });
 
 /** Works and works: each round says which one it is, and calls `work`. */
 const worker = (rounds = 100): ReturnType<typeof scripted> =>

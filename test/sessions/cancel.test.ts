@@ -1,26 +1,26 @@
-import { ask, definePlugin, defineTool, type Runtime, type Session, type Store, type TurnResult } from "bowline";
+import { ask, definePlugin, defineTool, type Session, type TurnResult } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { running, signalOf, slowly, twoOn, unheard, within } from "../kernel/kit.ts";
-import { aborted, end, eventsOf, only, outline, plays, seen, shown, text, ticks, wordsOf } from "../stories/kit.ts";
-import { around, elsewhere, file, held, lifetimes, listener, STORES, saidIn } from "./kit.ts";
-
-/** A session whose first turn is held in a tool. */
-async function busy(store: Store, options: Partial<Parameters<typeof running>[0]> = {}) {
-  const work = held();
-  const model = listener();
-  const runtime = await running({ store, model, tools: [work.tool], ...options });
-  const session = await runtime.session("s");
-  const turn = session.turn("Work.");
-  await within(work.began());
-  const close = (): Promise<void> => {
-    work.release();
-    return runtime.close();
-  };
-  return { runtime, session, model, work, turn, turnId: await turn.id, [Symbol.asyncDispose]: close };
-}
+import { aborted, end, listener, plays, text } from "../kit/models.ts";
+import {
+  eventsOf,
+  only,
+  outline,
+  saidIn,
+  seen,
+  shown,
+  signalOf,
+  ticks,
+  unheard,
+  within,
+  wordsOf,
+} from "../kit/reading.ts";
+import { around, file, STORES, slowly } from "../kit/stores.ts";
+import { held, lifetimes, running, runningOn, twoOn, work } from "../kit/worlds.ts";
+import { busy } from "./busy.ts";
+import { elsewhere } from "./elsewhere.ts";
 
 const textOf = ({ outcome }: TurnResult): string => ("text" in outcome ? outcome.text : outcome.kind);
 const STOPPED = { kind: "stopped", by: "cancel", code: "turn.cancelled" } as const;
@@ -340,7 +340,7 @@ describe.each(STORES)("on %s", (_, make) => {
       await using runtime = await running({
         store: make(),
         model: scripted(calls("work"), says("Done.")),
-        tools: [INSTANT],
+        tools: [work],
       });
       const session = await runtime.session();
       const turn = session.turn("Go.");
@@ -466,7 +466,7 @@ describe.each(STORES)("on %s", (_, make) => {
       await using runtime = await running({
         store: make(),
         model: scripted(calls("work"), says("Done.")),
-        tools: [INSTANT],
+        tools: [work],
         plugins: [stopping],
       });
       session = await runtime.session();
@@ -596,8 +596,6 @@ describe.each(STORES)("on %s", (_, make) => {
   });
 });
 
-const INSTANT = defineTool({ name: "work", description: "Works.", input: { type: "object" }, execute: () => "worked" });
-
 async function settled(session: Session): Promise<void> {
   while (session.current() !== undefined) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -605,14 +603,11 @@ async function settled(session: Session): Promise<void> {
 // ── From any process ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("from any process", () => {
-  const open = (path: string, options: Parameters<typeof running>[0]): Promise<Runtime> =>
-    running({ ...options, store: sqlite(path, { strength: "process" }) });
-
   test("S3 a second runtime on the same file follows, cancels and is told, before, while and after", async () => {
     const path = file();
     const work = held();
-    await using one = await open(path, { model: listener(), tools: [work.tool] });
-    await using two = await open(path, { model: listener(), tools: [work.tool] });
+    await using one = await runningOn(path, { model: listener(), tools: [work.tool] });
+    await using two = await runningOn(path, { model: listener(), tools: [work.tool] });
     const [here, there] = [await one.session("s"), await two.session("s")];
     const turn = here.turn("Work.");
     const turnId = await turn.id;
@@ -634,8 +629,8 @@ describe("from any process", () => {
   test("S3 a turn that is nobody's is told so at once to a second runtime, although the first is busy", async () => {
     const path = file();
     const work = held();
-    await using one = await open(path, { model: listener(), tools: [work.tool] });
-    await using two = await open(path, { model: listener(), tools: [work.tool] });
+    await using one = await runningOn(path, { model: listener(), tools: [work.tool] });
+    await using two = await runningOn(path, { model: listener(), tools: [work.tool] });
     const turn = (await one.session("s")).turn("Work.");
     await within(work.began());
     const there = await two.session("s");
@@ -647,7 +642,7 @@ describe("from any process", () => {
   test("S3 another process cancels a turn that runs here, and one that waits here", async () => {
     const path = file();
     const work = held();
-    await using runtime = await open(path, { model: listener(), tools: [work.tool] });
+    await using runtime = await runningOn(path, { model: listener(), tools: [work.tool] });
     const session = await runtime.session("s");
     const turn = session.turn("Work.");
     await within(work.began());
@@ -687,7 +682,7 @@ describe("from any process", () => {
       path,
     );
     expect(await other.next()).toBe("began");
-    await using runtime = await open(path, { model: listener() });
+    await using runtime = await runningOn(path, { model: listener() });
     const session = await runtime.session("s");
     const turn = session.turn("Work.", { key: "k" }); // Joined by its key.
     const turnId = await turn.id;
@@ -722,7 +717,7 @@ describe("from any process", () => {
     });
     await store.close();
     const model = listener();
-    await using runtime = await open(path, { model, tools: [INSTANT] });
+    await using runtime = await runningOn(path, { model, tools: [work] });
     const session = await runtime.session("s");
     expect(await session.current()?.id).toBe(turnId);
     expect((await within(session.follow(turnId).result(), 4_000)).outcome).toMatchObject({
@@ -749,7 +744,7 @@ describe("from any process", () => {
     );
     const lines = [await other.next(), await other.next()];
     const turnId = lines.find((line) => line?.startsWith("trn_")) ?? "";
-    await using runtime = await open(path, { model: listener(), tools: [INSTANT], recover: "manual" });
+    await using runtime = await runningOn(path, { model: listener(), tools: [work], recover: "manual" });
     const session = await runtime.session("s");
     expect(session.current()).toBeUndefined(); // Another has it.
     const followed = session.follow(turnId);
@@ -769,9 +764,9 @@ describe("from any process", () => {
   test("S3 a turn that waits for a person is cancelled by a second runtime, and the wait is over", async () => {
     const path = file();
     const careful = definePlugin({ id: "a/careful", setup: () => ({ beforeToolCall: () => ask("May I?") }) });
-    const options = { model: listener(), tools: [INSTANT], plugins: [careful] };
-    await using one = await open(path, options);
-    await using two = await open(path, options);
+    const options = { model: listener(), tools: [work], plugins: [careful] };
+    await using one = await runningOn(path, options);
+    await using two = await runningOn(path, options);
     const turn = (await one.session("s")).turn("Work.");
     const { wait } = await within(seen(turn, "waiting"));
     const there = await two.session("s");

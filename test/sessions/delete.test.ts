@@ -11,27 +11,12 @@ import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { unheard, within } from "../kernel/kit.ts";
-import { end, seen, text, wordsOf } from "../stories/kit.ts";
-import {
-  codeOf,
-  compacting,
-  counter,
-  delegate,
-  drawn,
-  factsIn,
-  follows,
-  inShort,
-  isEnd,
-  kept,
-  open,
-  SharedFile,
-  STORES,
-  Stop,
-  screenOf,
-  stopping,
-  watch,
-} from "./watching.ts";
+import { end, follows, text } from "../kit/models.ts";
+import { codeOf, seen, unheard, within, wordsOf } from "../kit/reading.ts";
+import { KEPT } from "../kit/stores.ts";
+import { runningQuickly, SharedFile, Stop, stopping } from "../kit/worlds.ts";
+import { compacting, counter, delegate } from "./plugins.ts";
+import { drawn, factsIn, inShort, isEnd, kept, screenOf, watch } from "./watching.ts";
 
 const GONE = /^session\.(unknown|deleted)$/;
 
@@ -49,8 +34,8 @@ const maker = definePlugin({
 
 // ── Final ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)("S2 a deleted session is nowhere any more, and its id is used up, %s", async (_, store) => {
-  await using runtime = await open({ store: store(), plugins: [counter, maker] });
+test.each(KEPT)("S2 a deleted session is nowhere any more, and its id is used up, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ store: store(), plugins: [counter, maker] });
   const session = await runtime.session("s");
   await session.turn("1").result();
   const { head = "" } = await session.read();
@@ -72,8 +57,8 @@ test.each(STORES)("S2 a deleted session is nowhere any more, and its id is used 
   expect((await other.turn("2").result()).outcome.kind).toBe("answered");
 });
 
-test.each(STORES)("S2 what was never there can be deleted, and its id is not used up, %s", async (_, store) => {
-  await using runtime = await open({ store: store() });
+test.each(KEPT)("S2 what was never there can be deleted, and its id is not used up, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ store: store() });
   await runtime.sessions.delete("s");
   const session = await runtime.session("s");
   expect((await session.turn("1").result()).outcome.kind).toBe("answered");
@@ -90,7 +75,7 @@ test("S2 a deleted id stays so after a restart, and for another process at once"
 });
 
 test("S2 who deletes and who opens at the same time agree in the end", async () => {
-  await using runtime = await open();
+  await using runtime = await runningQuickly();
   for (let round = 0; round < 20; round++) {
     const id = `s${round}`;
     await (await runtime.session(id)).close();
@@ -107,12 +92,12 @@ test("S2 who deletes and who opens at the same time agree in the end", async () 
 
 // ── While something runs ────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)(
+test.each(KEPT)(
   "S2 a session whose turn runs here is not deleted, nor one with inputs that wait or a command, %s",
   async (_, store) => {
     const stop = new Stop();
     const model = scripted(calls("slow"), says("One."), says("Two."));
-    await using runtime = await open({ store: store(), model, tools: [stopping(stop)], plugins: [counter] });
+    await using runtime = await runningQuickly({ store: store(), model, tools: [stopping(stop)], plugins: [counter] });
     const session = await runtime.session("s");
     const turn = session.turn("1");
     await stop.reached;
@@ -132,10 +117,13 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(KEPT)(
   "S2 a session is idle when what it was asked for is answered: it can be deleted then, %s",
   async (_, store) => {
-    await using runtime = await open({ store: store(), plugins: [counter, compacting(() => ({ seed: ["S"] }))] });
+    await using runtime = await runningQuickly({
+      store: store(),
+      plugins: [counter, compacting(() => ({ seed: ["S"] }))],
+    });
     const acts: { readonly [name: string]: (session: Session) => Promise<unknown> } = {
       turn: (session) => session.turn("1").result(),
       "a turn's fact": async (session) => {
@@ -167,28 +155,25 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
-  "S2 a turn that was cancelled lets its session be deleted when it has ended, %s",
-  async (_, store) => {
-    const model = follows({
-      "#go": [
-        async function* () {
-          yield text("I begin. ");
-          await new Promise(() => {});
-          yield end;
-        },
-      ],
-    });
-    await using runtime = await open({ store: store(), model });
-    const session = await runtime.session("s");
-    const turn = session.turn("#go");
-    await seen(turn, "text");
-    await turn.cancel("Not wanted any more.");
-    expect((await within(turn.result(), 4_000)).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
-    await runtime.sessions.delete("s");
-    expect(await runtime.sessions.list()).toEqual([]);
-  },
-);
+test.each(KEPT)("S2 a turn that was cancelled lets its session be deleted when it has ended, %s", async (_, store) => {
+  const model = follows({
+    "#go": [
+      async function* () {
+        yield text("I begin. ");
+        await new Promise(() => {});
+        yield end;
+      },
+    ],
+  });
+  await using runtime = await runningQuickly({ store: store(), model });
+  const session = await runtime.session("s");
+  const turn = session.turn("#go");
+  await seen(turn, "text");
+  await turn.cancel("Not wanted any more.");
+  expect((await within(turn.result(), 4_000)).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
+  await runtime.sessions.delete("s");
+  expect(await runtime.sessions.list()).toEqual([]);
+});
 
 test("S2 a turn whose session another process deletes ends for those who wait, typed, and writes nothing", async () => {
   await using file = new SharedFile();
@@ -248,7 +233,7 @@ test("S2 D4 an approval that was cancelled and then deleted is not answered, and
     input: z.looseObject({}),
     execute: () => `${++paid}`,
   });
-  await using runtime = await open({ model: scripted(calls("pay")), tools: [counts], plugins: [careful] });
+  await using runtime = await runningQuickly({ model: scripted(calls("pay")), tools: [counts], plugins: [careful] });
   const session = await runtime.session("s");
   const turn = session.turn("Pay.");
   const { wait } = await seen(turn, "waiting");
@@ -261,11 +246,11 @@ test("S2 D4 an approval that was cancelled and then deleted is not answered, and
 
 // ── Handles and observers that are still there ──────────────────────────────────────────────────────────────────────
 
-test.each(STORES)(
+test.each(KEPT)(
   "S2 every use of a handle on a deleted session is typed, and it can be closed, %s",
   async (_, store) => {
     const lost = await unheard(async () => {
-      await using runtime = await open({ store: store(), plugins: [counter] });
+      await using runtime = await runningQuickly({ store: store(), plugins: [counter] });
       const session = await runtime.session("s");
       await session.turn("1").result();
       const { head = "" } = await session.read();
@@ -303,8 +288,8 @@ test.each(STORES)(
   60_000,
 );
 
-test.each(STORES)("S2 S11 who observes a session is told of its end, %s", async (_, store) => {
-  await using runtime = await open({ store: store() });
+test.each(KEPT)("S2 S11 who observes a session is told of its end, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ store: store() });
   const session = await runtime.session("s");
   const watchers = [watch(session), watch(session)];
   const unread = session.observe();
@@ -336,10 +321,10 @@ test("S2 S11 also when another process deletes it", async () => {
   expect(await codeOf(() => within(watcher.over, 3_000))).toMatch(/^(nothing was thrown|session\.(unknown|deleted))$/);
 });
 
-test.each(STORES)(
+test.each(KEPT)(
   "S2 S11 cursors of other sessions stay good when one is deleted, the last one too, %s",
   async (_, store) => {
-    await using runtime = await open({ store: store() });
+    await using runtime = await runningQuickly({ store: store() });
     const [first, last] = [await runtime.session("first"), await runtime.session("last")];
     await first.turn("1").result();
     await last.turn("1").result();
@@ -370,7 +355,7 @@ test("S2 tools that were added to a session are let go with it", async () => {
         return () => void watched--;
       },
     });
-  await using runtime = await open();
+  await using runtime = await runningQuickly();
   const closed = await runtime.session("closed");
   await closed.tools.add(provider());
   expect(watched).toBe(1);
@@ -397,10 +382,10 @@ const family = {
   tools: [delegate],
 };
 
-test.each(STORES)(
+test.each(KEPT)(
   "S2 children of a deleted session stay, and can be opened, talked to, listed and deleted, %s",
   async (_, store) => {
-    await using runtime = await open({ ...family, store: store() });
+    await using runtime = await runningQuickly({ ...family, store: store() });
     const root = await runtime.session("root");
     await root.turn("#root").result();
     const tree = watch(root, { tree: true });
@@ -420,10 +405,10 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(KEPT)(
   "S2 a parent goes on when its child is deleted, and a tree is watched and counted without it, %s",
   async (_, store) => {
-    await using runtime = await open({ ...family, store: store() });
+    await using runtime = await runningQuickly({ ...family, store: store() });
     const root = await runtime.session("root");
     await root.turn("#root").result();
     await runtime.sessions.delete("grandchild");
@@ -456,7 +441,7 @@ test("S2 a child that is deleted while its parent waits for it ends the call, ty
   expect(results).toMatchObject([{ name: "delegate", status: "failed" }]);
 }, 20_000);
 
-test.each(STORES)(
+test.each(KEPT)(
   "S2 S7 history that forks share stays when any of them is deleted, in any order, %s",
   async (_, store) => {
     for (const order of [
@@ -465,7 +450,7 @@ test.each(STORES)(
       ["fork", "source", "deep"],
       ["fork", "deep", "source"],
     ]) {
-      await using runtime = await open({ store: store(), plugins: [counter] });
+      await using runtime = await runningQuickly({ store: store(), plugins: [counter] });
       const source = await runtime.session("source");
       for (const words of ["1", "2", "3"]) await source.turn(words).result();
       const nodes = (await source.history()).toReversed();
@@ -496,7 +481,7 @@ test.each(STORES)(
 
 test("S2 D9 a file from which sessions were deleted is whole, and keeps nothing of them", async () => {
   const store = sqlite(":memory:");
-  await using runtime = await open({ store, plugins: [counter] });
+  await using runtime = await runningQuickly({ store, plugins: [counter] });
   const source = await runtime.session("source");
   for (const words of ["1", "2", "3"]) await source.turn(words).result();
   await source.command(counter, "set", 9);

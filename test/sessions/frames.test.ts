@@ -4,10 +4,8 @@ import {
   definePlugin,
   defineTool,
   type Message,
-  ProviderFailure,
   type Session,
   type SessionEvent,
-  switchFrame,
 } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
@@ -15,26 +13,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Compaction, CompactionSees } from "../../src/kernel/hooks.ts";
-import { within } from "../kernel/kit.ts";
-import { outline, wordsOf } from "../stories/kit.ts";
-import {
-  codeOf,
-  compacting,
-  counter,
-  drawn,
-  factsIn,
-  follows,
-  inShort,
-  isEnd,
-  kept,
-  open,
-  SharedFile,
-  STORES,
-  Stop,
-  screenOf,
-  stopping,
-  watch,
-} from "./watching.ts";
+import { follows, overflow } from "../kit/models.ts";
+import { codeOf, outline, within, wordsOf } from "../kit/reading.ts";
+import { KEPT } from "../kit/stores.ts";
+import { runningQuickly, SharedFile, Stop, stopping } from "../kit/worlds.ts";
+import { compacting, counter, moves } from "./plugins.ts";
+import { drawn, factsIn, inShort, isEnd, kept, screenOf, watch } from "./watching.ts";
 
 const ping = defineTool({
   name: "ping",
@@ -94,7 +78,7 @@ async function talk(session: Session): Promise<void> {
 
 // ── On demand ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)("S8 compact goes on in a fresh frame; the old one stays readable, %s", async (_, store) => {
+test.each(KEPT)("S8 compact goes on in a fresh frame; the old one stays readable, %s", async (_, store) => {
   const { told, heard, plugin } = asTold();
   const requests: (readonly Message[])[] = [];
   const model = follows({
@@ -106,7 +90,7 @@ test.each(STORES)("S8 compact goes on in a fresh frame; the old one stays readab
       },
     ],
   });
-  await using runtime = await open({ store: store(), model, tools: [ping], plugins: [plugin] });
+  await using runtime = await runningQuickly({ store: store(), model, tools: [ping], plugins: [plugin] });
   const session = await runtime.session();
   const watcher = watch(session);
   await talk(session);
@@ -136,12 +120,12 @@ test.each(STORES)("S8 compact goes on in a fresh frame; the old one stays readab
   expect(await drawn(screenOf(events), session)).toEqual(await kept(session));
 });
 
-test.each(STORES)(
+test.each(KEPT)(
   "S8 where nobody compacts, or there is nothing to compact, nothing happens and nothing is kept, %s",
   async (_, store) => {
     const { told, plugin } = asTold();
-    await using runtime = await open({ store: store(), plugins: [plugin] });
-    await using alone = await open({ store: store() });
+    await using runtime = await runningQuickly({ store: store(), plugins: [plugin] });
+    await using alone = await runningQuickly({ store: store() });
     const nobody = await alone.session();
     await nobody.turn("1").result();
     expect(await nobody.compact()).toEqual({ kind: "nothing" });
@@ -160,7 +144,7 @@ test.each(STORES)(
 
 test("S8 what is not smaller is not taken: the compactor is asked three times, then it is compact.useless", async () => {
   const { told, heard, plugin } = asTold();
-  await using runtime = await open({ model: follows(conversation), tools: [ping], plugins: [plugin] });
+  await using runtime = await runningQuickly({ model: follows(conversation), tools: [ping], plugins: [plugin] });
   const session = await runtime.session();
   await talk(session);
   const before = await session.read();
@@ -186,7 +170,7 @@ test.each<readonly [string, unknown, string]>([
   ["gives a tail that is not there", () => ({ seed: [draft("S")], tail: "trn_x.0" }), "hook.answer"],
 ])("S8 a compactor that %s fails typed, and the session is as before and goes on", async (_, compact, code) => {
   const plugin = definePlugin({ id: "test/wrong", setup: () => ({ compact: compact as never }) });
-  await using runtime = await open({ plugins: [plugin] });
+  await using runtime = await runningQuickly({ plugins: [plugin] });
   const session = await runtime.session();
   await session.turn("1").result();
   const before = await session.read();
@@ -202,7 +186,7 @@ test.each([
   ["without a seed", []],
 ] as const)("S8 a tail at any message is carried without parting a call from its result (%s)", async (_, seed) => {
   const { told, plugin } = asTold();
-  await using runtime = await open({ model: follows(conversation), tools: [ping], plugins: [plugin] });
+  await using runtime = await runningQuickly({ model: follows(conversation), tools: [ping], plugins: [plugin] });
   const source = await runtime.session();
   await talk(source);
   const { messages: before } = await source.read();
@@ -263,7 +247,11 @@ test("S8 a window may be compacted again and again: what was carried is carried 
   });
   await fc.assert(
     fc.asyncProperty(shape, async (rounds) => {
-      await using runtime = await open({ model: follows(conversation), tools: [ping], plugins: [plugin, before] });
+      await using runtime = await runningQuickly({
+        model: follows(conversation),
+        tools: [ping],
+        plugins: [plugin, before],
+      });
       const session = await runtime.session();
       const watcher = watch(session);
       for (const { input, tail, seeds, how } of rounds) {
@@ -291,7 +279,7 @@ test("S8 a window may be compacted again and again: what was carried is carried 
 
 test("S8 what was attached is carried too", async () => {
   const { told, plugin } = asTold();
-  await using runtime = await open({ plugins: [plugin] });
+  await using runtime = await runningQuickly({ plugins: [plugin] });
   const session = await runtime.session();
   await session.turn(LONG).result();
   await session.turn(["See this.", attach(new Uint8Array([1, 2, 3]), { mediaType: "image/png" })]).result();
@@ -305,13 +293,13 @@ test("S8 what was attached is carried too", async () => {
 
 // ── Together with turns and others ──────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)(
+test.each(KEPT)(
   "S8 compact waits for the turn that runs, and the turns after it are in the new frame, %s",
   async (_, store) => {
     const stop = new Stop();
     const plugin = compacting((messages) => ({ seed: [`${messages.length} messages`] }));
     const model = scripted(calls("slow"), says(LONG), says("Next."));
-    await using runtime = await open({ store: store(), model, tools: [stopping(stop)], plugins: [plugin] });
+    await using runtime = await runningQuickly({ store: store(), model, tools: [stopping(stop)], plugins: [plugin] });
     const session = await runtime.session();
     const turn = session.turn("Go.");
     await stop.reached;
@@ -334,7 +322,7 @@ test("S8 compactions that are asked for at once come one after the other", async
     heard.push(messages.length);
     return messages.length < 2 ? undefined : { seed: ["S"] };
   });
-  await using runtime = await open({ plugins: [plugin] });
+  await using runtime = await runningQuickly({ plugins: [plugin] });
   const session = await runtime.session();
   await session.turn(LONG).result();
   const found = await Promise.all([session.compact(), session.compact(), session.compact()]);
@@ -355,7 +343,11 @@ test("S8 a turn that compacts its own session by its handle is refused", async (
     },
   });
   const model = scripted(calls("selfish"), says("Done."));
-  await using runtime = await open({ model, tools: [selfish], plugins: [compacting(() => ({ seed: ["S"] }))] });
+  await using runtime = await runningQuickly({
+    model,
+    tools: [selfish],
+    plugins: [compacting(() => ({ seed: ["S"] }))],
+  });
   session = await runtime.session();
   await session.turn("Go.").result();
   expect(codes).toEqual(["operation.reentrant"]);
@@ -378,7 +370,7 @@ test("S8 a compaction of another process is seen here, and one that came in betw
   expect((await mine.read()).messages.map(wordsOf)).toEqual(["3 messages"]);
 });
 
-test.each(STORES)(
+test.each(KEPT)(
   "S8 a compactor's change of state is kept with the frame, and not when it fails, %s",
   async (_, store) => {
     let isBroken = false;
@@ -394,7 +386,7 @@ test.each(STORES)(
         operations: { times: query({ run: ({ state }) => state.get().times }) },
       }),
     });
-    await using runtime = await open({ store: store(), plugins: [plugin] });
+    await using runtime = await runningQuickly({ store: store(), plugins: [plugin] });
     const session = await runtime.session();
     await session.turn("1").result();
     const { head: at = "" } = await session.read();
@@ -409,7 +401,7 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(KEPT)(
   "S8 S10 what a compactor spends on models is booked, also when it fails in the end, %s",
   async (_, store) => {
     let isBroken = false;
@@ -424,7 +416,7 @@ test.each(STORES)(
       }),
     });
     const model = scripted(says(LONG), says("In short."), says(LONG), says("In vain."));
-    await using runtime = await open({ store: store(), model, plugins: [plugin] });
+    await using runtime = await runningQuickly({ store: store(), model, plugins: [plugin] });
     const session = await runtime.session();
     await session.turn("1").result();
     await session.compact();
@@ -475,15 +467,7 @@ test("S8 a compaction that is under way when the runtime closes is kept whole or
 
 // ── Inside of turns ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-const moves = defineTool({
-  name: "move",
-  description: "Goes on in a fresh window.",
-  input: z.looseObject({}),
-  execute: () => switchFrame("#after"),
-});
-const overflow = new ProviderFailure({ class: "context-overflow", message: "Too long." });
-
-test.each(STORES)("S8 frames that a turn opens are told with its commit, %s", async (_, store) => {
+test.each(KEPT)("S8 frames that a turn opens are told with its commit, %s", async (_, store) => {
   const { told, plugin } = asTold();
   told.how = () => ({ seed: [draft("In short.")] });
   const before = definePlugin({
@@ -493,7 +477,12 @@ test.each(STORES)("S8 frames that a turn opens are told with its commit, %s", as
     }),
   });
   const model = follows({ ...conversation, "#move": [calls("move")], "#after": [calls("ping"), says("Moved.")] });
-  await using runtime = await open({ store: store(), model, tools: [ping, moves], plugins: [plugin, before] });
+  await using runtime = await runningQuickly({
+    store: store(),
+    model,
+    tools: [ping, moves],
+    plugins: [plugin, before],
+  });
   const session = await runtime.session();
   await session.turn("#two calls").result();
   const watcher = watch(session, { after: (await session.read()).cursor });
@@ -527,7 +516,7 @@ test("S8 a window that overflows is compacted in the middle of a turn, and its c
       overflow,
       says("Done."),
     );
-    await using runtime = await open({ model, tools: [ping], plugins: [plugin] });
+    await using runtime = await runningQuickly({ model, tools: [ping], plugins: [plugin] });
     const session = await runtime.session();
     await session.turn(LONG).result();
     const { outcome } = await session.turn("2").result();
@@ -556,7 +545,7 @@ test("S8 opening a session, and a turn in it, read the active frame and nothing 
     return found;
   };
   const plugin = compacting(() => ({ seed: ["S"] }));
-  const first = await open({ store, plugins: [plugin] });
+  const first = await runningQuickly({ store, plugins: [plugin] });
   const session = await first.session("s");
   for (let turn = 0; turn < 60; turn++) await session.turn(`${turn}`).result();
   await session.compact();
@@ -576,7 +565,7 @@ test("S8 opening a session, and a turn in it, read the active frame and nothing 
 });
 
 test("S8 a view keeps to its frame whatever is compacted after it", async () => {
-  await using runtime = await open({ plugins: [compacting(() => ({ seed: ["S"] })), counter] });
+  await using runtime = await runningQuickly({ plugins: [compacting(() => ({ seed: ["S"] })), counter] });
   const session = await runtime.session();
   await session.turn(LONG).result();
   const view = await session.read();

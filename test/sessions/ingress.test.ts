@@ -1,29 +1,28 @@
-import { ask, attach, definePlugin, defineTool, hasCode, type Runtime, type Session, type Store } from "bowline";
+import { ask, attach, definePlugin, defineTool, hasCode, type Session } from "bowline";
 import { memory } from "bowline/stores/memory";
-import { sqlite } from "bowline/stores/sqlite";
 import { calls, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { deployed, durable, quickWorld } from "../durability/kit.ts";
-import { running, signalOf, slowly, unheard, within } from "../kernel/kit.ts";
-import { eventsOf, only, outline, seen, ticks, wordsOf } from "../stories/kit.ts";
-import { around, elsewhere, file, type Heard, held, lifetimes, listener, STORES, saidIn, waitingIn } from "./kit.ts";
-
-/** A session whose first turn is held in a tool. */
-async function busy(store: Store, options: Partial<Parameters<typeof running>[0]> = {}, config = {}) {
-  const work = held();
-  const model = listener();
-  const runtime = await running({ store, model, tools: [work.tool], ...options });
-  const session = await runtime.session("s", { config });
-  const turn = session.turn("Work.");
-  await within(work.began());
-  const close = (): Promise<void> => {
-    work.release();
-    return runtime.close();
-  };
-  return { runtime, session, model, work, turn, [Symbol.asyncDispose]: close };
-}
+import { call, endInCalls, type Heard, listener } from "../kit/models.ts";
+import {
+  eventsOf,
+  eventually,
+  only,
+  outline,
+  saidIn,
+  seen,
+  signalOf,
+  ticks,
+  unheard,
+  waitingIn,
+  within,
+  wordsOf,
+} from "../kit/reading.ts";
+import { around, durable, file, STORES, slowly } from "../kit/stores.ts";
+import { deployed, held, lifetimes, quickWorld, running, runningOn } from "../kit/worlds.ts";
+import { busy } from "./busy.ts";
+import { elsewhere } from "./elsewhere.ts";
 
 /** Every input of the session has had its turn. */
 async function quiet(session: Session): Promise<void> {
@@ -246,7 +245,7 @@ describe.each(STORES)("on %s", (kind, make) => {
     })();
     await session.send("Steer.", { key: "steer" });
     await session.send("Next.", { at: "next-turn", key: "next" });
-    await within(until(() => facts.length === 3));
+    await eventually(() => facts.length === 3);
     const [first, steer, next] = facts as [string, string, string];
     expect(await session.inputs.cancel({ id: first })).toEqual([
       { id: first, turnId: await turn.id, kind: "already-taken" },
@@ -410,7 +409,7 @@ describe.each(STORES)("on %s", (kind, make) => {
       ...model,
       async *stream(...given: Parameters<Heard["stream"]>) {
         const isSlow = wordsOf(given[0].messages.at(-1)).startsWith("Slow");
-        if (isSlow) yield* [{ kind: "call", callId: "call_slow" as never, name: "other", input: {} }, FINISH] as const;
+        if (isSlow) yield* [call("other", {}, "call_slow"), endInCalls];
         else yield* model.stream(...given);
       },
     };
@@ -578,7 +577,7 @@ describe.each(STORES)("on %s", (kind, make) => {
       async *stream(...given: Parameters<Heard["stream"]>) {
         if (!given[0].tools.some(({ name }) => name === "submit_output")) return yield* model.stream(...given);
         for await (const _ of model.stream(...given)) void _;
-        yield* [{ kind: "call", callId: "call_out" as never, name: "submit_output", input: { n: 1 } }, FINISH] as const;
+        yield* [call("submit_output", { n: 1 }, "call_out"), endInCalls];
       },
     };
     const work = held();
@@ -911,16 +910,6 @@ describe.each(STORES)("on %s", (kind, make) => {
   });
 });
 
-const FINISH = {
-  kind: "finish",
-  reason: "calls",
-  usage: { input: 10, cacheRead: 0, cacheWrite: 0, output: 5, reasoning: 0, unknownCalls: 0 },
-} as const;
-
-async function until(is: () => boolean): Promise<void> {
-  while (!is()) await new Promise((resolve) => setImmediate(resolve));
-}
-
 /** The input of the first fact, as whoever observes the session is told it. */
 async function firstAccepted(session: Session): Promise<readonly string[]> {
   for await (const event of session.observe()) if (event.fact && event.kind === "accepted") return [event.inputId];
@@ -930,15 +919,12 @@ async function firstAccepted(session: Session): Promise<readonly string[]> {
 // ── Other processes, and the next one ─────────────────────────────────────────────────────────────────────────────────
 
 describe("from any process", () => {
-  const open = (path: string, options: Parameters<typeof running>[0]): Promise<Runtime> =>
-    running({ ...options, store: sqlite(path, { strength: "process" }) });
-
   test("S4 S5 a second runtime on the same file steers, lists and takes back", async () => {
     const path = file();
     const work = held();
     const model = listener();
-    await using one = await open(path, { model, tools: [work.tool] });
-    await using two = await open(path, { model: listener(), tools: [work.tool] });
+    await using one = await runningOn(path, { model, tools: [work.tool] });
+    await using two = await runningOn(path, { model: listener(), tools: [work.tool] });
     const here = await one.session("s");
     const turn = here.turn("Work.");
     await within(work.began());
@@ -961,7 +947,7 @@ describe("from any process", () => {
   test("S4 S5 another process steers a turn that runs here, and takes back what waits here", async () => {
     const path = file();
     const work = held();
-    await using runtime = await open(path, { model: listener(), tools: [work.tool] });
+    await using runtime = await runningOn(path, { model: listener(), tools: [work.tool] });
     const session = await runtime.session("s");
     const turn = session.turn("Work.");
     await within(work.began());
@@ -989,8 +975,8 @@ describe("from any process", () => {
   test("S4 S5 two runtimes send, take back and merge at once: each input is said once or was taken back", async () => {
     const path = file();
     const models = [listener(), listener()];
-    await using one = await open(path, { model: models[0]! });
-    await using two = await open(path, { model: models[1]! });
+    await using one = await runningOn(path, { model: models[0]! });
+    await using two = await runningOn(path, { model: models[1]! });
     const config = { mergesInputs: true };
     const sessions = [await one.session("s", { config }), await two.session("s")];
     const sent: string[] = [];
@@ -1041,7 +1027,7 @@ describe("from any process", () => {
     const work = held();
     work.release();
     const model = listener();
-    await using runtime = await open(path, { model, tools: [work.tool] });
+    await using runtime = await runningOn(path, { model, tools: [work.tool] });
     const session = await runtime.session("s");
     await quiet(session);
     expect(await saidIn(session)).toEqual(["Work.", "Steer.", "A.", "C.", "Last."]);

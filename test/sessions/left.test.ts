@@ -2,9 +2,10 @@ import { createRuntime, defineTool, type Provider, type Runtime } from "bowline"
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test, vi } from "vitest";
-import { deployed, quickWorld } from "../durability/kit.ts";
-import { eventsOf } from "../stories/kit.ts";
-import { file, held, listener } from "./kit.ts";
+import { listener } from "../kit/models.ts";
+import { eventsOf } from "../kit/reading.ts";
+import { file } from "../kit/stores.ts";
+import { deployed, held, quickWorld } from "../kit/worlds.ts";
 
 /** Begins a turn and lets it go in the middle of a call, as a process does that is ended. */
 async function left(path: string, model: Provider, session: string, words: string): Promise<string> {

@@ -13,39 +13,30 @@ import {
   type Store,
 } from "bowline";
 import { memory } from "bowline/stores/memory";
-
 import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { NO_USAGE } from "../../src/model/usage.ts";
-import { within } from "../kernel/kit.ts";
-import { call, end, outline, plays, text, ticks } from "../stories/kit.ts";
+import { call, end, follows, plays, text } from "../kit/models.ts";
+import { codeOf, outline, ticks, within } from "../kit/reading.ts";
+import { KEPT } from "../kit/stores.ts";
+import { ping, runningQuickly, SharedFile, Stop, stopping } from "../kit/worlds.ts";
+import { compacting, counter, delegate } from "./plugins.ts";
 import {
-  codeOf,
-  compacting,
-  counter,
-  delegate,
   drawn,
   factsIn,
-  follows,
   inShort,
   isEnd,
   kept,
   numberOf,
-  open,
   Screen,
-  SharedFile,
-  STORES,
-  Stop,
   screenOf,
   screensOf,
-  stopping,
   Watcher,
   watch,
 } from "./watching.ts";
 
-const ping = defineTool({ name: "ping", description: "Pings.", input: z.looseObject({}), execute: () => "Pong." });
 const compactor = compacting((messages) => ({
   seed: ["S"],
   ...(messages.length > 4 ? { tail: messages.at(-2)!.id } : {}),
@@ -53,9 +44,9 @@ const compactor = compacting((messages) => ({
 
 // ── Facts and previews ──────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)("S11 one stream tells everything that is kept and shown, in order, %s", async (_, store) => {
+test.each(KEPT)("S11 one stream tells everything that is kept and shown, in order, %s", async (_, store) => {
   const model = scripted(thinks("Hm. ", calls("ping")), says("Do", "ne."), says("Again."));
-  await using runtime = await open({ store: store(), model, tools: [ping], plugins: [counter, compactor] });
+  await using runtime = await runningQuickly({ store: store(), model, tools: [ping], plugins: [counter, compactor] });
   const session = await runtime.session("s");
   const watcher = watch(session);
   await session.turn("Go.", { key: "k" }).result();
@@ -88,9 +79,9 @@ test.each(STORES)("S11 one stream tells everything that is kept and shown, in or
   expect(await drawn(screenOf(events), session)).toEqual(await kept(session));
 });
 
-test.each(STORES)("S11 the nodes of the facts are the history, in order, %s", async (_, store) => {
+test.each(KEPT)("S11 the nodes of the facts are the history, in order, %s", async (_, store) => {
   const model = scripted(calls("ping"), says("One."), says("Two."), says("Three."));
-  await using runtime = await open({ store: store(), model, tools: [ping], plugins: [counter, compactor] });
+  await using runtime = await runningQuickly({ store: store(), model, tools: [ping], plugins: [counter, compactor] });
   const session = await runtime.session("s");
   const watcher = watch(session);
   await session.turn("1").result();
@@ -110,7 +101,7 @@ test.each(STORES)("S11 the nodes of the facts are the history, in order, %s", as
 test("S11 what was taken back, and what a turn took at a boundary, leaves the stream and the session agreed", async () => {
   const stop = new Stop();
   const model = scripted(calls("slow"), says("Both."), says("Next."));
-  await using runtime = await open({ model, tools: [stopping(stop)] });
+  await using runtime = await runningQuickly({ model, tools: [stopping(stop)] });
   const session = await runtime.session();
   const watcher = watch(session);
   const turn = session.turn("Go.");
@@ -143,7 +134,7 @@ test("S12 an attempt that is tried again takes back exactly what it had shown", 
         },
     ),
   );
-  await using runtime = await open({ model });
+  await using runtime = await runningQuickly({ model });
   const session = await runtime.session();
   const watcher = watch(session);
   const { outcome } = await session.turn("Go.").result();
@@ -162,10 +153,10 @@ test("S12 an attempt that is tried again takes back exactly what it had shown", 
 
 // ── Coming late ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)("S11 who comes in the middle of a turn is told what it has shown so far, %s", async (_, store) => {
+test.each(KEPT)("S11 who comes in the middle of a turn is told what it has shown so far, %s", async (_, store) => {
   const stop = new Stop();
   const model = scripted(says("Old."), both(says("Wa", "it ", "for it. "), calls("slow")), says("Done."));
-  await using runtime = await open({ store: store(), model, tools: [stopping(stop)] });
+  await using runtime = await runningQuickly({ store: store(), model, tools: [stopping(stop)] });
   const session = await runtime.session();
   await session.turn("1").result();
   const early = watch(session);
@@ -215,14 +206,14 @@ function story() {
 
 const JOINS = Array.from({ length: 90 }, (_, index) => [index % 6, Math.floor(index / 6) * 7] as const);
 
-test.each(STORES)(
+test.each(KEPT)(
   "S11 whoever joins, at whatever tick, is told the same facts and shown nothing that is void, %s",
   async (_, store) => {
     const wrong: unknown[] = [];
     await Promise.all(
       JOINS.map(async ([macros, micros]) => {
         const { options, run } = story();
-        await using runtime = await open({ ...options, store: store() });
+        await using runtime = await runningQuickly({ ...options, store: store() });
         const session = await runtime.session();
         const early = watch(session);
         const done = run(session);
@@ -260,9 +251,9 @@ test.each(STORES)(
   30_000,
 );
 
-test.each(STORES)("S11 what is read at any tick has exactly the facts up to its cursor, %s", async (_, store) => {
+test.each(KEPT)("S11 what is read at any tick has exactly the facts up to its cursor, %s", async (_, store) => {
   const { options, run } = story();
-  await using runtime = await open({ ...options, store: store() });
+  await using runtime = await runningQuickly({ ...options, store: store() });
   const session = await runtime.session();
   const views: Promise<{ turns: number; cursor?: string; messages: readonly Message[]; frame?: string }>[] = [];
   let isDone = false;
@@ -297,7 +288,7 @@ test("S11 what is read between a commit and its answer has the turn, or a cursor
     await stop.here();
     return answer;
   };
-  await using runtime = await open({ store });
+  await using runtime = await runningQuickly({ store });
   const session = await runtime.session();
   const turn = session.turn("1");
   await stop.reached;
@@ -321,7 +312,7 @@ test("S11 a turn that is committed while a view is made is in it or after it, an
       await held?.here();
       return found;
     }) as never;
-    await using runtime = await open({ store });
+    await using runtime = await runningQuickly({ store });
     const [session, other] = [await runtime.session("s"), await runtime.session("s")];
     await session.turn("1").result();
     const held = new Stop();
@@ -346,7 +337,7 @@ test("S11 a session is read however busy the others are", async () => {
     if (++looks <= 200) void store.apply({ sessionId: other.id, operation: `opr_${looks}`, at: 1 });
     return latest();
   };
-  await using runtime = await open({ store });
+  await using runtime = await runningQuickly({ store });
   const [session, other] = [await runtime.session(), await runtime.session()];
   await session.turn("1").result();
   looks = 0;
@@ -354,13 +345,13 @@ test("S11 a session is read however busy the others are", async () => {
   expect(looks).toBeLessThan(20);
 });
 
-test.each(STORES)(
+test.each(KEPT)(
   "S4 S11 a view has what was said and not answered: what the turn has taken, then what waits, %s",
   async (_, store) => {
     const stops = [new Stop(), new Stop()];
     const model = scripted(calls("first"), calls("second"), says("One."), says("Two."));
     const tools = [stopping(stops[0]!, "first"), stopping(stops[1]!, "second")];
-    await using runtime = await open({ store: store(), model, tools });
+    await using runtime = await runningQuickly({ store: store(), model, tools });
     const session = await runtime.session();
     const unanswered = async () =>
       (await session.read()).inputs.map(({ state, message }) => [
@@ -411,7 +402,7 @@ test("S11 a fact that comes while the store is being read is told too", async ()
     await stop?.here();
     return found;
   };
-  await using runtime = await open({ store });
+  await using runtime = await runningQuickly({ store });
   const session = await runtime.session();
   const note = (body: number) => session.append([{ kind: "plugin", type: "x", body }]);
   const watcher = watch(session);
@@ -428,8 +419,8 @@ test("S11 a fact that comes while the store is being read is told too", async ()
   ]);
 });
 
-test.each(STORES)("S11 of many facts that come at once none is overlooked, %s", async (_, store) => {
-  await using runtime = await open({ store: store(), limits: { pendingInputsMax: 1_000 } });
+test.each(KEPT)("S11 of many facts that come at once none is overlooked, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ store: store(), limits: { pendingInputsMax: 1_000 } });
   for (let round = 0; round < 10; round++) {
     const session = await runtime.session(`s${round}`);
     const watcher = watch(session);
@@ -444,7 +435,7 @@ test.each(STORES)("S11 of many facts that come at once none is overlooked, %s", 
 
 test("S11 who reads slowly is shown longer deltas, and what is over by then is not shown at all", async () => {
   const deltas = Array.from({ length: 50 }, (_, index) => `${index} `);
-  await using runtime = await open({ model: scripted(says(...deltas)) });
+  await using runtime = await runningQuickly({ model: scripted(says(...deltas)) });
   const session = await runtime.session();
   const stream = session.observe();
   await session.turn("Go.").result();
@@ -458,9 +449,9 @@ test("S11 who reads slowly is shown longer deltas, and what is over by then is n
 
 // ── Cursors ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(STORES)("S11 after any fact come exactly the facts that follow it, %s", async (_, store) => {
+test.each(KEPT)("S11 after any fact come exactly the facts that follow it, %s", async (_, store) => {
   const { options, run } = story();
-  await using runtime = await open({ ...options, store: store() });
+  await using runtime = await runningQuickly({ ...options, store: store() });
   const session = await runtime.session();
   await run(session);
   const all = factsIn(await watch(session).caughtUp(session));
@@ -475,8 +466,8 @@ test.each(STORES)("S11 after any fact come exactly the facts that follow it, %s"
   }
 });
 
-test.each(STORES)("S11 cursors of a stream only rise, whatever happens in other sessions, %s", async (_, store) => {
-  await using runtime = await open({ store: store() });
+test.each(KEPT)("S11 cursors of a stream only rise, whatever happens in other sessions, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ store: store() });
   const [a, b] = [await runtime.session("a"), await runtime.session("b")];
   const watchers = [watch(a), watch(b)];
   for (let turn = 0; turn < 5; turn++) await Promise.all([a.turn(`${turn}`).result(), b.turn(`${turn}`).result()]);
@@ -488,7 +479,7 @@ test.each(STORES)("S11 cursors of a stream only rise, whatever happens in other 
 });
 
 test("S11 a view of a session where nothing happened has no cursor, and what follows is told from the start", async () => {
-  await using runtime = await open();
+  await using runtime = await runningQuickly();
   const session = await runtime.session();
   const view = await session.read();
   expect(view.cursor).toBe(undefined);
@@ -498,7 +489,7 @@ test("S11 a view of a session where nothing happened has no cursor, and what fol
 });
 
 test("S11 thousands of facts are read in pages, none twice and none left out", async () => {
-  await using runtime = await open();
+  await using runtime = await runningQuickly();
   const session = await runtime.session();
   for (let index = 0; index < 1_100; index++) await session.append([{ kind: "plugin", type: "n", body: index }]);
   const watcher = watch(session);
@@ -510,10 +501,10 @@ test("S11 thousands of facts are read in pages, none twice and none left out", a
   await watcher.until((events) => events.length === 1_101);
 });
 
-test.each(STORES)(
+test.each(KEPT)(
   "S11 a cursor that is none, of another session, or of the future is a typed error, %s",
   async (_, store) => {
-    await using runtime = await open({ store: store() });
+    await using runtime = await runningQuickly({ store: store() });
     const [mine, other] = [await runtime.session("mine"), await runtime.session("other@home")];
     await mine.turn("1").result();
     await other.turn("1").result();
@@ -542,8 +533,8 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)("S11 S7 a fork has a stream of its own, from where it began, %s", async (_, store) => {
-  await using runtime = await open({ store: store() });
+test.each(KEPT)("S11 S7 a fork has a stream of its own, from where it began, %s", async (_, store) => {
+  await using runtime = await runningQuickly({ store: store() });
   const source = await runtime.session();
   await source.turn("1").result();
   const { cursor } = await source.read();
@@ -561,7 +552,7 @@ test.each(STORES)("S11 S7 a fork has a stream of its own, from where it began, %
 });
 
 test("S11 a stream that failed is over: it does not fail again, and nothing is kept for it", async () => {
-  await using runtime = await open();
+  await using runtime = await runningQuickly();
   const session = await runtime.session();
   const aborter = new AbortController();
   const stream = session.observe({ after: `99@${session.id}`, signal: aborter.signal });
@@ -571,7 +562,7 @@ test("S11 a stream that failed is over: it does not fail again, and nothing is k
 });
 
 test("S11 options that are wrong are typed", async () => {
-  await using runtime = await open();
+  await using runtime = await runningQuickly();
   const session = await runtime.session();
   expect(await codeOf(() => session.observe({ signal: {} as AbortSignal }))).toBe("options.invalid");
   expect(await codeOf(() => session.observe({ signal: "no" as never }))).toBe("options.invalid");
@@ -595,7 +586,7 @@ test.each([1, 2, 3, 4, 5, 7, 8, 16, 100])(
   async (unreadEventsMax) => {
     const stop = new Stop();
     const model = scripted(calls("ping"), says("One."), both(calls("ping"), calls("slow")), says("Two."));
-    await using runtime = await open({
+    await using runtime = await runningQuickly({
       model,
       tools: [ping, stopping(stop)],
       plugins: [noisy(500)],
@@ -621,7 +612,12 @@ test.each([1, 2, 3, 4, 5, 7, 8, 16, 100])(
 
 test("S11 previews of a turn that a gap's view has already are not shown after it", async () => {
   const model = scripted(calls("ping"), says("One."));
-  await using runtime = await open({ model, tools: [ping], plugins: [noisy(100)], limits: { unreadEventsMax: 16 } });
+  await using runtime = await runningQuickly({
+    model,
+    tools: [ping],
+    plugins: [noisy(100)],
+    limits: { unreadEventsMax: 16 },
+  });
   const session = await runtime.session();
   const stream = session.observe();
   await session.turn("1").result();
@@ -640,7 +636,12 @@ test.each([1, 4, 50])(
   async (max) => {
     const replies = [1, 2, 3].flatMap((turn) => [calls("ping"), says(`${turn}`)]);
     const limits = { unreadEventsMax: max };
-    await using runtime = await open({ model: scripted(...replies), tools: [ping], plugins: [noisy(200)], limits });
+    await using runtime = await runningQuickly({
+      model: scripted(...replies),
+      tools: [ping],
+      plugins: [noisy(200)],
+      limits,
+    });
     const session = await runtime.session();
     const streams = [session.observe(), session.observe({ tree: true })];
     for (const words of ["1", "2", "3"]) await session.turn(words).result();
@@ -669,7 +670,7 @@ test.each([false, true])(
       says("Two."),
     );
     const limits = { unreadEventsMax: 64 };
-    await using runtime = await open({ model, tools: [ping, stopping(stop)], plugins: [noisy(25)], limits });
+    await using runtime = await runningQuickly({ model, tools: [ping, stopping(stop)], plugins: [noisy(25)], limits });
     const first = await runtime.session("s");
     const stream = first.observe({ tree });
     await first.turn("1").result();
@@ -691,7 +692,12 @@ test.each([false, true])(
 
 test("S11 a cursor of a gap goes on where its view ends", async () => {
   const model = scripted(calls("ping"), says("One."), says("Two."));
-  await using runtime = await open({ model, tools: [ping], plugins: [noisy(100)], limits: { unreadEventsMax: 8 } });
+  await using runtime = await runningQuickly({
+    model,
+    tools: [ping],
+    plugins: [noisy(100)],
+    limits: { unreadEventsMax: 8 },
+  });
   const session = await runtime.session();
   const stream = session.observe();
   await session.turn("1").result();
@@ -711,7 +717,7 @@ test("S11 a cursor of a gap goes on where its view ends", async () => {
 test("S11 one who never reads holds up nobody, and another one misses nothing", async () => {
   const deltas = Array.from({ length: 2_000 }, () => "x");
   const model = scripted(...Array.from({ length: 20 }, () => both(says(...deltas), calls("ping"))), says("Done."));
-  await using runtime = await open({ model, tools: [ping], limits: { unreadEventsMax: 32 } });
+  await using runtime = await runningQuickly({ model, tools: [ping], limits: { unreadEventsMax: 32 } });
   const session = await runtime.session();
   const never = session.observe();
   const quick = watch(session);
@@ -725,7 +731,7 @@ test("S11 one who never reads holds up nobody, and another one misses nothing", 
 test("S11 who comes too late for all that a long turn has shown is told so, with a view", async () => {
   const stop = new Stop();
   const model = scripted(both(calls("ping"), calls("slow")), says("Done."));
-  await using runtime = await open({ model, tools: [ping, stopping(stop)], plugins: [noisy(3_000)] });
+  await using runtime = await runningQuickly({ model, tools: [ping, stopping(stop)], plugins: [noisy(3_000)] });
   const session = await runtime.session();
   const early = watch(session);
   const turn = session.turn("Go.");
@@ -744,7 +750,10 @@ test("S11 who comes too late for all that a long turn has shown is told so, with
 
 test("S11 leaving ends the stream and not the turn", async () => {
   const stop = new Stop();
-  await using runtime = await open({ model: scripted(calls("slow"), says("Done.")), tools: [stopping(stop)] });
+  await using runtime = await runningQuickly({
+    model: scripted(calls("slow"), says("Done.")),
+    tools: [stopping(stop)],
+  });
   const session = await runtime.session();
   const turn = session.turn("Go.");
   for await (const event of session.observe()) if (event.kind === "toolStarted") break;
@@ -758,7 +767,7 @@ test("S11 leaving ends the stream and not the turn", async () => {
 });
 
 test("S11 a signal ends the stream: before it begins, while it waits, and after it is over nothing listens", async () => {
-  await using runtime = await open();
+  await using runtime = await runningQuickly();
   const session = await runtime.session();
   const aborter = new AbortController();
   const waiting = watch(session, { signal: aborter.signal });
@@ -775,7 +784,7 @@ test("S11 a signal ends the stream: before it begins, while it waits, and after 
 });
 
 test("S11 the stream is read by several at once: each event is given out once, in order", async () => {
-  await using runtime = await open({ model: scripted(says("a", "b", "c")) });
+  await using runtime = await runningQuickly({ model: scripted(says("a", "b", "c")) });
   const session = await runtime.session();
   const stream = session.observe();
   const reading = Array.from({ length: 5 }, () => stream.next());
@@ -784,8 +793,8 @@ test("S11 the stream is read by several at once: each event is given out once, i
   expect(events).toEqual(["accepted", "text", "text", "text", "committed turn"]);
 });
 
-test.each(STORES)("S11 when the runtime closes the stream ends, also one that nobody reads, %s", async (_, store) => {
-  const runtime = await open({ store: store() });
+test.each(KEPT)("S11 when the runtime closes the stream ends, also one that nobody reads, %s", async (_, store) => {
+  const runtime = await runningQuickly({ store: store() });
   const session = await runtime.session();
   const [waiting, unread] = [watch(session), session.observe()];
   const tree = watch(session, { tree: true });
@@ -798,7 +807,7 @@ test.each(STORES)("S11 when the runtime closes the stream ends, also one that no
 });
 
 test("S11 a stream outlives the handle that it was opened with", async () => {
-  await using runtime = await open();
+  await using runtime = await runningQuickly();
   const first = await runtime.session("s");
   const watcher = watch(first);
   await first.turn("1").result();
@@ -811,7 +820,7 @@ test("S11 a stream outlives the handle that it was opened with", async () => {
 });
 
 test("S11 two observers of one session do not know of each other", async () => {
-  await using runtime = await open({ model: scripted(says("a", "b"), says("c")) });
+  await using runtime = await runningQuickly({ model: scripted(says("a", "b"), says("c")) });
   const session = await runtime.session();
   const [one, two] = [watch(session), watch(session)];
   await session.turn("1").result();
@@ -838,7 +847,7 @@ test("S11 a store that fails while it is looked at fails the one who reads, type
     if (isBroken) throw new Error("The disk is on fire.");
     return changes(...given);
   };
-  await using runtime = await open({ store });
+  await using runtime = await runningQuickly({ store });
   const session = await runtime.session();
   const watcher = watch(session);
   await session.turn("1").result();
@@ -881,11 +890,11 @@ const isOver =
   (events: readonly SessionEvent[]) =>
     isEnd(nth)(events.filter(({ sessionId }) => sessionId === id));
 
-test.each(STORES)(
+test.each(KEPT)(
   "S11 one stream follows a whole tree, with all that its sessions keep and show, %s",
   async (_, store) => {
     const stop = new Stop();
-    await using runtime = await open({ ...family(stop), store: store() });
+    await using runtime = await runningQuickly({ ...family(stop), store: store() });
     const [root, other] = [await runtime.session("root"), await runtime.session("other")];
     const early = watch(root, { tree: true });
     const turn = root.turn("#root");
@@ -927,11 +936,11 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(KEPT)(
   "S11 a stream of a subtree has that, and of one session its own and what its turn shows of others, %s",
   async (_, store) => {
     const stop = new Stop();
-    await using runtime = await open({ ...family(stop), store: store() });
+    await using runtime = await runningQuickly({ ...family(stop), store: store() });
     const root = await runtime.session("root");
     const own = watch(root);
     const turn = root.turn("#root");
@@ -952,12 +961,12 @@ test.each(STORES)(
   },
 );
 
-test.each(STORES)(
+test.each(KEPT)(
   "S11 one cursor follows the whole tree: after any fact come exactly those that follow it, %s",
   async (_, store) => {
     const stop = new Stop();
     stop.go();
-    await using runtime = await open({ ...family(stop), store: store() });
+    await using runtime = await runningQuickly({ ...family(stop), store: store() });
     const root = await runtime.session("root");
     await root.turn("#root").result();
     await (await runtime.session("child")).turn("#again").result();
@@ -977,7 +986,7 @@ test.each(STORES)(
 test("S11 a cursor of a session outside of the tree is cursor.foreign", async () => {
   const stop = new Stop();
   stop.go();
-  await using runtime = await open(family(stop));
+  await using runtime = await runningQuickly(family(stop));
   const root = await runtime.session("root");
   await root.turn("#root").result();
   const other = await runtime.session("other");
@@ -997,7 +1006,7 @@ test("S11 a cursor of a session outside of the tree is cursor.foreign", async ()
 test("S11 the cursor of a tree stays good when the session it came from is deleted", async () => {
   const stop = new Stop();
   stop.go();
-  await using runtime = await open(family(stop));
+  await using runtime = await runningQuickly(family(stop));
   const root = await runtime.session("root");
   await root.turn("#root").result();
   const watcher = watch(root, { tree: true });
@@ -1014,7 +1023,7 @@ test("S11 the cursor of a tree stays good when the session it came from is delet
 test("S11 so does one in the middle of a fact", async () => {
   const stop = new Stop();
   stop.go();
-  await using runtime = await open({ ...family(stop), plugins: [compactor] });
+  await using runtime = await runningQuickly({ ...family(stop), plugins: [compactor] });
   const root = await runtime.session("root");
   await root.turn("#root").result();
   await (await runtime.session("child")).compact();
@@ -1037,7 +1046,7 @@ test("S11 in a tree too, cursors only rise, also over a gap", async () => {
     "#child": [both(calls("ping"), calls("slow")), says("Done.")],
   });
   const tools = [ping, delegate, stopping(stop)];
-  await using runtime = await open({ model, tools, plugins: [noisy(3_000)] });
+  await using runtime = await runningQuickly({ model, tools, plugins: [noisy(3_000)] });
   const root = await runtime.session("root");
   await root.turn("#1").result();
   const turn = root.turn("#root");
@@ -1060,7 +1069,7 @@ test("S11 in a tree too, cursors only rise, also over a gap", async () => {
 test("S11 a session that joins the tree later is in its stream from its first fact on", async () => {
   const stop = new Stop();
   stop.go();
-  await using runtime = await open(family(stop));
+  await using runtime = await runningQuickly(family(stop));
   const root = await runtime.session("root");
   const watcher = watch(root, { tree: true });
   await root.turn("#again").result();
@@ -1082,7 +1091,7 @@ test("S11 a fork is no part of the tree, unless a plugin made it as a child", as
     },
   });
   const model = follows({ "#again": [says("Again.")], "#fork": [calls("branch"), says("Forked.")] });
-  await using runtime = await open({ model, tools: [forks] });
+  await using runtime = await runningQuickly({ model, tools: [forks] });
   const [root, other] = [await runtime.session("root"), await runtime.session("other")];
   const watcher = watch(root, { tree: true });
   await root.turn("#again").result();
@@ -1438,7 +1447,13 @@ async function tell(ops: readonly Op[], store: Store, unreadEventsMax = 10_000):
   const scripts: Plays = new Map();
   const plugins = [counter, compactor];
   const limits = { unreadEventsMax };
-  await using runtime = await open({ store, model: follows(scripts), tools: [ping, delegate], plugins, limits });
+  await using runtime = await runningQuickly({
+    store,
+    model: follows(scripts),
+    tools: [ping, delegate],
+    plugins,
+    limits,
+  });
   const telling = new Telling(runtime, await runtime.session("s"), scripts, unreadEventsMax < 100);
   await telling.join("all");
   await telling.join("tree");
@@ -1446,7 +1461,7 @@ async function tell(ops: readonly Op[], store: Store, unreadEventsMax = 10_000):
   await telling.end();
 }
 
-test.each(STORES)(
+test.each(KEPT)(
   "S11 S12 whatever happens and whenever one joins, all who watch come to the same, %s",
   async (name, store) => {
     const numRuns = name === "in SQLite" ? 20 : 60;

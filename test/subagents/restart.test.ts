@@ -4,8 +4,8 @@ import { subagents } from "bowline/plugins/subagents";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says } from "bowline/testing";
 import { expect, test } from "vitest";
-import { lives, over } from "../kernel/lives.ts";
-import { wordsOf } from "../stories/kit.ts";
+import { wordsOf } from "../kit/reading.ts";
+import { file, lives, over } from "../kit/stores.ts";
 import {
   after,
   agentsIn,
@@ -13,13 +13,12 @@ import {
   cast,
   counted,
   eventually,
-  file,
   jsonOf,
   type Line,
   running,
   silent,
   within,
-} from "./kit.ts";
+} from "./roles.ts";
 
 const spawns = (task: string, more: { readonly [field: string]: Json } = {}) =>
   calls("spawn_agent", { task, ...more }, `spawn ${task}`);

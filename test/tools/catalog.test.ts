@@ -11,8 +11,12 @@ import {
 import { memory } from "bowline/stores/memory";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { codeOf } from "../kit/reading.ts";
+import { named } from "../kit/worlds.ts";
 import { toolLoop } from "../turn/drivers.ts";
-import { codeOf, did, made, maker, named, opened, supplies, toolsIn } from "./kit.ts";
+import { made, maker } from "./maker.ts";
+import { did, opened, toolsIn } from "./obedient.ts";
+import { supplies } from "./supplies.ts";
 
 type Edit = { readonly tool: string; hide?: true; availability?: Availability; description?: string; note?: string };
 

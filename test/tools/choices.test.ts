@@ -1,13 +1,17 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Availability, hasCode, type Store, type Tool } from "bowline";
+import { type Availability, hasCode, type Tool } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { twoOn, within } from "../kernel/kit.ts";
-import { begins, codeOf, did, held, maker, named, obeys, opened, supplies, toolsIn } from "./kit.ts";
+import { codeOf, within } from "../kit/reading.ts";
+import { around } from "../kit/stores.ts";
+import { held, named, twoOn } from "../kit/worlds.ts";
+import { maker } from "./maker.ts";
+import { begins, did, obeys, opened, toolsIn } from "./obedient.ts";
+import { supplies } from "./supplies.ts";
 
 const abc = (): readonly Tool[] => ["a", "b", "c"].map((name) => named(name));
 
@@ -151,12 +155,8 @@ test("T4 choices and grants are kept in a file, with turns on a host that keeps 
 
 test("T4 a set that the store does not keep changes nothing", async () => {
   let isBroken = false;
-  const store: Store = new Proxy(memory(), {
-    get: (inner, key) => {
-      if (key === "apply" && isBroken) return () => Promise.reject(new Error("The disk is full."));
-      const found: unknown = Reflect.get(inner, key);
-      return typeof found === "function" ? found.bind(inner) : found;
-    },
+  const store = around(memory(), {
+    apply: (act) => (isBroken ? Promise.reject(new Error("The disk is full.")) : act()),
   });
   await using world = await opened({ tools: abc(), store });
   await did(world.session);
@@ -182,10 +182,10 @@ test("T4 two thousand tools can be set, and the choice is kept", async () => {
 // ── Beside and inside turns ─────────────────────────────────────────────────────────────────────────────────────────
 
 test("T4 what is set while a turn runs counts from the next turn on", async () => {
-  const slow = held("slow");
+  const slow = held("slow", "slow!");
   await using world = await opened({ tools: [slow.tool, named("a")] });
   const turn = begins(world.session, "slow");
-  await slow.entered;
+  await slow.began();
   const set = world.session.tools.set("a", "off");
   slow.release();
   await turn.result();

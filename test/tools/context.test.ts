@@ -2,8 +2,9 @@ import { definePlugin, defineTool, point, type ToolContext } from "bowline";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { open, outline } from "../stories/kit.ts";
-import { did, named, opened } from "./kit.ts";
+import { outline } from "../kit/reading.ts";
+import { named, open } from "../kit/worlds.ts";
+import { did, opened } from "./obedient.ts";
 
 test("T5 a tool knows its call, session, turn and attempt, and its key is another for each call and the same for its attempts", async () => {
   const seen: Pick<ToolContext, "callId" | "sessionId" | "turnId" | "attempt" | "idempotencyKey">[] = [];

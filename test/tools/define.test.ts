@@ -4,7 +4,9 @@ import { memory } from "bowline/stores/memory";
 import * as v from "valibot";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { codeOf, did, named, obeys, opened } from "./kit.ts";
+import { codeOf } from "../kit/reading.ts";
+import { named } from "../kit/worlds.ts";
+import { did, obeys, opened } from "./obedient.ts";
 
 const city = { type: "object", properties: { city: { type: "string" }, days: { type: "number" } }, required: ["city"] };
 

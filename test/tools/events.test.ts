@@ -13,9 +13,12 @@ import { toolCalls } from "bowline/protocols/tool-calls";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { within } from "../kernel/kit.ts";
-import { call, end, eventsOf, only, open, outline } from "../stories/kit.ts";
-import { begins, did, made, maker, named, type Opened, opened, supplies } from "./kit.ts";
+import { call, end } from "../kit/models.ts";
+import { eventsOf, only, outline, within } from "../kit/reading.ts";
+import { named, open } from "../kit/worlds.ts";
+import { made, maker } from "./maker.ts";
+import { begins, did, type Opened, opened } from "./obedient.ts";
+import { supplies } from "./supplies.ts";
 
 /** One start and one end for each of these calls, in this order of ids, and nothing else. */
 function expectPairs(events: readonly SessionEvent[], wanted: { readonly [callId: string]: string }): void {

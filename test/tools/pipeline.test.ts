@@ -2,9 +2,10 @@ import { attach, definePlugin, defineTool, fail, finish, type JsonSchema, switch
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
-import { unheard, within } from "../kernel/kit.ts";
-import { call, end, open, outline, plays, text } from "../stories/kit.ts";
-import { did, named, opened } from "./kit.ts";
+import { call, end, plays, text } from "../kit/models.ts";
+import { outline, unheard, within } from "../kit/reading.ts";
+import { named, open } from "../kit/worlds.ts";
+import { did, opened } from "./obedient.ts";
 
 // ── Order ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,9 +1,10 @@
 import { ask, createRuntime, definePlugin, defineToolProvider, type Tool, type ToolManifest } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { expect, test, vi } from "vitest";
-import { within } from "../kernel/kit.ts";
-import { seen } from "../stories/kit.ts";
-import { begins, codeOf, did, held, named, obeys, opened, type Supply, supplies, toolsIn } from "./kit.ts";
+import { codeOf, seen, within } from "../kit/reading.ts";
+import { held, named } from "../kit/worlds.ts";
+import { begins, did, obeys, opened, toolsIn } from "./obedient.ts";
+import { type Supply, supplies } from "./supplies.ts";
 
 // ── Listed light, loaded by name ────────────────────────────────────────────────────────────────────────────────────
 
@@ -604,11 +605,11 @@ test("T1 tools of a provider are gated and told of like any others", async () =>
       afterToolCall: ({ call }) => void gate.push(`after ${call.name}`),
     }),
   });
-  const { tool, entered, release } = held("slow");
+  const { tool, began, release } = held("slow");
   await using world = await opened({ tools: [supplies("acme/one", [tool])], plugins: [guard] });
   const turn = begins(world.session, "slow");
   const started = seen(turn, "toolStarted");
-  await entered;
+  await began();
   expect((await started).call.name).toBe("slow");
   release();
   await turn.result();

@@ -2,9 +2,10 @@ import { attach, definePlugin, deny, fail, finish, replaceResult, type Store, sw
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { memory } from "bowline/stores/memory";
 import { expect, test } from "vitest";
-import { slowly } from "../kernel/kit.ts";
-import { only } from "../stories/kit.ts";
-import { did, named, opened } from "./kit.ts";
+import { only } from "../kit/reading.ts";
+import { around, slowly } from "../kit/stores.ts";
+import { named } from "../kit/worlds.ts";
+import { did, opened } from "./obedient.ts";
 
 const BYTES = new Uint8Array([1, 2, 3, 4]);
 const image = (name?: string) => attach(BYTES, { mediaType: "image/png", ...(name === undefined ? {} : { name }) });
@@ -23,19 +24,10 @@ test("T10 text is shown as it is, other JSON compact", async () => {
 /** Notes what is put into the blobs of a store. */
 function counted(inner: Store) {
   const puts: string[] = [];
-  const blobs = new Proxy(inner.blobs, {
-    get: (target, key) => {
-      const found = Reflect.get(target, key) as (...given: unknown[]) => unknown;
-      return (...given: unknown[]) => {
-        if (key === "put" && (given[1] as Uint8Array).byteLength === BYTES.byteLength) puts.push(String(given[0]));
-        return found.apply(target, given);
-      };
-    },
-  });
-  const store = new Proxy(inner, {
-    get: (target, key) => {
-      const found: unknown = key === "blobs" ? blobs : Reflect.get(target, key);
-      return typeof found === "function" ? found.bind(target) : found;
+  const store = around(inner, {
+    "blobs.put": (act, hash, bytes) => {
+      if ((bytes as Uint8Array).byteLength === BYTES.byteLength) puts.push(String(hash));
+      return act();
     },
   });
   return { store, puts };

@@ -2,9 +2,9 @@ import { definePlugin, defineTool, fail, retryable, type Tool, type ToolSpec } f
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { passed, within } from "../kernel/kit.ts";
-import { only } from "../stories/kit.ts";
-import { begins, did, held, named, opened } from "./kit.ts";
+import { only, passed, within } from "../kit/reading.ts";
+import { held, named } from "../kit/worlds.ts";
+import { begins, did, opened } from "./obedient.ts";
 
 /** Tools that say when they run beside each other: each waits a few ticks, and the most at once is noted. */
 function crowd() {
@@ -31,10 +31,10 @@ function crowd() {
 // ── T6 ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test("T6 calls run beside each other, and their results come in call order", async () => {
-  const [a, b, c] = [held("a"), held("b"), held("c")];
+  const [a, b, c] = [held("a", "a!"), held("b", "b!"), held("c", "c!")];
   await using world = await opened({ tools: [a.tool, b.tool, c.tool] });
   const doing = did(world.session, "a", "b", "c");
-  await within(Promise.all([a.entered, b.entered, c.entered]));
+  await within(Promise.all([a.began(), b.began(), c.began()]));
   for (const each of [c, b, a]) each.release();
   expect((await doing).shown).toEqual(["a ok: a!", "b ok: b!", "c ok: c!"]);
 });

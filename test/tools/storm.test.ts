@@ -3,7 +3,9 @@ import { memory } from "bowline/stores/memory";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { did, named, opened, supplies } from "./kit.ts";
+import { named } from "../kit/worlds.ts";
+import { did, opened } from "./obedient.ts";
+import { supplies } from "./supplies.ts";
 
 const NAMES = ["a", "b", "c", "d"] as const;
 type Name = (typeof NAMES)[number];

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { fixture, isAlive, raw, serve } from "../../../test/mcp/kit.ts";
+import { fixture, isAlive, raw, serve } from "../../../test/mcp/servers.ts";
 import {
   createRuntime,
   type Draft,

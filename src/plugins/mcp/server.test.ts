@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { fixture, isAlive, type Remote, raw, serve, signalled, toolContext } from "../../../test/mcp/kit.ts";
+import { fixture, isAlive, type Remote, raw, serve, signalled, toolContext } from "../../../test/mcp/servers.ts";
 import { hasCode, type Tool, type ToolContext } from "../../index.ts";
 import { loadSdk } from "./link.ts";
 import { type McpServer, OPTIONS, type Parsed } from "./options.ts";

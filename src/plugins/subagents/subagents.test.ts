@@ -2,7 +2,8 @@ import { definePlugin, defineTool, type Json, type ModelRequest, ProviderFailure
 import { subagents } from "bowline/plugins/subagents";
 import { both, calls, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
-import { eventsOf, only } from "../../../test/stories/kit.ts";
+import { eventsOf, only } from "../../../test/kit/reading.ts";
+import { STORES } from "../../../test/kit/stores.ts";
 import {
   after,
   agentsIn,
@@ -15,10 +16,9 @@ import {
   jsonOf,
   type Line,
   running,
-  STORES,
   silent,
   within,
-} from "../../../test/subagents/kit.ts";
+} from "../../../test/subagents/roles.ts";
 import { shown, taskLine } from "./roster.ts";
 
 const spawns = (task: string, more: { readonly [field: string]: Json } = {}) =>

@@ -1,0 +1,236 @@
+import { definePlugin, HOOKS, type HookName } from "bowline";
+import { memory } from "bowline/stores/memory";
+import { calls, says, scripted } from "bowline/testing";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { echo, overflow } from "../kit/models.ts";
+import { outline, within } from "../kit/reading.ts";
+import { open, ping, running } from "../kit/worlds.ts";
+
+const SLOTS: ReadonlySet<HookName> = new Set(["protocolSession", "protocolDriver", "codeExecutor", "proseProjector"]);
+const HANDLED = (Object.keys(HOOKS) as HookName[]).filter((hook) => !SLOTS.has(hook));
+const ALL_SERVICES: ReadonlySet<string> = new Set(Object.values(HOOKS).flatMap(({ services }) => services));
+/** What a hook shows besides the services, and what every hook has. */
+const SEES: Partial<Record<HookName, readonly string[]>> = {
+  context: ["context"],
+  compact: ["messages", "reason", "attempt"],
+  toolCatalog: ["tools"],
+  beforeTurn: ["input"],
+  checkpoint: ["at"],
+  afterTurn: ["report"],
+  request: ["request"],
+  stream: ["chunk"],
+  response: ["reply"],
+  streamFinished: ["reason"],
+  beforeToolCall: ["call"],
+  afterToolCall: ["call", "output"],
+  projectResult: ["call", "output", "parts"],
+  config: ["config"],
+  lifecycle: ["event"],
+};
+
+/** The keys of every event that a session brings about, by hook; of `lifecycle` also by its kind. */
+async function eventsByHook(hasState: boolean): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const keys = new Map<string, Set<string>>();
+  const note = (hook: string, event: object) => {
+    const known = keys.get(hook);
+    const found = Object.keys(event);
+    if (known === undefined) keys.set(hook, new Set(found));
+    else expect([...known].sort(), hook).toEqual([...found].sort());
+  };
+  const handlers = () =>
+    Object.fromEntries(
+      HANDLED.map((hook) => [
+        hook,
+        (event: { event?: { kind: string } }) => {
+          note(hook === "lifecycle" ? `lifecycle ${event.event?.kind}` : hook, event);
+          if (hook === "projectResult") return [{ kind: "text", text: "Shown." }];
+          if (hook === "compact") return [{ role: "user", parts: [{ kind: "text", text: "In short." }] }];
+          return undefined;
+        },
+      ]),
+    ) as object;
+  const plugin = hasState
+    ? definePlugin({ id: "a/looks", state: z.object({}), setup: handlers })
+    : definePlugin({ id: "a/looks", setup: handlers });
+  await using world = await open(scripted(calls("ping"), overflow, says("Done.")), {
+    plugins: [plugin],
+    tools: [ping],
+  });
+  expect((await world.session.turn("Go.").result()).outcome.kind).toBe("answered");
+  await world.session.configure({ instructions: "x" });
+  return keys;
+}
+
+test("K18 each hook is given exactly the services of its row, and nothing else that it was not promised", async () => {
+  const without = await eventsByHook(false);
+  const withState = await eventsByHook(true);
+  const heard = new Set([...without.keys()].map((key) => key.split(" ")[0]));
+  expect([...heard].sort()).toEqual([...HANDLED].sort());
+  for (const [key, found] of without) {
+    const [hook, moment] = key.split(" ") as [HookName, string | undefined];
+    const services = [...found].filter((name) => ALL_SERVICES.has(name));
+    expect(services.sort(), key).toEqual([...HOOKS[hook].services].sort());
+    const isInTurn = hook !== "config" && (moment === undefined || moment === "turnFinalized");
+    const rest = [...found].filter((name) => !ALL_SERVICES.has(name));
+    const common = ["sessionId", "signal", "read", "once", ...(isInTurn ? ["turnId"] : [])];
+    expect(rest.sort(), key).toEqual([...common, ...(SEES[hook] ?? [])].sort());
+    expect([...(withState.get(key) ?? [])].sort(), key).toEqual([...found, "state"].sort());
+  }
+});
+
+test("K18 what the table says about state holds: `write` updates, `read` refuses", async () => {
+  const seen = new Map<string, string>();
+  const handlers = () =>
+    Object.fromEntries(
+      HANDLED.map((hook) => [
+        hook,
+        ({ state }: { state: { update(change: (now: object) => object): void } }) => {
+          try {
+            state.update((now) => ({ ...now }));
+            seen.set(hook, "write");
+          } catch (error) {
+            seen.set(hook, (error as { code: string }).code === "state.parallel" ? "read" : String(error));
+          }
+          if (hook === "projectResult") return [{ kind: "text", text: "Shown." }];
+          if (hook === "compact") return [{ role: "user", parts: [{ kind: "text", text: "In short." }] }];
+          return undefined;
+        },
+      ]),
+    ) as object;
+  const plugin = definePlugin({ id: "a/writes", state: z.object({}), setup: handlers });
+  await using world = await open(scripted(calls("ping"), overflow, says("Done.")), {
+    plugins: [plugin],
+    tools: [ping],
+  });
+  await world.session.turn("Go.").result();
+  await world.session.configure({ instructions: "x" });
+  expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(HANDLED.map((hook) => [hook, HOOKS[hook].state])));
+});
+
+const OFFERED_NOT = ["jobs"] as const;
+
+test.each(OFFERED_NOT)(
+  "K18 %s, which no host offers yet, is service.unavailable and names the service and the plugin",
+  async (service) => {
+    const found = new Map<string, unknown>();
+    const use = async (where: string, event: object) => {
+      const used = (event as Record<string, Record<string, (...given: unknown[]) => unknown>>)[service]!;
+      try {
+        found.set(where, await used.list?.());
+      } catch (error) {
+        const { code, details } = error as { code: string; details: unknown };
+        found.set(where, { code, details });
+      }
+    };
+    const hooks = HANDLED.filter((hook) => (HOOKS[hook].services as readonly string[]).includes(service));
+    const plugin = definePlugin({
+      id: "a/uses",
+      setup: ({ query, command, task }) => ({
+        ...(Object.fromEntries(hooks.map((hook) => [hook, (event: object) => use(hook, event)])) as object),
+        operations: {
+          query: query({ run: (context) => (service in context ? use("query", context) : undefined) }),
+          command: command({ run: (context) => use("command", context) }),
+          task: task({ run: (context) => use("task", context) }),
+        },
+      }),
+    });
+    await using world = await open(scripted(calls("ping"), overflow), { plugins: [plugin], tools: [ping] });
+    await world.session.turn("Go.").result();
+    await world.session.query(plugin, "query");
+    await world.session.command(plugin, "command");
+    await world.session.task(plugin, "task");
+    const expected = [...hooks, ...(service === "jobs" ? ["query"] : []), "command", "task"];
+    expect([...found.keys()].sort()).toEqual([...expected].sort());
+    for (const [where, answer] of found)
+      expect(answer, where).toEqual({ code: "service.unavailable", details: { service, plugin: "a/uses" } });
+  },
+);
+
+test("K18 a hook that uses what is not offered fails as its row says, by its plugin", async () => {
+  const plugin = definePlugin({
+    id: "a/uses",
+    setup: () => ({ context: async ({ jobs }) => void (await jobs.list()) }),
+  });
+  await using world = await open(echo(), { plugins: [plugin] });
+  expect((await world.session.turn("Go.").result()).outcome).toMatchObject({
+    kind: "failed",
+    by: "plugin",
+    code: "service.unavailable",
+    reason: expect.stringMatching(/jobs.*a\/uses/),
+  });
+});
+
+test("K18 an event with a service that is not offered can still be looked at, spread and returned from", async () => {
+  const kept: object[] = [];
+  const plugin = definePlugin({
+    id: "a/logs",
+    setup: () => ({
+      context: async (event) => {
+        kept.push({ ...event }, Object.entries(event));
+        const { jobs } = event;
+        await Promise.resolve(jobs); // A promise looks for `then`.
+        expect(`${typeof jobs}`).toBe("object");
+      },
+    }),
+  });
+  await using world = await open(echo(), { plugins: [plugin] });
+  expect((await world.session.turn("Go.").result()).outcome.kind).toBe("answered");
+  expect(kept).toHaveLength(2);
+});
+
+test("K18 blobs, traces and sessions work in the hooks that have them", async () => {
+  const store = memory();
+  const traces: unknown[] = [];
+  const plugin = definePlugin({
+    id: "a/uses",
+    setup: () => ({
+      beforeToolCall: async ({ blobs, trace, sessions, catalog, session }) => {
+        const hash = await blobs.put(new TextEncoder().encode("bytes"));
+        trace.emit("put", { hash });
+        const { id } = await sessions.create({ id: "side", kind: "child", firstInput: "Go." });
+        trace.emit("made", { id, again: (await blobs.get(hash))?.length ?? 0 });
+        trace.emit("saw", { tools: catalog.list().length, said: session.read().messages.length });
+      },
+      afterToolCall: async ({ sessions, trace }) =>
+        trace.emit("took", { words: (await sessions.takeFirstInput("side")) ?? null }),
+    }),
+  });
+  await using runtime = await running({
+    store,
+    model: scripted(calls("ping"), says("Done.")),
+    plugins: [plugin],
+    tools: [ping],
+    trace: ({ name, about }) => name.startsWith("a/uses") && traces.push([name, about.payload]),
+  });
+  const session = await runtime.session("s");
+  const { outcome } = await session.turn("Go.").result();
+  expect(outcome).toMatchObject({ kind: "answered" });
+  expect(outline((await session.read()).messages)).toContain("ping ok: Pong.");
+  expect(traces).toEqual([
+    ["a/uses.put", { hash: expect.any(String) }],
+    ["a/uses.made", { id: "side", again: 5 }],
+    ["a/uses.saw", { tools: 1, said: 2 }],
+    ["a/uses.took", { words: "Go." }],
+  ]);
+});
+
+test("K18 the graph is not written from inside a turn: it is refused typed, and does not wait for itself", async () => {
+  const codes: unknown[] = [];
+  const plugin = definePlugin({
+    id: "a/appends",
+    setup: () => ({
+      context: async ({ graph }) => {
+        try {
+          await graph.append([{ kind: "plugin", type: "x", body: 1 }]);
+          codes.push("done");
+        } catch (error) {
+          codes.push((error as { code: string }).code);
+        }
+      },
+    }),
+  });
+  await using world = await open(echo(), { plugins: [plugin] });
+  expect((await within(world.session.turn("Go.").result())).outcome.kind).toBe("answered");
+  expect(codes).toEqual(["operation.reentrant"]);
+});

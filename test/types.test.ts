@@ -1,0 +1,433 @@
+import { type } from "arktype";
+import {
+  abortTurn,
+  createRuntime,
+  definePlugin,
+  defineTool,
+  deny,
+  described,
+  emitEvent,
+  enqueueMessages,
+  type Failed,
+  finish,
+  hasCode,
+  type Json,
+  jsonSchema,
+  type LanguageModel,
+  type Message,
+  type ModelPart,
+  type Plugin,
+  type Provider,
+  type RuntimeOptions,
+  replaceArgs,
+  replaceResult,
+  type Session,
+  type SessionEvent,
+  type Stopped,
+  shortCircuit,
+  type Tool,
+  type ToolOutput,
+  type TurnOutcome,
+} from "bowline";
+import { memory } from "bowline/stores/memory";
+import { scripted } from "bowline/testing";
+import * as v from "valibot";
+import { expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import { anthropic } from "./wire/anthropic.ts";
+import { google } from "./wire/google.ts";
+import { openai } from "./wire/openai.ts";
+
+/**
+ * What the compiler knows. The bodies are compiled, not run: a line that should not compile says so, and becomes an
+ * error of `tsc` when it does.
+ */
+const compiled = (_: () => unknown): void => {
+  expect(true).toBe(true);
+};
+
+// ── Tools ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test("T1 a tool's arguments are typed by its schema: zod, arktype, JSON Schema by promise, and raw JSON Schema", () =>
+  compiled(() => {
+    defineTool({
+      name: "a",
+      description: "",
+      input: z.object({ city: z.string(), days: z.number().default(3) }),
+      execute: (input, { signal, attempt, idempotencyKey }) => {
+        expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>();
+        expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
+        expectTypeOf(attempt).toEqualTypeOf<number>();
+        expectTypeOf(idempotencyKey).toEqualTypeOf<string>();
+        return input.city;
+      },
+    });
+    defineTool({
+      name: "a",
+      description: "",
+      input: type({ city: "string", "days?": "number" }),
+      execute: (input) => {
+        expectTypeOf(input.city).toEqualTypeOf<string>();
+        expectTypeOf(input.days).toEqualTypeOf<number | undefined>();
+      },
+    });
+    defineTool({
+      name: "a",
+      description: "",
+      input: jsonSchema<{ city: string }>({ type: "object" }),
+      execute: (input) => expectTypeOf(input).toEqualTypeOf<{ city: string }>(),
+    });
+    defineTool({
+      name: "a",
+      description: "",
+      input: { type: "object", properties: { city: { type: "string" } } },
+      execute: (input) => expectTypeOf(input).toEqualTypeOf<unknown>(),
+    });
+  }));
+
+test("T1 a zod schema that transforms is typed by what it makes", () =>
+  compiled(() => {
+    defineTool({
+      name: "a",
+      description: "",
+      input: z.object({ at: z.string().transform((words) => words.length) }),
+      execute: ({ at }) => expectTypeOf(at).toEqualTypeOf<number>(),
+    });
+  }));
+
+test("T1 a schema that cannot describe itself needs to be described", () =>
+  compiled(() => {
+    const schema = v.object({ city: v.string() });
+    // @ts-expect-error a valibot schema has no JSON Schema
+    defineTool({ name: "a", description: "", input: schema, execute: () => "" });
+    defineTool({
+      name: "a",
+      description: "",
+      input: described(schema, { type: "object" }),
+      execute: (input) => expectTypeOf(input).toEqualTypeOf<{ city: string }>(),
+    });
+  }));
+
+test("T1 a tool says what it returns, and may end the turn", () =>
+  compiled(() => {
+    const tool = defineTool({
+      name: "a",
+      description: "",
+      input: z.object({}),
+      output: z.object({ total: z.number() }),
+      execute: () => (Math.random() > 2 ? finish({ done: true }) : { total: 1 }),
+    });
+    expectTypeOf(tool).toExtend<Tool>();
+    defineTool({
+      name: "a",
+      description: "",
+      input: z.object({}),
+      output: z.object({ total: z.number() }),
+      // @ts-expect-error the total is a number
+      execute: () => ({ total: "one" }),
+    });
+    // @ts-expect-error a tool outside of a plugin has no state
+    defineTool({ name: "a", description: "", input: z.object({}), execute: (_, { state }) => state });
+    // @ts-expect-error there is no such policy
+    defineTool({ name: "a", description: "", input: z.object({}), retry: "always", execute: () => 1 });
+  }));
+
+// ── Plugins ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const STATE = z.object({ calls: z.number().default(0) });
+
+test("K16 a plugin's options and state are typed in its setup, its hooks and its tools", () =>
+  compiled(() => {
+    const plugin = definePlugin({
+      id: "a/a",
+      options: z.object({ max: z.number().default(3) }),
+      state: STATE,
+      open: ({ options }) => {
+        expectTypeOf(options).toEqualTypeOf<{ max: number }>();
+        return { socket: 1 };
+      },
+      close: (shared) => {
+        expectTypeOf(shared).toEqualTypeOf<{ socket: number }>();
+      },
+      setup: ({ options, shared, session, tool }) => {
+        expectTypeOf(options).toEqualTypeOf<{ max: number }>();
+        expectTypeOf(shared).toEqualTypeOf<{ socket: number }>();
+        expectTypeOf(session.isRoot).toEqualTypeOf<boolean>();
+        return {
+          beforeTurn: ({ state, input, session: reading }) => {
+            expectTypeOf(state.get()).toEqualTypeOf<{ calls: number }>();
+            expectTypeOf(input).toEqualTypeOf<Message>();
+            expectTypeOf(reading.read().turns).toEqualTypeOf<number>();
+            state.update(({ calls }) => ({ calls: calls + 1 }));
+          },
+          afterToolCall: ({ output }) => {
+            expectTypeOf(output).toEqualTypeOf<ToolOutput>();
+          },
+          tools: [
+            tool({
+              name: "a",
+              description: "",
+              input: z.object({ n: z.number() }),
+              execute: ({ n }, { state }) => {
+                expectTypeOf(n).toEqualTypeOf<number>();
+                return state.get().calls;
+              },
+            }),
+          ],
+        };
+      },
+    });
+    expectTypeOf(plugin({ max: 1 })).toExtend<Plugin>();
+    plugin({});
+    // @ts-expect-error the maximum is a number
+    plugin({ max: "many" });
+    const list: readonly Plugin[] = [plugin, plugin({})];
+    return list;
+  }));
+
+test("K16 a plugin without options is called without any, and one without a state has none", () =>
+  compiled(() => {
+    const plugin = definePlugin({
+      id: "a/a",
+      setup: () => ({
+        // @ts-expect-error there is no state
+        beforeTurn: ({ state }) => state,
+      }),
+    });
+    plugin();
+    // @ts-expect-error it takes none
+    plugin({ max: 1 });
+  }));
+
+test("K10 a misspelt hook does not compile", () =>
+  compiled(() => {
+    // @ts-expect-error `beforeToolcall` is not a hook
+    definePlugin({ id: "a/a", setup: () => ({ beforeToolcall: () => undefined }) });
+    // @ts-expect-error it is not a hook among others either
+    definePlugin({ id: "a/a", setup: () => ({ beforeTurn: () => undefined, onTurn: () => undefined }) });
+  }));
+
+test("K10 a directive that a hook may not give does not compile", () =>
+  compiled(() => {
+    definePlugin({
+      id: "a/a",
+      setup: () => ({ beforeTurn: () => [abortTurn("a", "b"), enqueueMessages("c"), emitEvent("d")] }),
+    });
+    definePlugin({
+      id: "a/a",
+      setup: () => ({ beforeToolCall: async () => [deny("a"), shortCircuit(1), replaceArgs({})] }),
+    });
+    definePlugin({
+      id: "a/a",
+      setup: () => ({ afterToolCall: [() => replaceResult(1), { order: "late", run: () => undefined }] }),
+    });
+    // @ts-expect-error a turn is not denied
+    definePlugin({ id: "a/a", setup: () => ({ beforeTurn: () => deny("No.") }) });
+    // @ts-expect-error it is too late to abort
+    definePlugin({ id: "a/a", setup: () => ({ afterTurn: () => abortTurn("a", "b") }) });
+    // @ts-expect-error a call is aborted, a turn is not, at a tool seam
+    definePlugin({ id: "a/a", setup: () => ({ beforeToolCall: () => [abortTurn("a", "b")] }) });
+    // @ts-expect-error it has run already
+    definePlugin({ id: "a/a", setup: () => ({ afterToolCall: async () => shortCircuit(1) }) });
+    // @ts-expect-error observers answer nothing
+    definePlugin({ id: "a/a", setup: () => ({ lifecycle: () => emitEvent("a") }) });
+    // @ts-expect-error the catalog is built without waiting
+    definePlugin({ id: "a/a", setup: () => ({ toolCatalog: async () => ({ tool: "a", hide: true as const }) }) });
+    // @ts-expect-error there is no such order
+    definePlugin({ id: "a/a", setup: () => ({ beforeTurn: { order: "first", run: () => undefined } }) });
+  }));
+
+test("K10 state is read only where the table says so, and in tools that do not say they write", () =>
+  compiled(() => {
+    definePlugin({
+      id: "a/a",
+      state: STATE,
+      setup: ({ tool }) => ({
+        beforeToolCall: ({ state }) => state.update((now) => now),
+        checkpoint: ({ state }) => state.update((now) => now),
+        afterTurn: ({ state }) => state.update((now) => now),
+        prompt: ({ state }) => {
+          // @ts-expect-error the prompt only reads
+          state.update((now) => now);
+          return { slot: "context", text: String(state.get().calls) };
+        },
+        // @ts-expect-error a stream hook only reads
+        stream: ({ state }) => state.update((now) => now),
+        // @ts-expect-error an observer only reads
+        lifecycle: ({ state }) => state.update((now) => now),
+        tools: [
+          tool({
+            name: "a",
+            description: "",
+            input: z.object({}),
+            writes: true,
+            execute: (_, { state }) => state.update(({ calls }) => ({ calls: calls + 1 })),
+          }),
+          tool({
+            name: "b",
+            description: "",
+            input: z.object({}),
+            // @ts-expect-error it did not say that it writes
+            execute: (_, { state }) => state.update((now) => now),
+          }),
+        ],
+      }),
+    });
+    definePlugin({
+      id: "a/a",
+      state: STATE,
+      setup: () => ({
+        // @ts-expect-error the state must fit its schema
+        beforeTurn: ({ state }) => state.update(() => ({ calls: "one" })),
+      }),
+    });
+  }));
+
+test("K18 a hook is given the services of its row and no others", () =>
+  compiled(() => {
+    definePlugin({
+      id: "a/a",
+      setup: () => ({
+        beforeTurn: ({ session, sessions }) => void [session.read(), sessions],
+        prompt: ({ catalog }) => void catalog.list(),
+        // @ts-expect-error the hot path has no session
+        stream: ({ session }) => session,
+        // @ts-expect-error nor has the build of the catalog
+        toolCatalog: ({ catalog }) => catalog,
+      }),
+    });
+  }));
+
+test("K6 a protocol can be written against the door alone", () =>
+  compiled(() => {
+    definePlugin({
+      id: "a/protocol",
+      setup: () => ({
+        protocolSession: {},
+        protocolDriver: {
+          preamble: (catalog) => {
+            expectTypeOf(catalog[0]?.name).toEqualTypeOf<string | undefined>();
+            return { tools: catalog, prompt: [] };
+          },
+          driver: {
+            id: "a",
+            version: 1,
+            request: ({ system, messages, tools }) => ({ system, messages, tools }),
+            onReply: ({ round }) => {
+              expectTypeOf(round).toEqualTypeOf<number>();
+              return { kind: "answer" };
+            },
+            onResults: () => ({ kind: "ask" }),
+            onExec: () => ({ kind: "ask" }),
+          },
+        },
+      }),
+    });
+    // @ts-expect-error a driver has a preamble
+    definePlugin({ id: "a/half", setup: () => ({ protocolSession: {}, protocolDriver: { driver: {} } }) });
+  }));
+
+// ── Runtime and outcome ─────────────────────────────────────────────────────────────────────────────────────────────
+
+test("S1 an outcome narrows by its kind, and every kind is handled", () =>
+  compiled(() => {
+    const told = (outcome: TurnOutcome): string => {
+      switch (outcome.kind) {
+        case "answered":
+          expectTypeOf(outcome.message).toEqualTypeOf<Message>();
+          return outcome.text;
+        case "finished":
+          expectTypeOf(outcome.by).toEqualTypeOf<"model" | "tool">();
+          expectTypeOf(outcome.value).toEqualTypeOf<Json>();
+          return "";
+        case "stopped":
+          expectTypeOf(outcome).toEqualTypeOf<Stopped>();
+          expectTypeOf(outcome.by).toEqualTypeOf<"cancel" | "limit" | "plugin" | "incomplete" | "input">();
+          return outcome.text;
+        case "failed":
+          expectTypeOf(outcome).toEqualTypeOf<Failed>();
+          expectTypeOf(outcome.by).toEqualTypeOf<"provider" | "tool" | "plugin" | "runtime">();
+          return outcome.code;
+      }
+    };
+    return told;
+  }));
+
+test("S1 a typed output types the value of the turn", () =>
+  compiled(async () => {
+    const session = {} as Session;
+    const typed = await session.turn("", { output: z.object({ coat: z.boolean() }) }).result();
+    if (typed.outcome.kind === "finished") expectTypeOf(typed.outcome.value).toEqualTypeOf<{ coat: boolean }>();
+    const ark = await session.turn("", { key: "a", output: type({ coat: "boolean" }) }).result();
+    if (ark.outcome.kind === "finished") expectTypeOf(ark.outcome.value).toEqualTypeOf<{ coat: boolean }>();
+    const promised = await session.turn("", { output: jsonSchema<{ n: 1 }>({ type: "object" }) }).result();
+    if (promised.outcome.kind === "finished") expectTypeOf(promised.outcome.value).toEqualTypeOf<{ n: 1 }>();
+    const plain = await session.turn("").result();
+    if (plain.outcome.kind === "finished") expectTypeOf(plain.outcome.value).toEqualTypeOf<Json>();
+    // @ts-expect-error a valibot schema cannot be shown to a model
+    session.turn("", { output: v.object({ coat: v.boolean() }) });
+  }));
+
+test("S3 events narrow by their kind, and facts by `fact`", () =>
+  compiled(() => {
+    const told = (event: SessionEvent) => {
+      if (event.fact) return expectTypeOf(event.kind).toEqualTypeOf<"accepted" | "committed" | "frame" | "gap">();
+      expectTypeOf(event.key.attempt).toEqualTypeOf<number>();
+      if (event.kind === "text" || event.kind === "reasoning") expectTypeOf(event.delta).toEqualTypeOf<string>();
+      if (event.kind === "plugin") expectTypeOf(event.payload).toEqualTypeOf<Json>();
+    };
+    return told;
+  }));
+
+test("S13 a code narrows the details of an error", () =>
+  compiled(() => {
+    const error: unknown = undefined;
+    if (hasCode(error, "tool.unknown"))
+      expectTypeOf(error.details).toEqualTypeOf<{ name: string; known: readonly string[] }>();
+    // @ts-expect-error there is no such code
+    return hasCode(error, "tool.unheard-of");
+  }));
+
+test("E1 models of the AI SDK and our own fit; a name needs a resolver", () =>
+  compiled(() => {
+    const store = memory();
+    for (const wire of [anthropic, openai, google]) void createRuntime({ store, model: wire.model("") });
+    void createRuntime({ store, model: scripted() });
+    void createRuntime({
+      store,
+      model: "acme/large",
+      models: (name) => (name === "acme/large" ? scripted() : undefined),
+    });
+    // @ts-expect-error a name alone means nothing
+    void createRuntime({ store, model: "acme/large" });
+    // @ts-expect-error a store is needed
+    void createRuntime({ model: scripted() });
+    // @ts-expect-error there is no such limit
+    void createRuntime({ store, model: scripted(), limits: { roundMax: 1 } });
+    const old = {
+      specificationVersion: "v1",
+      provider: "",
+      modelId: "",
+      doGenerate: async () => ({}),
+      doStream: async () => ({ stream: 1 }),
+    };
+    // @ts-expect-error version 1 of the specification is too old
+    void createRuntime({ store, model: old });
+    expectTypeOf(scripted()).toExtend<Provider>();
+    expectTypeOf(anthropic.model("")).toExtend<LanguageModel>();
+    expectTypeOf<{ store: typeof store; model: Provider }>().toExtend<RuntimeOptions>();
+  }));
+
+test("E1 a provider can be written against the door alone", () =>
+  compiled(() => {
+    const provider: Provider = {
+      id: "acme",
+      modelId: "large",
+      async *stream(request) {
+        const part: ModelPart = { kind: "call", callId: "call_1", name: "ping", input: "{}" };
+        yield [{ kind: "text", delta: request.system }, part];
+        yield { kind: "finish", reason: "stop" };
+      },
+    };
+    return provider;
+  }));
