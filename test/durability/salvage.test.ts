@@ -6,6 +6,7 @@ import { callsOf } from "../../src/model/message.ts";
 import { hasOpenCalls, pairingProblem } from "../../src/model/pairing.ts";
 import { name } from "../../src/turn/effect.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
+import { salvage } from "../../src/turn/salvage.ts";
 import { outline, wordsOf } from "../kit/reading.ts";
 import { openedOf, type Recorded } from "./recorded.ts";
 import { journalOf, taken, upTo } from "./resume.ts";
