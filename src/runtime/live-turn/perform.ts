@@ -133,7 +133,8 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
   if (live.hooks.has.checkpoint || live.isBudgeted) return boundaryWithHooks(live, effect, scope);
   if (at !== "opening" && isLastRound(live.state)) return { kind: "bounded" };
   const found = live.core.store.inputs.claim(live.lease, name, CLAIM_MAX, at === "opening" || undefined);
-  return isThenable(found) ? found.then(bounded) : bounded(found);
+  if (isThenable(found)) return found.then(bounded);
+  return found.length === 0 ? { kind: "bounded" } : bounded(found);
 }
 
 function bounded(found: readonly PendingInput[]): Extract<Body, { readonly kind: "bounded" }> {

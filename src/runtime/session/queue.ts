@@ -158,7 +158,8 @@ export class Queue<Turn extends object, Operation extends object> {
 
   async #run(): Promise<void> {
     for (let failures = 0; ; ) {
-      if (!this.hasReady && (this.door === "closed" || !(this.mayHaveMore || this.#work.isFollowed))) break; // Q5
+      const isRest = this.door === "closed" || !(this.mayHaveMore || this.#work.isFollowed);
+      if (this.#turns.length === 0 && this.#operations.length === 0 && isRest) break; // Q5
       try {
         await this.#begin();
         failures = 0;
