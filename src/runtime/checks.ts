@@ -139,7 +139,7 @@ export function requireSignal(signal: AbortSignal | undefined): void {
   if (signal !== undefined && typeof signal?.addEventListener !== "function") invalid("signal", "it is no AbortSignal");
 }
 
-const REASON_MAX = 4_096;
+export const REASON_MAX = 4_096;
 
 /** Words that are kept with a turn and told to everybody who asks about it. */
 export function requireWords(option: string, words: unknown, max = REASON_MAX): void {

@@ -1,7 +1,7 @@
 import { hasCode, passingFault } from "../../model/errors.ts";
-import { type NodeId, nodeId, type TurnId } from "../../model/ids.ts";
+import { type NodeId, nodeId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
-import type { Committed, EndedTurn } from "../../stores/store.ts";
+import type { Committed, EndedTurn, Lease } from "../../stores/store.ts";
 import { committedFact } from "../readers/followers.ts";
 import type { LiveSession } from "../session/session.ts";
 import { reportOf } from "./perform.ts";
@@ -54,12 +54,15 @@ function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: Commit
 }
 
 /** A turn ended here without a commit. What the store did is thrown: the turn is tried again, then given up here. */
-export async function lose(session: LiveSession, turnId: TurnId, error: unknown): Promise<void> {
+export async function lose(session: LiveSession, lease: Lease, error: unknown): Promise<void> {
+  const { turnId } = lease;
   const run = session.running?.run;
   session.running = undefined;
   session.kept.isStale = true; // Of what the turn had changed here nothing was kept.
   try {
-    await run?.leave(); // Nothing is held back: another worker may resume it at once.
+    // Nothing is held back: another worker may resume it at once.
+    if (run === undefined) await session.core.store.release(lease);
+    else await run.leave();
   } catch (problem) {
     session.core.trace("turn.leave", { problem: describeThrown(problem) }, session.asPlace);
   }

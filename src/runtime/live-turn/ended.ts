@@ -60,7 +60,7 @@ const isNone = (usage: Usage): boolean => {
 function ledgerOf({ opened, session }: LiveTurn, { usage, asks, spent }: Omit<Salvaged, "entries">): readonly Spent[] {
   const own = { source: "turn", model: opened.config.model, usage, calls: asks };
   const rows = asks === 0 && isNone(usage) ? spent : [own, ...spent];
-  const subagent = session.ancestors.length === 0 ? undefined : session.authority.subagent;
+  const { subagent } = session.authority; // A fork of a subagent's session has it too, and no parent.
   if (subagent === undefined) return rows;
   const source = `subagent/${subagent.capability}`;
   return rows.map((row) => (row.source === "turn" ? { ...row, source } : row));

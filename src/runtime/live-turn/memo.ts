@@ -30,8 +30,10 @@ export type Stages = Pick<
 export class Memo {
   #last: Prepared | undefined;
 
+  /** Parts are copied: whoever gave one may change it in place before the next turn. */
   keep(prepared: Prepared): void {
-    this.#last = prepared;
+    const { given, plugins } = prepared.parts;
+    this.#last = { ...prepared, parts: { given: given.map(copied), plugins: plugins.map(copied) } };
   }
 
   /** For sessions with nothing of their own: the tools are the app's, so the config alone decides. */
@@ -52,6 +54,9 @@ export class Memo {
   }
 }
 
+const copied = (part: PromptPart): PromptPart =>
+  part.tools === undefined ? { ...part } : { ...part, tools: [...part.tools] };
+
 const isSame = (before: readonly PromptPart[], now: readonly PromptPart[]): boolean => {
   if (before.length !== now.length) return false;
   for (let index = 0; index < now.length; index++)
@@ -60,11 +65,10 @@ const isSame = (before: readonly PromptPart[], now: readonly PromptPart[]): bool
 };
 
 const isSamePart = (before: PromptPart, now: PromptPart): boolean =>
-  before === now ||
-  (before.slot === now.slot &&
-    before.text === now.text &&
-    before.priority === now.priority &&
-    before.title === now.title &&
-    before.replaces === now.replaces &&
-    before.isVolatile === now.isVolatile &&
-    (before.tools === now.tools || before.tools?.join("\n") === now.tools?.join("\n")));
+  before.slot === now.slot &&
+  before.text === now.text &&
+  before.priority === now.priority &&
+  before.title === now.title &&
+  before.replaces === now.replaces &&
+  before.isVolatile === now.isVolatile &&
+  before.tools?.join("\n") === now.tools?.join("\n");

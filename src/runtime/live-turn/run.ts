@@ -44,6 +44,7 @@ export interface OpenedTurn {
  */
 export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise<void> {
   let live: LiveTurn | undefined;
+  session.now = opened.lease.turnId;
   try {
     const { lease, before, isResumed } = opened;
     if (before !== undefined) await before;
@@ -78,7 +79,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     const telling = announce(live, done);
     if (telling !== undefined) await telling;
   } catch (error) {
-    await lose(session, opened.lease.turnId, error);
+    await lose(session, opened.lease, error);
   } finally {
     session.ended(live);
   }

@@ -21,7 +21,7 @@ import type { Dispatch } from "../../tools/dispatch.ts";
 import { checkOf } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
 import type { ProtocolDriver } from "../../turn/driver.ts";
-import type { EffectOf } from "../../turn/effect.ts";
+import { type EffectOf, name } from "../../turn/effect.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
 import type { TurnState } from "../../turn/state.ts";
@@ -75,6 +75,7 @@ export class LiveTurn implements Dispatch {
   shown: { readonly messages: readonly Message[]; readonly upTo: number } | undefined;
   /** Bytes on their way to the store, and sessions on their way to being made: an answer that names them waits for them. */
   keeping: PromiseLike<void>[] | undefined = undefined;
+  #standing: SessionSite | undefined;
   #transcript: Transcript;
   #grown = 0;
   /** Nested model calls were paid for since the last answer. */
@@ -156,6 +157,13 @@ export class LiveTurn implements Dispatch {
     return new SessionSite(this.session, { live: this, effect, where: effect, mayWrite: true }, scope);
   }
 
+  /** For services that belong to the turn and to no effect of it. */
+  get standing(): SessionSite {
+    const where = "a turn";
+    this.#standing ??= new SessionSite(this.session, { live: this, effect: STANDING, where, mayWrite: false });
+    return this.#standing;
+  }
+
   siteOfCall(scope: Scope, { position, writes, call }: EffectOf<"call">): Site {
     const mayWrite = writes === true;
     const where = `the tool ${call.name}${mayWrite ? "" : ", which does not say `writes: true`"}`;
@@ -182,6 +190,7 @@ export class LiveTurn implements Dispatch {
   }
   /** All that the turn has spent, whether an effect has answered with it or not. */
   spentSoFar(): readonly Spent[] {
+    if (this.state === undefined) return []; // It is being opened.
     const { usage, asks, spent } = this.state;
     const own = { source: "turn", model: this.opened.config.model, usage, calls: asks };
     return [...(tokensIn(usage) === 0 ? [] : [own]), ...spent, ...(this.#spent ?? [])];
@@ -249,5 +258,6 @@ export class LiveTurn implements Dispatch {
   }
 }
 
+const STANDING = name("standing");
 const NO_ISSUES: readonly Issue[] = [];
 const NO_JOURNAL: readonly TurnEvent[] = [];

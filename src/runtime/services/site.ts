@@ -35,14 +35,13 @@ export interface InTurn {
 
 /**
  * Where a hook, a tool or an operation runs: on a session, in a turn of it or between turns. It gives them the session's
- * services. Made only where there is somebody to use it. The session's standing site is for services that belong to no
- * effect: it looks at whatever turn runs.
+ * services. Made only where there is somebody to use it. A turn's standing site has the services that belong to no
+ * effect: they are made once a turn.
  */
 export class SessionSite implements Site {
   readonly session: LiveSession;
   readonly core: Core;
   readonly #turn: InTurn | undefined;
-  readonly #isStanding: boolean;
   readonly #scope: { readonly signal: AbortSignal };
   readonly #spend: ((spent: Spent) => Awaitable<void>) | undefined;
   /** By plugin, or for all of them: a gate may ask for the same services call after call. */
@@ -51,14 +50,13 @@ export class SessionSite implements Site {
 
   constructor(
     session: LiveSession,
-    turn: InTurn | "standing" | undefined,
+    turn: InTurn | undefined,
     scope: { readonly signal: AbortSignal } = new LazyScope(),
     spend?: (spent: Spent) => Awaitable<void>,
   ) {
     this.session = session;
     this.core = session.core;
-    this.#turn = turn === "standing" ? undefined : turn;
-    this.#isStanding = turn === "standing";
+    this.#turn = turn;
     this.#scope = scope;
     this.#spend = spend;
   }
@@ -66,21 +64,17 @@ export class SessionSite implements Site {
   get sessionId(): SessionId {
     return this.session.id;
   }
-  /** The turn that the site is in. */
-  get #live(): LiveTurn | undefined {
-    return this.#isStanding ? this.session.running : this.#turn?.live;
-  }
   get turnId(): TurnId | undefined {
-    return this.#live?.turnId;
+    return this.#turn?.live.turnId;
   }
   get signal(): AbortSignal {
     return this.#scope.signal;
   }
   get standing(): Site | undefined {
-    return this.#turn === undefined ? undefined : this.session.standing;
+    return this.#turn?.live.standing;
   }
   get states(): PluginStates {
-    return this.#live?.states ?? this.session.kept.states;
+    return this.#turn?.live.states ?? this.session.kept.states;
   }
 
   service<N extends ServiceName>(service: N, plugin: string): Services[N] {
@@ -100,11 +94,11 @@ export class SessionSite implements Site {
   }
 
   messages(): readonly Message[] {
-    return this.#live?.messages() ?? this.session.kept.transcript.messages;
+    return this.#turn?.live.messages() ?? this.session.kept.transcript.messages;
   }
 
   tools(): readonly ToolManifest[] {
-    const live = this.#live;
+    const live = this.#turn?.live;
     if (live !== undefined) return live.artifact?.catalog.manifests ?? [];
     const found = this.session.toolset.manifests(this);
     return isThenable(found) ? [] : found; // The row of `toolCatalog` says that it cannot wait.
@@ -117,7 +111,7 @@ export class SessionSite implements Site {
 
   /** Inside a turn a node could come between a call and its result, so it is refused there. */
   async append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
-    if (this.#live !== undefined) throw new RuntimeError("operation.reentrant", { name: "graph.append" });
+    if (this.#turn !== undefined) throw new RuntimeError("operation.reentrant", { name: "graph.append" });
     return this.session.append(plugin, nodes, options);
   }
 

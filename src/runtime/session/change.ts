@@ -118,7 +118,7 @@ const BOOK_TRIES = 100;
  * beside a turn must not wait for the turn's end.
  */
 export function book(session: LiveSession, spent: Spent): Promise<void> {
-  const { isIdle } = session;
+  const isFree = session.isIdle && !session.queue.isTaken; // A hook that hears of a commit must not wait for its own turn.
   const lost = (problem: unknown): void =>
     session.core.trace("usage.lost", { problem: describeThrown(problem), source: spent.source }, session.asPlace);
   return new Promise((resolve) => {
@@ -133,7 +133,7 @@ export function book(session: LiveSession, spent: Spent): Promise<void> {
         resolve();
       },
     });
-    if (!isIdle) resolve();
+    if (!isFree) resolve();
   });
 }
 

@@ -24,7 +24,7 @@ import type { SessionView } from "../../model/view.ts";
 import type { CancelAnswer, PendingInput, TurnWants } from "../../stores/store.ts";
 import { typed } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
-import { requireConfig, requireOptions, requireRef } from "../checks.ts";
+import { REASON_MAX, requireConfig, requireOptions, requireRef } from "../checks.ts";
 import { type Turn, TurnHandle } from "../live-turn/handle.ts";
 import { type Input, newInput } from "../live-turn/input.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
@@ -162,8 +162,8 @@ export class SessionHandle implements Session {
         throw new RuntimeError("input.invalid", { problem: "its signal is no AbortSignal" });
       const { check, wants } = output === undefined && prompt === undefined ? NO_WANTS : wantsOf(output, prompt);
       const input = newInput(session.core, session.id, said, key, "turn", wants);
-      const cancelled = signal?.aborted === true ? reasonOf(signal) : undefined;
-      session.accept(input, handle, check, cancelled).catch((error: unknown) => handle.failed(error));
+      const isCancelled = signal === undefined ? undefined : () => (signal.aborted ? reasonOf(signal) : undefined);
+      session.accept(input, handle, check, isCancelled).catch((error: unknown) => handle.failed(error));
       if (signal !== undefined) cancelWith(signal, handle);
     } catch (error) {
       handle.failed(error);
@@ -338,12 +338,12 @@ const waitingInput = ({ id, turnId, key, place, message, at: acceptedAt }: Pendi
   defined({ id, turnId, key, at: PLACES[place], text: textOf(message.parts), acceptedAt });
 const PLACES = { boundary: "boundary", turn: "next-turn" } as const;
 
-const reasonOf = ({ reason }: AbortSignal): string =>
-  reason instanceof Error
-    ? reason.name === "AbortError"
-      ? "The caller's signal aborted."
-      : reason.message
-    : String(reason);
+/** Kept with the turn, so it must be words, and not too many. */
+function reasonOf({ reason }: AbortSignal): string {
+  const isPlain = reason instanceof Error && reason.name === "AbortError";
+  const words = isPlain ? "" : reason instanceof Error ? reason.message : String(reason);
+  return words.slice(0, REASON_MAX) || "The caller's signal aborted.";
+}
 
 /** Cancels the turn with the signal, and stops listening when the turn is over. */
 function cancelWith(signal: AbortSignal, handle: TurnHandle): void {

@@ -50,6 +50,8 @@ export class OpenSessions implements Iterable<LiveSession> {
   /** Opens a session, or makes it. Whoever asks closes the handle; a turn that it runs goes on. */
   async handle(id: SessionId, how: OpenOptions = {}): Promise<Session> {
     const core = this.#core();
+    // Also for plugins and forks: a session that is opened while the runtime closes would be closed by nobody.
+    if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
     let entry = this.#entries.get(id);
     if (entry === undefined) {
       entry = { opening: openSession(core, id, how), handles: 1 };

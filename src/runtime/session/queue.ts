@@ -85,18 +85,18 @@ export class Queue<Turn extends object, Operation extends object> {
 
   putTurn(turn: Turn): void {
     this.#turns.push(turn);
-    this.#running ??= this.#run();
+    this.#wake();
   }
 
   putOperation(operation: Operation): void {
     this.#operations.push(operation);
-    this.#running ??= this.#run();
+    this.#wake();
   }
 
   /** Somebody waits for a turn that is not here. `mayHaveMore`: it may have to be begun here. */
   putFollower(mayHaveMore: boolean): void {
     if (mayHaveMore) this.mayHaveMore = true;
-    this.#running ??= this.#run();
+    this.#wake();
   }
 
   // ── What it is at ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -156,14 +156,24 @@ export class Queue<Turn extends object, Operation extends object> {
 
   // ── The loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** Q5 */
+  get #hasWork(): boolean {
+    if (this.#turns.length > 0 || this.#operations.length > 0) return true;
+    return this.door !== "closed" && (this.mayHaveMore || this.#work.isFollowed);
+  }
+
+  /** Without work the loop would end before `#running` is set, and `#running` would never be cleared. */
+  #wake(): void {
+    if (this.#running === undefined && this.#hasWork) this.#running = this.#run();
+  }
+
   async #run(): Promise<void> {
-    for (let failures = 0; ; ) {
-      const isRest = this.door === "closed" || !(this.mayHaveMore || this.#work.isFollowed);
-      if (this.#turns.length === 0 && this.#operations.length === 0 && isRest) break; // Q5
+    for (let failures = 0; this.#hasWork; ) {
       try {
         await this.#begin();
         failures = 0;
       } catch (error) {
+        this.has = undefined; // It has lost the session, whatever it left running.
         this.#work.failed(error);
         if (++failures < STORE_TRIES && this.door === "open") {
           this.doing = "backing-off";

@@ -76,13 +76,16 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly kept: KeptSession;
   readonly queue: Queue<OpenedTurn, Operation>;
   readonly followers = new Followers();
+  /** The turn that has the session here, also while it is set up and while its end is told. */
+  now: TurnId | undefined = undefined;
   /** The turn that runs here. */
   running: LiveTurn | undefined = undefined;
   /** Settles when what others had left, and this process took up, is done. */
   takenUp: Promise<void> | undefined = undefined;
+  /** Inputs whose bytes are still being stored: the session is not let go, and nothing waits for them. */
+  #entering: Set<PromiseLike<NewInput>> | undefined;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
-  #standing: SessionSite | undefined;
 
   constructor(
     core: Core,
@@ -135,11 +138,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return new SessionSite(this, undefined, scope, spend);
   }
 
-  get standing(): SessionSite {
-    this.#standing ??= new SessionSite(this, "standing");
-    return this.#standing;
-  }
-
   // ── Inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Makes the first event of a turn; the store calls it when it opens one. */
@@ -150,12 +148,12 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     given: Awaitable<NewInput>,
     handle?: TurnHandle,
     output?: Validate,
-    cancelled?: string,
+    isCancelled?: () => string | undefined,
   ): Promise<TurnId> {
     const { core, queue, followers } = this;
+    const input = isThenable(given) ? await this.#entered(given) : given;
     queue.accepting();
     try {
-      const input = isThenable(given) ? await given : given;
       if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
       if (output !== undefined) followers.expect(input.turnId, output);
       // Q3: without an opening the store queues the input and begins no turn.
@@ -171,6 +169,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       }
       if (receipt.kind === "known") await this.#rejoin(turnId);
       else {
+        const cancelled = isCancelled?.();
         const before = cancelled === undefined ? undefined : this.cancel(turnId, cancelled);
         if (receipt.kind === "queued") queue.putFollower(true);
         else {
@@ -181,6 +180,16 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       return turnId;
     } finally {
       queue.accepted();
+    }
+  }
+
+  async #entered(given: PromiseLike<NewInput>): Promise<NewInput> {
+    this.#entering ??= new Set();
+    this.#entering.add(given);
+    try {
+      return await given;
+    } finally {
+      this.#entering.delete(given);
     }
   }
 
@@ -221,12 +230,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   }
 
   // ── Those who wait for turns ────────────────────────────────────────────────────────────────────────────────────
-
-  /** The turn that has the session here, also while it is being set up. */
-  get now(): TurnId | undefined {
-    const { has } = this.queue;
-    return has !== undefined && "lease" in has ? has.lease.turnId : undefined;
-  }
 
   /** The turn that is under way here, or is about to be. */
   get current(): TurnId | undefined {
@@ -278,6 +281,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   /** After a turn, however it ended. */
   ended(live: LiveTurn | undefined): void {
+    this.now = undefined;
     if (live !== undefined) this.core.spenders.delete(live);
     this.#toolset?.end();
   }
@@ -364,7 +368,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   // ── Its end ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   get isIdle(): boolean {
-    return this.running === undefined && this.queue.isResting;
+    return this.running === undefined && !this.#entering?.size && this.queue.isResting;
   }
 
   /** Whether there is work here that somebody waits for; what was answered a moment ago is no work any more. */
@@ -375,9 +379,12 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   /** Calls back when nothing runs, waits or comes in here. */
   async whenIdle(run: () => void): Promise<void> {
-    while (this.queue.isAccepting) await this.queue.arrived();
+    while (this.#entering?.size || this.queue.isAccepting) {
+      await Promise.allSettled(this.#entering ?? []);
+      await this.queue.arrived();
+    }
     if (!this.isIdle) await this.queue.settled();
-    if (this.queue.isAccepting) return this.whenIdle(run);
+    if (this.#entering?.size || this.queue.isAccepting) return this.whenIdle(run);
     run();
   }
 
