@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { later } from "../../test/stores/later.ts";
-import { asInputId, asSessionId, asTurnId } from "../model/ids.ts";
-import { DEFAULT_LIMITS } from "../model/limits.ts";
-import { NO_USAGE } from "../model/usage.ts";
 import { memory } from "../stores/memory.ts";
 import type { Lease, Receipt, Store } from "../stores/store.ts";
+import { ann, ended, newInput, newSession, opening } from "../testing/cast.ts";
 import { hostLaws } from "../testing/host-laws.ts";
 import { simulatedWorld } from "../testing/world.ts";
 import { type Effect, name } from "../turn/effect.ts";
@@ -128,24 +126,12 @@ test("D5 inline: what is answered at once is handed out without a promise, on a 
   ) as TurnRun;
   run.start([effect], []);
   expect(run.next()).toEqual({ kind: "prepared", at: world.now(), effect: "r1.prepare" });
-  const { turnId } = lease;
-  const outcome = { kind: "finished", by: "model", value: 1 } as const;
-  const ended = { turnId, at: world.now(), outcome, entries: [], plugins: {}, usage: NO_USAGE, spent: [], inputs: [] };
-  expect(run.commit(ended)).toMatchObject({ kind: "committed", revision: 1 });
+  expect(run.commit(ended(lease, { at: world.now() }))).toMatchObject({ kind: "committed", revision: 1 });
 });
 
+/** The cast's `begin`, but for a store that answers at once: a promise would hide whether the host makes one. */
 function openTurn(store: Store, at: number): Lease {
-  const sessionId = asSessionId("alice");
-  const [id, turnId] = [asInputId("inp_1"), asTurnId("trn_1")];
-  const message = { role: "user", parts: [] } as const;
-  const config = { model: "house/model" };
-  const about = { step: 1, protocol: { id: "p", version: 1 }, host: "inline", plugins: [], limits: DEFAULT_LIMITS };
-  store.create({ id: sessionId, config, at });
-  const receipt = store.accept(
-    { id, sessionId, turnId, message, place: "turn", hash: "", at },
-    { id: "ann", process: "here" },
-    () => ({ kind: "opened", at, sessionId, turnId, inputId: id, input: message, config, ...about }),
-    1,
-  );
+  store.create({ ...newSession(), at });
+  const receipt = store.accept(newInput("hello", { at }), ann, opening, 1);
   return (receipt as Extract<Receipt, { kind: "opened" }>).lease;
 }

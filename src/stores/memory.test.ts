@@ -2,20 +2,11 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { hasCode } from "../model/errors.ts";
-import { asEffectName, asInputId, asSessionId, asTurnId, type EffectName, type InputId } from "../model/ids.ts";
-import { DEFAULT_LIMITS } from "../model/limits.ts";
-import { NO_USAGE } from "../model/usage.ts";
+import { asEffectName, asInputId, asTurnId, type EffectName, type InputId } from "../model/ids.ts";
+import { alice, ann, ben, ended, inputId, newInput, newSession, opening, slept } from "../testing/cast.ts";
 import { storeLaws } from "../testing/store-laws.ts";
 import { memory } from "./memory.ts";
-import {
-  LEASE_MS,
-  type Lease,
-  type NewInput,
-  type Opening,
-  type Owner,
-  type PendingInput,
-  type Store,
-} from "./store.ts";
+import { LEASE_MS, type Lease, type Owner, type PendingInput, type Store } from "./store.ts";
 
 for (const { law, check } of storeLaws) test(`D5 memory: ${law}`, () => check(memory()));
 
@@ -26,15 +17,12 @@ test("D5 memory: no law is written twice", () => {
 
 test("D5 memory: every method answers without a promise", () => {
   const store = memory();
-  const created = store.create({ id: asSessionId("s"), config: { model: "house/model" }, at: 0 });
-  expect(created).toMatchObject({ id: "s", revision: 0 });
+  const created = store.create(newSession());
+  expect(created).toMatchObject({ id: alice, revision: 0 });
   expect([store.kind, store.isDurable]).toEqual(["memory", false]);
 });
 
 // Two workers that come and go, senders, and time: whatever they do in whatever order, no input is lost or run twice.
-
-const session = asSessionId("s");
-const owners: readonly Owner[] = ["ann", "ben"].map((id) => ({ id, process: "elsewhere" }));
 
 /** The state of an input as its sender was told. */
 type Whereabouts = "waiting" | "held" | "settled" | "withdrawn";
@@ -78,21 +66,6 @@ class World {
   }
 }
 
-const opening: Opening = ({ at, sessionId, turnId, id, message }) => ({
-  kind: "opened",
-  at,
-  sessionId,
-  turnId,
-  inputId: id,
-  input: message,
-  step: 1,
-  protocol: { id: "tool-calls", version: 1 },
-  host: "journal",
-  plugins: [],
-  limits: DEFAULT_LIMITS,
-  config: { model: "house/model" },
-});
-
 type Step = (world: World, store: Store) => Promise<void>;
 
 /** Runs what a worker does under the lease it believes in; a stale one must be refused. */
@@ -114,17 +87,13 @@ const accept =
   (name: number, place: "boundary" | "turn" | "wants", owner: Owner): Step =>
   async (world, store) => {
     const key = `k${name}`;
-    const input: NewInput = {
-      id: asInputId(`i${world.inputs.size}`),
-      turnId: asTurnId(`t${world.inputs.size}`),
-      sessionId: session,
+    const input = newInput(`${world.inputs.size}`, {
       key,
-      message: { role: "user", parts: [] },
       place: place === "boundary" ? place : "turn",
-      ...(place === "wants" ? { wants: { unwraps: true } } : {}),
+      wants: place === "wants" ? { unwraps: true } : undefined,
       hash: "h",
       at: world.now,
-    };
+    });
     const isIdle = world.turn === undefined && world.of("waiting").length === 0;
     const receipt = await store.accept(input, owner, opening, Infinity);
     const latest = world.keys.get(key);
@@ -142,7 +111,7 @@ const open =
   (owner: Owner): Step =>
   async (world, store) => {
     const before = world.lease;
-    const answer = await store.open(session, owner, world.now, opening);
+    const answer = await store.open(alice, owner, world.now, opening);
     const oldest = world.of("waiting")[0];
     if (world.turn !== undefined) {
       assert.equal(answer.kind, world.until > world.now ? "busy" : "resumed");
@@ -163,8 +132,7 @@ const append =
   async (world, store) => {
     await underLease(world, owner, async (lease) => {
       const length = world.turn?.length ?? 1;
-      const event = { kind: "slept", at: world.now, effect: asEffectName(`e${length}`) } as const;
-      const until = await store.append(lease, length, [event], world.now);
+      const until = await store.append(lease, length, [slept(`e${length}`)], world.now);
       world.turn!.length += 1;
       world.renewed(until);
       assert.equal((await store.renew(lease, world.now)).cancel?.requestId, world.cancel);
@@ -202,25 +170,20 @@ const cancel =
 const commit =
   (owner: Owner, hasSeenCancel: boolean, settlesAll: boolean): Step =>
   async (world, store) => {
-    const head = (await store.load(session))?.head;
+    const head = (await store.load(alice))?.head;
     const hasEnded = (await store.terminal(world.believed.get(owner)?.turnId ?? asTurnId(""))) !== undefined;
     if (hasEnded) return; // The other worker ended it: a law says when that is answered by the receipt and when by a conflict.
     await underLease(world, owner, async (lease) => {
       const { claims, own } = world.turn ?? { claims: new Map<EffectName, readonly InputId[]>(), own: asInputId("") };
       const claimed = [...claims.values()].flat();
       const settled = settlesAll ? claimed : claimed.slice(1);
-      const answer = await store.commit(lease, {
-        turnId: lease.turnId,
+      const ending = {
         at: world.now,
-        outcome: { kind: "finished", by: "model", value: null },
-        entries: [{ at: world.now, kind: "frame", reason: "committed" }],
-        plugins: {},
-        usage: NO_USAGE,
-        spent: [],
         inputs: settled,
         ...(head === undefined ? {} : { base: head }),
         ...(hasSeenCancel && world.cancel !== undefined ? { cancel: world.cancel } : {}),
-      });
+      };
+      const answer = await store.commit(lease, ended(lease, ending));
       assert.equal(answer.kind, world.cancel === undefined || hasSeenCancel ? "committed" : "reopen");
       if (answer.kind === "reopen") return;
       world.revision += 1;
@@ -243,9 +206,9 @@ const withdraw =
     if (id === undefined) return;
     const which = by === "from" ? all.slice(nth) : [id];
     const ref = by === "id" ? { id } : by === "from" ? { from: id } : { key: `k${nth}` };
-    const answers = await store.inputs.withdraw(session, ref);
+    const answers = await store.inputs.withdraw(alice, ref);
     assert.deepEqual(
-      answers.map(({ inputId, answer }) => [inputId, answer]),
+      answers.map(({ inputId: id, answer }) => [id, answer]),
       which.map((each) => [each, BECAME[world.inputs.get(each)!]]),
     );
     for (const each of which) if (world.inputs.get(each) === "waiting") world.inputs.set(each, "withdrawn");
@@ -268,7 +231,7 @@ const release =
 
 /** What must be true after every step. */
 async function check(world: World, store: Store): Promise<void> {
-  const waiting = await store.inputs.list(session);
+  const waiting = await store.inputs.list(alice);
   assert.deepEqual(
     waiting.map((input) => input.id),
     world.of("waiting"),
@@ -276,13 +239,14 @@ async function check(world: World, store: Store): Promise<void> {
   const held = world.turn === undefined ? [] : [world.turn.own, ...[...world.turn.claims.values()].flat()];
   assert.deepEqual(world.of("held"), [...new Set(held)].sort(byAge));
   assert.equal(held.length, new Set(held).size);
-  assert.equal((await store.load(session))?.revision, world.revision);
+  assert.equal((await store.load(alice))?.revision, world.revision);
   const isRunnable = world.turn === undefined ? waiting.length > 0 : world.until <= world.now;
-  assert.deepEqual(await store.runnable(world.now, 10), isRunnable ? [session] : []);
+  assert.deepEqual(await store.runnable(world.now, 10), isRunnable ? [alice] : []);
 }
-const byAge = (a: InputId, b: InputId): number => Number(a.slice(1)) - Number(b.slice(1));
+const ageOf = (id: InputId): number => Number(id.slice(inputId("").length));
+const byAge = (a: InputId, b: InputId): number => ageOf(a) - ageOf(b);
 
-const owner = fc.constantFrom(...owners);
+const owner = fc.constantFrom(ann, ben);
 const place = fc.constantFrom("boundary" as const, "turn" as const, "wants" as const);
 const boundary = fc.constantFrom("b1", "b2").map(asEffectName);
 const step: fc.Arbitrary<readonly [string, Step]> = fc.oneof(
@@ -313,7 +277,7 @@ test("D5 memory: whatever two workers do, no input is lost or run twice and one 
   await fc.assert(
     fc.asyncProperty(steps, async (story) => {
       const [world, store] = [new World(), memory()];
-      await store.create({ id: session, config: { model: "house/model" }, at: 0 });
+      await store.create(newSession());
       for (const run of story) {
         await run(world, store);
         await check(world, store);
@@ -321,8 +285,8 @@ test("D5 memory: whatever two workers do, no input is lost or run twice and one 
       // In the end everything that was accepted and not withdrawn is run, once.
       for (let left = world.inputs.size; left >= 0; left -= 1) {
         world.now += LEASE_MS;
-        await open(owners[0]!)(world, store);
-        await commit(owners[0]!, true, true)(world, store);
+        await open(ann)(world, store);
+        await commit(ann, true, true)(world, store);
         await check(world, store);
       }
       assert.deepEqual([...world.of("waiting"), ...world.of("held")], []);

@@ -3,38 +3,23 @@ import fc from "fast-check";
 import { test } from "vitest";
 import type { Awaitable } from "../model/awaitable.ts";
 import { asEffectName, asInputId, asSessionId, asTurnId, type InputId, nodeId, type SessionId } from "../model/ids.ts";
-import { DEFAULT_LIMITS } from "../model/limits.ts";
 import { text, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
-import { NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
+import type { TurnOutcome } from "../model/outcome.ts";
+import { ann, ended, NOW, newInput, newSession, opening, spent, usage } from "../testing/cast.ts";
 import { memory } from "./memory.ts";
 import { sqlite } from "./sqlite.ts";
-import type { ChangedBy, InputRef, Lease, NewInput, NewSession, Opening, Store } from "./store.ts";
+import type { ChangedBy, InputRef, Lease, NewSession, Store } from "./store.ts";
 
 // One story told to two stores: whatever happens in it, both give the same answers.
 
 const ids = ["a", "b", "c", "d", "e"].map(asSessionId);
-const owner = { id: "ann", process: "elsewhere" };
-const opening: Opening = ({ at, sessionId, turnId, id, message }) => ({
-  kind: "opened",
-  at,
-  sessionId,
-  turnId,
-  inputId: id,
-  input: message,
-  step: 1,
-  protocol: { id: "tool-calls", version: 1 },
-  host: "journal",
-  plugins: [],
-  limits: DEFAULT_LIMITS,
-  config: { model: "house/model" },
-});
-const FRAME: Entry = { at: 1, kind: "frame", reason: "compaction" };
+const FRAME: Entry = { at: NOW, kind: "frame", reason: "compaction" };
 const nodes = (commit: string, kinds: readonly boolean[]): readonly Entry[] =>
   kinds.map((isFrame, index) => {
     if (isFrame) return FRAME;
     const message = { id: nodeId(commit, index), role: "assistant", parts: [text(`${commit} ${index}`)] } as const;
-    return { at: 1, kind: "message", message };
+    return { at: NOW, kind: "message", message };
   });
 
 /** A store, and what it gave out. */
@@ -45,18 +30,21 @@ interface Teller {
 }
 type Step = (teller: Teller, nth: number) => unknown;
 
-const usage = (input: number): Usage => ({ ...NO_USAGE, input });
-const spent = (n: number): readonly Spent[] => [{ source: `s${n}`, model: "m", usage: usage(n), calls: 1 }];
 const plugins = (value: number) => ({ notes: { version: "1", revision: value, state: value } });
 const made = (id: SessionId, parentId: SessionId | undefined, value: number): NewSession => ({
-  id,
+  ...newSession(id),
   ...(parentId === undefined ? {} : { parentId }),
-  config: {},
-  at: 1,
   ...(value === 0 ? {} : { plugins: plugins(value) }),
 });
 const held = ({ leases }: Teller, session: SessionId): Lease =>
-  leases.get(session) ?? { sessionId: session, turnId: asTurnId("none"), generation: 0, owner, until: 0, revision: 0 };
+  leases.get(session) ?? {
+    sessionId: session,
+    turnId: asTurnId("none"),
+    generation: 0,
+    owner: ann,
+    until: 0,
+    revision: 0,
+  };
 
 const session = fc.constantFrom(...ids, ids[0]!, ids[1]!, ids[2]!);
 const kinds = fc.array(fc.boolean(), { maxLength: 3 });
@@ -84,18 +72,14 @@ const steps: readonly fc.Arbitrary<Step>[] = [
   ),
   fc.tuple(session, key, fc.constantFrom("boundary", "turn", "wants")).map(([to, key, place]) =>
     step(`accept ${to} ${key} ${place}`, ({ store, leases, inputs }, nth) => {
-      const input: NewInput = {
-        id: asInputId(`i${nth}`),
-        turnId: asTurnId(`turn-number-${nth}`),
-        sessionId: to,
-        ...(key === undefined ? {} : { key }),
-        message: { role: "user", parts: [text(`${nth}`)] },
+      const input = newInput(`number-${nth}`, {
+        to,
+        key,
         place: place === "boundary" ? "boundary" : "turn",
-        ...(place === "wants" ? { wants: { unwraps: true } } : {}),
+        wants: place === "wants" ? { unwraps: true } : undefined,
         hash: "h",
-        at: 1,
-      };
-      const receipt = now(store.accept(input, owner, opening, 5));
+      });
+      const receipt = now(store.accept(input, ann, opening, 5));
       if (receipt.kind === "opened") leases.set(to, receipt.lease);
       inputs.push(receipt.inputId);
       return receipt;
@@ -103,7 +87,7 @@ const steps: readonly fc.Arbitrary<Step>[] = [
   ),
   session.map((of) =>
     step(`open ${of}`, ({ store, leases }) => {
-      const answer = now(store.open(of, owner, 2, opening));
+      const answer = now(store.open(of, ann, NOW, opening));
       if (answer.kind === "opened") leases.set(of, answer.lease);
       return answer;
     }),
@@ -123,28 +107,28 @@ const steps: readonly fc.Arbitrary<Step>[] = [
       const head = now(store.load(of))?.head;
       const entries = nodes(lease.turnId, kinds);
       const last = entries.at(-1);
-      return store.commit(lease, {
-        turnId: lease.turnId,
-        at: 3,
-        outcome:
-          last?.kind === "message"
-            ? { kind: "answered", message: last.message, text: textOf(last.message.parts) }
-            : { kind: "finished", by: "model", value: n },
+      const outcome: TurnOutcome =
+        last?.kind === "message"
+          ? { kind: "answered", message: last.message, text: textOf(last.message.parts) }
+          : { kind: "finished", by: "model", value: n };
+      const ending = {
+        outcome,
         entries,
         plugins: plugins(n),
         usage: usage(n),
-        spent: spent(n),
+        spent: [spent(`s${n}`, n)],
         inputs: settlesAll ? claimed : claimed.slice(1),
         ...(head === undefined || isMoved ? {} : { base: head }),
-      });
+      };
+      return store.commit(lease, ended(lease, ending));
     }),
   ),
   fc.tuple(session, by, kinds, fc.nat(3)).map(([of, by, kinds, n]) =>
     step(`apply ${of} ${by} ${kinds}`, ({ store }, nth) => {
       const operation = `operation-${nth}`;
       const made = by === undefined ? {} : { by };
-      const entries = nodes(operation, kinds);
-      return store.apply({ sessionId: of, operation, at: 1, ...made, entries, plugins: plugins(n), spent: spent(n) });
+      const what = { entries: nodes(operation, kinds), plugins: plugins(n), spent: [spent(`s${n}`, n)] };
+      return store.apply({ sessionId: of, operation, at: NOW, ...made, ...what });
     }),
   ),
   fc.tuple(session, which, fc.nat(30)).map(([of, which, nth]) =>

@@ -5,15 +5,15 @@ import { setImmediate as immediate, setTimeout as pause } from "node:timers/prom
 import type { EffectHost, Perform, TurnRun } from "../hosts/host.ts";
 import { type Awaitable, andThen } from "../model/awaitable.ts";
 import { type Code, hasCode, RuntimeError } from "../model/errors.ts";
-import { asCallId, asInputId, asSessionId, asTurnId, asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
-import { DEFAULT_LIMITS } from "../model/limits.ts";
+import { asCallId, asSessionId, asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
 import { text } from "../model/message.ts";
 import type { Scope } from "../model/scope.ts";
 import { NO_USAGE } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
-import type { CancelRequest, EndedTurn, Lease, NewInput, Opening, Owner, Store } from "../stores/store.ts";
+import type { CancelRequest, EndedTurn, Lease, NewInput, Store } from "../stores/store.ts";
 import { type Effect, type EffectOf, GRACE, name } from "../turn/effect.ts";
 import type { Answer, Opened, TurnEvent, WaitAnswer } from "../turn/event.ts";
+import { ann, ben, ended, newInput, newSession, opening } from "./cast.ts";
 import { simulatedWorld } from "./world.ts";
 
 /** What the laws need to try a host. Each law asks for a new one. */
@@ -51,9 +51,6 @@ const law = (law: string, check: Check): HostLaw => ({
 const journalLaw = (title: string, check: Check): HostLaw => ({ ...law(title, check), needs: "journal" });
 
 // The turns of these laws are not driven by `step`: each law starts, drops and answers effects itself.
-
-const ann: Owner = { id: "ann", process: "elsewhere" };
-const ben: Owner = { id: "ben", process: "elsewhere" };
 
 const PREPARE: Effect = { name: name("r1.prepare"), kind: "prepare", round: 1 };
 const ASK: Effect = { name: name("r1.ask"), kind: "ask", round: 1 };
@@ -99,21 +96,6 @@ function answerTo(effect: Effect, at: number, words: string): Answer {
   }
 }
 
-const opening: Opening = (input) => ({
-  kind: "opened",
-  at: input.at,
-  sessionId: input.sessionId,
-  turnId: input.turnId,
-  inputId: input.id,
-  input: input.message,
-  step: 1,
-  protocol: { id: "law/protocol", version: 1 },
-  host: "law",
-  plugins: [],
-  limits: DEFAULT_LIMITS,
-  config: { model: "law/model" },
-});
-
 /** A store, a clock, and the turns of one law. */
 class Stage {
   readonly world: LawWorld;
@@ -143,24 +125,14 @@ class Stage {
 
   /** Begins a turn in a new session; with `beside`, on the host of that turn. */
   async begin(session = "alice", beside?: Played): Promise<Played> {
-    const at = this.world.now();
-    await this.store.create({ id: asSessionId(session), config: { model: "law/model" }, at });
+    await this.store.create({ ...newSession(asSessionId(session)), at: this.world.now() });
     const receipt = await this.store.accept(this.input(session, "turn"), ann, opening, 100);
     if (receipt.kind !== "opened") return assert.fail(`The store did not open the turn: ${receipt.kind}.`);
     return this.play(receipt.lease, [receipt.opened], beside?.host ?? (await this.#fixture.host()));
   }
 
   input(session: string, place: NewInput["place"]): NewInput {
-    const id = `${session}-${++this.#inputs}`;
-    return {
-      id: asInputId(`inp_${id}`),
-      turnId: asTurnId(`trn_${id}`),
-      sessionId: asSessionId(session),
-      message: { role: "user", parts: [text("Hello.")] },
-      place,
-      hash: id,
-      at: this.world.now(),
-    };
+    return newInput(`${session}-${++this.#inputs}`, { to: asSessionId(session), place, at: this.world.now() });
   }
 
   async play(lease: Lease, journal: readonly TurnEvent[], host: EffectHost): Promise<Played> {
@@ -376,22 +348,12 @@ class Played {
     assert.equal(answer.kind, "requested");
   }
 
-  async commit(ended: Partial<EndedTurn> = {}): Promise<Awaited<ReturnType<TurnRun["commit"]>>> {
-    return this.run.commit({ ...this.ended(), ...ended });
+  async commit(ending: Partial<EndedTurn> = {}): Promise<Awaited<ReturnType<TurnRun["commit"]>>> {
+    return this.run.commit({ ...this.ended(), ...ending });
   }
 
   ended(): EndedTurn {
-    const { turnId, inputId } = this.opened;
-    return {
-      turnId,
-      at: this.stage.world.now(),
-      outcome: { kind: "stopped", by: "limit", code: "limit.rounds", reason: "Enough.", text: "" },
-      entries: [],
-      plugins: {},
-      usage: NO_USAGE,
-      spent: [],
-      inputs: [inputId],
-    };
+    return ended(this.opened, { says: [], at: this.stage.world.now(), inputs: [this.opened.inputId] });
   }
 
   async isCommitted(): Promise<boolean> {

@@ -7,45 +7,61 @@ import {
   asCallId,
   asCursor,
   asEffectName,
-  asInputId,
   asSessionId,
   asTurnId,
   asWaitKey,
-  type EffectName,
-  type InputId,
   type NodeId,
   nodeId,
   type SessionId,
-  type TurnId,
 } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
-import { DEFAULT_LIMITS } from "../model/limits.ts";
-import { type Draft, type Message, type Part, text, textOf } from "../model/message.ts";
+import { type Draft, type Message, text, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
-import { addUsage, NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
+import { addUsage, NO_USAGE } from "../model/usage.ts";
 import {
   type CancelRequest,
-  type CommitAnswer,
   type Committed,
-  type EndedTurn,
   LEASE_MS,
   type Lease,
-  type NewInput,
-  type NewSession,
   type OpenAnswer,
   type Opening,
-  type Owner,
   type PluginSnapshots,
-  type Receipt,
   type Segment,
   type SessionChange,
   type Store,
-  type TurnWants,
   type ViewPage,
   type Withdrawal,
 } from "../stores/store.ts";
 import type { TurnEvent } from "../turn/event.ts";
+import {
+  alice,
+  ann,
+  assistant,
+  begin,
+  ben,
+  bob,
+  commit,
+  committed,
+  ended,
+  inputId,
+  LAPSED,
+  NOW,
+  newInput,
+  newSession,
+  node,
+  opening,
+  type Sending,
+  said,
+  send,
+  slept,
+  spent,
+  stopped,
+  turn,
+  turnId,
+  usage,
+  wordsOf,
+} from "./cast.ts";
 
 /** One promise that every store makes. `check` is given an empty store and throws when the promise is broken. */
 export interface StoreLaw {
@@ -55,77 +71,14 @@ export interface StoreLaw {
 
 const law = (law: string, check: StoreLaw["check"]): StoreLaw => ({ law, check });
 
-// The cast of the laws: sessions `alice` and `bob`, owners `ann` and `ben`. An input is called by its words: "hello"
-// has the id `input-hello` and opens `turn-hello`.
-
-const alice = asSessionId("alice");
-const bob = asSessionId("bob");
-// Their process is on no machine that a store could look at, so no store can prove them dead.
-const ann: Owner = { id: "ann", process: "elsewhere" };
-const ben: Owner = { id: "ben", process: "elsewhere" };
-
-const NOW = 1_000_000;
-const LAPSED = NOW + LEASE_MS;
 const BOUNDARY = asEffectName("r1.boundary");
 const CALL = asEffectName("r1.call.0");
 const WAIT = asWaitKey("wait-key");
 const NEVER = asTurnId("turn-never-begun");
 
-interface Sending {
-  readonly to?: SessionId;
-  readonly by?: Owner;
-  readonly key?: string;
-  readonly place?: "boundary" | "turn";
-  readonly wants?: TurnWants;
-  readonly at?: number;
-  readonly pendingMax?: number;
-}
-
-const inputId = (words: string): InputId => asInputId(`input-${words}`);
-const turnId = (words: string): TurnId => asTurnId(`turn-${words}`);
-
-const newSession = (id: SessionId): NewSession => ({ id, config: { model: "house/model" }, at: NOW });
-
-const newInput = (words: string, { to = alice, key, place = "turn", wants, at = NOW }: Sending = {}): NewInput => ({
-  id: inputId(words),
-  sessionId: to,
-  turnId: turnId(words),
-  ...(key === undefined ? {} : { key }),
-  message: { role: "user", parts: [text(words)] },
-  place,
-  ...(wants === undefined ? {} : { wants }),
-  hash: `hash of ${words}`,
-  at,
-});
-
-const opening: Opening = (input) => ({
-  kind: "opened",
-  at: input.at,
-  sessionId: input.sessionId,
-  turnId: input.turnId,
-  inputId: input.id,
-  input: input.message,
-  step: 1,
-  protocol: { id: "tool-calls", version: 1 },
-  host: "journal",
-  plugins: [],
-  limits: DEFAULT_LIMITS,
-  config: { model: "house/model" },
-});
-
 const failsToOpen: Opening = () => {
   throw new Error("This opening fails.");
 };
-
-const send = async (store: Store, words: string, sending: Sending = {}): Promise<Receipt> =>
-  store.accept(newInput(words, sending), sending.by ?? ann, opening, sending.pendingMax ?? 100);
-
-/** Sends to an idle session and returns the lease of the turn that opens. */
-async function begin(store: Store, words: string, sending: Sending = {}): Promise<Lease> {
-  const receipt = await send(store, words, sending);
-  if (receipt.kind !== "opened") return assert.fail(`${words} was not opened but ${receipt.kind}`);
-  return receipt.lease;
-}
 
 async function queue(store: Store, words: string, sending: Sending = {}): Promise<void> {
   assert.equal((await send(store, words, sending)).kind, "queued");
@@ -146,63 +99,13 @@ async function take(store: Store, by = ben, now = LAPSED, session = alice): Prom
   return answer.lease;
 }
 
-const usage = (input: number): Usage => ({ ...NO_USAGE, input });
 const state = (value: Json): PluginSnapshots => ({ notes: { version: "1", revision: 1, state: value } });
-const answered = (words: string): TurnOutcome => ({
-  kind: "stopped",
-  by: "plugin",
-  code: "law",
-  reason: "The law says so.",
-  text: words,
-});
-
-interface Ending extends Partial<Omit<EndedTurn, "turnId" | "entries">> {
-  /** Becomes one node each. */
-  readonly says?: readonly (string | Draft)[];
-}
-
-function ended({ turnId }: Lease, { says = ["well"], base, ...rest }: Ending = {}): EndedTurn {
-  const drafts = says.map((each): Draft => (typeof each === "string" ? assistant(text(each)) : each));
-  const entries = drafts.map(
-    (draft, index): Entry => ({ at: NOW, kind: "message", message: { id: nodeId(turnId, index), ...draft } }),
-  );
-  return {
-    turnId,
-    at: NOW + 5,
-    outcome: answered("well"),
-    entries,
-    plugins: {},
-    usage: NO_USAGE,
-    spent: [],
-    inputs: [],
-    ...(base === undefined ? {} : { base }),
-    ...rest,
-  };
-}
-
-const assistant = (...parts: readonly Part[]): Draft => ({ role: "assistant", parts });
 const calls = (name: string): Draft =>
   assistant({ kind: "toolCall", callId: asCallId(name), name: "search", input: {} });
 const returns = (name: string): Draft => ({
   role: "tool",
   parts: [{ kind: "toolResult", callId: asCallId(name), name: "search", status: "ok", parts: [text("found")] }],
 });
-
-async function committed(answer: Awaitable<CommitAnswer>): Promise<Committed> {
-  const commit = await answer;
-  return commit.kind === "committed" ? commit : assert.fail("the turn was reopened");
-}
-
-/** Ends the turn on top of the current head. */
-async function commit(store: Store, lease: Lease, ending: Ending = {}): Promise<Committed> {
-  const head = (await store.load(lease.sessionId))?.head;
-  return committed(store.commit(lease, ended(lease, { ...(head === undefined ? {} : { base: head }), ...ending })));
-}
-
-/** Runs a whole turn on an idle session. By default the turn repeats the words of its input. */
-async function turn(store: Store, words: string, ending: Ending = {}, sending: Sending = {}): Promise<Committed> {
-  return commit(store, await begin(store, words, sending), { says: [words], ...ending });
-}
 
 /** Runs whatever waits, one turn after the other. Returns the words of the inputs in the order in which they ran. */
 async function drain(store: Store, session = alice): Promise<readonly string[]> {
@@ -229,23 +132,7 @@ const claimAll = async (store: Store, lease: Lease, boundary = BOUNDARY, max = 1
 const withdraw = async (store: Store, words: string, from = alice): Promise<Withdrawal["answer"] | undefined> =>
   (await store.inputs.withdraw(from, { id: inputId(words) }))[0]?.answer;
 
-const wordsOf = (segments: readonly Segment[]): readonly string[] =>
-  [...segments].reverse().flatMap(({ entries }) => entries.map(wordsOfEntry));
-const wordsOfEntry = (entry: Entry): string => (entry.kind === "message" ? textOf(entry.message.parts) : entry.kind);
-
-/** Everything said on the path, oldest first. */
-const said = async (store: Store, session = alice, from?: NodeId): Promise<readonly string[]> =>
-  wordsOf(await store.view(session, from === undefined ? {} : { from }));
-
-const slept = (name: string): TurnEvent => ({ kind: "slept", at: NOW, effect: asEffectName(name) });
 const deferred = (key = WAIT): TurnEvent => ({ kind: "deferred", at: NOW, effect: CALL, key, until: NOW + 10 });
-const _bounded = (words: readonly string[], effect: EffectName = BOUNDARY): TurnEvent => ({
-  kind: "bounded",
-  at: NOW,
-  effect,
-  inputs: words.map((each) => ({ inputId: inputId(each), message: newInput(each).message })),
-});
-
 /** Opens a turn that waits for one answer until `NOW + 10`. */
 async function waits(store: Store, words = "hello", sending: Sending = {}, key = WAIT): Promise<Lease> {
   const lease = await first(store, words, sending);
@@ -972,12 +859,12 @@ const commitLaws = [
   }),
   law("how a turn ended is kept", async (store) => {
     const lease = await first(store);
-    const done = await commit(store, lease, { at: NOW + 8, outcome: answered("bye"), usage: usage(2) });
+    const done = await commit(store, lease, { at: NOW + 8, outcome: stopped("bye"), usage: usage(2) });
     assert.deepEqual(await store.terminal(lease.turnId), {
       sessionId: alice,
       turnId: lease.turnId,
       at: NOW + 8,
-      outcome: answered("bye"),
+      outcome: stopped("bye"),
       usage: usage(2),
       committed: done,
     });
@@ -1015,7 +902,7 @@ const commitLaws = [
     const done = await commit(store, lease, { says: ["first"] });
     for (const other of [
       { says: ["second"] },
-      { outcome: answered("bye") },
+      { outcome: stopped("bye") },
       { usage: usage(1) },
       { plugins: state(1) },
     ]) {
@@ -1158,14 +1045,14 @@ const cancelLaws = [
   }),
   law("a cancel after the commit is told the outcome", async (store) => {
     const lease = await first(store);
-    await commit(store, lease, { outcome: answered("bye") });
+    await commit(store, lease, { outcome: stopped("bye") });
     const late = await store.cancel(lease.turnId, stop("r1"));
-    assert.deepEqual(late, { kind: "already-completed", outcome: answered("bye") });
+    assert.deepEqual(late, { kind: "already-completed", outcome: stopped("bye") });
   }),
   law("a cancel before the commit is told the outcome after it", async (store) => {
     const lease = await first(store);
     await store.cancel(lease.turnId, stop("r1"));
-    await commit(store, lease, { cancel: "r1", outcome: answered("bye") });
+    await commit(store, lease, { cancel: "r1", outcome: stopped("bye") });
     assert.equal((await store.cancel(lease.turnId, stop("r1"))).kind, "already-completed");
   }),
   law("a turn that is not there cannot be cancelled", async (store) => {
@@ -1239,10 +1126,10 @@ const claimLaws = [
     const lease = await first(store);
     await queue(store, "one", { place: "boundary" });
     await claim(store, lease);
-    await commit(store, lease, { inputs: [inputId("one")], outcome: answered("bye") });
+    await commit(store, lease, { inputs: [inputId("one")], outcome: stopped("bye") });
     assert.deepEqual(await store.terminal(turnId("one")), await store.terminal(lease.turnId));
     const late = await store.cancel(turnId("one"), stop("r1"));
-    assert.deepEqual(late, { kind: "already-completed", outcome: answered("bye") });
+    assert.deepEqual(late, { kind: "already-completed", outcome: stopped("bye") });
   }),
   law("claims that the commit does not settle wait again, in their old order", async (store) => {
     const lease = await first(store);
@@ -1379,7 +1266,7 @@ const claimLaws = [
       await queue(store, "three");
       await claimAll(store, lease);
       await queue(store, "four");
-      await commit(store, lease, { inputs: [inputId("three")], outcome: answered("bye") });
+      await commit(store, lease, { inputs: [inputId("three")], outcome: stopped("bye") });
       assert.deepEqual(await store.terminal(turnId("three")), await store.terminal(lease.turnId));
       assert.equal(await withdraw(store, "three"), "ended");
       assert.deepEqual(await waiting(store), ["one", "two", "four"]);
@@ -1623,8 +1510,6 @@ async function threeTurns(store: Store): Promise<Committed> {
   await turn(store, "two", { says: ["2a", "2b"], plugins: state(2), usage: usage(1) });
   return turn(store, "three", { says: ["3a", "3b"], plugins: state(3), usage: usage(1) });
 }
-const node = (words: string, index: number): NodeId => nodeId(turnId(words), index);
-
 const FRAME: Entry = { at: NOW, kind: "frame", reason: "compacted", task: "Go on." };
 
 const viewLaws = [
@@ -1971,7 +1856,7 @@ const changeLaws = [
       cursor: bare.cursor,
       ...turns,
       turnId: turnId("more"),
-      outcome: answered("well"),
+      outcome: stopped("well"),
       usage: NO_USAGE,
       nodes: [],
     });
@@ -2095,7 +1980,7 @@ const changeLaws = [
       kind: "committed",
       by: "turn",
       turnId: lease.turnId,
-      outcome: answered("well"),
+      outcome: stopped("well"),
       usage: usage(9),
       branch,
       nodes: [branch],
@@ -2251,13 +2136,6 @@ const notes = (operation: string, ...words: readonly string[]): readonly Entry[]
     const message = { id: nodeId(operation, index), role: "user", parts: [text(each)] } as const;
     return { at: NOW, kind: "message", message };
   });
-const spent = (source: string, input: number): Spent => ({
-  source,
-  model: "house/model",
-  usage: usage(input),
-  calls: 1,
-});
-
 /** Applies a change that must be kept. */
 async function apply(store: Store, operation: string, rest: Partial<SessionChange> = {}): Promise<Committed> {
   const answer = await store.apply(change(operation, rest));

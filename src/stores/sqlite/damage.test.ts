@@ -15,67 +15,41 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
 import { type Code, RuntimeError } from "../../model/errors.ts";
-import { asInputId, asSessionId, asTurnId, nodeId } from "../../model/ids.ts";
-import { DEFAULT_LIMITS } from "../../model/limits.ts";
 import { text } from "../../model/message.ts";
 import { NO_USAGE } from "../../model/usage.ts";
+import {
+  alice,
+  ann,
+  answering,
+  begin as beginTurn,
+  bob,
+  commit,
+  inputId,
+  LAPSED,
+  NOW,
+  newSession,
+  opening,
+  spent,
+  turnId,
+} from "../../testing/cast.ts";
 import { type Database, sqlite } from "../sqlite.ts";
-import type { Lease, Opening, Owner, Store } from "../store.ts";
+import type { Lease, Store } from "../store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-damage-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 const newFile = (): string => join(folder, `${++files}.db`);
 
-const session = asSessionId("the-session");
-const owner: Owner = { id: "ann", process: "elsewhere" };
-const opening: Opening = ({ at, sessionId, turnId, id, message }) => ({
-  kind: "opened",
-  at,
-  sessionId,
-  turnId,
-  inputId: id,
-  input: message,
-  step: 1,
-  protocol: { id: "tool-calls", version: 1 },
-  host: "journal",
-  plugins: [],
-  limits: DEFAULT_LIMITS,
-  config: { model: "house/model" },
-});
-
-async function begin(store: Store, name: string): Promise<Lease> {
-  const receipt = await store.accept(
-    {
-      id: asInputId(`input-${name}`),
-      turnId: asTurnId(`turn-${name}`),
-      sessionId: session,
-      message: { role: "user", parts: [text(`What about ${name}?`)] },
-      place: "turn",
-      hash: "h",
-      at: 1,
-    },
-    owner,
-    opening,
-    10,
-  );
-  return receipt.kind === "opened" ? receipt.lease : assert.fail(receipt.kind);
-}
+const begin = (store: Store, name: string): Promise<Lease> =>
+  beginTurn(store, name, { parts: [text(`What about ${name}?`)] });
 
 async function turn(store: Store, name: string, words: string): Promise<void> {
-  const lease = await begin(store, name);
-  const head = (await store.load(session))?.head;
-  const message = { id: nodeId(lease.turnId, 0), role: "assistant", parts: [text(words)] } as const;
-  await store.commit(lease, {
-    turnId: lease.turnId,
-    at: 2,
-    outcome: { kind: "answered", message, text: words },
-    entries: [{ at: 2, kind: "message", message }],
+  await commit(store, await begin(store, name), {
+    ...answering(turnId(name), words),
     plugins: { notes: { version: "1", revision: 1, state: { said: words.slice(0, 20) } } },
     usage: { ...NO_USAGE, output: 7 },
-    spent: [{ source: "turn", model: "m", usage: NO_USAGE, calls: 1 }],
-    inputs: [asInputId(`input-${name}`)],
-    ...(head === undefined ? {} : { base: head }),
+    spent: [spent("turn", 0)],
+    inputs: [inputId(name)],
   });
 }
 
@@ -96,9 +70,9 @@ async function refused(code: Code, act: () => unknown): Promise<RuntimeError> {
 
 /** Everything that was committed, as it is read. */
 const kept = async (store: Store) => ({
-  session: await store.load(session),
-  path: await store.view(session),
-  ends: [await store.terminal(asTurnId("turn-one")), await store.terminal(asTurnId("turn-two"))],
+  session: await store.load(alice),
+  path: await store.view(alice),
+  ends: [await store.terminal(turnId("one")), await store.terminal(turnId("two"))],
 });
 
 test("D8 sqlite: a folder that is not there, a folder, and nothing at all are no files to open", async () => {
@@ -155,7 +129,7 @@ test("D8 sqlite: a database that cannot be written is refused", async () => {
   const readOnly = new DatabaseSync(path, { readOnly: true }) as unknown as Database;
   const error = await refused("store.readonly", async () => {
     const store = sqlite(readOnly);
-    await store.create({ id: session, config: {}, at: 1 });
+    await store.create(newSession());
   });
   expect(error.hint).toMatch(/write/);
 });
@@ -163,20 +137,20 @@ test("D8 sqlite: a database that cannot be written is refused", async () => {
 test("D1 D8 sqlite: when the disk is full nothing of a turn is kept, and it goes on when there is room", async () => {
   const db = new DatabaseSync(newFile());
   const store = sqlite(db as unknown as Database);
-  await store.create({ id: session, config: {}, at: 1 });
+  await store.create(newSession());
   await turn(store, "one", "Well.");
   const before = await kept(store);
   const { page_count } = db.prepare("PRAGMA page_count").get() as { page_count: number };
   db.exec(`PRAGMA max_page_count = ${page_count + 3}`);
   const words = "More than fits. ".repeat(3_000);
   await refused("store.full", () => turn(store, "two", words));
-  expect(await kept(store)).toEqual({ ...before, session: { ...before.session, openTurn: "turn-two" } });
-  const lease = await store.open(session, owner, 1_000_000, opening);
+  expect(await kept(store)).toEqual({ ...before, session: { ...before.session, openTurn: turnId("two") } });
+  const lease = await store.open(alice, ann, LAPSED, opening);
   expect(lease.kind).toBe("resumed"); // The input was accepted while there was room.
   expect(await store.check({ deep: true })).toEqual([]);
   db.exec("PRAGMA max_page_count = 100000");
   assert.ok(lease.kind === "resumed");
-  await store.append(lease.lease, 1, [{ kind: "resumed", at: 1, step: 1, generation: 2 }], 1_000_000);
+  await store.append(lease.lease, 1, [{ kind: "resumed", at: 1, step: 1, generation: 2 }], LAPSED);
   await store.close();
 });
 
@@ -185,16 +159,15 @@ test("D1 D8 sqlite: a write that fails only when it is kept is told, in one stat
   const path = newFile();
   const program = `
     import { sqlite } from ${JSON.stringify(new URL("../sqlite.ts", import.meta.url).href)};
+    import { begin, newSession, NOW, slept } from ${JSON.stringify(new URL("../../testing/cast.ts", import.meta.url).href)};
     const store = sqlite(${JSON.stringify(path)}, { strength: "process" });
-    const message = { role: "user", parts: [] };
-    store.create({ id: "s", config: {}, at: 1 });
-    const { lease } = store.accept({ id: "i", turnId: "t", sessionId: "s", message, place: "turn", hash: "", at: 1 },
-      { id: "o", process: "elsewhere" }, (i) => ({ kind: "opened", turnId: i.turnId, sessionId: "s", inputId: i.id, at: 1, input: message }), 9);
+    await store.create(newSession());
+    const lease = await begin(store, "hello");
     let seq = 1;
     try {
-      for (; seq < 2000; seq++) store.append(lease, seq, [{ kind: "slept", at: 1, effect: "x".repeat(3000) }], 1);
+      for (; seq < 2000; seq++) store.append(lease, seq, [slept("x".repeat(3000))], NOW);
     } catch (error) {
-      console.log(JSON.stringify({ code: error.code, acknowledged: seq, read: store.journal("t", 0).length }));
+      console.log(JSON.stringify({ code: error.code, acknowledged: seq, read: store.journal(lease.turnId, 0).length }));
     }
     process.exit(0);`;
   const { stdout } = spawnSync(
@@ -212,18 +185,18 @@ test("D1 D8 sqlite: a write that fails only when it is kept is told, in one stat
 test("D8 sqlite: a file that another one holds is told after some patience, without blocking", async () => {
   const path = newFile();
   const store = sqlite(path, { lockedMs: 150 });
-  await store.create({ id: session, config: {}, at: 1 });
+  await store.create(newSession());
   const other = new DatabaseSync(path);
   other.exec("BEGIN IMMEDIATE");
   let ticks = 0;
   const timer = setInterval(() => ticks++, 5);
-  expect((await store.load(session))?.id).toBe(session); // Reading goes on.
+  expect((await store.load(alice))?.id).toBe(alice); // Reading goes on.
   const error = await refused("store.locked", () => begin(store, "one"));
   expect(error.retry).toBe("unchanged");
   expect(ticks).toBeGreaterThan(3);
   const waiting = begin(store, "one");
   setTimeout(() => other.exec("ROLLBACK"), 40);
-  expect((await waiting).turnId).toBe("turn-one");
+  expect((await waiting).turnId).toBe(turnId("one"));
   clearInterval(timer);
   other.close();
   await store.close();
@@ -233,11 +206,11 @@ test("D8 sqlite: a file that another one holds is told after some patience, with
 async function sample(): Promise<string> {
   const path = newFile();
   const store = sqlite(path);
-  await store.create({ id: session, config: { model: "m", instructions: "Be kind." }, at: 1 });
+  await store.create({ ...newSession(), config: { model: "m", instructions: "Be kind." } });
   await turn(store, "one", "The first thing that was said. ".repeat(40));
   await turn(store, "two", "The second thing, and quite another. ".repeat(200));
   const lease = await begin(store, "three");
-  await store.append(lease, 1, [{ kind: "cancelled", at: 1, requestId: "r", reason: "no ".repeat(50) }], 1);
+  await store.append(lease, 1, [{ kind: "cancelled", at: 1, requestId: "r", reason: "no ".repeat(50) }], NOW);
   await store.vacuum();
   await store.close();
   return path;
@@ -247,7 +220,7 @@ test("D8 sqlite: every byte of what was said is under a checksum", async () => {
   const path = await sample();
   const whole = readFileSync(path);
   const store = sqlite(path);
-  const truth = { ...(await kept(store)), journal: await store.journal(asTurnId("turn-three"), 0) };
+  const truth = { ...(await kept(store)), journal: await store.journal(turnId("three"), 0) };
   await store.close();
   const said = [
     "The first thing",
@@ -265,7 +238,7 @@ test("D8 sqlite: every byte of what was said is under a checksum", async () => {
       const file = newFile();
       writeFileSync(file, damaged);
       const opened = sqlite(file);
-      const read = async () => ({ ...(await kept(opened)), journal: await opened.journal(asTurnId("turn-three"), 0) });
+      const read = async () => ({ ...(await kept(opened)), journal: await opened.journal(turnId("three"), 0) });
       const result = await read().catch((error: unknown) => error);
       if (!(result instanceof RuntimeError))
         expect(result, words).toEqual(truth); // A page that is no longer used.
@@ -281,10 +254,9 @@ test("D8 sqlite: every byte of what was said is under a checksum", async () => {
 test("D8 sqlite: where a fork began is under a checksum, and what made an operation", async () => {
   const path = newFile();
   const store = sqlite(path);
-  await store.create({ id: session, config: {}, at: 1 });
-  await store.apply({ sessionId: session, operation: "op", at: 1, by: "append" });
-  const fork = asSessionId("a-fork");
-  await store.fork(session, { id: fork, config: {}, at: 1 });
+  await store.create(newSession());
+  await store.apply({ sessionId: alice, operation: "op", at: NOW, by: "append" });
+  await store.fork(alice, newSession(bob));
   const db = new DatabaseSync(path);
   const hurt = async (sql: string, act: () => unknown, back: string) => {
     db.exec(sql);
@@ -293,10 +265,10 @@ test("D8 sqlite: where a fork began is under a checksum, and what made an operat
     db.exec(back);
     expect(await store.check()).toEqual([]);
   };
-  const load = () => store.load(fork);
-  const id = (of: string) => `UPDATE session SET origin_id = ${of} WHERE id = 'a-fork'`;
-  await hurt(id("'another'"), load, id(`'${session}'`));
-  await hurt(id("NULL, origin_at = 'op.0'"), load, id(`'${session}', origin_at = NULL`));
+  const load = () => store.load(bob);
+  const id = (of: string) => `UPDATE session SET origin_id = ${of} WHERE id = '${bob}'`;
+  await hurt(id("'another'"), load, id(`'${alice}'`));
+  await hurt(id("NULL, origin_at = 'op.0'"), load, id(`'${alice}', origin_at = NULL`));
   const made = (from: string, to: string) => `UPDATE operation SET committed = replace(committed, '${from}', '${to}')`;
   await hurt(made("append", "compact"), () => store.changes(undefined, { max: 1 }), made("compact", "append"));
   db.close();

@@ -12,14 +12,12 @@ import {
   asSessionId,
   asTurnId,
   asWaitKey,
-  nodeId,
+  type InputId,
   type TurnId,
 } from "../../model/ids.ts";
-import { DEFAULT_LIMITS } from "../../model/limits.ts";
-import { text } from "../../model/message.ts";
-import { NO_USAGE } from "../../model/usage.ts";
+import { ben, commit, NOW, newInput, newSession, node, opening, turnId } from "../../testing/cast.ts";
 import { type Database, type SqliteStore, sqlite } from "../sqlite.ts";
-import type { Change, NewInput, Opening, Segment, StoredSession, Terminal } from "../store.ts";
+import type { Change, NewInput, Segment, StoredSession, Terminal } from "../store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-migration-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -48,32 +46,9 @@ function ofVersion1(): string {
 }
 
 const main = asSessionId("main");
-const owner = { id: "ben", process: "elsewhere" };
-const LATER = 1_000_000;
-const opening: Opening = ({ at, sessionId, turnId, id, message }) => ({
-  kind: "opened",
-  at,
-  sessionId,
-  turnId,
-  inputId: id,
-  input: message,
-  step: 1,
-  protocol: { id: "tool-calls", version: 1 },
-  host: "journal",
-  plugins: [],
-  limits: DEFAULT_LIMITS,
-  config: { model: "m" },
-});
-const input = (name: string, key?: string): NewInput => ({
-  id: asInputId(`inp-${name}`),
-  turnId: asTurnId(`turn-${name}`),
-  sessionId: main,
-  ...(key === undefined ? {} : { key }),
-  message: { role: "user", parts: [text(name)] },
-  place: "turn",
-  hash: `hash of ${name}`,
-  at: LATER,
-});
+/** In the file, an input's id is shorter than the cast's. */
+const fileId = (name: string): InputId => asInputId(`inp-${name}`);
+const input = (name: string, key: string): NewInput => ({ ...newInput(name, { to: main, key }), id: fileId(name) });
 const turnOf = (change: Change): TurnId | undefined => ("turnId" in change ? change.turnId : undefined);
 
 test("D8 sqlite: a file of schema 1 is brought to today's, and says what it said", async () => {
@@ -81,15 +56,15 @@ test("D8 sqlite: a file of schema 1 is brought to today's, and says what it said
   const store = sqlite(path);
   expect(await store.list()).toEqual(answers.sessions);
   for (const [id, view] of Object.entries(answers.views)) expect(await store.view(asSessionId(id))).toEqual(view);
-  expect(await store.view(main, { from: nodeId("turn-late", 0) })).toEqual(answers.beside);
+  expect(await store.view(main, { from: node("late", 0) })).toEqual(answers.beside);
   for (const [id, waiting] of Object.entries(answers.waiting))
     expect(await store.inputs.list(asSessionId(id))).toEqual(waiting);
   for (const [turn, terminal] of Object.entries(answers.terminals))
     expect((await store.terminal(asTurnId(turn))) ?? null).toEqual(terminal);
-  expect(await store.journal(asTurnId("turn-open"), 0)).toEqual(answers.journal);
+  expect(await store.journal(turnId("open"), 0)).toEqual(answers.journal);
   const kept = asBlobHash(hash("sha256", "kept bytes", "base64url"));
   expect(new TextDecoder().decode(await store.blobs.get(kept))).toBe("kept bytes");
-  await assert.rejects(async () => store.create({ id: asSessionId("source"), config: {}, at: 1 }), {
+  await assert.rejects(async () => store.create(newSession(asSessionId("source"))), {
     code: "session.deleted",
   });
   expect(await store.check({ deep: true })).toEqual([]);
@@ -145,33 +120,26 @@ test("D8 sqlite: the facts of a file of schema 1 are told whole, in their order"
 
 /** Ends the turn that is open, or the one that waits. */
 async function next(store: SqliteStore, name: string, inputs: readonly string[], cancel?: string): Promise<void> {
-  const answer = await store.open(main, owner, LATER, opening);
+  const answer = await store.open(main, ben, NOW, opening);
   assert.ok(answer.kind === "opened" || answer.kind === "resumed");
   const { lease } = answer;
-  expect(lease.turnId).toBe(`turn-${name}`);
+  expect(lease.turnId).toBe(turnId(name));
   const session = await store.load(main);
-  const done = await store.commit(lease, {
-    turnId: lease.turnId,
-    at: LATER,
-    outcome: { kind: "finished", by: "model", value: null },
-    entries: [{ at: LATER, kind: "frame", reason: "new" }],
+  await commit(store, lease, {
+    entries: [{ at: NOW, kind: "frame", reason: "new" }],
     plugins: session!.plugins,
-    usage: NO_USAGE,
-    spent: [],
-    inputs: [name, ...inputs].map((each) => asInputId(`inp-${each}`)),
-    base: session!.head!,
+    inputs: [name, ...inputs].map(fileId),
     ...(cancel === undefined ? {} : { cancel }),
   });
-  expect(done.kind).toBe("committed");
 }
 
 test("D8 sqlite: what schema 1 left unfinished goes on", async () => {
   const path = ofVersion1();
   const store = sqlite(path);
-  const answer = await store.open(main, owner, LATER, opening);
+  const answer = await store.open(main, ben, NOW, opening);
   assert.ok(answer.kind === "resumed");
   expect(answer.journal).toEqual(answers.journal);
-  const mail = await store.renew(answer.lease, LATER);
+  const mail = await store.renew(answer.lease, NOW);
   expect(mail.cancel?.requestId).toBe("r");
   expect(mail.resolved).toEqual([{ key: "w1", answer: { kind: "value", value: "yes" } }]);
   expect(await store.note(answer.lease.turnId, asEffectName("e"), "k")).toEqual({ paid: true });
@@ -184,26 +152,26 @@ test("D8 sqlite: what schema 1 left unfinished goes on", async () => {
 
   // Keys are known as before; one that was withdrawn is free now.
   for (const name of ["one", "open", "back", "next"])
-    expect((await store.accept(input(name, `k-${name}`), owner, opening, 100)).kind).toBe("known");
-  expect((await store.accept(input("again", "k-again"), owner, opening, 100)).kind).toBe("queued");
-  expect((await store.inputs.withdraw(main, { from: asInputId("inp-next") })).map(({ answer }) => answer)).toEqual(
+    expect((await store.accept(input(name, `k-${name}`), ben, opening, 100)).kind).toBe("known");
+  expect((await store.accept(input("again", "k-again"), ben, opening, 100)).kind).toBe("queued");
+  expect((await store.inputs.withdraw(main, { from: fileId("next") })).map(({ answer }) => answer)).toEqual(
     Array(4).fill("withdrawn"),
   );
-  expect((await store.accept(input("anew", "k-next"), owner, opening, 100)).kind).toBe("queued");
+  expect((await store.accept(input("anew", "k-next"), ben, opening, 100)).kind).toBe("queued");
 
   await store.release(answer.lease);
   await next(store, "open", ["aside"], "r");
   await next(store, "back", []);
   await next(store, "anew", []);
-  expect((await store.terminal(asTurnId("turn-aside")))?.turnId).toBe("turn-open");
+  expect((await store.terminal(turnId("aside")))?.turnId).toBe(turnId("open"));
 
   // An operation that comes again after the update is the same, though it now says what it is.
-  const configured = { sessionId: main, operation: "op-configure", at: LATER, by: "configure" } as const;
+  const configured = { sessionId: main, operation: "op-configure", at: NOW, by: "configure" } as const;
   const config = { model: "n", instructions: "Be brief." };
   expect(await store.apply({ ...configured, config })).toMatchObject({ kind: "committed", revision: 3 });
   await assert.rejects(async () => store.apply({ ...configured, config: {} }), { code: "append.conflict" });
 
-  const fork = await store.fork(main, { id: asSessionId("new"), config: {}, at: 1 }, nodeId("turn-one", 1));
+  const fork = await store.fork(main, newSession(asSessionId("new")), node("one", 1));
   expect(fork.origin).toEqual({ sessionId: main, at: "turn-one.1" });
   expect(fork.plugins).toMatchObject({ "acme/notes": { state: { n: 1 } } });
   await store.delete(main);

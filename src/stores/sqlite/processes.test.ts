@@ -6,12 +6,10 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, expect, test } from "vitest";
-import { asInputId, asSessionId, asTurnId, nodeId, type SessionId } from "../../model/ids.ts";
-import { DEFAULT_LIMITS } from "../../model/limits.ts";
-import { text, textOf } from "../../model/message.ts";
-import { NO_USAGE } from "../../model/usage.ts";
+import { asSessionId, type SessionId } from "../../model/ids.ts";
+import { alice, ann, answering, begin, commit, NOW, newSession, opening, said, turnId } from "../../testing/cast.ts";
 import { sqlite } from "../sqlite.ts";
-import type { Lease, Opening, Store } from "../store.ts";
+import type { Lease, Store } from "../store.ts";
 import { isProvenDead, thisProcess } from "./process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-processes-"));
@@ -21,25 +19,18 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const KIT = `
 import { writeSync } from "node:fs";
 import { sqlite } from ${JSON.stringify(new URL("../sqlite.ts", import.meta.url).href)};
+import { alice, answering, commit, ended, opening, send as sendTo, slept, usage } from ${JSON.stringify(new URL("../../testing/cast.ts", import.meta.url).href)};
 import { thisProcess } from ${JSON.stringify(new URL("./process.ts", import.meta.url).href)};
 const [path, me, isHeldBack] = process.argv.slice(1);
 const from = isHeldBack && (await new Promise((resolve) => process.stdin.once("data", (said) => resolve(String(said)))));
 const store = sqlite(path);
 const owner = { id: me, process: thisProcess() };
 const say = (words) => writeSync(1, words + "\\n");
-const NO = { input: 1, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0, unknownCalls: 0 };
-const opening = (i) => ({ kind: "opened", at: i.at, sessionId: i.sessionId, turnId: i.turnId, inputId: i.id, input: i.message, step: 1,
-  protocol: { id: "p", version: 1 }, host: "journal", plugins: [], limits: {}, config: { model: "m" } });
-const send = (session, name) => store.accept({ id: "i-" + name, turnId: "t-" + name, sessionId: session, key: name,
-  message: { role: "user", parts: [{ kind: "text", text: name }] }, place: "turn", hash: "h", at: Date.now() }, owner, opening, 1e6);
-const slept = (effect) => ({ kind: "slept", at: 1, effect });
+const send = (session, name) => sendTo(store, name, { to: session, by: owner, key: name, at: Date.now(), pendingMax: 1e6 });
 async function perform(lease, words, seq = 1) {
   for (let n = 0; n < 3; n++) await store.append(lease, seq++, [slept("e" + n)], Date.now());
-  const { head } = await store.load(lease.sessionId);
-  const message = { id: lease.turnId + ".0", role: "assistant", parts: [{ kind: "text", text: words }] };
-  const done = await store.commit(lease, { turnId: lease.turnId, at: 1, outcome: { kind: "answered", message, text: words },
-    entries: [{ at: 1, kind: "message", message }], plugins: { count: { version: "1", revision: 1, state: words } }, usage: NO,
-    spent: [], inputs: ["i-" + lease.turnId.slice(2)], ...(head === undefined ? {} : { base: head }) });
+  const done = await commit(store, lease, { ...answering(lease.turnId, words), usage: usage(1),
+    plugins: { count: { version: "1", revision: 1, state: words } }, inputs: [lease.turnId.replace("turn", "input")] });
   if (done.branch !== undefined) say("branch " + words);
 }
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -79,56 +70,25 @@ async function toEnd(worker: Worker): Promise<readonly string[]> {
   return worker.lines;
 }
 
-const said = async (store: Store, session: SessionId): Promise<readonly string[]> =>
-  [...(await store.view(session))]
-    .reverse()
-    .flatMap(({ entries }) => entries.map((entry) => (entry.kind === "message" ? textOf(entry.message.parts) : "")));
-
-const opening: Opening = ({ at, sessionId, turnId, id, message }) => ({
-  kind: "opened",
-  at,
-  sessionId,
-  turnId,
-  inputId: id,
-  input: message,
-  step: 1,
-  protocol: { id: "p", version: 1 },
-  host: "journal",
-  plugins: [],
-  limits: DEFAULT_LIMITS,
-  config: { model: "m" },
-});
 const me = { id: "me", process: thisProcess() };
 
 async function finish(store: Store, lease: Lease, words: string): Promise<void> {
-  const head = (await store.load(lease.sessionId))?.head;
-  const message = { id: nodeId(lease.turnId, 0), role: "assistant", parts: [text(words)] } as const;
-  const answer = await store.commit(lease, {
-    turnId: lease.turnId,
-    at: 1,
-    outcome: { kind: "answered", message, text: words },
-    entries: [{ at: 1, kind: "message", message }],
-    plugins: {},
-    usage: NO_USAGE,
-    spent: [],
-    inputs: [],
-    ...(head === undefined ? {} : { base: head }),
-  });
-  assert.ok(answer.kind === "committed" && answer.branch === undefined);
+  const { branch } = await commit(store, lease, answering(lease.turnId, words));
+  assert.equal(branch, undefined);
 }
 
 test("D3 S5 sqlite: two processes on one file lose nothing and do nothing twice", async () => {
   const path = join(folder, "two.db");
   const store = sqlite(path);
   const [shared, ...own] = ["shared", "own-a", "own-b"].map(asSessionId) as [SessionId, SessionId, SessionId];
-  for (const id of [shared, ...own]) await store.create({ id, config: { model: "m" }, at: 1 });
+  for (const id of [shared, ...own]) await store.create(newSession(id));
   const each = 40;
   const program = `
     for (let n = 0; n < ${each}; n++) {
       const mine = await send("own-" + me, me + n);
       await perform(mine.lease, me + n);
       const receipt = await send("shared", "shared-" + me + n);
-      if (receipt.kind === "opened") await perform(receipt.lease, receipt.lease.turnId.slice(9));
+      if (receipt.kind === "opened") await perform(receipt.lease, receipt.lease.turnId.slice("turn-shared-".length));
       if ((await send("shared", "shared-" + me + n)).kind !== "known") say("doubled");
       await drain();
     }
@@ -136,7 +96,7 @@ test("D3 S5 sqlite: two processes on one file lose nothing and do nothing twice"
     async function drain() {
       const answer = await store.open("shared", owner, Date.now(), opening);
       if (answer.kind === "resumed") say("took over");
-      if (answer.kind === "opened") await perform(answer.lease, answer.lease.turnId.slice(9));
+      if (answer.kind === "opened") await perform(answer.lease, answer.lease.turnId.slice("turn-shared-".length));
       return answer.kind;
     }
     store.close();`;
@@ -162,17 +122,15 @@ test("D3 S5 sqlite: two processes on one file lose nothing and do nothing twice"
 test("D3 sqlite: a process that slept through its lease is fenced, and writes nothing", async () => {
   const path = join(folder, "fence.db");
   const store = sqlite(path);
-  const id = asSessionId("s");
-  await store.create({ id, config: {}, at: 1 });
+  await store.create(newSession());
   const sleeper = work(
     `
-    const { lease } = await send("s", "one");
+    const { lease } = await send(alice, "one");
     await store.append(lease, 1, [slept("before")], Date.now());
     say("held");
     await new Promise((resolve) => process.stdin.once("data", resolve));
     const tries = [() => store.append(lease, 2, [slept("after")], Date.now()), () => store.renew(lease, Date.now()),
-      () => store.inputs.claim(lease, "b", 1), () => perform(lease, "late", 2), () => store.commit(lease, { turnId: lease.turnId, at: 1,
-      outcome: { kind: "finished", by: "model", value: 1 }, entries: [], plugins: {}, usage: NO, spent: [], inputs: [] })];
+      () => store.inputs.claim(lease, "b", 1), () => perform(lease, "late", 2), () => store.commit(lease, ended(lease))];
     for (const each of tries) try { await each(); say("wrote"); } catch (error) { say(error.code); }
     await store.release(lease);
     say("released");
@@ -182,30 +140,29 @@ test("D3 sqlite: a process that slept through its lease is fenced, and writes no
   );
   expect(await sleeper.next()).toBe("held");
   sleeper.child.kill("SIGSTOP");
-  expect((await store.open(id, me, Date.now(), opening)).kind).toBe("busy");
+  expect((await store.open(alice, me, Date.now(), opening)).kind).toBe("busy");
   expect(await store.runnable(Date.now(), 10)).toEqual([]);
-  const answer = await store.open(id, me, Date.now() + 60_000, opening);
+  const answer = await store.open(alice, me, Date.now() + 60_000, opening);
   assert.ok(answer.kind === "resumed");
   expect(answer.journal.length).toBe(2);
   sleeper.child.kill("SIGCONT");
   sleeper.child.stdin!.write("go on\n");
   expect((await toEnd(sleeper)).slice(1)).toEqual([...Array(5).fill("lease.lost"), "released"]);
-  expect((await store.journal(asTurnId("t-one"), 0)).length).toBe(2);
-  expect((await store.open(id, { id: "x", process: "elsewhere" }, Date.now() + 60_000, opening)).kind).toBe("busy");
+  expect((await store.journal(turnId("one"), 0)).length).toBe(2);
+  expect((await store.open(alice, ann, Date.now() + 60_000, opening)).kind).toBe("busy");
   await finish(store, answer.lease, "done");
-  expect(await said(store, id)).toEqual(["done"]);
+  expect(await said(store)).toEqual(["done"]);
   await store.close();
 }, 30_000);
 
 test("D1 D2 sqlite: thirty kills at any moment cost nothing that was acknowledged, and no waiting", async () => {
   const path = join(folder, "kills.db");
-  const id = asSessionId("s");
   const first = sqlite(path);
-  await first.create({ id, config: {}, at: 1 });
+  await first.create(newSession());
   await first.close();
   const program = `
     for (let n = Number(from); ; n++) {
-      const receipt = await send("s", "n" + n);
+      const receipt = await send(alice, "n" + n);
       if (receipt.kind !== "opened") { say("not opened but " + receipt.kind); break; }
       say("accepted " + n);
       await perform(receipt.lease, "n" + n);
@@ -227,22 +184,22 @@ test("D1 D2 sqlite: thirty kills at any moment cost nothing that was acknowledge
 
     const store = sqlite(path);
     expect(await store.check({ deep: true })).toEqual([]);
-    const words = await said(store, id);
+    const words = await said(store);
     expect(words).toEqual(words.map((_, n) => `n${n}`));
     expect(words.length).toBeGreaterThanOrEqual(next + acknowledged);
     expect(words.length).toBeLessThanOrEqual(next + acknowledged + 1);
-    const answer = await store.open(id, me, Date.now(), opening); // The lease has long to go, but its holder is dead.
+    const answer = await store.open(alice, me, Date.now(), opening); // The lease has long to go, but its holder is dead.
     assert.ok(answer.kind === "resumed" || answer.kind === "idle", answer.kind);
     if (answer.kind === "resumed") {
       resumed++;
-      expect(answer.lease.turnId).toBe(`t-n${words.length}`);
+      expect(answer.lease.turnId).toBe(turnId(`n${words.length}`));
       const seqs = answer.journal.slice(1).map((event) => ("effect" in event ? event.effect : ""));
       expect(seqs).toEqual(["e0", "e1", "e2"].slice(0, seqs.length));
       await finish(store, answer.lease, `n${words.length}`);
     }
-    next = (await said(store, id)).length;
+    next = (await said(store)).length;
     expect(next).toBeGreaterThanOrEqual(words.length);
-    expect(await store.terminal(asTurnId(`t-n${next - 1}`))).toBeDefined();
+    expect(await store.terminal(turnId(`n${next - 1}`))).toBeDefined();
     expect(accepted).toBeGreaterThan(0);
     await store.close();
   }
@@ -253,11 +210,9 @@ test("D1 D2 sqlite: thirty kills at any moment cost nothing that was acknowledge
 
 test("D3 sqlite: of two runtimes in one process neither is dead to the other", async () => {
   const store = sqlite(":memory:");
-  const id = asSessionId("s");
-  await store.create({ id, config: {}, at: 1 });
-  const input = { id: asInputId("i"), turnId: asTurnId("t"), sessionId: id, place: "turn", hash: "", at: 1 } as const;
-  await store.accept({ ...input, message: { role: "user", parts: [] } }, me, opening, 9);
-  expect((await store.open(id, { ...me, id: "other" }, 2, opening)).kind).toBe("busy");
+  await store.create(newSession());
+  await begin(store, "hello", { by: me });
+  expect((await store.open(alice, { ...me, id: "other" }, NOW, opening)).kind).toBe("busy");
 });
 
 test("D3 sqlite: only who is of this machine and certainly gone is dead", async () => {

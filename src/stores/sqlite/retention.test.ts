@@ -1,4 +1,3 @@
-import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { hash } from "node:crypto";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
@@ -6,12 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
-import { asBlobHash, asEffectName, asInputId, asSessionId, asTurnId, type BlobHash, nodeId } from "../../model/ids.ts";
-import { DEFAULT_LIMITS } from "../../model/limits.ts";
-import { type Part, text } from "../../model/message.ts";
-import { NO_USAGE } from "../../model/usage.ts";
+import { asBlobHash, asEffectName, asSessionId, type BlobHash } from "../../model/ids.ts";
+import type { Part } from "../../model/message.ts";
+import { alice, assistant, begin, bob, commit, NOW, newSession, node, turn } from "../../testing/cast.ts";
 import { type SqliteStore, type Strength, sqlite } from "../sqlite.ts";
-import type { EndedTurn, Lease, Opening } from "../store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-retention-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -19,23 +16,6 @@ let files = 0;
 const newFile = (): string => join(folder, `${++files}.db`);
 
 const HOUR = 3_600_000;
-const session = asSessionId("s");
-const owner = { id: "ann", process: "elsewhere" };
-const opening: Opening = ({ at, sessionId, turnId, id, message }) => ({
-  kind: "opened",
-  at,
-  sessionId,
-  turnId,
-  inputId: id,
-  input: message,
-  step: 1,
-  protocol: { id: "p", version: 1 },
-  host: "journal",
-  plugins: [],
-  limits: DEFAULT_LIMITS,
-  config: { model: "m" },
-});
-
 async function put(store: SqliteStore, words: string): Promise<BlobHash> {
   const name = asBlobHash(hash("sha256", words, "base64url"));
   await store.blobs.put(name, new TextEncoder().encode(words));
@@ -44,33 +24,10 @@ async function put(store: SqliteStore, words: string): Promise<BlobHash> {
 const has = async (store: SqliteStore, name: BlobHash): Promise<boolean> => (await store.blobs.get(name)) !== undefined;
 const attachment = (name: BlobHash): Part => ({ kind: "attachment", hash: name, mediaType: "text/plain", bytes: 1 });
 
-async function begin(store: SqliteStore, name: string, parts: readonly Part[] = [text(name)]): Promise<Lease> {
-  const input = { id: asInputId(`i-${name}`), turnId: asTurnId(`t-${name}`), sessionId: session };
-  const message = { role: "user", parts } as const;
-  const receipt = await store.accept({ ...input, message, place: "turn", hash: "", at: 1 }, owner, opening, 10);
-  return receipt.kind === "opened" ? receipt.lease : assert.fail(receipt.kind);
-}
-async function commit(store: SqliteStore, lease: Lease, parts: readonly Part[], more: Partial<EndedTurn> = {}) {
-  const head = (await store.load(session))?.head;
-  const message = { id: nodeId(lease.turnId, 0), role: "assistant", parts } as const;
-  await store.commit(lease, {
-    turnId: lease.turnId,
-    at: 1,
-    outcome: { kind: "finished", by: "model", value: 1 },
-    entries: [{ at: 1, kind: "message", message }],
-    plugins: {},
-    usage: NO_USAGE,
-    spent: [],
-    inputs: [],
-    ...(head === undefined ? {} : { base: head }),
-    ...more,
-  });
-}
-
 test("D9 sqlite: a sweep removes old blobs that nothing names, and no other", async () => {
   let now = 0;
   const store = sqlite(newFile(), { now: () => now });
-  await store.create({ id: session, config: {}, at: 1 });
+  await store.create(newSession());
   const named = {
     node: await put(store, "in a node"),
     old: await put(store, "in a plugin's state of long ago"),
@@ -82,13 +39,13 @@ test("D9 sqlite: a sweep removes old blobs that nothing names, and no other", as
   };
   const unnamed = [await put(store, "in nothing"), await put(store, "in a journal that has ended")];
   const keeps = (name: BlobHash) => ({ plugin: { version: "1", revision: 1, state: null, blobs: { x: name } } });
-  await store.create({ id: asSessionId("other"), config: {}, at: 1, plugins: keeps(named.begun) });
+  await store.create({ ...newSession(bob), plugins: keeps(named.begun) });
   const one = await begin(store, "one");
-  await store.append(one, 1, [{ kind: "prepared", at: 1, effect: asEffectName("p"), prompt: unnamed[1]! }], 1);
-  await commit(store, one, [attachment(named.node)], { plugins: keeps(named.old) });
-  await commit(store, await begin(store, "two"), [text("so")], { plugins: keeps(named.state) });
-  const three = await begin(store, "three", [attachment(named.input)]);
-  await store.append(three, 1, [{ kind: "prepared", at: 1, effect: asEffectName("p"), prompt: named.journal }], 1);
+  await store.append(one, 1, [{ kind: "prepared", at: NOW, effect: asEffectName("p"), prompt: unnamed[1]! }], NOW);
+  await commit(store, one, { says: [assistant(attachment(named.node))], plugins: keeps(named.old) });
+  await turn(store, "two", { plugins: keeps(named.state) });
+  const three = await begin(store, "three", { parts: [attachment(named.input)] });
+  await store.append(three, 1, [{ kind: "prepared", at: NOW, effect: asEffectName("p"), prompt: named.journal }], NOW);
   await store.note(three.turnId, asEffectName("e"), "k", `blob:${named.note}/x`);
   expect(await store.sweep()).toEqual({ isPartial: false, deleted: 0, bytes: 0, kept: 0, remaining: 0 });
   now = 2 * HOUR;
@@ -125,9 +82,9 @@ test("D9 sqlite: putting a blob again keeps it for the one who is about to name 
 test("D9 sqlite: a sweep is bounded, says what remains, and goes on where it stopped", async () => {
   let now = 0;
   const store = sqlite(newFile(), { now: () => now, strength: "process" });
-  await store.create({ id: session, config: {}, at: 1 });
+  await store.create(newSession());
   for (let n = 0; n < 25; n++) await put(store, `blob ${n}`);
-  for (let n = 0; n < 120; n++) await commit(store, await begin(store, `${n}`), [text("so")]);
+  for (let n = 0; n < 120; n++) await turn(store, `${n}`);
   now = 2 * HOUR;
   const partial = await store.sweep({ max: 10, ms: 0 });
   expect(partial).toEqual({ isPartial: true, deleted: 0, bytes: 0, kept: 0, remaining: 25 });
@@ -145,12 +102,12 @@ test("D9 sqlite: a sweep is bounded, says what remains, and goes on where it sto
 test("D9 sqlite: what a deleted session leaves can be given back to the disk", async () => {
   const path = newFile();
   const store = sqlite(path, { now: () => 0 });
-  await store.create({ id: session, config: {}, at: 1 });
+  await store.create(newSession());
   const big = "x".repeat(50_000);
-  for (let n = 0; n < 20; n++) await commit(store, await begin(store, `${n}`), [text(big)]);
+  for (let n = 0; n < 20; n++) await turn(store, `${n}`, { says: [big] });
   await store.vacuum();
   const before = statSync(path).size;
-  await store.delete(session);
+  await store.delete(alice);
   const kept = await store.vacuum();
   expect(kept.isCompacted).toBe(false);
   expect(kept.freeBytes).toBeGreaterThan(900_000);
@@ -165,25 +122,26 @@ test("D9 sqlite: what a deleted session leaves can be given back to the disk", a
 test("D9 S7 sqlite: nothing of a deleted session is left, once its forks are deleted too", async () => {
   const path = newFile();
   const store = sqlite(path);
-  await store.create({ id: session, config: {}, at: 1 });
+  await store.create(newSession());
   for (let n = 0; n < 5; n++) {
     const plugins = { p: { version: "1", revision: n, state: n } };
-    await commit(store, await begin(store, `${n}`), [text("so")], { plugins });
+    await turn(store, `${n}`, { plugins });
   }
-  await commit(store, await begin(store, "late"), [text("late")], { base: nodeId("t-1", 0) });
+  await turn(store, "late", { base: node("1", 0) });
   await store.apply({
-    sessionId: session,
+    sessionId: alice,
     operation: "an operation",
-    at: 1,
+    at: NOW,
     entries: [{ at: 1, kind: "frame", reason: "" }],
   });
-  await store.fork(session, { id: asSessionId("f"), config: {}, at: 1 }, nodeId("t-3", 0));
-  await store.delete(session);
+  await store.fork(alice, newSession(bob), node("3", 0));
+  await store.delete(alice);
   expect(await store.check({ deep: true })).toEqual([]);
-  const fork = await store.fork(asSessionId("f"), { id: asSessionId("g"), config: {}, at: 1 }, nodeId("t-2", 0));
+  const carol = asSessionId("carol");
+  const fork = await store.fork(bob, newSession(carol), node("2", 0));
   expect(fork.plugins).toEqual({ p: { version: "1", revision: 2, state: 2 } });
-  await store.delete(asSessionId("f"));
-  await store.delete(asSessionId("g"));
+  await store.delete(bob);
+  await store.delete(carol);
   const db = new DatabaseSync(path);
   const tables = ["session", "config", "ledger", "state", "segment", "turn", "operation", "journal", "wait", "note"];
   for (const table of tables)
@@ -194,7 +152,7 @@ test("D9 S7 sqlite: nothing of a deleted session is left, once its forks are del
 
 test("D9 D8 sqlite: a check finds what is wrong, names it, and changes nothing", async () => {
   const wrongs: readonly [string, RegExp][] = [
-    ["UPDATE session SET head = 77", /^Session s: its checksum/],
+    ["UPDATE session SET head = 77", /^Session alice: its checksum/],
     ["UPDATE session SET turn = 1 WHERE turn IS NULL", /has ended/],
     ["UPDATE segment SET parent = 99 WHERE parent IS NOT NULL", /Segment \d+: /],
     ["UPDATE segment SET entries = substr(entries, 1, 8) || '[]'", /Segment \d+: .*checksum/],
@@ -202,7 +160,7 @@ test("D9 D8 sqlite: a check finds what is wrong, names it, and changes nothing",
     ["UPDATE turn SET ended = NULL", /half an end/],
     ["UPDATE turn SET ended = replace(ended, '\"size\":1', '\"size\":2')", /checksum/],
     ["DELETE FROM segment WHERE parent IS NULL", /missing/],
-    ["DELETE FROM config", /configuration of session s: it is missing/],
+    ["DELETE FROM config", /configuration of session alice: it is missing/],
     ["UPDATE state SET body = substr(body, 1, 8) || '{}'", /plugin/],
     ["INSERT INTO journal VALUES (4194304, 1, 0, 'x')", /no open turn/],
     ["UPDATE blob SET data = x'00'", /another hash/],
@@ -211,11 +169,11 @@ test("D9 D8 sqlite: a check finds what is wrong, names it, and changes nothing",
   for (const [sql, expected] of wrongs) {
     const path = newFile();
     const store = sqlite(path);
-    await store.create({ id: session, config: {}, at: 1 });
+    await store.create(newSession());
     await put(store, "a blob");
     const plugins = { p: { version: "1", revision: 1, state: 1 } };
-    for (const name of ["one", "two"]) await commit(store, await begin(store, name), [text("so")], { plugins });
-    await store.apply({ sessionId: session, operation: "op", at: 1, config: { model: "n" } });
+    for (const name of ["one", "two"]) await turn(store, name, { plugins });
+    await store.apply({ sessionId: alice, operation: "op", at: NOW, config: { model: "n" } });
     expect(await store.check({ deep: true })).toEqual([]);
     const db = new DatabaseSync(path);
     db.exec(sql);
@@ -233,16 +191,13 @@ test("D9 D8 sqlite: a check finds what is wrong, names it, and changes nothing",
 function syncsOf(strength: Strength, turns: number): number {
   const program = `
     import { sqlite } from ${JSON.stringify(new URL("../sqlite.ts", import.meta.url).href)};
+    import { begin, commit, newSession, NOW, slept } from ${JSON.stringify(new URL("../../testing/cast.ts", import.meta.url).href)};
     const store = sqlite(process.argv[1], { strength: ${JSON.stringify(strength)} });
-    const NO = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0, unknownCalls: 0 };
-    store.create({ id: "s", config: {}, at: 1 });
-    let base;
+    await store.create(newSession());
     for (let n = 0; n < ${turns}; n++) {
-      const { lease } = store.accept({ id: "i" + n, turnId: "t" + n, sessionId: "s", message: { role: "user", parts: [] }, place: "turn",
-        hash: "", at: 1 }, { id: "o", process: "elsewhere" }, (i) => ({ kind: "opened", turnId: i.turnId, input: i.message }), 9);
-      for (let seq = 1; seq <= 10; seq++) store.append(lease, seq, [{ kind: "slept", at: 1, effect: "e" + seq }], 1);
-      base = store.commit(lease, { turnId: lease.turnId, at: 1, outcome: { kind: "finished", by: "model", value: 1 }, plugins: {},
-        entries: [{ at: 1, kind: "frame", reason: "" }], usage: NO, spent: [], inputs: [], ...(base && { base }) }).head;
+      const lease = await begin(store, "n" + n);
+      for (let seq = 1; seq <= 10; seq++) await store.append(lease, seq, [slept("e" + seq)], NOW);
+      await commit(store, lease);
     }
     process.exit(0);`;
   const { stderr } = spawnSync(
