@@ -50,7 +50,7 @@ function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: Commit
   for (const entry of entries) nodes.push(entry.kind === "message" ? entry.message.id : nodeId(turnId, nodes.length));
   const result = { turnId, outcome, usage, issues };
   if (session.ancestors.length > 0) session.tellParent(committedFact(session.id, result, committed, nodes));
-  session.tell(committed, result, nodes);
+  session.followers.done(session.id, committed, result, nodes);
 }
 
 /** A turn ended here without a commit. What the store did is thrown: the turn is tried again, then given up here. */

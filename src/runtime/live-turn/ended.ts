@@ -8,6 +8,7 @@ import type { EndedTurn } from "../../stores/store.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { said } from "../../turn/move.ts";
 import { type Salvaged, salvage } from "../../turn/salvage.ts";
+import { authorityOf } from "../services/reading.ts";
 import type { LiveTurn } from "./turn.ts";
 
 /** All that the commit of a turn keeps, in one piece. */
@@ -60,7 +61,7 @@ const isNone = (usage: Usage): boolean => {
 function ledgerOf({ opened, session }: LiveTurn, { usage, asks, spent }: Omit<Salvaged, "entries">): readonly Spent[] {
   const own = { source: "turn", model: opened.config.model, usage, calls: asks };
   const rows = asks === 0 && isNone(usage) ? spent : [own, ...spent];
-  const { subagent } = session.authority; // A fork of a subagent's session has it too, and no parent.
+  const { subagent } = authorityOf(session.kept.stored); // A fork of a subagent's session has it too, and no parent.
   if (subagent === undefined) return rows;
   const source = `subagent/${subagent.capability}`;
   return rows.map((row) => (row.source === "turn" ? { ...row, source } : row));

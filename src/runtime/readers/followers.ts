@@ -42,10 +42,13 @@ export class Followers {
   }
 
   /** Everybody is given the fact, then the result. */
-  done(fact: TurnProgress, result: TurnResult): void {
+  done(sessionId: SessionId, committed: Committed, result: TurnResult, nodes: readonly NodeId[]): void {
+    const { branch } = committed;
+    const whole = branch === undefined ? result : { ...result, branch };
+    const fact = committedFact(sessionId, whole, committed, nodes);
     for (const handle of this.#forget(result.turnId)) {
       handle.feed.push(fact);
-      handle.done(result);
+      handle.done(whole);
     }
   }
   failed(turnId: TurnId, error: unknown): void {

@@ -59,7 +59,8 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
     const startedAt = world.now();
     const stream = new ReplyStream(call, number);
     try {
-      const reply = await stream.run();
+      const reply = await stream.open();
+      stream.close();
       if (attempts.length === 0) return { kind: "replied", reply };
       return {
         kind: "replied",
@@ -67,6 +68,7 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
         attempts: [...attempts, { startedAt, ms: world.now() - startedAt }],
       };
     } catch (error) {
+      stream.close(true);
       const failure = error instanceof ProviderFailure || error instanceof HookStop ? error : failureOf(error, scope);
       const failureClass = failure instanceof HookStop ? "unknown" : failure.class;
       if (stream.mayBeBilled(failureClass)) unknown = addUsage(unknown, UNKNOWN_CALL);
@@ -182,6 +184,8 @@ class ReplyStream {
   #bytes = 0;
   #hasBegun = false;
   #isOver = false;
+  #silence: Deadline | undefined;
+  #unlisten: (() => void) | undefined;
   #finish: Extract<ModelPart, { kind: "finish" }> | undefined;
   #isAborted = false;
   #saying: Extract<ModelPart, { delta: string }> | undefined;
@@ -193,29 +197,28 @@ class ReplyStream {
     this.#route = routeOf(call.provider);
   }
 
-  /** Ends with the stream, at a silence of `modelIdleMs`, or at once when the scope aborts: a provider may not listen. */
-  async run(): Promise<Reply> {
+  /** Settles with the stream, at a silence of `modelIdleMs`, or at once when the scope aborts: a provider may not listen. */
+  open(): Promise<Reply> {
     const { scope, limits } = this.#call;
-    if (scope.isAborted) throw cancelled();
+    if (scope.isAborted) return Promise.reject(cancelled());
     const stopped = Promise.withResolvers<never>();
     const stop = (failure: ProviderFailure): void => {
       this.#isOver = true; // At once: what comes before the race is decided must not be shown.
       stopped.reject(failure);
     };
-    const unlisten = scope.onAbort(() => stop(cancelled()));
-    const silence = within(limits.modelIdleMs, () =>
+    this.#unlisten = scope.onAbort(() => stop(cancelled()));
+    this.#silence = within(limits.modelIdleMs, () =>
       stop(new ProviderFailure({ class: "timeout", message: `Nothing came for ${limits.modelIdleMs} ms.` })),
     );
-    try {
-      return await Promise.race([this.#pump(silence), stopped.promise]);
-    } catch (error) {
-      this.#scope.abort();
-      throw error;
-    } finally {
-      this.#isOver = true;
-      silence.clear();
-      unlisten();
-    }
+    return Promise.race([this.#pump(this.#silence), stopped.promise]);
+  }
+
+  /** Stops listening; a provider that still speaks after a failure is told. */
+  close(hasFailed = false): void {
+    this.#isOver = true;
+    this.#silence?.clear();
+    this.#unlisten?.();
+    if (hasFailed) this.#scope.abort();
   }
 
   async #pump(silence: Deadline): Promise<Reply> {

@@ -64,7 +64,7 @@ async function tellEnd(
   const at = committed.branch ?? committed.head;
   const [last] = at === undefined ? [] : await session.core.store.view(session.id, { from: at, max: 1 });
   const nodes = last?.commit === by ? last.entries.map((_, index) => nodeId(by, index)) : [];
-  session.tell(committed, { turnId, outcome, usage, issues: [] }, nodes);
+  session.followers.done(session.id, committed, { turnId, outcome, usage, issues: [] }, nodes);
 }
 
 /**

@@ -152,11 +152,11 @@ export class SessionHandle implements Session {
 
   turn(input: Input, options?: TurnOptions): Turn;
   turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
-  turn(said: Input, options: TurnOptions & { readonly output?: ToolSchema } = {}): Turn {
+  turn(said: Input, options: TurnOptions & { readonly output?: ToolSchema } = NO_OPTIONS): Turn {
     const handle = new TurnHandle(this.#session);
     try {
       const session = this.#open();
-      requireOptions(options);
+      if (options !== NO_OPTIONS) requireOptions(options);
       const { key, signal, output, prompt } = options;
       if (signal !== undefined && typeof signal?.addEventListener !== "function")
         throw new RuntimeError("input.invalid", { problem: "its signal is no AbortSignal" });
@@ -323,6 +323,7 @@ interface Wants {
   readonly wants?: TurnWants;
 }
 const NO_WANTS: Wants = {};
+const NO_OPTIONS: TurnOptions = {};
 
 function wantsOf(output: ToolSchema | undefined, prompt: readonly PromptPart[] | undefined): Wants {
   if (prompt !== undefined) requireConfig({ prompt }, "turn");

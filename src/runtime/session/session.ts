@@ -14,27 +14,19 @@ import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
-import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
+import type { SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Spent } from "../../model/usage.ts";
-import type {
-  CancelAnswer,
-  Committed,
-  InputRef,
-  NewInput,
-  Opening,
-  StoredSession,
-  Withdrawal,
-} from "../../stores/store.ts";
+import type { CancelAnswer, InputRef, NewInput, Opening, StoredSession, Withdrawal } from "../../stores/store.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
-import type { TurnHandle, TurnResult } from "../live-turn/handle.ts";
+import type { TurnHandle } from "../live-turn/handle.ts";
 import { openedFor } from "../live-turn/input.ts";
 import { Memo } from "../live-turn/memo.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
-import { committedFact, Followers } from "../readers/followers.ts";
+import { Followers } from "../readers/followers.ts";
 import { authorityOf, overlayOf } from "../services/reading.ts";
 import { SessionSite } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
@@ -255,12 +247,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   fail(turnId: TurnId, error: unknown): void {
     this.core.trace("turn.lost", { problem: describeThrown(error) }, { sessionId: this.id, turnId });
     this.followers.failed(turnId, error);
-  }
-
-  tell(committed: Committed, result: TurnResult, nodes: readonly NodeId[]): void {
-    const { branch } = committed;
-    const whole = branch === undefined ? result : { ...result, branch };
-    this.followers.done(committedFact(this.id, whole, committed, nodes), whole);
   }
 
   /** The session above shows what this one does, where its turn runs here. */
