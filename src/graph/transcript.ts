@@ -71,7 +71,8 @@ export class Transcript {
       if (entry.kind !== "message") continue;
       const problem = pairingProblem(items[items.length - 1], entry.message);
       if (problem !== undefined) throw unpaired(`${entry.message.id}: ${problem}`);
-      items.push(entry.message);
+      if (items.length === 0) items = [entry.message];
+      else items.push(entry.message);
     }
     return new Transcript(items, items.length, frame);
   }

@@ -49,7 +49,8 @@ export class Move implements Step {
   }
 
   open(effect: Effect): void {
-    this.#ownOpen().push(effect);
+    if (this.state.open.length > 0) this.#ownOpen().push(effect);
+    else this.state.open = this.#open = [effect]; // A list that grows from nothing would be made for seventeen.
     if (this.effects === NONE) this.effects = [effect];
     else (this.effects as Effect[]).push(effect); // This step made the list itself, since it is not NONE.
   }

@@ -44,26 +44,27 @@ export function begin(opened: Opened): Step {
       resumes: 0,
       log: { items: [{ at, kind: "message", message }], length: 1 },
       memo: null,
-      changes: {},
+      changes: NOTHING,
       usage: NO_USAGE,
       asks: 0,
-      spent: [],
+      spent: NONE,
       inputs: [inputId],
-      open: [],
+      open: NONE,
       responds: false,
       compacts: false,
       skips: NOTHING,
       policies: NOTHING,
-      ...(output === undefined ? {} : { output }),
-      ...(opened.config.budget?.keepsAnswer === true ? { keepsAnswer: true } : {}),
     },
     at,
   );
+  if (output !== undefined) move.state.output = output;
+  if (opened.config.budget?.keepsAnswer === true) move.state.keepsAnswer = true;
   if (merges === true) boundary(move, "opening");
   else prepare(move);
   return move;
 }
 const NOTHING = {};
+const NONE: readonly never[] = [];
 const NOBODY = NOTHING as ProtocolDriver; // `begin` asks its driver nothing.
 
 /** The next state after this event, and the effects to start and to forget (T1). */

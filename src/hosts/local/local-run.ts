@@ -33,7 +33,7 @@ export class LocalRun implements TurnRun {
   readonly #perform: Perform;
   readonly #runs: Runs;
   /** Open effects, in no order. There are few at a time, so a list is quicker than a map. */
-  readonly #open: Held[] = [];
+  #open: Held[] = [];
   /** Events that arrived and were not handed out yet; recorded ones come first. */
   readonly #queue: TurnEvent[];
   #waits: Map<WaitKey, EffectName> | undefined;
@@ -69,7 +69,8 @@ export class LocalRun implements TurnRun {
     let isGrace = false;
     for (let index = 0; index < effects.length; index++) {
       const held = new Held(effects[index] as Effect);
-      this.#open.push(held);
+      if (this.#open.length === 0) this.#open = [held];
+      else this.#open.push(held);
       if (held.effect.name === GRACE) isGrace = true;
       this.begin(held);
     }

@@ -49,24 +49,24 @@ export function perform(live: LiveTurn, effect: Effect, scope: Scope): Awaitable
   } catch (error) {
     return failed(live, effect, error);
   }
-  return isThenable(body) || live.keeping !== undefined ? performed(live, effect, body) : stamped(live, effect, body);
-}
-
-async function performed(live: LiveTurn, effect: Effect, body: Awaitable<Body>): Promise<Answer> {
-  try {
-    const found = await body;
-    if (live.keeping !== undefined) await kept(live);
-    return stamped(live, effect, found);
-  } catch (error) {
-    return failed(live, effect, error);
-  }
+  if (isThenable(body))
+    return body.then(
+      (found) => (live.keeping === undefined ? stamped(live, effect, found) : keptFirst(live, effect, found)),
+      (error) => failed(live, effect, error),
+    );
+  return live.keeping === undefined ? stamped(live, effect, body) : keptFirst(live, effect, body);
 }
 
 /** Attachments are durable before the result that names them, and sessions made before the turn goes on. */
-async function kept(live: LiveTurn): Promise<void> {
+async function keptFirst(live: LiveTurn, effect: Effect, body: Body): Promise<Answer> {
   const { keeping = [] } = live;
   live.keeping = undefined;
-  await Promise.all(keeping);
+  try {
+    await Promise.all(keeping);
+    return stamped(live, effect, body);
+  } catch (error) {
+    return failed(live, effect, error);
+  }
 }
 
 // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -21,9 +21,9 @@ export class Followers {
   /** `handles` are those of the turn if it runs here: the handle is one of them from now on. */
   join(turnId: TurnId, handle: TurnHandle, handles?: TurnHandle[]): void {
     this.#handles ??= new Map();
-    const others = this.#handles.get(turnId) ?? handles ?? [];
-    others.push(handle);
-    this.#handles.set(turnId, others);
+    const others = this.#handles.get(turnId) ?? handles;
+    others?.push(handle);
+    this.#handles.set(turnId, others ?? [handle]);
     handle.accepted(turnId);
   }
   /** The list itself: whoever joins later is in it too. */

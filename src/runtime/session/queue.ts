@@ -59,8 +59,8 @@ export class Queue<Turn extends object, Operation extends object> {
   has: Turn | Operation | undefined = undefined;
   /** Something came through here that may wait in the store: it is asked until it has nothing more. */
   mayHaveMore = false;
-  readonly #turns: Turn[] = [];
-  readonly #operations: Operation[] = [];
+  #turns: Turn[] = NONE;
+  #operations: Operation[] = NONE;
   #running: Promise<void> | undefined;
   #accepting = 0;
   /** Called when no input is on its way in any more. */
@@ -84,12 +84,14 @@ export class Queue<Turn extends object, Operation extends object> {
   }
 
   putTurn(turn: Turn): void {
-    this.#turns.push(turn);
+    if (this.#turns.length === 0) this.#turns = [turn];
+    else this.#turns.push(turn);
     this.#wake();
   }
 
   putOperation(operation: Operation): void {
-    this.#operations.push(operation);
+    if (this.#operations.length === 0) this.#operations = [operation];
+    else this.#operations.push(operation);
     this.#wake();
   }
 
@@ -216,3 +218,6 @@ export class Queue<Turn extends object, Operation extends object> {
     return this.#work.runOperation(operation);
   }
 }
+
+/** Shared by all queues and never written to: most sessions have nothing ready. */
+const NONE: never[] = [];
