@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { relative } from "node:path";
 
 const HOT =
-  /^src\/(?:turn|graph|hosts|runtime|stores)\/|^src\/model\/scope\.ts$|^src\/kernel\/(?:hook-runner|states|deadline)\.ts$/;
+  /^src\/(?:turn|graph|hosts|runtime|stores)\/|^src\/model\/scope\.ts$|^src\/kernel\/(?:hook-runner|hook-event|states|deadline)\.ts$/;
 const HANDED_OUT = /^src\/runtime\/(?:runtime|session\/handle|live-turn\/handle|readers\/reader|services\/site)\.ts$/;
 
 export function plainPrivates() {

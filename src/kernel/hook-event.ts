@@ -81,9 +81,7 @@ export function eventFor(hook: HookName, plugin: Installed, sees: object, here: 
   const { services, state } = HOOKS[hook] as RowData;
   const event: Event = { ...commonOf(hook, plugin, here), [SCOPE]: scope };
   Object.assign(event, sees);
-  if (here.turnId !== undefined) event.turnId = here.turnId;
-  event.once = (name: string, run: () => Awaitable<Json>): Promise<Json> => here.once(id, name, run);
-  if (services.includes("complete")) event.complete = here.service("complete", id);
+  if (services.includes("complete")) event.complete = completeAt(here, id);
   if (services.includes("membership")) event.membership = membershipUntil(scope, here, id, hook);
   if (spec.state !== undefined)
     event.state =
@@ -118,7 +116,7 @@ function commonOf(hook: HookName, plugin: Installed, here: Site): Common {
     hooks = {};
     site[COMMON].set(plugin, hooks);
   }
-  hooks[hook] ??= makeCommon(hook, plugin, site, here.turnId !== undefined);
+  hooks[hook] ??= makeCommon(hook, plugin, site);
   return hooks[hook];
 }
 
@@ -126,11 +124,11 @@ function commonOf(hook: HookName, plugin: Installed, here: Site): Common {
  * Makes those fields, with places for what each event fills in itself: a field added later would change the object's
  * hidden class.
  */
-function makeCommon(hook: HookName, { id, spec }: Installed, site: Site, isInTurn: boolean): Common {
+function makeCommon(hook: HookName, { id, spec }: Installed, site: Site): Common {
   const common: { [field: string]: unknown } = { sessionId: site.sessionId };
-  if (isInTurn) common.turnId = undefined;
+  if (site.turnId !== undefined) common.turnId = site.turnId;
   common.read = (point: Point<Any, unknown>): unknown => site.read(point);
-  common.once = undefined;
+  common.once = (name: string, run: () => Awaitable<Json>): Promise<Json> => site.once(id, name, run);
   for (const service of (HOOKS[hook] as RowData).services)
     common[service] = OF_EFFECT.has(service) ? undefined : site.service(service, id);
   if (spec.state !== undefined) common.state = undefined;
@@ -148,22 +146,25 @@ const requireTime = (scope: CallScope, plugin: string, where: string): void => {
  * the handler's time.
  */
 function membershipUntil(scope: CallScope, here: Site, plugin: string, where: string): Services["membership"] {
-  const membership = here.service("membership", plugin);
+  const { epoch } = here.states;
+  const inTime = (): Services["membership"] => {
+    requireTime(scope, plugin, where);
+    if (here.states.epoch !== epoch) throw late(plugin, where);
+    return here.service("membership", plugin);
+  };
   return {
-    set: (names, availability) => {
-      requireTime(scope, plugin, where);
-      membership.set(names, availability);
-    },
-    grant: (name, grant) => {
-      requireTime(scope, plugin, where);
-      membership.grant(name, grant);
-    },
-    revoke: (name) => {
-      requireTime(scope, plugin, where);
-      membership.revoke(name);
-    },
+    set: (names, availability) => inTime().set(names, availability),
+    grant: (name, grant) => inTime().grant(name, grant),
+    revoke: (name) => inTime().revoke(name),
   };
 }
+
+/** The service is made when it is used: most handlers are given it and never do. */
+const completeAt = (here: Site, plugin: string): Services["complete"] => ({
+  text: (prompt, options) => here.service("complete", plugin).text(prompt, options),
+  object: (prompt, schema, options) => here.service("complete", plugin).object(prompt, schema, options),
+  reply: (request, options) => here.service("complete", plugin).reply(request, options),
+});
 
 /** A cell that refuses writes once the handler's time is over, though its effect runs on. */
 function cellUntil(scope: CallScope, cell: StateCell<Json>, plugin: string, where: string): StateCell<Json> {

@@ -3,7 +3,7 @@
 // Not its job: writing them to the store, which the journal and the commit do.
 // S1. A change belongs to the serial effect that makes it: it is pending until that effect answers (`take`), then
 //     journaled with the answer; if the effect fails it is forgotten (`forget`).
-// S2. A cell is good for the effect it was made in (`#epoch`). A handler that comes back later finds it closed.
+// S2. A cell is good for the effect it was made in (`epoch`). A handler that comes back later finds it closed.
 // S3. States are frozen JSON that fit their schema and size limit, so that they can be handed out without a copy.
 // S4. The state of a plugin that is not installed is kept as it is.
 
@@ -39,6 +39,8 @@ interface Slot {
 
 /** The part of `PluginStates` that a hook call needs. */
 export interface StateAccess {
+  /** Another number once the effect that is under way has ended. */
+  readonly epoch?: number;
   cell(plugin: string, where: string): StateCell<Json>;
   readOnly(plugin: string, where: string): StateCell<Json>;
   unheard(): StateAccess;
@@ -67,7 +69,7 @@ export class PluginStates implements StateAccess {
   /** What plugins that are no longer installed had changed in a turn that is being resumed (S4). */
   #unowned: Map<string, Snapshot> | undefined;
   /** Counts effects (S2). */
-  #epoch = 0;
+  epoch = 0;
 
   constructor(plugins: readonly Installed[], base: Snapshots, bytesMax: number, blobs: Blobs, late?: Installed) {
     this.#plugins = plugins;
@@ -93,9 +95,9 @@ export class PluginStates implements StateAccess {
 
   /** Returns a check that throws once the effect now under way has ended (S2). */
   untilEnd(plugin: string, where: string): () => void {
-    const epoch = this.#epoch;
+    const epoch = this.epoch;
     return () => {
-      if (epoch !== this.#epoch)
+      if (epoch !== this.epoch)
         throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
     };
   }
@@ -208,7 +210,7 @@ export class PluginStates implements StateAccess {
 
   /** Ends an effect that answered: returns its changes, which count from now on (S1). */
   take(): Changes | undefined {
-    this.#epoch++;
+    this.epoch++;
     if (this.#pending === undefined) return undefined;
     const changes = Object.fromEntries(this.#pending);
     this.#pending = undefined;
@@ -217,7 +219,7 @@ export class PluginStates implements StateAccess {
   }
 
   forget(): void {
-    this.#epoch++;
+    this.epoch++;
     this.#pending = undefined;
   }
 

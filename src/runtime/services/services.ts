@@ -16,12 +16,7 @@ const MAKERS: Makers = {
   membership: (site, plugin) => site.membership(plugin),
   sessions: sessionsService,
   graph: (site, plugin) => ({ append: (nodes, options) => site.append(plugin, nodes, options) }),
-  // Its own work begins when it is used: most handlers are given it and never do.
-  complete: (site, plugin) => ({
-    text: (prompt, options) => site.complete(plugin).text(prompt, options),
-    object: (prompt, schema, options) => site.complete(plugin).object(prompt, schema, options),
-    reply: (request, options) => site.complete(plugin).reply(request, options),
-  }),
+  complete: (site, plugin) => site.complete(plugin),
   blobs: ({ core }) => ({ put: core.blobs.put, get: core.blobs.get }),
   trace: (site, plugin) => ({ emit: (name, payload = null) => site.trace(`${plugin}.${name}`, { payload }) }),
   jobs: (_, plugin) => unavailable("jobs", plugin),
