@@ -6,7 +6,7 @@ import type { SessionSite } from "./site.ts";
 
 type Makers = { readonly [N in ServiceName]: (site: SessionSite, plugin: string) => Services[N] };
 
-/** One way to make each service. Which hook is given which is in the hook table. */
+/** How each service is made. Which hook is given which is in `kernel/hooks.ts`. */
 const MAKERS: Makers = {
   session: (site) => ({
     read: () => readingOf(site.core, site.session.kept.stored, site.messages()),
@@ -16,7 +16,7 @@ const MAKERS: Makers = {
   membership: (site, plugin) => site.membership(plugin),
   sessions: sessionsService,
   graph: (site, plugin) => ({ append: (nodes, options) => site.append(plugin, nodes, options) }),
-  // Its own work begins when it is used: most handlers are given it and never do.
+  // The completer is made at the first call: most handlers are given `complete` and never call it.
   complete: (site, plugin) => ({
     text: (prompt, options) => site.complete(plugin).text(prompt, options),
     object: (prompt, schema, options) => site.complete(plugin).object(prompt, schema, options),
