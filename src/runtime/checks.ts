@@ -1,5 +1,5 @@
-// What callers are told whose arguments are not what the types say. Each check throws a typed error that names the
-// option, before anything is kept: a wrong config would be read by every later turn of its session.
+// Checks for callers whose arguments are not what the types say. Each throws a typed error that names the option,
+// before anything is stored: a wrong config would be read by every later turn of its session.
 import { isPromptPart } from "../kernel/answers.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Section } from "../kernel/prompt.ts";
@@ -37,7 +37,7 @@ export function checkedOptions(options: RuntimeOptions): RuntimeOptions {
   return options;
 }
 
-/** Throws `tool.duplicate` before anything is opened. */
+/** Throws `tool.duplicate` at once, and not in the first session that is opened. */
 export function requireDistinct(tools: readonly Owned<Tool>[], providers: readonly Owned<ToolProvider>[]): void {
   const listed = providers.map(({ value: { id } }) => ({ id, owner: APP, revision: 0, offers: [], isStatic: false }));
   const app = staticSource(
@@ -97,7 +97,6 @@ const WORDS: { readonly [field: string]: string } = {
   label: `it must be text of at most ${LABEL_MAX} characters`,
 };
 
-/** Whether each field of a config is what its type says. */
 const FIELDS: { readonly [K in keyof SessionConfig]-?: (value: unknown) => boolean } = {
   model: (value) => value === undefined || (typeof value === "string" && value !== ""),
   instructions: isTextOrNone,
@@ -141,7 +140,7 @@ export function requireSignal(signal: AbortSignal | undefined): void {
 
 export const REASON_MAX = 4_096;
 
-/** Words that are kept with a turn and told to everybody who asks about it. */
+/** A reason is stored with its turn and shown to all who read it, so its length is bounded. */
 export function requireWords(option: string, words: unknown, max = REASON_MAX): void {
   if (typeof words !== "string" || words === "" || words.length > max)
     invalid(option, `it must be text of 1 to ${max} characters`);

@@ -23,9 +23,9 @@ import type { Readers } from "./readers/readers.ts";
 import type { OpenSessions } from "./session/open.ts";
 import type { Artifacts } from "./toolset/artifacts.ts";
 
-/** What all sessions of a runtime share. */
+/** Everything that the sessions of one runtime share. */
 export interface Core {
-  /** Closed first, before what runs is let go. */
+  /** Closes before running turns are stopped, so that nothing new begins meanwhile. */
   readonly door: { isClosed: boolean };
   readonly store: Store;
   readonly host: EffectHost;
@@ -33,16 +33,14 @@ export interface Core {
   readonly owner: Owner;
   readonly limits: Limits;
   readonly prices: PriceTable;
-  /** The config of a session that has none of its own. */
+  /** The settings that hold where a session has none of its own. */
   readonly config: SessionConfig;
-  /** Whether turns that other processes left are gone on with without being asked for. */
+  /** Whether turns that other processes left are resumed without being asked for. */
   readonly recovers: boolean;
 
-  /** The sessions that are open here: each session's neighbours. */
   readonly sessions: OpenSessions;
-  /** Those who observe sessions. */
   readonly readers: Readers;
-  /** Turns that run here and count against a budget: until they are committed, only they know what they have spent. */
+  /** Running turns that count against a budget: what they have spent is in no ledger before their commit. */
   readonly spenders: Set<LiveTurn>;
 
   readonly plugins: readonly Installed[];
@@ -50,9 +48,9 @@ export interface Core {
   readonly pluginList: readonly { readonly id: string; readonly version: string }[];
   /** Fills the protocol slots when no plugin does. */
   readonly protocol: Installed | undefined;
-  /** Without plugins every session is composed alike: the protocol alone, set up once. */
+  /** The one composition that all sessions share when there are no plugins. */
   readonly bare: Composition | undefined;
-  /** What preparing a turn comes to in every session that has nothing of its own. */
+  /** The memo that all plain sessions share (`LiveSession.isPlain`). */
   readonly plain: Memo;
   readonly probe: Probe | undefined;
 
@@ -61,9 +59,8 @@ export interface Core {
   readonly listings: Listings;
   readonly artifacts: Artifacts;
   readonly models: Models;
-  /** The lowest layer of every prompt. */
   readonly prompt: readonly PromptPart[];
-  /** Bytes by their hash: named blobs of plugin states, and the service of that name. */
+  /** Bytes by hash, for plugin states and the `blobs` service. */
   readonly blobs: Services["blobs"];
   readonly trace: Trace;
 }
@@ -81,17 +78,17 @@ export const tracer = (sink: TraceSink | undefined, world: World): Trace =>
         try {
           unheard(sink({ at: world.now(), name, ...where, about }));
         } catch {
-          // A sink that throws must not fail the turn that it is told of.
+          // A sink that throws must not fail the turn that it hears of.
         }
       };
 
-/** A handler blocked past its deadline. It could not be stopped, so it is only told of. */
+/** Traces a handler that blocked past its deadline: it cannot be stopped. */
 export const overran =
   (trace: Trace) =>
   (error: RuntimeError): void =>
     trace(error.code, { plugin: (error.details as { plugin?: string }).plugin ?? "", problem: error.message });
 
-/** The runtime's config with what the session has of its own. */
+/** The runtime's config with the session's own over it; without one, `core.config` itself, so that memos hit. */
 export function effectiveConfig(core: Core, own: Partial<SessionConfig>): SessionConfig {
   for (const _ in own) return { ...core.config, ...own };
   return core.config;
@@ -108,7 +105,7 @@ export class Models {
     this.#resolve = resolve;
   }
 
-  /** Gives the name under which sessions keep the model. */
+  /** Returns the name under which sessions store the model. */
   add(model: Model): string {
     const provider = this.#adapt(model);
     const name = `${provider.id}/${provider.modelId}`;
@@ -120,7 +117,7 @@ export class Models {
     return this.#found.get(name);
   }
 
-  /** `isChosen`: a plugin asked for this model, so no session is at odds with it. */
+  /** `isChosen`: a plugin asked for this model, so its absence is no mismatch with the session. */
   async require(name: string, isChosen = false): Promise<Provider> {
     const known = this.#found.get(name);
     if (known !== undefined) return known;

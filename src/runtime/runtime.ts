@@ -1,3 +1,9 @@
+// The front door: checks the options, builds what all sessions share (`core.ts`), answers calls that open no session,
+// looks for turns that other processes left, and closes everything.
+// Not its job: opening a session (`session/open.ts`), what a session does (`session/`), default members (`index.ts`).
+// R1 The door closes first: from then on every method throws `runtime.closed` and nothing new begins.
+// R2 One look for abandoned turns at a time, whether the timer or `recover()` asks for it.
+// R3 The store closes last: turns that are stopped, and plugins that close, may still write.
 import { type Comparison, compare, parentOf } from "../graph/history.ts";
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
@@ -46,26 +52,35 @@ import { OpenSessions } from "./session/open.ts";
 import { Artifacts, blobsOf } from "./toolset/artifacts.ts";
 import { processName, realWorld } from "./world.ts";
 
+/** Options of `createRuntime`. Only `store` and `model` are required. */
 export type RuntimeOptions = {
+  /** Where sessions are stored, for example `sqlite("agent.db")`. */
   readonly store: Store;
+  /** Where effects run. Default: the journal host on a durable store, else the inline host. */
   readonly host?: EffectHost;
+  /** Receives diagnostics that belong to no result, for example a late answer that was dropped. */
   readonly trace?: TraceSink;
+  /** Tools for every session. */
   readonly tools?: readonly (Tool | ToolProvider)[];
+  /** Plugins for every session. Those of the same `order` run in the order of this list. */
   readonly plugins?: readonly Plugin[];
+  /** The system prompt's own text, unless a session has its own. */
   readonly instructions?: string;
-  /** More of the prompt, for every session: the lowest of its layers. */
+  /** Prompt parts for every session: the lowest layer, below those of sessions, turns and plugins. */
   readonly prompt?: readonly PromptPart[];
-  /** Headings and order of the prompt's slots. */
+  /** Headings and order of the prompt's sections. */
   readonly template?: readonly Section[];
+  /** Temperature, output limit and the like for every model call, unless a session has its own. */
   readonly settings?: ModelSettings;
+  /** Bounds on time, size and number; `Limits` names the default of each. */
   readonly limits?: Partial<Limits>;
-  /** What may be spent, unless a session has a budget of its own. */
+  /** How much may be spent, unless a session has its own budget. Default: no bound. */
   readonly budget?: Budget;
-  /** What models cost, by the name that sessions keep. */
+  /** Prices per million tokens, by model name (`provider/model`). A cost budget needs them. */
   readonly prices?: PriceTable;
-  /** Whether turns that others left are gone on with by themselves: `auto` on a durable store, unless set. */
+  /** `auto` (default): on a durable store, resumes turns that other processes left, at once and every 10 seconds. */
   readonly recover?: "auto" | "manual";
-  /** Sees the beginning and the end of every hook call. */
+  /** Called at the beginning and the end of every hook call. */
   readonly probe?: Probe;
 } & (
   | { readonly model: Model; readonly models?: ModelResolver }
@@ -73,46 +88,45 @@ export type RuntimeOptions = {
 );
 
 export interface Runtime extends AsyncDisposable {
-  /** Opens a session, or creates it; without an id, a new one. */
+  /** Opens the session with this id, or creates it. Without an id, creates one with a generated id. */
   session(id?: string, options?: SessionOptions): Promise<Session>;
   readonly sessions: {
-    /** All of them, the children of one, or its forks; by id. */
+    /** Lists sessions in the order of their ids: all, the children of `parent`, or the forks of `origin`. */
     list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
-    /** Any session as it is committed; throws `session.unknown`. */
+    /** Reads any session as last committed, without opening it. Throws `session.unknown`. */
     get(id: string): Promise<SessionReading>;
-    /** A second session over the same history, with its own future; at the head unless told where. */
+    /** Creates a session over the same history, with its own future. Default: at the head. */
     fork(id: string, options?: ForkOptions): Promise<Session>;
-    /** Asks a turn to end, or without one whatever is open, without opening the session; inputs that wait are taken back then. */
+    /** Asks a turn to end, without opening the session. Without `turnId`: the open turn and all waiting inputs. */
     cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
-    /** Where two sessions part, and what each has after that. */
+    /** Finds the last node that two sessions share, and what each has after it. */
     compare(id: string, other: string): Promise<Comparison>;
-    /** What a session and all that descend from it have spent. */
+    /** Adds up what a session and all its descendants have spent. */
     usage(id: string): Promise<TreeUsage>;
-    /** Final: the id is never used again. Refused while a turn runs here. */
+    /** Final: the id cannot be used again. Throws `session.busy` while a turn or an operation runs or waits here. */
     delete(id: string): Promise<void>;
   };
   readonly waits: {
-    /** Answers a wait; the first answer counts. Throws `wait.unknown`. */
+    /** Answers a wait by its key; the first answer counts. Throws `wait.unknown`. */
     resolve(key: string, answer: Json): Promise<"accepted" | "already-resolved">;
   };
-  /**
-   * Goes on with turns that another process left, and with inputs that wait, in any session; answers when they are
-   * done. A runtime on a durable store does so by itself, at its start and then every ten seconds.
-   */
+  /** Resumes turns that other processes left, and inputs that wait, in all sessions; settles when they are done. */
   recover(): Promise<Recovered>;
-  /** Accepts nothing more, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
+  /** Refuses new calls, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
   close(): Promise<void>;
 }
 
 export interface SessionOptions {
-  /** What the session has of its own; given when it is made, changed with `configure`. */
+  /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
   readonly config?: Partial<SessionConfig>;
-  /** Options of plugins for this opening, in the place of those they were installed with. */
+  /** Plugin options for this opening, in place of the installed ones. Refused when the session is open already. */
   readonly plugins?: readonly PluginOptions[];
 }
 
 export interface SessionsPage {
+  /** Only ids after this one: the last of the page before. */
   readonly after?: string;
+  /** Default: no bound. */
   readonly max?: number;
   readonly parent?: string;
   readonly origin?: string;
@@ -120,25 +134,26 @@ export interface SessionsPage {
 
 export interface TreeUsage {
   readonly usage: Usage;
-  /** Where the price of every model is known. */
+  /** In the currency of `prices`; left out when the price of a model is unknown. */
   readonly cost?: number;
-  /** By session, source and model. */
+  /** One row per session, source and model. */
   readonly ledger: readonly (Spent & { readonly sessionId: SessionId; readonly cost?: number })[];
 }
 
 export interface SessionSummary {
   readonly id: SessionId;
   readonly parentId?: SessionId;
-  /** What it was forked from, and where. */
+  /** The session that this one was forked from, and the node where. */
   readonly origin?: { readonly sessionId: SessionId; readonly at?: NodeId };
   readonly label?: string;
+  /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly turns: number;
-  /** The turn that is open, here or elsewhere. */
+  /** The open turn, in this process or another. */
   readonly openTurn?: TurnId;
 }
 
-/** What `index.ts` binds: the runtime itself knows no host, protocol or provider. */
+/** The default members that `index.ts` binds: the runtime itself names no host, protocol or provider. */
 export interface Defaults {
   host(store: Store): EffectHost;
   protocol(): Plugin;
@@ -196,7 +211,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     blobs: blobsOf(store),
     trace,
   };
-  for (const provider of providers) core.listings.take(provider); // Until the runtime is closed.
+  for (const provider of providers) core.listings.take(provider); // Held until the runtime closes.
   const runtime = new RuntimeHandle(core, closing);
   if (store.isDurable && core.recovers) runtime.keepRecovering();
   return runtime;
@@ -207,7 +222,7 @@ class RuntimeHandle implements Runtime {
   readonly #closing: AbortController;
   #closed: Promise<void> | undefined;
   #looking: Promise<Recovered> | undefined;
-  /** Sessions that were taken up because nobody was at them. */
+  /** One promise per session that recovery resumed; `recover()` waits for them. */
   readonly #underWay = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -309,7 +324,7 @@ class RuntimeHandle implements Runtime {
     const seen = new Set<string>();
     let sessions = 0;
     for (;;) {
-      await this.#looking; // One look at a time.
+      await this.#looking; // R2
       const found = (await this.#look(seen)).sessions;
       sessions += found;
       await Promise.all(this.#underWay);
@@ -318,7 +333,7 @@ class RuntimeHandle implements Runtime {
     }
   }
 
-  /** Begins what others left, one look at a time. */
+  /** R2: a second caller joins the look that is under way. */
   #look(seen?: Set<string>): Promise<Recovered> {
     const core = this.#core;
     const takeUp = (id: string) => core.sessions.takeUp(asSessionId(id));
@@ -338,7 +353,7 @@ class RuntimeHandle implements Runtime {
     setImmediate(look);
   }
 
-  // ── Its end ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Closing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #open(): Core {
     if (this.#core.door.isClosed) throw new RuntimeError("runtime.closed", {});

@@ -11,7 +11,7 @@ function base32(value: number, length: number): string {
   return text;
 }
 
-/** The real world. Its ids sort by time: 10 digits of the time, 4 that count within the millisecond, 10 of this process. */
+/** The real world. Ids sort by time: 10 digits of time, 4 that count within the millisecond, 10 of this process. */
 export function realWorld(): World {
   const tag = Array.from(randomBytes(10), (byte) => DIGITS[byte % 32]).join("");
   let last = 0;
@@ -33,7 +33,7 @@ export function realWorld(): World {
   };
 }
 
-/** A timer takes no more; a longer sleep is several naps. */
+/** The longest delay that a timer takes; a longer sleep is several naps. */
 const TIMER_MAX_MS = 2_147_483_647;
 
 async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -59,10 +59,10 @@ function nap(ms: number, signal?: AbortSignal): Promise<void> {
  */
 export function processName(): string {
   const boot = read(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
-  // The table of process ids: in another container the same pid is another process.
+  // The namespace of process ids: in another container the same pid is another process.
   const table = read(() => readlinkSync("/proc/self/ns/pid").replace(/\D/g, ""));
   const stat = read(() => readFileSync("/proc/self/stat", "utf8"));
-  const start = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""; // Read after the last bracket: the name in brackets may contain spaces and brackets.
+  const start = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""; // The name in brackets may contain both.
   return `${hostname()}/${boot === "" ? "" : `${boot}@${table}`}/${process.pid}/${start}`;
 }
 

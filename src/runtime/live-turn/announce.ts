@@ -7,11 +7,10 @@ import type { LiveSession } from "../session/session.ts";
 import { reportOf } from "./perform.ts";
 import type { LiveTurn } from "./turn.ts";
 
-/** A turn and what its commit answered. */
 export interface CommittedTurn {
   readonly turn: EndedTurn;
   readonly committed: Committed;
-  /** The entries are not those of the machine. */
+  /** The entries are not those of the live state. */
   readonly isSalvaged?: true;
 }
 
@@ -25,7 +24,7 @@ export function announce(live: LiveTurn, done: CommittedTurn): Promise<void> | u
   const { turn, committed, isSalvaged } = done;
   session.running = undefined;
   core.readers.moved(session);
-  core.spenders.delete(live); // From now on the ledger has what it spent.
+  core.spenders.delete(live); // From now on the ledger has its spending.
   if (committed.branch === undefined)
     session.kept.takeTurn(turn, committed, live.states, isSalvaged === true ? undefined : live.transcript());
   if (hooks.has.lifecycle || turn.inputs.length > 1) return tellLater(live, done);
@@ -41,7 +40,7 @@ async function tellLater(live: LiveTurn, done: CommittedTurn): Promise<void> {
     live.observed(await hooks.observe("lifecycle", { event }, session.site()));
   }
   tell(live, done);
-  if (turn.inputs.length > 1) await session.settleElsewhere(); // Somebody may wait for an input that the turn took.
+  if (turn.inputs.length > 1) await session.settleElsewhere(); // A handle may wait for an input that the turn took.
 }
 
 function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: CommittedTurn): void {
@@ -53,21 +52,21 @@ function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: Commit
   session.followers.done(session.id, committed, result, nodes);
 }
 
-/** A turn ended here without a commit. What the store did is thrown: the turn is tried again, then given up here. */
+/** A turn ended here without a commit. Faults of the store are rethrown: the queue tries again, then gives up. */
 export async function lose(session: LiveSession, lease: Lease, error: unknown): Promise<void> {
   const { turnId } = lease;
   const run = session.running?.run;
   session.running = undefined;
-  session.kept.isStale = true; // Of what the turn had changed here nothing was kept.
+  session.kept.isStale = true; // Nothing that the turn changed here was stored.
   try {
-    // Nothing is held back: another worker may resume it at once.
+    // The lease is given back, so that another process may resume the turn at once.
     if (run === undefined) await session.core.store.release(lease);
     else await run.leave();
   } catch (problem) {
     session.core.trace("turn.leave", { problem: describeThrown(problem) }, session.asPlace);
   }
   if (hasCode(error, "lease.lost")) {
-    session.queue.mayHaveMore = true; // Another worker has it: whoever waits here is given its result.
+    session.queue.mayHaveMore = true; // Another process has the turn: handles here get its result.
     return;
   }
   if (passingFault(error) !== undefined) throw error;

@@ -4,13 +4,10 @@ import type { Effect } from "../../turn/effect.ts";
 import type { Answer, Failure } from "../../turn/event.ts";
 import type { LiveTurn } from "./turn.ts";
 
-/** An answer to an effect before it is stamped with its time, its effect, and what was changed and spent meanwhile. */
+/** An answer before `stamped` adds its time, its effect, and what was changed and spent meanwhile. */
 export type Body = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect" | "changes"> : never) : never;
 
-/**
- * Completes an answer. Plugin state changes with it, except in a parallel call: one that does not say `writes` runs
- * beside others and may change nothing.
- */
+/** Completes an answer. Changed plugin states go with it, except in a parallel call, which may change none. */
 export function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
   const answer = body as { -readonly [K in keyof Answer]: Answer[K] }; // Fresh from its performer, so it is ours to stamp.
   answer.at = live.core.world.now();
@@ -21,7 +18,7 @@ export function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
   return answer as Answer;
 }
 
-/** Where the store is at fault nothing is recorded: the effect is done again, here or elsewhere. */
+/** A fault of the store is rethrown and not recorded: the effect is performed again, here or elsewhere. */
 export function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
   const fault = passingFault(error);
   if (fault !== undefined) throw fault;

@@ -1,3 +1,8 @@
+// The effects `ask` and `respond`: builds the request, checks the budget, calls the model, runs response hooks.
+// Not its job: streaming and retries (`services/model-call.ts`), what follows from a reply (`turn/step.ts`).
+// A1 The budget is checked before the call; a call that was made is paid for.
+// A2 Messages that are sent and never stored (the tail, the call for an answer) come after those that may be cached.
+// A3 `respond` begins after the reply is recorded: a failing hook costs no second model call.
 import type { Bound, Site } from "../../kernel/hook-runner.ts";
 import type { Chunk, ChunkAnswer, ReplyAnswer } from "../../kernel/hooks.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
@@ -16,7 +21,6 @@ import { callModel, HookStop, type ModelAnswer, type ModelCall } from "../servic
 import { type Body, failureOf } from "./answer.ts";
 import type { LiveTurn } from "./turn.ts";
 
-/** Asks the model for the next reply. */
 export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): Promise<Body> {
   const { core, opened, hooks } = live;
   let request = requestOf(live);
@@ -75,7 +79,7 @@ function requestOf(live: LiveTurn): ModelRequest {
   return request;
 }
 
-/** Hooks are given a list of messages of their own: what they do to it must not reach the conversation. */
+/** Gives hooks their own list of messages: a change to it in place must not reach the conversation. */
 function hookedRequest(live: LiveTurn, request: ModelRequest, site: Site): Awaitable<ModelRequest> {
   const theirs: ModelRequest = { ...request, messages: [...request.messages] };
   return live.hooks.transform(
@@ -87,7 +91,6 @@ function hookedRequest(live: LiveTurn, request: ModelRequest, site: Site): Await
   );
 }
 
-/** Shows deltas under the key of their attempt. */
 function shower(live: LiveTurn, effect: EffectName): ModelCall["show"] {
   const { sessionId, turnId, show } = live;
   let key = live.key(effect, 1);
@@ -101,7 +104,7 @@ function shower(live: LiveTurn, effect: EffectName): ModelCall["show"] {
   };
 }
 
-/** The answer to `ask`; another model than the session's is named, because the ledger has a row of its own for it. */
+/** The answer to `ask`. A model other than the session's is named: it has its own row in the ledger. */
 function bodyOf(asked: ModelAnswer, model: string, usual: string): Body {
   if (asked.kind === "replied") return model === usual ? asked : { ...asked, model };
   const { failure, partial, ...rest } = asked;
@@ -120,7 +123,7 @@ function bodyOf(asked: ModelAnswer, model: string, usual: string): Body {
 const ANSWER_NOW = "No tool can be called any more: answer with what you have.";
 const HAND_IN_NOW = `Hand in the result with ${OUTPUT_TOOL}, with what you have; no other tool can be called any more.`;
 
-/** The last round is for the answer. Tools stay in the request, so that a cached beginning still fits. */
+/** A2: the last round is for the answer. Tools stay in the request, so that the provider's cache still fits. */
 const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelRequest => ({
   ...request,
   messages: [
@@ -141,18 +144,18 @@ const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelReq
   toolChoice: state.output === undefined ? "none" : { name: OUTPUT_TOOL },
 });
 
-/** Whether a budget is used up, counting what is not committed yet. */
+/** A1: counts what is not committed yet too. */
 export const overspent = (live: LiveTurn, model?: string): Promise<Over | undefined> =>
   overBudget(live.core, live.session, live.opened.config.budget, model, live);
 
-/** How many messages a provider may cache: a hook may have taken messages out, or put some after the tail. */
+/** A2: counted anew, because a hook may have removed messages or added some after the tail. */
 function stableOf(live: LiveTurn, { messages, stable = 0 }: ModelRequest): number {
   const tail = tailOf(live).id;
   const at = messages.findIndex(({ id }) => id === tail);
   return at < 0 ? Math.min(stable, messages.length) : at;
 }
 
-/** What changes from round to round is said last and never kept. */
+/** A2: the volatile parts of the prompt, as a message. */
 const tailOf = ({ tail, turnId }: LiveTurn): Message => ({
   id: nodeId(`${turnId}/tail`, 0),
   role: "user",
@@ -164,7 +167,7 @@ const missing = (hash: string): never => {
   throw new RuntimeError("store.corrupt", { item: `the attachment ${hash}`, problem: "its bytes are not there" });
 };
 
-/** Handlers of `stream` are called in line with the deltas; only a promise is waited for. */
+/** Runs `stream` hooks on each delta; waits only when a hook answers with a promise. */
 function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chunk: Chunk) => Awaitable<ChunkAnswer> {
   const { hooks } = live;
   const site = live.site(scope, effect);
@@ -185,7 +188,7 @@ function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chu
     const sees = ({ delta: now = "" }: ChunkAnswer, bound: Bound): { chunk: Chunk } | undefined => {
       if (isEnd !== true) return { chunk: { kind, delta: now } };
       if (bound.atEnd === true) return { chunk: { kind, delta: now, isEnd } };
-      return now === "" ? undefined : { chunk: { kind, delta: now } }; // What another handler held back is a delta too.
+      return now === "" ? undefined : { chunk: { kind, delta: now } }; // Released by an earlier hook at its end.
     };
     try {
       const answer = hooks.transform("stream", start, site, sees, merge);
@@ -198,11 +201,11 @@ function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chu
 
 const RESPOND_TRIES = 3;
 
-/** Runs response hooks. The paid reply is recorded before they begin, so a hook that fails is simply tried again. */
+/** A3: runs response hooks; one that fails is tried again. */
 export async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope): Promise<Body> {
   const merge = (now: Reply, answer: ReplyAnswer, plugin: string): Reply => {
     for (const { name, payload } of answer.events ?? []) live.show.emit(effect.name, plugin, name, payload ?? null);
-    const own = toJson(answer.parts); // Kept, sent and acted on: what is no JSON would be three different things.
+    const own = toJson(answer.parts); // Stored, sent and acted on: a value that is not JSON would differ in each.
     if ("problem" in own)
       throw new RuntimeError("hook.answer", { plugin, hook: "response", problem: `${own.path}: ${own.problem}` });
     return { ...now, parts: own.json as unknown as Reply["parts"] };

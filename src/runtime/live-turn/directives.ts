@@ -8,7 +8,7 @@ import type { LiveTurn } from "./turn.ts";
 
 export const NOTHING: { readonly messages?: readonly Draft[]; readonly abort?: Abort; readonly compact?: true } = {};
 
-/** Carries out what hooks asked for. What concerns the turn's log goes into the effect's event; the last abort counts. */
+/** Carries out directives of hooks. Those about the turn's log are returned for the event; the last abort counts. */
 export function carryOut(live: LiveTurn, effect: EffectName, directives: readonly Owned<Directive>[]): typeof NOTHING {
   const messages: Draft[] = [];
   let abort: Abort | undefined;

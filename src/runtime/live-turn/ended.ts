@@ -11,7 +11,7 @@ import { type Salvaged, salvage } from "../../turn/salvage.ts";
 import { authorityOf } from "../services/reading.ts";
 import type { LiveTurn } from "./turn.ts";
 
-/** All that the commit of a turn keeps, in one piece. */
+/** Everything that the commit of a turn stores. */
 export function endedTurn(live: LiveTurn): EndedTurn {
   const { phase, log } = live.state;
   if (phase.kind !== "ended") throw new RuntimeError("turn.diverged", { effect: "the end", kind: phase.kind });
@@ -19,10 +19,7 @@ export function endedTurn(live: LiveTurn): EndedTurn {
   return whole(live, itemsOf(log), phase.outcome, live.state.winding?.cancel?.requestId);
 }
 
-/**
- * A turn that cannot go on, because something that may not fail has failed. What is whole of it is kept, so that the
- * session is never stuck behind it.
- */
+/** Ends a turn that cannot go on as `failed`, with what is whole of it: the session must not be stuck behind it. */
 export function salvagedTurn(live: LiveTurn, error: unknown, cancel: string | undefined): EndedTurn {
   const recorded = live.isUnfoldable ? salvage(live.opened, live.recorded, whyInterrupted(error)) : undefined;
   const entries = recorded?.entries ?? wholePart(itemsOf(live.state.log));
@@ -57,11 +54,11 @@ const isNone = (usage: Usage): boolean => {
   return true;
 };
 
-/** The rows that the turn adds to the ledger. A subagent's turns have a source of their own, wherever ledgers are added up. */
+/** The rows that the turn adds to the ledger. Turns of subagents have their own source, so that sums can tell them. */
 function ledgerOf({ opened, session }: LiveTurn, { usage, asks, spent }: Omit<Salvaged, "entries">): readonly Spent[] {
   const own = { source: "turn", model: opened.config.model, usage, calls: asks };
   const rows = asks === 0 && isNone(usage) ? spent : [own, ...spent];
-  const { subagent } = authorityOf(session.kept.stored); // A fork of a subagent's session has it too, and no parent.
+  const { subagent } = authorityOf(session.kept.stored); // Not by the parent: a fork of a subagent's session has none.
   if (subagent === undefined) return rows;
   const source = `subagent/${subagent.capability}`;
   return rows.map((row) => (row.source === "turn" ? { ...row, source } : row));

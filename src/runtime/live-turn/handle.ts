@@ -8,22 +8,24 @@ import type { CancelAnswer } from "../../stores/store.ts";
 import { Feed } from "../readers/feed.ts";
 import type { LiveSession } from "../session/session.ts";
 
+/** How a turn ended and what it cost. */
 export interface TurnResult<Value = Json> {
   readonly turnId: TurnId;
   readonly outcome: TurnOutcome<Value>;
   readonly usage: Usage;
-  /** Set when the session had moved: the turn was kept beside it, and this is its last node. */
+  /** Set when the session had moved meanwhile: the turn was committed as a branch, and this is its last node. */
   readonly branch?: NodeId;
-  /** Observers that failed; none of them changed anything. */
+  /** Hooks that failed without changing the outcome, for example `lifecycle` hooks. */
   readonly issues: readonly Issue[];
 }
 
-/** A turn under way. Leaving the iteration is not cancelling. */
+/** A turn under way. Iterate for its events, await `result()` for its end. Leaving the loop does not cancel it. */
 export interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
-  /** Known once the input is accepted. */
+  /** Resolves when the input is durable. */
   readonly id: Promise<TurnId>;
-  /** Settles after the commit, when the `lifecycle` hooks that hear of it are done. Rejects only when the input was not accepted, or the turn was taken over. */
+  /** Settles after the commit and its `lifecycle` hooks. Rejects when the input was refused or the turn is lost. */
   result(): Promise<TurnResult<Value>>;
+  /** Asks the turn to end; `result()` then says how it ended. */
   cancel(reason?: string): Promise<CancelAnswer>;
 }
 
@@ -32,7 +34,7 @@ export class TurnHandle implements Turn {
   readonly #session: LiveSession;
   #turnId: TurnId | undefined;
   #ended: { readonly result: TurnResult } | { readonly error: unknown } | undefined;
-  // Promises are made when somebody asks for them: a failure that nobody asked about is no unhandled rejection.
+  // Created when asked for: a failure that nobody waits for must not be an unhandled rejection.
   #id: PromiseWithResolvers<TurnId> | undefined;
   #result: PromiseWithResolvers<TurnResult> | undefined;
 

@@ -12,12 +12,12 @@ import { STEP_VERSION } from "../../turn/state.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 import type { LiveSession } from "../session/session.ts";
 
-/** What a user says: text, or parts. */
+/** What a user says: text, or a list of texts and attachments. */
 export type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
 
 /**
- * An input, checked and ready to be accepted. The bytes of attachments are kept first: an accepted input never names what
- * is not there. Text needs nothing kept, so its input is there at once and turns begin in the order they were asked for.
+ * Checks an input and makes it ready to be accepted. Attachments are stored first: an accepted input never names
+ * missing bytes. Text is ready without a promise, so that turns begin in the order they were asked for.
  */
 export function newInput(
   core: Core,
@@ -70,7 +70,7 @@ async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
   if (parts.length === 0) throw new RuntimeError("input.invalid", { problem: "it has no parts" });
   let bytes = 0;
   const found: (TextPart | Attachment)[] = [];
-  /** Refuses the first part that is too much, before anything is made of it. */
+  /** Refuses the first part that is too much, before it is hashed or stored. */
   const weigh = (part: string | number): void => {
     bytes += PART_BYTES + (typeof part === "number" ? part : Math.min(part.length, core.limits.inputBytesMax + 1));
     sized(core, bytes);
@@ -104,10 +104,10 @@ async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
   sized(core, Math.max(bytes, texts));
   return { role: "user", parts: found };
 }
-/** What each part costs besides its content. */
+/** Counted for each part besides its content, so that empty parts are bounded too. */
 const PART_BYTES = 32;
 
-/** A reference to bytes that are there. Nothing else that the caller says of it is believed. */
+/** An attachment whose bytes are stored already. Its size is taken from the store, not from the caller. */
 async function keptAlready(
   { store }: Core,
   { hash, mediaType, name }: { readonly [field: string]: unknown },
@@ -115,7 +115,7 @@ async function keptAlready(
   const data = typeof hash === "string" ? await store.blobs.get(asBlobHash(hash)) : undefined;
   if (data === undefined || typeof mediaType !== "string")
     throw new RuntimeError("input.invalid", { problem: "an attachment names bytes that are not there" });
-  await store.blobs.put(asBlobHash(hash as string), data); // Named anew: a sweep must not take them now.
+  await store.blobs.put(asBlobHash(hash as string), data); // Put again, so that a sweep does not take them now.
   return {
     kind: "attachment",
     hash: asBlobHash(hash as string),

@@ -4,15 +4,15 @@ import type { PromptPart } from "../../model/prompt.ts";
 import type { Answer } from "../../turn/event.ts";
 import type { Artifact, Artifacts, Prompt, PromptParts } from "../toolset/artifacts.ts";
 
-/** What preparing a turn came to, and what it was made from. */
+/** What a turn was prepared with, and what that was made from. */
 export interface Prepared {
   readonly config: SessionConfig;
   readonly artifact: Artifact;
   readonly parts: PromptParts;
   readonly prompt: Prompt;
-  /** The parts as they are stored, where plugins gave any. */
+  /** The blob of the parts, where plugins gave any. */
   readonly stored: { readonly hash: BlobHash; readonly putAt: number } | undefined;
-  /** What the turn recorded of plugins and tools. */
+  /** What `prepared` records of plugins and tools. */
   readonly stages: Stages;
 }
 export type Stages = Pick<
@@ -21,22 +21,21 @@ export type Stages = Pick<
 >;
 
 /**
- * What the last turn was prepared with. A turn that finds everything as it was takes it over: nothing is merged,
- * rendered, hashed or stored again. Every session has one of its own, but those that have nothing of their own: they
- * share the runtime's.
+ * What the last turn was prepared with. A turn that finds everything unchanged takes it over: nothing is merged,
+ * rendered, hashed or stored again. Plain sessions share the runtime's memo; every other session has its own.
  *
  * Not its job: catalogs (`toolset/`), and prompts that change from round to round, which are never kept here.
  */
 export class Memo {
   #last: Prepared | undefined;
 
-  /** Parts are copied: whoever gave one may change it in place before the next turn. */
+  /** Parts are copied: the plugin that gave one may change it in place before the next turn. */
   keep(prepared: Prepared): void {
     const { given, plugins } = prepared.parts;
     this.#last = { ...prepared, parts: { given: given.map(copied), plugins: plugins.map(copied) } };
   }
 
-  /** For sessions with nothing of their own: the tools are the app's, so the config alone decides. */
+  /** For plain sessions: their tools are the app's, so the config alone decides. */
   ofConfig(config: SessionConfig, artifacts: Artifacts): Prepared | undefined {
     const last = this.#last;
     if (last === undefined || last.config !== config) return undefined;

@@ -21,7 +21,6 @@ type Performers = {
   readonly [K in EffectKind]: (live: LiveTurn, effect: EffectOf<K>, scope: Scope) => Awaitable<Body>;
 };
 
-/** Who does which effect. */
 const PERFORMERS: Performers = {
   prepare,
   ask,
@@ -33,14 +32,14 @@ const PERFORMERS: Performers = {
   compact,
   exec,
   finalize,
-  // A host does these itself: it has the clock and the store.
+  // Hosts perform these themselves: they have the clock and the store.
   sleep: () => ({ kind: "slept" }),
   wait: () => ({ kind: "resolved", answer: { kind: "revoked" } }),
 };
 
 /**
- * Does one effect of a turn. A serial effect's changes of plugin state go with its answer, or nowhere if it fails. What
- * needs no waiting is answered at once: such an answer joins the write of the event that released its effect.
+ * Performs one effect. State changes of a serial effect are recorded with its answer, or dropped if it fails. An answer
+ * without a promise joins the write of the event that released the effect.
  */
 export function perform(live: LiveTurn, effect: Effect, scope: Scope): Awaitable<Answer> {
   let body: Awaitable<Body>;
@@ -57,7 +56,7 @@ export function perform(live: LiveTurn, effect: Effect, scope: Scope): Awaitable
   return live.keeping === undefined ? stamped(live, effect, body) : keptFirst(live, effect, body);
 }
 
-/** Attachments are durable before the result that names them, and sessions made before the turn goes on. */
+/** L3 (`turn.ts`): attachments are stored, and sessions created, before the answer that names them is recorded. */
 async function keptFirst(live: LiveTurn, effect: Effect, body: Body): Promise<Answer> {
   const { keeping = [] } = live;
   live.keeping = undefined;
@@ -88,7 +87,7 @@ function settleCalls(live: LiveTurn, { results: given, name }: EffectOf<"settle"
   }));
 }
 
-/** Without a gate and a settling a call tells of itself when it begins and when it is over. */
+/** Where `gate` and `settle` are skipped, the call itself shows its start and its end. */
 function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Awaitable<Body> {
   if (live.state.skips.gate === true) live.show.started(effect);
   if (scope.isAborted)
@@ -108,7 +107,7 @@ function called(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): B
   return returned(live, effect, output);
 }
 
-/** What a failing tool changed is not kept. */
+/** Drops the state changes of a tool that failed. */
 function returned(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): Body {
   if (effect.writes === true && output.kind !== "value") live.states.forget();
   return { kind: "returned", output };
@@ -127,7 +126,6 @@ async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Pro
 
 const CLAIM_MAX = 64;
 
-/** Takes in waiting inputs and asks checkpoint hooks. */
 function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {
   const { at, name } = effect;
   if (live.hooks.has.checkpoint || live.isBudgeted) return boundaryWithHooks(live, effect, scope);
@@ -145,7 +143,7 @@ function bounded(found: readonly PendingInput[]): Extract<Body, { readonly kind:
 async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundary">, scope: Scope): Promise<Body> {
   const { inputs } = live.core.store;
   if (at === "opening") return bounded(await inputs.claim(live.lease, name, CLAIM_MAX, true));
-  // An input that comes when no round is left to hear it, or no money, waits for the next turn.
+  // With no round or no budget left, waiting inputs are left to the next turn.
   const isLast = isLastRound(live.state) || (live.isBudgeted && (await overspent(live)) !== undefined);
   const body = bounded(isLast ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));
   if (!live.hooks.has.checkpoint) return body;

@@ -1,3 +1,9 @@
+// The effect `prepare`: tools, prompt and view of the conversation for the next model call.
+// Not its job: catalogs (`toolset/`), rendering (`kernel/prompt.ts`), what turns take over from each other (`memo.ts`).
+// P1 A resumed turn has the recorded prompt, declarations and view of the conversation. What runs the tools is today's.
+// P2 Volatile parts are in the tail and never in the system prompt, which a provider may cache.
+// P3 Blobs are stored before `prepared`, which names them.
+// P4 A set-up that fails leaves the turn's tools as they were (`undo`).
 import type { Site } from "../../kernel/hook-runner.ts";
 import type { Owned, TurnContext } from "../../kernel/hooks.ts";
 import { mergePrompt, renderPrompt } from "../../kernel/prompt.ts";
@@ -26,10 +32,10 @@ export function prepare(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scop
   return remembered(live) ?? setUp(live, effect, scope);
 }
 
-/** A session with nothing of its own, and a turn that wants nothing special, need no setting up after the first time. */
+/** A turn of a plain session, without a prompt of its own, takes over what the last one was prepared with. */
 function remembered(live: LiveTurn): PreparedBody | undefined {
   const { core, session, opened } = live;
-  // A protocol that has a look before every model call is asked in the first round too.
+  // A protocol with `beforeAsk` must be asked in the first round too.
   if (opened.prompt !== undefined || session.composition.stages.skips?.prepare !== true || !session.isPlain)
     return undefined;
   const known = core.plain.ofConfig(opened.config, core.artifacts);
@@ -65,7 +71,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   const tail = known === undefined ? await render(live) : "";
   if (known !== undefined) live.prompt = known.prompt;
   const stored = isPlain ? undefined : (known?.stored ?? (await keepJson(live, live.parts)));
-  await core.models.require(opened.config.model); // Found before anything is paid for.
+  await core.models.require(opened.config.model); // A missing model fails here, before anything is paid for.
   const stages = stagesOf(live, artifact);
   if (!isVolatile(live) && live.prompt !== undefined)
     memo.keep({ config: opened.config, artifact, parts: live.parts, prompt: live.prompt, stored, stages });
@@ -82,6 +88,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   });
 }
 
+/** P3 */
 async function keepJson(
   { core }: LiveTurn,
   value: unknown,
@@ -91,10 +98,7 @@ async function keepJson(
   return { hash, putAt: await core.artifacts.keep(hash, json) };
 }
 
-/**
- * Reads back what a turn was prepared with that another run left: the same prompt, the same tools as the model was told
- * of them, the same view of the conversation. What runs the tools is today's.
- */
+/** P1: reads back what an earlier run was prepared with. */
 export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void> {
   const { core, session } = live;
   const recorded: { -readonly [K in "prompt" | "catalog" | "shown" | "parts"]?: BlobHash } = {};
@@ -123,7 +127,7 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
   session.toolset.begin();
   if (hasTools) await recallTools(live, site());
   const artifact = await session.toolset.artifact(site);
-  if (!isSinceChanged) live.basis = artifact; // Otherwise the next round must be told of the change.
+  if (!isSinceChanged) live.basis = artifact; // Else the next round must see the change.
   const isSame = recorded.catalog === undefined || recorded.catalog === artifact.hash;
   live.artifact = isSame
     ? artifact
@@ -143,16 +147,16 @@ async function recallTools(live: LiveTurn, site: Site): Promise<void> {
   await live.session.toolset.overlay(tools, end.includeBaseTools ?? true);
 }
 
-/** Takes in tools that were made callable, and what plugins say anew for every round. */
+/** In later rounds: takes in changed tools and volatile prompt parts. */
 async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<PreparedBody> {
   const site = once(() => live.site(scope, effect.name));
   const artifact = await live.session.toolset.artifact(site);
-  const isChanged = artifact !== (live.basis ?? live.artifact); // Not what was recorded: a turn keeps its tools.
+  const isChanged = artifact !== (live.basis ?? live.artifact); // Today's, not the recorded one (P1).
   if (isChanged) {
     live.artifact = artifact;
     live.basis = artifact;
   }
-  if (live.parts === NO_PARTS) live.parts = { given: layersOf(live), plugins: [] }; // No plugin had a part in it.
+  if (live.parts === NO_PARTS) live.parts = { given: layersOf(live), plugins: [] }; // `remembered` sets no parts.
   if (isVolatile(live)) {
     const given = (await collected(live, site)).filter((part) => !isStable(part));
     live.parts = { ...live.parts, plugins: [...live.parts.plugins.filter(isStable), ...given], isVolatile: true };
@@ -171,11 +175,11 @@ const collected = async ({ hooks }: LiveTurn, site: () => Site): Promise<readonl
   hooks.has.prompt ? (await hooks.collect("prompt", {}, site())).map(({ value }) => value) : [];
 
 const isStable = (part: PromptPart): boolean => part.isVolatile !== true;
-/** Whether a part changes from round to round. Once one was said in a turn, it is asked for in each of its rounds. */
+/** Whether a part is volatile. Once one was, `prompt` hooks are asked in every round of the turn. */
 const isVolatile = ({ parts: { given, plugins, isVolatile: wasVolatile } }: LiveTurn): boolean =>
   wasVolatile === true || !given.every(isStable) || !plugins.every(isStable);
 
-/** Renders the system prompt from what stays, and the tail from what does not: a cached prefix must not hold the latter. */
+/** P2 */
 async function render(live: LiveTurn): Promise<string> {
   const { catalog } = live.artifact as Artifact;
   live.prompt = await live.core.artifacts.prompt(partsOf(live).filter(isStable), catalog.names);
@@ -195,14 +199,14 @@ const partsOf = ({ artifact, parts: { given, plugins } }: LiveTurn): readonly Pr
   ...plugins,
 ];
 
-/** The runtime's words, the session's and the turn's, in this order; the protocol's and the plugins' follow. */
+/** The parts of the runtime, the session and the turn, in this order; those of the protocol and of plugins follow. */
 function layersOf({ core, opened: { config, prompt: ofTurn = [] } }: LiveTurn): readonly PromptPart[] {
   const { instructions, prompt = [] } = config;
   const intro: readonly PromptPart[] = instructions === undefined ? [] : [{ slot: "intro", text: instructions }];
   return [...intro, ...core.prompt, ...prompt, ...ofTurn];
 }
 
-/** The protocol has a look before every model call, and may switch frames. */
+/** Lets the protocol switch frames before a model call. */
 async function beforeAsk(live: LiveTurn, round: number, body: PreparedBody): Promise<PreparedBody> {
   const frame = await live.hooks.slot("protocolSession")?.beforeAsk?.({ sessionId: live.sessionId, round });
   return frame === undefined || frame === null ? body : { ...body, frame };
@@ -225,7 +229,7 @@ async function transformContext(
   };
 }
 
-/** Each tool belongs to the plugin that added it: it is given that plugin's state. */
+/** Each tool belongs to the plugin that added it, and gets that plugin's state. */
 async function contextFrom(
   live: LiveTurn,
   site: Site,
@@ -252,7 +256,7 @@ function inputOf(live: LiveTurn): Message {
   return first.message;
 }
 
-/** What the machine must know of plugins and tools; a volatile prompt needs every round prepared. */
+/** What `step` must know of plugins and tools. With a volatile prompt no round may skip `prepare`. */
 function stagesOf(live: LiveTurn, { policies }: Artifact): Stages {
   const { stages } = live.session.composition;
   if (stages.skips?.prepare !== true || !isVolatile(live))

@@ -26,21 +26,20 @@ import { LiveTurn } from "./turn.ts";
 /** A turn that the store opened for this process: it holds the lease. */
 export interface OpenedTurn {
   readonly lease: Lease;
-  /** `opened` first; all that followed, when another run had the turn before. */
+  /** `opened`, then the events that an earlier run recorded. */
   readonly journal: readonly TurnEvent[];
   readonly isResumed?: true;
-  /** It was accepted some time ago: a cancel may be waiting for it. */
+  /** Accepted some time ago: a cancel may be waiting in the store. */
   readonly hasWaited?: true;
-  /** Nobody asked for it here: it may need a model that this process has not. */
+  /** Recovery began it and no caller: its model may be missing here. */
   readonly isRecovery?: true;
-  /** A cancel that came with the input: it is there before the turn begins. */
+  /** The cancel of a caller whose signal had aborted already: the turn begins after it. */
   readonly before?: Promise<unknown>;
 }
 
 /**
- * Takes a turn from its lease to its commit and tells those who wait. The live path and the resumed one are this
- * function: a host that replays answers from its history. Throws only what the store did: then the turn is as it was
- * recorded, to be gone on with here or elsewhere.
+ * Runs a turn from its lease to its commit and tells its handles. A resumed turn takes the same path: its host answers
+ * from the journal. Throws only faults of the store: the turn is then as recorded, to be resumed here or elsewhere.
  */
 export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise<void> {
   let live: LiveTurn | undefined;
@@ -85,7 +84,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
   }
 }
 
-/** Opens the turn in its host. From here on it runs on the session. */
+/** Opens the turn in its host; from here on it is the session's running turn. */
 function open(live: LiveTurn, { lease, journal, isResumed }: OpenedTurn): Awaitable<TurnRun> {
   const { core, session } = live;
   session.running = live;
@@ -106,11 +105,11 @@ function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
   live.run.start(effects, dropped);
 }
 
-// ── Turns that another run had ──────────────────────────────────────────────────────────────────────────────────────
+// ── Turns that an earlier run left ──────────────────────────────────────────────────────────────────────────────────
 
 const DAY_MS = 86_400_000;
 
-/** The protocol and the plugins of a recorded turn must be those of today, or be able to follow. */
+/** Refuses a journal that today's host, protocol or plugins cannot follow, or that is too old. */
 function followJournal(live: LiveTurn): void {
   const { protocol, host, limits } = live.opened;
   if (host !== live.core.host.kind)
@@ -129,8 +128,8 @@ function followJournal(live: LiveTurn): void {
 }
 
 /**
- * Reads back what the turn was prepared with, once it is recorded that the turn goes on and before anything is begun:
- * between the host's look at its lease and the beginning of a call nothing may wait.
+ * Reads back what the turn was prepared with, after `resumed` is recorded and before an effect begins: between the
+ * host's look at its lease and the start of a call nothing may wait.
  */
 async function recallWhole(live: LiveTurn): Promise<void> {
   if (!live.recorded.some(({ kind }) => kind === "prepared")) return;
@@ -142,7 +141,7 @@ async function recallWhole(live: LiveTurn): Promise<void> {
   }
 }
 
-/** Ends a turn that the loop could not: whole or not at all holds here too. Rethrows what leaves the turn to others. */
+/** Commits what is whole of a turn that the loop could not end. Rethrows errors after which the turn may be resumed. */
 async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   if (passingFault(error) !== undefined || hasCode(error, "runtime.closed") || hasCode(error, "turn.host")) throw error;
   // A recorded event that answers nothing means that today's machine is not the one that recorded it.
@@ -157,10 +156,7 @@ async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   }
 }
 
-/**
- * A turn that nobody asked for here may need a model that this process has not. It is left to those that have: to fail
- * it would be to end another's work. Whoever opens the session goes on with it all the same.
- */
+/** Whether the model of a recovered turn is here. If not, it is left to others: to fail it would end their work. */
 async function hasModel(session: LiveSession, { lease, journal }: OpenedTurn): Promise<boolean> {
   const { core } = session;
   const { turnId, config } = journal[0] as Opened;

@@ -13,17 +13,17 @@ import type { LiveTurn } from "./turn.ts";
 
 const CHILD = name("child");
 
-/** Stands in the place of a call's start once its end was told too. */
+/** Replaces a call's start time once its end was shown. */
 const ENDED = -1;
 
 /**
- * What readers of a running turn are shown: previews, which only the commit makes facts.
+ * Shows a running turn to handles, readers and the parent's turn: previews, which only the commit makes facts.
  *
- * Invariant: each call has exactly one start and one end, on every path; a call that never came to its gate too.
+ * Invariant: each call is shown exactly one start and one end, also a call that never came to its gate.
  */
 export class TurnShow implements CallShow {
   readonly #live: LiveTurn;
-  /** Everything so far, for those who come late. */
+  /** All previews so far, for handles and readers that join late. */
   readonly said = new Previews();
   #startedAt: Map<string, number> | undefined;
   #returnedAt: Map<string, number> | undefined;
@@ -41,7 +41,7 @@ export class TurnShow implements CallShow {
     if (session.ancestors.length > 0) session.tellParent(event);
   }
 
-  /** A session that descends from this one shows something, or has kept something. */
+  /** A child shows or commits something. */
   childShows(event: SessionEvent): void {
     const { sessionId, turnId } = this.#live;
     this.tell({ fact: false, sessionId, turnId, key: this.#live.key(CHILD, 1), kind: "child", event });
@@ -59,7 +59,7 @@ export class TurnShow implements CallShow {
     else this.#live.makeSession(plugin, value.request);
   }
 
-  /** Tells a turn that another run left from its beginning, as its readers were told then. */
+  /** Shows a resumed turn from its beginning, as its journal has it. */
   retell(journal: readonly TurnEvent[]): void {
     const { sessionId, turnId } = this.#live;
     const calls = new Map<string, ToolCall>();
@@ -76,7 +76,7 @@ export class TurnShow implements CallShow {
       if (event.kind !== "returned") continue;
       const position = name(event.effect.replace(/\.a\d+$/, ""));
       const call = calls.get(position);
-      if (call === undefined) continue; // It was made inside a batch.
+      if (call === undefined) continue; // The call was made inside a batch.
       this.#start(position, call);
       this.#end(position, call, event.output, event.at);
     }
@@ -93,7 +93,7 @@ export class TurnShow implements CallShow {
     this.#start(this.#position(placed), placed.call);
   }
 
-  /** A call's own time ends here; its result is told when hooks have seen it. */
+  /** Ends the call's own time; its result is shown when hooks have seen it. */
   returned(placed: PlacedCall): void {
     (this.#returnedAt ??= new Map()).set(this.#position(placed), this.#live.world.now());
   }
@@ -135,7 +135,7 @@ export class TurnShow implements CallShow {
 
   // ── Waits ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Somebody is asked for a call. Told when the host says that the wait can be answered: its key is not good before. */
+  /** A call waits for an answer. Shown when the host says that it can be answered: the key is not valid before. */
   waiting(placed: PlacedCall, wait: WaitKey, reason: string): void {
     (this.#asked ??= new Map()).set(wait, { placed, reason });
   }

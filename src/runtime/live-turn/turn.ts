@@ -1,3 +1,9 @@
+// A turn that runs in this process: its state, and what its performers need. Nothing in it outlives the turn.
+// Not its job: the loop (`run.ts`), effects (`perform.ts`), previews (`show.ts`), what the commit stores (`ended.ts`).
+// L1 The turn writes to the plugin states that the session had at its beginning: a tool of a lost turn cannot write to
+//    those of the next turn.
+// L2 What is spent is recorded with the next answer; a recorded completion is booked once over all runs of the turn.
+// L3 An answer waits for `keeping`: the bytes and sessions that it names exist before it is recorded.
 import type { Transcript } from "../../graph/transcript.ts";
 import type { TurnRun } from "../../hosts/host.ts";
 import type { HookRunner, Issue, Site } from "../../kernel/hook-runner.ts";
@@ -33,7 +39,6 @@ import type { TurnHandle } from "./handle.ts";
 import type { OpenedTurn } from "./run.ts";
 import { TurnShow } from "./show.ts";
 
-/** A turn that runs in this process: its state, and what its performers need. Nothing in it outlives the turn. */
 export class LiveTurn implements Dispatch {
   readonly core: Core;
   readonly session: LiveSession;
@@ -41,44 +46,44 @@ export class LiveTurn implements Dispatch {
   readonly opened: Opened;
   readonly driver: ProtocolDriver;
   readonly hooks: HookRunner;
-  /** The session's when the turn began. A tool of a turn that was lost must not write to those of the next turn. */
+  /** L1 */
   readonly states: PluginStates;
   readonly turnId: TurnId;
   readonly sessionId: SessionId;
-  /** The handles of callers in this process who wait for the turn; those who join while it runs are added. */
+  /** The handles in this process that wait for the turn; a handle that joins while it runs is added. */
   readonly handles: TurnHandle[];
   /** Checks the typed result that the caller asked for. */
   readonly output: Validate | undefined;
-  /** Whether what it spends counts against a budget: its own, or that of a session above. */
+  /** Whether its spending counts against a budget: its own, or one of a session above. */
   readonly isBudgeted: boolean;
   readonly show: TurnShow;
-  /** What another run recorded of this turn; empty when this is its first run. */
+  /** The journal of earlier runs; empty in the first run. */
   readonly recorded: readonly TurnEvent[];
   run!: TurnRun;
   state!: TurnState;
   issues: readonly Issue[] = NO_ISSUES;
   /** Arguments that passed the gate, so that the attempt need not check them again. */
   passed: Dispatch["passed"] = undefined;
-  /** Notes under way: whoever asks for the same one waits for it. */
+  /** `once` values and completions that are being made: a second caller waits for the same one. */
   noting: Map<string, Promise<Json>> | undefined = undefined;
   artifact: Artifact | undefined = undefined;
-  /** What the session's tools of today came to when the turn was prepared, or gone on with. */
+  /** Today's artifact, where the turn runs on a recorded one: later rounds compare with it to see a change. */
   basis: Artifact | undefined = undefined;
   prompt: Prompt | undefined = undefined;
-  /** What the prompt was made of; rendered again when the tools change. */
+  /** The parts of the prompt; rendered again when the tools change. */
   parts: PromptParts = NO_PARTS;
-  /** Said after the conversation in this round. */
+  /** Volatile prompt text, sent after the conversation in this round. */
   tail = "";
   /** Today's machine, protocol or plugins cannot follow the journal. */
   isUnfoldable = false;
   /** What `context` hooks show the model instead of the plain conversation; this turn's additions follow it. */
   shown: { readonly messages: readonly Message[]; readonly upTo: number } | undefined;
-  /** Bytes on their way to the store, and sessions on their way to being made: an answer that names them waits for them. */
+  /** L3: attachments that are being stored and sessions that are being created. */
   keeping: PromiseLike<void>[] | undefined = undefined;
   #standing: SessionSite | undefined;
   #transcript: Transcript;
   #grown = 0;
-  /** Nested model calls were paid for since the last answer. */
+  /** Completions were paid for since the last answer (L2). */
   hasSpent = false;
   #spent: readonly Spent[] | undefined;
   #booked: Set<string> | undefined;
@@ -115,7 +120,7 @@ export class LiveTurn implements Dispatch {
     return (this.artifact as Artifact).catalog;
   }
 
-  /** Takes over the plugin states and bookings that another run recorded; the rest is read back when it is needed. */
+  /** Restores the plugin states and bookings that earlier runs recorded; `recallPrepared` reads the rest. */
   recall(): void {
     const versions = new Map(this.opened.plugins.map(({ id, version }) => [id, version]));
     let problem: unknown;
@@ -123,7 +128,7 @@ export class LiveTurn implements Dispatch {
       try {
         if ("changes" in event && event.changes !== undefined) this.states.replay(event.changes, versions);
       } catch (error) {
-        problem ??= error; // One plugin that cannot follow takes nothing from the others.
+        problem ??= error; // The states of other plugins are restored all the same.
       }
       if ("booked" in event) for (const key of event.booked ?? []) (this.#booked ??= new Set()).add(key);
     }
@@ -132,13 +137,13 @@ export class LiveTurn implements Dispatch {
 
   // ── The conversation ────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** History and this turn, as the model is shown it. */
+  /** The conversation as the model sees it: history and this turn. */
   messages(): readonly Message[] {
     const { shown } = this;
     const transcript = this.transcript();
     if (shown === undefined) return transcript.messages;
     const added = itemsOf(this.state.log).slice(shown.upTo);
-    if (added.some((entry) => entry.kind === "frame")) return transcript.messages; // A new window shows nothing older.
+    if (added.some((entry) => entry.kind === "frame")) return transcript.messages; // A frame replaces what was shown.
     return [...shown.messages, ...added.flatMap((entry) => (entry.kind === "message" ? [entry.message] : []))];
   }
 
@@ -157,7 +162,7 @@ export class LiveTurn implements Dispatch {
     return new SessionSite(this.session, { live: this, effect, where: effect, mayWrite: true }, scope);
   }
 
-  /** For services that belong to the turn and to no effect of it. */
+  /** Makes the services that belong to no effect, once in a turn. */
   get standing(): SessionSite {
     const where = "a turn";
     this.#standing ??= new SessionSite(this.session, { live: this, effect: STANDING, where, mayWrite: false });
@@ -180,7 +185,7 @@ export class LiveTurn implements Dispatch {
 
   // ── Money ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Counts a nested model call until an effect answers with it. A noted one is booked once, whoever asks for it again. */
+  /** L2: `key` names a recorded completion. */
   spend(spent: Spent, key?: string): void {
     this.hasSpent = true;
     this.#spent = [...(this.#spent ?? []), spent];
@@ -188,9 +193,9 @@ export class LiveTurn implements Dispatch {
     (this.#booked ??= new Set()).add(key);
     this.#bookedNow = [...(this.#bookedNow ?? []), key];
   }
-  /** All that the turn has spent, whether an effect has answered with it or not. */
+  /** All that the turn has spent, recorded or not: budgets count both. */
   spentSoFar(): readonly Spent[] {
-    if (this.state === undefined) return []; // It is being opened.
+    if (this.state === undefined) return []; // The turn is still being opened.
     const { usage, asks, spent } = this.state;
     const own = { source: "turn", model: this.opened.config.model, usage, calls: asks };
     return [...(tokensIn(usage) === 0 ? [] : [own]), ...spent, ...(this.#spent ?? [])];
@@ -198,7 +203,7 @@ export class LiveTurn implements Dispatch {
   isBooked(key: string): boolean {
     return this.#booked?.has(key) ?? false;
   }
-  /** What was spent since the last answer, and which noted calls that counts. */
+  /** L2: what was spent since the last answer, and the keys of the completions in it. */
   takeSpent(): { readonly spent: readonly Spent[]; readonly booked?: readonly string[] } | undefined {
     const spent = this.#spent;
     if (spent === undefined) return undefined;
@@ -209,7 +214,7 @@ export class LiveTurn implements Dispatch {
     return booked === undefined ? { spent } : { spent, booked };
   }
 
-  // ── Told and kept ───────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Traces, attachments, new sessions ───────────────────────────────────────────────────────────────────────────
 
   key(effect: EffectName, attempt: number): PreviewKey {
     return { effect, generation: this.lease.generation, attempt };
@@ -219,7 +224,7 @@ export class LiveTurn implements Dispatch {
     this.core.trace(event, about, { sessionId: this.sessionId, turnId: this.turnId });
   }
 
-  /** An observer's failure is told and changes nothing. */
+  /** Adds hook failures that do not end the turn to its result and to the trace. */
   observed(issues: readonly Issue[]): void {
     if (issues.length === 0) return;
     this.issues = [...this.issues, ...issues];
@@ -230,7 +235,7 @@ export class LiveTurn implements Dispatch {
     this.trace("hook.conflict", { hook, winner, loser });
   }
 
-  /** Bytes are kept before the event that names them. */
+  /** L3 */
   keep({ data, mediaType, name: title }: Attachable): Attachment {
     const hash = hashOf(data);
     const kept = this.core.store.blobs.put(hash, data);
@@ -244,7 +249,7 @@ export class LiveTurn implements Dispatch {
     };
   }
 
-  /** A directive asked for a session: it is made before the effect answers. */
+  /** L3: a directive's session is created before the effect answers. */
   makeSession(plugin: string, request: NewSessionRequest): void {
     const failed = (error: unknown): never => {
       throw new RuntimeError(

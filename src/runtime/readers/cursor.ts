@@ -6,7 +6,7 @@ export const cursorFor = (session: SessionId, fact: Cursor): Cursor => asCursor(
 
 export interface ReadCursor {
   readonly fact: Cursor;
-  /** How many events of the fact were seen, when it has more. */
+  /** How many of the fact's events were read, when not all were. */
   readonly seen: number | undefined;
   readonly session: SessionId;
 }

@@ -6,8 +6,8 @@ type Waiter = (result: IteratorResult<TurnProgress> | PromiseLike<never>) => voi
 export const DONE: { readonly value: undefined; readonly done: true } = { value: undefined, done: true };
 
 /**
- * The events of one turn, for whoever iterates over its handle. The feed is its own first reader, who hears everything
- * from the start; later readers are feeds that hear what comes from then on. What is unread waits here, within a bound.
+ * The events of one turn, for iterations over its handle. The first iteration gets all events from the start; a later
+ * one is a feed of its own and gets those that come from then on. Unread events wait here, within a bound.
  */
 export class Feed {
   readonly #max: number;
@@ -20,9 +20,9 @@ export class Feed {
   #isTaken = false;
   #hasLeft = false;
   #isDone = false;
-  /** Told once to the first reader. */
+  /** Thrown by one call of `next`; after that the iteration is done. */
   #error: unknown;
-  /** How the turn ended, for every reader who comes after the end. */
+  /** How the turn ended, for iterations that begin after it. */
   #fact: TurnProgress | undefined;
   #ended: { readonly error: unknown } | undefined;
 
@@ -46,7 +46,7 @@ export class Feed {
     }
   }
 
-  /** A reader that lags is given longer deltas; when that is not enough it loses the oldest previews, never a fact. */
+  /** An iteration that lags gets joined deltas; if that is not enough it loses the oldest previews, never the fact. */
   #shrink(unread: readonly TurnProgress[]): void {
     const kept = joined(unread.slice(this.#head));
     const over = kept.length - this.#max / 2;
@@ -55,7 +55,7 @@ export class Feed {
     this.#head = 0;
   }
 
-  /** With an error when the turn was not accepted or is lost: whoever reads on is told. */
+  /** `error`: the turn was not accepted, or is lost; `next` throws it. */
   end(error?: unknown): void {
     this.#ended = { error };
     if (this.#others !== undefined) for (const each of this.#others) each.end(error);
@@ -97,7 +97,7 @@ export class Feed {
     });
   }
 
-  /** Leaving is not cancelling: the turn goes on, and so do the other readers. */
+  /** Leaving is not cancelling: the turn goes on, and so do other iterations. */
   return(): Promise<IteratorResult<TurnProgress>> {
     this.#hasLeft = true;
     this.#unread = undefined;
@@ -120,7 +120,7 @@ export class Feed {
   }
 }
 
-/** What a caller is given: nothing but the reading. */
+/** Callers get an iterator and not the feed: they must not push or end. */
 const readerOf = (feed: Feed): AsyncIterator<TurnProgress> => ({
   next: () => feed.next(),
   return: () => feed.return(),

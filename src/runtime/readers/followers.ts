@@ -5,7 +5,7 @@ import type { Validate } from "../../tools/validator.ts";
 import type { TurnHandle, TurnResult } from "../live-turn/handle.ts";
 import { cursorFor } from "./cursor.ts";
 
-/** Those in this process who wait for turns of one session, wherever these run. */
+/** The handles in this process that wait for turns of one session, wherever the turns run. */
 export class Followers {
   #handles: Map<TurnId, TurnHandle[]> | undefined;
   /** The schemas of typed turns as their callers gave them: a schema may check more than its JSON document says. */
@@ -18,7 +18,7 @@ export class Followers {
     return this.#handles === undefined ? [] : [...this.#handles.keys()];
   }
 
-  /** `handles` are those of the turn if it runs here: the handle is one of them from now on. */
+  /** `handles`: the list of the turn that runs here, which shows its previews to all of them. */
   join(turnId: TurnId, handle: TurnHandle, handles?: TurnHandle[]): void {
     this.#handles ??= new Map();
     const others = this.#handles.get(turnId) ?? handles;
@@ -26,7 +26,7 @@ export class Followers {
     this.#handles.set(turnId, others ?? [handle]);
     handle.accepted(turnId);
   }
-  /** The list itself: whoever joins later is in it too. */
+  /** The live list: a handle that joins later is added to it. */
   of(turnId: TurnId): TurnHandle[] {
     return this.#handles?.get(turnId) ?? [];
   }
@@ -41,7 +41,7 @@ export class Followers {
     this.#outputs?.delete(turnId);
   }
 
-  /** Everybody is given the fact, then the result. */
+  /** Gives each handle the fact, then the result. */
   done(sessionId: SessionId, committed: Committed, result: TurnResult, nodes: readonly NodeId[]): void {
     const { branch } = committed;
     const whole = branch === undefined ? result : { ...result, branch };
@@ -66,7 +66,7 @@ export class Followers {
   }
 }
 
-/** The fact that a turn is committed, as its readers are told. */
+/** The `committed` fact of a turn, for its handles and for the parent's turn. */
 export const committedFact = (
   sessionId: SessionId,
   { turnId, outcome, usage, branch }: TurnResult,

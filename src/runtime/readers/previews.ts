@@ -3,7 +3,7 @@ import type { Preview, SessionEvent } from "../../model/event.ts";
 type Delta = Extract<SessionEvent, { readonly delta: string }>;
 const isDelta = (event: SessionEvent): event is Delta => event.kind === "text" || event.kind === "reasoning";
 
-/** The same events, with deltas of one key that follow each other in one piece. */
+/** The same events, with successive deltas of one key joined into one. */
 export function joined<E extends SessionEvent>(events: readonly E[]): E[] {
   const kept: E[] = [];
   let run: string[] = [];
@@ -26,14 +26,13 @@ export function joined<E extends SessionEvent>(events: readonly E[]): E[] {
   return kept;
 }
 
-/** A turn keeps at most this many events for those who come late. */
 const EVENTS_MAX = 2_048;
 
-/** What a running turn has shown, within a bound, for those who come late. */
+/** What a running turn has shown, up to `EVENTS_MAX` events, for handles and readers that join late. */
 export class Previews {
   #events: Preview[] = [];
   #isJoined = false;
-  /** The beginning is lost: a reader who joins now is owed a gap. */
+  /** The beginning was dropped: a reader that joins now gets a `gap`. */
   isTrimmed = false;
 
   add(event: Preview): void {

@@ -1,3 +1,9 @@
+// One reader of a session, or of a tree: facts and previews in one order.
+// Not its job: who reads what, when to look for other processes' facts (`readers.ts`); one turn's events (`feed.ts`).
+// F1 Facts are never lost: a page of them is read from the store when its place in the line comes.
+// F2 Previews may be lost: the line is bounded. When it overflows, a `gap` with a view takes the place of all of them.
+// F3 A preview is passed over once the fact that ends its turn was read.
+// F4 A `gap` comes after the facts that its view contains and before all others. What running turns have shown follows.
 import { RuntimeError } from "../../model/errors.ts";
 import type { FactEvent, Preview, SessionEvent } from "../../model/event.ts";
 import { asCursor, type Cursor, type SessionId, type TurnId } from "../../model/ids.ts";
@@ -18,20 +24,17 @@ interface ReaderOptions {
   readonly isTree: boolean;
   readonly from: ReadCursor | undefined;
   readonly view: () => Promise<SessionView>;
-  /** What turns that run right now have shown. */
+  /** What turns that run here have shown so far. */
   readonly shown: () => readonly Previews[];
-  /** Told when this reader begins or ceases to wait: a waiting one keeps the process alive. */
+  /** Called when this reader begins (1) or stops (-1) to wait: a waiting one keeps the process alive. */
   readonly waits: (change: 1 | -1) => void;
   readonly left: () => void;
 }
 
+/** In the line: the store may have new facts. */
 const MOVED = Symbol("moved");
 type Step = Preview | typeof MOVED;
 
-/**
- * One who observes a session, or a tree. Facts are read from the store when their turn comes, so none is lost and none is held
- * here; previews wait in line, within a bound, and are passed over once the fact of their turn is out.
- */
 export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   readonly #of: ReaderOptions;
   #line: Step[] = [MOVED];
@@ -40,7 +43,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   #nextFact = 0;
   #last: Cursor | undefined;
   readonly #ended = new Set<TurnId>();
-  /** Previews were lost: no others are given until a view stands for them. */
+  /** F2: no preview is given until the gap was. */
   #hasGap = false;
   #gap: FactEvent | undefined;
   /** The first page of facts was read: only that one may begin inside a fact. */
@@ -54,14 +57,14 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#of = of;
     const { from } = of;
     if (from?.seen === undefined) this.#last = from?.fact;
-    else if (from.fact !== "1") this.#last = asCursor(String(Number(from.fact) - 1)); // The fact was seen in part: it is read again.
+    else if (from.fact !== "1") this.#last = asCursor(String(Number(from.fact) - 1)); // Seen in part: the fact is read again.
   }
 
-  /** Puts what running turns have shown so far after the facts: a reader who comes in the middle of a turn sees its beginning. */
+  /** Queues what running turns have shown so far: a reader that joins in the middle of a turn sees its beginning. */
   join(): void {
     const { shown, max, isTree } = this.#of;
     for (const each of shown()) {
-      const events = each.list().filter(({ kind }) => !isTree || kind !== "child"); // In a tree each child tells of itself.
+      const events = each.list().filter(({ kind }) => !isTree || kind !== "child"); // A tree has the child's own.
       if (each.isTrimmed || events.length > max) this.#hasGap = true;
       for (const event of events.slice(-max)) this.#line.push(event);
     }
@@ -78,13 +81,13 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#wake?.();
   }
 
-  /** Joins deltas; when that is not enough, all previews are lost and a view of what is kept comes in their place. */
+  /** F2: joins deltas first, and drops previews only when that is not enough. */
   #shrink(): void {
     const waiting = this.#line.slice(this.#head).filter((step) => step !== MOVED);
     const kept = joined(waiting);
     this.#head = 0;
     if (kept.length > this.#of.max / 2) {
-      this.#hasGap = true; // What the turn has shown comes anew after the view.
+      this.#hasGap = true; // F4
       this.#line = [MOVED];
     } else this.#line = [MOVED, ...kept];
   }
@@ -105,7 +108,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     return read;
   }
 
-  /** The next event that is here already. */
+  /** The next event that needs no read of the store. */
   #ready(): SessionEvent | undefined {
     if (this.#isOver) return undefined;
     const fact = this.#facts[this.#nextFact];
@@ -119,7 +122,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
       const step = this.#line[this.#head] as Step;
       if (step === MOVED) return undefined;
       this.#advance();
-      if (!this.#hasGap && !this.#ended.has(step.turnId)) return step;
+      if (!this.#hasGap && !this.#ended.has(step.turnId)) return step; // F2, F3
     }
     if (this.#gap !== undefined) return this.#closeGap(this.#gap);
     this.#ended.clear();
@@ -150,7 +153,6 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     }
   }
 
-  /** A process that waits for nothing else goes on while somebody waits here. */
   async #sleep(): Promise<void> {
     this.#of.waits(1);
     await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -160,7 +162,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   async #load(): Promise<void> {
     const { store, session, isTree, from } = this.#of;
     if (isTree && from !== undefined && !this.#isBegun) await this.#requireOurs(from);
-    this.#advance(); // What moves while it is read is looked for again.
+    this.#advance(); // Before the read: a fact that comes meanwhile puts MOVED in again.
     const whose = isTree ? { tree: session } : { session };
     const changes = await store.changes(this.#last, { ...whose, max: PAGE });
     if (changes.length === 0 && (await store.load(session)) === undefined)
@@ -175,11 +177,11 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
       if (change.kind === "committed" && change.by === "turn") this.#ended.add(change.turnId);
   }
 
-  /** How many events of the first fact were seen before. */
+  /** How many events of the first fact to skip: the cursor may point inside it. */
   #seenOf(first: Change | undefined): number {
     const { from } = this.#of;
     if (from?.seen === undefined) return 0;
-    if (first === undefined || Number(first.cursor) > Number(from.fact)) return 0; // Its session was deleted.
+    if (first === undefined || Number(first.cursor) > Number(from.fact)) return 0; // The fact is gone with its session.
     if (from.seen < eventsOf(first, first.sessionId).length) return from.seen;
     throw new RuntimeError("cursor.unknown", { cursor: `${from.fact}.${from.seen}` });
   }
@@ -193,7 +195,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     }
   }
 
-  /** Takes the view that stands for lost previews; it is given after the facts that it contains. */
+  /** F4: takes the view, then reads the facts that it contains. */
   async #openGap(): Promise<void> {
     const { session } = this.#of;
     const view = await this.#of.view();
@@ -203,7 +205,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#head = 0;
   }
 
-  /** Gives the view; what the running turn has shown comes anew after it. */
+  /** F4: gives the view, and queues what running turns have shown. */
   #closeGap(gap: FactEvent): FactEvent {
     this.#gap = undefined;
     this.#line = [MOVED];
@@ -233,7 +235,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   }
 }
 
-/** The events of one fact. Their cursors name the session that is observed; all but the last say how many have come. */
+/** The events of one fact. Their cursors name the observed session; all but the last count the events given so far. */
 function eventsOf(change: Change, observed: SessionId): readonly FactEvent[] {
   const events = eventsIn(change, cursorFor(observed, change.cursor));
   return events.map((event, index) =>

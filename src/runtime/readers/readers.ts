@@ -12,18 +12,19 @@ import type { Previews } from "./previews.ts";
 import { SessionReader } from "./reader.ts";
 
 export interface ObserveOptions {
-  /** The cursor of a fact, or of a view: facts after it come first. Without one, all of them from the beginning. */
+  /** The cursor of a fact or a view: the stream begins with the facts after it. Default: with the first fact. */
   readonly after?: string | undefined;
-  /** Also every session that descends from this one, in one order. */
+  /** Observes all descendants too, in one order. Default: false. */
   readonly tree?: boolean | undefined;
+  /** Ends the stream when it aborts; turns go on. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How often facts of other processes are looked for; and after how many looks, whether the session is still there. */
+/** How often to look for facts of other processes, and after how many looks to notice a deletion. */
 const LOOK_MS = 250;
 const GONE_LOOKS = 4;
 
-/** All who observe sessions in this process: told what happens here, and of what is found to have happened elsewhere. */
+/** The readers of all sessions in this process: passes them previews, and says when to look for facts. */
 export class Readers {
   readonly #store: Store;
   readonly #unreadMax: number;
@@ -34,7 +35,6 @@ export class Readers {
   #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
   #latest: Cursor | undefined;
-  /** The sessions that are open here. */
   readonly #open: () => Iterable<LiveSession>;
 
   constructor(store: Store, unreadMax: number, open: () => Iterable<LiveSession>, trace: Core["trace"]) {
@@ -44,20 +44,18 @@ export class Readers {
     this.#trace = trace;
   }
 
-  /** Nobody reads: what happens need not be told. */
   get isEmpty(): boolean {
     return this.#count === 0;
   }
 
-  /** Something is shown, and not kept. */
   preview(session: LiveSession, event: Preview): void {
     const own = this.#own.get(session.id);
     if (own !== undefined) for (const reader of own) reader.preview(event);
-    if (this.#trees.size === 0 || event.kind === "child") return; // A tree's readers are told by the child itself.
+    if (this.#trees.size === 0 || event.kind === "child") return; // A tree's readers get the child's own event.
     for (const reader of this.#above(session)) reader.preview(event);
   }
 
-  /** Something was kept: readers look for it in the store. */
+  /** A fact is in the store: readers look for it there. */
   moved(session: LiveSession): void {
     if (this.#count === 0) return;
     const own = this.#own.get(session.id);
@@ -120,7 +118,6 @@ export class Readers {
     }
   }
 
-  /** What turns that run here have shown so far, whoever opened their sessions. */
   #shownIn(id: SessionId, isTree: boolean): readonly Previews[] {
     const isMeant = (each: LiveSession): boolean => each.id === id || (isTree && each.ancestors.includes(id));
     return [...this.#open()].flatMap((each) =>
@@ -133,12 +130,12 @@ export class Readers {
     const look = async (): Promise<void> => {
       try {
         const latest = await this.#store.latest();
-        if (latest === this.#latest && ++looks % GONE_LOOKS !== 0) return; // A deletion moves nothing.
+        if (latest === this.#latest && ++looks % GONE_LOOKS !== 0) return; // A deletion adds no fact.
         this.#latest = latest;
         for (const readers of [...this.#own.values(), ...this.#trees.values()])
           for (const reader of readers) reader.moved();
       } catch (error) {
-        this.#trace("session.observe", { problem: describeThrown(error) }); // The next look is soon.
+        this.#trace("session.observe", { problem: describeThrown(error) }); // The next look tries again.
       }
     };
     this.#timer = setInterval(() => void look(), LOOK_MS);

@@ -7,18 +7,17 @@ import type { Core } from "../core.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "../session/session.ts";
 
-/** Why nothing more may be spent: what has been, and what may be. */
 export interface Over extends Failure {
   readonly code: "limit.tokens" | "limit.money";
   readonly details: { readonly of: string; readonly spent: number; readonly max: number };
 }
 
-/** Looks at the allowance of the turn and of every tree that the session is in; answers the first that is used up. */
+/** Checks the allowance of the turn, then of every tree that the session is in; returns the first that is used up. */
 export async function overBudget(
   core: Core,
   session: LiveSession,
   budget: Budget | undefined,
-  /** The model to be asked; left out where none is chosen yet. */
+  /** The model about to be asked; undefined when none is chosen yet. */
   model: string | undefined,
   turn?: LiveTurn,
 ): Promise<Over | undefined> {
@@ -33,7 +32,7 @@ export async function overBudget(
   return undefined;
 }
 
-/** What the tree of each session above may spend; the runtime's own budget is that of the root. */
+/** The allowance of each ancestor's tree. Only the root falls back to the runtime's budget. */
 async function above(
   core: Core,
   { ancestors }: LiveSession,
@@ -50,7 +49,7 @@ async function above(
 const ownBudget = async ({ store }: Core, id: SessionId): Promise<Budget | undefined> =>
   (await store.load(id))?.config.budget;
 
-/** What a tree has spent: what is booked, and what turns that run here have spent since. */
+/** A tree's spending: its ledgers, plus what turns that run here have not committed yet. */
 async function spentUnder({ store, spenders }: Core, id: SessionId): Promise<readonly Spent[]> {
   const isUnder = ({ session }: LiveTurn): boolean => session.id === id || session.ancestors.includes(id);
   const booked = await store.booked(id);

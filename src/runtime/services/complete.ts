@@ -13,16 +13,16 @@ import type { Spent } from "../../model/usage.ts";
 import type { Core } from "../core.ts";
 import { callModel } from "./model-call.ts";
 
-/** Where a direct completion is made. */
+/** What a completion needs of the place where it is asked for: an effect of a turn, an operation, or the app. */
 export interface CompletionSite {
   readonly core: Core;
   readonly model: string;
   readonly limits: Limits;
   /** Throws when nothing more may be spent. */
   allow(model: string): Awaitable<void>;
-  /** Books what it cost. */
+  /** Books the cost; `key` names a recorded reply, which is booked once. */
   spend(spent: Spent, key?: string): Awaitable<void>;
-  /** The recorded reply of the same call in an earlier run of the same effect, else `run`'s, recorded. */
+  /** In a turn: returns the reply that an earlier run of the effect recorded, else records that of `run`. */
   once(run: () => Promise<Reply>): Promise<{ readonly reply: Reply; readonly isBooked?: true; readonly key?: string }>;
   readonly signal?: AbortSignal;
 }
@@ -96,7 +96,7 @@ async function reply(
 const messagesOf = (drafts: readonly Draft[]): ModelRequest["messages"] =>
   drafts.map((draft, index) => ({ ...draft, id: nodeId(asEffectName("direct"), index) }));
 
-/** The value comes as the arguments of a call, checked and sent back at most twice. */
+/** Asks for the value as the arguments of a call. One that fails the schema is sent back, `REPAIRS_MAX` times. */
 async function object<S extends Schema>(
   site: CompletionSite,
   request: CompletionRequest,
@@ -123,7 +123,7 @@ async function object<S extends Schema>(
   }
 }
 
-/** Some models answer in words what was asked for as a call. */
+/** Some models write the JSON as text instead of making the call. */
 function parsed(text: string): Json | undefined {
   try {
     return JSON.parse(text.replace(/^```(?:json)?\s*|\s*```$/g, "")) as Json;

@@ -1,3 +1,10 @@
+// One model call, for turns and completions alike: streamed, retried with backoff, throttled, aborted by the scope.
+// Not its job: what is asked (`live-turn/ask.ts`), budgets (`budget.ts`), how a provider is spoken to (`providers/`).
+// M1 Before another attempt, what the failed one has shown is retracted. The last failure retracts nothing: its text is
+//    the answer's `partial`.
+// M2 Nothing is shown or kept of a part that comes after its attempt is over, by a cancel or by a silence.
+// M3 A failed attempt that the provider may have billed counts as one call of unknown usage.
+// M4 A provider that ignores its signal, or a stream that never ends, cannot hold the turn.
 import { type Deadline, within } from "../../kernel/deadline.ts";
 import type { Chunk, ChunkAnswer, StreamEnd } from "../../kernel/hooks.ts";
 import { type Awaitable, andThen } from "../../model/awaitable.ts";
@@ -13,7 +20,6 @@ import { addUsage, NO_USAGE, UNKNOWN_CALL, type Usage } from "../../model/usage.
 import type { World } from "../../model/world.ts";
 import { type CallOptions, type Provider, routeOf } from "../../providers/provider.ts";
 
-/** One model call as it is wanted: of whom, within what, and who hears it meanwhile. */
 export interface ModelCall {
   readonly provider: Provider;
   readonly request: ModelRequest;
@@ -21,11 +27,11 @@ export interface ModelCall {
   readonly world: World;
   readonly scope: Scope;
   load: CallOptions["load"];
-  /** Shows a delta, or says that all shown under this attempt is void. */
+  /** Shows a delta; `retracted` voids all that this attempt has shown. */
   show(attempt: number, kind: "text" | "reasoning" | "retracted", delta: string): void;
   /** Absent when no plugin transforms the stream: then a delta costs no call and no promise. */
   readonly transform?: (chunk: Chunk) => Awaitable<ChunkAnswer>;
-  /** Told of each stream's end. */
+  /** Called at the end of each attempt. */
   readonly finished?: (reason: StreamEnd) => unknown;
 }
 
@@ -39,16 +45,12 @@ export type ModelAnswer =
       readonly partial: readonly Part[];
     };
 
-/** A stream hook failed: the call is not tried again. */
+/** Thrown when a stream hook fails: the call is not retried. */
 export class HookStop extends Error {}
 
 const BACKOFF_MS = 500;
 const BACKOFF_MAX_MS = 8_000;
 
-/**
- * Makes one model call, for every provider alike: streamed, retried with backoff, throttled within a budget, aborted by
- * the scope. An attempt that had shown something and is tried again retracts it.
- */
 export async function callModel(call: ModelCall): Promise<ModelAnswer> {
   const { world, limits, scope } = call;
   const attempts: Attempt[] = [];
@@ -83,11 +85,11 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
       if (waitMs === undefined || scope.isAborted) {
         attempts.push(record);
         const told = call.finished?.(failureClass === "cancelled" || scope.isAborted ? "cancelled" : "provider-error");
-        if (!scope.isAborted) await told; // A cancelled turn has a grace, which no observer may use up.
+        if (!scope.isAborted) await told; // Not waited for after a cancel: the hook must not use up the turn's grace.
         return { kind: "failed", failure, attempts, usage: unknown, partial: stream.partial() };
       }
       attempts.push({ ...record, waitedMs: waitMs });
-      if (stream.hasShown) call.show(number, "retracted", "");
+      if (stream.hasShown) call.show(number, "retracted", ""); // M1
       await call.finished?.("attempt-reset");
       if (isThrottle) throttledMs += waitMs;
       await world.sleep(waitMs, scope.signal);
@@ -123,15 +125,15 @@ const failureOf = (error: unknown, scope: Scope): ProviderFailure =>
     { cause: error },
   );
 
-/** The id of reasoning that a plugin added: nobody's route, so it is shown and kept and never sent back as the model's. */
+/** The block id of reasoning that a plugin added. It has no route, so it is never sent back as the model's own. */
 const PLUGIN = "~plugin";
 
-/** Shorter arguments cannot be nested too deep to be shown, stored and sent again. */
+/** Shorter arguments cannot be nested deeper than `toJson` allows, so they need no check. */
 const DEEP = 1_000;
 
 const BUCKETS = Object.keys(NO_USAGE) as (keyof Usage)[];
 
-/** What the provider reported, as counts: a NaN would stay in the ledger for ever. */
+/** The provider's usage, made sure to be counts: a NaN would stay in the ledger for ever. */
 function usageOf(given: Usage | undefined): Usage {
   if (given === undefined) return UNKNOWN_CALL;
   const usage = { ...NO_USAGE };
@@ -143,7 +145,7 @@ function usageOf(given: Usage | undefined): Usage {
   return usage;
 }
 
-/** Tells a provider's stream to stop and does not wait for it: a stream that never ends must not hold the turn. */
+/** M4: tells a provider's stream to stop and does not wait for it. */
 function leave(parts: AsyncIterator<unknown>): void {
   try {
     parts.return?.()?.then(undefined, () => {});
@@ -159,7 +161,7 @@ interface Block {
   data?: Json;
 }
 
-/** What a provider is given. The signal is made when the provider looks at it. */
+/** The options for the provider. The signal is created when the provider first reads it. */
 class StreamOptions implements CallOptions {
   readonly load: CallOptions["load"];
   readonly #scope: Scope;
@@ -172,12 +174,12 @@ class StreamOptions implements CallOptions {
   }
 }
 
-/** One attempt at a model call: the parts of its stream, shown as they come and put together into the reply. */
+/** One attempt: shows the parts of the stream as they come and puts them together into the reply. */
 class ReplyStream {
   readonly #call: ModelCall;
   readonly #number: number;
   readonly #route: string;
-  /** Tells the provider that nobody listens any more. */
+  /** Aborted when nobody listens any more; the provider has its signal. */
   readonly #scope = new LazyScope();
   readonly #blocks: (Block | Part)[] = [];
   #block: Block | undefined;
@@ -197,13 +199,13 @@ class ReplyStream {
     this.#route = routeOf(call.provider);
   }
 
-  /** Settles with the stream, at a silence of `modelIdleMs`, or at once when the scope aborts: a provider may not listen. */
+  /** M4: settles with the stream, after `modelIdleMs` of silence, or as soon as the scope aborts. */
   open(): Promise<Reply> {
     const { scope, limits } = this.#call;
     if (scope.isAborted) return Promise.reject(cancelled());
     const stopped = Promise.withResolvers<never>();
     const stop = (failure: ProviderFailure): void => {
-      this.#isOver = true; // At once: what comes before the race is decided must not be shown.
+      this.#isOver = true; // M2: a part may still come before the race is decided.
       stopped.reject(failure);
     };
     this.#unlisten = scope.onAbort(() => stop(cancelled()));
@@ -213,7 +215,7 @@ class ReplyStream {
     return Promise.race([this.#pump(this.#silence), stopped.promise]);
   }
 
-  /** Stops listening; a provider that still speaks after a failure is told. */
+  /** Stops listening; after a failure the provider is told to stop too. */
   close(hasFailed = false): void {
     this.#isOver = true;
     this.#silence?.clear();
@@ -227,7 +229,7 @@ class ReplyStream {
     while (!this.#isAborted && this.#finish === undefined) {
       const { done, value: part } = await parts.next();
       if (done === true || this.#isOver) {
-        if (done !== true) leave(parts); // What comes after the end was never shown, so it is not kept.
+        if (done !== true) leave(parts); // M2
         break;
       }
       this.#hasBegun = true;
@@ -243,7 +245,7 @@ class ReplyStream {
         const waits = transform === undefined ? this.#put(part as ModelPart) : this.#take(part as ModelPart, transform);
         if (waits !== undefined) await waits;
       }
-      // Nothing comes after the finish, whether the stream is closed or not.
+      // `finish` is the last part: a stream that stays open after it is not waited for.
       if (this.#isAborted || this.#finish !== undefined) leave(parts);
     }
     if (this.#isAborted) {
@@ -261,12 +263,12 @@ class ReplyStream {
     return { parts: this.#parts(), finish: reason, usage: usageOf(usage), route: this.#route };
   }
 
-  /** A promise only where a plugin's transform answers with one: deltas are many. */
+  /** Returns a promise only when a transform does: one per delta would be costly. */
   #take(part: ModelPart, transform: NonNullable<ModelCall["transform"]>): Awaitable<void> {
     const said = this.#saying;
     if (said === undefined || part.kind === said.kind || part.kind === "made")
       return this.#transformed(part, transform);
-    this.#saying = undefined; // What a plugin held back of the text so far is said before anything else comes.
+    this.#saying = undefined; // Text that a plugin held back is released before a part of another kind.
     return andThen(transform({ kind: said.kind, delta: "", isEnd: true }), (answer) => {
       this.#changed({ ...said, delta: "" }, answer);
       return this.#transformed(part, transform);
@@ -321,7 +323,7 @@ class ReplyStream {
       this.#block = { kind, id, text: delta };
       this.#blocks.push(this.#block);
     }
-    if (delta === "") return; // A hidden block: only what its route knows about it will be kept.
+    if (delta === "") return; // A hidden block: only its `data` for the route is kept.
     this.hasShown = true;
     if (!this.#isOver) this.#call.show(this.#number, kind, delta);
   }
@@ -374,11 +376,12 @@ class ReplyStream {
     return parts;
   }
 
-  /** What had been said when it broke off. Calls are left out: nobody will make them. */
+  /** The text that came before the failure. Calls are left out: nobody will run them. */
   partial(): readonly Part[] {
     return this.#parts().filter((part) => part.kind === "text" && part.text !== "");
   }
 
+  /** M3 */
   mayBeBilled(failure: ProviderFailure["class"]): boolean {
     return (
       this.#hasBegun ||

@@ -7,15 +7,14 @@ import type { Message } from "../../model/message.ts";
 import type { StoredSession } from "../../stores/store.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 
-/** What a session is by its making, kept like plugin states so that forks and restores carry it. */
+/** Ids of what a session was created with: stored like plugin states, so that forks and restores carry it. */
 export const AUTHORITY = "bowline/authority";
 export const OVERLAY = "bowline/overlay";
 export const FIRST_INPUT = "bowline/first-input";
 
-/** What a session may do. */
 export const authorityOf = (stored: StoredSession): Authority => (stored.plugins[AUTHORITY]?.state ?? {}) as Authority;
 
-/** Edits of the session's own catalog. */
+/** The edits to its catalog that a session was created with. */
 export const overlayOf = (stored: StoredSession): readonly CatalogOverlay[] =>
   (stored.plugins[OVERLAY]?.state ?? []) as unknown as readonly CatalogOverlay[];
 
@@ -26,14 +25,13 @@ export async function requireStored({ store }: Core, id: string): Promise<Stored
   return stored;
 }
 
-/** Any session, as it is committed. */
+/** Reads any session as last committed, open here or not. */
 export async function snapshot(core: Core, given: string): Promise<SessionReading> {
   const stored = await requireStored(core, given);
   const segments = stored.head === undefined ? [] : await core.store.view(stored.id, { toFrame: true });
   return readingOf(core, stored, Transcript.from(segments).messages);
 }
 
-/** At most this many children are listed. */
 const CHILDREN_MAX = 1_000;
 
 export async function children(core: Core, parent: SessionId): Promise<readonly SessionReading[]> {

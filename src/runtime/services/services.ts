@@ -6,7 +6,7 @@ import type { SessionSite } from "./site.ts";
 
 type Makers = { readonly [N in ServiceName]: (site: SessionSite, plugin: string) => Services[N] };
 
-/** One way to make each service. Which hook is given which is in the hook table. */
+/** How each service is made. Which hook is given which is in `kernel/hooks.ts`. */
 const MAKERS: Makers = {
   session: (site) => ({
     read: () => readingOf(site.core, site.session.kept.stored, site.messages()),

@@ -8,7 +8,7 @@ import type { Session } from "../session/handle.ts";
 import { children, FIRST_INPUT, requireStored } from "./reading.ts";
 import type { SessionSite } from "./site.ts";
 
-/** Other sessions, for plugins and tools: made, sent to, waited for, cancelled, listed. */
+/** The `sessions` service: plugins and tools create, message, await, cancel and list other sessions with it. */
 export const sessionsService = ({ core, session }: SessionSite): Services["sessions"] => ({
   create: (request) => session.create(request),
   takeFirstInput: (id) => takeFirstInput(core, id),
@@ -19,7 +19,7 @@ export const sessionsService = ({ core, session }: SessionSite): Services["sessi
   children: (id) => children(core, id === undefined ? session.id : asSessionId(id)),
 });
 
-/** Opens a session for one use. A turn that it runs goes on when the handle is closed. */
+/** Opens a session for one call. Closing the handle afterwards does not stop its turns. */
 async function using<T>(core: Core, id: string, use: (session: Session) => Promise<T>): Promise<T> {
   try {
     await requireStored(core, id);
@@ -30,13 +30,13 @@ async function using<T>(core: Core, id: string, use: (session: Session) => Promi
       await session.close();
     }
   } catch (error) {
-    // The turn that asks is let go, to be gone on with elsewhere: an answer would be recorded as its tool's failure.
+    // Never settles: the asking turn will be resumed elsewhere, and an error would be recorded as its tool's failure.
     if (core.door.isClosed && hasCode(error, "runtime.closed")) return new Promise<never>(() => {});
     throw error;
   }
 }
 
-/** A session that waited for itself, or for one above it that waits for it, would wait for ever. */
+/** Refuses to wait for the asking session or one above it: they would wait for each other for ever. */
 async function result(
   core: Core,
   asking: SessionId,
@@ -57,7 +57,7 @@ async function result(
   });
 }
 
-/** Goes to the store and not to the session: opening the session would take up its work. */
+/** Cancels through the store: opening the session would resume its turn here. */
 export async function cancel(
   { store, world, sessions }: Core,
   id: string,
@@ -75,7 +75,7 @@ export async function cancel(
   return answer;
 }
 
-/** The first input that was left for a session, once. */
+/** Takes the first input that a session was created with; undefined when it is taken already. */
 async function takeFirstInput(core: Core, id: string): Promise<string | undefined> {
   const { store, world } = core;
   for (;;) {

@@ -21,10 +21,9 @@ import { requireBudget } from "./budget.ts";
 import { completer } from "./complete.ts";
 import { isForAll, serviceOf } from "./services.ts";
 
-/** The effect under which values are noted that a whole turn shares. */
+/** The effect name under which `once` values are recorded: they belong to the whole turn. */
 const ONCE = name("once");
 
-/** The turn that a site is in, and the place in it. */
 export interface InTurn {
   readonly live: LiveTurn;
   readonly effect: EffectName;
@@ -33,18 +32,14 @@ export interface InTurn {
   readonly mayWrite: boolean;
 }
 
-/**
- * Where a hook, a tool or an operation runs: on a session, in a turn of it or between turns. It gives them the session's
- * services. Made only where there is somebody to use it. A turn's standing site has the services that belong to no
- * effect: they are made once a turn.
- */
+/** Where a hook, a tool or an operation runs, in a turn or between turns, and what makes its services. */
 export class SessionSite implements Site {
   readonly session: LiveSession;
   readonly core: Core;
   readonly #turn: InTurn | undefined;
   readonly #scope: { readonly signal: AbortSignal };
   readonly #spend: ((spent: Spent) => Awaitable<void>) | undefined;
-  /** By plugin, or for all of them: a gate may ask for the same services call after call. */
+  /** By plugin, or `""` for all: a gate may ask for the same services call after call. */
   #services: Map<string, { -readonly [N in ServiceName]?: Services[N] }> | undefined;
   #completions = 0;
 
@@ -101,7 +96,7 @@ export class SessionSite implements Site {
     const live = this.#turn?.live;
     if (live !== undefined) return live.artifact?.catalog.manifests ?? [];
     const found = this.session.toolset.manifests(this);
-    return isThenable(found) ? [] : found; // The row of `toolCatalog` says that it cannot wait.
+    return isThenable(found) ? [] : found; // `toolCatalog` hooks are synchronous (`isSync` in the hook table).
   }
 
   membership(plugin: string): Services["membership"] {
@@ -109,7 +104,7 @@ export class SessionSite implements Site {
     return membershipOf(this.session, this.states, plugin, where, mayWrite);
   }
 
-  /** Inside a turn a node could come between a call and its result, so it is refused there. */
+  /** Refused inside a turn, where a node could come between a call and its result. */
   async append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
     if (this.#turn !== undefined) throw new RuntimeError("operation.reentrant", { name: "graph.append" });
     return this.session.append(plugin, nodes, options);
@@ -120,7 +115,7 @@ export class SessionSite implements Site {
     this.core.trace(event, about, turnId === undefined ? this.session.asPlace : { ...this.session.asPlace, turnId });
   }
 
-  // ── Values and completions that a rerun is given back ───────────────────────────────────────────────────────────
+  // ── Values and completions that are recorded for a rerun ────────────────────────────────────────────────────────
 
   async once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
     return this.#turn === undefined ? run() : this.#noted(this.#turn.live, ONCE, `${plugin}/${key}`, plugin, run);
@@ -130,7 +125,7 @@ export class SessionSite implements Site {
     return this.#noted(this.#turn.live, this.#turn.effect, `${plugin}/once/${key}`, plugin, run);
   }
 
-  /** The recorded value, the value that somebody is making right now, or a new one. */
+  /** Returns the value that is being made right now, else the recorded one, else makes and records it. */
   #noted<T extends Json>(
     live: LiveTurn,
     effect: EffectName,
@@ -166,7 +161,7 @@ export class SessionSite implements Site {
     return (await store.note(turnId, effect, key, found.json)) ?? found.json;
   }
 
-  /** In a turn a completion is noted under its number, so that a rerun of the effect does not pay for it again. */
+  /** In a turn each completion is recorded under its number, so that a rerun of the effect does not pay again. */
   complete(plugin: string): Complete {
     const { core, session } = this;
     const turn = this.#turn;

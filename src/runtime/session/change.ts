@@ -1,5 +1,10 @@
-// Changes of a session between turns: one optimistic loop, and what is changed with it.
-
+// Changes of a session between turns: one optimistic loop, and configure, compact, append and bookings, which use it.
+// Not its job: plugins' operations (`operate.ts`), which use the loop too; commits of turns (`live-turn/`).
+// C1 A change is one `store.apply`, with the plugin states that it changed: whole or not at all.
+// C2 When another process moved the session, nothing was stored: `undo` runs, and the change is worked out again on the
+//    session as it is then, unless `moved` ends it.
+// C3 Work that throws stores nothing, but the completions that it paid for are booked.
+// C4 After a fault of the store the session is read again: its states here are those of a change that was not stored.
 import { compaction } from "../../kernel/compact.ts";
 import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
@@ -14,33 +19,28 @@ import { requireConfig } from "../checks.ts";
 import { finishOthers } from "./elsewhere.ts";
 import type { LiveSession } from "./session.ts";
 
-/** What is to be kept; changes of plugin states go with it. */
 export type Change = Pick<SessionChange, "by" | "entries" | "config" | "spent" | "requires">;
 
-/** One way a change was worked out. */
+/** A change as worked out on the session as it is now. */
 export interface Worked<T> {
-  /** What is to be kept besides changed plugin states and paid completions. With none of them nothing is written. */
+  /** Stored with changed plugin states and paid completions. With none of the three nothing is written. */
   readonly change?: Change;
-  /** What the caller is told once it is kept; `kept` is undefined where nothing had to be. */
+  /** The caller's result; `kept` is undefined when there was nothing to store. */
   done(kept: Committed | undefined): T | Promise<T>;
-  /** Takes back what was done besides: the change was not kept. */
+  /** Takes back what was done outside the change, which was not stored. */
   undo?(): Promise<void>;
-  /** The session has moved: an answer ends it, nothing means to work it out again. */
+  /** C2: a result ends the change, undefined works it out again. */
   moved?(): Promise<T | undefined>;
 }
 
-/** What a change is worked out with. */
 export interface Working {
-  /** The same in every attempt, so that its nodes have the same names. */
+  /** The same in every attempt, so that its nodes have the same ids. */
   readonly operation: string;
-  /** Paid completions: booked with the change, or alone if it fails. */
+  /** Paid completions: booked with the change, or alone if it fails (C3). */
   readonly spent: Spent[];
 }
 
-/**
- * Works a change out on the session as it is and keeps it in one write. When another process moved the session
- * meanwhile, nothing was kept and it is worked out again. What fails changes nothing, but what was paid is booked.
- */
+/** Works a change out and stores it (C1 to C4). */
 export function changeSession<T>(
   session: LiveSession,
   name: string,
@@ -70,7 +70,7 @@ export function changeSession<T>(
         committed = await keep(session, { ...change, ...plugins, ...(spent.length === 0 ? {} : { spent }) }, operation);
       } catch (error) {
         await undo?.();
-        kept.isStale = true; // Nothing was kept, so nothing counts.
+        kept.isStale = true; // C4
         await kept.refresh().catch(() => {}); // A store that fails now is read when the session is next used.
         throw error;
       }
@@ -82,7 +82,7 @@ export function changeSession<T>(
   });
 }
 
-/** Keeps a change; undefined when the session has moved elsewhere and the change must be worked out again. */
+/** Stores a change; undefined when the session has moved and the change must be worked out again (C2). */
 async function keep(
   session: LiveSession,
   change: Change & Pick<SessionChange, "plugins">,
@@ -113,12 +113,9 @@ async function keep(
 
 const BOOK_TRIES = 100;
 
-/**
- * Books what a completion cost, when nothing else has the session. It is waited for only if that is now: a completion
- * beside a turn must not wait for the turn's end.
- */
+/** Books a completion. While something else has the session the caller does not wait: the booking follows it. */
 export function book(session: LiveSession, spent: Spent): Promise<void> {
-  const isFree = session.isIdle && !session.queue.isTaken; // A hook that hears of a commit must not wait for its own turn.
+  const isFree = session.isIdle && !session.queue.isTaken; // A `lifecycle` hook must not wait for its own turn.
   const lost = (problem: unknown): void =>
     session.core.trace("usage.lost", { problem: describeThrown(problem), source: spent.source }, session.asPlace);
   return new Promise((resolve) => {
@@ -137,7 +134,7 @@ export function book(session: LiveSession, spent: Spent): Promise<void> {
   });
 }
 
-/** Nothing fires when nothing changes. What equals the runtime's config, and was not asked for, stays the runtime's. */
+/** An equal config is neither stored nor told. A field that equals the runtime's is stored only if it was asked for. */
 export function configure(session: LiveSession, patch: Partial<SessionConfig>): Promise<SessionConfig> {
   const { core, composition, kept } = session;
   requireConfig(patch);
@@ -177,10 +174,9 @@ const definedOnly = (config: Partial<SessionConfig>): Partial<SessionConfig> =>
 
 export type Compacted =
   | { readonly kind: "compacted"; readonly frame: NodeId }
-  /** Nobody compacts, or there is nothing to compact. */
+  /** No plugin compacts, or there is nothing to compact. */
   | { readonly kind: "nothing" };
 
-/** Goes on in a fresh frame with what compactors make of the conversation. */
 export function compact(session: LiveSession): Promise<Compacted> {
   const { core, composition, kept } = session;
   return changeSession(session, "compact", async ({ operation, spent }) => {
@@ -204,7 +200,7 @@ const frameOf = (operation: string, at: number, seed: readonly Draft[]): readonl
   ),
 ];
 
-/** Adds nodes after the head. The caller's own operation ids are good for this session only. */
+/** Adds nodes after the head. An `operationId` of the caller counts within this session only. */
 export function append(
   session: LiveSession,
   plugin: string,
@@ -239,7 +235,7 @@ async function isOnPath({ core, id }: LiveSession, node: string): Promise<boolea
   return false;
 }
 
-/** The nodes that an operation adds, checked; the first has the number `from`. */
+/** Checks nodes and makes entries of them; the first has the number `from`. */
 export function entriesOf(
   operation: string,
   plugin: string,

@@ -1,4 +1,4 @@
-// What other processes do with the sessions of this one, and what this one does with what they left.
+// Sessions that other processes use too: the results of turns that end there, and turns that were left there.
 import { RuntimeError } from "../../model/errors.ts";
 import { nodeId, type TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
@@ -8,15 +8,14 @@ import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import { LOOK_MS } from "./queue.ts";
 import type { LiveSession } from "./session.ts";
 
-/** A turn as the store gave it to this process. */
 export const openedBy = (answer: Extract<OpenAnswer, { readonly lease: Lease }>): OpenedTurn =>
   answer.kind === "opened"
     ? { lease: answer.lease, journal: [answer.opened], hasWaited: true }
     : { lease: answer.lease, journal: answer.journal, isResumed: true, hasWaited: true };
 
-// ── Turns that somebody here waits for ──────────────────────────────────────────────────────────────────────────────
+// ── Turns that handles here wait for ────────────────────────────────────────────────────────────────────────────────
 
-/** Asks the store for the next turn. Another process may hold the session: its turns end there, and are told here. */
+/** Asks the store for the next turn. Turns of another process that has the session end there; handles here are told. */
 export async function look(session: LiveSession): Promise<void> {
   const { core, queue } = session;
   const { store, owner, world } = core;
@@ -27,21 +26,21 @@ export async function look(session: LiveSession): Promise<void> {
   const answer = await store.open(session.id, owner, world.now(), session.opening);
   if (answer.kind === "opened" || answer.kind === "resumed") return queue.putTurn(openedBy(answer));
   if ((await settleElsewhere(session)) || queue.hasReady) return;
-  if (queue.isAccepting) return queue.arrived(); // Perhaps the lease that holds the session is on its way to us.
+  if (queue.isAccepting) return queue.arrived(); // The lease may be ours: an acceptance has not returned yet.
   if (answer.kind === "busy") return world.sleep(LOOK_MS);
   queue.mayHaveMore = false;
 }
 
-/** Tells those who wait for turns that ended without us; false when there was none. */
+/** Tells the handles of turns that ended in other processes; false when there were none. */
 export async function settleElsewhere(session: LiveSession): Promise<boolean> {
   let found = false;
   for (const turnId of session.followers.turns) if (await settle(session, turnId)) found = true;
   return found;
 }
 
-/** Tells those who wait for a turn if it is over; false when it is not. */
+/** Tells the handles of a turn if it is over; false when it is not. */
 export async function settle(session: LiveSession, turnId: TurnId): Promise<boolean> {
-  if (turnId === session.now) return false; // Told with the others, when its observers are done.
+  if (turnId === session.now) return false; // `announce` tells them, after the `lifecycle` hooks.
   const { store } = session.core;
   const found = await store.find(turnId);
   const isGone = found === undefined || found.sessionId !== session.id;
@@ -55,7 +54,7 @@ export async function settle(session: LiveSession, turnId: TurnId): Promise<bool
   return true;
 }
 
-/** Tells how a turn ended. An input that another turn took ended as that turn did. */
+/** Tells the handles how a turn ended. An input that another turn took ended as that turn did. */
 async function tellEnd(
   session: LiveSession,
   turnId: TurnId,
@@ -67,10 +66,7 @@ async function tellEnd(
   session.followers.done(session.id, committed, { turnId, outcome, usage, issues: [] }, nodes);
 }
 
-/**
- * An operation found a turn open. Another process's turn ends there; one that a dead process left is finished here first,
- * and true says that what was being worked out does not count any more.
- */
+/** An operation met an open turn. One that was left is run here first; true: the change must be worked out again. */
 export async function finishOthers(session: LiveSession): Promise<boolean> {
   const { core, queue } = session;
   if (queue.door === "closed") throw new RuntimeError("runtime.closed", {});
@@ -87,28 +83,27 @@ export async function finishOthers(session: LiveSession): Promise<boolean> {
 
 // ── Recovery ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a recovery did. */
 export interface Recovered {
-  /** Sessions with a turn that was left, or with inputs that waited, and nobody at them. */
+  /** How many sessions were resumed: they had an open turn or waiting inputs, and no process had them. */
   readonly sessions: number;
 }
 
-/** How often a runtime looks for what others left. */
+/** How often a runtime looks for turns that other processes left. */
 export const RECOVER_MS = 10_000;
 const AT_ONCE = 8;
 const PAGE = 64;
-/** Sessions that are gone on with at the same time; the others follow when one of these is done. */
+/** Sessions that are resumed at the same time; further ones are left to a later look. */
 const UNDER_WAY_MAX = 100;
 
 /**
- * Begins what was accepted and never ended, and does not wait for it: a turn may take days. What another process is at
- * meanwhile is left to it. `takeUp` answers when the session is taken up, with what settles when it is done.
+ * Resumes sessions with unfinished work and does not wait for them: a turn may take days. `takeUp` answers once a
+ * session is resumed, with a promise of its end, or undefined when another process has it.
  */
 export async function recover(
   core: Core,
   underWay: Set<Promise<void>>,
   takeUp: (id: string) => Promise<{ readonly done: Promise<void> } | undefined>,
-  /** Sessions that were looked at already. */
+  /** Sessions that an earlier look has found. */
   seen: Set<string> = new Set(),
 ): Promise<Recovered> {
   let sessions = 0;

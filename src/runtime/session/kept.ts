@@ -7,26 +7,26 @@ import type { Committed, EndedTurn, Lease, SessionChange, StoredSession } from "
 import type { Core } from "../core.ts";
 import { TOOLS_PLUGIN } from "../toolset/membership.ts";
 
-/** A conversation that was read before, up to this node. */
+/** A conversation up to this node that is in memory already. */
 export interface KnownTranscript {
   readonly head: NodeId;
   readonly transcript: Transcript;
 }
 
 /**
- * A session as this process last read it: the stored session, its conversation and its plugin states. It takes in what
- * is kept from here, and reads what other processes keep when somebody asks.
+ * A session as this process last read it: the stored session, its conversation and its plugin states. It grows by what
+ * this process stores, and reads what other processes stored when it is asked to.
  *
  * Not its job: to decide who may change it. A turn or an operation has the session to itself (`queue.ts`).
  */
 export class KeptSession {
   readonly #core: Core;
-  /** A turn or an operation that has the session runs on it as it was when that began. */
+  /** While a turn or an operation has the session, callers that only look change nothing here. */
   readonly #queue: { readonly isTaken: boolean };
   stored: StoredSession;
   transcript: Transcript;
   states: PluginStates;
-  /** Something was changed here that was not kept: it must be read again before it is used. */
+  /** Something was changed here that was not stored: it must be read again before it is used. */
   isStale = false;
 
   constructor(core: Core, stored: StoredSession, transcript: Transcript, queue: { readonly isTaken: boolean }) {
@@ -49,12 +49,12 @@ export class KeptSession {
       throw new RuntimeError("lease.lost", { sessionId: this.stored.id, generation: lease.generation });
   }
 
-  /** Reads what other runtimes have kept. For whoever has the session to itself: a turn runs on the head of its beginning. */
+  /** Reads what other processes stored. Only for the turn or the operation that has the session. */
   refresh(isForced = false): Promise<void> {
     return this.#reload(isForced, false);
   }
 
-  /** The same for those who only look: what runs here knows best, and would lose its footing. */
+  /** Like `refresh`, for callers that only look: skipped while a turn or an operation has the session. */
   async catchUp(): Promise<void> {
     if (!this.#queue.isTaken) await this.#reload(false, true);
   }
@@ -66,7 +66,7 @@ export class KeptSession {
     return stored;
   }
 
-  /** As the store has it: what runs here may not have heard yet of its own commit, or of somebody else's. */
+  /** The session as the store has it, also when a commit was not taken in here yet. */
   async asStored(): Promise<{ readonly stored: StoredSession; readonly transcript: Transcript }> {
     await this.catchUp();
     const stored = await this.requireThere();
@@ -85,7 +85,7 @@ export class KeptSession {
     if (!isForced && !this.isStale && isSame) return;
     const transcript = await this.#transcriptAt(stored);
     if (isOnlyLooking && this.#queue.isTaken) return;
-    if (stored.revision < this.stored.revision) return; // Another look was quicker, and saw more.
+    if (stored.revision < this.stored.revision) return; // Another read was quicker and saw more.
     this.stored = stored;
     this.transcript = transcript;
     const { plugins, limits, blobs } = this.#core;
@@ -93,7 +93,7 @@ export class KeptSession {
     this.isStale = false;
   }
 
-  /** Grows by a change that was just kept; false when that is not all that is new, and it must be read again. */
+  /** Grows by a change that was just stored; false when others came in between and the session must be read again. */
   take(
     { operation, entries = [], plugins, config, spent = [] }: SessionChange,
     { revision, head }: Committed,
@@ -115,7 +115,7 @@ export class KeptSession {
     return true;
   }
 
-  /** Grows by a turn that was just committed. The transcript of a salvaged turn is not the machine's, so it is left out. */
+  /** Grows by a turn that was just committed. A salvaged one has no `transcript`: its entries are not the live ones. */
   takeTurn(
     { turnId, entries, plugins, usage, spent }: EndedTurn,
     { revision, head }: Committed,

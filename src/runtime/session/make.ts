@@ -14,7 +14,7 @@ import { AUTHORITY, authorityOf, FIRST_INPUT, OVERLAY, requireStored } from "../
 import type { KnownTranscript } from "./kept.ts";
 import type { LiveSession } from "./session.ts";
 
-/** Makes a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
+/** Creates a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
 export async function makeSession(
   core: Core,
   request: NewSessionRequest & { readonly isEmpty?: true },
@@ -51,15 +51,15 @@ export async function makeSession(
 }
 
 export interface ForkOptions {
-  /** The last node that it has; the head unless given. */
+  /** The last node that the fork has. Default: the head. */
   readonly at?: string;
-  /** Instead of `at`: the first node that it has not. Before the first of all there is nothing: it begins empty. */
+  /** Instead of `at`: the first node that the fork does not have. Before the very first one, it begins empty. */
   readonly before?: string;
   readonly id?: string;
-  /** For people, in lists of branches. */
+  /** A name for people to read. */
   readonly label?: string;
 }
-/** `parent` is that of the node to fork before, or null where there is none. */
+/** `parent`: the parent of the node `before`, or null when that is the first one. */
 export function forkRequest(options: ForkOptions, parent: NodeId | null | undefined): NewSessionRequest {
   if (parent !== undefined && options.at !== undefined)
     throw new RuntimeError("options.invalid", { option: "before", problem: "it stands in the place of at" });
@@ -70,7 +70,7 @@ export function forkRequest(options: ForkOptions, parent: NodeId | null | undefi
   return defined({ kind: "fork" as const, id, at, config, ...(parent === null ? { isEmpty: true } : {}) });
 }
 
-/** A fork of a session that is open here; where its conversation is known, it need not be read again. */
+/** Forks a session that is open here; the fork takes its conversation over where it can, and need not read it. */
 export async function forkOf(
   { core, id, kept }: LiveSession,
   options: ForkOptions,
@@ -83,11 +83,11 @@ export async function forkOf(
   return { id: made, known: head === undefined || shared === undefined ? undefined : { head, transcript: shared } };
 }
 
-/** A child runs on its parent's model, unless told. */
+/** A child runs on its parent's model unless its config names another. */
 const modelOf = ({ config: { model } }: StoredSession): Partial<SessionConfig> =>
   model === undefined ? {} : { model };
 
-/** Appends the seed once, however often the session is made. */
+/** Appends the seed once, however often the creation is repeated. */
 async function sow({ store }: Core, id: SessionId, seed: readonly Draft[]): Promise<void> {
   const stored = await store.load(id);
   if (stored === undefined || stored.head !== undefined) return;
@@ -108,7 +108,7 @@ function withoutGrants(plugins: PluginSnapshots): PluginSnapshots {
   return { ...plugins, [TOOLS_STATE]: { ...tools, state: { ...(tools.state as JsonObject), grants: {} } } };
 }
 
-/** Authority only narrows: whatever a child makes has no tool that the child has not. */
+/** Authority only narrows: a child or a fork has no tool that the session it comes from lacks. */
 function narrowed(mine: Authority, given: Authority): Authority {
   const hidden = [...new Set([...(mine.hiddenTools ?? []), ...(given.hiddenTools ?? [])])];
   const access =

@@ -11,21 +11,20 @@ import { type Session, SessionHandle } from "./handle.ts";
 import type { KnownTranscript } from "./kept.ts";
 import { LiveSession } from "./session.ts";
 
-/** How a session is opened. */
 export interface OpenOptions {
-  /** What a session has of its own that is made by this opening. */
+  /** The session's own settings, if this opening creates it. */
   readonly config?: Partial<SessionConfig>;
-  /** Options of plugins, by id, in the place of those they were installed with. */
+  /** Plugin options by plugin id, in place of those of the installation. */
   readonly plugins?: ReadonlyMap<string, unknown>;
-  /** A conversation that need not be read. */
+  /** The conversation, where it need not be read. */
   readonly known?: KnownTranscript | undefined;
-  /** Nobody asked for it: recovery goes on with what others left. */
+  /** Recovery opens it and no caller: a turn whose model is missing here is left to other processes. */
   readonly isRecovery?: true;
 }
 
 interface Entry {
   readonly opening: Promise<LiveSession>;
-  /** Set once it is open. */
+  /** Set once the session is open. */
   session?: LiveSession;
   handles: number;
 }
@@ -47,10 +46,10 @@ export class OpenSessions implements Iterable<LiveSession> {
     for (const { session } of this.#entries.values()) if (session !== undefined) yield session;
   }
 
-  /** Opens a session, or makes it. Whoever asks closes the handle; a turn that it runs goes on. */
+  /** Opens a session, or creates it. The caller closes the handle; turns go on. */
   async handle(id: SessionId, how: OpenOptions = {}): Promise<Session> {
     const core = this.#core();
-    // Also for plugins and forks: a session that is opened while the runtime closes would be closed by nobody.
+    // Nobody would close a session that a plugin or a fork opens while the runtime closes.
     if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
     let entry = this.#entries.get(id);
     if (entry === undefined) {
@@ -78,7 +77,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     return new SessionHandle(session, this);
   }
 
-  /** A handle was closed. A session without handles is let go when nothing runs, waits or comes in. */
+  /** A handle was closed. A session without handles is let go when it is idle (S3 in `session.ts`). */
   left({ id }: LiveSession): void {
     const entry = this.#entries.get(id);
     if (entry?.session === undefined || --entry.handles > 0) return;
@@ -90,7 +89,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     });
   }
 
-  /** Goes on with a session that others left; undefined when another process is at it. */
+  /** Resumes a session that other processes left; undefined when one of them has it. */
   async takeUp(id: SessionId): Promise<{ readonly done: Promise<void> } | undefined> {
     const open = await this.#entries.get(id)?.opening;
     if (open !== undefined) return (await open.takeUp(true)) ? { done: open.queue.settled() } : undefined;
@@ -99,7 +98,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     return { done: settled.finally(() => handle.close()) };
   }
 
-  /** Settles when everything is done that sessions took up when they were opened. */
+  /** Settles when the turns are done that open sessions resumed. */
   async takenUp(): Promise<void> {
     for (const { opening } of [...this.#entries.values()]) await (await opening).takenUp;
   }
@@ -123,7 +122,7 @@ export class OpenSessions implements Iterable<LiveSession> {
   }
 }
 
-/** From an id to a session that is open here: made or found, read, composed, restored, and gone on with. */
+/** Leads from an id to an open session: created or found, read, composed, restored, and its turn resumed. */
 async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise<LiveSession> {
   const { store, world } = core;
   const stored = await store.create({ id, config: how.config ?? {}, at: world.now() });

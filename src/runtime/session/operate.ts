@@ -1,3 +1,9 @@
+// Plugins' operations: queries, which run at once, and commands and tasks, which run between turns.
+// Not its job: storing what they change (`change.ts`), which services they get (`POWERS` in `kernel/operation.ts`).
+// O1 A query sees no pending state and changes nothing.
+// O2 The state changes, events and nodes of a command or a task are stored in one change, or not at all.
+// O3 Turns that it queues are accepted before the change is stored, and withdrawn when it is not. They run after the
+//    operation, because it has the session.
 import {
   checkedInput,
   definitionOf,
@@ -20,16 +26,16 @@ import { newInput } from "../live-turn/input.ts";
 import { changeSession, entriesOf, type Working } from "./change.ts";
 import type { LiveSession } from "./session.ts";
 
-/** What a command or a task came to. */
+/** The result of a command or a task. */
 export interface Receipt<O = unknown> {
   readonly plugin: string;
   readonly output: O;
   readonly events: readonly PluginEvent[];
-  /** The turns it queued. */
+  /** The turns that it queued. */
   readonly queued: readonly TurnId[];
 }
 export interface OperationOptions {
-  /** `null` passes no session; this session's id insists on it. */
+  /** `null` runs it without the session; an id insists on the session. Default: what the operation says. */
   readonly session?: string | null;
   readonly signal?: AbortSignal;
 }
@@ -46,7 +52,7 @@ export function requireOperation({ composition }: LiveSession, kind: OperationKi
   throw new RuntimeError("operation.unknown", { name, known });
 }
 
-/** Whether it runs on the session; what is forbidden gets none by default, and refuses none but an explicit one. */
+/** Whether the operation gets the session. Where the session is forbidden, only asking for it explicitly is refused. */
 function runsOnSession({ plugin, name, operation }: OwnedOperation, options: OperationOptions): boolean {
   const rule = operation.spec.session ?? "required";
   if (rule === "required" && options.session === null)
@@ -56,7 +62,7 @@ function runsOnSession({ plugin, name, operation }: OwnedOperation, options: Ope
   return rule !== "forbidden" && options.session !== null;
 }
 
-/** Runs a query now, beside whatever has the session: it sees what counts and changes nothing. */
+/** O1: runs at once, beside whatever has the session. */
 export async function query(
   session: LiveSession,
   name: string,
@@ -72,7 +78,7 @@ export async function query(
   return output(owned, await run(owned, context));
 }
 
-/** Runs a command or a task: its changes of state and its events are kept together, then the turns it wants are queued. */
+/** Runs a command or a task (O2, O3). */
 export async function operate(
   session: LiveSession,
   kind: "command" | "task",
@@ -100,11 +106,11 @@ interface QueuedTurn {
 }
 interface Queued {
   readonly turnId: TurnId;
-  /** Absent when the same key had queued it before. */
+  /** Absent when the key had been accepted before: then there is nothing of ours to withdraw. */
   readonly inputId?: InputId;
 }
 
-/** Accepts the turns of an operation before it is kept; they run after it, because it has the session. */
+/** O3 */
 async function queue(session: LiveSession, turns: readonly QueuedTurn[]): Promise<readonly Queued[]> {
   const queued: Queued[] = [];
   try {
@@ -124,7 +130,6 @@ async function unqueue({ core, id }: LiveSession, queued: readonly Queued[]): Pr
   for (const { inputId } of queued) if (inputId !== undefined) await core.store.inputs.withdraw(id, { id: inputId });
 }
 
-/** What ran, before it is kept. */
 interface Ran {
   readonly output: unknown;
   readonly events: readonly PluginEvent[];
@@ -132,7 +137,7 @@ interface Ran {
   readonly turns: readonly QueuedTurn[];
 }
 
-/** Runs a command or a task; its changes of state are pending until they are kept. */
+/** Runs the operation; its state changes stay pending until the change is stored. */
 async function runOn(
   session: LiveSession,
   owned: OwnedOperation,
@@ -170,7 +175,7 @@ async function runOn(
     turns.push({ input: words, ...about });
   };
   if (!isOn) context.membership = { set: requireSession, grant: requireSession, revoke: requireSession };
-  // Nodes are kept with the operation's own change, or not at all.
+  // O2: nodes join the operation's change.
   context.graph = {
     append: async (added: readonly AppendNode[], about: AppendOptions = {}): Promise<Appended> => {
       requireSession();

@@ -20,8 +20,8 @@
  * - Q3 No operation begins while an input is on its way in, because its acceptance may bring a lease; and while an
  *   operation has the session (`doing`) no acceptance opens a turn.
  * - Q4 What was put in begins exactly once, turns and operations each in their order, unless the door closes first.
- * - Q5 It comes to rest only when nothing is ready, nothing waits in the store that came through here, and nobody
- *   follows a turn.
+ * - Q5 It comes to rest only when nothing is ready, nothing waits in the store that came through here, and no handle
+ *   waits for a turn.
  * - Q6 Once the door is closed nothing begins: a turn that is ready is given back, an operation is refused.
  *
  * Not its job: what a turn, an operation or a look does (`QueueWork`), and reentrancy (`session.ts`).
@@ -36,11 +36,11 @@ export interface QueueWork<Turn, Operation> {
   refuse(operation: Operation): void;
   /** Asks the store for the next turn, and puts it in; or whether turns that somebody follows have ended elsewhere. */
   look(): Promise<void>;
-  /** Whether somebody waits for a turn. */
+  /** Whether a handle waits for a turn. */
   readonly isFollowed: boolean;
   /** The store failed once more. */
   failed(error: unknown): void;
-  /** The store failed too often: whoever waits is told. */
+  /** The store failed too often: the handles that wait are told. */
   gaveUp(error: unknown): void;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
@@ -95,13 +95,13 @@ export class Queue<Turn extends object, Operation extends object> {
     this.#wake();
   }
 
-  /** Somebody waits for a turn that is not here. `mayHaveMore`: it may have to be begun here. */
+  /** A handle waits for a turn that is not here. `mayHaveMore`: the turn may have to begin here. */
   putFollower(mayHaveMore: boolean): void {
     if (mayHaveMore) this.mayHaveMore = true;
     this.#wake();
   }
 
-  // ── What it is at ───────────────────────────────────────────────────────────────────────────────────────────────
+  // ── What has the session ────────────────────────────────────────────────────────────────────────────────────────
 
   get isTaken(): boolean {
     return this.doing === "turn" || this.doing === "operation";
@@ -175,11 +175,11 @@ export class Queue<Turn extends object, Operation extends object> {
         await this.#begin();
         failures = 0;
       } catch (error) {
-        this.has = undefined; // It has lost the session, whatever it left running.
+        this.has = undefined; // Whatever it left running has lost the session.
         this.#work.failed(error);
         if (++failures < STORE_TRIES && this.door === "open") {
           this.doing = "backing-off";
-          this.mayHaveMore = true; // What ran here is still to be done.
+          this.mayHaveMore = true; // The turn that ran here is still to be done.
           await this.#work.sleep(LOOK_MS * failures);
         } else {
           this.mayHaveMore = false;

@@ -1,3 +1,10 @@
+// A session that is open in this process: its plugins, its conversation as last read, and its queue.
+// Not its job: how a turn runs (`live-turn/`), how a change between turns is stored (`change.ts`), what other processes
+// do with the session (`elsewhere.ts`), what has the session next (`queue.ts`, Q1 to Q6).
+// S1 An input is in the store before anybody learns its turn id.
+// S2 Code that runs inside the session (in a turn or an operation of it) may queue no operation on it: both would wait
+//    for each other. That holds across sessions too.
+// S3 The session is let go only when nothing runs, waits or comes in, also no attachment that is still being stored.
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Transcript } from "../../graph/transcript.ts";
 import type { Composition } from "../../kernel/compose.ts";
@@ -36,45 +43,37 @@ import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
 import { Queue, type QueueWork } from "./queue.ts";
 
-/** An operation that waits for its turn. */
 interface Operation {
   run(): Promise<void>;
   refuse(): void;
 }
 
-/** What a piece of code was started by: a turn or an operation of a session, and what that was started by in turn. */
+/** S2: the turn or operation that the current code runs in. */
 interface Inside {
   readonly session: LiveSession;
   readonly work: OpenedTurn | Operation;
-  /** Two sessions may not wait for each other either. */
+  /** The work that started this one, perhaps in another session. */
   readonly outer: Inside | undefined;
 }
 const inside = new AsyncLocalStorage<Inside>();
 
-/**
- * A session that is open in this process: its plugins, its conversation as last read, and its queue of turns and
- * operations, of which one has the session at a time.
- *
- * Not its job: how a turn runs (`live-turn/`), how a change between turns is kept (`change.ts`), what other processes do
- * with the session (`elsewhere.ts`).
- */
 export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly core: Core;
   readonly id: SessionId;
   readonly composition: Composition;
   readonly slot: ProtocolDriverSlot;
-  /** Its parent first, the root of its tree last. */
+  /** The parent first, the root of the tree last. */
   readonly ancestors: readonly SessionId[];
   readonly kept: KeptSession;
   readonly queue: Queue<OpenedTurn, Operation>;
   readonly followers = new Followers();
-  /** The turn that has the session here, also while it is set up and while its end is told. */
+  /** The turn that has the session here, from its set-up until its handles have their result. */
   now: TurnId | undefined = undefined;
-  /** The turn that runs here. */
+  /** The same turn from its opening in the host to its commit. */
   running: LiveTurn | undefined = undefined;
-  /** Settles when what others had left, and this process took up, is done. */
+  /** Settles when the turn that another process left, and this one resumed, is done. */
   takenUp: Promise<void> | undefined = undefined;
-  /** Inputs whose bytes are still being stored: the session is not let go, and nothing waits for them. */
+  /** S3: inputs whose attachments are still being stored. Nothing in the queue waits for them. */
   #entering: Set<PromiseLike<NewInput>> | undefined;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
@@ -104,11 +103,11 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return this.#memo;
   }
 
-  /** Nothing of its own: the app's tools as they are, and no plugin that could change them. */
+  /** A plain session has no plugins, providers, tool choices or authority: its turns share `core.plain`. */
   get isPlain(): boolean {
     const { core, composition, kept } = this;
     if (composition !== core.bare || core.providers.length > 0 || this.#toolset?.hasOwn === true) return false;
-    for (const _ in kept.stored.plugins) return false; // Chosen tools, authority and overlays are kept there.
+    for (const _ in kept.stored.plugins) return false; // Tool choices, authority and overlays are stored there.
     return true;
   }
 
@@ -125,7 +124,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return { sessionId: this.id };
   }
 
-  /** Where hooks and operations run between turns. */
   site(scope?: { readonly signal: AbortSignal }, spend?: (spent: Spent) => Awaitable<void>): SessionSite {
     return new SessionSite(this, undefined, scope, spend);
   }
@@ -185,18 +183,18 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     }
   }
 
-  /** Whoever comes late is shown what the turn has shown so far. */
+  /** A handle that joins late gets what the turn has shown so far. */
   #joinRunning({ turnId, handles, show }: LiveTurn, handle: TurnHandle): void {
     this.followers.join(turnId, handle, handles);
     for (const event of show.said.list()) handle.feed.push(event);
   }
 
-  /** The same key came before: its turn has ended, or runs, or waits. */
+  /** The key was accepted before: its turn has ended, runs or waits. */
   async #rejoin(turnId: TurnId): Promise<void> {
     if (!(await settle(this, turnId)) && turnId !== this.now) this.queue.putFollower(true);
   }
 
-  /** Takes inputs back that have not had their turn; those who wait for them are told. */
+  /** Withdraws inputs that no turn has taken; their handles fail with `input.withdrawn`. */
   async withdraw(which: InputRef): Promise<readonly Withdrawal[]> {
     await this.kept.requireThere();
     const found = await this.core.store.inputs.withdraw(this.id, which);
@@ -216,25 +214,25 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return answer;
   }
 
-  /** The running turn looks for its mail: a wait was answered, or it was cancelled. */
+  /** Makes the running turn look for answers to its waits and for a cancel. */
   poke(): void {
     void this.running?.run?.poke();
   }
 
-  // ── Those who wait for turns ────────────────────────────────────────────────────────────────────────────────────
+  // ── Handles that wait for turns ─────────────────────────────────────────────────────────────────────────────────
 
   /** The turn that is under way here, or is about to be. */
   get current(): TurnId | undefined {
     return this.now ?? this.queue.next?.lease.turnId;
   }
 
-  /** The handle is given what the turn shows from now on, and its result, whenever and wherever it ends. */
+  /** Gives the handle what the turn shows here, and its result, in whatever process it ends. */
   follow(turnId: TurnId, handle: TurnHandle): void {
     if (typeof turnId !== "string") return handle.failed(new RuntimeError("turn.unknown", { turnId: typeof turnId }));
     if (this.running?.turnId === turnId) this.#joinRunning(this.running, handle);
     else this.followers.join(turnId, handle);
     const find = async (): Promise<void> => {
-      // Whether the turn is taken over if its worker dies is the runtime's choice.
+      // With `recover: "manual"` a turn whose process died is not taken over here.
       if (!(await settle(this, turnId)) && turnId !== this.now) this.queue.putFollower(this.core.recovers);
     };
     find().catch((error: unknown) => this.fail(turnId, error));
@@ -249,7 +247,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.followers.failed(turnId, error);
   }
 
-  /** The session above shows what this one does, where its turn runs here. */
+  /** The parent's turn shows what this session does, if that turn runs here. */
   tellParent(event: SessionEvent): void {
     const [parent] = this.ancestors;
     if (parent !== undefined) this.core.sessions.find(parent)?.running?.show.childShows(event);
@@ -265,7 +263,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     await this.core.store.release(lease);
   }
 
-  /** After a turn, however it ended. */
   ended(live: LiveTurn | undefined): void {
     this.now = undefined;
     if (live !== undefined) this.core.spenders.delete(live);
@@ -274,7 +271,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   // ── An operation has the session ────────────────────────────────────────────────────────────────────────────────
 
-  /** Runs when no turn does, in order with other operations. From inside the session it would wait for itself. */
+  /** Runs when no turn does, in order with other operations. From inside the session it is refused (S2). */
   exclusive<T>(name: string, run: () => Promise<T>): Promise<T> {
     for (let at = inside.getStore(); at !== undefined; at = at.outer)
       if (at.session === this && this.queue.has === at.work)
@@ -295,17 +292,14 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     operation.refuse();
   }
 
-  /** Works a change out and keeps it, again when the session moved meanwhile. */
   change<T>(name: string, work: () => Promise<Worked<T>>): Promise<T> {
     return changeSession(this, name, work);
   }
 
-  /** Adds messages and nodes on behalf of a plugin, or of the app. */
   append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
     return append(this, plugin, nodes, options);
   }
 
-  /** Books what was paid between turns, or beside one. */
   book(spent: Spent): Promise<void> {
     return book(this, spent);
   }
@@ -320,7 +314,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return look(this);
   }
 
-  /** Tells those who wait for turns that ended without us. */
   settleElsewhere(): Promise<boolean> {
     return settleElsewhere(this);
   }
@@ -338,7 +331,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return this.core.world.sleep(ms, signal);
   }
 
-  /** Goes on with what was accepted and never ended, if nobody else is at it; false when there is nothing to do here. */
+  /** Resumes the open turn, or opens the next one, if no other process has the session; false when there is none. */
   async takeUp(isRecovery: boolean): Promise<boolean> {
     const { queue, core } = this;
     if (queue.isTaken || queue.hasReady) return true;
@@ -351,19 +344,19 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return true;
   }
 
-  // ── Its end ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Closing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   get isIdle(): boolean {
     return this.running === undefined && !this.#entering?.size && this.queue.isResting;
   }
 
-  /** Whether there is work here that somebody waits for; what was answered a moment ago is no work any more. */
+  /** Whether there is work here that somebody waits for. A turn that was just answered gets a moment to end. */
   async isBusy(): Promise<boolean> {
     if (!this.isIdle) await new Promise((resolve) => setImmediate(resolve));
     return this.queue.isTaken || this.queue.hasReady || this.isFollowed;
   }
 
-  /** Calls back when nothing runs, waits or comes in here. */
+  /** S3 */
   async whenIdle(run: () => void): Promise<void> {
     while (this.#entering?.size || this.queue.isAccepting) {
       await Promise.allSettled(this.#entering ?? []);
@@ -374,7 +367,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     run();
   }
 
-  /** Waits for what runs; after `graceMs` a turn that nobody could resume is cancelled, and any other is let go. */
+  /** Waits `graceMs` for what runs. Then, on a durable store, the turn is left to be resumed, else it is cancelled. */
   async close(graceMs: number): Promise<void> {
     await this.queue.close(graceMs, async () => {
       const { running } = this;

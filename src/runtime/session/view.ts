@@ -9,7 +9,7 @@ import { effectiveConfig } from "../core.ts";
 import { cursorFor } from "../readers/cursor.ts";
 import type { LiveSession } from "./session.ts";
 
-/** The session and the latest fact at one moment: read again until nothing moved in between, so that a reader who goes on from the fact misses nothing. */
+/** Reads the session and the latest fact until neither moved meanwhile: a reader that goes on there misses nothing. */
 async function momentOf(session: LiveSession) {
   for (;;) {
     const { store } = session.core;
@@ -18,12 +18,12 @@ async function momentOf(session: LiveSession) {
     const { openTurn } = await session.kept.requireThere();
     const inputs = await openInputs(session, openTurn);
     const { revision } = await session.kept.requireThere();
-    const later = await store.changes(latest, { session: session.id, max: 1 }); // Other sessions always move.
+    const later = await store.changes(latest, { session: session.id, max: 1 }); // Facts of other sessions do not count.
     if (revision === kept.stored.revision && later.length === 0) return { ...kept, inputs, latest };
   }
 }
 
-/** A session as it is committed, and the cursor from which on to observe what is not. */
+/** The session as last committed, and the cursor to observe from. */
 export async function viewOf(session: LiveSession): Promise<SessionView> {
   const { core, id } = session;
   const { stored, transcript, inputs, latest } = await momentOf(session);
@@ -36,7 +36,6 @@ export async function viewOf(session: LiveSession): Promise<SessionView> {
   return defined({ id, parentId, origin, head, frame, messages, inputs, turns, config, usage, ledger, cost, cursor });
 }
 
-/** Inputs that the open turn has taken, then those that wait. */
 async function openInputs(session: LiveSession, openTurn: TurnId | undefined): Promise<readonly OpenInput[]> {
   const { store } = session.core;
   const waiting = (await store.inputs.list(session.id)).map(
@@ -45,7 +44,6 @@ async function openInputs(session: LiveSession, openTurn: TurnId | undefined): P
   return openTurn === undefined ? waiting : [...(takenHere(session) ?? (await takenBy(store, openTurn))), ...waiting];
 }
 
-/** Inputs that the turn that runs here has taken. */
 function takenHere({ running }: LiveSession): readonly OpenInput[] | undefined {
   if (running?.state === undefined) return undefined;
   return itemsOf(running.state.log).flatMap((entry) => {
@@ -56,7 +54,7 @@ function takenHere({ running }: LiveSession): readonly OpenInput[] | undefined {
   });
 }
 
-/** Inputs that a turn elsewhere has taken, by its journal. */
+/** Inputs that a turn of another process has taken, from its journal. */
 async function takenBy(store: Store, turnId: TurnId): Promise<readonly OpenInput[]> {
   const taken: OpenInput[] = [];
   const add = (id: InputId, message: Draft): void => void taken.push({ id, turnId, state: "running", message });

@@ -23,30 +23,28 @@ export interface Artifact extends Put {
   readonly catalog: Catalog;
   readonly declarations: readonly ToolDeclaration[];
   readonly prompt: readonly PromptPart[];
-  /** The policies of tools that are not plain; without a gate the machine needs them to schedule calls. */
+  /** Policies of the tools that have one: without a gate `step` schedules calls by them. */
   readonly policies: Policies | undefined;
-  /** The declarations as they are stored; `hash` is of this text. */
+  /** The declarations as stored; `hash` is the hash of this text. */
   readonly json: string;
 }
 export interface Prompt extends Put {
   readonly system: string;
 }
 
-/** What a prompt is made of. */
 export interface PromptParts {
-  /** The layers and what `context` hooks gave: once in a turn. */
+  /** From the layers and `context` hooks: fixed for the turn. */
   readonly given: readonly PromptPart[];
-  /** The answers of `prompt` hooks; volatile ones are asked for in every round. */
+  /** From `prompt` hooks; volatile parts are asked for in every round. */
   readonly plugins: readonly PromptPart[];
   readonly isVolatile?: true;
 }
 export const NO_PARTS: PromptParts = { given: [], plugins: [] };
 
-/** What an artifact is made of. */
 export interface Ingredients {
   readonly slot: ProtocolDriverSlot;
   readonly loaded: readonly Loaded[];
-  /** Tools that cannot be called. */
+  /** Tools of the catalog that cannot be called. */
   readonly others: readonly Chosen[];
   readonly granted: readonly Granted[];
 }
@@ -54,7 +52,7 @@ export interface Ingredients {
 const KEPT = 32;
 const utf8 = new TextEncoder();
 
-/** Bytes by the hash of their content. */
+/** The `blobs` service: bytes by the hash of their content. */
 export const blobsOf = ({ blobs }: Store): Services["blobs"] => ({
   put: async (data) => {
     const hash = hashOf(data);
@@ -110,12 +108,11 @@ export class Artifacts {
     return this.#world.now() - putAt < FRESH_MS;
   }
 
-  /** Keeps what a turn is about to name. The answer is when it was put. */
+  /** Stores a text that a turn is about to name; returns when it was put. */
   async keep(hash: BlobHash, text: string): Promise<number> {
     return (await this.#put({ hash, putAt: 0 }, text)).putAt;
   }
 
-  /** Equal parts give the identical prompt, hashed and stored once. */
   async prompt(parts: readonly PromptPart[], tools: readonly string[]): Promise<Prompt> {
     const system = renderPrompt(mergePrompt(parts, tools), this.#template);
     const known = this.#prompts.get(system);

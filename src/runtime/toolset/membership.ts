@@ -19,7 +19,7 @@ const state: Schema<unknown, ToolChoices> = {
   },
 };
 
-/** Keeps the choices as any plugin keeps its state: with the turn, in forks, after a restart. */
+/** Makes tool choices a plugin's state, so that turns, forks and restarts carry them. */
 export const TOOLS_PLUGIN: Installed = {
   id: TOOLS_STATE,
   version: "1",
@@ -29,7 +29,7 @@ export const TOOLS_PLUGIN: Installed = {
   shared: undefined,
 };
 
-/** Changes the choices where the state can be changed now: in a serial effect, or an operation. */
+/** The `membership` service. Without `mayWrite`, outside serial effects and operations, it throws `state.parallel`. */
 export function membershipOf(
   session: LiveSession,
   states: PluginStates,

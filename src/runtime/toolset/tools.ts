@@ -6,19 +6,21 @@ import { defineToolProvider } from "../../tools/define.ts";
 import type { Registry, ToolChoices, ToolListing, ToolState } from "../../tools/registry.ts";
 import type { LiveSession } from "../session/session.ts";
 
-/** The tools of a session, for its host. What is changed here counts from the next turn on, and is kept. */
+/** Which tools a session has. Changes are stored with the session and count from its next turn on. */
 export interface SessionTools {
-  /** Also those that are off, and those whose source is gone. */
+  /** Lists all tools, also those that are off and those whose source is gone. */
   list(): Promise<readonly ToolListing[]>;
-  /** With its schema, which is loaded if need be. */
+  /** Gives a tool with its input schema, loading it if necessary; undefined when it is off or unknown. */
   describe(name: string): Promise<ToolDeclaration | undefined>;
+  /** Sets how far tools are open to the model: `off`, `searchable`, `callable` or `documented`. */
   set(names: string | readonly string[], availability: Availability): Promise<void>;
-  /** More tools for this session, as long as it is open here; what was chosen for them is kept for when they come back. */
+  /** Adds a provider's tools while this session is open here. Choices for them stay stored for when they come back. */
   add(provider: ToolProvider): Promise<{ remove(): Promise<void> }>;
+  /** Gives the choices as data, to edit and `apply`, or to `restore` elsewhere. */
   export(): Promise<ToolState>;
-  /** Gives back an edited export. Throws `tool.generation` when the tools have changed since. */
+  /** Applies an edited export. Throws `tool.generation` when the tools have changed since. */
   apply(state: ToolState): Promise<ToolState>;
-  /** Takes over a state from elsewhere or before; tools that are not there now are kept as orphans. */
+  /** Takes over a state from before or elsewhere. Choices for tools that are missing now are kept as orphans. */
   restore(state: ToolState): Promise<{ readonly state: ToolState; readonly orphans: readonly string[] }>;
 }
 

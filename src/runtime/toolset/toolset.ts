@@ -1,3 +1,10 @@
+// The tools of one session, from its sources to the artifact that a turn runs on.
+// Not its job: storing choices (`membership.ts`), what the protocol makes of a catalog (`artifacts.ts`), running tools
+// (`tools/dispatch.ts`), turns of plain sessions, which share the runtime's memo (`live-turn/memo.ts`).
+// T1 A turn keeps the sources it began with: from `begin` to `end` the registry takes in new choices only.
+// T2 A cached artifact is reused only for an equal `#key`: base tools, the turn's tools, generation, plugin states.
+// T3 Nothing is cached while a `toolCatalog` hook may see a pending state: that state may never be committed.
+// T4 Each listing that was taken is given back once.
 import type { Site } from "../../kernel/hook-runner.ts";
 import type { CatalogEdit, Owned } from "../../kernel/hooks.ts";
 import type { Authority } from "../../kernel/services.ts";
@@ -24,11 +31,6 @@ import type { Artifact } from "./artifacts.ts";
 
 const NO_OVERLAY: Overlay = { offers: [], includeBase: true };
 
-/**
- * The tools of one session, from its sources to the catalog a turn runs on. A catalog is built once for the same
- * sources, choices, turn's tools and plugin states. Sessions that have nothing of their own never make a toolset: they
- * share what the runtime remembers (`live-turn/memo.ts`).
- */
 export class Toolset {
   readonly #session: LiveSession;
   #registry: Registry | undefined;
@@ -39,11 +41,11 @@ export class Toolset {
   #overlayRevision = 0;
   #overlays = 0;
   #contextProviders: readonly ToolProvider[] = [];
-  /** A turn runs: it keeps the sources it began with, and has its own tools besides. */
+  /** T1 */
   #isInTurn: boolean;
   #known: readonly Listing[] | undefined;
   #cache: CatalogCache<Artifact> | undefined;
-  /** Providers of this session alone. */
+  /** Providers that were added to this session alone. */
   #live: readonly Listing[] = [];
 
   constructor(session: LiveSession) {
@@ -51,12 +53,11 @@ export class Toolset {
     this.#isInTurn = session.running !== undefined;
   }
 
-  /** Whether tools were added to this session alone. */
   get hasOwn(): boolean {
     return this.#live.length > 0;
   }
 
-  /** The session's sources and choices, in step with both. */
+  /** Brought up to date at every read: choices always, sources between turns (T1). */
   get registry(): Registry {
     const { states } = this.#session.kept;
     const choices = (states.peek(TOOLS_STATE) as ToolChoices | undefined) ?? NO_CHOICES;
@@ -84,14 +85,14 @@ export class Toolset {
     ];
   }
 
-  /** Taken once, given back when the session is let go. */
+  /** T4: taken once, given back by `close`. */
   #listings(): readonly Listing[] {
     const { core, composition } = this.#session;
     this.#known ??= [...core.providers, ...composition.providers].map((owned) => core.listings.take(owned));
     return this.#known;
   }
 
-  /** Only tools that are known from the start, as they are: no registry is needed. */
+  /** No providers and no choices: the tools cannot change, so no registry is needed. */
   get #isStatic(): boolean {
     const { core, composition, kept } = this.#session;
     return (
@@ -108,12 +109,12 @@ export class Toolset {
       includeBase: !this.#isInTurn || this.#overlay.includeBase,
       overlay: this.#isInTurn ? this.#overlayRevision : 0,
       generation: this.#isStatic ? 0 : this.registry.generation,
-      // Only where a plugin edits the catalog can its state matter to it.
+      // Plugin states matter only where a hook may edit the catalog by them.
       fingerprint: composition.hooks.has.toolCatalog ? kept.states.fingerprint() : "",
     };
   }
 
-  /** Reads again what providers say has changed; undefined when there is nothing to wait for. */
+  /** Lists providers again that say they have changed; undefined when there is nothing to wait for. */
   refresh(): Promise<unknown> | undefined {
     const { core, composition } = this.#session;
     if (core.providers.length === 0 && composition.providers.length === 0 && this.#live.length === 0) return undefined;
@@ -121,7 +122,7 @@ export class Toolset {
     return reading.length === 0 ? undefined : Promise.all(reading);
   }
 
-  /** A plugin's edits may follow from a state that does not count yet, and perhaps never will. */
+  /** T3 */
   get #isUnsettled(): boolean {
     const { composition, kept } = this.#session;
     return kept.states.hasPending && composition.hooks.has.toolCatalog;
@@ -141,13 +142,13 @@ export class Toolset {
     const loaded = (await this.#load(callable)).filter((each) => each !== undefined);
     const others = all.filter(({ availability }) => !isCallable(availability));
     const artifact = await core.artifacts.of({ slot, loaded, others, granted: await this.#granted() });
-    // A tool that could not be loaded is tried again in the next turn.
+    // Not cached when a tool could not be loaded: the next turn tries again.
     if (key !== undefined && loaded.length === callable.length)
       (this.#cache ??= new CatalogCache()).keep(key, artifact);
     return artifact;
   }
 
-  /** Without an answer of `toolCatalog` hooks to wait for, the answer is there at once. */
+  /** A promise only when a `toolCatalog` hook answers with one. */
   #chosen(site: () => Site): Awaitable<readonly Chosen[]> {
     const { composition, authority, catalogEdits } = this.#session;
     const { entries } = this.#isStatic ? this.#made() : this.registry;
@@ -158,7 +159,7 @@ export class Toolset {
     return andThen(composition.hooks.collect("toolCatalog", { tools: base.map(manifestOf) }, site()), finish);
   }
 
-  /** Most tools are there; those of providers are loaded at the same time. */
+  /** Loads tools of providers in parallel; a promise only when there are any to load. */
   #load(chosen: readonly Chosen[]): Awaitable<readonly (Loaded | undefined)[]> {
     const load = async (one: Chosen): Promise<Loaded | undefined> => {
       const { offered } = one;
@@ -192,7 +193,7 @@ export class Toolset {
     core.trace("tool.unavailable", { tool, source, problem }, { sessionId: id });
   }
 
-  /** A turn begins: it has the sources as they are now, until it ends. */
+  /** T1: takes the sources as they are now, for the whole turn. */
   begin(): void {
     this.#isInTurn = false;
     if (!this.#isStatic) void this.registry;
@@ -203,7 +204,7 @@ export class Toolset {
     this.#isInTurn = false;
   }
 
-  /** Sets the turn's tools, from `context` hooks; those of the turn before in the same order are no change. Answers how to undo it. */
+  /** Sets the turn's tools, from `context` hooks. Equal ones keep the cache. Returns how to undo it. */
   async overlay(tools: readonly Owned<Tool | ToolProvider>[], includeBase: boolean): Promise<() => void> {
     const before = [this.#overlay, this.#context, this.#contextRevisions, this.#overlayRevision] as const;
     const undo = (): void => {
@@ -238,7 +239,7 @@ export class Toolset {
     return undo;
   }
 
-  /** The tools of the session as plugins and hosts may see them. */
+  /** The tools that plugins may see: all that are not off. */
   manifests(site: Site): Awaitable<readonly ToolManifest[]> {
     return andThen(
       this.#chosen(() => site),
@@ -267,7 +268,7 @@ export class Toolset {
     return listing;
   }
 
-  /** Answers what then stands of the session's choices. */
+  /** Returns the choices that remain. */
   remove(listing: Listing): ToolChoices {
     const choices = this.registry.remove(listing.id);
     this.#live = this.#live.filter((each) => each !== listing);
@@ -275,7 +276,7 @@ export class Toolset {
     return choices;
   }
 
-  /** Gives the listings back: the session is let go. */
+  /** T4 */
   close(): void {
     const { core, composition } = this.#session;
     for (const listing of this.#live) listing.close();

@@ -4,21 +4,23 @@ import { Json } from "../../model/json.js";
 import { NodeId, TurnId } from "../../model/ids.js";
 import { TurnProgress } from "../../model/event.js";
 import { Usage } from "../../model/usage.js";
+/** How a turn ended and what it cost. */
 interface TurnResult<Value = Json> {
   readonly turnId: TurnId;
   readonly outcome: TurnOutcome<Value>;
   readonly usage: Usage;
-  /** Set when the session had moved: the turn was kept beside it, and this is its last node. */
+  /** Set when the session had moved meanwhile: the turn was committed as a branch, and this is its last node. */
   readonly branch?: NodeId;
-  /** Observers that failed; none of them changed anything. */
+  /** Hooks that failed without changing the outcome, for example `lifecycle` hooks. */
   readonly issues: readonly Issue[];
 }
-/** A turn under way. Leaving the iteration is not cancelling. */
+/** A turn under way. Iterate for its events, await `result()` for its end. Leaving the loop does not cancel it. */
 interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
-  /** Known once the input is accepted. */
+  /** Resolves when the input is durable. */
   readonly id: Promise<TurnId>;
-  /** Settles after the commit, when the `lifecycle` hooks that hear of it are done. Rejects only when the input was not accepted, or the turn was taken over. */
+  /** Settles after the commit and its `lifecycle` hooks. Rejects when the input was refused or the turn is lost. */
   result(): Promise<TurnResult<Value>>;
+  /** Asks the turn to end; `result()` then says how it ended. */
   cancel(reason?: string): Promise<CancelAnswer>;
 }
 export { Turn, TurnResult };

@@ -1,8 +1,9 @@
 interface ObserveOptions {
-  /** The cursor of a fact, or of a view: facts after it come first. Without one, all of them from the beginning. */
+  /** The cursor of a fact or a view: the stream begins with the facts after it. Default: with the first fact. */
   readonly after?: string | undefined;
-  /** Also every session that descends from this one, in one order. */
+  /** Observes all descendants too, in one order. Default: false. */
   readonly tree?: boolean | undefined;
+  /** Ends the stream when it aborts; turns go on. */
   readonly signal?: AbortSignal | undefined;
 }
 export { ObserveOptions };

@@ -3,7 +3,7 @@ type Compacted = {
   readonly kind: "compacted";
   readonly frame: NodeId;
 } |
-/** Nobody compacts, or there is nothing to compact. */
+/** No plugin compacts, or there is nothing to compact. */
 {
   readonly kind: "nothing";
 };

@@ -1,6 +1,5 @@
-/** What a recovery did. */
 interface Recovered {
-  /** Sessions with a turn that was left, or with inputs that waited, and nobody at them. */
+  /** How many sessions were resumed: they had an open turn or waiting inputs, and no process had them. */
   readonly sessions: number;
 }
 export { Recovered };

@@ -18,19 +18,20 @@ import { SessionEvent } from "../../model/event.js";
 import { SessionTools } from "../toolset/tools.js";
 import { SessionView } from "../../model/view.js";
 import { Turn } from "../live-turn/handle.js";
+/** Options of one turn. */
 interface TurnOptions {
-  /** The same key with the same input joins the turn that is already there; with another input it is `input.conflict`. */
+  /** Makes a repeat safe: the same key and input join the turn that is there; another input is `input.conflict`. */
   readonly key?: string | undefined;
   /** Cancels the turn when it aborts. */
   readonly signal?: AbortSignal | undefined;
-  /** Parts of the prompt for this turn alone: the highest of its layers. */
+  /** Prompt parts for this turn only: the highest layer. */
   readonly prompt?: readonly PromptPart[] | undefined;
 }
-/** Inputs that wait for their turn. */
+/** The inputs that no turn has taken yet. */
 interface SessionInputs {
   /** Oldest first. */
   list(): Promise<readonly WaitingInput[]>;
-  /** Takes back one that still waits, or all from one on; to change an input is to take it back and send another. */
+  /** Withdraws a waiting input, or with `from` all from this one on. To change an input, cancel it and send another. */
   cancel(which: {
     readonly id: string;
   } | {
@@ -41,29 +42,30 @@ interface SessionInputs {
 }
 interface WaitingInput {
   readonly id: InputId;
-  /** The turn that it opens, unless a running one takes it. */
+  /** The turn that the input opens, unless a running turn takes it. */
   readonly turnId: TurnId;
   readonly key?: string;
   readonly at: "boundary" | "next-turn";
   readonly text: string;
+  /** Milliseconds since 1970. */
   readonly acceptedAt: number;
 }
 interface CancelledInput {
   readonly id: InputId;
   readonly turnId: TurnId;
-  /** Only what still waits can be cancelled: for the others see the turn. */
+  /** Only a waiting input can be cancelled; for the others `follow` the turn. */
   readonly kind: "cancelled" | "already-taken" | "already-completed";
 }
-/** A conversation. Handles are cheap: several may be open on one session, and its turns run one after the other. */
+/** A conversation. Its turns run one after the other. Handles are cheap: several may be open on one session. */
 interface Session extends AsyncDisposable {
   readonly id: SessionId;
   /** Starts a turn, or queues it behind the one that runs. */
   turn(input: Input, options?: TurnOptions): Turn;
-  /** The turn ends with a value of this schema: `finished`, by `model`. */
+  /** Starts a turn that ends with a value of this schema: the outcome is `finished`, by `model`. */
   turn<S extends ToolSchema>(input: Input, options: TurnOptions & {
     readonly output: S;
   }): Turn<OutputOf<S>>;
-  /** Says something to the session: a running turn takes it at its next boundary, else it is the next turn. */
+  /** Sends an input. A running turn takes it at its next boundary, unless `at` is `next-turn`; else it opens a turn. */
   send(input: Input, options?: {
     readonly key?: string;
     readonly at?: "boundary" | "next-turn";
@@ -71,45 +73,46 @@ interface Session extends AsyncDisposable {
     readonly turnId: TurnId;
   }>;
   readonly inputs: SessionInputs;
-  /** A turn by its id, before, while and after it runs, wherever that is: what it shows here from now on, and its result. */
+  /** Follows a turn before, while or after it runs, in whatever process: what it shows here, and its result. */
   follow(turnId: string): Turn;
-  /** The turn that is under way here, also one that another process had left. */
+  /** The turn that is under way in this process, also one that another process had left. */
   current(): Turn | undefined;
-  /** Asks a turn to end, in whatever process it runs. Its result is the acknowledgement. */
+  /** Asks a turn to end, in whatever process it runs. The turn's result is the acknowledgement. */
   cancel(turnId: string, options?: {
     readonly reason?: string;
     readonly requestId?: string;
   }): Promise<CancelAnswer>;
+  /** Reads the session as last committed, with open inputs and the cursor to observe from. */
   read(): Promise<SessionView>;
-  /** What is kept, after a cursor and from now on, and what is shown meanwhile. Bounded: see `gap`. */
+  /** Streams facts, from a cursor on, and previews as they are shown. A slow reader may lose previews: see `gap`. */
   observe(options?: ObserveOptions): AsyncIterableIterator<SessionEvent>;
   /** Nodes of all frames, newest first. */
   history(page?: HistoryPage): Promise<readonly Node[]>;
-  /** Goes on in a fresh frame with a shorter conversation, where a plugin compacts. */
+  /** Begins a new frame with a shorter conversation; answers `nothing` when no plugin compacts. */
   compact(): Promise<Compacted>;
-  /** Calls an operation of a plugin. A plugin that is not installed is `operation.unknown`. */
+  /** Calls a plugin's query at once; it changes nothing. Throws `operation.unknown` if the plugin is not installed. */
   query<Ops, N extends NamesOf<Ops, "query">>(plugin: Plugin<Ops>, name: N, ...args: InputArgs<InputFor<Ops, N>, OperationOptions>): Promise<OutputFor<Ops, N>>;
-  /** Runs between turns; its changes of state and its events are kept together. */
+  /** Calls a plugin's command between turns; its state changes and events are committed together. */
   command<Ops, N extends NamesOf<Ops, "command">>(plugin: Plugin<Ops>, name: N, ...args: InputArgs<InputFor<Ops, N>, OperationOptions>): Promise<Receipt<OutputFor<Ops, N>>>;
+  /** Like `command`, for operations that may also call a model. */
   task<Ops, N extends NamesOf<Ops, "task">>(plugin: Plugin<Ops>, name: N, ...args: InputArgs<InputFor<Ops, N>, OperationOptions>): Promise<Receipt<OutputFor<Ops, N>>>;
-  /** By wire name, `plugin.operation`; untyped. */
+  /** Calls an operation by its wire name, `plugin.operation`, without types. */
   invoke(kind: OperationKind, name: string, input?: Json, options?: OperationOptions): Promise<Receipt>;
   operations(): readonly OperationDefinition[];
-  /** What plugins contributed to a point. */
   contributed<Out>(point: Point<Any, Out>): Out;
   triggers(): readonly TriggerDeclaration[];
-  /** Of the plugins' states here: another one when a plugin, its version, its revision or their order is another. */
+  /** A hash of the plugins' states: it changes with a plugin, its version, its state's revision, or their order. */
   readonly fingerprint: string;
-  /** Changes what the session has of its own; `undefined` gives a field back to the runtime. */
+  /** Changes the session's own settings; a field set to `undefined` falls back to the runtime's. */
   configure(patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined; }): Promise<SessionConfig>;
   /** Adds messages and nodes between turns. */
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
-  /** One model call outside the conversation, booked in its ledger. */
+  /** Makes model calls outside the conversation, booked in the session's ledger. */
   readonly complete: Complete;
-  /** Which tools the session has. */
   readonly tools: SessionTools;
-  /** A second session over the same history; at the head unless told where. */
+  /** Creates a session over the same history. Default: at the head. */
   fork(options?: ForkOptions): Promise<Session>;
+  /** Closes this handle; turns go on. */
   close(): Promise<void>;
 }
 export { Session, SessionInputs, TurnOptions };

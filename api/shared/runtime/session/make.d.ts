@@ -1,10 +1,10 @@
 interface ForkOptions {
-  /** The last node that it has; the head unless given. */
+  /** The last node that the fork has. Default: the head. */
   readonly at?: string;
-  /** Instead of `at`: the first node that it has not. Before the first of all there is nothing: it begins empty. */
+  /** Instead of `at`: the first node that the fork does not have. Before the very first one, it begins empty. */
   readonly before?: string;
   readonly id?: string;
-  /** For people, in lists of branches. */
+  /** A name for people to read. */
   readonly label?: string;
 }
 export { ForkOptions };

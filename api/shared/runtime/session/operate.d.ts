@@ -1,15 +1,15 @@
 import { PluginEvent } from "../../kernel/operation.js";
 import { TurnId } from "../../model/ids.js";
-/** What a command or a task came to. */
+/** The result of a command or a task. */
 interface Receipt<O = unknown> {
   readonly plugin: string;
   readonly output: O;
   readonly events: readonly PluginEvent[];
-  /** The turns it queued. */
+  /** The turns that it queued. */
   readonly queued: readonly TurnId[];
 }
 interface OperationOptions {
-  /** `null` passes no session; this session's id insists on it. */
+  /** `null` runs it without the session; an id insists on the session. Default: what the operation says. */
   readonly session?: string | null;
   readonly signal?: AbortSignal;
 }
