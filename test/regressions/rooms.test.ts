@@ -485,3 +485,42 @@ test("S14 a tree's budget is looked at while a turn of the tree is being opened"
   expect(await beside).toBe("re: Beside it.");
   expect((await turn.result()).outcome).toMatchObject({ kind: "answered", text: "re: Go." });
 });
+
+// ── A turn goes on in another process ───────────────────────────────────────────────────────────────────────────────
+
+test("S5 a call that goes on after a restart is shown when it begins, not when it is over", async () => {
+  const path = file();
+  const world = simulatedWorld();
+  const model = () => listener();
+
+  const working = new Stop();
+  const slow = named("work", async () => {
+    await working.here();
+    return "never";
+  });
+  const first = await deployed(on(path), world, { model: model(), tools: [slow] });
+  const left = (await first.runtime.session("s")).turn("Work.");
+  const gone = codeOf(left.result());
+  await working.reached;
+  const closes = first.runtime.close();
+  await world.advance(GRACE_MS);
+  await closes;
+  expect(await gone).toBe("runtime.closed");
+
+  const again = new Stop();
+  const quick = named("work", async () => {
+    await again.here();
+    return "done";
+  });
+  const second = await deployed(on(path), world, { model: model(), tools: [quick] });
+  const turn = (await second.runtime.session("s")).follow(await left.id);
+  const kinds: string[] = [];
+  for await (const event of turn) {
+    kinds.push(event.kind);
+    if (event.kind !== "toolStarted") continue;
+    await again.reached;
+    again.go();
+  }
+  expect(kinds).toEqual(["toolStarted", "toolEnded", "text", "committed"]);
+  await second.runtime.close();
+});

@@ -89,7 +89,8 @@ function settleCalls(live: LiveTurn, { results: given, name }: EffectOf<"settle"
 
 /** Where `gate` and `settle` are skipped, the call itself shows its start and its end. */
 function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Awaitable<Body> {
-  if (live.state.skips.gate === true) live.show.started(effect);
+  // A resumed call had its gate in another process, whose previews are gone.
+  if (live.state.skips.gate === true || scope.isResumed === true) live.show.started(effect);
   if (scope.isAborted)
     return returned(live, effect, {
       kind: scope.isResumed === true ? "unknown" : "cancelled",
