@@ -171,8 +171,8 @@ describe.each([
       ({ moments }) => {
         for (const { before, event, after } of moments) {
           const unchanged = jsonOf(before);
-          diverges(driver, before, { kind: "slept", at: event.at, effect: asEffectName("r9.call.9") });
-          diverges(driver, before, { kind: "called", at: event.at, effect: asEffectName("r9.exec"), calls: [] });
+          diverges(driver, before, { kind: "slept", at: event.at, effect: asEffectName("r999.call.9") });
+          diverges(driver, before, { kind: "called", at: event.at, effect: asEffectName("r999.exec"), calls: [] });
           for (const effect of before.open) for (const wrong of wrongAnswers(effect)) diverges(driver, before, wrong);
           expect(jsonOf(before)).toBe(unchanged);
           if (isAnswer(event)) diverges(driver, after.state, event);
