@@ -2090,6 +2090,18 @@ const changeLaws = [
     await first(store, "hi", { to: bob });
     assert.equal((await store.changes(op.cursor, { max: 10 })).length, 1);
   }),
+  law("a ledger has its rows in the order in which they first came, of changes and turns alike", async (store) => {
+    await store.create(newSession(alice));
+    await apply(store, "op", { spent: [spent("z", 1)] });
+    await turn(store, "one", { spent: [spent("a", 2)] });
+    await apply(store, "op-2", { spent: [spent("0", 4)] });
+    const { ledger } = (await store.load(alice))!;
+    assert.deepEqual(
+      ledger.map(({ source }) => source),
+      ["z", "a", "0"],
+    );
+  }),
+
   law("what a tree has spent is told by session, source and model", async (store) => {
     const carol = asSessionId("carol");
     await store.create(newSession(bob));

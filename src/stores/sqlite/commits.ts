@@ -83,7 +83,7 @@ export class Commits {
     const own: Tip = { name: row.id, depth: (tip?.depth ?? -1) + 1 };
     const of = { n: row.n, ...own, isNamed: false, isBranch: false };
     const place = entries.length === 0 ? headOf(session) : lay(db, of, session, headOf(session), entries);
-    bookSpent(db, session.n, spent, row.latest);
+    bookSpent(db, session.n, spent, row.latest + 1); // The fact of this commit: a change just before it has `latest`.
     const next = { place, tip: entries.length === 0 ? tip : own, turns: session.turns + 1, usage };
     const revision = this.#sessions.keep(memo, next, { plugins });
     return entries.length > 0 ? { revision } : { revision, head: head ?? null };
