@@ -45,6 +45,7 @@ function inTerminal(): void {
     program.send("What is 2+2?\r");
     await program.until(/\n2\+2 = 4\.\nanswered · .*\n\n› $/);
     program.send(CTRL_C);
+    await program.until(/Press Ctrl-C again to leave\.\n› $/);
     program.send(CTRL_C);
     expect(await program.ended).toBe(0);
   });
