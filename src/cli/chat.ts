@@ -45,6 +45,7 @@ async function talk(agent: Agent, io: Io): Promise<number> {
     isIdle = true;
     for (;;) {
       const line = (await prompt.next())?.trim();
+      pressedAt = Number.NEGATIVE_INFINITY; // What was typed since parts this Ctrl-C from the next.
       if (line === undefined) {
         io.stdout.write("\n");
         return EXIT.ok;
