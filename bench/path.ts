@@ -30,8 +30,8 @@ export interface Passed {
 
 /**
  * The functions that run at least once in every turn. The sources need no build and give the same functions as the
- * build, except for the initialisers of classes with fields: 20 more in the build for a text turn, 21 more in ten
- * rounds.
+ * build, except for the initialisers of the few classes that keep private fields there: 7 more in the build for a text
+ * turn, 8 more in ten rounds.
  */
 export async function pathOf(tree: Tree, { input, isDurable }: WalkedTurn): Promise<readonly Passed[]> {
   const args = [join(import.meta.dirname, "walk.ts"), tree, input, ...(isDurable ? ["durable"] : [])];

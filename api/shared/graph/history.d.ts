@@ -7,11 +7,11 @@ type Node = {
   readonly at: number;
 } & NodeBody;
 interface HistoryPage {
-  /** The node to begin with, going back; the head unless given. */
+  /** The node to begin with, going back. Default: the head. */
   readonly from?: string | undefined;
   /** Instead of `from`: what came before this node. For the next page, the last node of the one before it. */
   readonly before?: string;
-  /** 100 unless given. */
+  /** How many nodes at most. Default 100. */
   readonly max?: number | undefined;
 }
 /** How two sessions of one origin differ. */

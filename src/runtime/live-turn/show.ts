@@ -84,9 +84,9 @@ export class TurnShow implements CallShow {
 
   // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** An effect knows its own position; a call at its gate or settling has that of its round. */
-  #position(placed: PlacedCall & { readonly position?: EffectName }): EffectName {
-    return placed.position ?? name(`r${this.#live.state.round}.call.${placed.at}`);
+  /** The same at its gate, in its attempts and at its settling: start and end must find each other. */
+  #position({ at }: PlacedCall): EffectName {
+    return name(`r${this.#live.state.round}.call.${at}`);
   }
 
   started(placed: PlacedCall): void {
