@@ -7,21 +7,40 @@ export interface Usage {
   /** Output tokens other than reasoning. */
   readonly output: number;
   readonly reasoning: number;
-  /** Calls that may have been billed without any usage being reported: cut off, killed or retried. */
+  /** Calls that may have been billed without any usage being reported: cut off, killed, retried, or not told. */
   readonly unknownCalls: number;
+  /** What those calls may have used, guessed from the bytes sent and received. Left out when there is nothing. */
+  readonly estimatedInput?: number;
+  readonly estimatedOutput?: number;
 }
 
 export const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0, unknownCalls: 0 };
 export const UNKNOWN_CALL: Usage = { ...NO_USAGE, unknownCalls: 1 };
 
-export const addUsage = (a: Usage, b: Usage): Usage => ({
-  input: a.input + b.input,
-  cacheRead: a.cacheRead + b.cacheRead,
-  cacheWrite: a.cacheWrite + b.cacheWrite,
-  output: a.output + b.output,
-  reasoning: a.reasoning + b.reasoning,
-  unknownCalls: a.unknownCalls + b.unknownCalls,
-});
+export function addUsage(a: Usage, b: Usage): Usage {
+  const sum = {
+    input: a.input + b.input,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+    unknownCalls: a.unknownCalls + b.unknownCalls,
+  };
+  return withEstimate(sum, estimatedInput(a) + estimatedInput(b), estimatedOutput(a) + estimatedOutput(b));
+}
+
+const estimatedInput = (usage: Usage): number => usage.estimatedInput ?? 0;
+const estimatedOutput = (usage: Usage): number => usage.estimatedOutput ?? 0;
+
+/** Adds an estimate to usage that has none. Zero is left out, so that most usage looks as it did before estimates. */
+export function withEstimate(usage: Usage, input: number, output: number): Usage {
+  if (input === 0 && output === 0) return usage;
+  return {
+    ...usage,
+    ...(input === 0 ? {} : { estimatedInput: input }),
+    ...(output === 0 ? {} : { estimatedOutput: output }),
+  };
+}
 
 /** What the calls of one source used on one model. */
 export interface Spent {
@@ -49,12 +68,19 @@ export function addSpent(ledger: readonly Spent[], spent: readonly Spent[]): rea
 export const totalOf = (spent: readonly Spent[]): Usage =>
   spent.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE);
 
-export const tokensIn = ({ input, cacheRead, cacheWrite, output, reasoning }: Usage): number =>
-  input + cacheRead + cacheWrite + output + reasoning;
+/** All tokens, those that are only estimated too. */
+export const tokensIn = (usage: Usage): number =>
+  usage.input +
+  usage.cacheRead +
+  usage.cacheWrite +
+  usage.output +
+  usage.reasoning +
+  estimatedInput(usage) +
+  estimatedOutput(usage);
 
 /**
  * Prices per million tokens. A bucket without a price costs the same as `input` (cacheRead, cacheWrite) or `output`
- * (reasoning).
+ * (reasoning). Estimated tokens cost the same as `input` and `output`.
  */
 export interface Price {
   readonly input: number;
@@ -78,7 +104,9 @@ export function costOf(spent: readonly Pick<Spent, "model" | "usage">[], prices:
       usage.cacheRead * cacheRead +
       usage.cacheWrite * cacheWrite +
       usage.output * output +
-      usage.reasoning * reasoning;
+      usage.reasoning * reasoning +
+      estimatedInput(usage) * input +
+      estimatedOutput(usage) * output;
   }
   return sum / 1_000_000;
 }
