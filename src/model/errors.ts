@@ -187,7 +187,7 @@ const ERRORS = {
       "Pass `models` to createRuntime, for example installed().",
     ),
   "provider.unavailable": (d: { name: string; problem: string }) =>
-    said(`The model ${d.name} cannot be used: ${d.problem}`, "Install its package and set its key."),
+    said(`The model ${d.name} cannot be used: ${d.problem}`, "Check its name, install its package, and set its key."),
   "provider.failed": (d: { route: string; class: string; problem: string }) =>
     said(
       `${d.route} failed (${d.class}): ${d.problem}`,
