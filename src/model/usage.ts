@@ -26,21 +26,17 @@ export function addUsage(a: Usage, b: Usage): Usage {
     reasoning: a.reasoning + b.reasoning,
     unknownCalls: a.unknownCalls + b.unknownCalls,
   };
-  return withEstimate(sum, estimatedInput(a) + estimatedInput(b), estimatedOutput(a) + estimatedOutput(b));
+  const input = (a.estimatedInput ?? 0) + (b.estimatedInput ?? 0);
+  const output = (a.estimatedOutput ?? 0) + (b.estimatedOutput ?? 0);
+  return input + output === 0 ? sum : withEstimate(sum, input, output);
 }
-
-const estimatedInput = (usage: Usage): number => usage.estimatedInput ?? 0;
-const estimatedOutput = (usage: Usage): number => usage.estimatedOutput ?? 0;
 
 /** Adds an estimate to usage that has none. Zero is left out, so that most usage looks as it did before estimates. */
-export function withEstimate(usage: Usage, input: number, output: number): Usage {
-  if (input === 0 && output === 0) return usage;
-  return {
-    ...usage,
-    ...(input === 0 ? {} : { estimatedInput: input }),
-    ...(output === 0 ? {} : { estimatedOutput: output }),
-  };
-}
+export const withEstimate = (usage: Usage, input: number, output: number): Usage => ({
+  ...usage,
+  ...(input === 0 ? {} : { estimatedInput: input }),
+  ...(output === 0 ? {} : { estimatedOutput: output }),
+});
 
 /** What the calls of one source used on one model. */
 export interface Spent {
@@ -69,14 +65,10 @@ export const totalOf = (spent: readonly Spent[]): Usage =>
   spent.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE);
 
 /** All tokens, those that are only estimated too. */
-export const tokensIn = (usage: Usage): number =>
-  usage.input +
-  usage.cacheRead +
-  usage.cacheWrite +
-  usage.output +
-  usage.reasoning +
-  estimatedInput(usage) +
-  estimatedOutput(usage);
+export function tokensIn(usage: Usage): number {
+  const { input, cacheRead, cacheWrite, output, reasoning, estimatedInput = 0, estimatedOutput = 0 } = usage;
+  return input + cacheRead + cacheWrite + output + reasoning + estimatedInput + estimatedOutput;
+}
 
 /**
  * Prices per million tokens. A bucket without a price costs the same as `input` (cacheRead, cacheWrite) or `output`
@@ -105,8 +97,8 @@ export function costOf(spent: readonly Pick<Spent, "model" | "usage">[], prices:
       usage.cacheWrite * cacheWrite +
       usage.output * output +
       usage.reasoning * reasoning +
-      estimatedInput(usage) * input +
-      estimatedOutput(usage) * output;
+      (usage.estimatedInput ?? 0) * input +
+      (usage.estimatedOutput ?? 0) * output;
   }
   return sum / 1_000_000;
 }

@@ -64,7 +64,7 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
   const { world, limits, scope } = call;
   const attempts: Attempt[] = [];
   let unknown = call.wasAsked === true ? withEstimate(NO_USAGE, tokensSent(call.request), 0) : NO_USAGE;
-  const retries = new Retries(limits);
+  let retries: Retries | undefined;
   for (let number = 1; ; number++) {
     const startedAt = world.now();
     const stream = new ReplyStream(call, number);
@@ -89,6 +89,7 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
         ms: world.now() - startedAt,
         error: { class: failureClass, message: failure.message },
       };
+      retries ??= new Retries(limits);
       const waitMs = failure instanceof HookStop ? undefined : retries.waitAfter(failure, number);
       if (waitMs === undefined || scope.isAborted) {
         attempts.push(record);

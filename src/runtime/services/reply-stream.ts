@@ -178,7 +178,9 @@ export class ReplyStream {
     }
     if (this.#isAborted) {
       if (finished !== undefined) await finished("aborted");
-      return { parts: this.#parts(), finish: "aborted", usage: this.#usage(), route: this.#route };
+      const told = this.#finish?.usage;
+      const usage = told === undefined ? this.estimate() : usageOf(told);
+      return { parts: this.#parts(), finish: "aborted", usage, route: this.#route };
     }
     if (this.#finish === undefined)
       throw new ProviderFailure({
@@ -186,15 +188,10 @@ export class ReplyStream {
         message: `The stream of ${this.#route} ended before the reply did.`,
       });
     if (finished !== undefined) await finished("complete");
-    return { parts: this.#parts(), finish: this.#finish.reason, usage: this.#usage(), route: this.#route };
-  }
-
-  /** What the provider says that the reply used; where it does not say, an estimate. */
-  #usage(): Usage {
-    if (this.#finish === undefined) return this.estimate();
-    if (this.#finish.usage !== undefined) return usageOf(this.#finish.usage);
-    this.#call.unreported();
-    return this.estimate();
+    const { reason, usage: told } = this.#finish;
+    if (told === undefined) this.#call.unreported();
+    const usage = told === undefined ? this.estimate() : usageOf(told);
+    return { parts: this.#parts(), finish: reason, usage, route: this.#route };
   }
 
   /** R3 */
