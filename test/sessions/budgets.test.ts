@@ -693,6 +693,25 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(model.asked).toEqual(["root", "child-1", "child-1"]);
   });
 
+  test('S14 a child is held to the `unknown: "stop"` of a session above it', async () => {
+    const inner = tree({ parent: ["delegate"], child: 9 });
+    const model: Provider = {
+      ...inner,
+      async *stream(...given) {
+        for await (const part of inner.stream(...given) as AsyncIterable<ModelPart>)
+          yield part.kind === "finish" && inner.asked.at(-1) !== "root"
+            ? { kind: "finish", reason: part.reason }
+            : part;
+      },
+    };
+    const plugins = [household({ config: { budget: { turn: { tokens: 100_000 } } } })];
+    await using runtime = await running({ store: make(), model, tools: [work], plugins });
+    const session = await runtime.session("root", { config: { budget: { unknown: "stop" } } });
+    await within(session.turn("Delegate.").result());
+    expect(inner.asked).toEqual(["root", "child-1", "root"]);
+    expect(outline((await session.read()).messages)).toContain("delegate ok: stopped limit.usage-unknown");
+  });
+
   test("S14 a tree's budget that its root is given later, or that is changed, holds for the children that are there", async () => {
     const model = tree({ parent: ["delegate"], child: 1 });
     await using runtime = await running({ store: make(), model, tools: [work], plugins: [household()] });
