@@ -22,8 +22,9 @@ import { describeThrown, type Json, toJson } from "../../model/json.ts";
 import type { Entry } from "../../model/node.ts";
 import { check, type Schema } from "../../model/schema.ts";
 import type { Spent } from "../../model/usage.ts";
+import { requireSignal } from "../checks.ts";
 import { newInput } from "../live-turn/input.ts";
-import { changeSession, entriesOf, type Working } from "./change.ts";
+import { changeSession, entriesOf, type Worked, type Working } from "./change.ts";
 import type { LiveSession } from "./session.ts";
 
 /** The result of a command or a task. */
@@ -37,6 +38,7 @@ export interface Receipt<O = unknown> {
 export interface OperationOptions {
   /** `null` runs it without the session; an id insists on the session. Default: what the operation says. */
   readonly session?: string | null;
+  /** Withdraws the operation while it waits; once it runs, it is handed the signal. */
   readonly signal?: AbortSignal;
 }
 
@@ -70,7 +72,10 @@ export async function query(
   options: OperationOptions,
 ): Promise<unknown> {
   const owned = requireOperation(session, "query", name);
+  requireSignal(options.signal);
   await session.kept.catchUp();
+  if (options.signal?.aborted === true)
+    throw new RuntimeError("operation.cancelled", { name }, { cause: options.signal.reason });
   const isOn = runsOnSession(owned, options);
   const context = contextOf(session, owned, checkedInput(owned, input), isOn, options);
   const { states } = session.kept;
@@ -87,7 +92,8 @@ export async function operate(
   options: OperationOptions = {},
 ): Promise<Receipt> {
   const owned = requireOperation(session, kind, name);
-  return changeSession(session, name, async (working) => {
+  requireSignal(options.signal);
+  const work = async (working: Working): Promise<Worked<Receipt>> => {
     const ran = await runOn(session, owned, input, options, working);
     const queued = await queue(session, ran.turns);
     const receipt = {
@@ -97,7 +103,8 @@ export async function operate(
       queued: queued.map(({ turnId }) => turnId),
     };
     return { change: { entries: ran.entries }, done: () => receipt, undo: () => unqueue(session, queued) };
-  });
+  };
+  return changeSession(session, name, work, undefined, options.signal);
 }
 
 interface QueuedTurn {
