@@ -71,6 +71,7 @@ const isToolOrProvider = (given: unknown): boolean => isTool(given) || isToolPro
 
 const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
   abortTurn: text("code", "message"),
+  answer: ({ text: said }) => (isText(said) && said !== "" ? undefined : "text must be text, and not empty"),
   enqueueMessages: messages("messages"),
   compactHistory: () => undefined,
   createSession: ({ request }) => (isObject(request) ? undefined : "it needs a request"),
@@ -127,6 +128,8 @@ function compactionProblem(answer: unknown): string | undefined {
  * Checks an answer at run time, for plugins that were written without the types. Returns what is wrong, or undefined.
  */
 export function answerProblem(hook: HookName, answer: unknown): string | undefined {
+  if (hook === "input")
+    return isText(answer) || isList(answer, isPart) ? undefined : "it must be text, or a list of text and attachments";
   if (hook === "compact") return compactionProblem(answer);
   if (hook === "projectResult") return isList(answer, isPart) ? undefined : "it must be a list of text and attachments";
   if (!isObject(answer)) return `a ${answer === null ? "null" : typeof answer} is none`;

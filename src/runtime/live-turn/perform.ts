@@ -129,6 +129,13 @@ async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Pro
 const CLAIM_MAX = 64;
 
 function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {
+  const { at } = effect;
+  if (at === "after-work" && live.session.takeNewTools())
+    return andThen(boundaryAt(live, effect, scope), (body) => ({ ...body, hasNewTools: true }));
+  return boundaryAt(live, effect, scope);
+}
+
+function boundaryAt(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {
   const { at, name } = effect;
   if (live.hooks.has.checkpoint || live.isBudgeted) return boundaryWithHooks(live, effect, scope);
   if (at !== "opening" && isLastRound(live.state)) return { kind: "bounded" };

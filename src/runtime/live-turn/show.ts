@@ -60,6 +60,12 @@ export class TurnShow implements CallShow {
     this.tell({ fact: false, sessionId, turnId, key, kind: "plugin", plugin, name: eventName, payload });
   }
 
+  /** A plugin answers the turn: shown as a model's text is. */
+  answered(effect: EffectName, text: string): void {
+    const { sessionId, turnId } = this.#live;
+    this.tell({ fact: false, sessionId, turnId, key: this.#live.key(effect, 1), kind: "text", delta: text });
+  }
+
   emitted({ plugin, value }: Emit, placed: PlacedCall): void {
     if (value.kind === "emitEvent") this.emit(this.#position(placed), plugin, value.name, value.payload);
     else if (value.kind === "emitTrace") this.#live.trace(`${plugin}.${value.name}`, { payload: value.payload });
@@ -77,6 +83,7 @@ export class TurnShow implements CallShow {
         if (part.kind === "text" || part.kind === "reasoning")
           this.tell({ fact: false, sessionId, turnId, key, kind: part.kind, delta: part.text });
     }
+    if (event.kind === "prepared" && event.answer !== undefined) this.answered(event.effect, event.answer.text);
     if (event.kind !== "gated" && event.kind !== "returned" && event.kind !== "settled") return;
     const effect = before.open.find((open) => open.name === event.effect);
     const position = ({ at }: PlacedCall): EffectName => name(`r${before.round}.call.${at}`);

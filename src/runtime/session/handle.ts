@@ -4,6 +4,7 @@
 // H2 `turn()` never throws: what is wrong with an input rejects the turn's `id` and `result()`.
 import { type HistoryPage, historyOf, type Node } from "../../graph/history.ts";
 import {
+  type ConfigPatch,
   type InputArgs,
   type InputFor,
   type NamesOf,
@@ -131,7 +132,7 @@ export interface Session extends AsyncDisposable {
   readonly fingerprint: string;
 
   /** Changes the session's own settings; a field set to `undefined` falls back to the runtime's. */
-  configure(patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined }): Promise<SessionConfig>;
+  configure(patch: ConfigPatch): Promise<SessionConfig>;
   /** Adds messages and nodes between turns. */
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
   /** Makes model calls outside the conversation, booked in the session's ledger. */
@@ -207,7 +208,8 @@ export class SessionHandle implements Session {
   observe(options: ObserveOptions = {}): AsyncIterableIterator<SessionEvent> {
     const session = this.#open();
     requireOptions(options);
-    return session.core.readers.observe(session, () => viewOf(session), options);
+    // The reader holds this handle, so that the session stays open while it is observed.
+    return session.core.readers.observe(session, () => viewOf(this.#session), options);
   }
 
   async history(page: HistoryPage = {}): Promise<readonly Node[]> {
@@ -283,10 +285,8 @@ export class SessionHandle implements Session {
     return hashOf(this.#open().kept.states.fingerprint());
   }
 
-  async configure(
-    patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined },
-  ): Promise<SessionConfig> {
-    return configure(this.#open(), patch as Partial<SessionConfig>);
+  async configure(patch: ConfigPatch): Promise<SessionConfig> {
+    return configure(this.#open(), patch);
   }
 
   async append(nodes: readonly AppendNode[], options: AppendOptions = {}): Promise<Appended> {
@@ -310,7 +310,7 @@ export class SessionHandle implements Session {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#sessions.left(this.#session);
+    this.#sessions.closed(this, this.#session);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -359,5 +359,5 @@ function cancelWith(signal: AbortSignal, handle: TurnHandle): void {
   if (signal.aborted) return;
   signal.addEventListener("abort", cancel, { once: true });
   const stop = (): void => signal.removeEventListener("abort", cancel);
-  void handle.result().then(stop, stop);
+  void handle.ending().then(stop, stop);
 }
