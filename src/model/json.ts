@@ -69,20 +69,19 @@ export function toJson(value: unknown, max = 2_000_000): { readonly json: Json }
 
 /**
  * The value as it comes back when it is stored: NaN as null, a Date as text, -0 as 0, without fields that are undefined.
- * A value that is so already, as nearly all are, is not copied. Undefined when it cannot be stored, or is nested more
- * than 1000 deep.
+ * Undefined when it cannot be stored, or is nested more than 1000 deep.
  */
 export function storable(value: unknown): Json | undefined {
-  if (isStorable(value, 0)) return value;
   try {
     const copy: unknown = JSON.parse(JSON.stringify(value));
-    return isStorable(copy, 0) ? copy : undefined;
+    return isStorable(copy) ? copy : undefined;
   } catch {
     return undefined;
   }
 }
 
-function isStorable(value: unknown, depth: number): value is Json {
+/** Whether `storable` would give an equal value, as it does for nearly all: then a copy can be saved. */
+export function isStorable(value: unknown, depth = 0): value is Json {
   switch (typeof value) {
     case "string":
     case "boolean":

@@ -9,7 +9,7 @@ import type { ChunkAnswer } from "../../kernel/hooks.ts";
 import { type Awaitable, andThen } from "../../model/awaitable.ts";
 import { describe } from "../../model/errors.ts";
 import { asCallId } from "../../model/ids.ts";
-import { type Json, storable } from "../../model/json.ts";
+import { isStorable, type Json, storable } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
 import {
   type ModelPart,
@@ -67,17 +67,6 @@ function leave(parts: AsyncIterator<unknown>): void {
     parts.return?.()?.then(undefined, () => {});
   } catch {
     // A stream that throws when it is told to stop has stopped.
-  }
-}
-
-/** The arguments that a model wrote; undefined when they are not JSON. Nothing at all means none. */
-function parsed(written: string): Json | undefined {
-  const words = written.trim();
-  if (words === "") return {};
-  try {
-    return storable(JSON.parse(words));
-  } catch {
-    return undefined;
   }
 }
 
@@ -275,16 +264,26 @@ export class ReplyStream {
       });
   }
 
-  /** R4 */
+  /** R4: arguments that are not JSON, or cannot be kept, are `malformed`; none at all are an empty object. */
   #callIn(part: Extract<ModelPart, { kind: "call" }>): Part {
     const data = part.data === undefined ? undefined : storable(part.data);
     this.#count(`${part.callId}${part.name}${data === undefined ? "" : JSON.stringify(data)}`);
     const made = data === undefined ? {} : { made: { route: this.#route, data } };
     const call = { kind: "toolCall", callId: asCallId(part.callId), name: part.name } as const;
-    const input = typeof part.input === "string" ? parsed(part.input) : storable(part.input);
-    this.#count(typeof part.input === "string" ? part.input : (JSON.stringify(input) ?? ""));
-    if (input !== undefined) return { ...call, input, ...made };
-    return { ...call, input: {}, malformed: String(part.input).slice(0, 2_000), ...made };
+    let given: unknown = part.input;
+    if (typeof given === "string") {
+      this.#count(given);
+      const words = given.trim();
+      try {
+        given = words === "" ? {} : JSON.parse(words);
+      } catch {
+        given = undefined;
+      }
+    }
+    const input = isStorable(given) ? given : storable(given);
+    if (input === undefined) return { ...call, input: {}, malformed: String(part.input).slice(0, 2_000), ...made };
+    if (typeof part.input !== "string") this.#count(JSON.stringify(input));
+    return { ...call, input, ...made };
   }
 
   #parts(): readonly Part[] {
