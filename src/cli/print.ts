@@ -62,6 +62,9 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
         case "retracted":
           line("… broken off: what was just said does not count, the model is asked again.", "yellow");
           break;
+        case "retrying":
+          line(`… ${retryOf(event)}`, "yellow");
+          break;
         case "toolStarted":
           newLine();
           write(`  ${printable(event.call.name)} ${short(event.call.input)}`, "cyan");
@@ -104,6 +107,7 @@ export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose:
       if (event.kind === "toolStarted") aside(`${event.call.name} ${short(event.call.input)}`);
       if (event.kind === "toolEnded") aside(`${event.name} → ${event.status}, ${event.ms} ms`);
       if (event.kind === "retracted") aside("The reply broke off; the model is asked again.");
+      if (event.kind === "retrying") aside(retryOf(event));
       if (event.kind === "waiting") aside(`waiting: ${event.reason}`);
     },
     ended({ outcome, usage }) {
@@ -163,8 +167,14 @@ export function explain(error: unknown, env: Io["env"]): string {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message || error.name : String(error));
 const oneLine = (words: string): string => printable(words.replace(/\s+/g, " ").trim());
 
-export function tokens({ input, cacheRead, cacheWrite, output, reasoning, unknownCalls }: Usage): string {
-  const uncounted = unknownCalls === 0 ? "" : ` (and ${counted(unknownCalls, "call")} not counted)`;
+const retryOf = ({ class: failure, attempt, waitMs }: Extract<SessionEvent, { kind: "retrying" }>): string =>
+  `attempt ${attempt} at the model call failed (${failure}): trying again in ${ms(waitMs)}`;
+
+export function tokens({ input, cacheRead, cacheWrite, output, reasoning, ...unknown }: Usage): string {
+  const { unknownCalls, estimatedInput = 0, estimatedOutput = 0 } = unknown;
+  const about = estimatedInput + estimatedOutput;
+  const guess = about === 0 ? "" : `, about ${counted(about, "token")}`;
+  const uncounted = unknownCalls === 0 ? "" : ` (and ${counted(unknownCalls, "call")} not counted${guess})`;
   return `${input + cacheRead + cacheWrite} tokens in, ${output + reasoning} out${uncounted}`;
 }
 

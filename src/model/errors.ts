@@ -1,3 +1,5 @@
+import { FAILURE_HINTS } from "./request.ts";
+
 /**
  * Whether trying again can help: `never`; `unchanged`, the same call may succeed later; `reload`, read the current
  * state first; `reopen`, make a new handle or runtime.
@@ -187,11 +189,11 @@ const ERRORS = {
       "Pass `models` to createRuntime, for example installed().",
     ),
   "provider.unavailable": (d: { name: string; problem: string }) =>
-    said(`The model ${d.name} cannot be used: ${d.problem}`, "Install its package and set its key."),
+    said(`The model ${d.name} cannot be used: ${d.problem}`, "Check its name, install its package, and set its key."),
   "provider.failed": (d: { route: string; class: string; problem: string }) =>
     said(
       `${d.route} failed (${d.class}): ${d.problem}`,
-      "See the class: credentials, limits and network are the caller's.",
+      FAILURE_HINTS[d.class] ?? "See what the provider says.",
       "unchanged",
     ),
   "provider.empty": (d: { route: string }) =>
@@ -267,6 +269,16 @@ const ERRORS = {
     said(`The ${d.of} has spent ${d.spent} tokens of ${d.max}.`, `Raise budget.${d.of}.tokens, or ask for less.`),
   "limit.money": (d: { of: string; spent: number; max: number }) =>
     said(`The ${d.of} has cost ${d.spent} of ${d.max}.`, `Raise budget.${d.of}.cost, or ask for less.`),
+  "limit.usage-unknown": (d: { calls: number }) =>
+    said(
+      `The usage of ${d.calls} model ${d.calls === 1 ? "call" : "calls"} is not known, so the budget cannot be kept.`,
+      'Make the provider report usage (openai-compatible: `includeUsage: true`), or leave out `unknown: "stop"`.',
+    ),
+  "usage.estimated": (d: { model: string }) =>
+    said(
+      `${d.model} does not say what its calls use: tokens are estimated from the bytes sent and received.`,
+      "Make the provider report usage; for an openai-compatible one pass `includeUsage: true`.",
+    ),
   "price.unknown": (d: { model: string }) =>
     said(
       `There is no price for ${d.model}, so what it costs cannot be limited.`,

@@ -73,14 +73,23 @@ export interface Reply {
 
 export type ProviderFailureClass =
   | "auth"
+  /** The account's limit: waited out. */
   | "rate-limit"
+  /** Too many callers (503, 529): waited out. */
   | "overloaded"
+  /** The provider broke (500, 502, 504): tried again. */
+  | "server"
   | "network"
   | "timeout"
   | "stream"
   | "context-overflow"
+  /** The model cannot take what the conversation says or has attached. */
   | "input"
   | "unsupported"
+  /** The model, its address or a setting that it needs is wrong or missing. */
+  | "setup"
+  /** The provider refused how it was asked: a model setting, a tool's schema, the form of the messages. */
+  | "request"
   | "cancelled"
   | "unknown";
 
@@ -89,7 +98,8 @@ export class ProviderFailure extends Error {
   readonly class: ProviderFailureClass;
   readonly retryAfterMs?: number;
   /**
-   * Whether the same request may succeed later. Default: yes for rate-limit, overloaded, network, timeout and stream.
+   * Whether the same request may succeed later. Default: yes for rate-limit, overloaded, server, network, timeout and
+   * stream.
    */
   readonly isRetryable: boolean;
 
@@ -108,10 +118,27 @@ export class ProviderFailure extends Error {
 const RETRYABLE: ReadonlySet<ProviderFailureClass> = new Set([
   "rate-limit",
   "overloaded",
+  "server",
   "network",
   "timeout",
   "stream",
 ]);
+
+/** What can be done about a failure of each class. */
+export const FAILURE_HINTS: { readonly [failure: string]: string } = {
+  auth: "Check the API key and what it may use.",
+  "rate-limit": "Wait, or raise the limits or the credit of the account.",
+  overloaded: "Try again later, or use another model.",
+  server: "Try again later, or use another model.",
+  network: "Check the network and the provider's address.",
+  timeout: "Try again, or raise limits.modelIdleMs.",
+  stream: "Try again; if it goes on, update the provider's package.",
+  "context-overflow": "Compact the session, or send less.",
+  input: "Change the input or what is attached to it.",
+  unsupported: "Use a model that can do this, or leave it out.",
+  setup: "Check the model's name, the provider's address (base URL) and its settings.",
+  request: "Check `settings`, the tools' schemas, and plugins that change requests.",
+} satisfies { readonly [C in Exclude<ProviderFailureClass, "cancelled" | "unknown">]: string };
 
 /** The record of one attempt at a model call. */
 export interface Attempt {

@@ -87,13 +87,15 @@ const isAllowance = (value: unknown): boolean =>
   (isObject(value) && hasOnly(value, "tokens", "cost") && isAmount(value.tokens) && isAmount(value.cost));
 const isBudget = (value: unknown): boolean =>
   isObject(value) &&
-  hasOnly(value, "turn", "tree", "keepsAnswer") &&
+  hasOnly(value, "turn", "tree", "keepsAnswer", "unknown") &&
   isAllowance(value.turn) &&
   isAllowance(value.tree) &&
-  (value.keepsAnswer === undefined || typeof value.keepsAnswer === "boolean");
+  (value.keepsAnswer === undefined || typeof value.keepsAnswer === "boolean") &&
+  (value.unknown === undefined || value.unknown === "estimate" || value.unknown === "stop");
 
 const WORDS: { readonly [field: string]: string } = {
-  budget: "it has turn and tree, each with tokens and cost above 0, and keepsAnswer, which is true or false",
+  budget:
+    "it has turn and tree, each with tokens and cost above 0, keepsAnswer, which is true or false, and unknown, which is estimate or stop",
   label: `it must be text of at most ${LABEL_MAX} characters`,
 };
 

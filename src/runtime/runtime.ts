@@ -169,6 +169,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const world = defaults.world ?? realWorld();
   const models = new Models(defaults.adapt, resolve);
   const modelName = typeof model === "string" ? model : models.add(model);
+  if (typeof model === "string") await models.require(model); // A missing package is told now, not by the first turn.
   const ofApp = (options.tools ?? []).map((value): Owned<Tool | ToolProvider> => ({ plugin: APP, value }));
   const tools = ofApp.filter((owned): owned is Owned<Tool> => !isToolProvider(owned.value));
   const providers = ofApp.filter((owned): owned is Owned<ToolProvider> => isToolProvider(owned.value));

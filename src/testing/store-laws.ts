@@ -941,6 +941,19 @@ const commitLaws = [
     assert.deepEqual(session?.usage, addUsage(spent, usage(7)));
     assert.deepEqual([session?.turns, session?.revision], [2, 2]);
   }),
+  law("estimated usage is kept apart from the reported one, in the session and in its ledger", async (store) => {
+    await store.create(newSession(alice));
+    const guessed = { ...usage(7), unknownCalls: 1, estimatedInput: 20, estimatedOutput: 3 };
+    const row = { source: "turn", model: "law/model", calls: 1 };
+    await turn(store, "one", { usage: guessed, spent: [{ ...row, usage: guessed }] });
+    await turn(store, "two", { usage: usage(1), spent: [{ ...row, usage: usage(1) }] });
+    await turn(store, "three", { usage: guessed, spent: [{ ...row, usage: guessed }] });
+    const sum = addUsage(addUsage(guessed, usage(1)), guessed);
+    assert.deepEqual([sum.estimatedInput, sum.estimatedOutput, sum.input], [40, 6, 15]);
+    const session = await store.load(alice);
+    assert.deepEqual([session?.usage, session?.ledger], [sum, [{ ...row, usage: sum, calls: 3 }]]);
+    assert.deepEqual(await store.booked(alice), [{ sessionId: alice, ...row, usage: sum, calls: 3 }]);
+  }),
   law("plugin states are replaced as a whole", async (store) => {
     await store.create(newSession(alice));
     await turn(store, "one", { plugins: { ...state(1), other: { version: "2", revision: 4, state: null } } });

@@ -4,6 +4,7 @@ import { livePrinter, plainPrinter } from "../../src/cli/print.ts";
 import { createRuntime, defineTool, ProviderFailure } from "../../src/index.ts";
 import { both, calls, cut, type Reply, says, scripted, thinks } from "../../src/providers/scripted.ts";
 import { memory } from "../../src/stores/memory.ts";
+import { runningQuickly } from "../kit/worlds.ts";
 
 const ping = defineTool({
   name: "ping",
@@ -29,8 +30,25 @@ async function shown(...replies: readonly Reply[]) {
 
 test("E6 an attempt that is tried again is withdrawn in sight, and never reaches a pipe", async () => {
   const { live, stdout } = await shown(cut("The answer ", "is 41"), says("The answer is 42."));
-  expect(live).toMatch(/^The answer is 41\n… broken off: .* does not count.*\nThe answer is 42\.\nanswered · /);
+  const [said, withdrawn, retried, answer, end] = live.split("\n");
+  expect([said, answer]).toEqual(["The answer is 41", "The answer is 42."]);
+  expect(withdrawn).toMatch(/^… broken off: .* does not count/);
+  expect(retried).toBe("… attempt 1 at the model call failed (stream): trying again in 0 ms");
+  expect(end).toMatch(/^answered · 10 tokens in, 5 out \(and 1 call not counted, about \d+ tokens\)/);
   expect(stdout).toBe("The answer is 42.\n");
+});
+
+test("E6 a wait for a busy provider is told on the terminal, and in a pipe to whoever asks for more", async () => {
+  const io = { env: {}, stdout: new PassThrough(), stderr: new PassThrough() };
+  const screen = new PassThrough();
+  const printers = [plainPrinter(io, true), livePrinter({ ...io, stdout: screen })];
+  const busy = new ProviderFailure({ class: "rate-limit", message: "Slow down." });
+  await using runtime = await runningQuickly({ model: scripted(busy, says("Hello.")) });
+  const turn = (await runtime.session()).turn("Hi.");
+  for await (const event of turn) for (const printer of printers) printer.event(event);
+  const words = "attempt 1 at the model call failed (rate-limit): trying again in 500 ms\n";
+  expect(String(screen.read())).toMatch(`… ${words}Hello.`);
+  expect(String(io.stderr.read())).toBe(words);
 });
 
 test("E6 calls of one reply are listed with their ends; one alone takes one line", async () => {
@@ -59,6 +77,6 @@ test("E6 what a model says cannot drive the terminal", async () => {
 
 test("E6 a failed turn is told on stderr, and stdout stays empty", async () => {
   const { live, stdout, stderr } = await shown(new ProviderFailure({ class: "auth", message: "No key." }));
-  expect(live).toMatch(/^Failed: .*No key\. \[provider\.failed\]\nfailed · /);
+  expect(live).toMatch(/^Failed: .*No key\. Check the API key.* \[provider\.failed\]\nfailed · /);
   expect({ stdout, stderr }).toEqual({ stdout: "", stderr: expect.stringMatching(/^bowline: Failed: .*\n$/) });
 });

@@ -312,6 +312,12 @@ declare const ERRORS: {
     spent: number;
     max: number;
   }) => Said;
+  readonly "limit.usage-unknown": (d: {
+    calls: number;
+  }) => Said;
+  readonly "usage.estimated": (d: {
+    model: string;
+  }) => Said;
   readonly "price.unknown": (d: {
     model: string;
   }) => Said;

@@ -81,13 +81,26 @@ interface Reply {
   readonly usage: Usage;
   readonly route: string;
 }
-type ProviderFailureClass = "auth" | "rate-limit" | "overloaded" | "network" | "timeout" | "stream" | "context-overflow" | "input" | "unsupported" | "cancelled" | "unknown";
+type ProviderFailureClass = "auth" |
+/** The account's limit: waited out. */
+"rate-limit" |
+/** Too many callers (503, 529): waited out. */
+"overloaded" |
+/** The provider broke (500, 502, 504): tried again. */
+"server" | "network" | "timeout" | "stream" | "context-overflow" |
+/** The model cannot take what the conversation says or has attached. */
+"input" | "unsupported" |
+/** The model, its address or a setting that it needs is wrong or missing. */
+"setup" |
+/** The provider refused how it was asked: a model setting, a tool's schema, the form of the messages. */
+"request" | "cancelled" | "unknown";
 /** The error that a provider throws. Anything else that it throws counts as class `unknown`. */
 declare class ProviderFailure extends Error {
   readonly class: ProviderFailureClass;
   readonly retryAfterMs?: number;
   /**
-   * Whether the same request may succeed later. Default: yes for rate-limit, overloaded, network, timeout and stream.
+   * Whether the same request may succeed later. Default: yes for rate-limit, overloaded, server, network, timeout and
+   * stream.
    */
   readonly isRetryable: boolean;
   constructor(failure: {

@@ -45,7 +45,14 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     scope,
     load: async (hash) => (await core.store.blobs.get(hash)) ?? missing(hash),
     show: shower(live, effect.name),
+    retrying: (attempt, failure, waitMs) => {
+      const { sessionId, turnId } = live;
+      const key = live.key(effect.name, attempt);
+      live.show.tell({ fact: false, sessionId, turnId, key, kind: "retrying", class: failure, attempt, waitMs });
+    },
+    unreported: () => live.unreported(model),
   };
+  if (scope.isResumed === true) call.wasAsked = true;
   if (hooks.has.stream) call.transform = streamTransform(live, effect.name, scope);
   if (hooks.has.streamFinished) {
     const site = live.site(scope, effect.name);
@@ -111,11 +118,15 @@ function bodyOf(asked: ModelAnswer, model: string, usual: string): Body {
   const other = model === usual ? {} : { model };
   if (failure instanceof HookStop) return { ...rest, ...other, error: failureOf(failure.cause), partial };
   const isCancelled = failure.class === "cancelled";
-  const details = { route: model, class: failure.class, problem: failure.message };
+  const { message, hint } = describe("provider.failed", {
+    route: model,
+    class: failure.class,
+    problem: failure.message,
+  });
   const error = {
     class: failure.class,
     code: isCancelled ? "turn.cancelled" : "provider.failed",
-    message: isCancelled ? failure.message : describe("provider.failed", details).message,
+    message: isCancelled ? failure.message : `${message} ${hint}`, // An outcome has no hint of its own.
   };
   return { ...rest, ...other, error, partial };
 }

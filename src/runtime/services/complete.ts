@@ -24,6 +24,9 @@ export interface CompletionSite {
   spend(spent: Spent, key?: string): Awaitable<void>;
   /** In a turn: returns the reply that an earlier run of the effect recorded, else records that of `run`. */
   once(run: () => Promise<Reply>): Promise<{ readonly reply: Reply; readonly isBooked?: true; readonly key?: string }>;
+  trace(event: string, about: { readonly [key: string]: Json }): void;
+  /** Called for a reply without usage. */
+  unreported(model: string): void;
   readonly signal?: AbortSignal;
 }
 
@@ -75,6 +78,9 @@ async function reply(
         scope,
         load: async (hash) => (await core.store.blobs.get(hash)) ?? new Uint8Array(),
         show: () => {},
+        retrying: (attempt, failure, waitMs) =>
+          site.trace("completion.retrying", { model, class: failure, attempt, waitMs }),
+        unreported: () => site.unreported(model),
       });
       if (found.kind === "replied") return found.reply;
       const { failure } = found;

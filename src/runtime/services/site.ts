@@ -18,7 +18,7 @@ import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "../session/session.ts";
 import { membershipOf } from "../toolset/membership.ts";
 import { requireBudget } from "./budget.ts";
-import { completer } from "./complete.ts";
+import { type CompletionSite, completer } from "./complete.ts";
 import { isForAll, serviceOf } from "./services.ts";
 
 /** The effect name under which `once` values are recorded: they belong to the whole turn. */
@@ -165,6 +165,7 @@ export class SessionSite implements Site {
   complete(plugin: string): Complete {
     const { core, session } = this;
     const turn = this.#turn;
+    const trace: CompletionSite["trace"] = (event, about) => this.trace(event, about);
     if (turn === undefined) {
       return completer({
         core,
@@ -173,6 +174,8 @@ export class SessionSite implements Site {
         allow: (model) => requireBudget(core, session, session.config.budget, model),
         spend: this.#spend ?? ((spent) => session.book(spent)),
         once: async (run) => ({ reply: await run() }),
+        trace,
+        unreported: (model) => trace("usage.estimated", { model }),
         signal: this.signal,
       });
     }
@@ -191,6 +194,8 @@ export class SessionSite implements Site {
         const found = { reply: noted as unknown as Reply, key: place };
         return live.isBooked(place) ? { ...found, isBooked: true } : found;
       },
+      trace,
+      unreported: (model) => live.unreported(model),
       signal: this.signal,
     });
   }
