@@ -1,7 +1,8 @@
 import type { Awaitable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import { isObject, type Json } from "../model/json.ts";
+import { type Known, requireKnown } from "../model/known.ts";
 import { type Any, check, documentOf, type InputOf, isStandard, type OutputOf, type Schema } from "../model/schema.ts";
 import type { StateCell, StateView } from "../model/tool.ts";
 import type { Point } from "./point.ts";
@@ -36,7 +37,7 @@ interface Changing {
   /** Emits an event that is kept in the session's history and returned to the caller. */
   emit(name: string, payload?: Json): void;
   /** Queues a turn of this session for when the operation is done. The same key is queued once. */
-  queueTurn(input: string, options?: { readonly key?: string }): void;
+  queueTurn(input: string, options?: { readonly key?: string | undefined }): void;
 }
 type StateFor<K extends OperationKind, S> = [S] extends [undefined]
   ? object
@@ -48,11 +49,11 @@ export type OperationContext<K extends OperationKind, I, S> = Common<I> &
   (K extends "query" ? object : Changing);
 
 export interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** Whether the operation runs on a session. Default: `required`. */
-  readonly session?: "required" | "optional" | "forbidden";
-  readonly input?: I;
-  readonly output?: Schema<Any, O>;
+  readonly session?: "required" | "optional" | "forbidden" | undefined;
+  readonly input?: I | undefined;
+  readonly output?: Schema<Any, O> | undefined;
   run(context: OperationContext<K, I, S>): Awaitable<O>;
 }
 
@@ -69,7 +70,17 @@ export type OperationMaker<K extends OperationKind, S> = <O, I extends Schema | 
 
 export const makeOperation =
   <K extends OperationKind>(kind: K): OperationMaker<K, Any> =>
-  (spec) => ({ kind, spec });
+  (spec) => {
+    if (isObject(spec)) requireKnown(`a ${kind}`, spec, SPEC);
+    return { kind, spec };
+  };
+const SPEC: Known<OperationSpec<OperationKind, Schema, unknown, unknown>> = {
+  description: true,
+  session: true,
+  input: true,
+  output: true,
+  run: true,
+};
 
 /** The types of a plugin's operations, for callers. They travel with the plugin value. */
 export type SignaturesOf<Parts> = Parts extends { readonly operations: infer Ops }

@@ -59,9 +59,9 @@ export const tokensIn = ({ input, cacheRead, cacheWrite, output, reasoning }: Us
 export interface Price {
   readonly input: number;
   readonly output: number;
-  readonly cacheRead?: number;
-  readonly cacheWrite?: number;
-  readonly reasoning?: number;
+  readonly cacheRead?: number | undefined;
+  readonly cacheWrite?: number | undefined;
+  readonly reasoning?: number | undefined;
 }
 /** Prices by `provider/model`, or by the name that the session's config has. */
 export type PriceTable = { readonly [model: string]: Price };

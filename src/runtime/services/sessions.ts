@@ -1,20 +1,32 @@
-import type { Services, TurnEnd } from "../../kernel/services.ts";
+import { NEW_SESSION, type Services, type TurnEnd } from "../../kernel/services.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { asSessionId, asTurnId, type SessionId } from "../../model/ids.ts";
 import type { CancelAnswer } from "../../model/outcome.ts";
 import type { PluginSnapshots } from "../../stores/store.ts";
+import { requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { Session } from "../session/handle.ts";
 import { children, FIRST_INPUT, requireStored } from "./reading.ts";
 import type { SessionSite } from "./site.ts";
 
+const SEND = { key: true, output: true } as const;
+const RESULT = { signal: true } as const;
+
 /** The `sessions` service: plugins and tools create, message, await, cancel and list other sessions with it. */
 export const sessionsService = ({ core, session }: SessionSite): Services["sessions"] => ({
-  create: (request) => session.create(request),
+  create: async (request) => {
+    requireOptions("sessions.create", request, NEW_SESSION);
+    return session.create(request);
+  },
   takeFirstInput: (id) => takeFirstInput(core, id),
-  send: (id, input, options = {}) =>
-    using(core, id, async (other) => ({ turnId: await other.turn(input, options).id })),
-  result: (id, turnId, options) => result(core, session.id, id, turnId, options?.signal),
+  send: async (id, input, options = {}) => {
+    requireOptions("sessions.send", options, SEND);
+    return using(core, id, async (other) => ({ turnId: await other.turn(input, options).id }));
+  },
+  result: async (id, turnId, options = {}) => {
+    requireOptions("sessions.result", options, RESULT);
+    return result(core, session.id, id, turnId, options.signal);
+  },
   cancel: (id, turnId, reason) => cancel(core, id, turnId, reason),
   children: (id) => children(core, id === undefined ? session.id : asSessionId(id)),
 });

@@ -11,6 +11,7 @@ import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
 import { describeThrown, isObject, toJson } from "../../model/json.ts";
+import { type Known, requireKnown } from "../../model/known.ts";
 import type { Draft } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Spent } from "../../model/usage.ts";
@@ -235,6 +236,9 @@ async function isOnPath({ core, id }: LiveSession, node: string): Promise<boolea
   return false;
 }
 
+const MESSAGE: Known<Extract<AppendNode, { readonly kind: "message" }>> = { kind: true, role: true, text: true };
+const NODE: Known<Extract<AppendNode, { readonly kind: "plugin" }>> = { kind: true, type: true, body: true };
+
 /** Checks nodes and makes entries of them; the first has the number `from`. */
 export function entriesOf(
   operation: string,
@@ -249,6 +253,7 @@ export function entriesOf(
   if (!Array.isArray(nodes) || nodes.length === 0) wrong("there is nothing to append");
   return nodes.map((node: AppendNode, index): Entry => {
     if (!isObject(node)) return wrong("a node is an object");
+    requireKnown("append", node, node.kind === "message" ? MESSAGE : NODE);
     if (node.kind === "message") {
       if ((node.role !== "user" && node.role !== "system") || typeof node.text !== "string")
         wrong("only user and system messages of text can be appended");
