@@ -50,8 +50,8 @@ export class Fields {
     const other = this.names.find((name) => !names.includes(name));
     if (other === undefined) return;
     const meant = nearest(other, names);
-    const words = meant === undefined ? `there are ${names.join(", ")}` : `did you mean ${this.#at(meant)}?`;
-    throw new Wrong(`there is no field ${this.#at(other)}; ${words}`);
+    const nearby = meant === undefined ? "" : `; the nearest is ${meant}`;
+    throw new Wrong(`there is no field ${this.#at(other)}; there are ${names.join(", ")}${nearby}`);
   }
 
   /** The field as it was given, unchecked. */

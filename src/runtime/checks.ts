@@ -153,8 +153,8 @@ function requireKnownWithin({ budget, settings, prompt }: { readonly [field: str
     if (isObject(part)) requireKnown(`${option}.prompt`, part, PROMPT_PART);
   if (!isObject(budget)) return;
   requireKnown(`${option}.budget`, budget, BUDGET);
-  for (const of of ["turn", "tree"] as const)
-    if (isObject(budget[of])) requireKnown(`${option}.budget.${of}`, budget[of], ALLOWANCE);
+  for (const whose of ["turn", "tree"] as const)
+    if (isObject(budget[whose])) requireKnown(`${option}.budget.${whose}`, budget[whose], ALLOWANCE);
 }
 
 export function requireConfig(config: unknown, option = "config"): void {

@@ -83,6 +83,13 @@ function ownManifest(spec: ToolManifest, wrong: (problem: string) => never): Par
  * Makes a provider of tools that come and go. They are listed without schemas and loaded by name when they are needed.
  */
 export function defineToolProvider(spec: ToolProvider): ToolProvider {
+  requireProvider(spec);
+  requireKnown(`the provider ${spec.id}`, spec, PROVIDER);
+  return spec;
+}
+
+/** For a provider that was made elsewhere, which may have fields of its own. */
+export function requireProvider(spec: ToolProvider): void {
   const wrong = (problem: string): never => {
     throw new RuntimeError("tool.invalid", { name: `the provider ${String(spec?.id)}`, problem });
   };
@@ -90,8 +97,6 @@ export function defineToolProvider(spec: ToolProvider): ToolProvider {
     wrong("its id must be 1 to 128 of letters, digits and . _ - / @ :");
   if (typeof spec.list !== "function" || typeof spec.load !== "function") wrong("it needs the functions list and load");
   if (spec.watch !== undefined && typeof spec.watch !== "function") wrong("its watch is no function");
-  requireKnown(`the provider ${spec.id}`, spec, PROVIDER);
-  return spec;
 }
 
 const PROVIDER: Known<ToolProvider> = { id: true, list: true, load: true, watch: true };

@@ -253,8 +253,8 @@ export function entriesOf(
   if (!Array.isArray(nodes) || nodes.length === 0) wrong("there is nothing to append");
   return nodes.map((node: AppendNode, index): Entry => {
     if (!isObject(node)) return wrong("a node is an object");
-    requireKnown("append", node, node.kind === "message" ? MESSAGE : NODE);
     if (node.kind === "message") {
+      requireKnown("append", node, MESSAGE);
       if ((node.role !== "user" && node.role !== "system") || typeof node.text !== "string")
         wrong("only user and system messages of text can be appended");
       return {
@@ -270,6 +270,7 @@ export function entriesOf(
     }
     if (node.kind !== "plugin" || typeof node.type !== "string")
       return wrong("a node is a message, or has a type and a body");
+    requireKnown("append", node, NODE);
     const found = toJson(node.body);
     if ("problem" in found) return wrong(`a node's body is not JSON: ${found.path}: ${found.problem}`);
     return { at, kind: "plugin", plugin, type: node.type, body: found.json };
