@@ -52,6 +52,7 @@ import { Turn, TurnResult } from "./shared/runtime/live-turn/handle.js";
 import {
   abort,
   abortTurn,
+  answer,
   ask,
   compactHistory,
   createSession,
@@ -170,6 +171,7 @@ export {
   type WaitKey,
   abort,
   abortTurn,
+  answer,
   ask,
   attach,
   compactHistory,

@@ -20,6 +20,7 @@ export type { EffectHost } from "./hosts/host.ts";
 export {
   abort,
   abortTurn,
+  answer,
   ask,
   compactHistory,
   createSession,

@@ -82,6 +82,7 @@ const isToolOrProvider = (given: unknown): boolean => isTool(given) || isToolPro
 
 const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
   abortTurn: text("code", "message"),
+  answer: ({ text: said }) => (isText(said) && said !== "" ? undefined : "text must be text, and not empty"),
   enqueueMessages: messages("messages"),
   compactHistory: () => undefined,
   createSession: ({ request }) => (isObject(request) ? undefined : "it needs a request"),
@@ -100,6 +101,7 @@ const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
 /** What a directive may have, so that a misspelt field is not taken for one that was left out. */
 const DIRECTIVE_FIELDS: { readonly [K in DirectiveKind]: Known<DirectiveOf<K>> } = {
   abortTurn: { kind: true, code: true, message: true },
+  answer: { kind: true, text: true },
   enqueueMessages: { kind: true, messages: true },
   compactHistory: { kind: true },
   createSession: { kind: true, request: true },
@@ -166,6 +168,8 @@ function compactionProblem(answer: unknown): string | undefined {
 export function answerProblem(hook: HookName, answer: unknown, whose: string): string | undefined {
   const known = ANSWER_FIELDS[hook];
   if (known !== undefined && isObject(answer)) requireKnown(`${hook} of ${whose}`, answer, known);
+  if (hook === "input")
+    return isText(answer) || isList(answer, isPart) ? undefined : "it must be text, or a list of text and attachments";
   if (hook === "compact") return compactionProblem(answer);
   if (hook === "projectResult") return isList(answer, isPart) ? undefined : "it must be a list of text and attachments";
   if (!isObject(answer)) return `a ${answer === null ? "null" : typeof answer} is none`;

@@ -8,6 +8,7 @@ import type { NewSessionRequest } from "./services.ts";
  */
 export type Directive =
   | { readonly kind: "abortTurn"; readonly code: string; readonly message: string }
+  | { readonly kind: "answer"; readonly text: string }
   | { readonly kind: "enqueueMessages"; readonly messages: readonly Draft[] }
   | { readonly kind: "compactHistory" }
   | { readonly kind: "createSession"; readonly request: NewSessionRequest }
@@ -29,6 +30,12 @@ export const abortTurn = (code: string, message: string): DirectiveOf<"abortTurn
   code,
   message,
 });
+
+/**
+ * Answers the turn without asking a model: it ends `answered` with this text. If several plugins answer, the first one
+ * counts; `abortTurn` outranks it. A turn that wants a typed result cannot be answered so.
+ */
+export const answer = (text: string): DirectiveOf<"answer"> => ({ kind: "answer", text });
 
 /** Puts messages into the conversation; a string is a user message. Only user and system messages may be put in. */
 export const enqueueMessages = (...messages: readonly (string | Draft)[]): DirectiveOf<"enqueueMessages"> => ({

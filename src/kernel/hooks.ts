@@ -30,6 +30,7 @@ export type OnThrow =
   | "fail-call"
   | "fail-build"
   | "fail-compaction"
+  | "refuse-input"
   | "deny"
   | "withhold"
   | "retry"
@@ -67,6 +68,13 @@ const hook =
   <const Row extends RowData>(row: Row): Row & HookTypes<Sees, Answer> =>
     row;
 
+/** What somebody says to the session, before it is kept. */
+export interface GivenInput {
+  readonly parts: readonly ResultPart[];
+  /** Whether it opens a turn, or joins a running one at its next boundary. */
+  readonly at: "next-turn" | "boundary";
+  readonly key?: string;
+}
 /** What a turn starts with, before its first model call. */
 export interface TurnContext {
   /** The messages of the active frame, and this turn's input. */
@@ -131,6 +139,10 @@ export type LifecycleEvent =
   | { readonly kind: "turnFinalized"; readonly report: TurnReport }
   | { readonly kind: "turnPersisted"; readonly report: TurnReport; readonly revision: number }
   | { readonly kind: "sessionRestored"; readonly isNew: boolean }
+  /** A fork of this session was made, by whomever. */
+  | { readonly kind: "sessionForked"; readonly fork: SessionId }
+  /** The session is let go in this process: nobody has it open any more, or the runtime closes. */
+  | { readonly kind: "sessionClosed" }
   | { readonly kind: "sessionConfigChanged"; readonly previous: SessionConfig; readonly current: SessionConfig };
 
 const EMIT = ["createSession", "emitEvent", "emitTrace"] as const;
@@ -150,6 +162,14 @@ const EVERYTHING = [
 
 /** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
 export const HOOKS = {
+  input: hook<{ readonly input: GivenInput }, string | readonly ResultPart[]>()({
+    family: "transform",
+    fires: "before an input is kept, once for each key",
+    onThrow: "refuse-input",
+    deadlineMs: 30_000,
+    state: "read",
+    services: ["session", "catalog", "blobs"],
+  }),
   context: hook<{ readonly context: TurnContext }, TurnContext>()({
     family: "transform",
     fires: "at the start of a turn",
@@ -190,7 +210,7 @@ export const HOOKS = {
     deadlineMs: 30_000,
     state: "write",
     services: ["session", "membership", "sessions", "trace"],
-    directives: ["abortTurn", "enqueueMessages", "compactHistory", ...EMIT],
+    directives: ["abortTurn", "answer", "enqueueMessages", "compactHistory", ...EMIT],
   }),
   checkpoint: hook<{ readonly at: "after-work" | "before-completion" }>()({
     family: "collect",
@@ -283,7 +303,7 @@ export const HOOKS = {
   }),
   lifecycle: hook<{ readonly event: LifecycleEvent }>()({
     family: "observe",
-    fires: "when a turn is finalized or persisted, a session restored or reconfigured",
+    fires: "when a turn is finalized or persisted; when a session is restored, reconfigured, forked or closed",
     onThrow: "issue",
     deadlineMs: 30_000,
     state: "read",

@@ -137,9 +137,11 @@ const ERRORS = {
     said(`${d.name} failed: ${d.problem}`, "See what it says."),
   "operation.reentrant": (d: { name: string }) =>
     said(
-      `${d.name} cannot run inside a turn of the same session.`,
-      "Queue it for after the turn, or do it in a hook that may.",
+      `${d.name} cannot be waited for inside a turn of the same session: each would wait for the other.`,
+      "Do not await it there. Let the tool or hook return first, or use a session of its own.",
     ),
+  "operation.cancelled": (d: { name: string }) =>
+    said(`${d.name} was withdrawn by its signal before it began.`, "Call it again if it is still wanted."),
 
   // Tools
   "tool.name": (d: { name: string }) =>

@@ -468,6 +468,16 @@ const queueLaws = [
     await commit(store, lease);
     assert.deepEqual(await drain(store), ["two"]);
   }),
+  law("a key is held from its acceptance on, and no longer once its input is withdrawn", async (store) => {
+    await store.create(newSession(alice));
+    assert.equal(await store.inputs.holds(alice, "k"), false);
+    const lease = await begin(store, "hello", { key: "k" });
+    await queue(store, "more", { key: "l" });
+    assert.deepEqual([await store.inputs.holds(alice, "k"), await store.inputs.holds(alice, "l")], [true, true]);
+    assert.equal(await withdraw(store, "more"), "withdrawn");
+    await commit(store, lease);
+    assert.deepEqual([await store.inputs.holds(alice, "k"), await store.inputs.holds(alice, "l")], [true, false]);
+  }),
   law("withdrawing again answers the same", async (store) => {
     await first(store);
     await queue(store, "more");

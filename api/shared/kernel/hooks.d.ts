@@ -18,6 +18,13 @@ interface HookTypes<Sees, Answer> {
   readonly "~sees"?: Sees;
   readonly "~answer"?: Answer;
 }
+/** What somebody says to the session, before it is kept. */
+interface GivenInput {
+  readonly parts: readonly ResultPart[];
+  /** Whether it opens a turn, or joins a running one at its next boundary. */
+  readonly at: "next-turn" | "boundary";
+  readonly key?: string;
+}
 /** What a turn starts with, before its first model call. */
 interface TurnContext {
   /** The messages of the active frame, and this turn's input. */
@@ -92,6 +99,15 @@ type LifecycleEvent = {
 } | {
   readonly kind: "sessionRestored";
   readonly isNew: boolean;
+} |
+/** A fork of this session was made, by whomever. */
+{
+  readonly kind: "sessionForked";
+  readonly fork: SessionId;
+} |
+/** The session is let go in this process: nobody has it open any more, or the runtime closes. */
+{
+  readonly kind: "sessionClosed";
 } | {
   readonly kind: "sessionConfigChanged";
   readonly previous: SessionConfig;
@@ -99,6 +115,16 @@ type LifecycleEvent = {
 };
 /** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
 declare const HOOKS: {
+  readonly input: {
+    readonly family: "transform";
+    readonly fires: "before an input is kept, once for each key";
+    readonly onThrow: "refuse-input";
+    readonly deadlineMs: 30000;
+    readonly state: "read";
+    readonly services: readonly ["session", "catalog", "blobs"];
+  } & HookTypes<{
+    readonly input: GivenInput;
+  }, string | readonly ResultPart[]>;
   readonly context: {
     readonly family: "transform";
     readonly fires: "at the start of a turn";
@@ -143,7 +169,7 @@ declare const HOOKS: {
     readonly deadlineMs: 30000;
     readonly state: "write";
     readonly services: readonly ["session", "membership", "sessions", "trace"];
-    readonly directives: readonly ["abortTurn", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
+    readonly directives: readonly ["abortTurn", "answer", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly input: Message;
   }, never>;
@@ -257,7 +283,7 @@ declare const HOOKS: {
   }, SessionConfig>;
   readonly lifecycle: {
     readonly family: "observe";
-    readonly fires: "when a turn is finalized or persisted, a session restored or reconfigured";
+    readonly fires: "when a turn is finalized or persisted; when a session is restored, reconfigured, forked or closed";
     readonly onThrow: "issue";
     readonly deadlineMs: 30000;
     readonly state: "read";

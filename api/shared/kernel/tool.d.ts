@@ -25,8 +25,10 @@ interface ToolContext extends ToolServices {
   readonly idempotencyKey: string;
   /** The bindings of the tool's manifest, merged with those of the grant it is called under. */
   readonly bindings: JsonObject;
-  /** Reports that the call is getting on, which restarts its timeout. */
-  progress(note?: string): void;
+  /** Reports that the call is getting on: restarts its timeout, and shows `value` to whoever watches the turn. */
+  progress(value?: Json): void;
+  /** Shows a piece of what the tool prints, while it runs. The model sees only what `execute` returns. */
+  output(chunk: string): void;
   /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
   /** Runs `run` once in this call, over all its attempts; later ones get the recorded value. */

@@ -149,6 +149,9 @@ declare const ERRORS: {
   readonly "operation.reentrant": (d: {
     name: string;
   }) => Said;
+  readonly "operation.cancelled": (d: {
+    name: string;
+  }) => Said;
   readonly "tool.name": (d: {
     name: string;
   }) => Said;

@@ -47,9 +47,11 @@ export function changeSession<T>(
   name: string,
   work: (working: Working) => Promise<Worked<T>>,
   operation: string = session.core.world.id("opr"),
+  /** Ends the wait for the session; once the work has begun, it has to heed the signal itself. */
+  signal?: AbortSignal,
 ): Promise<T> {
   const { kept } = session;
-  return session.exclusive(name, async () => {
+  const run = async (): Promise<T> => {
     for (;;) {
       await kept.refresh();
       const spent: Spent[] = [];
@@ -80,7 +82,8 @@ export function changeSession<T>(
       const ended = await moved?.();
       if (ended !== undefined) return ended;
     }
-  });
+  };
+  return session.exclusive(name, run, signal);
 }
 
 /** Stores a change; undefined when the session has moved and the change must be worked out again (C2). */
@@ -160,9 +163,7 @@ export function configure(session: LiveSession, patch: Partial<SessionConfig>): 
     return {
       change: { by: "configure", config },
       done: async () => {
-        const event = { kind: "sessionConfigChanged", previous, current: session.config } as const;
-        for (const { plugin = "", code, message } of await composition.hooks.observe("lifecycle", { event }, site))
-          core.trace("hook.issue", { plugin, code, message }, session.asPlace);
+        await session.tell({ kind: "sessionConfigChanged", previous, current: session.config });
         return session.config;
       },
     };

@@ -213,7 +213,8 @@ export class SessionHandle implements Session {
   observe(options: ObserveOptions = {}): AsyncIterableIterator<SessionEvent> {
     const session = this.#open();
     requireOptions("session.observe", options, OBSERVE);
-    return session.core.readers.observe(session, () => viewOf(session), options);
+    // The reader holds this handle, so that the session stays open while it is observed.
+    return session.core.readers.observe(session, () => viewOf(this.#session), options);
   }
 
   async history(page: HistoryPage = {}): Promise<readonly Node[]> {
@@ -315,7 +316,7 @@ export class SessionHandle implements Session {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#sessions.left(this.#session);
+    this.#sessions.closed(this, this.#session);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -370,5 +371,5 @@ function cancelWith(signal: AbortSignal, handle: TurnHandle): void {
   if (signal.aborted) return;
   signal.addEventListener("abort", cancel, { once: true });
   const stop = (): void => signal.removeEventListener("abort", cancel);
-  void handle.result().then(stop, stop);
+  void handle.ending().then(stop, stop);
 }

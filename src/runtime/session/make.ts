@@ -49,6 +49,7 @@ export async function makeSession(
   if (kind === "fork" && request.isEmpty !== true) await store.fork(from.id, made, request.at as NodeId | undefined);
   else await store.create(made);
   if (seed !== undefined && seed.length > 0) await sow(core, id, seed);
+  if (kind === "fork") await core.sessions.find(from.id)?.tell({ kind: "sessionForked", fork: id });
   return id;
 }
 

@@ -23,9 +23,9 @@ import type { Known } from "../../model/known.ts";
 import type { Entry } from "../../model/node.ts";
 import { check, type Schema } from "../../model/schema.ts";
 import type { Spent } from "../../model/usage.ts";
-import { requireOptions } from "../checks.ts";
+import { requireOptions, requireSignal } from "../checks.ts";
 import { newInput } from "../live-turn/input.ts";
-import { changeSession, entriesOf, type Working } from "./change.ts";
+import { changeSession, entriesOf, type Worked, type Working } from "./change.ts";
 import type { LiveSession } from "./session.ts";
 
 /** The result of a command or a task. */
@@ -39,6 +39,7 @@ export interface Receipt<O = unknown> {
 export interface OperationOptions {
   /** `null` runs it without the session; an id insists on the session. Default: what the operation says. */
   readonly session?: string | null | undefined;
+  /** Withdraws the operation while it waits; once it runs, it is handed the signal. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -76,7 +77,10 @@ export async function query(
   options: OperationOptions,
 ): Promise<unknown> {
   const owned = requireOperation(session, "query", name);
+  requireSignal(options.signal);
   await session.kept.catchUp();
+  if (options.signal?.aborted === true)
+    throw new RuntimeError("operation.cancelled", { name }, { cause: options.signal.reason });
   const isOn = runsOnSession(owned, options);
   const context = contextOf(session, owned, checkedInput(owned, input), isOn, options);
   const { states } = session.kept;
@@ -93,7 +97,8 @@ export async function operate(
   options: OperationOptions = {},
 ): Promise<Receipt> {
   const owned = requireOperation(session, kind, name);
-  return changeSession(session, name, async (working) => {
+  requireSignal(options.signal);
+  const work = async (working: Working): Promise<Worked<Receipt>> => {
     const ran = await runOn(session, owned, input, options, working);
     const queued = await queue(session, ran.turns);
     const receipt = {
@@ -103,7 +108,8 @@ export async function operate(
       queued: queued.map(({ turnId }) => turnId),
     };
     return { change: { entries: ran.entries }, done: () => receipt, undo: () => unqueue(session, queued) };
-  });
+  };
+  return changeSession(session, name, work, undefined, options.signal);
 }
 
 interface QueuedTurn {

@@ -55,7 +55,9 @@ export function membershipOf(
   };
   return {
     set: (names, availability) =>
-      change((registry) => registry.set(typeof names === "string" ? [names] : names, availability)),
+      change((registry) =>
+        registry.set(typeof names === "string" ? [names] : names, availability, session.toolset.lent),
+      ),
     grant: (name, grant) => {
       requireGrant(name, grant);
       change((registry) => registry.grant(name, grant));

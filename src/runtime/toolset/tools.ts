@@ -14,7 +14,10 @@ export interface SessionTools {
   describe(name: string): Promise<ToolDeclaration | undefined>;
   /** Sets how far tools are open to the model: `off`, `searchable`, `callable` or `documented`. */
   set(names: string | readonly string[], availability: Availability): Promise<void>;
-  /** Adds a provider's tools while this session is open here. Choices for them stay stored for when they come back. */
+  /**
+   * Adds a provider's tools while this session is open here; a turn that runs has them from its next round on. Choices
+   * for them stay stored for when they come back.
+   */
   add(provider: ToolProvider): Promise<{ remove(): Promise<void> }>;
   /** Gives the choices as data, to edit and `apply`, or to `restore` elsewhere. */
   export(): Promise<ToolState>;
@@ -55,7 +58,7 @@ export function sessionTools(open: () => LiveSession): SessionTools {
     add: async (provider) => {
       const session = open();
       requireProvider(provider);
-      const listing = await session.exclusive("tools.add", () => session.toolset.add(provider));
+      const listing = await session.toolset.add(provider);
       let isThere = true;
       return {
         remove: async () => {

@@ -11,6 +11,7 @@ interface Receipt<O = unknown> {
 interface OperationOptions {
   /** `null` runs it without the session; an id insists on the session. Default: what the operation says. */
   readonly session?: string | null;
+  /** Withdraws the operation while it waits; once it runs, it is handed the signal. */
   readonly signal?: AbortSignal;
 }
 export { OperationOptions, Receipt };
