@@ -1,5 +1,5 @@
 import type { Complete, CompletionOptions, CompletionRequest } from "../../kernel/services.ts";
-import type { Awaitable } from "../../model/awaitable.ts";
+import { type Awaitable, unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asEffectName, nodeId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
@@ -37,9 +37,9 @@ const REPAIRS_MAX = 2;
 
 /** One-shot model calls for plugins, tools and apps: no tools, no turn, no history; booked under a label. */
 export const completer = (site: CompletionSite): Complete => ({
-  text: async (prompt, options) => textOf((await reply(site, requestOf(prompt), options)).parts),
-  object: (prompt, schema, options) => object(site, requestOf(prompt), schema, options),
-  reply: (request, options) => reply(site, request, options),
+  text: (prompt, options) => unwaited(async () => textOf((await reply(site, requestOf(prompt), options)).parts)),
+  object: (prompt, schema, options) => unwaited(() => object(site, requestOf(prompt), schema, options)),
+  reply: (request, options) => unwaited(() => reply(site, request, options)),
 });
 
 const requestOf = (prompt: string | CompletionRequest): CompletionRequest =>

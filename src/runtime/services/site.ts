@@ -10,7 +10,7 @@ import {
   type Services,
 } from "../../kernel/services.ts";
 import type { PluginStates } from "../../kernel/states.ts";
-import { type Awaitable, isThenable } from "../../model/awaitable.ts";
+import { type Awaitable, isThenable, unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
 import { type Json, toJson } from "../../model/json.ts";
@@ -127,12 +127,17 @@ export class SessionSite implements Site {
 
   // ── Values and completions that are recorded for a rerun ────────────────────────────────────────────────────────
 
-  async once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
-    return this.#turn === undefined ? run() : this.#noted(this.#turn.live, ONCE, `${plugin}/${key}`, plugin, run);
+  once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
+    const turn = this.#turn;
+    return unwaited(async () =>
+      turn === undefined ? run() : this.#noted(turn.live, ONCE, `${plugin}/${key}`, plugin, run),
+    );
   }
-  async onceHere<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
-    if (this.#turn === undefined) return run();
-    return this.#noted(this.#turn.live, this.#turn.effect, `${plugin}/once/${key}`, plugin, run);
+  onceHere<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
+    const turn = this.#turn;
+    return unwaited(async () =>
+      turn === undefined ? run() : this.#noted(turn.live, turn.effect, `${plugin}/once/${key}`, plugin, run),
+    );
   }
 
   /** Returns the value that is being made right now, else the recorded one, else makes and records it. */
