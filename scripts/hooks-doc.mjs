@@ -37,6 +37,7 @@ const THROWS = {
   "fail-call":
     "fails the model call, which is not tried again; the turn ends `failed` by `plugin`, with what was said so far",
   "fail-build": "fails the build: of a catalog, and with it the turn, or of a session, which does not open",
+  "refuse-input": "refuses the input: `turn()` and `send()` reject, and nothing is kept",
   "fail-compaction": "is as if there was no compactor: the turn is `stopped` by `limit`, code `limit.context`",
   deny: "denies the call; the model is told why, it is in the turn's `issues`, and the turn goes on",
   withhold:

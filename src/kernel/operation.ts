@@ -1,4 +1,5 @@
 import type { Awaitable } from "../model/awaitable.ts";
+import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
 import { isObject, type Json } from "../model/json.ts";
@@ -26,6 +27,9 @@ export interface PluginEvent {
   readonly payload: Json;
 }
 
+/** A field set to `undefined` falls back to the runtime's. */
+export type ConfigPatch = { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined };
+
 interface Common<I> {
   readonly input: I extends Schema ? OutputOf<I> : undefined;
   /** Left out when the operation was called without a session. */
@@ -38,6 +42,8 @@ interface Changing {
   emit(name: string, payload?: Json): void;
   /** Queues a turn of this session for when the operation is done. The same key is queued once. */
   queueTurn(input: string, options?: { readonly key?: string | undefined }): void;
+  /** Changes the session's settings together with what else the operation changes; the last call for a field counts. */
+  configure(patch: ConfigPatch): void;
 }
 type StateFor<K extends OperationKind, S> = [S] extends [undefined]
   ? object

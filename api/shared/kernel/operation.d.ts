@@ -3,6 +3,7 @@ import { Awaitable } from "../model/awaitable.js";
 import { Json } from "../model/json.js";
 import { Point } from "./point.js";
 import { Services } from "./services.js";
+import { SessionConfig } from "../model/config.js";
 import { SessionId } from "../model/ids.js";
 import { StateCell, StateView } from "../model/tool.js";
 /** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
@@ -18,6 +19,8 @@ interface PluginEvent {
   readonly name: string;
   readonly payload: Json;
 }
+/** A field set to `undefined` falls back to the runtime's. */
+type ConfigPatch = { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined; };
 interface Common<I> {
   readonly input: I extends Schema ? OutputOf<I> : undefined;
   /** Left out when the operation was called without a session. */
@@ -32,6 +35,8 @@ interface Changing {
   queueTurn(input: string, options?: {
     readonly key?: string;
   }): void;
+  /** Changes the session's settings together with what else the operation changes; the last call for a field counts. */
+  configure(patch: ConfigPatch): void;
 }
 type StateFor<K extends OperationKind, S> = [S] extends [undefined] ? object : {
   readonly state: K extends "query" ? StateView<S> : StateCell<S>;
@@ -88,6 +93,7 @@ interface OperationDefinition {
   readonly output?: Json;
 }
 export {
+  ConfigPatch,
   InputArgs,
   InputFor,
   NamesOf,

@@ -1,5 +1,5 @@
-import type { Preview } from "../../model/event.ts";
-import type { EffectName } from "../../model/ids.ts";
+import type { PreviewKey } from "../../model/event.ts";
+import type { CallId, EffectName } from "../../model/ids.ts";
 import { describeThrown, type Json, toJson } from "../../model/json.ts";
 import type { PlacedCall } from "../../turn/effect.ts";
 import type { LiveTurn } from "./turn.ts";
@@ -13,8 +13,9 @@ const CUT = "\n… more was printed; it is not shown.\n";
 
 interface Printing {
   readonly effect: EffectName;
-  readonly placed: PlacedCall;
-  readonly attempt: number;
+  readonly callId: CallId;
+  /** The same object in all its events, so that they can be joined. */
+  readonly key: PreviewKey;
   room: number;
   text: string;
   progress: Json | undefined;
@@ -64,9 +65,11 @@ export class LivePrinting {
 
   #of(effect: EffectName, placed: PlacedCall, attempt: number): Printing {
     let printing = this.#printing.get(effect);
-    if (printing?.attempt === attempt) return printing;
+    if (printing?.key.attempt === attempt) return printing;
     this.close(effect);
-    printing = { effect, placed, attempt, room: SHOWN_MAX, text: "", progress: undefined, isPausing: false };
+    const key = this.#live.key(effect, attempt);
+    const { id: callId } = placed.call;
+    printing = { effect, callId, key, room: SHOWN_MAX, text: "", progress: undefined, isPausing: false };
     this.#printing.set(effect, printing);
     return printing;
   }
@@ -86,14 +89,12 @@ export class LivePrinting {
   }
 
   #tell(printing: Printing): void {
-    const { effect, placed, attempt, text, progress } = printing;
+    const { callId, key, text, progress } = printing;
     const { sessionId, turnId, show } = this.#live;
-    const about = { fact: false, sessionId, turnId, key: this.#live.key(effect, attempt) } as const;
-    const { id: callId } = placed.call;
+    const about = { fact: false, sessionId, turnId, key, callId } as const;
     printing.text = "";
     printing.progress = undefined;
-    const tell = (event: Preview): void => show.tell(event);
-    if (text !== "") tell({ ...about, kind: "toolOutput", callId, delta: text });
-    if (progress !== undefined) tell({ ...about, kind: "toolProgress", callId, value: progress });
+    if (text !== "") show.tell({ ...about, kind: "toolOutput", delta: text });
+    if (progress !== undefined) show.tell({ ...about, kind: "toolProgress", value: progress });
   }
 }

@@ -6,11 +6,12 @@
 // C3 Work that throws stores nothing, but the completions that it paid for are booked.
 // C4 After a fault of the store the session is read again: its states here are those of a change that was not stored.
 import { compaction } from "../../kernel/compact.ts";
+import type { ConfigPatch } from "../../kernel/operation.ts";
 import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
-import { describeThrown, isObject, toJson } from "../../model/json.ts";
+import { defined, describeThrown, isObject, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import type { Draft } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
@@ -138,40 +139,52 @@ export function book(session: LiveSession, spent: Spent): Promise<void> {
   });
 }
 
-/** An equal config is neither stored nor told. A field that equals the runtime's is stored only if it was asked for. */
-export function configure(session: LiveSession, patch: Partial<SessionConfig>): Promise<SessionConfig> {
-  const { core, composition, kept } = session;
+export function configure(session: LiveSession, patch: ConfigPatch): Promise<SessionConfig> {
   requireConfig(patch);
   return changeSession(session, "configure", async () => {
-    const previous = session.config;
-    const same: Worked<SessionConfig> = { done: () => previous };
-    const asked = definedOnly({ ...kept.stored.config, ...patch });
-    const wanted: SessionConfig = { ...core.config, ...asked };
-    if (isEqual(wanted, previous)) return same;
-    const site = session.site();
-    const current = await composition.hooks.transform(
-      "config",
-      wanted,
-      site,
-      (config) => ({ config }),
-      (_, answer) => answer,
-    );
-    if (isEqual(current, previous)) return same;
-    const isOwn = ([key, value]: [string, unknown]): boolean =>
-      key in asked || !isEqual(value, core.config[key as keyof SessionConfig]);
-    const config = Object.fromEntries(Object.entries(current).filter(isOwn));
+    const config = await configured(session, patch);
     return {
-      change: { by: "configure", config },
+      change: defined({ by: "configure" as const, config: config?.stored }),
       done: async () => {
-        await session.tell({ kind: "sessionConfigChanged", previous, current: session.config });
+        await config?.tell();
         return session.config;
       },
     };
   });
 }
 
+/** The settings to be stored. An equal config is neither stored nor told. */
+export interface Configured {
+  readonly stored: Partial<SessionConfig>;
+  /** Tells plugins, once it is stored. */
+  tell(): Promise<void>;
+}
+
+/** What a patch makes of the config. A field that equals the runtime's is stored only if it was asked for. */
+export async function configured(session: LiveSession, patch: ConfigPatch): Promise<Configured | undefined> {
+  const { core, composition, kept } = session;
+  const previous = session.config;
+  const asked = definedOnly({ ...kept.stored.config, ...patch });
+  const wanted: SessionConfig = { ...core.config, ...asked };
+  if (isEqual(wanted, previous)) return undefined;
+  const current = await composition.hooks.transform(
+    "config",
+    wanted,
+    session.site(),
+    (config) => ({ config }),
+    (_, answer) => answer,
+  );
+  if (isEqual(current, previous)) return undefined;
+  const isOwn = ([key, value]: [string, unknown]): boolean =>
+    key in asked || !isEqual(value, core.config[key as keyof SessionConfig]);
+  return {
+    stored: Object.fromEntries(Object.entries(current).filter(isOwn)),
+    tell: () => session.tell({ kind: "sessionConfigChanged", previous, current: session.config }),
+  };
+}
+
 const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
-const definedOnly = (config: Partial<SessionConfig>): Partial<SessionConfig> =>
+const definedOnly = (config: ConfigPatch): Partial<SessionConfig> =>
   Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
 
 export type Compacted =

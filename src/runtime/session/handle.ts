@@ -4,6 +4,7 @@
 // H2 `turn()` never throws: what is wrong with an input rejects the turn's `id` and `result()`.
 import { type HistoryPage, historyOf, type Node } from "../../graph/history.ts";
 import {
+  type ConfigPatch,
   type InputArgs,
   type InputFor,
   type NamesOf,
@@ -21,7 +22,7 @@ import type { SessionEvent } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asTurnId, type InputId, type SessionId, type TurnId } from "../../model/ids.ts";
 import { defined, type Json, ownJson } from "../../model/json.ts";
-import type { Known, Optional } from "../../model/known.ts";
+import type { Known } from "../../model/known.ts";
 import { textOf } from "../../model/message.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { Any, OutputOf, ToolSchema } from "../../model/schema.ts";
@@ -143,7 +144,7 @@ export interface Session extends AsyncDisposable {
   readonly fingerprint: string;
 
   /** Changes the session's own settings; a field set to `undefined` falls back to the runtime's. */
-  configure(patch: Optional<SessionConfig>): Promise<SessionConfig>;
+  configure(patch: ConfigPatch): Promise<SessionConfig>;
   /** Adds messages and nodes between turns. */
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
   /** Makes model calls outside the conversation, booked in the session's ledger. */
@@ -290,8 +291,8 @@ export class SessionHandle implements Session {
     return hashOf(this.#open().kept.states.fingerprint());
   }
 
-  async configure(patch: Optional<SessionConfig>): Promise<SessionConfig> {
-    return configure(this.#open(), patch as Partial<SessionConfig>);
+  async configure(patch: ConfigPatch): Promise<SessionConfig> {
+    return configure(this.#open(), patch);
   }
 
   async append(nodes: readonly AppendNode[], options: AppendOptions = {}): Promise<Appended> {

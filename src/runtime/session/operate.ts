@@ -5,6 +5,7 @@
 // O3 Turns that it queues are accepted before the change is stored, and withdrawn when it is not. They run after the
 //    operation, because it has the session.
 import {
+  type ConfigPatch,
   checkedInput,
   definitionOf,
   type OperationDefinition,
@@ -18,14 +19,14 @@ import { APPEND, type Appended, type AppendNode, type AppendOptions, type Servic
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type InputId, type NodeId, nodeId, type TurnId } from "../../model/ids.ts";
-import { describeThrown, type Json, toJson } from "../../model/json.ts";
+import { defined, describeThrown, type Json, toJson } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import type { Entry } from "../../model/node.ts";
 import { check, type Schema } from "../../model/schema.ts";
 import type { Spent } from "../../model/usage.ts";
-import { requireOptions, requireSignal } from "../checks.ts";
+import { requireConfig, requireOptions, requireSignal } from "../checks.ts";
 import { newInput } from "../live-turn/input.ts";
-import { changeSession, entriesOf, type Worked, type Working } from "./change.ts";
+import { changeSession, configured, entriesOf, type Worked, type Working } from "./change.ts";
 import type { LiveSession } from "./session.ts";
 
 /** The result of a command or a task. */
@@ -100,6 +101,7 @@ export async function operate(
   requireSignal(options.signal);
   const work = async (working: Working): Promise<Worked<Receipt>> => {
     const ran = await runOn(session, owned, input, options, working);
+    const config = ran.config === undefined ? undefined : await configured(session, ran.config);
     const queued = await queue(session, ran.turns);
     const receipt = {
       plugin: owned.plugin,
@@ -107,7 +109,14 @@ export async function operate(
       events: ran.events,
       queued: queued.map(({ turnId }) => turnId),
     };
-    return { change: { entries: ran.entries }, done: () => receipt, undo: () => unqueue(session, queued) };
+    return {
+      change: defined({ entries: ran.entries, config: config?.stored }),
+      done: async () => {
+        await config?.tell();
+        return receipt;
+      },
+      undo: () => unqueue(session, queued),
+    };
   };
   return changeSession(session, name, work, undefined, options.signal);
 }
@@ -147,6 +156,7 @@ interface Ran {
   readonly events: readonly PluginEvent[];
   readonly entries: readonly Entry[];
   readonly turns: readonly QueuedTurn[];
+  readonly config: ConfigPatch | undefined;
 }
 
 /** Runs the operation; its state changes stay pending until the change is stored. */
@@ -162,6 +172,7 @@ async function runOn(
   const events: PluginEvent[] = [];
   const turns: QueuedTurn[] = [];
   const nodes: Entry[] = [];
+  let config: ConfigPatch | undefined;
   const at = session.core.world.now();
   const requireSession = (): void => {
     if (!isOn) throw new RuntimeError("operation.missing-session", { name: wire });
@@ -187,6 +198,11 @@ async function runOn(
       throw new RuntimeError("input.invalid", { problem: "a queued turn needs words" });
     turns.push({ input: words, ...about });
   };
+  context.configure = (patch: ConfigPatch): void => {
+    requireSession();
+    requireConfig(patch);
+    config = { ...config, ...patch };
+  };
   if (!isOn) context.membership = { set: requireSession, grant: requireSession, revoke: requireSession };
   // O2: nodes join the operation's change.
   context.graph = {
@@ -204,7 +220,7 @@ async function runOn(
   const said = (isOn ? events : []).map(
     (event): Entry => ({ at, kind: "plugin", plugin: owned.plugin, type: "event", body: { ...event } }),
   );
-  return { output: result, events, entries: [...nodes, ...said], turns };
+  return { output: result, events, entries: [...nodes, ...said], turns, config };
 }
 
 type Context = { [field: string]: unknown };

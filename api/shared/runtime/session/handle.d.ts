@@ -2,10 +2,18 @@ import { Any, OutputOf, ToolSchema } from "../../model/schema.js";
 import { AppendNode, AppendOptions, Appended, Complete } from "../../kernel/services.js";
 import { CancelAnswer } from "../../model/outcome.js";
 import { Compacted } from "./change.js";
+import {
+  ConfigPatch,
+  InputArgs,
+  InputFor,
+  NamesOf,
+  OperationDefinition,
+  OperationKind,
+  OutputFor,
+} from "../../kernel/operation.js";
 import { ForkOptions } from "./make.js";
 import { HistoryPage, Node } from "../../graph/history.js";
 import { Input } from "../live-turn/input.js";
-import { InputArgs, InputFor, NamesOf, OperationDefinition, OperationKind, OutputFor } from "../../kernel/operation.js";
 import { InputId, SessionId, TurnId } from "../../model/ids.js";
 import { Json } from "../../model/json.js";
 import { ObserveOptions } from "../readers/readers.js";
@@ -104,7 +112,7 @@ interface Session extends AsyncDisposable {
   /** A hash of the plugins' states: it changes with a plugin, its version, its state's revision, or their order. */
   readonly fingerprint: string;
   /** Changes the session's own settings; a field set to `undefined` falls back to the runtime's. */
-  configure(patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined; }): Promise<SessionConfig>;
+  configure(patch: ConfigPatch): Promise<SessionConfig>;
   /** Adds messages and nodes between turns. */
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
   /** Makes model calls outside the conversation, booked in the session's ledger. */
