@@ -3,7 +3,7 @@ import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
 import { isObject, type Json } from "../model/json.ts";
-import { type Known, requireKnown } from "../model/known.ts";
+import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { type Any, check, documentOf, type InputOf, isStandard, type OutputOf, type Schema } from "../model/schema.ts";
 import type { StateCell, StateView } from "../model/tool.ts";
 import type { Point } from "./point.ts";
@@ -28,7 +28,7 @@ export interface PluginEvent {
 }
 
 /** A field set to `undefined` falls back to the runtime's. */
-export type ConfigPatch = { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined };
+export type ConfigPatch = Optional<SessionConfig>;
 
 interface Common<I> {
   readonly input: I extends Schema ? OutputOf<I> : undefined;
