@@ -3,7 +3,7 @@ import { type Known, requireKnown } from "../model/known.ts";
 import { type PromptPart, SLOTS } from "../model/prompt.ts";
 import { AVAILABILITIES } from "../model/tool.ts";
 import type { Directive, DirectiveKind, DirectiveOf } from "./directive.ts";
-import type { CatalogEdit, Compaction, HookName } from "./hooks.ts";
+import type { CatalogEdit, Compaction, HookName, TurnContext } from "./hooks.ts";
 import { NEW_SESSION } from "./services.ts";
 import { isTool, isToolProvider } from "./tool.ts";
 
@@ -117,8 +117,10 @@ const DIRECTIVE_FIELDS: { readonly [K in DirectiveKind]: Known<DirectiveOf<K>> }
 
 const COMPACTION: Known<Compaction> = { seed: true, tail: true };
 const CATALOG_EDIT: Known<CatalogEdit> = { tool: true, hide: true, availability: true, description: true, note: true };
-/** Only of answers that are made from nothing: one that copies what the hook was given may carry more. */
+const CONTEXT: Known<TurnContext> = { messages: true, prompt: true, tools: true, includeBaseTools: true };
+/** Not of requests, chunks and replies: an answer that copies what a provider or a protocol made may carry more. */
 const ANSWER_FIELDS: { readonly [N in HookName]?: { readonly [field: string]: true } } = {
+  context: CONTEXT,
   prompt: PROMPT_PART,
   toolCatalog: CATALOG_EDIT,
   compact: COMPACTION,
@@ -167,7 +169,11 @@ function compactionProblem(answer: unknown): string | undefined {
  */
 export function answerProblem(hook: HookName, answer: unknown, whose: string): string | undefined {
   const known = ANSWER_FIELDS[hook];
-  if (known !== undefined && isObject(answer)) requireKnown(`${hook} of ${whose}`, answer, known);
+  if (known !== undefined && isObject(answer)) {
+    requireKnown(`${hook} of ${whose}`, answer, known);
+    if (hook === "context" && Array.isArray(answer.prompt))
+      for (const part of answer.prompt) if (isObject(part)) requireKnown(`prompt of ${whose}`, part, PROMPT_PART);
+  }
   if (hook === "input")
     return isText(answer) || isList(answer, isPart) ? undefined : "it must be text, or a list of text and attachments";
   if (hook === "compact") return compactionProblem(answer);

@@ -143,12 +143,8 @@ const SETTINGS: Known<ModelSettings> = {
   providerOptions: true,
 };
 
-export function requireSettings(settings: unknown, where: string): void {
-  if (isObject(settings)) requireKnown(where, settings, SETTINGS);
-}
-
 function requireKnownWithin({ budget, settings, prompt }: { readonly [field: string]: unknown }, option: string): void {
-  requireSettings(settings, `${option}.settings`);
+  if (isObject(settings)) requireKnown(`${option}.settings`, settings, SETTINGS);
   for (const part of Array.isArray(prompt) ? prompt : [])
     if (isObject(part)) requireKnown(`${option}.prompt`, part, PROMPT_PART);
   if (!isObject(budget)) return;

@@ -191,6 +191,21 @@ const answers = (answer: () => unknown): Plugin =>
 test.each<readonly [string, Plugin, string]>([
   ["createSession", answers(() => createSession(typo({ relation: "child" }))), "relation"],
   ["createSession by hand", answers(() => ({ kind: "createSession", request: {}, reqest: 1 })), "reqest"],
+  [
+    "a context",
+    definePlugin({ id: "a/b", setup: () => ({ context: ({ context }) => typo({ ...context, tool: [] }) }) }),
+    "tool",
+  ],
+  [
+    "a context's prompt part",
+    definePlugin({
+      id: "a/b",
+      setup: () => ({
+        context: ({ context }) => ({ ...context, prompt: [typo({ slot: "intro", text: "x", tool: [] })] }),
+      }),
+    }),
+    "tool",
+  ],
   ["emitEvent by hand", answers(() => ({ ...emitEvent("a"), paylod: 1 })), "paylod"],
   [
     "a prompt part",
@@ -222,6 +237,13 @@ test("I5 a gate that misspells a field of ask denies the call", async () => {
   expect(issues).toMatchObject([
     { plugin: "a/b", code: "options.unknown", message: expect.stringContaining("`wait`") },
   ]);
+});
+
+test("K8 a compaction that misspells a field is refused: its tail would silently be lost", async () => {
+  const plugin = definePlugin({ id: "a/b", setup: () => ({ compact: () => typo({ seed: [], tial: "x" }) }) });
+  await using world = await open(scripted(says("Yes.")), { plugins: [plugin] });
+  await world.session.turn("Hi.").result();
+  await expect(world.session.compact()).rejects.toMatchObject(unknown("tial", "tail"));
 });
 
 test("the sessions service and membership refuse it with the same code", async () => {
