@@ -93,7 +93,7 @@ export function checkedLimits(given: Optional<Limits>): Limits {
   requireKnown("limits", given, LIMITS);
   const limits: { [limit: string]: number } = { ...DEFAULT_LIMITS };
   for (const [limit, value] of Object.entries(given)) {
-    if (value === undefined) continue;
+    if (value === undefined || !Object.hasOwn(DEFAULT_LIMITS, limit)) continue;
     if (typeof value !== "number" || !(value > 0)) invalid(`limits.${limit}`, "it must be a number above 0");
     limits[limit] = Math.min(value, Number.MAX_SAFE_INTEGER);
   }
@@ -159,7 +159,7 @@ export function requireConfig(config: unknown, option = "config"): void {
   requireKnown(option, config, CONFIG);
   requireKnownWithin(config, option);
   for (const [field, value] of Object.entries(config)) {
-    if (!Object.hasOwn(FIELDS, field)) continue; // Of a class: it is nobody's field.
+    if (!Object.hasOwn(FIELDS, field)) wrong(field, "there is no such field"); // Of a class; a config is stored whole.
     if (!FIELDS[field as keyof SessionConfig](value)) wrong(field, WORDS[field] ?? "it is not what its type says");
     if (value !== undefined && "problem" in toJson(value)) wrong(field, "it is not JSON");
   }

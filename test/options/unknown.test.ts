@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import {
   ask,
   attach,
@@ -277,11 +278,13 @@ test("the sessions service and membership refuse it with the same code", async (
 
 // ── What is not refused ─────────────────────────────────────────────────────────────────────────────────────────────
 
-test("an instance of a class may have fields of its own, and so may an object of another realm's prototype", async () => {
+test("an instance of a class may have fields of its own; a plain object of another realm may not", async () => {
   class Options {
     readonly key = "a";
     readonly extra = 1;
   }
   await using world = await open(scripted(says("Yes.")));
+  const elsewhere = runInNewContext("({ extra: 1 })") as object;
+  await expect(world.session.turn("Hi.", elsewhere).id).rejects.toMatchObject(unknown("extra", undefined));
   expect(await world.session.turn("Hi.", new Options()).result()).toMatchObject({ outcome: { kind: "answered" } });
 });

@@ -67,7 +67,7 @@ async function reply(
     await site.allow(model);
     const scope = new LazyScope();
     const stop = (): void => scope.abort();
-    let lost: RuntimeError | undefined;
+    let lost: unknown;
     for (const signal of [options.signal, site.signal]) {
       if (signal?.aborted === true) stop();
       else signal?.addEventListener("abort", stop, { once: true });
