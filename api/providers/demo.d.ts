@@ -4,7 +4,7 @@ import { Provider } from "../shared/providers/provider.js";
  * few phrasings, and these tools if they are offered: calculator { expression }, clock { timeZone? }, notes_add { text
  * }, notes_list {}, notes_remove { number }. Equal requests get equal replies. `delayMs` is the pause before each part.
  */
-declare function demo({ delayMs }?: {
-  readonly delayMs?: number;
+declare function demo(options?: {
+  readonly delayMs?: number | undefined;
 }): Provider;
 export { demo };

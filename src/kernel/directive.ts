@@ -16,7 +16,7 @@ export type Directive =
   | { readonly kind: "emitTrace"; readonly name: string; readonly payload: Json }
   | { readonly kind: "abort"; readonly code: string; readonly message: string }
   | { readonly kind: "deny"; readonly reason: string }
-  | { readonly kind: "ask"; readonly reason: string; readonly waitMs?: number }
+  | { readonly kind: "ask"; readonly reason: string; readonly waitMs?: number | undefined }
   | { readonly kind: "shortCircuit"; readonly value: Json }
   | { readonly kind: "replaceArgs"; readonly args: Json }
   | { readonly kind: "replaceResult"; readonly value: Json };
@@ -80,7 +80,7 @@ export const deny = (reason: string): DirectiveOf<"deny"> => ({ kind: "deny", re
  * Makes the call wait until somebody answers with `{ approved, reason?, args? }`. Default for `waitMs`: seven days;
  * then it is denied.
  */
-export const ask = (reason: string, options: { readonly waitMs?: number } = {}): DirectiveOf<"ask"> => ({
+export const ask = (reason: string, options: { readonly waitMs?: number | undefined } = {}): DirectiveOf<"ask"> => ({
   kind: "ask",
   reason,
   ...options,

@@ -45,6 +45,14 @@ export interface ToolContext extends ToolServices {
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
 }
 
+/** When a failed attempt is tried again, and how often. */
+export interface RetryOptions {
+  readonly policy: RetryPolicy;
+  readonly attempts?: number | undefined;
+  readonly baseMs?: number | undefined;
+  readonly maxMs?: number | undefined;
+}
+
 type StateOf<S, Writes> = S extends undefined
   ? object
   : { readonly state: Writes extends true ? StateCell<S> : StateView<S> };
@@ -55,28 +63,26 @@ export interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends
   /** The schema of the arguments, which the model is shown. */
   readonly input: I;
   /** The schema of the result. A result that does not fit becomes a failure. */
-  readonly output?: Schema<Any, O>;
+  readonly output?: Schema<Any, O> | undefined;
   /** Time for one attempt, in milliseconds. Default: `limits.toolMs`, 10 minutes. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Runs this call alone, never beside another call of the same reply. Default: false. */
-  readonly isSerial?: boolean;
+  readonly isSerial?: boolean | undefined;
   /**
    * Lets the tool change its plugin's state and the session's tools. Such calls run one at a time. Default: read only.
    */
-  readonly writes?: Writes;
+  readonly writes?: Writes | undefined;
   /**
    * Whether a failed attempt is tried again: `never` (the default); `safe`, only errors thrown with `retryable`;
    * `idempotent`, any error and timeout. Default: 3 attempts, waits that double from 250 ms up to 5 s.
    */
-  readonly retry?:
-    | RetryPolicy
-    | { readonly policy: RetryPolicy; readonly attempts?: number; readonly baseMs?: number; readonly maxMs?: number };
+  readonly retry?: RetryPolicy | RetryOptions | undefined;
   /**
    * What to do with a call that a crash interrupted: `rerun` (the default) runs it again with the same idempotency key;
    * `fail` tells the model that the result is unknown; `ask` waits until somebody answers `{ approved: true }`, then
    * runs it again.
    */
-  readonly onInterrupt?: "rerun" | "fail" | "ask";
+  readonly onInterrupt?: "rerun" | "fail" | "ask" | undefined;
   /**
    * Runs the call. Return JSON, text, `attach(…)`, or a decision such as `finish(value)`; throw to report a failure.
    */
@@ -121,7 +127,7 @@ export interface ToolProvider {
    * Calls `changed` when the list has changed; it is then read again before the next turn. Returns a function that
    * stops watching.
    */
-  watch?(changed: () => void): () => void;
+  readonly watch?: ((changed: () => void) => () => void) | undefined;
 }
 
 export const isToolProvider = (given: unknown): given is ToolProvider =>

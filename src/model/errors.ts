@@ -21,6 +21,13 @@ const ERRORS = {
   // Runtime, sessions and inputs
   "options.invalid": (d: { option: string; problem: string }) =>
     said(`The option \`${d.option}\` is not right: ${d.problem}.`, "Check it against its type."),
+  "options.unknown": (d: { where: string; name: string; nearest?: string }) =>
+    said(
+      `There is no option \`${d.name}\` in ${d.where}.`,
+      d.nearest === undefined
+        ? "Leave it out, or look its name up in the type of the options."
+        : `Did you mean \`${d.nearest}\`?`,
+    ),
   "runtime.closed": (_: object) =>
     said("The runtime is closed.", "Create a new one; accepted work is kept by the store.", "reopen"),
   "session.id": (d: { id: string; problem: string }) =>
@@ -72,8 +79,11 @@ const ERRORS = {
       `Plugin ${d.plugin} could not bring its state from version ${d.from} to ${d.to}: ${d.problem}`,
       "Give it a `migrate` that can.",
     ),
-  "hook.unknown": (d: { plugin: string; hook: string; known: readonly string[] }) =>
-    said(`\`${d.hook}\` of plugin ${d.plugin} is not a hook.`, `The hooks are ${list(d.known)}.`),
+  "hook.unknown": (d: { plugin: string; hook: string; known: readonly string[]; nearest?: string }) =>
+    said(
+      `\`${d.hook}\` of plugin ${d.plugin} is not a hook.`,
+      `${d.nearest === undefined ? "" : `Did you mean \`${d.nearest}\`? `}The hooks are ${list(d.known)}.`,
+    ),
   "hook.directive": (d: { plugin: string; hook: string; directive: string; allowed: readonly string[] }) =>
     said(
       `Plugin ${d.plugin} answered ${d.directive} to ${d.hook}, which may not.`,

@@ -14,16 +14,16 @@ export interface ToolDeclaration {
 
 /** Settings of a model call. What is left out is the provider's default. */
 export interface ModelSettings {
-  readonly temperature?: number;
-  readonly maxOutputTokens?: number;
-  readonly topP?: number;
-  readonly stopSequences?: readonly string[];
-  readonly seed?: number;
-  readonly reasoning?: "none" | "low" | "medium" | "high";
+  readonly temperature?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
+  readonly topP?: number | undefined;
+  readonly stopSequences?: readonly string[] | undefined;
+  readonly seed?: number | undefined;
+  readonly reasoning?: "none" | "low" | "medium" | "high" | undefined;
   /** Whether cache breakpoints are sent to providers that take them. Default: `auto`. */
-  readonly cache?: "auto" | "off";
+  readonly cache?: "auto" | "off" | undefined;
   /** Options that only one provider understands, by the provider's name. */
-  readonly providerOptions?: { readonly [provider: string]: JsonObject };
+  readonly providerOptions?: { readonly [provider: string]: JsonObject } | undefined;
 }
 
 /** One model call, as a provider gets it and as `request` hooks may change it. */
@@ -35,12 +35,12 @@ export interface ModelRequest {
    * How many of the messages come again, word for word, in the next call, so that a provider may cache system, tools
    * and these. Messages after them change every round. Default: all.
    */
-  readonly stable?: number;
+  readonly stable?: number | undefined;
   /** A model for this call instead of the session's. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   readonly tools: readonly ToolDeclaration[];
-  readonly toolChoice?: "auto" | "none" | "required" | { readonly name: string };
-  readonly settings?: ModelSettings;
+  readonly toolChoice?: "auto" | "none" | "required" | { readonly name: string } | undefined;
+  readonly settings?: ModelSettings | undefined;
 }
 
 export type FinishReason = "stop" | "calls" | "length" | "refused" | "other";
@@ -104,7 +104,12 @@ export class ProviderFailure extends Error {
   readonly isRetryable: boolean;
 
   constructor(
-    failure: { class: ProviderFailureClass; message: string; retryAfterMs?: number; isRetryable?: boolean },
+    failure: {
+      class: ProviderFailureClass;
+      message: string;
+      retryAfterMs?: number | undefined;
+      isRetryable?: boolean | undefined;
+    },
     options?: ErrorOptions,
   ) {
     super(failure.message, options);

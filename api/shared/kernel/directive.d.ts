@@ -38,7 +38,7 @@ type Directive = {
 } | {
   readonly kind: "ask";
   readonly reason: string;
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 } | {
   readonly kind: "shortCircuit";
   readonly value: Json;
@@ -82,7 +82,7 @@ declare const deny: (reason: string) => DirectiveOf<"deny">;
  * then it is denied.
  */
 declare const ask: (reason: string, options?: {
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 }) => DirectiveOf<"ask">;
 /** Answers the call with this value instead of running it. */
 declare const shortCircuit: (value: Json) => DirectiveOf<"shortCircuit">;

@@ -31,9 +31,9 @@ interface TurnContext {
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
   /** More tools for this turn. A tool replaces one of the same name. */
-  readonly tools?: readonly (Tool<Any> | ToolProvider)[];
+  readonly tools?: readonly (Tool<Any> | ToolProvider)[] | undefined;
   /** False leaves out the session's own tools. Default: true. */
-  readonly includeBaseTools?: boolean;
+  readonly includeBaseTools?: boolean | undefined;
 }
 /** What a `compact` hook is shown. */
 interface CompactionSees {
@@ -71,22 +71,22 @@ interface Chunk {
 /** What a `stream` handler makes of a piece. What is left out stays as it is. */
 interface ChunkAnswer {
   /** Shown and kept instead of the delta. */
-  readonly delta?: string;
+  readonly delta?: string | undefined;
   /** Reasoning to show beside the text. */
-  readonly reasoning?: string;
+  readonly reasoning?: string | undefined;
   readonly events?: readonly {
     readonly name: string;
-    readonly payload?: Json;
-  }[];
+    readonly payload?: Json | undefined;
+  }[] | undefined;
   /** Ends the reply here, with the text so far. */
-  readonly abort?: true;
+  readonly abort?: true | undefined;
 }
 interface ReplyAnswer {
   readonly parts: readonly Part[];
   readonly events?: readonly {
     readonly name: string;
-    readonly payload?: Json;
-  }[];
+    readonly payload?: Json | undefined;
+  }[] | undefined;
 }
 type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
 type LifecycleEvent = {
@@ -365,12 +365,12 @@ type Handler<N extends HandledName, S = undefined> = (event: HookEvent<N, S>) =>
 type Order = "early" | "normal" | "late";
 interface Placed<H> {
   /** Overrides the plugin's own order. */
-  readonly order?: Order;
-  readonly deadlineMs?: number;
+  readonly order?: Order | undefined;
+  readonly deadlineMs?: number | undefined;
   /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to say what was held back. */
-  readonly atEnd?: true;
+  readonly atEnd?: true | undefined;
   readonly run: H;
 }
 type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
-type Hooks<S = undefined> = { readonly [N in HandledName]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> : Handlers<Handler<N, S>>; } & { readonly [N in SlotName]?: AnswerOf<N>; };
+type Hooks<S = undefined> = { readonly [N in HandledName]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> | undefined : Handlers<Handler<N, S>> | undefined; } & { readonly [N in SlotName]?: AnswerOf<N> | undefined; };
 export { Compaction, CompactionSees, HOOKS, HookName, Hooks, Order };

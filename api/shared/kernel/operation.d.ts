@@ -1,6 +1,7 @@
 import { Any, InputOf, OutputOf, Schema } from "../model/schema.js";
 import { Awaitable } from "../model/awaitable.js";
 import { Json } from "../model/json.js";
+import { Optional } from "../model/known.js";
 import { Point } from "./point.js";
 import { Services } from "./services.js";
 import { SessionConfig } from "../model/config.js";
@@ -20,7 +21,7 @@ interface PluginEvent {
   readonly payload: Json;
 }
 /** A field set to `undefined` falls back to the runtime's. */
-type ConfigPatch = { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined; };
+type ConfigPatch = Optional<SessionConfig>;
 interface Common<I> {
   readonly input: I extends Schema ? OutputOf<I> : undefined;
   /** Left out when the operation was called without a session. */
@@ -33,7 +34,7 @@ interface Changing {
   emit(name: string, payload?: Json): void;
   /** Queues a turn of this session for when the operation is done. The same key is queued once. */
   queueTurn(input: string, options?: {
-    readonly key?: string;
+    readonly key?: string | undefined;
   }): void;
   /** Changes the session's settings together with what else the operation changes; the last call for a field counts. */
   configure(patch: ConfigPatch): void;
@@ -43,11 +44,11 @@ type StateFor<K extends OperationKind, S> = [S] extends [undefined] ? object : {
 };
 type OperationContext<K extends OperationKind, I, S> = Common<I> & Pick<Services, (typeof POWERS)[K][number]> & StateFor<K, S> & (K extends "query" ? object : Changing);
 interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** Whether the operation runs on a session. Default: `required`. */
-  readonly session?: "required" | "optional" | "forbidden";
-  readonly input?: I;
-  readonly output?: Schema<Any, O>;
+  readonly session?: "required" | "optional" | "forbidden" | undefined;
+  readonly input?: I | undefined;
+  readonly output?: Schema<Any, O> | undefined;
   run(context: OperationContext<K, I, S>): Awaitable<O>;
 }
 interface Operation<K extends OperationKind = OperationKind, In = Any, Out = Any, S = Any> {

@@ -13,6 +13,11 @@ declare const ERRORS: {
     option: string;
     problem: string;
   }) => Said;
+  readonly "options.unknown": (d: {
+    where: string;
+    name: string;
+    nearest?: string;
+  }) => Said;
   readonly "runtime.closed": (_: object) => Said;
   readonly "session.id": (d: {
     id: string;
@@ -82,6 +87,7 @@ declare const ERRORS: {
     plugin: string;
     hook: string;
     known: readonly string[];
+    nearest?: string;
   }) => Said;
   readonly "hook.directive": (d: {
     plugin: string;

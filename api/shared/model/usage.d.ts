@@ -28,9 +28,9 @@ interface Spent {
 interface Price {
   readonly input: number;
   readonly output: number;
-  readonly cacheRead?: number;
-  readonly cacheWrite?: number;
-  readonly reasoning?: number;
+  readonly cacheRead?: number | undefined;
+  readonly cacheWrite?: number | undefined;
+  readonly reasoning?: number | undefined;
 }
 /** Prices by `provider/model`, or by the name that the session's config has. */
 type PriceTable = {

@@ -8,7 +8,7 @@ import { cutAt, signatureOf } from "./signature.ts";
 
 export interface ToolsSearchOptions {
   /** The most tools that one search opens. Default 8. */
-  readonly max?: number;
+  readonly max?: number | undefined;
 }
 
 interface Found {

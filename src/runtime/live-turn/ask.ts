@@ -18,6 +18,7 @@ import { itemsOf } from "../../turn/log.ts";
 import { isLastRound } from "../../turn/state.ts";
 import { type Over, overBudget } from "../services/budget.ts";
 import { callModel, HookStop, type ModelAnswer, type ModelCall } from "../services/model-call.ts";
+import { requireAttachment } from "../services/reading.ts";
 import { type Body, failureOf } from "./answer.ts";
 import type { LiveTurn } from "./turn.ts";
 
@@ -43,7 +44,7 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     limits,
     world: core.world,
     scope,
-    load: async (hash) => (await core.store.blobs.get(hash)) ?? missing(hash),
+    load: (hash) => requireAttachment(core, hash),
     show: shower(live, effect.name),
     retrying: (attempt, failure, waitMs) => {
       const { sessionId, turnId } = live;
@@ -173,10 +174,6 @@ const tailOf = ({ tail, turnId }: LiveTurn): Message => ({
   parts: [{ kind: "text", text: tail }],
   origin: { kind: "runtime" },
 });
-
-const missing = (hash: string): never => {
-  throw new RuntimeError("store.corrupt", { item: `the attachment ${hash}`, problem: "its bytes are not there" });
-};
 
 /** Runs `stream` hooks on each delta; waits only when a hook answers with a promise. */
 function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chunk: Chunk) => Awaitable<ChunkAnswer> {

@@ -12,6 +12,7 @@ import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
 import { defined, describeThrown, isObject, toJson } from "../../model/json.ts";
+import { type Known, requireKnown } from "../../model/known.ts";
 import type { Draft } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Spent } from "../../model/usage.ts";
@@ -249,6 +250,9 @@ async function isOnPath({ core, id }: LiveSession, node: string): Promise<boolea
   return false;
 }
 
+const MESSAGE: Known<Extract<AppendNode, { readonly kind: "message" }>> = { kind: true, role: true, text: true };
+const NODE: Known<Extract<AppendNode, { readonly kind: "plugin" }>> = { kind: true, type: true, body: true };
+
 /** Checks nodes and makes entries of them; the first has the number `from`. */
 export function entriesOf(
   operation: string,
@@ -264,6 +268,7 @@ export function entriesOf(
   return nodes.map((node: AppendNode, index): Entry => {
     if (!isObject(node)) return wrong("a node is an object");
     if (node.kind === "message") {
+      requireKnown("append", node, MESSAGE);
       if ((node.role !== "user" && node.role !== "system") || typeof node.text !== "string")
         wrong("only user and system messages of text can be appended");
       return {
@@ -279,6 +284,7 @@ export function entriesOf(
     }
     if (node.kind !== "plugin" || typeof node.type !== "string")
       return wrong("a node is a message, or has a type and a body");
+    requireKnown("append", node, NODE);
     const found = toJson(node.body);
     if ("problem" in found) return wrong(`a node's body is not JSON: ${found.path}: ${found.problem}`);
     return { at, kind: "plugin", plugin, type: node.type, body: found.json };

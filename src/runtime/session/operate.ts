@@ -15,15 +15,16 @@ import {
   POWERS,
   wireName,
 } from "../../kernel/operation.ts";
-import type { Appended, AppendNode, AppendOptions, ServiceName } from "../../kernel/services.ts";
+import { APPEND, type Appended, type AppendNode, type AppendOptions, type ServiceName } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type InputId, type NodeId, nodeId, type TurnId } from "../../model/ids.ts";
 import { defined, describeThrown, type Json, toJson } from "../../model/json.ts";
+import type { Known } from "../../model/known.ts";
 import type { Entry } from "../../model/node.ts";
 import { check, type Schema } from "../../model/schema.ts";
 import type { Spent } from "../../model/usage.ts";
-import { requireConfig, requireSignal } from "../checks.ts";
+import { requireConfig, requireOptions, requireSignal } from "../checks.ts";
 import { newInput } from "../live-turn/input.ts";
 import { changeSession, configured, entriesOf, type Worked, type Working } from "./change.ts";
 import type { LiveSession } from "./session.ts";
@@ -38,10 +39,13 @@ export interface Receipt<O = unknown> {
 }
 export interface OperationOptions {
   /** `null` runs it without the session; an id insists on the session. Default: what the operation says. */
-  readonly session?: string | null;
+  readonly session?: string | null | undefined;
   /** Withdraws the operation while it waits; once it runs, it is handed the signal. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
+
+const OPTIONS: Known<OperationOptions> = { session: true, signal: true };
+const QUEUE: Known<{ readonly key?: string }> = { key: true };
 
 export function operationsIn({ composition }: LiveSession): readonly OperationDefinition[] {
   return [...composition.operations.values()].map(definitionOf);
@@ -57,6 +61,7 @@ export function requireOperation({ composition }: LiveSession, kind: OperationKi
 
 /** Whether the operation gets the session. Where the session is forbidden, only asking for it explicitly is refused. */
 function runsOnSession({ plugin, name, operation }: OwnedOperation, options: OperationOptions): boolean {
+  requireOptions(wireName(plugin, name), options, OPTIONS);
   const rule = operation.spec.session ?? "required";
   if (rule === "required" && options.session === null)
     throw new RuntimeError("operation.missing-session", { name: wireName(plugin, name) });
@@ -188,6 +193,7 @@ async function runOn(
   };
   context.queueTurn = (words: string, about: { readonly key?: string } = {}): void => {
     requireSession();
+    requireOptions("queueTurn", about, QUEUE);
     if (typeof words !== "string" || words.trim() === "")
       throw new RuntimeError("input.invalid", { problem: "a queued turn needs words" });
     turns.push({ input: words, ...about });
@@ -202,6 +208,7 @@ async function runOn(
   context.graph = {
     append: async (added: readonly AppendNode[], about: AppendOptions = {}): Promise<Appended> => {
       requireSession();
+      requireOptions("graph.append", about, APPEND);
       if (about.requiresAncestor !== undefined) refuse("an operation's own nodes follow the head, whatever it is");
       const entries = entriesOf(operation, owned.plugin, added, at, nodes.length);
       const ids = entries.map((_, index) => nodeId(operation, nodes.length + index));

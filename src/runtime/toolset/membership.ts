@@ -1,8 +1,9 @@
 import type { Installed } from "../../kernel/plugin.ts";
-import type { Services } from "../../kernel/services.ts";
+import type { Services, ToolGrant } from "../../kernel/services.ts";
 import type { PluginStates } from "../../kernel/states.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
+import { type Known, requireKnown } from "../../model/known.ts";
 import type { Schema } from "../../model/schema.ts";
 import { isToolName, TOOLS_STATE } from "../../model/tool.ts";
 import type { Registry, ToolChoices } from "../../tools/registry.ts";
@@ -65,6 +66,8 @@ export function membershipOf(
   };
 }
 
+const GRANT: Known<ToolGrant> = { source: true, tool: true, bindings: true };
+
 function requireGrant(name: unknown, grant: unknown): void {
   const isRight =
     isToolName(name) &&
@@ -73,4 +76,5 @@ function requireGrant(name: unknown, grant: unknown): void {
     typeof grant.tool === "string" &&
     (grant.bindings === undefined || isObject(grant.bindings));
   if (!isRight) throw new RuntimeError("input.invalid", { problem: "a grant needs a name, a source and a tool" });
+  requireKnown("membership.grant", grant, GRANT);
 }

@@ -2,7 +2,7 @@ import type { ToolProvider } from "../../kernel/tool.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
 import { type Availability, TOOLS_STATE } from "../../model/tool.ts";
-import { defineToolProvider } from "../../tools/define.ts";
+import { requireProvider } from "../../tools/define.ts";
 import type { Registry, ToolChoices, ToolListing, ToolState } from "../../tools/registry.ts";
 import type { LiveSession } from "../session/session.ts";
 
@@ -57,7 +57,7 @@ export function sessionTools(open: () => LiveSession): SessionTools {
       )),
     add: async (provider) => {
       const session = open();
-      defineToolProvider(provider);
+      requireProvider(provider);
       const listing = await session.toolset.add(provider);
       let isThere = true;
       return {

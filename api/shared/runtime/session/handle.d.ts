@@ -35,6 +35,19 @@ interface TurnOptions {
   /** Prompt parts for this turn only: the highest layer. */
   readonly prompt?: readonly PromptPart[] | undefined;
 }
+/** Options of `session.send`. */
+interface SendOptions {
+  /** Makes a repeat safe, as in `TurnOptions`. */
+  readonly key?: string | undefined;
+  /** Where a running turn takes the input. Default: `boundary`. */
+  readonly at?: "boundary" | "next-turn" | undefined;
+}
+/** Options of `session.cancel`. */
+interface CancelOptions {
+  readonly reason?: string | undefined;
+  /** Makes a repeat safe: the same request cancels once. */
+  readonly requestId?: string | undefined;
+}
 /** The inputs that no turn has taken yet. */
 interface SessionInputs {
   /** Oldest first. */
@@ -74,10 +87,7 @@ interface Session extends AsyncDisposable {
     readonly output: S;
   }): Turn<OutputOf<S>>;
   /** Sends an input. A running turn takes it at its next boundary, unless `at` is `next-turn`; else it opens a turn. */
-  send(input: Input, options?: {
-    readonly key?: string;
-    readonly at?: "boundary" | "next-turn";
-  }): Promise<{
+  send(input: Input, options?: SendOptions): Promise<{
     readonly turnId: TurnId;
   }>;
   readonly inputs: SessionInputs;
@@ -86,10 +96,7 @@ interface Session extends AsyncDisposable {
   /** The turn that is under way in this process, also one that another process had left. */
   current(): Turn | undefined;
   /** Asks a turn to end, in whatever process it runs. The turn's result is the acknowledgement. */
-  cancel(turnId: string, options?: {
-    readonly reason?: string;
-    readonly requestId?: string;
-  }): Promise<CancelAnswer>;
+  cancel(turnId: string, options?: CancelOptions): Promise<CancelAnswer>;
   /** Reads the session as last committed, with open inputs and the cursor to observe from. */
   read(): Promise<SessionView>;
   /** Streams facts, from a cursor on, and previews as they are shown. A slow reader may lose previews: see `gap`. */
