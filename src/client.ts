@@ -1,7 +1,7 @@
 // What a client shows of a session, made of its events. Runs in a browser: it imports types and nothing else.
 // C1 Pure: a view is never changed, and the same events give the same view, however their deltas are cut.
 // C2 Only facts outlive a turn: what it had shown goes with its commit. So whoever joins, and whenever, has the same view.
-// C3 A view that was read contains all facts up to its cursor; none of them is counted twice.
+// C3 A view that was read contains all facts up to its cursor. No fact is counted twice, also if it is told twice.
 import type { Preview, PreviewKey, SessionEvent } from "./model/event.ts";
 import type { CallId, Cursor, EffectName, InputId, SessionId, TurnId, WaitKey } from "./model/ids.ts";
 import type { Json } from "./model/json.ts";
@@ -126,6 +126,8 @@ export function fold(view: ClientView | undefined, change: SessionEvent | Sessio
   if (change.kind === "gap") return withRead(rejoined(before), change.view);
   const { cursor } = change;
   const isRead = orderOf(cursor) <= orderOf(before.read?.cursor); // C3
+  const isTold = cursor === before.cursor || orderOf(cursor) < orderOf(before.cursor);
+  if (isTold && !isRead) return before;
   const after: ClientView = isRead ? before : { ...before, cursor, isBehind: true };
   if (change.kind === "accepted") {
     const { inputId: id, turnId } = change;

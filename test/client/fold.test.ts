@@ -246,12 +246,16 @@ test("S11 reads may come late and in any order: nothing is shown twice, and the 
     fc.property(places, (at) => {
       let view: ClientView | undefined;
       for (const [index, event] of events.entries()) {
+        const before = numberOf(view?.read?.cursor ?? "0");
         for (const [place, read] of at) if (place === index) view = fold(view, reads[read]!);
         view = fold(view, event);
+        expect(numberOf(view.read?.cursor ?? "0")).toBeGreaterThanOrEqual(before);
         const said = new Set(view.read?.messages.map(({ id }) => id));
         for (const turn of view.turns)
           if (turn.kind === "ended" && turn.outcome.kind === "answered")
             expect(said).not.toContain(turn.outcome.message.id);
+        const ended = view.turns.flatMap((turn) => (turn.kind === "ended" ? [turn.id] : []));
+        for (const { turnId } of view.inputs) expect(ended).not.toContain(turnId);
         expect(new Set(view.inputs.map(({ id }) => id)).size).toBe(view.inputs.length);
       }
       expect(fold(view, final)).toEqual(settled);
@@ -284,6 +288,29 @@ test("S11 an input shows as waiting until its turn has ended, or until a read kn
   const ended = viewOf(await watcher.until(isEnd(2)))!;
   expect(ended.inputs).toHaveLength(2); // The fact of the turn does not name the input that it took at a boundary.
   expect(fold(ended, await session.read()).inputs).toEqual([]);
+});
+
+test("S12 what an attempt showed is gone when it is taken back, and at the latest when the next one speaks", async () => {
+  const stop = new Stop();
+  const here = world(async (where) => (where === "Go 0 1" ? stop.here() : undefined)); // Before the second attempt speaks.
+  await using runtime = await runningQuickly(here);
+  const session = await runtime.session("s");
+  const watcher = watch(session);
+  void approve(runtime, session.observe());
+  void session.turn("Go");
+  await stop.reached;
+  const isTakenBack = (events: readonly SessionEvent[]): boolean => events.some(({ kind }) => kind === "retracted");
+  const events = [...(await watcher.until(isTakenBack))];
+  expect(viewOf(events.slice(0, -1))?.turns).toMatchObject([{ parts: [{ text: "I will not" }] }]);
+  expect(viewOf(events)?.turns).toMatchObject([{ parts: [] }]);
+  stop.go();
+  const all = await watcher.until(isEnd());
+  const shown = all.slice(
+    0,
+    all.findIndex(({ kind }) => kind === "committed"),
+  );
+  expect(viewOf(shown.filter(({ kind }) => kind !== "retracted"))).toEqual(viewOf(shown));
+  expect(viewOf(shown, viewOf(all))).toEqual(viewOf(all)); // What is told again is passed over.
 });
 
 test("S11 a model that is asked again is shown so until it answers", async () => {

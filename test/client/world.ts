@@ -46,7 +46,7 @@ function speaker(moment: Moment): Provider {
       attempts.set(id, attempt + 1);
       const lines = SCRIPT[opening]?.[place] ?? [];
       for (const part of lines[Math.min(attempt, lines.length - 1)] ?? []) {
-        await moment(id);
+        await moment(`${id} ${attempt}`);
         yield part;
       }
     },
