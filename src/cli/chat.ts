@@ -105,7 +105,7 @@ async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<nu
 
 function greeting({ model, place, session }: Agent, { version }: Io, { turns }: SessionView): string {
   const about = model.isDemo
-    ? "the offline demo model, which does sums, tells the time and keeps notes. For a real one set BOWLINE_MODEL, such as anthropic/claude-sonnet-4-5, and its key"
+    ? "the offline demo model, which does sums, tells the time, waits and keeps notes. For a real one set BOWLINE_MODEL, such as anthropic/claude-sonnet-4-5, and its key"
     : model.name;
   const where = place.path === MEMORY ? "and is gone when you leave" : `kept in ${place.shown}`;
   const name = session.id === SESSION ? "" : ` ${session.id}`;
