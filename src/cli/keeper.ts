@@ -17,6 +17,8 @@ export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => Child
   const { promise, resolve } = Promise.withResolvers<number>();
   let current: ChildProcess | undefined;
   let next: ChildProcess | undefined;
+  let isNextLoaded = false;
+  /** Set when the current one has left for the next. */
   let typed: string | undefined;
   const watched = new Watched(() => load());
   const ignore = (): void => {}; // Ctrl-C reaches the process at the terminal too, which decides.
@@ -25,45 +27,49 @@ export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => Child
   const send = (child: ChildProcess | undefined, message: ToApp): void => {
     if (child?.connected === true) child.send(message, () => {}); // It may end meanwhile.
   };
+  const load = (): void => {
+    send(next, { kind: "leave" });
+    send(current, { kind: "stay" }); // K2
+    const child = start();
+    next = child;
+    isNextLoaded = false;
+    child.on("message", (message: FromApp) => heard(child, message));
+    child.on("exit", (code) => ended(child, code));
+  };
+  const heard = (child: ChildProcess, message: FromApp): void => {
+    if (message.kind === "left") typed = message.typed;
+    else if (child === next) {
+      watched.add(message.files);
+      if (message.kind === "failed") return failed(message.problem);
+      isNextLoaded = true;
+      if (current === undefined) go(child);
+      else send(current, { kind: "leave" });
+    }
+  };
+  const failed = (problem: string): void => {
+    next = undefined;
+    if (current === undefined) io.stderr.write(`${problem}\n`);
+    else send(current, { kind: "tell", words: problem });
+  };
   const go = (child: ChildProcess): void => {
     send(child, { kind: "go", isReload: typed !== undefined, typed: typed ?? "" });
     current = child;
     next = undefined;
     typed = undefined;
   };
-  const heard = (child: ChildProcess, message: FromApp): void => {
-    if (message.kind === "left") {
-      typed = message.typed;
-      return;
-    }
-    if (child !== next) return; // A newer version is being loaded already.
-    watched.add(message.files);
-    if (message.kind === "loaded") return current === undefined ? go(child) : send(current, { kind: "leave" });
-    next = undefined;
-    if (current === undefined) io.stderr.write(`${message.problem}\n`);
-    else send(current, { kind: "tell", words: message.problem });
-  };
   const ended = (child: ChildProcess, code: number | null): void => {
-    if (child !== current) {
-      if (current === undefined && next === undefined) end(code);
-      return;
-    }
-    current = undefined;
-    if (typed !== undefined && next !== undefined) go(next);
-    else end(code);
+    if (child === next) failed(`bowline: The app ended while it was loaded, with ${code ?? "a signal"}.`);
+    if (child === current) {
+      current = undefined;
+      if (typed === undefined) end(code);
+      else if (next !== undefined && isNextLoaded) go(next);
+    } else if (current === undefined && next === undefined) end(code);
   };
   const end = (code: number | null): void => {
     watched.close();
     send(next, { kind: "leave" });
     io.interrupts.off("interrupt", ignore);
     resolve(code ?? EXIT.failed);
-  };
-  const load = (): void => {
-    send(next, { kind: "leave" });
-    const child = start();
-    next = child;
-    child.on("message", (message: FromApp) => heard(child, message));
-    child.on("exit", (code) => ended(child, code));
   };
   load();
   return promise;

@@ -9,6 +9,8 @@ export type FromApp =
 export type ToApp =
   | { readonly kind: "go"; readonly isReload: boolean; readonly typed: string }
   | { readonly kind: "leave" }
+  /** An even newer version is being loaded: it is not yet time to leave. */
+  | { readonly kind: "stay" }
   | { readonly kind: "tell"; readonly words: string };
 
 /** The process of an app, as one version of several: its link to the keeper that started it (`keeper.ts`). */
@@ -24,6 +26,7 @@ export class Kept extends EventEmitter<{ go: []; leave: []; tell: [words: string
     super();
     process.on("message", (message: ToApp) => {
       if (message.kind === "tell") this.emit("tell", message.words);
+      if (message.kind === "stay") this.isLeaving = false;
       if (message.kind === "leave") {
         this.isLeaving = true;
         this.emit("leave");

@@ -1,18 +1,25 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { bowline, folder, hasTerminal, start } from "./program.ts";
 
-/** A folder with an app: a model that says what is in words.ts, or calls the tool that waits if it is told to. */
+/**
+ * A folder with an app. Its model says what is in words.ts, or calls a tool if it is told to wait, which waits for the
+ * file `go`.
+ */
 function appIn(files: { readonly [name: string]: string } = {}) {
   const cwd = folder();
   const write = (name: string, text: string): void => writeFileSync(join(cwd, name), text);
   write("words.ts", 'export const words: string = "One.";');
   write("agent.ts", APP);
   for (const [name, text] of Object.entries(files)) write(name, text);
-  return { cwd, write };
+  const isThere = async (name: string): Promise<void> => {
+    while (!existsSync(join(cwd, name))) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  return { cwd, write, isThere };
 }
 const APP = `
+import { existsSync } from "node:fs";
 import { createRuntime, defineTool } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { words } from "./words.ts";
@@ -22,10 +29,9 @@ const wait = defineTool({
   description: "Waits.",
   input: { type: "object" },
   retry: { policy: "safe" },
-  execute: async (_, { once, output }) => {
+  execute: async (_, { output }) => {
     output("waiting\\n");
-    const until = await once("until", () => Date.now() + 2_000);
-    await new Promise((resolve) => setTimeout(resolve, Math.max(0, until - Date.now())));
+    while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
     return "waited";
   },
 });
@@ -54,6 +60,12 @@ test.concurrent("E6 an app is one's own runtime: for one question, from a pipe, 
   );
   const named = await bowline(["run", ...flags, "--session", "chat", "Hi"], { cwd });
   expect(named.stdout).toBe("One. (3)\n");
+});
+
+test.concurrent("E6 the example of an app runs, in the sources' own folder too", async () => {
+  const [cwd, app] = [folder(), resolve("examples/app.ts")];
+  const { code, stdout } = await bowline(["run", "--app", app, "What time is it?"], { cwd });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: "The clock says eight bells.\n" });
 });
 
 test.concurrent.each([
@@ -92,19 +104,23 @@ test.concurrent.each([
 });
 
 test.concurrent("E6 D1 killed in the middle of a turn of an app, it goes on with it at the next start", async () => {
-  const { cwd } = appIn();
+  const { cwd, write } = appIn();
   const flags = ["chat", "--app", "agent.ts", "--verbose"];
   const first = start(flags, { cwd });
   first.send("Wait\n");
   await first.until(/wait \{\}/);
   first.child.kill("SIGKILL");
   expect(await first.ended).toBe("SIGKILL");
+  write("go", "");
   const second = await bowline(flags, { cwd, input: "/usage\n" });
   expect(second.stderr).toMatch(
     /^Finishing the turn that was interrupted: Wait\nwait \{\}\nwait → ok, \d+ ms\nOne\. \(1\)\n/,
   );
   expect(second).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 turn with /) });
 });
+
+/** Code that tells that it was loaded, by a file. */
+const leaves = (name: string): string => `import { writeFileSync } from "node:fs"; writeFileSync("${name}", "");`;
 
 if (hasTerminal) describe("in a terminal", inTerminal);
 else test("a note: the tests in a terminal need script(1) of util-linux, which is not here", () => {});
@@ -147,17 +163,37 @@ function inTerminal(): void {
   });
 
   test.concurrent("E6 a change while a turn runs waits for it, and lines typed meanwhile are for the new version", async () => {
-    const { cwd, write } = appIn();
+    const { cwd, write, isThere } = appIn();
     const program = start(flags, { cwd, terminal: true });
     await program.until(/› $/);
     program.send("Wait\r");
     await program.until(/wait \{\}\n {4}waiting\n/);
-    write("words.ts", 'export const words: string = "Two.";');
+    write("words.ts", `${leaves("two")} export const words: string = "Two.";`);
+    await isThere("two");
     program.send("Hi\rand ho");
+    write("go", "");
     await program.until(
       /wait → ok, \d+ ms\nOne\. \(1\)\n.*\n\n\nReloaded agent\.ts\.\n› Hi\nTwo\. \(2\)\n.*\n\n› and ho$/,
     );
     program.send("\x03\x04");
+    expect(await program.ended).toBe(0);
+  });
+
+  test.concurrent("E6 a change that is broken before the turn has ended keeps the version that runs", async () => {
+    const { cwd, write, isThere } = appIn();
+    const program = start(flags, { cwd, terminal: true });
+    await program.until(/› $/);
+    program.send("Wait\r");
+    await program.until(/wait \{\}\n {4}waiting\n/);
+    write("words.ts", `${leaves("two")} export const words: string = "Two.";`);
+    await isThere("two");
+    write("words.ts", `${leaves("three")} export const words = process.exit(3);`);
+    await isThere("three");
+    write("go", "");
+    await program.until(/One\. \(1\)\n.*\n\n(?:.*\n)*bowline: The app ended while it was loaded, with 3\.\n› $/);
+    program.send("Hi\r");
+    await program.until(/One\. \(2\)\n.*\n\n› $/);
+    program.send("/quit\r");
     expect(await program.ended).toBe(0);
   });
 
