@@ -3,7 +3,7 @@ import type { SessionView } from "../index.ts";
 import { type Agent, busyElsewhere, openAgent } from "./agent.ts";
 import { EXIT, type Io, isInteractive, type Settings } from "./io.ts";
 import { keepUp } from "./keeper.ts";
-import { asidePrinter, counted, isGood, livePrinter, painter, plainPrinter, tokens } from "./print.ts";
+import { asidePrinter, counted, isGood, livePrinter, type Printer, painter, plainPrinter, tokens } from "./print.ts";
 import { Prompt } from "./prompt.ts";
 import { finishLeft, takeTurn } from "./turn.ts";
 
@@ -37,16 +37,20 @@ async function talk(agent: Agent, io: Io): Promise<number> {
     pressedAt = performance.now();
     prompt.tell(paint("dim", "Press Ctrl-C again to leave."));
   };
-  /** What a newer version of the app says while a turn is shown. */
-  const notes: string[] = [];
-  const tell = (words: string): void => (isIdle ? prompt.tell(paint("yellow", words)) : void notes.push(words));
-  const leave = (): void => (isIdle ? prompt.close() : undefined);
+  let printer = livePrinter(io);
+  const newPrinter = (): Printer => {
+    printer = livePrinter(io);
+    return printer;
+  };
+  const tell = (words: string): void => (isIdle ? prompt.tell(paint("yellow", words)) : printer.note(words));
+  const leave = (): void =>
+    isIdle ? prompt.close() : printer.note(`${agent.about} has changed: the new version takes over after this turn.`);
   kept?.on("tell", tell).on("leave", leave);
   io.interrupts.on("interrupt", interrupted);
   const opening = kept?.isReload ? `Reloaded ${agent.about}.` : greeting(agent, io, await agent.session.read());
   io.stdout.write(`${paint("dim", opening)}\n${kept?.isReload ? "" : "\n"}`);
   try {
-    if ((await finishLeft(agent, () => livePrinter(io), io)) === "left") return EXIT.interrupted;
+    if ((await finishLeft(agent, newPrinter, io)) === "left") return EXIT.interrupted;
     if (agent.left.length > 0) io.stdout.write("\n");
     const other = await busyElsewhere(agent);
     if (other !== undefined) {
@@ -54,7 +58,6 @@ async function talk(agent: Agent, io: Io): Promise<number> {
     }
     for (;;) {
       isIdle = true;
-      for (const note of notes.splice(0)) tell(note);
       const line = kept?.isLeaving ? undefined : (await prompt.next())?.trim();
       pressedAt = Number.NEGATIVE_INFINITY; // What was typed since parts this Ctrl-C from the next.
       if (line === undefined) {
@@ -69,7 +72,7 @@ async function talk(agent: Agent, io: Io): Promise<number> {
         continue;
       }
       isIdle = false;
-      const taken = await takeTurn(agent, line, livePrinter(io), io);
+      const taken = await takeTurn(agent, line, newPrinter(), io);
       if (taken === "left") return EXIT.interrupted;
       io.stdout.write("\n");
     }

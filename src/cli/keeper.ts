@@ -21,8 +21,11 @@ export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => Child
   /** Set when the current one has left for the next. */
   let typed: string | undefined;
   const watched = new Watched(() => load());
-  const ignore = (): void => {}; // Ctrl-C reaches the process at the terminal too, which decides.
-  io.interrupts.on("interrupt", ignore);
+  /** Ctrl-C reaches the process at the terminal too, which decides, if there is one. */
+  const interrupted = (): void => {
+    if (current === undefined && next === undefined) end(EXIT.interrupted);
+  };
+  io.interrupts.on("interrupt", interrupted);
 
   const send = (child: ChildProcess | undefined, message: ToApp): void => {
     if (child?.connected === true) child.send(message, () => {}); // It may end meanwhile.
@@ -38,6 +41,7 @@ export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => Child
   };
   const heard = (child: ChildProcess, message: FromApp): void => {
     if (message.kind === "left") typed = message.typed;
+    else if (child === current && message.kind === "failed") io.stderr.write(`${message.problem}\n`);
     else if (child === next) {
       watched.add(message.files);
       if (message.kind === "failed") return failed(message.problem);
@@ -48,8 +52,8 @@ export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => Child
   };
   const failed = (problem: string): void => {
     next = undefined;
-    if (current === undefined) io.stderr.write(`${problem}\n`);
-    else send(current, { kind: "tell", words: problem });
+    if (current?.connected === true) send(current, { kind: "tell", words: problem });
+    else io.stderr.write(`${problem}\n`);
   };
   const go = (child: ChildProcess): void => {
     send(child, { kind: "go", isReload: typed !== undefined, typed: typed ?? "" });
@@ -63,12 +67,12 @@ export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => Child
       current = undefined;
       if (typed === undefined) end(code);
       else if (next !== undefined && isNextLoaded) go(next);
-    } else if (current === undefined && next === undefined) end(code);
+    } else if (current === undefined && next === undefined && typed === undefined) end(code); // Else: until it is mended.
   };
   const end = (code: number | null): void => {
     watched.close();
     send(next, { kind: "leave" });
-    io.interrupts.off("interrupt", ignore);
+    io.interrupts.off("interrupt", interrupted);
     resolve(code ?? EXIT.failed);
   };
   load();

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { bowline, folder, hasTerminal, start } from "./program.ts";
@@ -13,10 +13,7 @@ function appIn(files: { readonly [name: string]: string } = {}) {
   write("words.ts", 'export const words: string = "One.";');
   write("agent.ts", APP);
   for (const [name, text] of Object.entries(files)) write(name, text);
-  const isThere = async (name: string): Promise<void> => {
-    while (!existsSync(join(cwd, name))) await new Promise((resolve) => setTimeout(resolve, 20));
-  };
-  return { cwd, write, isThere };
+  return { cwd, write };
 }
 const APP = `
 import { existsSync } from "node:fs";
@@ -119,9 +116,6 @@ test.concurrent("E6 D1 killed in the middle of a turn of an app, it goes on with
   expect(second).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 turn with /) });
 });
 
-/** Code that tells that it was loaded, by a file. */
-const leaves = (name: string): string => `import { writeFileSync } from "node:fs"; writeFileSync("${name}", "");`;
-
 if (hasTerminal) describe("in a terminal", inTerminal);
 else test("a note: the tests in a terminal need script(1) of util-linux, which is not here", () => {});
 
@@ -163,13 +157,13 @@ function inTerminal(): void {
   });
 
   test.concurrent("E6 a change while a turn runs waits for it, and lines typed meanwhile are for the new version", async () => {
-    const { cwd, write, isThere } = appIn();
+    const { cwd, write } = appIn();
     const program = start(flags, { cwd, terminal: true });
     await program.until(/› $/);
     program.send("Wait\r");
     await program.until(/wait \{\}\n {4}waiting\n/);
-    write("words.ts", `${leaves("two")} export const words: string = "Two.";`);
-    await isThere("two");
+    write("words.ts", 'export const words: string = "Two.";');
+    await program.until(/agent\.ts has changed: the new version takes over after this turn\.\n/);
     program.send("Hi\rand ho");
     write("go", "");
     await program.until(
@@ -180,27 +174,35 @@ function inTerminal(): void {
   });
 
   test.concurrent("E6 a change that is broken before the turn has ended keeps the version that runs", async () => {
-    const { cwd, write, isThere } = appIn();
+    const { cwd, write } = appIn();
     const program = start(flags, { cwd, terminal: true });
     await program.until(/› $/);
     program.send("Wait\r");
     await program.until(/wait \{\}\n {4}waiting\n/);
-    write("words.ts", `${leaves("two")} export const words: string = "Two.";`);
-    await isThere("two");
-    write("words.ts", `${leaves("three")} export const words = process.exit(3);`);
-    await isThere("three");
+    write("words.ts", 'export const words: string = "Two.";');
+    await program.until(/the new version takes over after this turn\.\n/);
+    write("words.ts", "export const words = process.exit(3);");
+    await program.until(/bowline: The app ended while it was loaded, with 3\.\n/);
     write("go", "");
-    await program.until(/One\. \(1\)\n.*\n\n(?:.*\n)*bowline: The app ended while it was loaded, with 3\.\n› $/);
+    await program.until(/wait → ok, \d+ ms\nOne\. \(1\)\n.*\n\n› $/);
     program.send("Hi\r");
     await program.until(/One\. \(2\)\n.*\n\n› $/);
     program.send("/quit\r");
     expect(await program.ended).toBe(0);
   });
 
-  test.concurrent("E6 an app that cannot be loaded at the start is told, and ends it", async () => {
-    const { cwd } = appIn({ "agent.ts": "export default 1;" });
+  test.concurrent.each([
+    ["cannot be loaded", "export default 1;", /^bowline: The default export of agent\.ts must be a runtime.*\n$/],
+    ["ends itself", "process.exit(1);", /^bowline: The app ended while it was loaded, with 1\.\n$/],
+    [
+      "cannot open its session",
+      'export default { session: () => Promise.reject(new Error("No luck.")), close() {} };',
+      /^bowline: No luck\.\n$/,
+    ],
+  ])("E6 an app that %s at the start is told, and ends it", async (_, code, says) => {
+    const { cwd } = appIn({ "agent.ts": code });
     const program = start(flags, { cwd, terminal: true });
     expect(await program.ended).toBe(1);
-    expect(program.seen()).toMatch(/^bowline: The default export of agent\.ts must be a runtime.*\n$/);
+    expect(program.seen()).toMatch(says);
   });
 }
