@@ -130,7 +130,3 @@ const notes = definePlugin({
 
 export const tools = [calculator, clock, wait];
 export const plugins = [notes];
-export const toolList: readonly { readonly name: string; readonly description: string }[] = [
-  ...tools,
-  ...Object.values(NOTES),
-];

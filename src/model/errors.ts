@@ -266,6 +266,17 @@ const ERRORS = {
   "wait.unknown": (_: object) =>
     said("No wait has this key, or it was revoked.", "Take the key from the `waiting` event."),
 
+  // The command line
+  "app.missing": (d: { path: string }) =>
+    said(`There is no app ${d.path}.`, "Pass the path of a module, for example --app agent.ts."),
+  "app.failed": (d: { path: string; problem: string }) =>
+    said(`The app ${d.path} cannot be loaded: ${d.problem}`, "BOWLINE_DEBUG=1 shows where it failed."),
+  "app.invalid": (d: { path: string; found: string }) =>
+    said(
+      `The default export of ${d.path} must be a runtime, or a function that makes one. It is ${d.found}.`,
+      "Write: export default () => createRuntime({ … });",
+    ),
+
   // Endings of a turn
   "limit.rounds": (d: { max: number }) =>
     said(`The turn reached its ${d.max} rounds.`, "Raise limits.roundsMax, or ask for less."),

@@ -298,6 +298,17 @@ declare const ERRORS: {
     cursor: string;
   }) => Said;
   readonly "wait.unknown": (_: object) => Said;
+  readonly "app.missing": (d: {
+    path: string;
+  }) => Said;
+  readonly "app.failed": (d: {
+    path: string;
+    problem: string;
+  }) => Said;
+  readonly "app.invalid": (d: {
+    path: string;
+    found: string;
+  }) => Said;
   readonly "limit.rounds": (d: {
     max: number;
   }) => Said;
