@@ -1,7 +1,8 @@
 import type { Awaitable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import { frozen, type Json } from "../model/json.ts";
+import type { ModelRequest } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { StateCell } from "../model/tool.ts";
 import { HOOKS, type HookName, type RowData } from "./hooks.ts";
@@ -80,6 +81,7 @@ export function eventFor(hook: HookName, plugin: Installed, sees: object, here: 
   const { id, spec } = plugin;
   const { services, state } = HOOKS[hook] as RowData;
   const event: Event = { ...commonOf(hook, plugin, here), [SCOPE]: scope };
+  freezeSeen(hook, sees);
   Object.assign(event, sees);
   if (services.includes("complete")) event.complete = completeAt(here, id);
   if (services.includes("membership")) event.membership = membershipUntil(scope, here, id, hook);
@@ -87,6 +89,23 @@ export function eventFor(hook: HookName, plugin: Installed, sees: object, here: 
     event.state =
       state === "write" ? cellUntil(scope, here.states.cell(id, hook), id, hook) : here.states.readOnly(id, hook);
   return Object.defineProperty(event, "signal", SIGNAL);
+}
+
+/**
+ * What handlers see is frozen when the first of them is given it: a change in place would reach the conversation, the
+ * outcome or the bill, and evade other handlers. Only the list of a request's messages is the handlers' own.
+ */
+function freezeSeen(hook: HookName, sees: object): void {
+  const fields = sees as { readonly [field: string]: unknown };
+  if (hook === "request") freezeRequest(fields.request as ModelRequest);
+  else for (const field in fields) frozen(fields[field]);
+}
+
+function freezeRequest(request: ModelRequest): void {
+  const { messages } = request;
+  for (let index = 0; index < messages.length; index++) frozen(messages[index]);
+  for (const field in request) if (field !== "messages") frozen(request[field as keyof ModelRequest]);
+  Object.freeze(request);
 }
 
 /** A getter, because most handlers never read the signal. */

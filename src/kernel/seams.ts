@@ -7,7 +7,7 @@
 
 import { type Awaitable, andThen, inOrder, isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { describeThrown, frozen, type Json, ownJson } from "../model/json.ts";
+import { describeThrown, type Json, ownJson } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
 import type { DirectiveOf } from "./directive.ts";
@@ -41,8 +41,7 @@ export interface Gated {
 export function gateCall(hooks: HookRunner, call: ToolCall, here: Site): Awaitable<Gated> {
   const seam = new Seam("beforeToolCall", hooks, here);
   const handlers = hooks.handlers("beforeToolCall");
-  // Frozen: a handler that changed the call in place would evade the handlers before it.
-  let now: ToolCall = frozen(call);
+  let now = call;
   const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> =>
     seam.look("beforeToolCall", bound, { call: now }, isAgain, (answer) => {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
@@ -53,7 +52,7 @@ export function gateCall(hooks: HookRunner, call: ToolCall, here: Site): Awaitab
       } else if (isAgain) {
         seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's arguments." });
       } else {
-        now = frozen({ ...now, input: ownJson(answer.args) });
+        now = { ...now, input: ownJson(answer.args) };
         return inOrder(handlers.slice(0, handlers.indexOf(bound)), (earlier) => look(earlier, true));
       }
     });
@@ -78,7 +77,7 @@ export function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutp
   const seam = new Seam("afterToolCall", hooks, here);
   const handlers = hooks.handlers("afterToolCall");
   const messages: Owned<Draft>[] = [];
-  let output = frozen(given);
+  let output = given;
   const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> =>
     seam.look("afterToolCall", bound, { call, output }, isAgain, (answer) => {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
@@ -90,7 +89,7 @@ export function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutp
       } else if (isAgain) {
         seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's results." });
       } else {
-        output = frozen(replaced(output, ownJson(answer.value)));
+        output = replaced(output, ownJson(answer.value));
         return inOrder(handlers.slice(0, handlers.indexOf(bound)), (earlier) => look(earlier, true));
       }
     });

@@ -81,13 +81,28 @@ class NotJson extends Error {
 const isPlainElsewhere = (prototype: unknown): boolean =>
   Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
 
-/** Freezes the value, deeply, and returns it. */
+/**
+ * Freezes data, lists and plain objects, deeply, and returns it. What is alive is left as it is: objects with functions
+ * (tools), instances of classes, and bytes, which cannot be frozen. What is frozen counts as frozen throughout, so that
+ * a conversation costs only the messages that are new.
+ */
 export function frozen<T>(value: T): T {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const field of Object.values(value)) frozen(field);
-  }
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) freeze(value);
   return value;
+}
+
+function freeze(value: object): void {
+  if (Array.isArray(value)) {
+    Object.freeze(value);
+    for (let index = 0; index < value.length; index++) frozen(value[index]);
+    return;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null && !isPlainElsewhere(prototype)) return;
+  const fields = Object.values(value);
+  for (let index = 0; index < fields.length; index++) if (typeof fields[index] === "function") return;
+  Object.freeze(value);
+  for (let index = 0; index < fields.length; index++) frozen(fields[index]);
 }
 
 /**

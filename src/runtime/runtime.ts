@@ -16,7 +16,7 @@ import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts"
 import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, asWaitKey, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
-import { defined, describeThrown, type Json, toJson } from "../model/json.ts";
+import { defined, describeThrown, type Json, ownJson, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { CancelAnswer } from "../model/outcome.ts";
 import type { PromptPart } from "../model/prompt.ts";
@@ -191,7 +191,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     owner: { id: world.id("own"), process: processName() },
     limits,
     prices,
-    config: defined({ model: modelName, instructions, settings, budget }),
+    config: ownJson({ model: modelName, instructions, settings, budget }) as unknown as SessionConfig,
     recovers: options.recover !== "manual",
     sessions,
     readers: new Readers(store, limits.unreadEventsMax, () => sessions, trace),

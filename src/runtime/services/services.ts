@@ -6,13 +6,16 @@ import type { SessionSite } from "./site.ts";
 
 type Makers = { readonly [N in ServiceName]: (site: SessionSite, plugin: string) => Services[N] };
 
-/** How each service is made. Which hook is given which is in `kernel/hooks.ts`. */
+/** How each service is made. Which hook is given which is in `kernel/hooks.ts`. What they return is frozen, as events are. */
 const MAKERS: Makers = {
   session: (site) => ({
-    read: () => readingOf(site.core, site.session.kept.stored, site.messages()),
-    snapshot: (id) => snapshot(site.core, id),
+    read: () => frozen(readingOf(site.core, site.session.kept.stored, site.messages())),
+    snapshot: async (id) => frozen(await snapshot(site.core, id)),
   }),
-  catalog: (site) => ({ list: () => site.tools(), describe: (name) => site.session.toolset.describe(name, site) }),
+  catalog: (site) => ({
+    list: () => frozen(site.tools()),
+    describe: async (name) => frozen(await site.session.toolset.describe(name, site)),
+  }),
   membership: (site, plugin) => site.membership(plugin),
   sessions: sessionsService,
   graph: (site, plugin) => ({ append: (nodes, options) => site.append(plugin, nodes, options) }),
@@ -26,5 +29,8 @@ const MAKERS: Makers = {
 const FOR_ALL: ReadonlySet<ServiceName> = new Set(["session", "catalog", "sessions", "blobs"]);
 export const isForAll = (name: ServiceName): boolean => FOR_ALL.has(name);
 
-export const serviceOf = <N extends ServiceName>(site: SessionSite, name: N, plugin: string): Services[N] =>
-  FOR_ALL.has(name) ? frozen(MAKERS[name](site, plugin)) : MAKERS[name](site, plugin);
+export function serviceOf<N extends ServiceName>(site: SessionSite, name: N, plugin: string): Services[N] {
+  const service = MAKERS[name](site, plugin);
+  if (FOR_ALL.has(name)) Object.freeze(service);
+  return service;
+}

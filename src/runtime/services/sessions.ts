@@ -1,6 +1,7 @@
 import type { Services, TurnEnd } from "../../kernel/services.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { asSessionId, asTurnId, type SessionId } from "../../model/ids.ts";
+import { frozen } from "../../model/json.ts";
 import type { CancelAnswer } from "../../model/outcome.ts";
 import type { PluginSnapshots } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
@@ -14,9 +15,9 @@ export const sessionsService = ({ core, session }: SessionSite): Services["sessi
   takeFirstInput: (id) => takeFirstInput(core, id),
   send: (id, input, options = {}) =>
     using(core, id, async (other) => ({ turnId: await other.turn(input, options).id })),
-  result: (id, turnId, options) => result(core, session.id, id, turnId, options?.signal),
+  result: async (id, turnId, options) => frozen(await result(core, session.id, id, turnId, options?.signal)),
   cancel: (id, turnId, reason) => cancel(core, id, turnId, reason),
-  children: (id) => children(core, id === undefined ? session.id : asSessionId(id)),
+  children: async (id) => frozen(await children(core, id === undefined ? session.id : asSessionId(id))),
 });
 
 /** Opens a session for one call. Closing the handle afterwards does not stop its turns. */

@@ -10,7 +10,7 @@ import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
-import { describeThrown, isObject, toJson } from "../../model/json.ts";
+import { describeThrown, isObject, ownJson, toJson } from "../../model/json.ts";
 import type { Draft } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Spent } from "../../model/usage.ts";
@@ -141,7 +141,7 @@ export function configure(session: LiveSession, patch: Partial<SessionConfig>): 
   return changeSession(session, "configure", async () => {
     const previous = session.config;
     const same: Worked<SessionConfig> = { done: () => previous };
-    const asked = definedOnly({ ...kept.stored.config, ...patch });
+    const asked = ownJson({ ...kept.stored.config, ...patch }) as Partial<SessionConfig>;
     const wanted: SessionConfig = { ...core.config, ...asked };
     if (isEqual(wanted, previous)) return same;
     const site = session.site();
@@ -169,8 +169,6 @@ export function configure(session: LiveSession, patch: Partial<SessionConfig>): 
 }
 
 const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
-const definedOnly = (config: Partial<SessionConfig>): Partial<SessionConfig> =>
-  Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
 
 export type Compacted =
   | { readonly kind: "compacted"; readonly frame: NodeId }
