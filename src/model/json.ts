@@ -99,10 +99,10 @@ function freeze(value: object): void {
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null && !isPlainElsewhere(prototype)) return;
-  const fields = Object.values(value);
-  for (let index = 0; index < fields.length; index++) if (typeof fields[index] === "function") return;
+  const fields = value as { readonly [field: string]: unknown };
+  for (const field in fields) if (typeof fields[field] === "function") return;
   Object.freeze(value);
-  for (let index = 0; index < fields.length; index++) frozen(fields[index]);
+  for (const field in fields) if (typeof fields[field] === "object") frozen(fields[field]);
 }
 
 /**

@@ -42,6 +42,7 @@ import {
 } from "./checks.ts";
 import { type Core, Models, overran, tracer } from "./core.ts";
 import { Memo } from "./live-turn/memo.ts";
+import { ownStore } from "./own-store.ts";
 import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
 import { cancel } from "./services/sessions.ts";
@@ -164,7 +165,8 @@ export interface Defaults {
 const CLOSE_MS = 5_000;
 
 export async function openRuntime(options: RuntimeOptions, defaults: Defaults): Promise<Runtime> {
-  const { store, model, models: resolve, instructions, prompt, settings, template } = checkedOptions(options);
+  const { model, models: resolve, instructions, prompt, settings, template } = checkedOptions(options);
+  const store = ownStore(options.store);
   const { budget, prices = {}, probe } = options;
   const world = defaults.world ?? realWorld();
   const models = new Models(defaults.adapt, resolve);
