@@ -50,9 +50,10 @@ export function gateCall(hooks: HookRunner, call: ToolCall, here: Site): Awaitab
         const own = answer.kind === "shortCircuit" ? { ...answer, value: ownJson(answer.value) } : answer;
         if (!isAgain || own.kind !== "shortCircuit") seam.rule(bound, own);
       } else if (isAgain) {
-        seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's arguments." });
+        seam.contest(bound, "arguments", call);
       } else {
         now = { ...now, input: ownJson(answer.args) };
+        seam.replacer = bound.plugin.id;
         return inOrder(handlers.slice(0, handlers.indexOf(bound)), (earlier) => look(earlier, true));
       }
     });
@@ -87,9 +88,10 @@ export function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutp
       } else if (answer.kind !== "replaceResult") {
         seam.rule(bound, answer);
       } else if (isAgain) {
-        seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's results." });
+        seam.contest(bound, "result", call);
       } else {
         output = replaced(output, ownJson(answer.value));
+        seam.replacer = bound.plugin.id;
         return inOrder(handlers.slice(0, handlers.indexOf(bound)), (earlier) => look(earlier, true));
       }
     });
@@ -139,6 +141,8 @@ class Seam {
   #conflicts: readonly Conflict[] = [];
   readonly #issues: Issue[] = [];
   #verdict: Owned<Verdict> | undefined;
+  /** The plugin whose replacement is looked at once more. */
+  replacer = "";
 
   constructor(hook: HookName, hooks: HookRunner, here: Site) {
     this.#hook = hook;
@@ -193,6 +197,13 @@ class Seam {
       issue.plugin === plugin && issue.code === code && issue.message === message;
     if (!isAgain || !this.#issues.some(isSame)) this.#issues.push({ plugin, code, message });
     return { kind: "deny", reason: message };
+  }
+
+  /** G3: another replacement in the second look denies. The issue names both plugins. */
+  contest(bound: Bound, what: "arguments" | "result", { name: tool }: ToolCall): void {
+    const plugins = [bound.plugin.id, this.replacer] as const;
+    const error = new RuntimeError("hook.contested", { hook: this.#hook, plugins, tool, what });
+    this.rule(bound, this.#denial(bound, error, true));
   }
 
   emit(bound: Bound, value: Emit["value"]): void {

@@ -84,6 +84,11 @@ const ERRORS = {
     ),
   "hook.exclusive": (d: { hook: string; plugins: readonly string[] }) =>
     said(`Only one plugin may fill ${d.hook}, but ${d.plugins.join(" and ")} do.`, "Install one of them."),
+  "hook.contested": (d: { hook: string; plugins: readonly [string, string]; tool: string; what: string }) =>
+    said(
+      `In ${d.hook}, ${d.plugins.join(" and ")} replace each other's ${d.what} of the call of ${d.tool}: it is denied.`,
+      "Let one of them keep what the other gave, or install one of them.",
+    ),
   "hook.missing": (d: { hook: string }) =>
     said(`No plugin fills ${d.hook}.`, "Install a protocol, such as toolCalls()."),
   "hook.deadline": (d: { plugin: string; hook: string; ms: number }) =>

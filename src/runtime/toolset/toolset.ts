@@ -212,6 +212,9 @@ export class Toolset {
     };
     const { listings } = this.#session.core;
     const offers: Overlay["offers"][number][] = [];
+    const givers = new Map(
+      tools.flatMap(({ plugin, value }) => (isToolProvider(value) ? [] : [[value.name, plugin] as const])),
+    );
     const revisions: number[] = [];
     const taken: ToolProvider[] = [];
     for (const { plugin, value } of tools) {
@@ -220,7 +223,7 @@ export class Toolset {
         const listing = listings.take({ plugin, value });
         taken.push(value);
         await listing.refresh();
-        offers.push(...listing.offers);
+        offers.push(...listing.offers.filter(({ manifest: { name } }) => this.#isFirst(givers, name, value.id)));
         revisions.push(listing.revision);
       }
     }
@@ -237,6 +240,15 @@ export class Toolset {
     this.#contextRevisions = revisions;
     this.#overlayRevision = tools.length === 0 && includeBase ? 0 : ++this.#overlays;
     return undo;
+  }
+
+  /** What a provider lists under a name that the turn has already is left out and traced, as in the registry. */
+  #isFirst(givers: Map<string, string>, tool: string, source: string): boolean {
+    const { core, id } = this.#session;
+    const before = givers.get(tool);
+    if (before === undefined) givers.set(tool, source);
+    else core.trace("tool.duplicate", { tool, sources: `${before}, ${source}` }, { sessionId: id });
+    return before === undefined;
   }
 
   /** The tools that plugins may see: all that are not off. */
