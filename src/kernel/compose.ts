@@ -1,5 +1,6 @@
 import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
+import { isToolName } from "../model/tool.ts";
 import type { Answer, Skips } from "../turn/event.ts";
 import { type Bound, HookRunner, ORDERS, type Probe } from "./hook-runner.ts";
 import { HOOK_NAMES, HOOKS, type HookName, type Order, type Owned, type RowData, type SlotName } from "./hooks.ts";
@@ -152,6 +153,7 @@ function place(
       order?: Order;
       deadlineMs?: number;
       atEnd?: boolean;
+      tools?: unknown;
     } | null;
     if (typeof handler?.run !== "function")
       throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} is no function` });
@@ -176,6 +178,7 @@ function place(
         deadlineMs: handler.deadlineMs ?? row.deadlineMs,
         run: handler.run as Bound["run"],
         ...(handler.atEnd === true ? { atEnd: true } : {}),
+        ...(handler.tools === undefined ? {} : { tools: gatedTools(plugin.id, hook, handler.tools) }),
       },
       order: handler.order ?? plugin.order,
     });
@@ -184,6 +187,17 @@ function place(
     throw new RuntimeError("hook.exclusive", { hook, plugins: list.map(({ bound }) => bound.plugin.id) });
   }
   placed.set(hook, list);
+}
+
+function gatedTools(plugin: string, hook: HookName, given: unknown): NonNullable<Bound["tools"]> {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("plugin.invalid", { plugin, problem });
+  };
+  if (HOOKS[hook].family !== "gate") return wrong(`${hook} is not for tools, so it takes no \`tools\``);
+  const isRef = (each: unknown): each is Tool | string => isTool(each) || isToolName(each);
+  if (!Array.isArray(given) || given.length === 0 || !given.every(isRef))
+    return wrong(`the \`tools\` of ${hook} must be a list of tools or their names`);
+  return new Map(given.map((each) => (typeof each === "string" ? [each, undefined] : [each.name, each])));
 }
 
 const EMPTY: ReadonlyMap<HookName, readonly Bound[]> = new Map();

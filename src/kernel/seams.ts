@@ -4,16 +4,20 @@
 // G2. A handler that throws or misses its deadline denies.
 // G3. After a replacement the handlers before look once more; there only what is stricter counts, and another
 //     replacement denies. Its changes of state, tools and traces are not kept.
+// G4. A handler for some tools sees only calls whose input has passed the tool's schema, also after a replacement. A call
+//     whose input does not fit is settled there: no further handler is asked, and it does not run.
 
 import { type Awaitable, andThen, inOrder, isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { describeThrown, type Json, ownJson } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
+import type { Checked } from "../model/schema.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
 import type { DirectiveOf } from "./directive.ts";
 import type { Bound, HookRunner, Issue, Site } from "./hook-runner.ts";
 import type { AnswerOf, HookName, Owned, SeesOf } from "./hooks.ts";
 import type { Services } from "./services.ts";
+import type { Tool } from "./tool.ts";
 
 /** A decision that ends a call at a seam. The stronger one wins; among equals, the one that was given first. */
 export type Verdict = DirectiveOf<"abort" | "deny" | "ask" | "shortCircuit">;
@@ -37,13 +41,31 @@ export interface Gated {
   readonly issues: readonly Issue[];
 }
 
-/** The gate before a call. Replaced arguments count at once (G3). Returns a promise only if a handler does. */
-export function gateCall(hooks: HookRunner, call: ToolCall, here: Site): Awaitable<Gated> {
+/** The tool that a call is for; undefined when it is not there, or not any more. */
+export interface Target {
+  readonly tool: Tool | undefined;
+  /** Whether the tool takes this input, or another tool does. Bounded in time; never throws. */
+  check(call: ToolCall, other?: Tool): Awaitable<Checked>;
+}
+
+/** The gate before a call. Replaced arguments count at once (G3). Returns a promise only if a handler or a schema does. */
+export function gateCall(hooks: HookRunner, call: ToolCall, target: Target, here: Site): Awaitable<Gated> {
   const seam = new Seam("beforeToolCall", hooks, here);
   const handlers = hooks.handlers("beforeToolCall");
   let now = call;
-  const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> =>
-    seam.look("beforeToolCall", bound, { call: now }, isAgain, (answer) => {
+  let isSettled = false;
+  const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> => {
+    if (isSettled) return undefined;
+    if (bound.tools === undefined) return show(bound, now, isAgain);
+    const gated = gatedBy(bound.tools, now, target);
+    if (gated === undefined) return undefined;
+    return andThen(target.check(now), ({ ok }) => {
+      if (ok) return seam.asTool(bound, gated, now, target, isAgain, show);
+      isSettled = true;
+    });
+  };
+  const show = (bound: Bound, shown: ToolCall, isAgain: boolean): Awaitable<unknown> =>
+    seam.look("beforeToolCall", bound, { call: shown }, isAgain, (answer) => {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind !== "replaceArgs") {
@@ -74,13 +96,27 @@ export interface Inspected {
 }
 
 /** The seam after a call, by the same rules: after a replaced result the handlers before look once more. */
-export function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutput, here: Site): Awaitable<Inspected> {
+export function inspectResult(
+  hooks: HookRunner,
+  call: ToolCall,
+  given: ToolOutput,
+  target: Target,
+  here: Site,
+): Awaitable<Inspected> {
   const seam = new Seam("afterToolCall", hooks, here);
   const handlers = hooks.handlers("afterToolCall");
   const messages: Owned<Draft>[] = [];
   let output = given;
-  const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> =>
-    seam.look("afterToolCall", bound, { call, output }, isAgain, (answer) => {
+  const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> => {
+    if (bound.tools === undefined) return show(bound, call, isAgain);
+    const gated = gatedBy(bound.tools, call, target);
+    if (gated === undefined) return undefined;
+    return andThen(target.check(call), ({ ok }) =>
+      ok ? seam.asTool(bound, gated, call, target, isAgain, show) : undefined,
+    );
+  };
+  const show = (bound: Bound, shown: ToolCall, isAgain: boolean): Awaitable<unknown> =>
+    seam.look("afterToolCall", bound, { call: shown, output }, isAgain, (answer) => {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind === "enqueueMessages") {
@@ -99,6 +135,20 @@ export function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutp
     inOrder(handlers, (bound) => look(bound, false)),
     () => ({ output, messages, ...seam.ruling() }),
   );
+}
+
+/** How a handler for some tools knows a call: by the tool's own name, or by the one that it is called by. */
+interface AsTool {
+  readonly name: string;
+  /** The tool that the handler means, where the call runs another of that name. */
+  readonly other?: Tool;
+}
+
+function gatedBy(tools: NonNullable<Bound["tools"]>, { name: called }: ToolCall, { tool }: Target): AsTool | undefined {
+  const name = tool !== undefined && tools.has(tool.name) ? tool.name : called;
+  if (!tools.has(name)) return undefined;
+  const meant = tools.get(name);
+  return meant === undefined || meant === tool ? { name } : { name, other: meant };
 }
 
 /**
@@ -187,6 +237,28 @@ class Seam {
       answers = [this.#denial(bound, error, isAgain) as AnswerOf<N>];
     }
     await inOrder(answers, take);
+  }
+
+  /**
+   * Shows a handler for some tools the call under the tool's own name. A call of another tool of that name, whose input
+   * does not fit the one that the handler means, cannot be judged by it, so it is denied.
+   */
+  asTool(
+    bound: Bound,
+    { name, other }: AsTool,
+    call: ToolCall,
+    target: Target,
+    isAgain: boolean,
+    show: (bound: Bound, call: ToolCall, isAgain: boolean) => Awaitable<unknown>,
+  ): Awaitable<unknown> {
+    const shown = name === call.name ? call : { ...call, name };
+    if (other === undefined) return show(bound, shown, isAgain);
+    return andThen(target.check(call, other), ({ ok }) => {
+      if (ok) return show(bound, shown, isAgain);
+      if (target.tool === undefined) return; // There is no tool that could have run.
+      const error = new RuntimeError("hook.other-tool", { plugin: bound.plugin.id, hook: this.#hook, tool: name });
+      this.rule(bound, this.#denial(bound, error, isAgain));
+    });
   }
 
   #denial(bound: Bound, error: unknown, isAgain: boolean): Verdict {

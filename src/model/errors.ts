@@ -89,6 +89,11 @@ const ERRORS = {
       `In ${d.hook}, ${d.plugins.join(" and ")} replace each other's ${d.what} of the call of ${d.tool}: it is denied.`,
       "Let one of them keep what the other gave, or install one of them.",
     ),
+  "hook.other-tool": (d: { plugin: string; hook: string; tool: string }) =>
+    said(
+      `Plugin ${d.plugin} cannot judge this call in ${d.hook}: ${d.tool} is another tool here than the one it names.`,
+      "Rename one of the two tools, or let the handler take all calls and look at `call.name`.",
+    ),
   "hook.missing": (d: { hook: string }) =>
     said(`No plugin fills ${d.hook}.`, "Install a protocol, such as toolCalls()."),
   "hook.deadline": (d: { plugin: string; hook: string; ms: number }) =>

@@ -74,17 +74,22 @@ const lends = (id: string, tool: Tool | ToolProvider) =>
 test.each([
   ["two plugins", ["a/one", "b/two"]],
   ["one plugin twice", ["a/one", "a/one"]],
-])("K7 a tool that %s give to one turn is refused before the model is asked, naming who gives it", async (_, givers) => {
-  const [one, two] = [made("extra", "One."), made("extra", "Two.")];
-  const plugins =
-    givers[0] === givers[1] ? [adds(() => ({ tools: [one, two] }), "a/one")] : [lends("a/one", one), lends("b/two", two)];
-  const model = scripted(says("1"));
-  await using runtime = await running({ model, tools: [made("extra", "Base.")], plugins });
-  const { outcome } = await (await runtime.session()).turn("1").result();
-  expect(outcome).toMatchObject({ kind: "failed", code: "tool.duplicate" });
-  expect(outcome).toMatchObject({ reason: expect.stringContaining(`extra is given by ${givers.join(" and by ")}`) });
-  expect(model.requests).toEqual([]);
-});
+])(
+  "K7 a tool that %s give to one turn is refused before the model is asked, naming who gives it",
+  async (_, givers) => {
+    const [one, two] = [made("extra", "One."), made("extra", "Two.")];
+    const plugins =
+      givers[0] === givers[1]
+        ? [adds(() => ({ tools: [one, two] }), "a/one")]
+        : [lends("a/one", one), lends("b/two", two)];
+    const model = scripted(says("1"));
+    await using runtime = await running({ model, tools: [made("extra", "Base.")], plugins });
+    const { outcome } = await (await runtime.session()).turn("1").result();
+    expect(outcome).toMatchObject({ kind: "failed", code: "tool.duplicate" });
+    expect(outcome).toMatchObject({ reason: expect.stringContaining(`extra is given by ${givers.join(" and by ")}`) });
+    expect(model.requests).toEqual([]);
+  },
+);
 
 test("K7 a plugin may take another's tool out of the turn and give its own of that name", async () => {
   const model = scripted(calls("extra"), says("1"));

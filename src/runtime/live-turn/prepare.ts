@@ -257,8 +257,7 @@ function requireDistinct(tools: readonly Owned<Tool | ToolProvider>[]): void {
   for (const { plugin, value } of tools) {
     if (isToolProvider(value)) continue; // What it lists is not known yet, see `Toolset.overlay`.
     const before = givers.get(value.name);
-    if (before !== undefined)
-      throw new RuntimeError("tool.duplicate", { name: value.name, sources: [before, plugin] });
+    if (before !== undefined) throw new RuntimeError("tool.duplicate", { name: value.name, sources: [before, plugin] });
     givers.set(value.name, plugin);
   }
 }
