@@ -72,7 +72,7 @@ export interface TurnContext {
   /** The messages of the active frame, and this turn's input. */
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
-  /** More tools for this turn. A tool replaces one of the same name. */
+  /** More tools for this turn. A tool replaces the session's of the same name; two of one name are `tool.duplicate`. */
   readonly tools?: readonly (Tool<Any> | ToolProvider)[];
   /** False leaves out the session's own tools. Default: true. */
   readonly includeBaseTools?: boolean;
