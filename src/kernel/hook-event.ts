@@ -2,10 +2,11 @@ import type { Awaitable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
 import { frozen, type Json } from "../model/json.ts";
+import { freezeMessage, type Message } from "../model/message.ts";
 import type { ModelRequest } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { StateCell } from "../model/tool.ts";
-import { HOOKS, type HookName, type RowData } from "./hooks.ts";
+import { HOOKS, type HookName, type RowData, type SeesOf, type TurnContext } from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
 import type { Point } from "./point.ts";
 import type { ServiceName, Services } from "./services.ts";
@@ -93,19 +94,30 @@ export function eventFor(hook: HookName, plugin: Installed, sees: object, here: 
 
 /**
  * What handlers see is frozen when the first of them is given it: a change in place would reach the conversation, the
- * outcome or the bill, and evade other handlers. Only the list of a request's messages is the handlers' own.
+ * outcome or the bill, and evade other handlers. Left as they are: tools, which are live objects, and the list of a
+ * request's messages, which is the handlers' own.
  */
 function freezeSeen(hook: HookName, sees: object): void {
+  if (hook === "request") return freezeRequest((sees as SeesOf<"request">).request);
+  if (hook === "context") return freezeContext((sees as SeesOf<"context">).context);
   const fields = sees as { readonly [field: string]: unknown };
-  if (hook === "request") freezeRequest(fields.request as ModelRequest);
-  else for (const field in fields) frozen(fields[field]);
+  for (const field in fields) frozen(fields[field]);
 }
 
 function freezeRequest(request: ModelRequest): void {
-  const { messages } = request;
-  for (let index = 0; index < messages.length; index++) frozen(messages[index]);
-  for (const field in request) if (field !== "messages") frozen(request[field as keyof ModelRequest]);
+  const { messages, tools, settings, toolChoice } = request;
+  for (let index = 0; index < messages.length; index++) freezeMessage(messages[index] as Message);
+  frozen(tools);
+  frozen(settings);
+  frozen(toolChoice);
   Object.freeze(request);
+}
+
+function freezeContext(context: TurnContext): void {
+  frozen(context.messages);
+  frozen(context.prompt);
+  Object.freeze(context.tools);
+  Object.freeze(context);
 }
 
 /** A getter, because most handlers never read the signal. */

@@ -82,9 +82,9 @@ const isPlainElsewhere = (prototype: unknown): boolean =>
   Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
 
 /**
- * Freezes data, lists and plain objects, deeply, and returns it. What is alive is left as it is: objects with functions
- * (tools), instances of classes, and bytes, which cannot be frozen. What is frozen counts as frozen throughout, so that
- * a conversation costs only the messages that are new.
+ * Freezes lists and plain objects, deeply, and returns the value. Instances of classes and bytes, which cannot be frozen,
+ * are left as they are. What is frozen counts as frozen throughout, so that a conversation costs only the messages that
+ * are new.
  */
 export function frozen<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) freeze(value);
@@ -94,15 +94,17 @@ export function frozen<T>(value: T): T {
 function freeze(value: object): void {
   if (Array.isArray(value)) {
     Object.freeze(value);
-    for (let index = 0; index < value.length; index++) frozen(value[index]);
+    for (let index = 0; index < value.length; index++) if (typeof value[index] === "object") frozen(value[index]);
     return;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null && !isPlainElsewhere(prototype)) return;
-  const fields = value as { readonly [field: string]: unknown };
-  for (const field in fields) if (typeof fields[field] === "function") return;
   Object.freeze(value);
-  for (const field in fields) if (typeof fields[field] === "object") frozen(fields[field]);
+  const fields = value as { readonly [field: string]: unknown };
+  for (const name in fields) {
+    const field = fields[name];
+    if (typeof field === "object") frozen(field);
+  }
 }
 
 /**
