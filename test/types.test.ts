@@ -237,6 +237,89 @@ test("K10 a directive that a hook may not give does not compile", () =>
     definePlugin({ id: "a/a", setup: () => ({ beforeTurn: { order: "first", run: () => undefined } }) });
   }));
 
+const pay = defineTool({
+  name: "pay",
+  description: "",
+  input: z.object({ id: z.string(), cents: z.number().default(1), on: z.string().transform(Number).optional() }),
+  execute: ({ cents }) => cents,
+});
+const mail = defineTool({ name: "mail", description: "", input: type({ to: "string" }), execute: () => 1 });
+const raw = defineTool({ name: "raw", description: "", input: { type: "object" }, execute: () => 1 });
+
+test("K10 a gate is typed by its tools: the input as the model sends it, told apart by name", () =>
+  compiled(() => {
+    definePlugin({
+      id: "a/a",
+      state: STATE,
+      setup: () => ({
+        beforeToolCall: {
+          tools: [pay],
+          order: "early",
+          run({ call, state, sessionId }) {
+            expectTypeOf(call.input).toEqualTypeOf<{
+              id: string;
+              cents?: number | undefined;
+              on?: string | undefined;
+            }>();
+            expectTypeOf(call.name).toEqualTypeOf<"pay">();
+            expectTypeOf(sessionId).toExtend<string>();
+            expectTypeOf(state.get().calls).toEqualTypeOf<number>();
+            return deny(call.input.id);
+          },
+        },
+        afterToolCall: {
+          tools: [pay, mail, raw, "other"],
+          run: ({ call, output }) => {
+            if (call.name === "pay") expectTypeOf(call.input.id).toEqualTypeOf<string>();
+            if (call.name === "mail") expectTypeOf(call.input).toEqualTypeOf<{ to: string }>();
+            if (call.name === "raw" || call.name === "other") expectTypeOf(call.input).toEqualTypeOf<Json>();
+            expectTypeOf(output).toEqualTypeOf<ToolOutput>();
+          },
+        },
+      }),
+    });
+    definePlugin({
+      id: "a/a",
+      state: STATE,
+      setup: ({ tool, gate }) => {
+        const own = tool({ name: "own", description: "", input: z.object({ n: z.number() }), execute: () => 1 });
+        return {
+          tools: [own],
+          beforeToolCall: gate("beforeToolCall", {
+            tools: [own],
+            run: ({ call, state }) => {
+              expectTypeOf(call.input).toEqualTypeOf<{ n: number }>();
+              state.update((now) => now);
+            },
+          }),
+          afterToolCall: [
+            ({ call }) => void expectTypeOf(call.input).toEqualTypeOf<Json>(),
+            gate("afterToolCall", {
+              tools: [pay],
+              run: ({ call }) => void expectTypeOf(call.name).toEqualTypeOf<"pay">(),
+            }),
+            gate("afterToolCall", {
+              tools: [own],
+              run: ({ call }) => void expectTypeOf(call.name).toEqualTypeOf<"own">(),
+            }),
+          ],
+        };
+      },
+    });
+    definePlugin({
+      id: "a/a",
+      setup: () => ({
+        beforeToolCall: { run: ({ call }) => void expectTypeOf(call.input).toEqualTypeOf<Json>() },
+        afterToolCall: ({ call }) => void expectTypeOf(call.input).toEqualTypeOf<Json>(),
+      }),
+    });
+    const wrong = { tools: [pay] };
+    // @ts-expect-error `pay` has no such argument
+    definePlugin({ id: "a/a", setup: () => ({ beforeToolCall: { ...wrong, run: ({ call }) => void call.input.to } }) });
+    // @ts-expect-error a result cannot be replaced before there is one
+    definePlugin({ id: "a/a", setup: () => ({ beforeToolCall: { tools: [pay], run: () => replaceResult(1) } }) });
+  }));
+
 test("K10 state is read only where the table says so, and in tools that do not say they write", () =>
   compiled(() => {
     definePlugin({

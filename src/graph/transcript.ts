@@ -58,10 +58,9 @@ export class Transcript {
   grow(commit: string, entries: readonly Entry[], from: number): Transcript {
     if (from >= entries.length) return this;
     let { frame } = this;
-    let items =
-      this.#items.length === this.#length && this !== Transcript.empty
-        ? this.#items
-        : this.#items.slice(0, this.#length);
+    // A list that was handed to a plugin is frozen, and stays as it was.
+    const isOurs = this.#items.length === this.#length && this !== Transcript.empty && !Object.isFrozen(this.#items);
+    let items = isOurs ? this.#items : this.#items.slice(0, this.#length);
     for (let index = from; index < entries.length; index++) {
       const entry = entries[index] as Entry;
       if (entry.kind === "frame") {

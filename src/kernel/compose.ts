@@ -1,9 +1,12 @@
 import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import { type Known, nearest, requireKnown } from "../model/known.ts";
+import { isToolName } from "../model/tool.ts";
 import type { Answer, Skips } from "../turn/event.ts";
 import { type Bound, HookRunner, ORDERS, type Probe } from "./hook-runner.ts";
 import {
+  type Gate,
+  type GateName,
   HOOK_NAMES,
   HOOKS,
   type HookName,
@@ -162,7 +165,13 @@ function fill(slots: Map<HookName, Owned<unknown>>, hook: HookName, plugin: stri
   slots.set(hook, { plugin, value });
 }
 
-const HANDLER: Known<Placed<unknown>> = { order: true, deadlineMs: true, atEnd: true, run: true };
+const HANDLER: Known<Placed<unknown> & Gate<GateName>> = {
+  order: true,
+  deadlineMs: true,
+  atEnd: true,
+  tools: true,
+  run: true,
+};
 
 function place(
   placed: Map<HookName, { bound: Bound; order: Order }[]>,
@@ -178,6 +187,7 @@ function place(
       order?: Order;
       deadlineMs?: number;
       atEnd?: boolean;
+      tools?: unknown;
     } | null;
     if (typeof handler?.run !== "function")
       throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} is no function` });
@@ -203,6 +213,7 @@ function place(
         deadlineMs: handler.deadlineMs ?? row.deadlineMs,
         run: handler.run as Bound["run"],
         ...(handler.atEnd === true ? { atEnd: true } : {}),
+        ...(handler.tools === undefined ? {} : { tools: gatedTools(plugin.id, hook, handler.tools) }),
       },
       order: handler.order ?? plugin.order,
     });
@@ -211,6 +222,17 @@ function place(
     throw new RuntimeError("hook.exclusive", { hook, plugins: list.map(({ bound }) => bound.plugin.id) });
   }
   placed.set(hook, list);
+}
+
+function gatedTools(plugin: string, hook: HookName, given: unknown): NonNullable<Bound["tools"]> {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("plugin.invalid", { plugin, problem });
+  };
+  if (HOOKS[hook].family !== "gate") return wrong(`${hook} is not for tools, so it takes no \`tools\``);
+  const isRef = (each: unknown): each is Tool | string => isTool(each) || isToolName(each);
+  if (!Array.isArray(given) || given.length === 0 || !given.every(isRef))
+    return wrong(`the \`tools\` of ${hook} must be a list of tools or their names`);
+  return new Map(given.map((each) => (typeof each === "string" ? [each, undefined] : [each.name, each])));
 }
 
 const EMPTY: ReadonlyMap<HookName, readonly Bound[]> = new Map();

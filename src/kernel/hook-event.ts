@@ -1,10 +1,12 @@
 import type { Awaitable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import { frozen, type Json } from "../model/json.ts";
+import { freezeMessage, type Message } from "../model/message.ts";
+import type { ModelRequest } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { StateCell } from "../model/tool.ts";
-import { HOOKS, type HookName, type RowData } from "./hooks.ts";
+import { HOOKS, type HookName, type RowData, type SeesOf, type TurnContext } from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
 import type { Point } from "./point.ts";
 import type { ServiceName, Services } from "./services.ts";
@@ -80,6 +82,7 @@ export function eventFor(hook: HookName, plugin: Installed, sees: object, here: 
   const { id, spec } = plugin;
   const { services, state } = HOOKS[hook] as RowData;
   const event: Event = { ...commonOf(hook, plugin, here), [SCOPE]: scope };
+  freezeSeen(hook, sees);
   Object.assign(event, sees);
   if (services.includes("complete")) event.complete = completeAt(here, id);
   if (services.includes("membership")) event.membership = membershipUntil(scope, here, id, hook);
@@ -87,6 +90,34 @@ export function eventFor(hook: HookName, plugin: Installed, sees: object, here: 
     event.state =
       state === "write" ? cellUntil(scope, here.states.cell(id, hook), id, hook) : here.states.readOnly(id, hook);
   return Object.defineProperty(event, "signal", SIGNAL);
+}
+
+/**
+ * What handlers see is frozen when the first of them is given it: a change in place would reach the conversation, the
+ * outcome or the bill, and evade other handlers. Left as they are: tools, which are live objects, and the list of a
+ * request's messages, which is the handlers' own.
+ */
+function freezeSeen(hook: HookName, sees: object): void {
+  if (hook === "request") return freezeRequest((sees as SeesOf<"request">).request);
+  if (hook === "context") return freezeContext((sees as SeesOf<"context">).context);
+  const fields = sees as { readonly [field: string]: unknown };
+  for (const field in fields) frozen(fields[field]);
+}
+
+function freezeRequest(request: ModelRequest): void {
+  const { messages, tools, settings, toolChoice } = request;
+  for (let index = 0; index < messages.length; index++) freezeMessage(messages[index] as Message);
+  frozen(tools);
+  frozen(settings);
+  frozen(toolChoice);
+  Object.freeze(request);
+}
+
+function freezeContext(context: TurnContext): void {
+  frozen(context.messages);
+  frozen(context.prompt);
+  Object.freeze(context.tools);
+  Object.freeze(context);
 }
 
 /** A getter, because most handlers never read the signal. */

@@ -24,6 +24,7 @@ import {
   type SlotName,
 } from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
+import type { Tool } from "./tool.ts";
 
 export type { Site } from "./hook-event.ts";
 
@@ -34,6 +35,8 @@ export interface Bound {
   readonly plugin: Installed;
   readonly deadlineMs: number;
   readonly atEnd?: true;
+  /** The tools that a gate is for, by name; the tool itself where it was given. */
+  readonly tools?: ReadonlyMap<string, Tool | undefined>;
   run(event: object): unknown;
 }
 

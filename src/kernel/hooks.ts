@@ -80,7 +80,7 @@ export interface TurnContext {
   /** The messages of the active frame, and this turn's input. */
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
-  /** More tools for this turn. A tool replaces one of the same name. */
+  /** More tools for this turn. A tool replaces the session's of the same name; two of one name are `tool.duplicate`. */
   readonly tools?: readonly (Tool<Any> | ToolProvider)[] | undefined;
   /** False leaves out the session's own tools. Default: true. */
   readonly includeBaseTools?: boolean | undefined;
@@ -382,10 +382,8 @@ type StateFor<N extends HookName, S> = [S] extends [undefined]
   ? object
   : { readonly state: Rows[N]["state"] extends "write" ? StateCell<S> : StateView<S> };
 
-export type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> &
-  Here &
-  Pick<Services, Rows[N]["services"][number]> &
-  StateFor<N, S>;
+type Around<N extends HandledName, S> = Here & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
+export type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Around<N, S>;
 
 type Many<A> = A | readonly A[];
 type Maybe<A, Sync> = Sync extends true ? A | void : Awaitable<A | void | undefined>;
@@ -412,10 +410,51 @@ export interface Placed<H> {
 }
 export type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
 
-export type Hooks<S = undefined> = {
-  readonly [N in HandledName]?: Rows[N]["family"] extends "single"
+/** The hooks on the way of a call, whose handlers may be for some tools only. */
+export type GateName = "beforeToolCall" | "afterToolCall";
+/** A tool, or the name of one. */
+export type ToolRef = Tool<Any> | string;
+/** A call of one of these tools; `call.name` tells which. */
+type CallOf<T> =
+  T extends Tool<Any, infer Name, infer In>
+    ? Omit<ToolCall, "name" | "input"> & {
+        readonly name: Name;
+        readonly input: unknown extends In ? Json : In;
+      }
+    : Omit<ToolCall, "name"> & { readonly name: T & string };
+type GateEvent<N extends GateName, S, T> = Omit<SeesOf<N>, "call"> & { readonly call: CallOf<T> } & Around<N, S>;
+
+/** A handler of a gate at its place, and for which tools it is. */
+export interface Gate<N extends GateName, S = undefined, T extends ToolRef = ToolRef> {
+  /** Overrides the plugin's own order. */
+  readonly order?: Order | undefined;
+  readonly deadlineMs?: number | undefined;
+  /**
+   * Called only for these tools, by name, whoever gives a tool of that name and under whatever name it is granted. The
+   * call's input has passed the tool's schema: a call whose input does not fit is settled before, and later handlers are
+   * not asked. `call.input` is what the model sent, so its type is the input of the schema, not its output (where
+   * defaults and transforms are applied). Default: all calls, also those with input that does not fit.
+   */
+  readonly tools?: readonly T[] | undefined;
+  // A method: handlers for different tools may stand in one list.
+  run(event: GateEvent<N, S, T>): HookAnswer<N>;
+}
+type Gates<N extends GateName, S, T extends ToolRef> =
+  | Handler<N, S>
+  | Gate<N, S, T>
+  | readonly (Handler<N, S> | Gate<N, S>)[];
+/** The gates of a plugin, typed by the tools that they are for. */
+export interface Gated<S, Before extends ToolRef, After extends ToolRef> {
+  readonly beforeToolCall?: Gates<"beforeToolCall", S, Before> | undefined;
+  readonly afterToolCall?: Gates<"afterToolCall", S, After> | undefined;
+}
+
+/** All hooks but the gates. */
+export type Ungated<S> = {
+  readonly [N in Exclude<HandledName, GateName>]?: Rows[N]["family"] extends "single"
     ? Handler<N, S> | Placed<Handler<N, S>> | undefined
     : Handlers<Handler<N, S>> | undefined;
 } & { readonly [N in SlotName]?: AnswerOf<N> | undefined };
+export type Hooks<S = undefined> = Ungated<S> & Gated<S, ToolRef, ToolRef>;
 
 export type { Owned } from "./owned.ts";

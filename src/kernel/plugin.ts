@@ -16,7 +16,7 @@ import {
   type Schema,
   type ToolSchema,
 } from "../model/schema.ts";
-import type { Hooks, Order } from "./hooks.ts";
+import type { Gate, Gated, GateName, Hooks, Order, ToolRef, Ungated } from "./hooks.ts";
 import { makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
 import type { Contribution } from "./point.ts";
 import type { Tool, ToolProvider, ToolSpec } from "./tool.ts";
@@ -30,7 +30,14 @@ export interface SetupContext<Options, Shared, S> {
   readonly shared: Shared;
   readonly session: { readonly id: SessionId; readonly parentId?: SessionId; readonly isRoot: boolean };
   /** Makers of tools and operations that are given the plugin's own state. */
-  tool<I extends ToolSchema, O, Writes extends true | undefined = undefined>(spec: ToolSpec<I, O, S, Writes>): Tool<S>;
+  tool<I extends ToolSchema, O, Writes extends true | undefined = undefined, const Name extends string = string>(
+    spec: ToolSpec<I, O, S, Writes> & { readonly name: Name },
+  ): Tool<S, Name, InputOf<I>>;
+  /**
+   * A handler for the calls of some tools. Returns it as it is: in a `setup` that takes its context, types can be
+   * inferred only so: `beforeToolCall: gate("beforeToolCall", { tools: [pay], run({ call }) { … } })`.
+   */
+  gate<N extends GateName, T extends ToolRef>(hook: N, handler: Gate<N, S, T>): Gate<N, S, T>;
   readonly query: OperationMaker<"query", S>;
   readonly command: OperationMaker<"command", S>;
   readonly task: OperationMaker<"task", S>;
@@ -46,12 +53,15 @@ export interface TriggerDeclaration {
 }
 
 /** The hooks, tools and operations that a plugin adds to a session. */
-export type PluginParts<S = undefined> = Hooks<S> & {
+export type PluginParts<S = undefined> = Hooks<S> & OtherParts<S>;
+interface OtherParts<S> {
   readonly tools?: readonly (Tool<S> | Tool | ToolProvider)[] | undefined;
   readonly operations?: { readonly [name: string]: Operation<Any, Any, Any, S> } | undefined;
   readonly contributions?: readonly Contribution[] | undefined;
   readonly triggers?: readonly TriggerDeclaration[] | undefined;
-};
+}
+/** The same, with any gates: `setup` types them by their tools, `Before` and `After`. */
+type SomeParts<S> = Ungated<S> & { readonly [N in GateName]?: unknown } & OtherParts<S>;
 
 /** Makes a key that is no hook a compile error that names the key. */
 type Others<Parts> = Exclude<keyof Parts, keyof PluginParts>;
@@ -66,7 +76,14 @@ export interface PluginMethods<O, Shared> {
   close(shared: Shared): Awaitable<void>;
 }
 
-export interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | undefined, Shared> {
+export interface PluginSpec<
+  Parts,
+  O extends Schema | undefined,
+  S extends Schema | undefined,
+  Shared,
+  Before extends ToolRef = ToolRef,
+  After extends ToolRef = ToolRef,
+> {
   readonly id: string;
   /** Raise it when stored state must be migrated. Default: `"1"`. */
   readonly version?: string | undefined;
@@ -92,7 +109,9 @@ export interface PluginSpec<Parts, O extends Schema | undefined, S extends Schem
    * Runs at every opening of a session and returns the plugin's hooks, tools and operations. Must be cheap and
    * synchronous, without I/O.
    */
-  setup(context: SetupContext<OptionsOf<O>, Shared, StateOf<S>>): Parts & NoOthers<Parts>;
+  setup(
+    context: SetupContext<OptionsOf<O>, Shared, StateOf<S>>,
+  ): Parts & NoOthers<Parts> & Gated<StateOf<S>, Before, After>;
 }
 
 const definition: unique symbol = Symbol.for("bowline.plugin");
@@ -130,11 +149,15 @@ interface Definition {
 
 /** Makes a plugin from its id, schemas and `setup`. Throws `plugin.invalid` when the definition cannot be used. */
 export function definePlugin<
-  Parts extends PluginParts<StateOf<S>>,
+  Parts extends SomeParts<StateOf<S>>,
   O extends Schema | undefined = undefined,
   S extends Schema | undefined = undefined,
   Shared = undefined,
->(spec: PluginSpec<Parts, O, S, Shared>): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>> {
+  Before extends ToolRef = ToolRef,
+  After extends ToolRef = ToolRef,
+>(
+  spec: PluginSpec<Parts, O, S, Shared, Before, After>,
+): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>> {
   if (typeof spec.id !== "string" || spec.id === "__proto__" || !/^[\w.@/-]{1,128}$/.test(spec.id)) {
     throw new RuntimeError("plugin.invalid", {
       plugin: String(spec.id),
@@ -262,7 +285,12 @@ function inTime(plugin: string, closing: Awaitable<void>): Promise<void> {
   });
 }
 
-const MAKERS = { query: makeOperation("query"), command: makeOperation("command"), task: makeOperation("task") };
+const MAKERS = {
+  query: makeOperation("query"),
+  command: makeOperation("command"),
+  task: makeOperation("task"),
+  gate: <G>(_: GateName, handler: G): G => handler,
+};
 
 /** Runs a plugin's `setup` for one session. What it returns is checked by `compose`. */
 export function setUp(

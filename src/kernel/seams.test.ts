@@ -5,7 +5,7 @@ import type { ToolCall } from "../model/tool.ts";
 import { abort, ask, deny, replaceArgs, replaceResult, shortCircuit } from "./directive.ts";
 import { type Bound, HookRunner, type Site } from "./hook-runner.ts";
 import { definePlugin, type Installed, installPlugins, type Plugin } from "./plugin.ts";
-import { type Conflict, type Gated, gateCall, type Inspected, inspectResult } from "./seams.ts";
+import { type Conflict, type Gated, gateCall, type Inspected, inspectResult, type Target } from "./seams.ts";
 import type { ServiceName, Services } from "./services.ts";
 
 type Hook = "beforeToolCall" | "afterToolCall";
@@ -20,18 +20,21 @@ type Handler = (look: Look) => unknown;
 const FIRST = "bread";
 const CALL: ToolCall = { id: asCallId("call_take"), name: "take", input: { words: FIRST } };
 
+/** No handler here is for some tools only, so nobody asks. */
+const TARGET: Target = { tool: undefined, check: () => ({ ok: true, value: undefined }) };
+
 const SEAMS = [
   {
     hook: "beforeToolCall" as Hook,
     replace: (words: string) => replaceArgs({ words }) as object,
-    run: (hooks: HookRunner, here: Site): Awaitable<Gated | Inspected> => gateCall(hooks, CALL, here),
+    run: (hooks: HookRunner, here: Site): Awaitable<Gated | Inspected> => gateCall(hooks, CALL, TARGET, here),
     words: ({ call }: { call: ToolCall }) => (call.input as { words: string }).words,
   },
   {
     hook: "afterToolCall" as Hook,
     replace: (words: string) => replaceResult(words) as object,
     run: (hooks: HookRunner, here: Site): Awaitable<Gated | Inspected> =>
-      inspectResult(hooks, CALL, { kind: "value", value: FIRST }, here),
+      inspectResult(hooks, CALL, { kind: "value", value: FIRST }, TARGET, here),
     words: ({ output }: { output: { value: string } }) => output.value,
   },
 ];
@@ -172,7 +175,7 @@ test("K12 an equal verdict of the same two is one conflict, whoever asks again",
   ];
   const hooks = new HookRunner(new Map([["beforeToolCall", bound]]), new Map(), undefined, () => {});
   const here = { sessionId: asSessionId("s"), signal, service: () => ({}) } as unknown as Site;
-  const { conflicts, verdict } = await gateCall(hooks, CALL, here);
+  const { conflicts, verdict } = await gateCall(hooks, CALL, TARGET, here);
   expect(conflicts).toEqual([{ hook: "beforeToolCall", winner: "a/asks", loser: "b/cuts" }]);
   expect(verdict?.plugin).toBe("a/asks");
 });

@@ -4,16 +4,20 @@
 // G2. A handler that throws or misses its deadline denies.
 // G3. After a replacement the handlers before look once more; there only what is stricter counts, and another
 //     replacement denies. Its changes of state, tools and traces are not kept.
+// G4. A handler for some tools sees only calls whose input has passed the tool's schema, also after a replacement. A call
+//     whose input does not fit is settled there: no further handler is asked, and it does not run.
 
 import { type Awaitable, andThen, inOrder, isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { describeThrown, frozen, type Json, ownJson } from "../model/json.ts";
+import { describeThrown, type Json, ownJson } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
+import type { Checked } from "../model/schema.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
 import type { DirectiveOf } from "./directive.ts";
 import type { Bound, HookRunner, Issue, Site } from "./hook-runner.ts";
 import type { AnswerOf, HookName, Owned, SeesOf } from "./hooks.ts";
 import type { Services } from "./services.ts";
+import type { Tool } from "./tool.ts";
 
 /** A decision that ends a call at a seam. The stronger one wins; among equals, the one that was given first. */
 export type Verdict = DirectiveOf<"abort" | "deny" | "ask" | "shortCircuit">;
@@ -37,23 +41,41 @@ export interface Gated {
   readonly issues: readonly Issue[];
 }
 
-/** The gate before a call. Replaced arguments count at once (G3). Returns a promise only if a handler does. */
-export function gateCall(hooks: HookRunner, call: ToolCall, here: Site): Awaitable<Gated> {
+/** The tool that a call is for; undefined when it is not there, or not any more. */
+export interface Target {
+  readonly tool: Tool | undefined;
+  /** Whether the tool takes this input, or another tool does. Bounded in time; never throws. */
+  check(call: ToolCall, other?: Tool): Awaitable<Checked>;
+}
+
+/** The gate before a call. Replaced arguments count at once (G3). Returns a promise only if a handler or a schema does. */
+export function gateCall(hooks: HookRunner, call: ToolCall, target: Target, here: Site): Awaitable<Gated> {
   const seam = new Seam("beforeToolCall", hooks, here);
   const handlers = hooks.handlers("beforeToolCall");
-  // Frozen: a handler that changed the call in place would evade the handlers before it.
-  let now: ToolCall = frozen(call);
-  const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> =>
-    seam.look("beforeToolCall", bound, { call: now }, isAgain, (answer) => {
+  let now = call;
+  let isSettled = false;
+  const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> => {
+    if (isSettled) return undefined;
+    if (bound.tools === undefined) return show(bound, now, isAgain);
+    const gated = gatedBy(bound.tools, now, target);
+    if (gated === undefined) return undefined;
+    return andThen(target.check(now), ({ ok }) => {
+      if (ok) return seam.asTool(bound, gated, now, target, isAgain, show);
+      isSettled = true;
+    });
+  };
+  const show = (bound: Bound, shown: ToolCall, isAgain: boolean): Awaitable<unknown> =>
+    seam.look("beforeToolCall", bound, { call: shown }, isAgain, (answer) => {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind !== "replaceArgs") {
         const own = answer.kind === "shortCircuit" ? { ...answer, value: ownJson(answer.value) } : answer;
         if (!isAgain || own.kind !== "shortCircuit") seam.rule(bound, own);
       } else if (isAgain) {
-        seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's arguments." });
+        seam.contest(bound, "arguments", call);
       } else {
-        now = frozen({ ...now, input: ownJson(answer.args) });
+        now = { ...now, input: ownJson(answer.args) };
+        seam.replacer = bound.plugin.id;
         return inOrder(handlers.slice(0, handlers.indexOf(bound)), (earlier) => look(earlier, true));
       }
     });
@@ -74,13 +96,27 @@ export interface Inspected {
 }
 
 /** The seam after a call, by the same rules: after a replaced result the handlers before look once more. */
-export function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutput, here: Site): Awaitable<Inspected> {
+export function inspectResult(
+  hooks: HookRunner,
+  call: ToolCall,
+  given: ToolOutput,
+  target: Target,
+  here: Site,
+): Awaitable<Inspected> {
   const seam = new Seam("afterToolCall", hooks, here);
   const handlers = hooks.handlers("afterToolCall");
   const messages: Owned<Draft>[] = [];
-  let output = frozen(given);
-  const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> =>
-    seam.look("afterToolCall", bound, { call, output }, isAgain, (answer) => {
+  let output = given;
+  const look = (bound: Bound, isAgain: boolean): Awaitable<unknown> => {
+    if (bound.tools === undefined) return show(bound, call, isAgain);
+    const gated = gatedBy(bound.tools, call, target);
+    if (gated === undefined) return undefined;
+    return andThen(target.check(call), ({ ok }) =>
+      ok ? seam.asTool(bound, gated, call, target, isAgain, show) : undefined,
+    );
+  };
+  const show = (bound: Bound, shown: ToolCall, isAgain: boolean): Awaitable<unknown> =>
+    seam.look("afterToolCall", bound, { call: shown, output }, isAgain, (answer) => {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind === "enqueueMessages") {
@@ -88,9 +124,10 @@ export function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutp
       } else if (answer.kind !== "replaceResult") {
         seam.rule(bound, answer);
       } else if (isAgain) {
-        seam.rule(bound, { kind: "deny", reason: "Two plugins replace each other's results." });
+        seam.contest(bound, "result", call);
       } else {
-        output = frozen(replaced(output, ownJson(answer.value)));
+        output = replaced(output, ownJson(answer.value));
+        seam.replacer = bound.plugin.id;
         return inOrder(handlers.slice(0, handlers.indexOf(bound)), (earlier) => look(earlier, true));
       }
     });
@@ -98,6 +135,20 @@ export function inspectResult(hooks: HookRunner, call: ToolCall, given: ToolOutp
     inOrder(handlers, (bound) => look(bound, false)),
     () => ({ output, messages, ...seam.ruling() }),
   );
+}
+
+/** How a handler for some tools knows a call: by the tool's own name, or by the one that it is called by. */
+interface AsTool {
+  readonly name: string;
+  /** The tool that the handler means, where the call runs another of that name. */
+  readonly other?: Tool;
+}
+
+function gatedBy(tools: NonNullable<Bound["tools"]>, { name: called }: ToolCall, { tool }: Target): AsTool | undefined {
+  const name = tool !== undefined && tools.has(tool.name) ? tool.name : called;
+  if (!tools.has(name)) return undefined;
+  const meant = tools.get(name);
+  return meant === undefined || meant === tool ? { name } : { name, other: meant };
 }
 
 /**
@@ -140,6 +191,8 @@ class Seam {
   #conflicts: readonly Conflict[] = [];
   readonly #issues: Issue[] = [];
   #verdict: Owned<Verdict> | undefined;
+  /** The plugin whose replacement is looked at once more. */
+  replacer = "";
 
   constructor(hook: HookName, hooks: HookRunner, here: Site) {
     this.#hook = hook;
@@ -186,6 +239,28 @@ class Seam {
     await inOrder(answers, take);
   }
 
+  /**
+   * Shows a handler for some tools the call under the tool's own name. A call of another tool of that name, whose input
+   * does not fit the one that the handler means, cannot be judged by it, so it is denied.
+   */
+  asTool(
+    bound: Bound,
+    { name, other }: AsTool,
+    call: ToolCall,
+    target: Target,
+    isAgain: boolean,
+    show: (bound: Bound, call: ToolCall, isAgain: boolean) => Awaitable<unknown>,
+  ): Awaitable<unknown> {
+    const shown = name === call.name ? call : { ...call, name };
+    if (other === undefined) return show(bound, shown, isAgain);
+    return andThen(target.check(call, other), ({ ok }) => {
+      if (ok) return show(bound, shown, isAgain);
+      if (target.tool === undefined) return; // There is no tool that could have run.
+      const error = new RuntimeError("hook.other-tool", { plugin: bound.plugin.id, hook: this.#hook, tool: name });
+      this.rule(bound, this.#denial(bound, error, isAgain));
+    });
+  }
+
   #denial(bound: Bound, error: unknown, isAgain: boolean): Verdict {
     const plugin = bound.plugin.id;
     const code = error instanceof RuntimeError ? error.code : "hook.failed";
@@ -194,6 +269,13 @@ class Seam {
       issue.plugin === plugin && issue.code === code && issue.message === message;
     if (!isAgain || !this.#issues.some(isSame)) this.#issues.push({ plugin, code, message });
     return { kind: "deny", reason: message };
+  }
+
+  /** G3: another replacement in the second look denies. The issue names both plugins. */
+  contest(bound: Bound, what: "arguments" | "result", { name: tool }: ToolCall): void {
+    const plugins = [bound.plugin.id, this.replacer] as const;
+    const error = new RuntimeError("hook.contested", { hook: this.#hook, plugins, tool, what });
+    this.rule(bound, this.#denial(bound, error, true));
   }
 
   emit(bound: Bound, value: Emit["value"]): void {

@@ -90,11 +90,16 @@ export interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends
 }
 
 declare const toolState: unique symbol;
+declare const toolInput: unique symbol;
 type Check = Awaitable<
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string }
 >;
-/** A tool, ready to be listed and called. Made by `defineTool`, or by `tool` in a plugin's setup. */
-export interface Tool<S = undefined> extends ToolManifest {
+/**
+ * A tool, ready to be listed and called. Made by `defineTool`, or by `tool` in a plugin's setup. Its type carries its
+ * name and the type of its arguments as a model sends them, for gates.
+ */
+export interface Tool<S = undefined, Name extends string = string, In = unknown> extends ToolManifest {
+  readonly name: Name;
   readonly inputSchema: JsonObject;
   readonly policy: CallPolicy;
   readonly timeoutMs?: number;
@@ -103,6 +108,7 @@ export interface Tool<S = undefined> extends ToolManifest {
   run(input: unknown, context: ToolContext & { readonly state?: unknown }): Awaitable<unknown>;
   checkOutput?(output: unknown): Check;
   readonly [toolState]?: S;
+  readonly [toolInput]?: In;
 }
 
 /** Whether this is a tool, whether made by `defineTool`, by hand, or by copying another. */

@@ -96,6 +96,16 @@ const ERRORS = {
     ),
   "hook.exclusive": (d: { hook: string; plugins: readonly string[] }) =>
     said(`Only one plugin may fill ${d.hook}, but ${d.plugins.join(" and ")} do.`, "Install one of them."),
+  "hook.contested": (d: { hook: string; plugins: readonly [string, string]; tool: string; what: string }) =>
+    said(
+      `In ${d.hook}, ${d.plugins.join(" and ")} replace each other's ${d.what} of the call of ${d.tool}: it is denied.`,
+      "Let one of them keep what the other gave, or install one of them.",
+    ),
+  "hook.other-tool": (d: { plugin: string; hook: string; tool: string }) =>
+    said(
+      `Plugin ${d.plugin} cannot judge this call in ${d.hook}: ${d.tool} is another tool here than the one it names.`,
+      "Rename one of the two tools, or let the handler take all calls and look at `call.name`.",
+    ),
   "hook.missing": (d: { hook: string }) =>
     said(`No plugin fills ${d.hook}.`, "Install a protocol, such as toolCalls()."),
   "hook.deadline": (d: { plugin: string; hook: string; ms: number }) =>
@@ -383,14 +393,23 @@ const PASSING: ReadonlySet<string> = new Set([
   "store.failed",
 ]);
 
+/** Which store threw a fault. Plugins, tools and providers may use stores of their own, whose faults are not ours. */
+const THROWN_BY = new WeakMap<Error, object>();
+
+/** Notes that this store threw the error, and returns it. */
+export function faultOf<E>(store: object, error: E): E {
+  if (error instanceof RuntimeError && PASSING.has(error.code)) THROWN_BY.set(error, store);
+  return error;
+}
+
 /**
- * The store's fault or lost lease that led to this error, searched along `cause`; undefined if there is none. Such a
- * fault passes: the turn must be left for another worker or a later try, not ended as failed.
+ * The fault of this store, or the lost lease, that led to this error, searched along `cause`; undefined if there is
+ * none. Such a fault passes: the turn must be left for another worker or a later try, not ended as failed.
  */
-export function passingFault(error: unknown): RuntimeError | undefined {
+export function passingFault(error: unknown, store: object): RuntimeError | undefined {
   try {
     for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++)
-      if (each instanceof RuntimeError && PASSING.has(each.code)) return each;
+      if (each instanceof RuntimeError && THROWN_BY.get(each) === store) return each;
   } catch {
     // What was thrown may be a proxy or have getters that throw; then it counts as no fault of the store.
   }

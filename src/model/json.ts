@@ -118,13 +118,30 @@ class NotJson extends Error {
 const isPlainElsewhere = (prototype: unknown): boolean =>
   Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
 
-/** Freezes the value, deeply, and returns it. */
+/**
+ * Freezes lists and plain objects, deeply, and returns the value. Instances of classes and bytes, which cannot be frozen,
+ * are left as they are. What is frozen counts as frozen throughout, so that a conversation costs only the messages that
+ * are new.
+ */
 export function frozen<T>(value: T): T {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const field of Object.values(value)) frozen(field);
-  }
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) freeze(value);
   return value;
+}
+
+function freeze(value: object): void {
+  if (Array.isArray(value)) {
+    Object.freeze(value);
+    for (let index = 0; index < value.length; index++) if (typeof value[index] === "object") frozen(value[index]);
+    return;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null && !isPlainElsewhere(prototype)) return;
+  Object.freeze(value);
+  const fields = value as { readonly [field: string]: unknown };
+  for (const name in fields) {
+    const field = fields[name];
+    if (typeof field === "object") frozen(field);
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { BlobHash, CallId, NodeId } from "./ids.ts";
-import type { Json } from "./json.ts";
+import { frozen, type Json } from "./json.ts";
 
 /**
  * The route that made a part, and data that only this route understands. The data is sent back to that route and to no
@@ -79,6 +79,22 @@ export interface Draft {
 /** A message of the conversation: a node of the session graph. */
 export interface Message extends Draft {
   readonly id: NodeId;
+}
+
+/** Freezes a message as `frozen` does. It knows where to look, which halves what a `request` hook costs. */
+export function freezeMessage(message: Message): void {
+  if (Object.isFrozen(message)) return;
+  const { parts, origin } = message;
+  Object.freeze(message);
+  if (origin !== undefined) Object.freeze(origin);
+  Object.freeze(parts);
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index] as Part;
+    Object.freeze(part);
+    if (part.kind === "toolCall") frozen(part.input);
+    if (part.kind === "toolResult" || part.kind === "codeOutput") frozen(part.parts);
+    else if (part.kind !== "attachment" && part.made !== undefined) frozen(part.made);
+  }
 }
 
 export const text = (words: string): TextPart => ({ kind: "text", text: words });

@@ -16,7 +16,7 @@ import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts"
 import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, asWaitKey, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
-import { defined, describeThrown, type Json, toJson } from "../model/json.ts";
+import { defined, describeThrown, type Json, ownJson, toJson } from "../model/json.ts";
 import type { Known, Optional } from "../model/known.ts";
 import type { Limits } from "../model/limits.ts";
 import type { CancelAnswer } from "../model/outcome.ts";
@@ -43,6 +43,7 @@ import {
 } from "./checks.ts";
 import { type Core, Models, overran, tracer } from "./core.ts";
 import { Memo } from "./live-turn/memo.ts";
+import { ownStore } from "./own-store.ts";
 import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
 import { cancel } from "./services/sessions.ts";
@@ -169,7 +170,8 @@ const PAGE: Known<SessionsPage> = { after: true, max: true, parent: true, origin
 const CLOSE_MS = 5_000;
 
 export async function openRuntime(options: RuntimeOptions, defaults: Defaults): Promise<Runtime> {
-  const { store, model, models: resolve, instructions, prompt, settings, template } = checkedOptions(options);
+  const { model, models: resolve, instructions, prompt, settings, template } = checkedOptions(options);
+  const store = ownStore(options.store);
   const { budget, prices = {}, probe } = options;
   const world = defaults.world ?? realWorld();
   const models = new Models(defaults.adapt, resolve);
@@ -197,7 +199,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     owner: { id: world.id("own"), process: processName() },
     limits,
     prices,
-    config: defined({ model: modelName, instructions, settings, budget }),
+    config: ownJson({ model: modelName, instructions, settings, budget }) as unknown as SessionConfig,
     recovers: options.recover !== "manual",
     sessions,
     readers: new Readers(store, limits.unreadEventsMax, () => sessions, trace),

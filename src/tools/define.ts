@@ -2,19 +2,24 @@ import type { RetryOptions, Tool, ToolProvider, ToolSpec } from "../kernel/tool.
 import { RuntimeError } from "../model/errors.ts";
 import { defined, isObject, type JsonObject, toJson } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
-import { documentOf, isStandard, type ToolSchema } from "../model/schema.ts";
+import { documentOf, type InputOf, isStandard, type ToolSchema } from "../model/schema.ts";
 import { AVAILABILITIES, type CallPolicy, isToolName, type RetryPolicy, type ToolManifest } from "../model/tool.ts";
 import { validatorOf } from "./validator.ts";
 
 /** Makes a tool that belongs to no plugin. Its schemas give the types of its arguments and its result. */
-export function defineTool<I extends ToolSchema, O = unknown, W extends true | undefined = undefined>(
-  spec: ToolSpec<I, O, undefined, W>,
-): Tool {
+export function defineTool<
+  I extends ToolSchema,
+  O = unknown,
+  W extends true | undefined = undefined,
+  const Name extends string = string,
+>(spec: ToolSpec<I, O, undefined, W> & { readonly name: Name }): Tool<undefined, Name, InputOf<I>> {
   return makeTool(spec);
 }
 
 /** Checks and builds a tool; behind `defineTool` and a plugin's `tool`. */
-export function makeTool<I extends ToolSchema, O, S, W extends true | undefined>(spec: ToolSpec<I, O, S, W>): Tool<S> {
+export function makeTool<I extends ToolSchema, O, S, W extends true | undefined, const Name extends string>(
+  spec: ToolSpec<I, O, S, W> & { readonly name: Name },
+): Tool<S, Name, InputOf<I>> {
   const { name, description, output } = spec;
   if (!isToolName(name)) throw new RuntimeError("tool.name", { name: String(name) });
   const wrong = (problem: string): never => {
@@ -67,7 +72,7 @@ const SPEC: Known<ToolSpec<ToolSchema, unknown>> = {
 const RETRY_NAMES: Known<RetryOptions> = { policy: true, attempts: true, baseMs: true, maxMs: true };
 
 /** The optional fields of a manifest, checked and copied as JSON. */
-function ownManifest(spec: ToolManifest, wrong: (problem: string) => never): Partial<ToolManifest> {
+function ownManifest(spec: ToolManifest, wrong: (problem: string) => never): Omit<Partial<ToolManifest>, "name"> {
   const { availability, audience, bindings, examples } = spec;
   if (availability === undefined && audience === undefined && bindings === undefined && examples === undefined)
     return {};

@@ -10,7 +10,7 @@
 import { within } from "../kernel/deadline.ts";
 import type { HookRunner, Issue, Site } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
-import { type Conflict, type Emit, gateCall, inspectResult } from "../kernel/seams.ts";
+import { type Conflict, type Emit, gateCall, inspectResult, type Target } from "../kernel/seams.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import type { Tool } from "../kernel/tool.ts";
 import { type Awaitable, andThen, inOrder, isThenable } from "../model/awaitable.ts";
@@ -122,7 +122,8 @@ function gateOne(
   if (call.malformed !== undefined) return settled(wrongArguments(call, "they are not JSON"));
   if (!dispatch.hooks.has.beforeToolCall)
     return andThen(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
-  return andThen(gateCall(dispatch.hooks, call, site()), (gated): Awaitable<Verdict> => {
+  const target = targetOf(found.value);
+  return andThen(gateCall(dispatch.hooks, call, target, site()), (gated): Awaitable<Verdict> => {
     for (const emit of gated.emits) dispatch.show.emitted(emit, placed);
     for (const conflict of gated.conflicts) dispatch.conflict(conflict);
     dispatch.observed(gated.issues);
@@ -135,7 +136,7 @@ function gateOne(
     if (verdict?.value.kind === "shortCircuit")
       return settled(bounded(call.name, value(verdict.value.value), dispatch.limits.resultBytesMax));
     const asks = verdict?.value.kind === "ask" ? verdict.value : undefined;
-    return andThen(checked(found.value, gated.call), (result): Verdict => {
+    return andThen(target.check(gated.call), (result): Verdict => {
       const passed = passOrRefuse(dispatch, found.value, gated.call, call, result);
       if (asks === undefined || passed.kind !== "pass") return passed;
       const key = asWaitKey(dispatch.world.secret());
@@ -178,6 +179,23 @@ function handedIn(check: Validate, call: ToolCall): Awaitable<ToolOutput> {
     return { kind: "value", value: null, control: { kind: "finish", by: "model", value: found.json } };
   });
 }
+
+/** Checks each input once: handlers for some tools and the end of the gate ask about the same one. */
+function targetOf(tool: Tool | undefined, isKnownToFit = false): Target {
+  let last: ToolCall | undefined;
+  let result: Awaitable<Checked> = FITS;
+  return {
+    tool,
+    check(call, other) {
+      if (other !== undefined) return checked(other, call);
+      if (tool === undefined || isKnownToFit || call === last) return result;
+      last = call;
+      result = checked(tool, call);
+      return result;
+    },
+  };
+}
+const FITS: Checked = { ok: true, value: undefined };
 
 function checked(tool: Tool, call: ToolCall): Awaitable<Checked> {
   try {
@@ -406,7 +424,9 @@ function inspect(
   stop: (abort: Abort) => void,
 ): Awaitable<ToolOutput> {
   const { call, output } = placed;
-  return andThen(inspectResult(dispatch.hooks, call, output, site()), (seen): ToolOutput => {
+  // What passed the gate in this process fits; after a restart it is checked again.
+  const target = targetOf(memberFor(dispatch, call)?.value, dispatch.passed?.has(call));
+  return andThen(inspectResult(dispatch.hooks, call, output, target, site()), (seen): ToolOutput => {
     for (const emit of seen.emits) dispatch.show.emitted(emit, placed);
     for (const conflict of seen.conflicts) dispatch.conflict(conflict);
     dispatch.observed(seen.issues);

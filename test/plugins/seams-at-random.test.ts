@@ -21,7 +21,7 @@ import { compose } from "../../src/kernel/compose.ts";
 import type { HookRunner, Issue, Site } from "../../src/kernel/hook-runner.ts";
 import type { Order } from "../../src/kernel/hooks.ts";
 import { installPlugins } from "../../src/kernel/plugin.ts";
-import { type Conflict, type Emit, gateCall, inspectResult } from "../../src/kernel/seams.ts";
+import { type Conflict, type Emit, gateCall, inspectResult, type Target } from "../../src/kernel/seams.ts";
 import { PluginStates } from "../../src/kernel/states.ts";
 import { asCallId, asSessionId } from "../../src/model/ids.ts";
 import type { ToolCall } from "../../src/model/tool.ts";
@@ -68,6 +68,7 @@ interface Passed {
 
 const ORIGINAL = "bread";
 const CALL: ToolCall = { id: asCallId("call_take"), name: "take", input: { words: ORIGINAL } };
+const TARGET: Target = { tool: undefined, check: () => ({ ok: true, value: undefined }) };
 const wordsIn = ({ input }: ToolCall) => (input as { words: unknown }).words;
 const NONSENSE = [7, "deny", [[deny("Nested.")]], { kind: "permit" }, { kind: "deny" }, { kind: "abortTurn" }];
 
@@ -77,7 +78,7 @@ const BEFORE: SeamUnderTest = {
   nonsense: [...NONSENSE, { kind: "replaceArgs" }, shortCircuit(1n as never), replaceResult("x"), enqueueMessages("x")],
   replace: (words) => replaceArgs({ words }),
   async run(hooks, here) {
-    const { call, ...rest } = await gateCall(hooks, CALL, here);
+    const { call, ...rest } = await gateCall(hooks, CALL, TARGET, here);
     return { ...rest, value: wordsIn(call), messages: [] };
   },
   value: ({ call }: { call: ToolCall }) => wordsIn(call),
@@ -88,7 +89,7 @@ const AFTER: SeamUnderTest = {
   nonsense: [...NONSENSE, { kind: "replaceResult" }, replaceResult(1n as never), ask("Sure?"), shortCircuit("x")],
   replace: replaceResult,
   async run(hooks, here) {
-    const { output, ...rest } = await inspectResult(hooks, CALL, { kind: "value", value: ORIGINAL }, here);
+    const { output, ...rest } = await inspectResult(hooks, CALL, { kind: "value", value: ORIGINAL }, TARGET, here);
     return { ...rest, value: (output as { value: unknown }).value };
   },
   value: ({ output }: { output: { value: unknown } }) => output.value,

@@ -53,7 +53,7 @@ async function oneCall(plugins: readonly Plugin[], input: object = { words: "bre
   await using world = await open(model, { plugins, tools: [take], trace: (record) => void traces.push(record) });
   const turn = world.session.turn("Go.");
   const events = await eventsOf(turn);
-  const { outcome } = await turn.result();
+  const { outcome, issues } = await turn.result();
   const { messages } = await world.session.read();
   const shown = outline(messages).find((line) => line.startsWith("take ")) ?? "";
   const next = world.session.turn("And?");
@@ -62,7 +62,8 @@ async function oneCall(plugins: readonly Plugin[], input: object = { words: "bre
     () => false,
   );
   expect(isAlive, "the session goes on").toBe(true);
-  return { taken, shown, outcome, events, messages, conflicts: traces.filter(({ name }) => name === "hook.conflict") };
+  const tracesOf = (kind: string) => traces.filter(({ name }) => name === kind);
+  return { taken, shown, outcome, issues, events, messages, tracesOf, conflicts: tracesOf("hook.conflict") };
 }
 
 // ── Before a call ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -139,9 +140,17 @@ test("K12 replaced arguments are looked at once more by earlier guards, which ma
 
 test("K12 two guards that replace each other's arguments close the gate", async () => {
   const stubborn = (id: string, words: string) => before(id, () => replaceArgs({ words }));
-  const { taken, shown } = await oneCall([stubborn("a/cake", "cake"), stubborn("b/pie", "pie")]);
+  const plugins = [stubborn("a/cake", "cake"), stubborn("b/pie", "pie")];
+  const { taken, shown, issues, tracesOf } = await oneCall(plugins);
   expect(taken).toEqual([]);
   expect(shown).toMatch(/^take denied: .*replace each other/);
+  const issue = {
+    plugin: "a/cake",
+    code: "hook.contested",
+    message: expect.stringContaining("a/cake and b/pie replace each other's arguments of the call of take"),
+  };
+  expect(issues).toEqual([issue]);
+  expect(tracesOf("hook.issue")).toMatchObject([{ about: issue }]);
 });
 
 test("K12 the second look counts nothing twice", async () => {
@@ -337,6 +346,13 @@ test("K12 a replaced result is looked at once more by earlier hooks, and two tha
   expect(leaking.shown).toMatch(/^take denied: .*Leaks\./);
   const fight = await oneCall([after("a/one", () => replaceResult("one")), after("b/two", () => replaceResult("two"))]);
   expect(fight.shown).toMatch(/^take denied: .*replace each other/);
+  const issue = {
+    plugin: "a/one",
+    code: "hook.contested",
+    message: expect.stringContaining("a/one and b/two replace each other's result of the call of take"),
+  };
+  expect(fight.issues).toEqual([issue]);
+  expect(fight.tracesOf("hook.issue")).toMatchObject([{ about: issue }]);
 });
 
 test("K10 a replaced result does not change what the tool decided about the turn", async () => {

@@ -6,6 +6,7 @@ import {
   type ModelRequest,
   type Tool,
   type ToolProvider,
+  type TraceRecord,
 } from "bowline";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -63,14 +64,65 @@ test("K7 a turn's tool stands in the place of the app's and of a plugin's with t
   ]);
 });
 
-test("K7 of two turn's tools with one name the later stands", async () => {
+/** Adds a tool to those of the plugins before it. */
+const lends = (id: string, tool: Tool | ToolProvider) =>
+  definePlugin({
+    id,
+    setup: () => ({ context: ({ context }) => ({ ...context, tools: [...(context.tools ?? []), tool] }) }),
+  });
+
+test.each([
+  ["two plugins", ["a/one", "b/two"]],
+  ["one plugin twice", ["a/one", "a/one"]],
+])(
+  "K7 a tool that %s give to one turn is refused before the model is asked, naming who gives it",
+  async (_, givers) => {
+    const [one, two] = [made("extra", "One."), made("extra", "Two.")];
+    const plugins =
+      givers[0] === givers[1]
+        ? [adds(() => ({ tools: [one, two] }), "a/one")]
+        : [lends("a/one", one), lends("b/two", two)];
+    const model = scripted(says("1"));
+    await using runtime = await running({ model, tools: [made("extra", "Base.")], plugins });
+    const { outcome } = await (await runtime.session()).turn("1").result();
+    expect(outcome).toMatchObject({ kind: "failed", code: "tool.duplicate" });
+    expect(outcome).toMatchObject({ reason: expect.stringContaining(`extra is given by ${givers.join(" and by ")}`) });
+    expect(model.requests).toEqual([]);
+  },
+);
+
+test("K7 a plugin may take another's tool out of the turn and give its own of that name", async () => {
   const model = scripted(calls("extra"), says("1"));
-  const plugin = adds(() => ({ tools: [made("extra", "One."), made("extra", "Two.")] }));
-  await using runtime = await running({ model, plugins: [plugin] });
+  const replaces = adds(() => ({ tools: [made("extra", "Two.")] }), "b/replaces");
+  await using runtime = await running({ model, plugins: [lends("a/one", made("extra", "One.")), replaces] });
   const session = await runtime.session();
   await session.turn("1").result();
-  expect(told(model)[0]).toEqual(["extra: Two."]);
   expect(answersOf((await session.read()).messages)).toEqual(["extra ok: Two."]);
+});
+
+test("K7 what a turn's provider lists under a name that the turn has already is left out and traced", async () => {
+  const traces: TraceRecord[] = [];
+  const provider = (id: string) =>
+    defineToolProvider({
+      id,
+      list: () => ["extra", `of_${id}`].map((name) => ({ name, description: id })),
+      load: (name) => made(name, name === "extra" ? "Remote." : id),
+    });
+  const plugins = [
+    lends("a/far", provider("far")),
+    lends("b/near", made("extra", "Near.")),
+    lends("c/farther", provider("farther")),
+  ];
+  const model = scripted(calls("extra"), says("1"));
+  await using runtime = await running({ model, plugins, trace: (record) => void traces.push(record) });
+  const session = await runtime.session();
+  await session.turn("1").result();
+  expect(told(model)[0]?.toSorted()).toEqual(["extra: Near.", "of_far: far", "of_farther: farther"]);
+  expect(answersOf((await session.read()).messages)).toEqual(["extra ok: Near."]);
+  expect(traces.filter(({ name }) => name === "tool.duplicate").map(({ about }) => about)).toEqual([
+    { tool: "extra", sources: "b/near, far" },
+    { tool: "extra", sources: "b/near, farther" },
+  ]);
 });
 
 test.each(["with tools of its own", "with none"])(

@@ -1,7 +1,7 @@
 import { Any, InputOf, JsonSchema, OutputOf, Schema, ToolSchema } from "../model/schema.js";
 import { Awaitable } from "../model/awaitable.js";
 import { Contribution } from "./point.js";
-import { Hooks, Order } from "./hooks.js";
+import { Gate, GateName, Gated, Hooks, Order, ToolRef, Ungated } from "./hooks.js";
 import { Json } from "../model/json.js";
 import { Operation, OperationMaker, SignaturesOf } from "./operation.js";
 import { SessionId } from "../model/ids.js";
@@ -18,7 +18,14 @@ interface SetupContext<Options, Shared, S> {
     readonly isRoot: boolean;
   };
   /** Makers of tools and operations that are given the plugin's own state. */
-  tool<I extends ToolSchema, O, Writes extends true | undefined = undefined>(spec: ToolSpec<I, O, S, Writes>): Tool<S>;
+  tool<I extends ToolSchema, O, Writes extends true | undefined = undefined, const Name extends string = string>(spec: ToolSpec<I, O, S, Writes> & {
+    readonly name: Name;
+  }): Tool<S, Name, InputOf<I>>;
+  /**
+   * A handler for the calls of some tools. Returns it as it is: in a `setup` that takes its context, types can be
+   * inferred only so: `beforeToolCall: gate("beforeToolCall", { tools: [pay], run({ call }) { … } })`.
+   */
+  gate<N extends GateName, T extends ToolRef>(hook: N, handler: Gate<N, S, T>): Gate<N, S, T>;
   readonly query: OperationMaker<"query", S>;
   readonly command: OperationMaker<"command", S>;
   readonly task: OperationMaker<"task", S>;
@@ -32,14 +39,17 @@ interface TriggerDeclaration {
   readonly payload?: JsonSchema | undefined;
 }
 /** The hooks, tools and operations that a plugin adds to a session. */
-type PluginParts<S = undefined> = Hooks<S> & {
+type PluginParts<S = undefined> = Hooks<S> & OtherParts<S>;
+interface OtherParts<S> {
   readonly tools?: readonly (Tool<S> | Tool | ToolProvider)[] | undefined;
   readonly operations?: {
     readonly [name: string]: Operation<Any, Any, Any, S>;
   } | undefined;
   readonly contributions?: readonly Contribution[] | undefined;
   readonly triggers?: readonly TriggerDeclaration[] | undefined;
-};
+}
+/** The same, with any gates: `setup` types them by their tools, `Before` and `After`. */
+type SomeParts<S> = Ungated<S> & { readonly [N in GateName]?: unknown; } & OtherParts<S>;
 /** Makes a key that is no hook a compile error that names the key. */
 type Others<Parts> = Exclude<keyof Parts, keyof PluginParts>;
 type NoOthers<Parts> = [Others<Parts>] extends [never] ? unknown : { readonly [K in Others<Parts>]: `\`${K & string}\` is not a hook`; };
@@ -52,7 +62,7 @@ interface PluginMethods<O, Shared> {
   }): Awaitable<Shared>;
   close(shared: Shared): Awaitable<void>;
 }
-interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | undefined, Shared> {
+interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | undefined, Shared, Before extends ToolRef = ToolRef, After extends ToolRef = ToolRef> {
   readonly id: string;
   /** Raise it when stored state must be migrated. Default: `"1"`. */
   readonly version?: string | undefined;
@@ -78,7 +88,7 @@ interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | und
    * Runs at every opening of a session and returns the plugin's hooks, tools and operations. Must be cheap and
    * synchronous, without I/O.
    */
-  setup(context: SetupContext<OptionsOf<O>, Shared, StateOf<S>>): Parts & NoOthers<Parts>;
+  setup(context: SetupContext<OptionsOf<O>, Shared, StateOf<S>>): Parts & NoOthers<Parts> & Gated<StateOf<S>, Before, After>;
 }
 declare const definition: unique symbol;
 /** A plugin as `definePlugin` makes it. Install it with `createRuntime({ plugins: [plugin] })`. */
@@ -109,5 +119,5 @@ interface Definition {
   readonly options: unknown;
 }
 /** Makes a plugin from its id, schemas and `setup`. Throws `plugin.invalid` when the definition cannot be used. */
-declare function definePlugin<Parts extends PluginParts<StateOf<S>>, O extends Schema | undefined = undefined, S extends Schema | undefined = undefined, Shared = undefined>(spec: PluginSpec<Parts, O, S, Shared>): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
+declare function definePlugin<Parts extends SomeParts<StateOf<S>>, O extends Schema | undefined = undefined, S extends Schema | undefined = undefined, Shared = undefined, Before extends ToolRef = ToolRef, After extends ToolRef = ToolRef>(spec: PluginSpec<Parts, O, S, Shared, Before, After>): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
 export { Plugin, PluginFactory, PluginOptions, TriggerDeclaration, definePlugin };

@@ -75,6 +75,7 @@ interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true |
   execute(input: OutputOf<I>, context: ToolContext & StateOf<S, Writes>): Awaitable<O | ControlResult>;
 }
 declare const toolState: unique symbol;
+declare const toolInput: unique symbol;
 type Check = Awaitable<{
   readonly ok: true;
   readonly value: unknown;
@@ -82,8 +83,12 @@ type Check = Awaitable<{
   readonly ok: false;
   readonly problem: string;
 }>;
-/** A tool, ready to be listed and called. Made by `defineTool`, or by `tool` in a plugin's setup. */
-interface Tool<S = undefined> extends ToolManifest {
+/**
+ * A tool, ready to be listed and called. Made by `defineTool`, or by `tool` in a plugin's setup. Its type carries its
+ * name and the type of its arguments as a model sends them, for gates.
+ */
+interface Tool<S = undefined, Name extends string = string, In = unknown> extends ToolManifest {
+  readonly name: Name;
   readonly inputSchema: JsonObject;
   readonly policy: CallPolicy;
   readonly timeoutMs?: number;
@@ -94,6 +99,7 @@ interface Tool<S = undefined> extends ToolManifest {
   }): Awaitable<unknown>;
   checkOutput?(output: unknown): Check;
   readonly [toolState]?: S;
+  readonly [toolInput]?: In;
 }
 /** Tools that come and go, or are too many to be made at once. Made by `defineToolProvider`. */
 interface ToolProvider {

@@ -104,6 +104,17 @@ declare const ERRORS: {
     hook: string;
     plugins: readonly string[];
   }) => Said;
+  readonly "hook.contested": (d: {
+    hook: string;
+    plugins: readonly [string, string];
+    tool: string;
+    what: string;
+  }) => Said;
+  readonly "hook.other-tool": (d: {
+    plugin: string;
+    hook: string;
+    tool: string;
+  }) => Said;
   readonly "hook.missing": (d: {
     hook: string;
   }) => Said;

@@ -114,7 +114,7 @@ export class LocalRun implements TurnRun {
   }
 
   #threw(effect: Effect, error: unknown): void {
-    if (passingFault(error) === undefined) this.arrive(this.#failed(effect, error));
+    if (passingFault(error, this.context.store) === undefined) this.arrive(this.#failed(effect, error));
     else this.lose(error);
   }
 

@@ -69,7 +69,7 @@ export async function lose(session: LiveSession, lease: Lease, error: unknown): 
     session.queue.mayHaveMore = true; // Another process has the turn: handles here get its result.
     return;
   }
-  if (passingFault(error) !== undefined) throw error;
+  if (passingFault(error, session.core.store) !== undefined) throw error;
   session.fail(turnId, error);
   if (hasCode(error, "turn.host")) session.gaveUp(error);
 }

@@ -20,7 +20,7 @@ export function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
 
 /** A fault of the store is rethrown and not recorded: the effect is performed again, here or elsewhere. */
 export function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
-  const fault = passingFault(error);
+  const fault = passingFault(error, live.core.store);
   if (fault !== undefined) throw fault;
   if (effect.kind !== "call" || effect.writes === true) live.states.forget();
   const answer = { kind: "failed", at: live.core.world.now(), effect: effect.name, error: failureOf(error) } as const;

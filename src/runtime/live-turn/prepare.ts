@@ -8,7 +8,7 @@ import type { Site } from "../../kernel/hook-runner.ts";
 import type { Owned, TurnContext } from "../../kernel/hooks.ts";
 import { mergePrompt, renderPrompt } from "../../kernel/prompt.ts";
 import { secondLook } from "../../kernel/seams.ts";
-import type { Tool, ToolProvider } from "../../kernel/tool.ts";
+import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.ts";
 import { type Awaitable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
@@ -234,7 +234,7 @@ async function transformContext(
   };
 }
 
-/** Each tool belongs to the plugin that added it, and gets that plugin's state. */
+/** Each tool belongs to the plugin that added it, and gets that plugin's state. Throws `tool.duplicate`. */
 async function contextFrom(
   live: LiveTurn,
   site: Site,
@@ -251,7 +251,20 @@ async function contextFrom(
       return answer;
     },
   );
-  return { end, tools: (end.tools ?? []).map((value) => ({ plugin: owners.get(value) ?? "", value })) };
+  const tools = (end.tools ?? []).map((value) => ({ plugin: owners.get(value) ?? "", value }));
+  requireDistinct(tools);
+  return { end, tools };
+}
+
+/** A turn's tool may replace one of the session's, never one that another plugin, or the same, gave to this turn. */
+function requireDistinct(tools: readonly Owned<Tool | ToolProvider>[]): void {
+  const givers = new Map<string, string>();
+  for (const { plugin, value } of tools) {
+    if (isToolProvider(value)) continue; // What it lists is not known yet, see `Toolset.overlay`.
+    const before = givers.get(value.name);
+    if (before !== undefined) throw new RuntimeError("tool.duplicate", { name: value.name, sources: [before, plugin] });
+    givers.set(value.name, plugin);
+  }
 }
 
 function inputOf(live: LiveTurn): Message {

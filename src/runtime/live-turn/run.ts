@@ -147,7 +147,9 @@ async function recallWhole(live: LiveTurn): Promise<void> {
 
 /** Commits what is whole of a turn that the loop could not end. Rethrows errors after which the turn may be resumed. */
 async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
-  if (passingFault(error) !== undefined || hasCode(error, "runtime.closed") || hasCode(error, "turn.host")) throw error;
+  const { store } = live.core;
+  if (passingFault(error, store) !== undefined || hasCode(error, "runtime.closed") || hasCode(error, "turn.host"))
+    throw error;
   // A recorded event that answers nothing means that today's machine is not the one that recorded it.
   if (hasCode(error, "turn.diverged") && live.recorded.length > 0) live.isUnfoldable = true;
   live.trace("turn.salvaged", { problem: describeThrown(error) });

@@ -2,7 +2,7 @@ import type { Complete, CompletionOptions, CompletionRequest } from "../../kerne
 import { type Awaitable, unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asEffectName, nodeId } from "../../model/ids.ts";
-import type { Json } from "../../model/json.ts";
+import { frozen, type Json } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import type { Limits } from "../../model/limits.ts";
 import { callsOf, type Draft, textOf } from "../../model/message.ts";
@@ -112,7 +112,7 @@ async function reply(
     }
   });
   if (isBooked !== true) await site.spend({ source, model, usage: asked.usage, calls: 1 }, key);
-  return asked;
+  return frozen(asked); // Its usage is in the bill.
 }
 
 const messagesOf = (drafts: readonly Draft[]): ModelRequest["messages"] =>

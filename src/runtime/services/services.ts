@@ -8,17 +8,17 @@ import type { SessionSite } from "./site.ts";
 type Makers = { readonly [N in ServiceName]: (site: SessionSite, plugin: string) => Services[N] };
 
 /**
- * How each service is made. Which hook is given which is in `kernel/hooks.ts`. Every promise that a service gives is
- * `unwaited`: a plugin that does not await it must not end the process.
+ * How each service is made. Which hook is given which is in `kernel/hooks.ts`. What they return is frozen, as events
+ * are. Every promise that a service gives is `unwaited`: a plugin that does not await it must not end the process.
  */
 const MAKERS: Makers = {
   session: (site) => ({
-    read: () => readingOf(site.core, site.session.kept.stored, site.messages()),
-    snapshot: (id) => unwaited(() => snapshot(site.core, id)),
+    read: () => frozen(readingOf(site.core, site.session.kept.stored, site.messages())),
+    snapshot: (id) => unwaited(async () => frozen(await snapshot(site.core, id))),
   }),
   catalog: (site) => ({
-    list: () => site.tools(),
-    describe: (name) => unwaited(async () => site.session.toolset.describe(name, site)),
+    list: () => frozen(site.tools()),
+    describe: (name) => unwaited(async () => frozen(await site.session.toolset.describe(name, site))),
   }),
   membership: (site, plugin) => site.membership(plugin),
   sessions: sessionsService,
@@ -36,5 +36,8 @@ const MAKERS: Makers = {
 const FOR_ALL: ReadonlySet<ServiceName> = new Set(["session", "catalog", "sessions", "blobs"]);
 export const isForAll = (name: ServiceName): boolean => FOR_ALL.has(name);
 
-export const serviceOf = <N extends ServiceName>(site: SessionSite, name: N, plugin: string): Services[N] =>
-  FOR_ALL.has(name) ? frozen(MAKERS[name](site, plugin)) : MAKERS[name](site, plugin);
+export function serviceOf<N extends ServiceName>(site: SessionSite, name: N, plugin: string): Services[N] {
+  const service = MAKERS[name](site, plugin);
+  if (FOR_ALL.has(name)) Object.freeze(service);
+  return service;
+}

@@ -2,6 +2,7 @@ import { NEW_SESSION, type Services, type TurnEnd } from "../../kernel/services.
 import { unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { asSessionId, asTurnId, type SessionId } from "../../model/ids.ts";
+import { frozen } from "../../model/json.ts";
 import type { CancelAnswer } from "../../model/outcome.ts";
 import type { PluginSnapshots } from "../../stores/store.ts";
 import { requireOptions } from "../checks.ts";
@@ -29,10 +30,10 @@ export const sessionsService = ({ core, session }: SessionSite): Services["sessi
   result: (id, turnId, options = {}) =>
     unwaited(async () => {
       requireOptions("sessions.result", options, RESULT);
-      return result(core, session.id, id, turnId, options.signal);
+      return frozen(await result(core, session.id, id, turnId, options.signal));
     }),
   cancel: (id, turnId, reason) => unwaited(() => cancel(core, id, turnId, reason)),
-  children: (id) => unwaited(() => children(core, id === undefined ? session.id : asSessionId(id))),
+  children: (id) => unwaited(async () => frozen(await children(core, id === undefined ? session.id : asSessionId(id)))),
 });
 
 /** Opens a session for one call. Closing the handle afterwards does not stop its turns. */

@@ -13,7 +13,7 @@ import type { PluginStates } from "../../kernel/states.ts";
 import { type Awaitable, isThenable, unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
-import { type Json, toJson } from "../../model/json.ts";
+import { frozen, type Json, toJson } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { Reply } from "../../model/request.ts";
 import type { Any } from "../../model/schema.ts";
@@ -169,11 +169,11 @@ export class SessionSite implements Site {
   ): Promise<Json> {
     const { store } = this.core;
     const known = await store.note(turnId, effect, key);
-    if (known !== undefined) return known;
+    if (known !== undefined) return frozen(known);
     const found = toJson(await run());
     if ("problem" in found)
       throw new RuntimeError("hook.answer", { plugin, hook: "once", problem: `${found.path}: ${found.problem}` });
-    return (await store.note(turnId, effect, key, found.json)) ?? found.json;
+    return frozen((await store.note(turnId, effect, key, found.json)) ?? found.json);
   }
 
   /** In a turn each completion is recorded under its number, so that a rerun of the effect does not pay again. */

@@ -11,7 +11,7 @@ import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
-import { defined, describeThrown, isObject, toJson } from "../../model/json.ts";
+import { defined, describeThrown, isObject, ownJson, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import type { Draft } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
@@ -164,7 +164,7 @@ export interface Configured {
 export async function configured(session: LiveSession, patch: ConfigPatch): Promise<Configured | undefined> {
   const { core, composition, kept } = session;
   const previous = session.config;
-  const asked = definedOnly({ ...kept.stored.config, ...patch });
+  const asked = ownJson({ ...kept.stored.config, ...patch }) as Partial<SessionConfig>;
   const wanted: SessionConfig = { ...core.config, ...asked };
   if (isEqual(wanted, previous)) return undefined;
   const current = await composition.hooks.transform(
@@ -184,8 +184,6 @@ export async function configured(session: LiveSession, patch: ConfigPatch): Prom
 }
 
 const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
-const definedOnly = (config: ConfigPatch): Partial<SessionConfig> =>
-  Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
 
 export type Compacted =
   | { readonly kind: "compacted"; readonly frame: NodeId }

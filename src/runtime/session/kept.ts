@@ -1,6 +1,6 @@
 import { Transcript } from "../../graph/transcript.ts";
 import { PluginStates } from "../../kernel/states.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { faultOf, RuntimeError } from "../../model/errors.ts";
 import type { NodeId } from "../../model/ids.ts";
 import { addSpent, addUsage, totalOf } from "../../model/usage.ts";
 import type { Committed, EndedTurn, Lease, SessionChange, StoredSession } from "../../stores/store.ts";
@@ -46,7 +46,10 @@ export class KeptSession {
   async goTo(lease: Lease, isForced: boolean): Promise<void> {
     await this.refresh(isForced);
     if (lease.revision !== this.stored.revision)
-      throw new RuntimeError("lease.lost", { sessionId: this.stored.id, generation: lease.generation });
+      throw faultOf(
+        this.#core.store,
+        new RuntimeError("lease.lost", { sessionId: this.stored.id, generation: lease.generation }),
+      );
   }
 
   /** Reads what other processes stored. Only for the turn or the operation that has the session. */

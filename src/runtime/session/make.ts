@@ -4,7 +4,7 @@ import type { Authority, NewSessionRequest } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
-import { defined, isObject, type Json, type JsonObject } from "../../model/json.ts";
+import { defined, isObject, type Json, type JsonObject, ownJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import type { Draft } from "../../model/message.ts";
 import { TOOLS_STATE } from "../../model/tool.ts";
@@ -24,7 +24,7 @@ export async function makeSession(
   const { store, world } = core;
   requireRight(request);
   const { kind = "fresh", firstInput, copiesState = false, seed } = request;
-  const config = defined(request.config ?? {});
+  const config = ownJson(request.config ?? {}) as Partial<SessionConfig>;
   const from = request.from === undefined || kind !== "fork" ? by : await requireStored(core, request.from);
   const authority = narrowed(kind === "fresh" ? {} : authorityOf(from), request.authority ?? {});
   const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));

@@ -3,7 +3,7 @@ import { type Composition, compose } from "../../kernel/compose.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids.ts";
-import { describeThrown } from "../../model/json.ts";
+import { describeThrown, ownJson } from "../../model/json.ts";
 import type { StoredSession } from "../../stores/store.ts";
 import { makeTool } from "../../tools/define.ts";
 import { type Core, overran } from "../core.ts";
@@ -142,7 +142,8 @@ export class OpenSessions implements Iterable<LiveSession> {
 /** Leads from an id to an open session: created or found, read, composed, restored, and its turn resumed. */
 async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise<LiveSession> {
   const { store, world } = core;
-  const stored = await store.create({ id, config: how.config ?? {}, at: world.now() });
+  const config = how.config === undefined ? {} : (ownJson(how.config) as Partial<SessionConfig>);
+  const stored = await store.create({ id, config, at: world.now() });
   const transcript = stored.head === undefined ? Transcript.empty : await transcriptOf(core, stored, how.known);
   const ancestors = stored.parentId === undefined ? NO_ANCESTORS : await ancestorsOf(core, stored.parentId);
   const composition = (how.plugins === undefined ? core.bare : undefined) ?? compositionOf(core, stored, how.plugins);

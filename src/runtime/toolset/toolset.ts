@@ -215,6 +215,9 @@ export class Toolset {
     };
     const { listings } = this.#session.core;
     const offers: Overlay["offers"][number][] = [];
+    const givers = new Map(
+      tools.flatMap(({ plugin, value }) => (isToolProvider(value) ? [] : [[value.name, plugin] as const])),
+    );
     const revisions: number[] = [];
     const taken: ToolProvider[] = [];
     for (const { plugin, value } of tools) {
@@ -223,7 +226,7 @@ export class Toolset {
         const listing = listings.take({ plugin, value });
         taken.push(value);
         await listing.refresh();
-        offers.push(...listing.offers);
+        offers.push(...listing.offers.filter(({ manifest: { name } }) => this.#isFirst(givers, name, value.id)));
         revisions.push(listing.revision);
       }
     }
@@ -245,6 +248,15 @@ export class Toolset {
   /** The tools that `context` hooks lent to the turn. */
   get lent(): readonly Offered[] {
     return this.#isInTurn ? this.#overlay.offers : [];
+  }
+
+  /** What a provider lists under a name that the turn has already is left out and traced, as in the registry. */
+  #isFirst(givers: Map<string, string>, tool: string, source: string): boolean {
+    const { core, id } = this.#session;
+    const before = givers.get(tool);
+    if (before === undefined) givers.set(tool, source);
+    else core.trace("tool.duplicate", { tool, sources: `${before}, ${source}` }, { sessionId: id });
+    return before === undefined;
   }
 
   /** The tools that plugins may see: all that are not off. */

@@ -1,0 +1,43 @@
+import { isThenable } from "../model/awaitable.ts";
+import { faultOf } from "../model/errors.ts";
+import type { Store } from "../stores/store.ts";
+
+type Methods = { [name: string]: (...given: readonly unknown[]) => unknown };
+
+/**
+ * The store as one runtime uses it: the faults that it throws are known as this runtime's (`passingFault`). A plugin or
+ * a tool may have a store of its own, and a fault of that one is an ordinary failure of the plugin or the tool.
+ */
+export const ownStore = (store: Store): Store => owned(store, undefined) as unknown as Store;
+
+function owned(part: object, whole: object | undefined): object {
+  const methods = part as Methods;
+  const own: { [name: string]: unknown } = {};
+  const owner = whole ?? own;
+  const throwing = (error: unknown): never => {
+    throw faultOf(owner, error);
+  };
+  for (const name of namesOf(part)) {
+    const found: unknown = methods[name];
+    if (typeof found === "object" && found !== null) own[name] = owned(found, owner);
+    else if (typeof found !== "function") own[name] = found;
+    else
+      own[name] = (...given: readonly unknown[]): unknown => {
+        try {
+          const answer = (methods[name] as Methods[string])(...given);
+          return isThenable(answer) ? answer.then(undefined, throwing) : answer;
+        } catch (error) {
+          return throwing(error);
+        }
+      };
+  }
+  return own;
+}
+
+/** Names of its own and of its class. */
+function namesOf(part: object): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (let of: object | null = part; of !== null && of !== Object.prototype; of = Object.getPrototypeOf(of))
+    for (const name of Object.getOwnPropertyNames(of)) if (name !== "constructor") names.add(name);
+  return names;
+}
