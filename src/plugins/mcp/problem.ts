@@ -1,3 +1,5 @@
+import { HINTS } from "./texts.ts";
+
 /** Why a server is not connected: a code to match, words to show, a hint to act on. */
 export interface McpProblem {
   readonly code: McpProblemCode;
@@ -14,17 +16,6 @@ export type McpProblemCode =
   | "mcp.http"
   | "mcp.timeout"
   | "mcp.protocol";
-
-const HINTS: { readonly [C in McpProblemCode]: string } = {
-  "mcp.package": "Install it: npm install @modelcontextprotocol/client",
-  "mcp.start": "Check the server's `command`, `args` and `cwd`.",
-  "mcp.exited": "See what it wrote to stderr.",
-  "mcp.unreachable": "Check the server's `url`, and that it runs.",
-  "mcp.unauthorized": "Check the server's `headers`.",
-  "mcp.http": "See what the server answered.",
-  "mcp.timeout": "See why the server does not answer, or raise `startMs`.",
-  "mcp.protocol": "The server does not speak MCP as it should; see its documentation.",
-};
 
 export const problem = (code: McpProblemCode, message: string): McpProblem => ({
   code,

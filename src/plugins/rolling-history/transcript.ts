@@ -1,5 +1,6 @@
 import type { Message, Part, TextPart } from "../../index.ts";
 import { nameOf } from "./prune.ts";
+import { TEXTS } from "./texts.ts";
 
 const RESULT_CHARS_MAX = 6_000;
 const INPUT_CHARS_MAX = 2_000;
@@ -37,7 +38,7 @@ export function shortened(text: string, max: number): string {
   if (text.length <= max) return text;
   const head = wholeTo(text, Math.floor(max * 0.7));
   const tail = wholeTo(text, text.length - Math.floor(max * 0.3));
-  return `${text.slice(0, head)} [… ${tail - head} characters left out …] ${text.slice(tail)}`;
+  return `${text.slice(0, head)} ${TEXTS.charsLeftOut(tail - head)} ${text.slice(tail)}`;
 }
 
 /** The same place, or one before where it would part the two halves of a surrogate pair. */
