@@ -82,7 +82,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(did.calls).toEqual([]);
     const { messages } = await (await runtime.session("s")).read();
     expect(outline(messages)).toContain(
-      "pay unknown: Unknown: pay was interrupted; whether it took effect is not known.",
+      "pay unknown: Unknown: pay was interrupted, and it is not known whether it took effect. Check before you call it again.",
     );
     expect(outline(messages)).toContain("search ok: search!");
   });

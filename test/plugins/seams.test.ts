@@ -163,7 +163,7 @@ test("K12 the second look counts nothing twice", async () => {
 const VERDICTS = {
   abort: { make: () => abort("x.abort", "Stop."), result: /^take cancelled/ },
   deny: { make: () => deny("Denied."), result: /^take denied: .*Denied\./ },
-  ask: { make: () => ask("Sure?", { waitMs: 1 }), result: /^take denied: .*Nobody answered/ },
+  ask: { make: () => ask("Sure?", { waitMs: 1 }), result: /^take denied: .*nobody approved/ },
   shortCircuit: { make: () => shortCircuit("Cut."), result: /^take ok: Cut\.$/ },
   nothing: { make: () => undefined, result: /^take ok: Took bread\.$/ },
 } as const;
@@ -276,7 +276,7 @@ test("K10 ask: a call that nobody answers in time is denied", async () => {
   await using world = await waiting(20);
   expect((await world.turn.result()).outcome.kind).toBe("answered");
   expect(world.taken).toEqual([]);
-  expect(await world.shown()).toMatch(/^take denied: .*Nobody answered/);
+  expect(await world.shown()).toMatch(/^take denied: .*nobody approved/);
 });
 
 test("K10 ask: a cancel ends the wait, and the key with it", async () => {

@@ -16,8 +16,7 @@ export const HINTS: { readonly [C in McpProblemCode]: string } = {
   "mcp.exited":
     "Read `stderr` in this status, which has the last lines of the server, and run its command in a terminal.",
   "mcp.unreachable": "Check the server's `url`, and that the server is running and can be reached from here.",
-  "mcp.unauthorized":
-    'Put a valid token into the `headers` of the server, for example { authorization: "Bearer …" }.',
+  "mcp.unauthorized": 'Put a valid token into the `headers` of the server, for example { authorization: "Bearer …" }.',
   "mcp.http":
     "Check that `url` is the server's MCP endpoint, which often ends with /mcp, and look into the server's log.",
   "mcp.timeout": "If the server is slow to start, raise `startMs`; otherwise look into the server's log.",

@@ -26,6 +26,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { type RollingHistoryOptions, rollingHistory } from "./index.ts";
 import { cutOf } from "./place.ts";
 import { prune } from "./prune.ts";
+import { earlierIn } from "./summary.ts";
 import { tokensIn, tokensOf, tokensOfRequest } from "./tokens.ts";
 import { shortened, wordsOf } from "./transcript.ts";
 
@@ -387,7 +388,9 @@ describe("compaction", () => {
     const [ended] = await ask(other.session, "Read it.");
     expect(ended?.outcome).toMatchObject({ kind: "stopped", code: "limit.context" });
     expect((await other.session.compact()).kind).toBe("compacted");
-    expect(wordsIn((await other.session.read()).messages[0])).toMatch(/S\.\n\[The user's latest message.*\]\nRead it\.$/);
+    expect(wordsIn((await other.session.read()).messages[0])).toMatch(
+      /S\.\n\[The user's latest message.*\]\nRead it\.$/,
+    );
   });
 
   test("K8 a provider's overflow triggers it once, and the turn goes on", async () => {
@@ -412,6 +415,14 @@ describe("compaction", () => {
     expect(compactions).toBeLessThan(4);
     await ask(world.session, ...repeat(12, (n) => `${n}: ${long(500)}`));
     expect([model.overflows, model.compactions]).toEqual([1, compactions + 1]);
+  });
+
+  test("S8 a summary that another version wrote is read without the heading it had there", () => {
+    const text =
+      "[A summary of the conversation so far, which takes the place of all messages.]\n\nThey agreed [at last].";
+    const origin = { kind: "plugin", plugin: "bowline/rolling-history" } as const;
+    const message = { id: "trn_1.0", role: "user", parts: [{ kind: "text", text }], origin } as unknown as Message;
+    expect(earlierIn([message])?.summary).toBe("They agreed [at last].");
   });
 
   test("S8 a second summary is made of the first and what came since", async () => {
