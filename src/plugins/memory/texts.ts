@@ -38,8 +38,9 @@ export const TEXTS = {
   allNotes: (ids: string) => `The notes are ${ids}.`,
 
   recall:
-    "Searches all your notes, also those that are not shown to you. Only whole words match; case and accents do not " +
-    `matter. Returns \`notes\`, at most ${RECALLED_MAX}, each with id, topic, note and the time it was made (at): those ` +
+    "Searches all your notes, also those that are not shown to you. Use it before you ask the user for something that " +
+    "you may have noted. Only whole words match; case and accents do not matter. " +
+    `Returns \`notes\`, at most ${RECALLED_MAX}, each with id, topic, note and the time it was made (at): those ` +
     "with the most words of the query first or, without a query, the newest first. `hint` says when there are more, or none.",
   query: "Words to look for in notes and their topics. Leave it out to get the newest notes.",
   onlyTopic: "Return only notes with this topic. Leave it out to search all notes.",

@@ -33,7 +33,8 @@ export const TEXTS = {
   words: "What to tell the agent. It is added to the agent's conversation as it is.",
 
   wait:
-    "Waits for agents that work in the background, and returns their results. `completed` has the agents that are done, " +
+    "Waits for agents that work in the background, and returns their results. Use it to collect the results of agents " +
+    "that you started with `background`. `completed` has the agents that are done, " +
     "by name, each with status and result, or with code and reason if it failed. `pending` has those that are still at " +
     "work: they go on, and you can wait for them again.",
   agents: "The names of 1 to 100 agents to wait for.",

@@ -10,7 +10,7 @@ export const TEXTS = {
   outputMissing: `You answered in text, which is not read. Submit the result by calling ${OUTPUT_TOOL}.`,
 
   batch:
-    `Makes up to ${CALLS_MAX} tool calls in one, at the same time, and returns all their results in order. Use it when you ` +
+    `Makes up to ${CALLS_MAX} tool calls in one step, and returns all their results in order. Use it when you ` +
     "need several results that do not depend on each other. If a call needs the result of another one, make that one " +
     "first. Each result has a heading with its number, its tool and its status; one that fails does not stop the others.",
   calls: `1 to ${CALLS_MAX} calls. A batch cannot contain another batch.`,
