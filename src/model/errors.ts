@@ -392,6 +392,12 @@ const ERRORS = {
       "Take `wait` from the `waiting` event of an open turn; the key is void when its turn has ended.",
     ),
 
+  "wait.answer": (d: { problem: string }) =>
+    said(
+      `The answer is no approval: ${d.problem}.`,
+      'Answer with { approved: true }, or { approved: false, reason: "Too much." }; `args` puts other arguments in place.',
+    ),
+
   // Endings of a turn
   "limit.rounds": (d: { max: number }) =>
     said(

@@ -106,7 +106,9 @@ describe("the gate", () => {
     const turn = asking(["search", "fetch", "pay"], { callsPerRoundMax: 2 });
     expect(turn.effect("r1.gate")).toMatchObject({ calls: [{ at: "0" }, { at: "1" }] });
     turn.until("r1.after-work");
-    expect(results(turn)).toMatch(/\[pay failed: Error \(tool.too-many\): This call was not made: one reply may make at most 2 calls/);
+    expect(results(turn)).toMatch(
+      /\[pay failed: Error \(tool.too-many\): This call was not made: one reply may make at most 2 calls/,
+    );
   });
 });
 

@@ -1,4 +1,5 @@
 import {
+  type Approval,
   abort,
   ask,
   definePlugin,
@@ -227,15 +228,31 @@ test("K10 ask: an approved call runs", async () => {
   expect(await world.shown()).toBe("take ok: Took bread.");
 });
 
-test.each<readonly [string, object | string | null, RegExp]>([
+test.each<readonly [string, unknown, RegExp]>([
+  ["something else", { approved: "yes" }, /approved must be true or false/],
+  ["a word", "yes", /it is no object/],
+  ["null", null, /it is no object/],
+  ["a list", [true], /it is no object/],
+  ["an empty object", {}, /approved must be true or false/],
+  ["a reason that is no text", { approved: false, reason: 7 }, /reason must be text/],
+  ["a field that is mistyped", { approved: true, arg: { words: "rye" } }, /there is no field arg/],
+  ["no JSON", { approved: true, args: () => 1 }, /a function is not JSON/],
+])("K10 ask: an answer that is %s is refused, and the call still waits for one", async (_, answer, problem) => {
+  await using world = await waiting();
+  const refused = await world.runtime.waits.resolve(world.wait, answer as never).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: "wait.answer", hint: expect.stringContaining("{ approved: true }") });
+  expect((refused as Error).message).toMatch(problem);
+  expect(await world.runtime.waits.resolve(world.wait, { approved: true })).toBe("accepted");
+  await world.turn.result();
+  expect(world.taken).toEqual(["bread"]);
+});
+
+test.each<readonly [string, Approval, RegExp]>([
   ["no, with a reason", { approved: false, reason: "Too dear." }, /Too dear\./],
   ["no", { approved: false }, /not approved/],
-  ["something else", { approved: "yes" }, /not approved/],
-  ["a word", "yes", /not approved/],
-  ["null", null, /not approved/],
 ])("K10 ask: a call is refused when the answer is %s", async (_, answer, reason) => {
   await using world = await waiting();
-  await world.runtime.waits.resolve(world.wait, answer as never);
+  await world.runtime.waits.resolve(world.wait, answer);
   expect((await world.turn.result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
   expect(world.taken).toEqual([]);
   expect(await world.shown()).toMatch(/^take denied: /);
