@@ -289,6 +289,9 @@ declare const ERRORS: {
     cursor: string;
   }) => Said;
   readonly "wait.unknown": (_: object) => Said;
+  readonly "wait.answer": (d: {
+    problem: string;
+  }) => Said;
   readonly "limit.rounds": (d: {
     max: number;
   }) => Said;

@@ -12,11 +12,17 @@ interface ToolDeclaration {
 }
 /** Settings of a model call. What is left out is the provider's default. */
 interface ModelSettings {
+  /** How varied replies are: 0 for the likeliest words. Many reasoning models refuse it. */
   readonly temperature?: number;
+  /** The most tokens of one reply. An answer that is cut off by it ends the turn as `reply.truncated`. */
   readonly maxOutputTokens?: number;
+  /** Samples only from the likeliest words that together have this probability. Set this or `temperature`, not both. */
   readonly topP?: number;
+  /** The reply ends before the first of these texts. */
   readonly stopSequences?: readonly string[];
+  /** For repeatable replies, from providers that offer them. */
   readonly seed?: number;
+  /** How much the model reasons before it replies, for models that do. */
   readonly reasoning?: "none" | "low" | "medium" | "high";
   /** Whether cache breakpoints are sent to providers that take them. Default: `auto`. */
   readonly cache?: "auto" | "off";

@@ -1,5 +1,3 @@
-import { HINTS } from "./texts.ts";
-
 /** Why a server is not connected: a code to match, words to show, a hint to act on. */
 export interface McpProblem {
   readonly code: McpProblemCode;
@@ -16,6 +14,19 @@ export type McpProblemCode =
   | "mcp.http"
   | "mcp.timeout"
   | "mcp.protocol";
+
+const HINTS: { readonly [C in McpProblemCode]: string } = {
+  "mcp.package": "Run: npm install @modelcontextprotocol/client",
+  "mcp.start": "Check the server's `command`, `args` and `cwd`: run the command in a terminal.",
+  "mcp.exited":
+    "Read `stderr` in this status, which has the last lines of the server, and run its command in a terminal.",
+  "mcp.unreachable": "Check the server's `url`, and that the server is running and can be reached from here.",
+  "mcp.unauthorized": 'Put a valid token into the `headers` of the server, for example { authorization: "Bearer …" }.',
+  "mcp.http":
+    "Check that `url` is the server's MCP endpoint, which often ends with /mcp, and look into the server's log.",
+  "mcp.timeout": "If the server is slow to start, raise `startMs`; otherwise look into the server's log.",
+  "mcp.protocol": "Check that the `command` or `url` is an MCP server that speaks stdio or streamable HTTP.",
+};
 
 export const problem = (code: McpProblemCode, message: string): McpProblem => ({
   code,
