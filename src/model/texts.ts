@@ -38,6 +38,8 @@ export const TEXTS = {
     `${name} ran, but returned a result that cannot be shown: ${sentence(problem)} Calling it again will not help: tell the user, or do without it.`,
   tooLarge: (name: string, bytes: number, max: number) =>
     `The result of ${name} has ${bytes} bytes, and at most ${max} can be shown. Ask for less, for example with a filter or a limit.`,
+  withheld: (name: string, reason: string) =>
+    `${name} ran, but its result is withheld: ${sentence(reason)} Do not call it again to see it: go on without it, or tell the user.`,
   interrupted: (name: string) =>
     `${name} was interrupted, and it is not known whether it took effect. Check before you call it again.`,
   cancelled: "The call was stopped together with its turn.",

@@ -38,7 +38,7 @@ import type { EffectOf, PlacedCall } from "../turn/effect.ts";
 import type { Abort, Settlement, Verdict } from "../turn/event.ts";
 import type { Catalog, Member } from "./catalog.ts";
 import { CallContext } from "./context.ts";
-import { bounded, denied, failure, failureOf, resultOf, value } from "./result.ts";
+import { bounded, denied, failure, failureOf, resultOf, value, withheld } from "./result.ts";
 import type { Validate } from "./validator.ts";
 
 /** The turn, as far as its calls need it. */
@@ -401,7 +401,7 @@ function inspect(
       return { kind: "cancelled", reason: verdict.value.message };
     }
     return verdict?.value.kind === "deny"
-      ? denied(call.name, verdict.value.reason)
+      ? withheld(call.name, verdict.value.reason)
       : seen.output === output
         ? output
         : bounded(call.name, seen.output, dispatch.limits.resultBytesMax);

@@ -134,4 +134,8 @@ const REASON_MAX = 16_384;
 export const denied = (name: string, reason: string): ToolOutput =>
   failure("denied", "tool.denied", TEXTS.denied(name, reason.slice(0, REASON_MAX)));
 
+/** The call was made, which the model must know: it might make up for it otherwise. */
+export const withheld = (name: string, reason: string): ToolOutput =>
+  failure("denied", "tool.denied", TEXTS.withheld(name, reason.slice(0, REASON_MAX)));
+
 export const value = (json: Json): ToolOutput => ({ kind: "value", value: json });

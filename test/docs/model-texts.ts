@@ -41,6 +41,7 @@ export const ALL: readonly Texts[] = [
     timeout: ["pay", 600_000],
     unusable: ["pay", "receipt: a function is not JSON"],
     tooLarge: ["fetch", 9_000_000, 8_388_608],
+    withheld: ["read_mail", "It has a password in it."],
     interrupted: ["pay"],
     submitAgain: ["/value must be number"],
   }),
