@@ -48,10 +48,12 @@ import { SessionTools } from "./shared/runtime/toolset/tools.js";
 import { Store } from "./shared/stores/store.js";
 import { Tool, ToolContext, ToolProvider, ToolSpec } from "./shared/kernel/tool.js";
 import { TraceRecord, TraceSink } from "./shared/trace/trace.js";
+import { TranscriptOptions, shortened, transcriptText, transcriptTexts } from "./shared/model/transcript-text.js";
 import { Turn, TurnResult } from "./shared/runtime/live-turn/handle.js";
 import {
   abort,
   abortTurn,
+  answer,
   ask,
   compactHistory,
   createSession,
@@ -159,6 +161,7 @@ export {
   type ToolSpec,
   type TraceRecord,
   type TraceSink,
+  type TranscriptOptions,
   type TreeUsage,
   type TriggerDeclaration,
   type Turn,
@@ -171,6 +174,7 @@ export {
   type WaitKey,
   abort,
   abortTurn,
+  answer,
   ask,
   attach,
   compactHistory,
@@ -194,5 +198,8 @@ export {
   replaceResult,
   retryable,
   shortCircuit,
+  shortened,
   switchFrame,
+  transcriptText,
+  transcriptTexts,
 };

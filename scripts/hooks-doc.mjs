@@ -36,6 +36,7 @@ const THROWS = {
   "fail-call":
     "fails the model call, which is not tried again; the turn ends `failed` by `plugin`, with what was said so far",
   "fail-build": "fails the build: of a catalog, and with it the turn, or of a session, which does not open",
+  "refuse-input": "refuses the input: `turn()` and `send()` reject, and nothing is kept",
   "fail-compaction": "is as if there was no compactor: the turn is `stopped` by `limit`, code `limit.context`",
   deny: "denies the call; the model is told why, it is in the turn's `issues`, and the turn goes on",
   withhold:
@@ -124,7 +125,10 @@ const DIRECTIVE = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport const (\w+) = (\([\s\
 
 function directives() {
   const made = Array.from(sourceOf("src/kernel/directive.ts").matchAll(DIRECTIVE), ([, comment, name, given]) =>
-    row(`\`${name}${inOneLine(given).replaceAll("readonly ", "")}\``, comment.replace(/\s*\n\s*\* ?/g, " ").trim()),
+    row(
+      `\`${name}${inOneLine(given).replaceAll(/readonly | \| undefined(?= \})/g, "")}\``,
+      comment.replace(/\s*\n\s*\* ?/g, " ").trim(),
+    ),
   );
   return table(["directive", ""], made);
 }
@@ -146,7 +150,7 @@ function types() {
     const { sees, answer = "" } = typesOf(name);
     take(`${sees} ${answer}`);
   }
-  const written = [...found].map((name) => known.get(name).text.replaceAll("readonly ", ""));
+  const written = [...found].map((name) => known.get(name).text.replaceAll(/readonly | \| undefined(?=;)/g, ""));
   return ["```ts", ...written, "```"].join("\n");
 }
 

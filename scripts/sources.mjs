@@ -48,7 +48,7 @@ export function fieldsOf(text) {
   const field = /^ {2}(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2})?readonly (\w+)(\??): ([\s\S]*?);$/gm;
   return Array.from(text.matchAll(field), ([, comment = "", name, optional, type]) => ({
     name,
-    type: inOneLine(type),
+    type: inOneLine(type).replace(/ \| undefined$/, ""),
     isOptional: optional === "?",
     words: comment.replace(/\s*\n\s*\* ?/g, " ").trim(),
   }));

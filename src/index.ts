@@ -20,6 +20,7 @@ export type { EffectHost } from "./hosts/host.ts";
 export {
   abort,
   abortTurn,
+  answer,
   ask,
   compactHistory,
   createSession,
@@ -74,6 +75,7 @@ export {
   type ToolManifest,
   type ToolOutput,
 } from "./model/tool.ts";
+export { shortened, type TranscriptOptions, transcriptText, transcriptTexts } from "./model/transcript-text.ts";
 export type { Price, PriceTable, Spent, Usage } from "./model/usage.ts";
 export type { OpenInput, SessionView } from "./model/view.ts";
 export type { Protocol } from "./protocols/protocol.ts";

@@ -37,6 +37,7 @@ const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
   jobs: [...core, ...shell],
   "a member of a family": [...core, "jobs"],
   plugins: ["a public door"],
+  client: ["model"],
   index: "all",
   server: "all",
   testing: "all",
@@ -99,6 +100,10 @@ test("the rooms of the runtime import each other's values one way", () => {
 
 test("sources import each other by path: by name they would load the built package", () => {
   expect(imports.filter(({ to }) => isOfPackage(to, "bowline")).map(name)).toEqual([]);
+});
+
+test("the client imports types alone: it runs in a browser, and needs nothing", () => {
+  expect(imports.filter(({ from, typeOnly }) => from === "src/client.ts" && !typeOnly).map(name)).toEqual([]);
 });
 
 test("sources need no schema library", () => {

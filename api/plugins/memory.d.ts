@@ -1,11 +1,11 @@
 import { PluginFactory } from "../shared/kernel/plugin.js";
 interface MemoryOptions {
   /** The most notes that a session keeps. Default 200. */
-  readonly notesMax?: number;
+  readonly notesMax?: number | undefined;
   /** The longest that one note may be, in bytes. Default 2000. */
-  readonly noteBytesMax?: number;
+  readonly noteBytesMax?: number | undefined;
   /** Room for notes in the prompt, in bytes. Default 4000. With 0 none is shown, and the model must `recall` them. */
-  readonly promptBytesMax?: number;
+  readonly promptBytesMax?: number | undefined;
 }
 interface MemoryNote {
   /** `m1`, `m2`, …: never used again in this session, also after the note is forgotten. */
@@ -19,8 +19,8 @@ interface MemoryNote {
 }
 interface MemoryInput {
   readonly note: string;
-  readonly topic?: string;
-  readonly isPinned?: boolean;
+  readonly topic?: string | undefined;
+  readonly isPinned?: boolean | undefined;
 }
 interface RecalledNote {
   readonly id: string;

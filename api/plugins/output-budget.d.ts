@@ -2,17 +2,17 @@ import { Keep } from "../shared/plugins/output-budget/window.js";
 import { PluginFactory } from "../shared/kernel/plugin.js";
 interface OutputBudgetOptions {
   /** The most that is shown of one text of a result, in bytes. Default 16384. */
-  readonly bytesMax?: number;
+  readonly bytesMax?: number | undefined;
   /** The most that is shown of one text of a result, in lines. Default 400. */
-  readonly linesMax?: number;
+  readonly linesMax?: number | undefined;
   /** Which end of a long text is shown, for all tools or by tool name. Default `head`, and `tail` for `shell`. */
   readonly keep?: Keep | {
     readonly [tool: string]: Keep;
-  };
+  } | undefined;
   /** The most texts and attachments of one result that are shown; the rest is named in one line. Default 32. */
-  readonly partsMax?: number;
+  readonly partsMax?: number | undefined;
   /** The most long texts that a session keeps for reading on; beyond, the oldest are dropped. Default 100. */
-  readonly keptMax?: number;
+  readonly keptMax?: number | undefined;
 }
 /**
  * Cuts long tool results to what fits, says how much was left out, and lets the model page through the whole with

@@ -1,9 +1,9 @@
 import { PluginFactory } from "../shared/kernel/plugin.js";
 interface PlanOptions {
   /** The most steps that a plan may have. Default 100. */
-  readonly stepsMax?: number;
+  readonly stepsMax?: number | undefined;
   /** Whether sessions with a parent keep plans too. Default false: only root sessions do. */
-  readonly inChildren?: boolean;
+  readonly inChildren?: boolean | undefined;
 }
 declare const STATUSES: readonly ["pending", "in_progress", "completed"];
 interface PlanStep {

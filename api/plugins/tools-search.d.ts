@@ -1,7 +1,7 @@
 import { PluginFactory } from "../shared/kernel/plugin.js";
 interface ToolsSearchOptions {
   /** The most tools that one search opens. Default 8. */
-  readonly max?: number;
+  readonly max?: number | undefined;
 }
 interface Found {
   readonly name: string;

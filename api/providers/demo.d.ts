@@ -1,10 +1,11 @@
 import { Provider } from "../shared/providers/provider.js";
 /**
  * A small rule-based program in place of a language model, so that a first run needs no key and no network. It knows a
- * few phrasings, and these tools if they are offered: calculator { expression }, clock { timeZone? }, notes_add { text
- * }, notes_list {}, notes_remove { number }. Equal requests get equal replies. `delayMs` is the pause before each part.
+ * few phrasings, and these tools if they are offered: calculator { expression }, clock { timeZone? }, wait { seconds },
+ * notes_add { text }, notes_list {}, notes_remove { number }. Equal requests get equal replies. `delayMs` is the pause
+ * before each part.
  */
-declare function demo({ delayMs }?: {
-  readonly delayMs?: number;
+declare function demo(options?: {
+  readonly delayMs?: number | undefined;
 }): Provider;
 export { demo };

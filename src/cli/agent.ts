@@ -1,28 +1,56 @@
 import { createRuntime, type Session, type Store } from "../index.ts";
 import { asSessionId } from "../model/ids.ts";
+import { textOf } from "../model/message.ts";
+import { loadApp } from "./app.ts";
 import type { Io, Settings } from "./io.ts";
-import { type ChosenModel, chooseModel } from "./model.ts";
-import { openStore, type Place, placeOf } from "./place.ts";
+import { chooseModel } from "./model.ts";
+import { MEMORY, openStore, placeOf } from "./place.ts";
 import { plugins, tools } from "./tools.ts";
 import { called, holderOf, type Unfinished, unfinishedIn } from "./unfinished.ts";
 
 const INSTRUCTIONS = `You are an assistant in a terminal. Answer briefly, in plain text without markup.
 Use the calculator for arithmetic and the clock for the date and time. Keep notes when the user asks you to remember.`;
 
+const DEMO =
+  "the offline demo model, which does sums, tells the time, waits and keeps notes. For a real one set BOWLINE_MODEL, such as anthropic/claude-sonnet-4-5, and its key";
+
 export interface Agent {
   readonly session: Session;
-  readonly store: Store;
-  readonly model: ChosenModel;
-  readonly place: Place;
+  /** Left out for an app, whose store is its own. */
+  readonly store?: Store;
+  /** What a user talks to, and where it is kept, for the greeting. */
+  readonly about: string;
+  readonly where?: string;
   /** Turns of this session that a killed process left unfinished, and that go on here. */
-  readonly left: readonly Unfinished[];
+  readonly left: readonly Pick<Unfinished, "turnId" | "words">[];
   /** Turns that could not go on here: the reason, by the turn's id. */
   readonly lost: ReadonlyMap<string, string>;
   close(): Promise<void>;
 }
 
-/** Opens a session, or a new one without an id. Opening goes on with unfinished turns of the session. */
-export async function openAgent(io: Io, settings: Settings, id?: string): Promise<Agent> {
+/**
+ * Opens a session, or a new one without an id. Opening goes on with unfinished turns of the session. Gives undefined if
+ * a newer version of the app has come before this one was its turn.
+ */
+export const openAgent = (io: Io, settings: Settings, id?: string): Promise<Agent | undefined> =>
+  settings.app === undefined ? openBundled(io, settings, id) : openApp(io, settings.app, id);
+
+async function openApp(io: Io, app: string, id: string | undefined): Promise<Agent | undefined> {
+  const runtime = await loadApp(io, app, (file) => io.kept?.saw(file));
+  const close = (): Promise<void> => runtime.close();
+  try {
+    if ((await io.kept?.loaded()) === false) return void (await close());
+    const session = await runtime.session(id);
+    const { inputs } = await session.read();
+    const left = new Map(inputs.map(({ turnId, message }) => [turnId, { turnId, words: textOf(message.parts) }]));
+    return { session, about: app, left: [...left.values()], lost: new Map(), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function openBundled(io: Io, settings: Settings, id: string | undefined): Promise<Agent> {
   const model = await chooseModel(io.env, settings.model);
   const place = placeOf(io, settings.db);
   const store = openStore(place);
@@ -45,7 +73,9 @@ export async function openAgent(io: Io, settings: Settings, id?: string): Promis
     const unfinished = id === undefined ? [] : await unfinishedIn(store, asSessionId(id));
     const session = await runtime.session(id);
     const isOurs = unfinished.length === 0 || (await busyElsewhere({ session, store })) === undefined;
-    return { session, store, model, place, left: isOurs ? unfinished : [], lost, close };
+    const about = model.isDemo ? DEMO : model.name;
+    const where = place.path === MEMORY ? "and is gone when you leave" : `kept in ${place.shown}`;
+    return { session, store, about, where, left: isOurs ? unfinished : [], lost, close };
   } catch (error) {
     await close();
     throw error;
@@ -54,6 +84,6 @@ export async function openAgent(io: Io, settings: Settings, id?: string): Promis
 
 /** The name of another process that works at a turn of this session; undefined when there is none. */
 export async function busyElsewhere({ session, store }: Pick<Agent, "session" | "store">): Promise<string | undefined> {
-  const holder = await holderOf(store, session.id);
+  const holder = store === undefined ? undefined : await holderOf(store, session.id);
   return holder === undefined || holder.isUs ? undefined : called(holder);
 }

@@ -2,10 +2,9 @@ import { createInterface } from "node:readline";
 import type { SessionView } from "../index.ts";
 import { type Agent, busyElsewhere, openAgent } from "./agent.ts";
 import { EXIT, type Io, isInteractive, type Settings } from "./io.ts";
-import { MEMORY } from "./place.ts";
-import { asidePrinter, counted, isGood, livePrinter, painter, plainPrinter, tokens } from "./print.ts";
+import { keepUp } from "./keeper.ts";
+import { asidePrinter, counted, isGood, livePrinter, type Printer, painter, plainPrinter, tokens } from "./print.ts";
 import { Prompt } from "./prompt.ts";
-import { toolList } from "./tools.ts";
 import { finishLeft, takeTurn } from "./turn.ts";
 
 const SESSION = "chat";
@@ -14,7 +13,11 @@ const AGAIN_MS = 2_000;
 
 /** `bowline chat`: a conversation on a terminal; from a pipe, each line is a turn. */
 export async function chat(io: Io, settings: Settings): Promise<number> {
+  // From a pipe an app is loaded once: lines that were read already could not be given to the next version.
+  if (settings.app !== undefined && isInteractive(io) && io.start !== undefined && io.kept === undefined)
+    return keepUp(io, io.start);
   const agent = await openAgent(io, settings, settings.session ?? SESSION);
+  if (agent === undefined) return EXIT.ok;
   const code = isInteractive(io) ? await talk(agent, io) : await answerLines(agent, io, settings);
   // A user who left in the middle of a turn does not wait for it: closing would.
   if (code !== EXIT.interrupted) await agent.close();
@@ -23,7 +26,8 @@ export async function chat(io: Io, settings: Settings): Promise<number> {
 
 async function talk(agent: Agent, io: Io): Promise<number> {
   const paint = painter(io);
-  const prompt = new Prompt(io, paint("bold", "› "));
+  const { kept } = io;
+  const prompt = new Prompt(io, paint("bold", "› "), kept?.typed);
   let isIdle = false;
   let pressedAt = Number.NEGATIVE_INFINITY;
   /** One Ctrl-C does not leave: it may have been meant for an answer that has just ended. */
@@ -33,21 +37,32 @@ async function talk(agent: Agent, io: Io): Promise<number> {
     pressedAt = performance.now();
     prompt.tell(paint("dim", "Press Ctrl-C again to leave."));
   };
+  let printer = livePrinter(io);
+  const newPrinter = (): Printer => {
+    printer = livePrinter(io);
+    return printer;
+  };
+  const tell = (words: string): void => (isIdle ? prompt.tell(paint("yellow", words)) : printer.note(words));
+  const leave = (): void =>
+    isIdle ? prompt.close() : printer.note(`${agent.about} has changed: the new version takes over after this turn.`);
+  kept?.on("tell", tell).on("leave", leave);
   io.interrupts.on("interrupt", interrupted);
-  io.stdout.write(`${paint("dim", greeting(agent, io, await agent.session.read()))}\n\n`);
+  const opening = kept?.isReload ? `Reloaded ${agent.about}.` : greeting(agent, io, await agent.session.read());
+  io.stdout.write(`${paint("dim", opening)}\n${kept?.isReload ? "" : "\n"}`);
   try {
-    if ((await finishLeft(agent, () => livePrinter(io), io)) === "left") return EXIT.interrupted;
+    if ((await finishLeft(agent, newPrinter, io)) === "left") return EXIT.interrupted;
     if (agent.left.length > 0) io.stdout.write("\n");
     const other = await busyElsewhere(agent);
     if (other !== undefined) {
       io.stdout.write(`${paint("yellow", `In this conversation ${other} is at a turn; yours come after it.`)}\n\n`);
     }
-    isIdle = true;
     for (;;) {
-      const line = (await prompt.next())?.trim();
+      isIdle = true;
+      const line = kept?.isLeaving ? undefined : (await prompt.next())?.trim();
       pressedAt = Number.NEGATIVE_INFINITY; // What was typed since parts this Ctrl-C from the next.
       if (line === undefined) {
         io.stdout.write("\n");
+        if (kept?.isLeaving) await kept.left(prompt.typed);
         return EXIT.ok;
       }
       if (line === "") continue;
@@ -57,13 +72,13 @@ async function talk(agent: Agent, io: Io): Promise<number> {
         continue;
       }
       isIdle = false;
-      const taken = await takeTurn(agent, line, livePrinter(io), io);
-      isIdle = true;
+      const taken = await takeTurn(agent, line, newPrinter(), io);
       if (taken === "left") return EXIT.interrupted;
       io.stdout.write("\n");
     }
   } finally {
     io.interrupts.off("interrupt", interrupted);
+    kept?.off("tell", tell).off("leave", leave);
     prompt.close();
   }
 }
@@ -103,14 +118,11 @@ async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<nu
   }
 }
 
-function greeting({ model, place, session }: Agent, { version }: Io, { turns }: SessionView): string {
-  const about = model.isDemo
-    ? "the offline demo model, which does sums, tells the time and keeps notes. For a real one set BOWLINE_MODEL, such as anthropic/claude-sonnet-4-5, and its key"
-    : model.name;
-  const where = place.path === MEMORY ? "and is gone when you leave" : `kept in ${place.shown}`;
+function greeting({ about, where, session }: Agent, { version }: Io, { turns }: SessionView): string {
   const name = session.id === SESSION ? "" : ` ${session.id}`;
   const so = turns === 0 ? `The conversation${name} is new` : `The conversation${name} has ${counted(turns, "turn")}`;
-  return `Bowline ${version} with ${about}. ${so}, ${where}. /help lists the commands; Ctrl-C stops an answer, Ctrl-D leaves.`;
+  const kept = where === undefined ? "" : `, ${where}`;
+  return `Bowline ${version} with ${about}. ${so}${kept}. /help lists the commands; Ctrl-C stops an answer, Ctrl-D leaves.`;
 }
 
 const COMMANDS: { readonly [line: string]: (agent: Agent) => string | Promise<string> } = {
@@ -119,9 +131,10 @@ const COMMANDS: { readonly [line: string]: (agent: Agent) => string | Promise<st
 /usage  tokens of this conversation
 /quit   leave (or Ctrl-D)
 Anything else is said to the model. Ctrl-C cancels its answer; twice at the empty prompt, it leaves.`,
-  "/tools": () => toolList.map(({ name, description }) => `${name.padEnd(13)} ${description}`).join("\n"),
-  "/usage": async ({ session, model }) => {
-    const { turns, usage } = await session.read();
-    return `${counted(turns, "turn")} with ${model.name}: ${tokens(usage)}`;
+  "/tools": async ({ session }) =>
+    (await session.tools.list()).map(({ name, description }) => `${name.padEnd(13)} ${description}`).join("\n"),
+  "/usage": async ({ session }) => {
+    const { turns, usage, config } = await session.read();
+    return `${counted(turns, "turn")} with ${config.model}: ${tokens(usage)}`;
   },
 };

@@ -11,6 +11,8 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
        bowline sessions        what is kept: each session, its turns and its last answer
        bowline doctor          looks for damage, and for turns that are open
 
+  --app <file>      with chat and run: your own runtime, the default export of a module, such as
+                    export default () => createRuntime({ … }). On a terminal it is loaded anew when its files change
   --model <name>    <provider>/<model>, or demo; else BOWLINE_MODEL; else the offline demo
   --db <file>       where conversations are kept; else BOWLINE_DB; else .bowline/agent.db in this folder.
                     :memory: keeps nothing
@@ -33,7 +35,9 @@ export async function command(args: readonly string[], io: Io): Promise<number> 
   try {
     return await dispatch(args, io);
   } catch (error) {
-    io.stderr.write(`${explain(error, io.env)}\n`);
+    const problem = explain(error, io.env);
+    if (io.kept === undefined) io.stderr.write(`${problem}\n`);
+    else await io.kept.failed(problem);
     return error instanceof UsageError ? EXIT.usage : EXIT.failed;
   }
 }
@@ -43,8 +47,9 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   const [name = "chat", ...words] = positionals;
   if (flags.version) return say(io, io.version);
   if (flags.help || name === "help") return say(io, HELP);
-  const { model, session, db, json = false, verbose = false } = flags;
-  const settings = { model, session, db, json, verbose };
+  const { app, model, session, db, json = false, verbose = false } = flags;
+  const settings = { app, model, session, db, json, verbose };
+  if (app !== undefined) requireApp(name, settings);
   if (name === "run") return run(io, settings, words);
   const plain = Object.hasOwn(PLAIN, name) ? PLAIN[name] : undefined;
   if (plain === undefined) {
@@ -54,6 +59,13 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   if (words.length > 0) throw new UsageError(`${name} takes no text.`, 'For one question: bowline run "…".');
   if (json && name === "chat") throw new UsageError("--json is not for chat.", 'Such as bowline run --json "…".');
   return plain(io, settings);
+}
+
+function requireApp(name: string, { app, model, db }: Settings): void {
+  if (name !== "chat" && name !== "run")
+    throw new UsageError("--app is for chat and run.", `Such as bowline chat --app ${app}.`);
+  if (model !== undefined || db !== undefined)
+    throw new UsageError("--model and --db are not for --app.", "Set the model and the store in the app.");
 }
 
 function say(io: Io, words: string): number {
@@ -67,6 +79,7 @@ function parse(args: readonly string[]) {
       args: [...args],
       allowPositionals: true,
       options: {
+        app: { type: "string" },
         model: { type: "string" },
         session: { type: "string" },
         db: { type: "string" },

@@ -1,5 +1,7 @@
+import type { ChildProcess } from "node:child_process";
 import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
+import type { Kept } from "./kept.ts";
 
 export type Input = Readable & { readonly isTTY?: boolean };
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -14,9 +16,14 @@ export interface Io {
   readonly version: string;
   /** Emits `interrupt` for Ctrl-C, as a signal or as a key. A listener must handle it; without one the program ends. */
   readonly interrupts: EventEmitter<{ interrupt: [] }>;
+  /** Starts the same command in a process of its own, which is kept by this one. */
+  readonly start?: () => ChildProcess;
+  /** Set in such a process. */
+  readonly kept?: Kept | undefined;
 }
 
 export interface Settings {
+  readonly app?: string | undefined;
   readonly model?: string | undefined;
   readonly session?: string | undefined;
   readonly db?: string | undefined;

@@ -1,6 +1,7 @@
 // Shows turns and errors. A printer for each kind of reader: a terminal, a pipe, a program.
 import { inspect, styleText } from "node:util";
-import { RuntimeError, type SessionEvent, type TurnOutcome, type TurnResult, type Usage } from "../index.ts";
+import { type Json, RuntimeError, type SessionEvent, type TurnOutcome, type TurnResult, type Usage } from "../index.ts";
+import type { ToolStatus } from "../model/message.ts";
 import { type Io, type Output, UsageError } from "./io.ts";
 
 /** Shows one turn. */
@@ -26,10 +27,20 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
   const paint = painter(io);
   const startedAt = performance.now();
   let isLineStart = true;
-  let streaming: "text" | "reasoning" | undefined;
+  let streaming: "text" | "reasoning" | "output" | undefined;
   /** The call whose line is still open, to be completed by its end. */
   let openCall: string | undefined;
-  let calls = 0;
+  /** The call that was shown last: what it prints needs no heading. */
+  let lastCall: string | undefined;
+  /** The width of the progress on the screen. It stays until anything else is shown. */
+  let progressWidth = 0;
+  /** The names of calls and how their own work ended, by place in the turn. */
+  const names = new Map<string, string>();
+  const returned = new Map<string, ToolStatus>();
+  const nameOf = (call: string): string => names.get(call) ?? "a tool";
+  /** What the model said in its last reply. */
+  let said = "";
+  let saidAt = "";
 
   const write = (words: string, style?: Style): void => {
     if (words === "") return;
@@ -37,7 +48,10 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
     isLineStart = words.endsWith("\n");
   };
   const newLine = (): void => {
-    if (!isLineStart) write("\n");
+    if (progressWidth > 0) stdout.write(`\r${" ".repeat(progressWidth)}\r`);
+    else if (!isLineStart) write("\n");
+    isLineStart = true;
+    progressWidth = 0;
     openCall = undefined;
     streaming = undefined;
   };
@@ -45,36 +59,77 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
     newLine();
     write(words, style);
     write("\n");
+    lastCall = undefined;
   };
-  const stream = ({ kind, delta }: { readonly kind: "text" | "reasoning"; readonly delta: string }): void => {
+  const stream = (kind: "text" | "reasoning", delta: string): void => {
     if (streaming !== kind) newLine();
     streaming = kind;
+    lastCall = undefined;
     write(printable(delta), kind === "reasoning" ? "dim" : undefined);
+  };
+  const printed = (call: string, delta: string): void => {
+    if (lastCall !== call) line(`  ${nameOf(call)}:`, "cyan");
+    if (streaming !== "output") newLine();
+    streaming = "output";
+    lastCall = call;
+    const words = printable(delta.replace(/\r\n?/g, "\n")).replace(/\n(?!$)/g, `\n${INDENT}`);
+    write(`${isLineStart ? INDENT : ""}${words}`, "dim");
+  };
+  const progressed = (call: string, value: Json): void => {
+    const words = firstWords(typeof value === "string" ? value : JSON.stringify(value));
+    const shown = `${INDENT}${nameOf(call)}: ${words}`.slice(0, (stdout.columns ?? SHOWN_MAX) - 1);
+    newLine();
+    write(shown, "dim");
+    progressWidth = shown.length;
+  };
+  const ended = (
+    call: string,
+    { name, status, ms }: { readonly name: string; readonly status: ToolStatus; readonly ms: number },
+  ): void => {
+    const end = `${status}, ${ms} ms`;
+    if (openCall === call) write(` → ${end}\n`, "cyan");
+    else line(`  ${printable(name)} → ${end}`, "cyan");
+    openCall = undefined;
   };
 
   return {
     event(event) {
       switch (event.kind) {
         case "text":
+          said = saidAt === event.key.effect ? said + event.delta : event.delta;
+          saidAt = event.key.effect;
+          stream("text", event.delta);
+          break;
         case "reasoning":
-          stream(event);
+          stream("reasoning", event.delta);
           break;
         case "retracted":
+          said = "";
           line("… broken off: what was just said does not count, the model is asked again.", "yellow");
+          break;
+        case "retrying":
+          line(`… ${retryOf(event)}`, "yellow");
           break;
         case "toolStarted":
           newLine();
           write(`  ${printable(event.call.name)} ${short(event.call.input)}`, "cyan");
-          openCall = event.call.id;
-          calls++;
+          openCall = event.key.effect;
+          lastCall = event.key.effect;
+          names.set(event.key.effect, printable(event.call.name));
           break;
-        case "toolEnded": {
-          const end = `${event.status}, ${event.ms} ms`;
-          if (openCall === event.callId) write(` → ${end}\n`, "cyan");
-          else line(`  ${printable(event.name)} → ${end}`, "cyan");
-          openCall = undefined;
+        case "toolOutput":
+          printed(event.key.effect, event.delta);
           break;
-        }
+        case "toolProgress":
+          progressed(event.key.effect, event.value);
+          break;
+        case "toolReturned":
+          returned.set(event.key.effect, event.status);
+          ended(event.key.effect, event);
+          break;
+        case "toolEnded": // Told already, unless a hook has changed it.
+          if (returned.get(event.key.effect) !== event.status) ended(event.key.effect, event);
+          break;
         case "waiting":
           line(`  waiting: ${printable(event.reason)}`, "yellow");
           break;
@@ -86,8 +141,10 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
     ended({ outcome, usage }) {
       const problem = problemOf(outcome);
       if (problem !== undefined) line(printable(problem), outcome.kind === "failed" ? "red" : "yellow");
-      if (outcome.kind === "finished") line(printable(wordsOf(outcome)));
-      const facts = [outcome.kind, tokens(usage), counted(calls, "tool call"), ms(performance.now() - startedAt)];
+      // An answer that was not shown as it came: a plugin's, or that of a turn which had ended before it was looked at.
+      const isShown = problem !== undefined || (outcome.kind === "answered" && outcome.text === said);
+      if (!isShown) line(printable(wordsOf(outcome)));
+      const facts = [outcome.kind, tokens(usage), counted(names.size, "tool call"), ms(performance.now() - startedAt)];
       line(facts.join(" · "), "dim");
     },
     refused: (error) => line(printable(explain(error, io.env)), "red"),
@@ -104,6 +161,7 @@ export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose:
       if (event.kind === "toolStarted") aside(`${event.call.name} ${short(event.call.input)}`);
       if (event.kind === "toolEnded") aside(`${event.name} → ${event.status}, ${event.ms} ms`);
       if (event.kind === "retracted") aside("The reply broke off; the model is asked again.");
+      if (event.kind === "retrying") aside(retryOf(event));
       if (event.kind === "waiting") aside(`waiting: ${event.reason}`);
     },
     ended({ outcome, usage }) {
@@ -163,8 +221,14 @@ export function explain(error: unknown, env: Io["env"]): string {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message || error.name : String(error));
 const oneLine = (words: string): string => printable(words.replace(/\s+/g, " ").trim());
 
-export function tokens({ input, cacheRead, cacheWrite, output, reasoning, unknownCalls }: Usage): string {
-  const uncounted = unknownCalls === 0 ? "" : ` (and ${counted(unknownCalls, "call")} not counted)`;
+const retryOf = ({ class: failure, attempt, waitMs }: Extract<SessionEvent, { kind: "retrying" }>): string =>
+  `attempt ${attempt} at the model call failed (${failure}): trying again in ${ms(waitMs)}`;
+
+export function tokens({ input, cacheRead, cacheWrite, output, reasoning, ...unknown }: Usage): string {
+  const { unknownCalls, estimatedInput = 0, estimatedOutput = 0 } = unknown;
+  const about = estimatedInput + estimatedOutput;
+  const guess = about === 0 ? "" : `, about ${counted(about, "token")}`;
+  const uncounted = unknownCalls === 0 ? "" : ` (and ${counted(unknownCalls, "call")} not counted${guess})`;
   return `${input + cacheRead + cacheWrite} tokens in, ${output + reasoning} out${uncounted}`;
 }
 
@@ -172,6 +236,7 @@ export const counted = (count: number, what: string): string => `${count} ${what
 const ms = (duration: number): string =>
   duration < 1_000 ? `${Math.round(duration)} ms` : `${(duration / 1_000).toFixed(1)} s`;
 
+const INDENT = "    ";
 const SHOWN_MAX = 80;
 const cut = (words: string, max: number): string => (words.length > max ? `${words.slice(0, max)}…` : words);
 const short = (input: unknown): string => cut(printable(JSON.stringify(input)), SHOWN_MAX);

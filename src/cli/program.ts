@@ -1,7 +1,12 @@
+import { fork } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { command } from "./command.ts";
 import { EXIT, type Io } from "./io.ts";
+import { Kept } from "./kept.ts";
 import { explain } from "./print.ts";
+
+/** Tells a process that it is kept (`keeper.ts`). */
+const KEPT = "BOWLINE_KEPT";
 
 /** Runs the command in this process, with its streams and signals, and ends the process. */
 export async function program(args: readonly string[], version: string): Promise<void> {
@@ -22,7 +27,10 @@ export async function program(args: readonly string[], version: string): Promise
     process.exit(EXIT.failed);
   });
   stderr.on("error", () => {});
-  const code = await command(args, { stdin, stdout, stderr, env, cwd: process.cwd(), version, interrupts });
+  const start = () => fork(process.argv[1] as string, args, { env: { ...env, [KEPT]: "1" } });
+  const kept = env[KEPT] === "1" && process.send !== undefined ? new Kept() : undefined;
+  const io: Io = { stdin, stdout, stderr, env, cwd: process.cwd(), version, interrupts, start, kept };
+  const code = await command(args, io);
   // An open stdin or an unfinished turn would keep the process running, so it is ended; first, all output is flushed.
   stdout.write("", () => stderr.write("", () => setImmediate(() => process.exit(code))));
 }

@@ -15,7 +15,8 @@ export class Prompt {
   #waiter: ((line: string | undefined) => void) | undefined;
   #isClosed = false;
 
-  constructor({ stdin, stdout, interrupts }: Io, mark: string) {
+  /** `typed`: what stands there already. Whole lines of it are entered. */
+  constructor({ stdin, stdout, interrupts }: Io, mark: string, typed = "") {
     this.#mark = mark;
     this.#stdout = stdout;
     this.#screen = new Screen(stdout);
@@ -30,6 +31,12 @@ export class Prompt {
       this.#isClosed = true;
       if (this.#waiter !== undefined) this.#answer(undefined);
     });
+    if (typed !== "") this.#editor.write(typed);
+  }
+
+  /** What was typed and not given by `next`. */
+  get typed(): string {
+    return [...this.#lines, this.#editor.line].join("\n");
   }
 
   /** The next line; undefined at the end of the input. */

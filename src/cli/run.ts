@@ -9,6 +9,7 @@ export async function run(io: Io, settings: Settings, words: readonly string[]):
   const text = words.length === 1 && words[0] === "-" ? await textOf(io.stdin) : words.join(" ");
   if (text.trim() === "") throw new UsageError("There is nothing to run.", 'Say what: bowline run "What is 21*2?"');
   const agent = await openAgent(io, settings, settings.session);
+  if (agent === undefined) return EXIT.ok;
   const isLive = io.stdout.isTTY === true && !settings.json;
   const aside = () => (isLive ? livePrinter(io) : asidePrinter(io, settings.verbose));
   if ((await finishLeft(agent, aside, io)) !== "finished") return EXIT.interrupted;

@@ -40,7 +40,7 @@ const wait = defineTool({
   execute: async ({ seconds }, { once, signal }) => {
     // `once` keeps the time over a crash: a rerun must not wait from the beginning.
     const until = await once("until", () => Date.now() + seconds * 1_000);
-    await sleep(Math.max(0, until - Date.now()), undefined, { signal });
+    await sleep(Math.min(seconds * 1_000, Math.max(0, until - Date.now())), undefined, { signal }); // The clock may be set back.
     return `${seconds} seconds have passed.`;
   },
 });
@@ -130,7 +130,3 @@ const notes = definePlugin({
 
 export const tools = [calculator, clock, wait];
 export const plugins = [notes];
-export const toolList: readonly { readonly name: string; readonly description: string }[] = [
-  ...tools,
-  ...Object.values(NOTES),
-];

@@ -1,6 +1,6 @@
-import type { TurnResult } from "../index.ts";
+import type { Turn, TurnResult } from "../index.ts";
+import { describeThrown } from "../model/json.ts";
 import { type Agent, busyElsewhere } from "./agent.ts";
-import { follow, type Shown } from "./follow.ts";
 import type { Io } from "./io.ts";
 import { firstWords, type Printer } from "./print.ts";
 
@@ -36,7 +36,11 @@ export async function finishLeft(
     for (const { turnId, words } of agent.left) {
       const shown = printer();
       shown.note(`Finishing the turn that was interrupted: ${firstWords(words)}`);
-      if ((await show(follow(agent, turnId), shown, io)) === "left") return "left";
+      const reason = (error: unknown): string => agent.lost.get(turnId) ?? describeThrown(error);
+      const refused = (error?: unknown): void =>
+        shown.refused(new Error(`The turn could not be gone on with here: ${reason(error)}`));
+      if (agent.lost.has(turnId)) refused();
+      else if ((await show(agent.session.follow(turnId), { ...shown, refused }, io)) === "left") return "left";
     }
     return isInterrupted ? "interrupted" : "finished";
   } finally {
@@ -45,7 +49,7 @@ export async function finishLeft(
 }
 
 /** Shows a turn. Ctrl-C cancels it; a second Ctrl-C leaves without waiting. */
-async function show(turn: Shown, printer: Printer, { interrupts }: Io): Promise<Taken> {
+async function show(turn: Turn, printer: Printer, { interrupts }: Io): Promise<Taken> {
   const left = Promise.withResolvers<"left">();
   let isCancelled = false;
   const interrupted = (): void => {

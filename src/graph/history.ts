@@ -10,7 +10,7 @@ export interface HistoryPage {
   /** The node to begin with, going back. Default: the head. */
   readonly from?: string | undefined;
   /** Instead of `from`: what came before this node. For the next page, the last node of the one before it. */
-  readonly before?: string;
+  readonly before?: string | undefined;
   /** How many nodes at most. Default 100. */
   readonly max?: number | undefined;
 }

@@ -206,8 +206,6 @@ class JournalRun extends LocalRun {
       const { effect, isResumed } = each;
       if (isResumed && effect.kind === "call" && effect.onInterrupt !== undefined) this.#interrupted(effect);
       else super.begin(each);
-      // Readers who came after the crash have not been told of this wait.
-      if (isResumed && effect.kind === "wait") this.context.waiting(effect.key);
     }
     // The wait may have been answered before the crash.
     if (held.some(({ effect }) => effect.kind === "wait")) void this.poke();

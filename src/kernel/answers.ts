@@ -1,8 +1,10 @@
 import { isObject, toJson } from "../model/json.ts";
-import { SLOTS } from "../model/prompt.ts";
+import { type Known, requireKnown } from "../model/known.ts";
+import { type PromptPart, SLOTS } from "../model/prompt.ts";
 import { AVAILABILITIES } from "../model/tool.ts";
-import type { Directive } from "./directive.ts";
-import type { HookName } from "./hooks.ts";
+import type { Directive, DirectiveKind, DirectiveOf } from "./directive.ts";
+import type { CatalogEdit, Compaction, HookName, TurnContext } from "./hooks.ts";
+import { NEW_SESSION } from "./services.ts";
 import { isTool, isToolProvider } from "./tool.ts";
 
 /** Says what is wrong with an answer; undefined when it can be used. */
@@ -57,6 +59,15 @@ const messages =
 const isMessage = (message: unknown): boolean =>
   isObject(message) && isText(message.id) && isText(message.role) && Array.isArray(message.parts);
 const isEvent = (event: unknown): boolean => isObject(event) && isText(event.name);
+export const PROMPT_PART: Known<PromptPart> = {
+  slot: true,
+  text: true,
+  priority: true,
+  title: true,
+  replaces: true,
+  isVolatile: true,
+  tools: true,
+};
 export const isPromptPart = (part: unknown): boolean =>
   isObject(part) &&
   isText(part.text) &&
@@ -71,6 +82,7 @@ const isToolOrProvider = (given: unknown): boolean => isTool(given) || isToolPro
 
 const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
   abortTurn: text("code", "message"),
+  answer: ({ text: said }) => (isText(said) && said !== "" ? undefined : "text must be text, and not empty"),
   enqueueMessages: messages("messages"),
   compactHistory: () => undefined,
   createSession: ({ request }) => (isObject(request) ? undefined : "it needs a request"),
@@ -84,6 +96,34 @@ const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
   shortCircuit: json("value"),
   replaceArgs: json("args"),
   replaceResult: json("value"),
+};
+
+/** What a directive may have, so that a misspelt field is not taken for one that was left out. */
+const DIRECTIVE_FIELDS: { readonly [K in DirectiveKind]: Known<DirectiveOf<K>> } = {
+  abortTurn: { kind: true, code: true, message: true },
+  answer: { kind: true, text: true },
+  enqueueMessages: { kind: true, messages: true },
+  compactHistory: { kind: true },
+  createSession: { kind: true, request: true },
+  emitEvent: { kind: true, name: true, payload: true },
+  emitTrace: { kind: true, name: true, payload: true },
+  abort: { kind: true, code: true, message: true },
+  deny: { kind: true, reason: true },
+  ask: { kind: true, reason: true, waitMs: true },
+  shortCircuit: { kind: true, value: true },
+  replaceArgs: { kind: true, args: true },
+  replaceResult: { kind: true, value: true },
+};
+
+const COMPACTION: Known<Compaction> = { seed: true, tail: true };
+const CATALOG_EDIT: Known<CatalogEdit> = { tool: true, hide: true, availability: true, description: true, note: true };
+const CONTEXT: Known<TurnContext> = { messages: true, prompt: true, tools: true, includeBaseTools: true };
+/** Not of requests, chunks and replies: an answer that copies what a provider or a protocol made may carry more. */
+const ANSWER_FIELDS: { readonly [N in HookName]?: { readonly [field: string]: true } } = {
+  context: CONTEXT,
+  prompt: PROMPT_PART,
+  toolCatalog: CATALOG_EDIT,
+  compact: COMPACTION,
 };
 
 const ANSWERS: { readonly [N in HookName]?: Check } = {
@@ -125,13 +165,28 @@ function compactionProblem(answer: unknown): string | undefined {
 
 /**
  * Checks an answer at run time, for plugins that were written without the types. Returns what is wrong, or undefined.
+ * Throws `options.unknown` for a field that there is not; `whose` says whose answer it is.
  */
-export function answerProblem(hook: HookName, answer: unknown): string | undefined {
+export function answerProblem(hook: HookName, answer: unknown, whose: string): string | undefined {
+  const known = ANSWER_FIELDS[hook];
+  if (known !== undefined && isObject(answer)) {
+    requireKnown(`${hook} of ${whose}`, answer, known);
+    if (hook === "context" && Array.isArray(answer.prompt))
+      for (const part of answer.prompt) if (isObject(part)) requireKnown(`prompt of ${whose}`, part, PROMPT_PART);
+  }
+  if (hook === "input")
+    return isText(answer) || isList(answer, isPart) ? undefined : "it must be text, or a list of text and attachments";
   if (hook === "compact") return compactionProblem(answer);
   if (hook === "projectResult") return isList(answer, isPart) ? undefined : "it must be a list of text and attachments";
   if (!isObject(answer)) return `a ${answer === null ? "null" : typeof answer} is none`;
   return ANSWERS[hook]?.(answer);
 }
 
-export const directiveProblem = (directive: Directive): string | undefined =>
-  DIRECTIVES[directive.kind]({ ...directive });
+/** Like `answerProblem`. */
+export function directiveProblem(directive: Directive, whose: string): string | undefined {
+  const { kind } = directive;
+  requireKnown(`${kind} of ${whose}`, directive, DIRECTIVE_FIELDS[kind]);
+  if (kind === "createSession" && isObject(directive.request))
+    requireKnown(`${kind} of ${whose}`, directive.request, NEW_SESSION);
+  return DIRECTIVES[kind]({ ...directive });
+}

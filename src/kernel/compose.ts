@@ -1,8 +1,18 @@
 import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
+import { type Known, nearest, requireKnown } from "../model/known.ts";
 import type { Answer, Skips } from "../turn/event.ts";
 import { type Bound, HookRunner, ORDERS, type Probe } from "./hook-runner.ts";
-import { HOOK_NAMES, HOOKS, type HookName, type Order, type Owned, type RowData, type SlotName } from "./hooks.ts";
+import {
+  HOOK_NAMES,
+  HOOKS,
+  type HookName,
+  type Order,
+  type Owned,
+  type Placed,
+  type RowData,
+  type SlotName,
+} from "./hooks.ts";
 import { type OwnedOperation, operationsOf, wireName } from "./operation.ts";
 import { type Installed, type SetupContext, setUp, type TriggerDeclaration } from "./plugin.ts";
 import { Contributions, contributionsOf } from "./point.ts";
@@ -56,9 +66,9 @@ export function compose(
   const add = (plugin: Installed): void => {
     const parts = setUp(plugin, options.get(plugin.id) ?? plugin.options, session, makeTool);
     for (const key of Object.keys(parts)) {
+      if (!KNOWN.has(key)) throw unknownHook(plugin.id, key);
       const part = parts[key];
       if (part === undefined) continue;
-      if (!KNOWN.has(key)) throw new RuntimeError("hook.unknown", { plugin: plugin.id, hook: key, known: [...KNOWN] });
       if (key === "tools")
         for (const value of toolsOf(plugin.id, part))
           if (isTool(value)) tools.push({ plugin: plugin.id, value });
@@ -77,6 +87,17 @@ export function compose(
   const hooks = new HookRunner(sorted(placed), slots, probe, overran);
   const contributions = new Contributions(given);
   return { hooks, tools, providers, operations, contributions, triggers, stages: stagesOf(hooks) };
+}
+
+function unknownHook(plugin: string, hook: string): RuntimeError {
+  const known = [...KNOWN];
+  const meant = nearest(hook, known);
+  return new RuntimeError("hook.unknown", {
+    plugin,
+    hook,
+    known,
+    ...(meant === undefined ? {} : { nearest: meant }),
+  });
 }
 
 function stagesOf(hooks: HookRunner): Stages {
@@ -99,11 +120,14 @@ function toolsOf(plugin: string, part: unknown): readonly (Tool | ToolProvider)[
   return part;
 }
 
+const TRIGGER: Known<TriggerDeclaration> = { name: true, description: true, payload: true };
+
 function triggersOf(plugin: string, part: unknown): readonly Owned<TriggerDeclaration>[] {
   const isTrigger = (each: unknown): each is TriggerDeclaration =>
     isObject(each) && typeof each.name === "string" && each.name !== "";
   if (!Array.isArray(part) || !part.every(isTrigger))
     throw new RuntimeError("plugin.invalid", { plugin, problem: "its triggers must be a list of { name, … }" });
+  for (const each of part) requireKnown(`triggers of ${plugin}`, each, TRIGGER);
   return part.map((value) => ({ plugin, value }));
 }
 
@@ -138,6 +162,8 @@ function fill(slots: Map<HookName, Owned<unknown>>, hook: HookName, plugin: stri
   slots.set(hook, { plugin, value });
 }
 
+const HANDLER: Known<Placed<unknown>> = { order: true, deadlineMs: true, atEnd: true, run: true };
+
 function place(
   placed: Map<HookName, { bound: Bound; order: Order }[]>,
   hook: HookName,
@@ -155,6 +181,7 @@ function place(
     } | null;
     if (typeof handler?.run !== "function")
       throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} is no function` });
+    requireKnown(`${hook} of ${plugin.id}`, handler, HANDLER);
     if (
       handler.deadlineMs !== undefined &&
       !(typeof handler.deadlineMs === "number" && handler.deadlineMs > 0 && handler.deadlineMs <= 2_147_483_647)

@@ -8,6 +8,7 @@ import type { NewSessionRequest } from "./services.ts";
  */
 export type Directive =
   | { readonly kind: "abortTurn"; readonly code: string; readonly message: string }
+  | { readonly kind: "answer"; readonly text: string }
   | { readonly kind: "enqueueMessages"; readonly messages: readonly Draft[] }
   | { readonly kind: "compactHistory" }
   | { readonly kind: "createSession"; readonly request: NewSessionRequest }
@@ -15,7 +16,7 @@ export type Directive =
   | { readonly kind: "emitTrace"; readonly name: string; readonly payload: Json }
   | { readonly kind: "abort"; readonly code: string; readonly message: string }
   | { readonly kind: "deny"; readonly reason: string }
-  | { readonly kind: "ask"; readonly reason: string; readonly waitMs?: number }
+  | { readonly kind: "ask"; readonly reason: string; readonly waitMs?: number | undefined }
   | { readonly kind: "shortCircuit"; readonly value: Json }
   | { readonly kind: "replaceArgs"; readonly args: Json }
   | { readonly kind: "replaceResult"; readonly value: Json };
@@ -29,6 +30,12 @@ export const abortTurn = (code: string, message: string): DirectiveOf<"abortTurn
   code,
   message,
 });
+
+/**
+ * Answers the turn without asking a model: it ends `answered` with this text. If several plugins answer, the first one
+ * counts; `abortTurn` outranks it. A turn that wants a typed result cannot be answered so.
+ */
+export const answer = (text: string): DirectiveOf<"answer"> => ({ kind: "answer", text });
 
 /** Puts messages into the conversation; a string is a user message. Only user and system messages may be put in. */
 export const enqueueMessages = (...messages: readonly (string | Draft)[]): DirectiveOf<"enqueueMessages"> => ({
@@ -73,7 +80,7 @@ export const deny = (reason: string): DirectiveOf<"deny"> => ({ kind: "deny", re
  * Makes the call wait until somebody answers with `{ approved, reason?, args? }`. Default for `waitMs`: seven days;
  * then it is denied.
  */
-export const ask = (reason: string, options: { readonly waitMs?: number } = {}): DirectiveOf<"ask"> => ({
+export const ask = (reason: string, options: { readonly waitMs?: number | undefined } = {}): DirectiveOf<"ask"> => ({
   kind: "ask",
   reason,
   ...options,

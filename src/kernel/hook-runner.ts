@@ -37,11 +37,16 @@ export interface Bound {
   run(event: object): unknown;
 }
 
-/** An error of a handler that did not fail the turn: in an observer, or at a gate, where it denied. */
+/**
+ * Something that went wrong and did not fail the turn: an error of a handler in an observer, or at a gate, where it
+ * denied; or a model that does not report its usage.
+ */
 export interface Issue {
   readonly plugin?: string;
   readonly code: string;
   readonly message: string;
+  /** What to do about it. */
+  readonly hint?: string;
 }
 
 /** Called before and after every handler, to measure plugins. */
@@ -101,7 +106,7 @@ export class HookRunner {
       ? answer.filter((value) => value !== undefined && value !== null)
       : [answer];
     return given.map((value) => {
-      const problem = answerProblem(hook, value);
+      const problem = answerProblem(hook, value, plugin);
       if (problem !== undefined) throw refused(hook, plugin, problem);
       if (directives !== undefined) requireDirective(hook, plugin, directives, value as Directive);
       return value as object;
@@ -121,7 +126,7 @@ export class HookRunner {
     let now = start;
     const take = (bound: Bound, answer: unknown): void => {
       if (answer === undefined || answer === null) return;
-      const problem = answerProblem(hook, answer);
+      const problem = answerProblem(hook, answer, bound.plugin.id);
       if (problem !== undefined) throw refused(hook, bound.plugin.id, problem);
       now = merge(now, answer as AnswerOf<N>, bound.plugin.id);
     };
@@ -153,7 +158,7 @@ export class HookRunner {
     for (const bound of this.handlers(hook)) {
       const answer: unknown = await this.call(hook, bound, sees, here);
       if (answer === undefined || answer === null || (Array.isArray(answer) && answer.length === 0)) continue;
-      const problem = answerProblem(hook, answer);
+      const problem = answerProblem(hook, answer, bound.plugin.id);
       if (problem !== undefined) throw refused(hook, bound.plugin.id, problem);
       return { plugin: bound.plugin.id, value: answer as AnswerOf<N> };
     }
@@ -165,7 +170,7 @@ export class HookRunner {
     const bound = this.handlers(hook)[0];
     if (bound === undefined) return undefined;
     return andThen(this.call(hook, bound, sees, here), (answer) => {
-      const problem = answerProblem(hook, answer);
+      const problem = answerProblem(hook, answer, bound.plugin.id);
       if (problem !== undefined) throw refused(hook, bound.plugin.id, problem);
       return answer as AnswerOf<N>;
     });
@@ -328,7 +333,7 @@ function requireDirective(
 ): void {
   if (!allowed.includes(directive.kind))
     throw new RuntimeError("hook.directive", { plugin, hook, directive: String(directive.kind), allowed });
-  const problem = directiveProblem(directive);
+  const problem = directiveProblem(directive, plugin);
   if (problem !== undefined) throw refused(hook, plugin, `${directive.kind}: ${problem}`);
 }
 

@@ -30,6 +30,7 @@ export type OnThrow =
   | "fail-call"
   | "fail-build"
   | "fail-compaction"
+  | "refuse-input"
   | "deny"
   | "withhold"
   | "retry"
@@ -67,15 +68,22 @@ const hook =
   <const Row extends RowData>(row: Row): Row & HookTypes<Sees, Answer> =>
     row;
 
+/** What somebody says to the session, before it is kept. */
+export interface GivenInput {
+  readonly parts: readonly ResultPart[];
+  /** Whether it opens a turn, or joins a running one at its next boundary. */
+  readonly at: "next-turn" | "boundary";
+  readonly key?: string;
+}
 /** What a turn starts with, before its first model call. */
 export interface TurnContext {
   /** The messages of the active frame, and this turn's input. */
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
   /** More tools for this turn. A tool replaces one of the same name. */
-  readonly tools?: readonly (Tool<Any> | ToolProvider)[];
+  readonly tools?: readonly (Tool<Any> | ToolProvider)[] | undefined;
   /** False leaves out the session's own tools. Default: true. */
-  readonly includeBaseTools?: boolean;
+  readonly includeBaseTools?: boolean | undefined;
 }
 /** What a `compact` hook is shown. */
 export interface CompactionSees {
@@ -113,16 +121,16 @@ export interface Chunk {
 /** What a `stream` handler makes of a piece. What is left out stays as it is. */
 export interface ChunkAnswer {
   /** Shown and kept instead of the delta. */
-  readonly delta?: string;
+  readonly delta?: string | undefined;
   /** Reasoning to show beside the text. */
-  readonly reasoning?: string;
-  readonly events?: readonly { readonly name: string; readonly payload?: Json }[];
+  readonly reasoning?: string | undefined;
+  readonly events?: readonly { readonly name: string; readonly payload?: Json | undefined }[] | undefined;
   /** Ends the reply here, with the text so far. */
-  readonly abort?: true;
+  readonly abort?: true | undefined;
 }
 export interface ReplyAnswer {
   readonly parts: readonly Part[];
-  readonly events?: readonly { readonly name: string; readonly payload?: Json }[];
+  readonly events?: readonly { readonly name: string; readonly payload?: Json | undefined }[] | undefined;
 }
 /** One edit per tool; hidden ones are neither shown nor run. */
 export type CatalogEdit = CatalogOverlay;
@@ -131,6 +139,10 @@ export type LifecycleEvent =
   | { readonly kind: "turnFinalized"; readonly report: TurnReport }
   | { readonly kind: "turnPersisted"; readonly report: TurnReport; readonly revision: number }
   | { readonly kind: "sessionRestored"; readonly isNew: boolean }
+  /** A fork of this session was made, by whomever. */
+  | { readonly kind: "sessionForked"; readonly fork: SessionId }
+  /** The session is let go in this process: nobody has it open any more, or the runtime closes. */
+  | { readonly kind: "sessionClosed" }
   | { readonly kind: "sessionConfigChanged"; readonly previous: SessionConfig; readonly current: SessionConfig };
 
 const EMIT = ["createSession", "emitEvent", "emitTrace"] as const;
@@ -150,6 +162,14 @@ const EVERYTHING = [
 
 /** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
 export const HOOKS = {
+  input: hook<{ readonly input: GivenInput }, string | readonly ResultPart[]>()({
+    family: "transform",
+    fires: "before an input is kept, once for each key",
+    onThrow: "refuse-input",
+    deadlineMs: 30_000,
+    state: "read",
+    services: ["session", "catalog", "blobs"],
+  }),
   context: hook<{ readonly context: TurnContext }, TurnContext>()({
     family: "transform",
     fires: "at the start of a turn",
@@ -190,7 +210,7 @@ export const HOOKS = {
     deadlineMs: 30_000,
     state: "write",
     services: ["session", "membership", "sessions", "trace"],
-    directives: ["abortTurn", "enqueueMessages", "compactHistory", ...EMIT],
+    directives: ["abortTurn", "answer", "enqueueMessages", "compactHistory", ...EMIT],
   }),
   checkpoint: hook<{ readonly at: "after-work" | "before-completion" }>()({
     family: "collect",
@@ -283,7 +303,7 @@ export const HOOKS = {
   }),
   lifecycle: hook<{ readonly event: LifecycleEvent }>()({
     family: "observe",
-    fires: "when a turn is finalized or persisted, a session restored or reconfigured",
+    fires: "when a turn is finalized or persisted; when a session is restored, reconfigured, forked or closed",
     onThrow: "issue",
     deadlineMs: 30_000,
     state: "read",
@@ -384,18 +404,18 @@ export type Handler<N extends HandledName, S = undefined> = (event: HookEvent<N,
 export type Order = "early" | "normal" | "late";
 export interface Placed<H> {
   /** Overrides the plugin's own order. */
-  readonly order?: Order;
-  readonly deadlineMs?: number;
+  readonly order?: Order | undefined;
+  readonly deadlineMs?: number | undefined;
   /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to say what was held back. */
-  readonly atEnd?: true;
+  readonly atEnd?: true | undefined;
   readonly run: H;
 }
 export type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
 
 export type Hooks<S = undefined> = {
   readonly [N in HandledName]?: Rows[N]["family"] extends "single"
-    ? Handler<N, S> | Placed<Handler<N, S>>
-    : Handlers<Handler<N, S>>;
-} & { readonly [N in SlotName]?: AnswerOf<N> };
+    ? Handler<N, S> | Placed<Handler<N, S>> | undefined
+    : Handlers<Handler<N, S>> | undefined;
+} & { readonly [N in SlotName]?: AnswerOf<N> | undefined };
 
 export type { Owned } from "./owned.ts";

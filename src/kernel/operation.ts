@@ -1,7 +1,9 @@
 import type { Awaitable } from "../model/awaitable.ts";
+import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import { isObject, type Json } from "../model/json.ts";
+import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { type Any, check, documentOf, type InputOf, isStandard, type OutputOf, type Schema } from "../model/schema.ts";
 import type { StateCell, StateView } from "../model/tool.ts";
 import type { Point } from "./point.ts";
@@ -25,6 +27,9 @@ export interface PluginEvent {
   readonly payload: Json;
 }
 
+/** A field set to `undefined` falls back to the runtime's. */
+export type ConfigPatch = Optional<SessionConfig>;
+
 interface Common<I> {
   readonly input: I extends Schema ? OutputOf<I> : undefined;
   /** Left out when the operation was called without a session. */
@@ -36,7 +41,9 @@ interface Changing {
   /** Emits an event that is kept in the session's history and returned to the caller. */
   emit(name: string, payload?: Json): void;
   /** Queues a turn of this session for when the operation is done. The same key is queued once. */
-  queueTurn(input: string, options?: { readonly key?: string }): void;
+  queueTurn(input: string, options?: { readonly key?: string | undefined }): void;
+  /** Changes the session's settings together with what else the operation changes; the last call for a field counts. */
+  configure(patch: ConfigPatch): void;
 }
 type StateFor<K extends OperationKind, S> = [S] extends [undefined]
   ? object
@@ -48,11 +55,11 @@ export type OperationContext<K extends OperationKind, I, S> = Common<I> &
   (K extends "query" ? object : Changing);
 
 export interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** Whether the operation runs on a session. Default: `required`. */
-  readonly session?: "required" | "optional" | "forbidden";
-  readonly input?: I;
-  readonly output?: Schema<Any, O>;
+  readonly session?: "required" | "optional" | "forbidden" | undefined;
+  readonly input?: I | undefined;
+  readonly output?: Schema<Any, O> | undefined;
   run(context: OperationContext<K, I, S>): Awaitable<O>;
 }
 
@@ -69,7 +76,17 @@ export type OperationMaker<K extends OperationKind, S> = <O, I extends Schema | 
 
 export const makeOperation =
   <K extends OperationKind>(kind: K): OperationMaker<K, Any> =>
-  (spec) => ({ kind, spec });
+  (spec) => {
+    if (isObject(spec)) requireKnown(`a ${kind}`, spec, SPEC);
+    return { kind, spec };
+  };
+const SPEC: Known<OperationSpec<OperationKind, Schema, unknown, unknown>> = {
+  description: true,
+  session: true,
+  input: true,
+  output: true,
+  run: true,
+};
 
 /** The types of a plugin's operations, for callers. They travel with the plugin value. */
 export type SignaturesOf<Parts> = Parts extends { readonly operations: infer Ops }

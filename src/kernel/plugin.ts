@@ -6,6 +6,7 @@ import { type Awaitable, unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
 import { describeThrown, isObject, type Json } from "../model/json.ts";
+import { type Known, requireKnown } from "../model/known.ts";
 import {
   type Any,
   check,
@@ -39,17 +40,17 @@ export interface SetupContext<Options, Shared, S> {
 export interface TriggerDeclaration {
   /** `resource.event`, such as `mail.received`. */
   readonly name: string;
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** The JSON Schema of the event's payload. */
-  readonly payload?: JsonSchema;
+  readonly payload?: JsonSchema | undefined;
 }
 
 /** The hooks, tools and operations that a plugin adds to a session. */
 export type PluginParts<S = undefined> = Hooks<S> & {
-  readonly tools?: readonly (Tool<S> | Tool | ToolProvider)[];
-  readonly operations?: { readonly [name: string]: Operation<Any, Any, Any, S> };
-  readonly contributions?: readonly Contribution[];
-  readonly triggers?: readonly TriggerDeclaration[];
+  readonly tools?: readonly (Tool<S> | Tool | ToolProvider)[] | undefined;
+  readonly operations?: { readonly [name: string]: Operation<Any, Any, Any, S> } | undefined;
+  readonly contributions?: readonly Contribution[] | undefined;
+  readonly triggers?: readonly TriggerDeclaration[] | undefined;
 };
 
 /** Makes a key that is no hook a compile error that names the key. */
@@ -58,28 +59,35 @@ type NoOthers<Parts> = [Others<Parts>] extends [never]
   ? unknown
   : { readonly [K in Others<Parts>]: `\`${K & string}\` is not a hook` };
 
+/** As methods: their parameters may be declared narrower, for example the state that an old version kept. */
+export interface PluginMethods<O, Shared> {
+  migrate(state: Json, from: string): Json;
+  open(context: { readonly options: OptionsOf<O>; readonly signal: AbortSignal }): Awaitable<Shared>;
+  close(shared: Shared): Awaitable<void>;
+}
+
 export interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | undefined, Shared> {
   readonly id: string;
   /** Raise it when stored state must be migrated. Default: `"1"`. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /**
    * Runs the plugin's handlers before or after those of others. Default: `normal`. Within one order the order of
    * installation counts.
    */
-  readonly order?: Order;
+  readonly order?: Order | undefined;
   /** The schema of the plugin's options. */
-  readonly options?: O;
+  readonly options?: O | undefined;
   /**
    * The schema of the state that the plugin keeps in each session. It must accept {}, which is the first state, and its
    * values must be JSON.
    */
-  readonly state?: S;
+  readonly state?: S | undefined;
   /** Brings state that another version of the plugin stored up to this one. */
-  migrate?(state: Json, from: string): Json;
+  readonly migrate?: PluginMethods<O, Shared>["migrate"] | undefined;
   /** Runs once per runtime, for connections and caches. */
-  open?(context: { readonly options: OptionsOf<O>; readonly signal: AbortSignal }): Awaitable<Shared>;
+  readonly open?: PluginMethods<O, Shared>["open"] | undefined;
   /** Releases what `open` made, when the runtime closes. */
-  close?(shared: Shared): Awaitable<void>;
+  readonly close?: PluginMethods<O, Shared>["close"] | undefined;
   /**
    * Runs at every opening of a session and returns the plugin's hooks, tools and operations. Must be cheap and
    * synchronous, without I/O.
@@ -137,6 +145,7 @@ export function definePlugin<
     throw new RuntimeError("plugin.invalid", { plugin: spec.id, problem: "it has no setup function" });
   if (spec.order !== undefined && !["early", "normal", "late"].includes(spec.order))
     throw new RuntimeError("plugin.invalid", { plugin: spec.id, problem: "its order is not early, normal or late" });
+  requireKnown(`plugin ${spec.id}`, spec, SPEC);
   const version = spec.version ?? "1";
   const install = (given: unknown): Plugin => ({
     id: spec.id,
@@ -154,6 +163,18 @@ export function definePlugin<
   });
   return install as unknown as PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
 }
+
+const SPEC: Known<AnySpec> = {
+  id: true,
+  version: true,
+  order: true,
+  options: true,
+  state: true,
+  migrate: true,
+  open: true,
+  close: true,
+  setup: true,
+};
 
 function parseOptions(spec: AnySpec, given: unknown): unknown {
   if (spec.options === undefined) {

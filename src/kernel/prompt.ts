@@ -27,7 +27,7 @@ function forget(kept: PromptPart[], seen: Set<string>, slot: PromptPart["slot"])
 
 /** A section of the prompt: a heading over some slots. It is left out when they are empty. */
 export interface Section {
-  readonly title?: string;
+  readonly title?: string | undefined;
   readonly slots: readonly PromptPart["slot"][];
 }
 

@@ -2,6 +2,7 @@ import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash, NodeId, SessionId, TurnId } from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";
+import type { Known, Optional } from "../model/known.ts";
 import type { Draft, Message } from "../model/message.ts";
 import type { CancelAnswer, TurnOutcome } from "../model/outcome.ts";
 import type { ModelSettings, Reply, ToolDeclaration } from "../model/request.ts";
@@ -32,32 +33,34 @@ export interface ToolGrant {
   readonly source: string;
   readonly tool: string;
   /** Given to the tool together with the bindings of its manifest. */
-  readonly bindings?: JsonObject;
+  readonly bindings?: JsonObject | undefined;
 }
 
 /** Restrictions of a session, most often of a child. Default: none. */
 export interface Authority {
   /** Tools that it never has, whatever plugins or the tool search say. */
-  readonly hiddenTools?: readonly string[];
+  readonly hiddenTools?: readonly string[] | undefined;
   /** The only tools that it may have. Default: no such restriction. */
-  readonly toolAccess?: readonly string[];
-  readonly subagent?: {
-    readonly capability: string;
-    /** Generations below the root: 1 in a child of a root session. */
-    readonly depth: number;
-    readonly depthMax: number;
-    /** The id of the turn that made it. */
-    readonly cause?: string;
-  };
+  readonly toolAccess?: readonly string[] | undefined;
+  readonly subagent?:
+    | {
+        readonly capability: string;
+        /** Generations below the root: 1 in a child of a root session. */
+        readonly depth: number;
+        readonly depthMax: number;
+        /** The id of the turn that made it. */
+        readonly cause?: string | undefined;
+      }
+    | undefined;
 }
 
 /** One edit of one tool in a catalog. */
 export interface CatalogOverlay {
   readonly tool: string;
-  readonly hide?: true;
-  readonly availability?: Availability;
-  readonly description?: string;
-  readonly note?: string;
+  readonly hide?: true | undefined;
+  readonly availability?: Availability | undefined;
+  readonly description?: string | undefined;
+  readonly note?: string | undefined;
 }
 
 /** How a turn of another session ended. */
@@ -69,44 +72,62 @@ export interface TurnEnd {
 
 /** How to make another session. */
 export interface NewSessionRequest {
-  readonly id?: string;
+  readonly id?: string | undefined;
   /**
    * What to do when a session of this id exists: `refuse` (the default) throws `session.exists`; `take` uses the
    * existing one.
    */
-  readonly ifExists?: "refuse" | "take";
+  readonly ifExists?: "refuse" | "take" | undefined;
   /** The session to fork, if not the asking one; `at` is the node at which. */
-  readonly from?: string;
-  readonly at?: string;
+  readonly from?: string | undefined;
+  readonly at?: string | undefined;
   /**
    * `fresh` stands alone; `child` belongs to the asking session and has at most its authority; `fork` shares the
    * history and copies the plugin states.
    */
-  readonly kind?: "fresh" | "child" | "fork";
-  readonly config?: Partial<SessionConfig>;
-  readonly authority?: Authority;
+  readonly kind?: "fresh" | "child" | "fork" | undefined;
+  readonly config?: Optional<SessionConfig> | undefined;
+  readonly authority?: Authority | undefined;
   /** Edits of its catalog, applied after those of plugins. A fork without its own takes over those of its origin. */
-  readonly overlay?: readonly CatalogOverlay[];
+  readonly overlay?: readonly CatalogOverlay[] | undefined;
   /** Starts a child with a copy of the parent's plugin states. Default: false. */
-  readonly copiesState?: boolean;
+  readonly copiesState?: boolean | undefined;
   /** A text for its first turn. `sessions.takeFirstInput` returns it once. */
-  readonly firstInput?: string;
+  readonly firstInput?: string | undefined;
   /** User and system messages with which its conversation begins. */
-  readonly seed?: readonly Draft[];
+  readonly seed?: readonly Draft[] | undefined;
 }
+
+export const NEW_SESSION: Known<NewSessionRequest> = {
+  id: true,
+  ifExists: true,
+  from: true,
+  at: true,
+  kind: true,
+  config: true,
+  authority: true,
+  overlay: true,
+  copiesState: true,
+  firstInput: true,
+  seed: true,
+};
 
 /** One model call outside the conversation. */
 export interface CompletionRequest {
-  readonly system?: string;
-  readonly messages?: readonly Draft[];
+  readonly system?: string | undefined;
+  readonly messages?: readonly Draft[] | undefined;
   /** A model other than the session's. */
-  readonly model?: string;
-  readonly settings?: ModelSettings;
+  readonly model?: string | undefined;
+  readonly settings?: ModelSettings | undefined;
 }
 export interface CompletionOptions {
+  /** A model other than the session's, and than that of the request. */
+  readonly model?: string | undefined;
+  /** Settings in place of those of the request. */
+  readonly settings?: ModelSettings | undefined;
   /** The label under which usage is booked in the ledger. */
-  readonly label?: string;
-  readonly signal?: AbortSignal;
+  readonly label?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 /**
  * Model calls beside the conversation. They are booked in the session's ledger, and a rerun after a crash gets the
@@ -161,10 +182,10 @@ export interface Services {
     send(
       id: string,
       input: string,
-      options?: { readonly key?: string; readonly output?: JsonSchema },
+      options?: { readonly key?: string | undefined; readonly output?: JsonSchema | undefined },
     ): Promise<{ readonly turnId: TurnId }>;
     /** Waits for the end of a turn of another session, in whichever process it runs. */
-    result(id: string, turnId: string, options?: { readonly signal?: AbortSignal }): Promise<TurnEnd>;
+    result(id: string, turnId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<TurnEnd>;
     /** Asks a turn of another session to end. Without `turnId`: the open turn, and inputs that wait are withdrawn. */
     cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
     /** The children of this session, or of another, without their messages. */
@@ -189,10 +210,11 @@ export interface AppendOptions {
    * A node that must still be on the active path, else the answer is `stale-branch`. Content that was added after it
    * does not matter.
    */
-  readonly requiresAncestor?: string;
+  readonly requiresAncestor?: string | undefined;
   /** Makes the call repeatable: the same id again gets the answer of the first time and adds nothing. */
-  readonly operationId?: string;
+  readonly operationId?: string | undefined;
 }
+export const APPEND: Known<AppendOptions> = { requiresAncestor: true, operationId: true };
 export type Appended =
   | { readonly kind: "appended"; readonly nodes: readonly NodeId[]; readonly head: NodeId }
   | { readonly kind: "stale-branch"; readonly required: string };

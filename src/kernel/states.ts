@@ -7,7 +7,7 @@
 // S3. States are frozen JSON that fit their schema and size limit, so that they can be handed out without a copy.
 // S4. The state of a plugin that is not installed is kept as it is.
 
-import { type Awaitable, isThenable, unheard } from "../model/awaitable.ts";
+import { type Awaitable, isThenable, unheard, unwaited } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash } from "../model/ids.ts";
 import { describeThrown, frozen, type Json, toJson } from "../model/json.ts";
@@ -296,15 +296,6 @@ export class PluginStates implements StateAccess {
     if (bytes > max) throw new RuntimeError("state.too-large", { plugin: id, bytes, max });
     return json;
   }
-}
-
-/**
- * A caller that does not await the promise must not cause an unhandled rejection; one that does still gets the error.
- */
-function unwaited<T>(run: () => Promise<T>): Promise<T> {
-  const running = run();
-  running.catch(() => {});
-  return running;
 }
 
 function parse(plugin: Installed, value: unknown): Json {

@@ -35,12 +35,22 @@ export interface ToolContext extends ToolServices {
   readonly idempotencyKey: string;
   /** The bindings of the tool's manifest, merged with those of the grant it is called under. */
   readonly bindings: JsonObject;
-  /** Reports that the call is getting on, which restarts its timeout. */
-  progress(note?: string): void;
+  /** Reports that the call is getting on: restarts its timeout, and shows `value` to whoever watches the turn. */
+  progress(value?: Json): void;
+  /** Shows a piece of what the tool prints, while it runs. The model sees only what `execute` returns. */
+  output(chunk: string): void;
   /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
   /** Runs `run` once in this call, over all its attempts; later ones get the recorded value. */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
+}
+
+/** When a failed attempt is tried again, and how often. */
+export interface RetryOptions {
+  readonly policy: RetryPolicy;
+  readonly attempts?: number | undefined;
+  readonly baseMs?: number | undefined;
+  readonly maxMs?: number | undefined;
 }
 
 type StateOf<S, Writes> = S extends undefined
@@ -53,28 +63,26 @@ export interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends
   /** The schema of the arguments, which the model is shown. */
   readonly input: I;
   /** The schema of the result. A result that does not fit becomes a failure. */
-  readonly output?: Schema<Any, O>;
+  readonly output?: Schema<Any, O> | undefined;
   /** Time for one attempt, in milliseconds. Default: `limits.toolMs`, 10 minutes. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Runs this call alone, never beside another call of the same reply. Default: false. */
-  readonly isSerial?: boolean;
+  readonly isSerial?: boolean | undefined;
   /**
    * Lets the tool change its plugin's state and the session's tools. Such calls run one at a time. Default: read only.
    */
-  readonly writes?: Writes;
+  readonly writes?: Writes | undefined;
   /**
    * Whether a failed attempt is tried again: `never` (the default); `safe`, only errors thrown with `retryable`;
    * `idempotent`, any error and timeout. Default: 3 attempts, waits that double from 250 ms up to 5 s.
    */
-  readonly retry?:
-    | RetryPolicy
-    | { readonly policy: RetryPolicy; readonly attempts?: number; readonly baseMs?: number; readonly maxMs?: number };
+  readonly retry?: RetryPolicy | RetryOptions | undefined;
   /**
    * What to do with a call that a crash interrupted: `rerun` (the default) runs it again with the same idempotency key;
    * `fail` tells the model that the result is unknown; `ask` waits until somebody answers `{ approved: true }`, then
    * runs it again.
    */
-  readonly onInterrupt?: "rerun" | "fail" | "ask";
+  readonly onInterrupt?: "rerun" | "fail" | "ask" | undefined;
   /**
    * Runs the call. Return JSON, text, `attach(…)`, or a decision such as `finish(value)`; throw to report a failure.
    */
@@ -119,7 +127,7 @@ export interface ToolProvider {
    * Calls `changed` when the list has changed; it is then read again before the next turn. Returns a function that
    * stops watching.
    */
-  watch?(changed: () => void): () => void;
+  readonly watch?: ((changed: () => void) => () => void) | undefined;
 }
 
 export const isToolProvider = (given: unknown): given is ToolProvider =>

@@ -43,6 +43,16 @@ export function unheard(value: unknown): void {
   }
 }
 
+/**
+ * A promise that is safe to leave alone: a caller that does not await it must not cause an unhandled rejection, which
+ * ends the process; one that does still gets the error.
+ */
+export function unwaited<T>(run: () => Promise<T>): Promise<T> {
+  const running = run();
+  running.catch(() => {});
+  return running;
+}
+
 /** Makes the value at the first call and returns that same value ever after. */
 export const once = <T>(make: () => T): (() => T) => {
   let made: T | undefined;

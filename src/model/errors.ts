@@ -1,4 +1,6 @@
 // long: one table of errors
+import { FAILURE_HINTS } from "./request.ts";
+
 /**
  * Whether trying again can help: `never`; `unchanged`, the same call may succeed later; `reload`, read the current
  * state first; `reopen`, make a new handle or runtime.
@@ -36,6 +38,13 @@ const ERRORS = {
   // Runtime, sessions and inputs
   "options.invalid": (d: { option: string; problem: string }) =>
     said(`The option \`${d.option}\` is not right: ${d.problem}.`, optionHint(d.option)),
+  "options.unknown": (d: { where: string; name: string; nearest?: string }) =>
+    said(
+      `There is no option \`${d.name}\` in ${d.where}.`,
+      d.nearest === undefined
+        ? "Leave it out, or look its name up in the type of the options."
+        : `Did you mean \`${d.nearest}\`? If not, leave it out.`,
+    ),
   "runtime.closed": (_: object) =>
     said(
       "The runtime is closed.",
@@ -133,8 +142,11 @@ const ERRORS = {
       `Plugin ${d.plugin} could not bring its state from version ${d.from} to ${d.to}: ${d.problem}`,
       "Write a `migrate(state, from)` that returns a state for this version, or install the version that wrote it.",
     ),
-  "hook.unknown": (d: { plugin: string; hook: string; known: readonly string[] }) =>
-    said(`\`${d.hook}\` of plugin ${d.plugin} is not a hook.`, `Use one of the hooks ${list(d.known)}.`),
+  "hook.unknown": (d: { plugin: string; hook: string; known: readonly string[]; nearest?: string }) =>
+    said(
+      `\`${d.hook}\` of plugin ${d.plugin} is not a hook.`,
+      `${d.nearest === undefined ? "" : `Did you mean \`${d.nearest}\`? `}Use one of the hooks ${list(d.known)}.`,
+    ),
   "hook.directive": (d: { plugin: string; hook: string; directive: string; allowed: readonly string[] }) =>
     said(
       `Plugin ${d.plugin} answered ${d.directive} to ${d.hook}, which may not.`,
@@ -208,9 +220,11 @@ const ERRORS = {
     ),
   "operation.reentrant": (d: { name: string }) =>
     said(
-      `${d.name} cannot run inside a turn of the same session.`,
-      "Call it when the turn has ended, and do not wait for it inside; or use a service of the hook or tool instead.",
+      `${d.name} cannot be waited for inside a turn of the same session: each would wait for the other.`,
+      "Do not await it there. Let the tool or hook return first, or use a session of its own.",
     ),
+  "operation.cancelled": (d: { name: string }) =>
+    said(`${d.name} was withdrawn by its signal before it began.`, "Call it again if it is still wanted."),
 
   // Tools
   "tool.name": (d: { name: string }) =>
@@ -292,12 +306,12 @@ const ERRORS = {
   "provider.unavailable": (d: { name: string; problem: string }) =>
     said(
       `The model ${d.name} cannot be used: ${d.problem}`,
-      "Install its package, for example npm install @ai-sdk/anthropic, and set its key, such as ANTHROPIC_API_KEY.",
+      "Check its name, install its package, for example npm install @ai-sdk/anthropic, and set its key.",
     ),
   "provider.failed": (d: { route: string; class: string; problem: string }) =>
     said(
       `${d.route} failed (${d.class}): ${d.problem}`,
-      "By its class: auth, check the key; rate-limit, overloaded, network or timeout, try again later; input, change the request.",
+      FAILURE_HINTS[d.class] ?? "Do what the provider's message asks for, or use another model.",
       "unchanged",
     ),
   "provider.empty": (d: { route: string }) =>
@@ -398,6 +412,17 @@ const ERRORS = {
       'Answer with { approved: true }, or { approved: false, reason: "Too much." }; `args` puts other arguments in place.',
     ),
 
+  // The command line
+  "app.missing": (d: { path: string }) =>
+    said(`There is no app ${d.path}.`, "Pass the path of a module, for example --app agent.ts."),
+  "app.failed": (d: { path: string; problem: string }) =>
+    said(`The app ${d.path} cannot be loaded: ${d.problem}`, "BOWLINE_DEBUG=1 shows where it failed."),
+  "app.invalid": (d: { path: string; found: string }) =>
+    said(
+      `The default export of ${d.path} must be a runtime, or a function that makes one. It is ${d.found}.`,
+      "Write: export default () => createRuntime({ … });",
+    ),
+
   // Endings of a turn
   "limit.rounds": (d: { max: number }) =>
     said(
@@ -420,6 +445,16 @@ const ERRORS = {
     said(`The ${d.of} has spent ${d.spent} tokens of ${d.max}.`, `Raise budget.${d.of}.tokens, or ask for less.`),
   "limit.money": (d: { of: string; spent: number; max: number }) =>
     said(`The ${d.of} has cost ${d.spent} of ${d.max}.`, `Raise budget.${d.of}.cost, or ask for less.`),
+  "limit.usage-unknown": (d: { calls: number }) =>
+    said(
+      `The usage of ${d.calls} model ${d.calls === 1 ? "call" : "calls"} is not known, so the budget cannot be kept.`,
+      'Make the provider report usage (openai-compatible: `includeUsage: true`), or leave out `unknown: "stop"`.',
+    ),
+  "usage.estimated": (d: { model: string }) =>
+    said(
+      `${d.model} does not say what its calls use: tokens are estimated from the bytes sent and received.`,
+      "Make the provider report usage; for an openai-compatible one pass `includeUsage: true`.",
+    ),
   "price.unknown": (d: { model: string }) =>
     said(
       `There is no price for ${d.model}, so what it costs cannot be limited.`,

@@ -2,6 +2,7 @@ import type { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, Wa
 import type { Json } from "./json.ts";
 import type { ToolStatus } from "./message.ts";
 import type { TurnOutcome } from "./outcome.ts";
+import type { ProviderFailureClass } from "./request.ts";
 import type { ToolCall, ToolOutput } from "./tool.ts";
 import type { Usage } from "./usage.ts";
 import type { SessionView } from "./view.ts";
@@ -38,7 +39,26 @@ export type Preview = Previewed &
     | { readonly kind: "reasoning"; readonly delta: string }
     /** Discard everything shown under this key: the attempt is being tried again. */
     | { readonly kind: "retracted" }
+    /** A model call failed and is made again after `waitMs`. `attempt` is the one that failed, from 1. */
+    | {
+        readonly kind: "retrying";
+        readonly class: ProviderFailureClass;
+        readonly attempt: number;
+        readonly waitMs: number;
+      }
     | { readonly kind: "toolStarted"; readonly call: ToolCall }
+    /** What a running tool printed, by `output` of its context. Bounded, and never part of the call's result. */
+    | { readonly kind: "toolOutput"; readonly callId: CallId; readonly delta: string }
+    /** How far a running tool is, by `progress` of its context. Only the newest one counts. */
+    | { readonly kind: "toolProgress"; readonly callId: CallId; readonly value: Json }
+    /** The call's own work is over; hooks may still look at its result, which comes with `toolEnded`. */
+    | {
+        readonly kind: "toolReturned";
+        readonly callId: CallId;
+        readonly name: string;
+        readonly status: ToolStatus;
+        readonly ms: number;
+      }
     | {
         readonly kind: "toolEnded";
         readonly callId: CallId;

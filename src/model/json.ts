@@ -67,6 +67,43 @@ export function toJson(value: unknown, max = 2_000_000): { readonly json: Json }
   }
 }
 
+/**
+ * The value as it comes back when it is stored: NaN as null, a Date as text, -0 as 0, without fields that are undefined.
+ * Undefined when it cannot be stored, or is nested more than 1000 deep.
+ */
+export function storable(value: unknown): Json | undefined {
+  try {
+    const copy: unknown = JSON.parse(JSON.stringify(value));
+    return isStorable(copy) ? copy : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether `storable` would give an equal value, as it does for nearly all: then a copy can be saved. */
+export function isStorable(value: unknown, depth = 0): value is Json {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return true;
+    case "number":
+      return Number.isFinite(value) && !Object.is(value, -0);
+    case "object":
+      break;
+    default:
+      return false;
+  }
+  if (value === null) return true;
+  if (depth > 1_000 || typeof (value as { toJSON?: unknown }).toJSON === "function") return false;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) if (!isStorable(value[index], depth + 1)) return false;
+    return true;
+  }
+  if (Object.getPrototypeOf(value) !== Object.prototype) return false;
+  for (const key in value) if (!isStorable((value as Record<string, unknown>)[key], depth + 1)) return false;
+  return true;
+}
+
 class NotJson extends Error {
   readonly path: string;
   readonly problem: string;

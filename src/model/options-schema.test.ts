@@ -63,7 +63,11 @@ test.each([
   [{ notes: [{ id: "n1" }, "n2"] }, "notes.1 must be an object"],
   [{ notes: [{ id: "n1" }, {}] }, "notes.1.id must be a text"],
   [{ sink: "stdout" }, "sink must be a function"],
-  [{ maxx: 1 }, "there is no field maxx; there are max, isLoud, title, tags, keep, from, notes, sink"],
+  [
+    { maxx: 1 },
+    "there is no field maxx; there are max, isLoud, title, tags, keep, from, notes, sink; the nearest is max",
+  ],
+  [{ colour: 1 }, "there is no field colour; there are max, isLoud, title, tags, keep, from, notes, sink"],
 ])("%j is refused: %s", (given, problem) => {
   expect(problemWith(given)).toBe(problem);
 });

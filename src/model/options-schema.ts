@@ -1,4 +1,5 @@
 import { isObject } from "./json.ts";
+import { nearest } from "./known.ts";
 import type { Schema } from "./schema.ts";
 
 /**
@@ -47,7 +48,10 @@ export class Fields {
   /** Refuses every field but these. Leave it out where fields of a later version must pass, as in a state. */
   only(...names: readonly string[]): void {
     const other = this.names.find((name) => !names.includes(name));
-    if (other !== undefined) throw new Wrong(`there is no field ${this.#at(other)}; there are ${names.join(", ")}`);
+    if (other === undefined) return;
+    const meant = nearest(other, names);
+    const nearby = meant === undefined ? "" : `; the nearest is ${meant}`;
+    throw new Wrong(`there is no field ${this.#at(other)}; there are ${names.join(", ")}${nearby}`);
   }
 
   /** The field as it was given, unchecked. */

@@ -7,16 +7,16 @@ export interface PromptPart {
   readonly slot: Slot;
   readonly text: string;
   /** Orders parts within a slot, lower first. Default: 0. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** A heading above the text. */
-  readonly title?: string;
+  readonly title?: string | undefined;
   /** Replaces every earlier part of this slot. With an empty text it clears the slot. */
-  readonly replaces?: true;
+  readonly replaces?: true | undefined;
   /**
    * Asked for again before every model call and placed after the conversation, so that a change does not invalidate the
    * provider's cache.
    */
-  readonly isVolatile?: true;
+  readonly isVolatile?: true | undefined;
   /** Includes the part only while at least one of these tools is callable. */
-  readonly tools?: readonly string[];
+  readonly tools?: readonly string[] | undefined;
 }

@@ -15,21 +15,21 @@ export interface ToolDeclaration {
 /** Settings of a model call. What is left out is the provider's default. */
 export interface ModelSettings {
   /** How varied replies are: 0 for the likeliest words. Many reasoning models refuse it. */
-  readonly temperature?: number;
+  readonly temperature?: number | undefined;
   /** The most tokens of one reply. An answer that is cut off by it ends the turn as `reply.truncated`. */
-  readonly maxOutputTokens?: number;
+  readonly maxOutputTokens?: number | undefined;
   /** Samples only from the likeliest words that together have this probability. Set this or `temperature`, not both. */
-  readonly topP?: number;
+  readonly topP?: number | undefined;
   /** The reply ends before the first of these texts. */
-  readonly stopSequences?: readonly string[];
+  readonly stopSequences?: readonly string[] | undefined;
   /** For repeatable replies, from providers that offer them. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** How much the model reasons before it replies, for models that do. */
-  readonly reasoning?: "none" | "low" | "medium" | "high";
+  readonly reasoning?: "none" | "low" | "medium" | "high" | undefined;
   /** Whether cache breakpoints are sent to providers that take them. Default: `auto`. */
-  readonly cache?: "auto" | "off";
+  readonly cache?: "auto" | "off" | undefined;
   /** Options that only one provider understands, by the provider's name. */
-  readonly providerOptions?: { readonly [provider: string]: JsonObject };
+  readonly providerOptions?: { readonly [provider: string]: JsonObject } | undefined;
 }
 
 /** One model call, as a provider gets it and as `request` hooks may change it. */
@@ -41,12 +41,12 @@ export interface ModelRequest {
    * How many of the messages come again, word for word, in the next call, so that a provider may cache system, tools
    * and these. Messages after them change every round. Default: all.
    */
-  readonly stable?: number;
+  readonly stable?: number | undefined;
   /** A model for this call instead of the session's. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   readonly tools: readonly ToolDeclaration[];
-  readonly toolChoice?: "auto" | "none" | "required" | { readonly name: string };
-  readonly settings?: ModelSettings;
+  readonly toolChoice?: "auto" | "none" | "required" | { readonly name: string } | undefined;
+  readonly settings?: ModelSettings | undefined;
 }
 
 export type FinishReason = "stop" | "calls" | "length" | "refused" | "other";
@@ -79,14 +79,23 @@ export interface Reply {
 
 export type ProviderFailureClass =
   | "auth"
+  /** The account's limit: waited out. */
   | "rate-limit"
+  /** Too many callers (503, 529): waited out. */
   | "overloaded"
+  /** The provider broke (500, 502, 504): tried again. */
+  | "server"
   | "network"
   | "timeout"
   | "stream"
   | "context-overflow"
+  /** The model cannot take what the conversation says or has attached. */
   | "input"
   | "unsupported"
+  /** The model, its address or a setting that it needs is wrong or missing. */
+  | "setup"
+  /** The provider refused how it was asked: a model setting, a tool's schema, the form of the messages. */
+  | "request"
   | "cancelled"
   | "unknown";
 
@@ -95,12 +104,18 @@ export class ProviderFailure extends Error {
   readonly class: ProviderFailureClass;
   readonly retryAfterMs?: number;
   /**
-   * Whether the same request may succeed later. Default: yes for rate-limit, overloaded, network, timeout and stream.
+   * Whether the same request may succeed later. Default: yes for rate-limit, overloaded, server, network, timeout and
+   * stream.
    */
   readonly isRetryable: boolean;
 
   constructor(
-    failure: { class: ProviderFailureClass; message: string; retryAfterMs?: number; isRetryable?: boolean },
+    failure: {
+      class: ProviderFailureClass;
+      message: string;
+      retryAfterMs?: number | undefined;
+      isRetryable?: boolean | undefined;
+    },
     options?: ErrorOptions,
   ) {
     super(failure.message, options);
@@ -114,10 +129,27 @@ export class ProviderFailure extends Error {
 const RETRYABLE: ReadonlySet<ProviderFailureClass> = new Set([
   "rate-limit",
   "overloaded",
+  "server",
   "network",
   "timeout",
   "stream",
 ]);
+
+/** What can be done about a failure of each class. */
+export const FAILURE_HINTS: { readonly [failure: string]: string } = {
+  auth: "Check the API key and what it may use.",
+  "rate-limit": "Wait, or raise the limits or the credit of the account.",
+  overloaded: "Try again later, or use another model.",
+  server: "Try again later, or use another model.",
+  network: "Check the network and the provider's address.",
+  timeout: "Try again, or raise limits.modelIdleMs.",
+  stream: "Try again; if it goes on, update the provider's package.",
+  "context-overflow": "Compact the session, or send less.",
+  input: "Change the input or what is attached to it.",
+  unsupported: "Use a model that can do this, or leave it out.",
+  setup: "Check the model's name, the provider's address (base URL) and its settings.",
+  request: "Check `settings`, the tools' schemas, and plugins that change requests.",
+} satisfies { readonly [C in Exclude<ProviderFailureClass, "cancelled" | "unknown">]: string };
 
 /** The record of one attempt at a model call. */
 export interface Attempt {

@@ -50,6 +50,9 @@ export const TEXTS = {
   expired: "The call was interrupted too long ago. It is not known whether it took effect.",
   upgraded: "The call was interrupted by an upgrade of the program. It is not known whether it took effect.",
 
+  /** In a conversation that is written as text, for example to be summarised. */
+  charsLeftOut: (chars: number) => `[… ${chars} characters left out …]`,
+
   // ── The last round, and typed results ─────────────────────────────────────────────────────────────────────────────
 
   answerNow: "This is the last round of the turn. You cannot call tools any more: answer now, with what you have.",

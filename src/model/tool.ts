@@ -4,6 +4,7 @@
 
 import type { CallId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
+import { type Known, requireKnown } from "./known.ts";
 import type { Attachment, TextPart, ToolStatus } from "./message.ts";
 
 /** A tool call as the runtime carries it out. */
@@ -151,13 +152,13 @@ export interface ToolManifest {
   readonly name: string;
   readonly description: string;
   /** Default: `callable`. */
-  readonly availability?: Availability;
+  readonly availability?: Availability | undefined;
   /** `runtime` hides the tool from the model, which can call it only under a grant. Default: `model`. */
-  readonly audience?: "model" | "runtime";
+  readonly audience?: "model" | "runtime" | undefined;
   /** Data for the code that runs the tool; it receives them as `context.bindings`. */
-  readonly bindings?: JsonObject;
+  readonly bindings?: JsonObject | undefined;
   /** Example arguments, shown where the tool is documented. */
-  readonly examples?: readonly JsonObject[];
+  readonly examples?: readonly JsonObject[] | undefined;
 }
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
@@ -206,14 +207,15 @@ export const switchFrame = (task: string, seed?: Json): ControlResult =>
  */
 export class RetryableError extends Error {
   readonly retryAfterMs?: number;
-  constructor(message: string, options: { readonly afterMs?: number; readonly cause?: unknown } = {}) {
+  constructor(message: string, options: { readonly afterMs?: number | undefined; readonly cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    requireKnown("retryable", options, { afterMs: true, cause: true });
     this.name = "RetryableError";
     if (options.afterMs !== undefined) this.retryAfterMs = options.afterMs;
   }
 }
 /** Wraps an error so that the call is tried again, after `afterMs` milliseconds if given. */
-export const retryable = (error: unknown, options: { readonly afterMs?: number } = {}): RetryableError =>
+export const retryable = (error: unknown, options: { readonly afterMs?: number | undefined } = {}): RetryableError =>
   new RetryableError(error instanceof Error ? error.message : String(error), { ...options, cause: error });
 
 /** Throw this from a tool to classify its failure: programs read the code, the model reads the message. */
@@ -223,28 +225,34 @@ export class ToolError extends Error {
   constructor(
     code: string,
     message: string,
-    options: { readonly class?: FailureClass; readonly cause?: unknown } = {},
+    options: { readonly class?: FailureClass | undefined; readonly cause?: unknown } = {},
   ) {
     // Callers may pass anything, and this is journaled: make it match its types.
     super(String(message), options.cause === undefined ? undefined : { cause: options.cause });
+    requireKnown("ToolError", options, { class: true, cause: true });
     this.name = "ToolError";
     this.code = String(code);
     this.class = FAILURE_CLASSES.includes(options.class as FailureClass) ? (options.class as FailureClass) : "failed";
   }
 }
 
+interface About {
+  readonly mediaType: string;
+  readonly name?: string | undefined;
+}
+const ABOUT: Known<About> = { mediaType: true, name: true };
 /** Bytes in a tool's result or in an input. Stored once per content, by their hash. */
 export class Attachable {
   readonly data: Uint8Array;
   readonly mediaType: string;
   readonly name?: string;
-  constructor(data: Uint8Array, about: { readonly mediaType: string; readonly name?: string }) {
+  constructor(data: Uint8Array, about: About) {
     if (!(data instanceof Uint8Array)) throw new TypeError("attach() takes bytes: a Uint8Array.");
+    requireKnown("attach", about, ABOUT);
     this.data = new Uint8Array(data); // A copy: the caller may reuse its buffer.
     this.mediaType = about.mediaType;
     if (about.name !== undefined) this.name = about.name;
   }
 }
 /** Attaches bytes, such as an image, to a tool's result or an input. */
-export const attach = (data: Uint8Array, about: { readonly mediaType: string; readonly name?: string }): Attachable =>
-  new Attachable(data, about);
+export const attach = (data: Uint8Array, about: About): Attachable => new Attachable(data, about);

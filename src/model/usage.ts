@@ -7,20 +7,35 @@ export interface Usage {
   /** Output tokens other than reasoning. */
   readonly output: number;
   readonly reasoning: number;
-  /** Calls that may have been billed without any usage being reported: cut off, killed or retried. */
+  /** Calls that may have been billed without any usage being reported: cut off, killed, retried, or not told. */
   readonly unknownCalls: number;
+  /** What those calls may have used, guessed from the bytes sent and received. Left out when there is nothing. */
+  readonly estimatedInput?: number;
+  readonly estimatedOutput?: number;
 }
 
 export const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0, unknownCalls: 0 };
 export const UNKNOWN_CALL: Usage = { ...NO_USAGE, unknownCalls: 1 };
 
-export const addUsage = (a: Usage, b: Usage): Usage => ({
-  input: a.input + b.input,
-  cacheRead: a.cacheRead + b.cacheRead,
-  cacheWrite: a.cacheWrite + b.cacheWrite,
-  output: a.output + b.output,
-  reasoning: a.reasoning + b.reasoning,
-  unknownCalls: a.unknownCalls + b.unknownCalls,
+export function addUsage(a: Usage, b: Usage): Usage {
+  const sum = {
+    input: a.input + b.input,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+    unknownCalls: a.unknownCalls + b.unknownCalls,
+  };
+  const input = (a.estimatedInput ?? 0) + (b.estimatedInput ?? 0);
+  const output = (a.estimatedOutput ?? 0) + (b.estimatedOutput ?? 0);
+  return input + output === 0 ? sum : withEstimate(sum, input, output);
+}
+
+/** Adds an estimate to usage that has none. Zero is left out, so that most usage looks as it did before estimates. */
+export const withEstimate = (usage: Usage, input: number, output: number): Usage => ({
+  ...usage,
+  ...(input === 0 ? {} : { estimatedInput: input }),
+  ...(output === 0 ? {} : { estimatedOutput: output }),
 });
 
 /** What the calls of one source used on one model. */
@@ -49,19 +64,22 @@ export function addSpent(ledger: readonly Spent[], spent: readonly Spent[]): rea
 export const totalOf = (spent: readonly Spent[]): Usage =>
   spent.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE);
 
-export const tokensIn = ({ input, cacheRead, cacheWrite, output, reasoning }: Usage): number =>
-  input + cacheRead + cacheWrite + output + reasoning;
+/** All tokens, those that are only estimated too. */
+export function tokensIn(usage: Usage): number {
+  const { input, cacheRead, cacheWrite, output, reasoning, estimatedInput = 0, estimatedOutput = 0 } = usage;
+  return input + cacheRead + cacheWrite + output + reasoning + estimatedInput + estimatedOutput;
+}
 
 /**
  * Prices per million tokens. A bucket without a price costs the same as `input` (cacheRead, cacheWrite) or `output`
- * (reasoning).
+ * (reasoning). Estimated tokens cost the same as `input` and `output`.
  */
 export interface Price {
   readonly input: number;
   readonly output: number;
-  readonly cacheRead?: number;
-  readonly cacheWrite?: number;
-  readonly reasoning?: number;
+  readonly cacheRead?: number | undefined;
+  readonly cacheWrite?: number | undefined;
+  readonly reasoning?: number | undefined;
 }
 /** Prices by `provider/model`, or by the name that the session's config has. */
 export type PriceTable = { readonly [model: string]: Price };
@@ -78,7 +96,9 @@ export function costOf(spent: readonly Pick<Spent, "model" | "usage">[], prices:
       usage.cacheRead * cacheRead +
       usage.cacheWrite * cacheWrite +
       usage.output * output +
-      usage.reasoning * reasoning;
+      usage.reasoning * reasoning +
+      (usage.estimatedInput ?? 0) * input +
+      (usage.estimatedOutput ?? 0) * output;
   }
   return sum / 1_000_000;
 }

@@ -17,11 +17,11 @@ import { RECALLED_MAX, TEXTS, TOPIC_CHARS_MAX } from "./memory/texts.ts";
 
 export interface MemoryOptions {
   /** The most notes that a session keeps. Default 200. */
-  readonly notesMax?: number;
+  readonly notesMax?: number | undefined;
   /** The longest that one note may be, in bytes. Default 2000. */
-  readonly noteBytesMax?: number;
+  readonly noteBytesMax?: number | undefined;
   /** Room for notes in the prompt, in bytes. Default 4000. With 0 none is shown, and the model must `recall` them. */
-  readonly promptBytesMax?: number;
+  readonly promptBytesMax?: number | undefined;
 }
 
 export interface MemoryNote {
@@ -36,8 +36,8 @@ export interface MemoryNote {
 }
 export interface MemoryInput {
   readonly note: string;
-  readonly topic?: string;
-  readonly isPinned?: boolean;
+  readonly topic?: string | undefined;
+  readonly isPinned?: boolean | undefined;
 }
 interface RecalledNote {
   readonly id: string;

@@ -3,9 +3,9 @@ import { EXPLANATION_CHARS_MAX, NAME, STEP_CHARS_MAX, TEXTS } from "./plan/texts
 
 export interface PlanOptions {
   /** The most steps that a plan may have. Default 100. */
-  readonly stepsMax?: number;
+  readonly stepsMax?: number | undefined;
   /** Whether sessions with a parent keep plans too. Default false: only root sessions do. */
-  readonly inChildren?: boolean;
+  readonly inChildren?: boolean | undefined;
 }
 
 const STATUSES = ["pending", "in_progress", "completed"] as const;

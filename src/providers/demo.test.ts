@@ -6,7 +6,7 @@ import { type ModelPart, type ModelRequest, ProviderFailure } from "../model/req
 import { TEXTS } from "../model/texts.ts";
 import { demo } from "./demo.ts";
 
-const TOOLS = ["calculator", "clock", "notes_add", "notes_list", "notes_remove"];
+const TOOLS = ["calculator", "clock", "wait", "notes_add", "notes_list", "notes_remove"];
 
 const message = (role: Message["role"], ...parts: readonly Part[]): Message => ({
   id: nodeId("trn_1", 0),
@@ -88,6 +88,32 @@ test.each([
 });
 
 test.each([
+  ["wait 20 seconds", 20],
+  ["Please wait for twenty seconds.", 20],
+  ["Could you pause for 1.5 minutes?", 90],
+  ["sleep 5s", 5],
+  ["Wait a minute", 60],
+])("E1 demo: %s goes to the tool that waits", async (words, seconds) => {
+  expect(await replyTo(words)).toEqual([["wait", { seconds }]]);
+});
+
+test("E1 demo: what is asked for after a wait is done after it", async () => {
+  const words = "What is 1+1? Wait 20 seconds, then tell me what 2+2 is.";
+  const asked = [user(words)];
+  const sums = (expression: string, result: string) => [
+    called("calculator", { expression }),
+    returned("calculator", result),
+  ];
+  const waited = [called("wait", { seconds: 20 }), returned("wait", "20 seconds have passed.")];
+  expect(await reply(request(asked))).toEqual([["calculator", { expression: "1+1" }]]);
+  const first = [...asked, ...sums("1+1", "2")];
+  expect(await reply(request(first))).toEqual([["wait", { seconds: 20 }]]);
+  expect(await reply(request([...first, ...waited]))).toEqual([["calculator", { expression: "2+2" }]]);
+  const all = [...first, ...waited, ...sums("2+2", "4")];
+  expect(await reply(request(all))).toBe("1+1 = 2. I waited 20 seconds. 2+2 = 4.");
+});
+
+test.each([
   [
     "what is 2+2 and what time is it?",
     [
@@ -148,6 +174,8 @@ test.each([
   "Write me a poem about knots.",
   "What is the time complexity of quicksort?",
   "Are you available 24/7?",
+  "Wait for me.",
+  "How long is the wait at 5 minutes past noon?",
   "What is the weather on 2026-05-01?",
   "",
 ])("E1 demo: it says what it is when it does not understand: %j", async (words) => {
@@ -179,6 +207,7 @@ test.each([
     "It is 15:04:05 on Monday, 2 March 2026 (UTC).",
   ],
   ["What time is it?", "clock", {}, "noon", "The clock says noon."],
+  ["Wait a second", "wait", { seconds: 1 }, "1 seconds have passed.", "I waited 1 second."],
   [
     "remember the milk",
     "notes_add",

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asCallId } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
+import { requireKnown } from "../model/known.ts";
 import { callsOf, type Message, type ToolResultPart, textOf } from "../model/message.ts";
 import { type ModelPart, type ModelRequest, ProviderFailure } from "../model/request.ts";
 import { NO_USAGE, type Usage } from "../model/usage.ts";
@@ -10,10 +11,13 @@ import type { Provider } from "./provider.ts";
 
 /**
  * A small rule-based program in place of a language model, so that a first run needs no key and no network. It knows a
- * few phrasings, and these tools if they are offered: calculator { expression }, clock { timeZone? }, notes_add { text
- * }, notes_list {}, notes_remove { number }. Equal requests get equal replies. `delayMs` is the pause before each part.
+ * few phrasings, and these tools if they are offered: calculator { expression }, clock { timeZone? }, wait { seconds },
+ * notes_add { text }, notes_list {}, notes_remove { number }. Equal requests get equal replies. `delayMs` is the pause
+ * before each part.
  */
-export function demo({ delayMs = 0 }: { readonly delayMs?: number } = {}): Provider {
+export function demo(options: { readonly delayMs?: number | undefined } = {}): Provider {
+  requireKnown("demo", options, { delayMs: true });
+  const { delayMs = 0 } = options;
   return {
     id: "demo",
     modelId: "offline",
@@ -50,7 +54,8 @@ function replyTo({ messages, tools, toolChoice }: ModelRequest): Reply {
   const calls = wishes.filter((wish) => wish.kind === "call");
   const possible = calls.filter(({ tool }) => offered.has(tool));
   const results = resultsIn(messages.slice(asked + 1));
-  if (results.length === 0 && possible.length > 0) return { calls: possible };
+  const next = together(possible.slice(results.length));
+  if (next.length > 0) return { calls: next };
   const said = [
     ...wishes.flatMap((wish) => (wish.kind === "say" ? [wish.text] : [])),
     ...results.map(tell),
@@ -62,6 +67,12 @@ function replyTo({ messages, tools, toolChoice }: ModelRequest): Reply {
   return { text: [...new Set([...said, ...leftOut.map(beyond)])].join(" ") };
 }
 
+/** The calls that can be made at once: a wait is made alone, and what comes after it waits for it. */
+function together(calls: readonly Call[]): readonly Call[] {
+  const wait = calls.findIndex(({ tool }) => tool === "wait");
+  return wait < 0 ? calls : calls.slice(0, Math.max(wait, 1));
+}
+
 /** Characters. Longer texts are refused, because the patterns below may scan a text many times. */
 const WORDS_MAX = 2_000;
 
@@ -71,7 +82,7 @@ const isSaidByUser = ({ role, origin }: Message): boolean =>
 // ── What it says ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const SKILLS =
-  "I can do sums (“what is 21*2?”), tell the time (“what time is it in Tokyo?”) and keep notes (“remember to buy milk”, “what do you remember?”, “forget note 1”).";
+  "I can do sums (“what is 21*2?”), tell the time (“what time is it in Tokyo?”), wait (“wait 20 seconds”) and keep notes (“remember to buy milk”, “what do you remember?”, “forget note 1”).";
 const REAL_MODEL =
   "For a real model, set BOWLINE_MODEL to one such as anthropic/claude-sonnet-4-5 or openai/gpt-5-mini, and its key in ANTHROPIC_API_KEY or OPENAI_API_KEY.";
 const WHO = "I am Bowline's offline demonstration: a handful of rules, not a language model.";
@@ -123,6 +134,7 @@ const TELL: { readonly [tool: string]: (words: string, input: JsonObject) => str
     const { time, weekday, date, timeZone } = parsed(words);
     return time === undefined ? `The clock says ${words}.` : `It is ${time} on ${weekday}, ${date} (${timeZone}).`;
   },
+  wait: (_, { seconds }) => `I waited ${seconds} second${seconds === 1 ? "" : "s"}.`,
   notes_add: (words, { text }) => `I noted that as number ${parsed(words).number ?? "?"}: ${text}.`,
   notes_remove: (words, { number }) => `I forgot note ${number}: ${parsed(words).text ?? words}.`,
   notes_list: (words) => {
@@ -186,6 +198,8 @@ const LIST =
 const FORGET = /\b(?:forget|delete|remove|erase|drop)\b(?:.*\bnotes?)?\s*(?:number\s*|no\.?\s*|#\s*)?(\d+)$/i;
 const CLOCK =
   /\bwhat time is it\b|\b(?:what|tell|give|show|know)\b.*\b(?:the|current|local|today['’]s) (?:current |local |exact )?(?:time|date)\b(?! (?:complexity|limit|line|machine|of|for|to|that|when)\b)|\bwhat (?:day|date|year|month) is (?:it|today)\b|^(?:the )?(?:current )?(?:time|date)(?: now)?\b(?: in\b.*)?$|\btime is it (?:now )?in\b/i;
+const WAIT =
+  /^(?:wait|pause|sleep|hold on)(?: for)? (?:(\d+(?:\.\d+)?) ?|an? )(?:(s|secs?|seconds?)|(?:m|mins?|minutes?))$/i;
 const OWN_NAME = /\bmy name(?:['’]s| is)\s+(\p{L}[\p{L}'’-]*)|^call me (\p{L}[\p{L}'’-]*)/iu;
 const ASKS_NAME = /\bwhat(?:['’]s| is) my name\b|\bwho am i\b|\byou (?:know|remember) my name\b/i;
 
@@ -198,6 +212,8 @@ function skillFor(clause: string, name: string | undefined): readonly Wish[] | u
   if (number !== undefined) return [call("notes_remove", { number: Number(number) })];
   if (LIST.test(words)) return [call("notes_list", {})];
   if (CLOCK.test(words)) return [call("clock", zoneIn(words))];
+  const wait = WAIT.exec(numbersIn(words));
+  if (wait !== null) return [call("wait", { seconds: Number(wait[1] ?? 1) * (wait[2] === undefined ? 60 : 1) })];
   const expression = expressionIn(words);
   if (expression !== undefined) return [call("calculator", { expression })];
   const own = OWN_NAME.exec(words);

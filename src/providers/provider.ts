@@ -5,11 +5,11 @@ import type { ModelPart, ModelRequest } from "../model/request.ts";
 /** What a model supports. An absent field means that it is not known, so it is tried. */
 export interface Capabilities {
   /** Media types that may be attached, for example `image/*`. */
-  readonly attachments?: readonly string[];
+  readonly attachments?: readonly string[] | undefined;
   /** The size of the context window, in tokens. */
-  readonly contextTokens?: number;
+  readonly contextTokens?: number | undefined;
   /** Whether a reply may call several tools. */
-  readonly isParallelCalls?: boolean;
+  readonly isParallelCalls?: boolean | undefined;
 }
 
 export interface CallOptions {
@@ -31,7 +31,7 @@ export interface CallOptions {
 export interface Provider {
   readonly id: string;
   readonly modelId: string;
-  readonly capabilities?: Capabilities;
+  readonly capabilities?: Capabilities | undefined;
   stream(request: ModelRequest, options: CallOptions): AsyncIterable<ModelPart | readonly ModelPart[]>;
 }
 

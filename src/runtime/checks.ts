@@ -1,15 +1,17 @@
 // Checks for callers whose arguments are not what the types say. Each throws a typed error that names the option,
 // before anything is stored: a wrong config would be read by every later turn of its session.
-import { isPromptPart } from "../kernel/answers.ts";
+import { isPromptPart, PROMPT_PART } from "../kernel/answers.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Section } from "../kernel/prompt.ts";
 import { isTool, isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
-import type { SessionConfig } from "../model/config.ts";
+import type { Allowance, Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { isObject, type Json, type JsonObject, toJson } from "../model/json.ts";
+import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
 import { SLOTS } from "../model/prompt.ts";
-import type { PriceTable } from "../model/usage.ts";
+import type { ModelSettings } from "../model/request.ts";
+import type { Price, PriceTable } from "../model/usage.ts";
 import type { InputRef } from "../stores/store.ts";
 import { APP } from "../tools/catalog.ts";
 import { NO_CHOICES, Registry } from "../tools/registry.ts";
@@ -22,8 +24,28 @@ const invalid = (option: string, problem: string): never => {
 
 // ── The runtime ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
+const RUNTIME: Known<RuntimeOptions> = {
+  store: true,
+  model: true,
+  models: true,
+  host: true,
+  trace: true,
+  tools: true,
+  plugins: true,
+  instructions: true,
+  prompt: true,
+  template: true,
+  settings: true,
+  limits: true,
+  budget: true,
+  prices: true,
+  recover: true,
+  probe: true,
+};
+
 export function checkedOptions(options: RuntimeOptions): RuntimeOptions {
   if (typeof options !== "object" || options === null) return invalid("options", "createRuntime takes an object");
+  requireKnown("createRuntime", options, RUNTIME);
   if (typeof options.store?.accept !== "function")
     invalid("store", "it is no store; for example memory() of bowline/stores/memory");
   if (options.model === undefined || options.model === null) invalid("model", "it is missing");
@@ -47,26 +69,31 @@ export function requireDistinct(tools: readonly Owned<Tool>[], providers: readon
   new Registry([app, ...listed], NO_CHOICES, { clash: () => {}, isHidden: () => false });
 }
 
-const BUCKETS: ReadonlySet<string> = new Set(["input", "output", "cacheRead", "cacheWrite", "reasoning"]);
+const PRICE: Known<Price> = { input: true, output: true, cacheRead: true, cacheWrite: true, reasoning: true };
+const isPrice = (value: unknown): boolean => typeof value === "number" && value >= 0 && value < Infinity;
 
 export function requirePrices(prices: PriceTable): void {
   const isRight = (price: unknown): boolean =>
     isObject(price) &&
-    "input" in price &&
-    "output" in price &&
-    Object.entries(price).every(
-      ([bucket, value]) => BUCKETS.has(bucket) && typeof value === "number" && value >= 0 && value < Infinity,
-    );
+    isPrice(price.input) &&
+    isPrice(price.output) &&
+    Object.values(price).every((value) => value === undefined || isPrice(value));
+  if (isObject(prices))
+    for (const [model, price] of Object.entries(prices))
+      if (isObject(price)) requireKnown(`prices.${model}`, price, PRICE);
   if (!isObject(prices) || !Object.values(prices).every(isRight))
     invalid("prices", "a price says what a million tokens cost: input and output at least");
 }
 
+const LIMITS = Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((limit) => [limit, true] as const));
+
 /** The limits as turns record them. Journals are JSON, so Infinity is recorded as the largest whole number. */
-export function checkedLimits(given: Partial<Limits>): Limits {
+export function checkedLimits(given: Optional<Limits>): Limits {
+  if (!isObject(given)) return invalid("limits", "it is no object");
+  requireKnown("limits", given, LIMITS);
   const limits: { [limit: string]: number } = { ...DEFAULT_LIMITS };
   for (const [limit, value] of Object.entries(given)) {
-    if (value === undefined) continue;
-    if (!Object.hasOwn(DEFAULT_LIMITS, limit)) invalid(`limits.${limit}`, "there is no such limit");
+    if (value === undefined || !Object.hasOwn(DEFAULT_LIMITS, limit)) continue;
     if (typeof value !== "number" || !(value > 0)) invalid(`limits.${limit}`, "it must be a number above 0");
     limits[limit] = Math.min(value, Number.MAX_SAFE_INTEGER);
   }
@@ -79,21 +106,18 @@ const isTextOrNone = (value: unknown): boolean => value === undefined || typeof 
 
 const LABEL_MAX = 256;
 const isAmount = (value: unknown): boolean => value === undefined || (typeof value === "number" && value > 0);
-/** A misspelt allowance would be no allowance at all, so unknown fields are refused. */
-const hasOnly = (value: object, ...fields: readonly string[]): boolean =>
-  Object.keys(value).every((field) => fields.includes(field));
 const isAllowance = (value: unknown): boolean =>
-  value === undefined ||
-  (isObject(value) && hasOnly(value, "tokens", "cost") && isAmount(value.tokens) && isAmount(value.cost));
+  value === undefined || (isObject(value) && isAmount(value.tokens) && isAmount(value.cost));
 const isBudget = (value: unknown): boolean =>
   isObject(value) &&
-  hasOnly(value, "turn", "tree", "keepsAnswer") &&
   isAllowance(value.turn) &&
   isAllowance(value.tree) &&
-  (value.keepsAnswer === undefined || typeof value.keepsAnswer === "boolean");
+  (value.keepsAnswer === undefined || typeof value.keepsAnswer === "boolean") &&
+  (value.unknown === undefined || value.unknown === "estimate" || value.unknown === "stop");
 
 const WORDS: { readonly [field: string]: string } = {
-  budget: "it has turn and tree, each with tokens and cost above 0, and keepsAnswer, which is true or false",
+  budget:
+    "it has turn and tree, each with tokens and cost above 0, keepsAnswer, which is true or false, and unknown, which is estimate or stop",
   label: `it must be text of at most ${LABEL_MAX} characters`,
 };
 
@@ -107,15 +131,43 @@ const FIELDS: { readonly [K in keyof SessionConfig]-?: (value: unknown) => boole
   label: (value) => value === undefined || (typeof value === "string" && value.length <= LABEL_MAX),
 };
 
+const CONFIG = Object.fromEntries(Object.keys(FIELDS).map((field) => [field, true] as const));
+const BUDGET: Known<Budget> = { turn: true, tree: true, keepsAnswer: true, unknown: true };
+const ALLOWANCE: Known<Allowance> = { tokens: true, cost: true };
+const SETTINGS: Known<ModelSettings> = {
+  temperature: true,
+  maxOutputTokens: true,
+  topP: true,
+  stopSequences: true,
+  seed: true,
+  reasoning: true,
+  cache: true,
+  providerOptions: true,
+};
+
+function requireKnownWithin({ budget, settings, prompt }: { readonly [field: string]: unknown }, option: string): void {
+  if (isObject(settings)) requireKnown(`${option}.settings`, settings, SETTINGS);
+  for (const part of Array.isArray(prompt) ? prompt : [])
+    if (isObject(part)) requireKnown(`${option}.prompt`, part, PROMPT_PART);
+  if (!isObject(budget)) return;
+  requireKnown(`${option}.budget`, budget, BUDGET);
+  for (const whose of ["turn", "tree"] as const)
+    if (isObject(budget[whose])) requireKnown(`${option}.budget.${whose}`, budget[whose], ALLOWANCE);
+}
+
 export function requireConfig(config: unknown, option = "config"): void {
   const wrong = (field: string, problem: string): never => invalid(`${option}.${field}`, problem);
   if (!isObject(config)) return invalid(option, "it is no object");
+  requireKnown(option, config, CONFIG);
+  requireKnownWithin(config, option);
   for (const [field, value] of Object.entries(config)) {
-    if (!Object.hasOwn(FIELDS, field)) wrong(field, "there is no such field");
+    if (!Object.hasOwn(FIELDS, field)) wrong(field, "there is no such field"); // Of a class; a config is stored whole.
     if (!FIELDS[field as keyof SessionConfig](value)) wrong(field, WORDS[field] ?? "it is not what its type says");
     if (value !== undefined && "problem" in toJson(value)) wrong(field, "it is not JSON");
   }
 }
+
+const SECTION: Known<Section> = { title: true, slots: true };
 
 export function requireTemplate(template: readonly Section[] | undefined): void {
   const isSection = (each: unknown): boolean =>
@@ -124,14 +176,18 @@ export function requireTemplate(template: readonly Section[] | undefined): void 
     Array.isArray(each.slots) &&
     each.slots.length > 0 &&
     each.slots.every((slot) => SLOTS.includes(slot as never));
-  if (template !== undefined && !(Array.isArray(template) && template.every(isSection)))
+  if (template === undefined) return;
+  if (!(Array.isArray(template) && template.every(isSection)))
     invalid("template", "it must be a list of sections with slots");
+  for (const section of template) requireKnown("template", section, SECTION);
 }
 
 // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export function requireOptions(options: unknown): void {
-  if (!isObject(options)) invalid("options", "it is no object");
+/** The options of a call, which `where` names: an object, with no other fields than these. */
+export function requireOptions(where: string, options: unknown, names: { readonly [name: string]: true }): void {
+  if (!isObject(options)) return invalid("options", "it is no object");
+  requireKnown(where, options, names);
 }
 
 export function requireSignal(signal: AbortSignal | undefined): void {

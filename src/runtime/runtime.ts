@@ -17,6 +17,7 @@ import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, asWaitKey, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
 import { defined, describeThrown, type Json } from "../model/json.ts";
+import type { Known, Optional } from "../model/known.ts";
 import type { Limits } from "../model/limits.ts";
 import type { CancelAnswer } from "../model/outcome.ts";
 import type { PromptPart } from "../model/prompt.ts";
@@ -48,7 +49,7 @@ import { requireStored, snapshot } from "./services/reading.ts";
 import { cancel } from "./services/sessions.ts";
 import { RECOVER_MS, type Recovered, recover } from "./session/elsewhere.ts";
 import type { Session } from "./session/handle.ts";
-import { type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
+import { FORK, type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
 import { Artifacts, blobsOf } from "./toolset/artifacts.ts";
 import { processName, realWorld } from "./world.ts";
@@ -58,33 +59,33 @@ export type RuntimeOptions = {
   /** Where sessions are stored, for example `sqlite("agent.db")`. */
   readonly store: Store;
   /** Where effects run. Default: the journal host on a durable store, else the inline host. */
-  readonly host?: EffectHost;
+  readonly host?: EffectHost | undefined;
   /** Receives diagnostics that belong to no result, for example a late answer that was dropped. */
-  readonly trace?: TraceSink;
+  readonly trace?: TraceSink | undefined;
   /** Tools for every session. */
-  readonly tools?: readonly (Tool | ToolProvider)[];
+  readonly tools?: readonly (Tool | ToolProvider)[] | undefined;
   /** Plugins for every session. Those of the same `order` run in the order of this list. */
-  readonly plugins?: readonly Plugin[];
+  readonly plugins?: readonly Plugin[] | undefined;
   /** The system prompt's own text, unless a session has its own. */
-  readonly instructions?: string;
+  readonly instructions?: string | undefined;
   /** Prompt parts for every session: the lowest layer, below those of sessions, turns and plugins. */
-  readonly prompt?: readonly PromptPart[];
+  readonly prompt?: readonly PromptPart[] | undefined;
   /** Headings and order of the prompt's sections. */
-  readonly template?: readonly Section[];
+  readonly template?: readonly Section[] | undefined;
   /** Temperature, output limit and the like for every model call, unless a session has its own. */
-  readonly settings?: ModelSettings;
+  readonly settings?: ModelSettings | undefined;
   /** Bounds on time, size and number; `Limits` names the default of each. */
-  readonly limits?: Partial<Limits>;
+  readonly limits?: Optional<Limits> | undefined;
   /** How much may be spent, unless a session has its own budget. Default: no bound. */
-  readonly budget?: Budget;
+  readonly budget?: Budget | undefined;
   /** Prices per million tokens, by model name (`provider/model`). A cost budget needs them. */
-  readonly prices?: PriceTable;
+  readonly prices?: PriceTable | undefined;
   /** `auto` (default): on a durable store, resumes turns that other processes left, at once and every 10 seconds. */
-  readonly recover?: "auto" | "manual";
+  readonly recover?: "auto" | "manual" | undefined;
   /** Called at the beginning and the end of every hook call. */
-  readonly probe?: Probe;
+  readonly probe?: Probe | undefined;
 } & (
-  | { readonly model: Model; readonly models?: ModelResolver }
+  | { readonly model: Model; readonly models?: ModelResolver | undefined }
   | { readonly model: string; readonly models: ModelResolver }
 );
 
@@ -131,18 +132,18 @@ export interface Approval {
 
 export interface SessionOptions {
   /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
-  readonly config?: Partial<SessionConfig>;
+  readonly config?: Optional<SessionConfig> | undefined;
   /** Plugin options for this opening, in place of the installed ones. Refused when the session is open already. */
-  readonly plugins?: readonly PluginOptions[];
+  readonly plugins?: readonly PluginOptions[] | undefined;
 }
 
 export interface SessionsPage {
   /** Only ids after this one: the last of the page before. */
-  readonly after?: string;
+  readonly after?: string | undefined;
   /** Default: no bound. */
-  readonly max?: number;
-  readonly parent?: string;
-  readonly origin?: string;
+  readonly max?: number | undefined;
+  readonly parent?: string | undefined;
+  readonly origin?: string | undefined;
 }
 
 export interface TreeUsage {
@@ -174,6 +175,10 @@ export interface Defaults {
   readonly world?: World;
 }
 
+const SESSION: Known<SessionOptions> = { config: true, plugins: true };
+const PLUGIN: Known<PluginOptions> = { plugin: true, options: true };
+const PAGE: Known<SessionsPage> = { after: true, max: true, parent: true, origin: true };
+
 const CLOSE_MS = 5_000;
 
 export async function openRuntime(options: RuntimeOptions, defaults: Defaults): Promise<Runtime> {
@@ -182,6 +187,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const world = defaults.world ?? realWorld();
   const models = new Models(defaults.adapt, resolve);
   const modelName = typeof model === "string" ? model : models.add(model);
+  if (typeof model === "string") await models.require(model); // A missing package is told now, not by the first turn.
   const ofApp = (options.tools ?? []).map((value): Owned<Tool | ToolProvider> => ({ plugin: APP, value }));
   const tools = ofApp.filter((owned): owned is Owned<Tool> => !isToolProvider(owned.value));
   const providers = ofApp.filter((owned): owned is Owned<ToolProvider> => isToolProvider(owned.value));
@@ -248,16 +254,17 @@ class RuntimeHandle implements Runtime {
     const { world, sessions } = this.#open();
     const sessionId = asSessionId(id === undefined ? world.id("ses") : checkedId(id));
     if (options === undefined) return sessions.handle(sessionId);
-    requireOptions(options);
+    requireOptions("runtime.session", options, SESSION);
     const { config = {}, plugins = [] } = options;
     if (!Array.isArray(plugins))
       throw new RuntimeError("options.invalid", { option: "plugins", problem: "it is no list" });
     requireConfig(config);
-    return sessions.handle(sessionId, { config, plugins: this.#pluginOptions(plugins) });
+    return sessions.handle(sessionId, { config: defined(config), plugins: this.#pluginOptions(plugins) });
   }
 
   #pluginOptions(given: readonly PluginOptions[]): ReadonlyMap<string, unknown> {
     const found = given.map((options): [string, unknown] => {
+      requireOptions("plugins of runtime.session", options, PLUGIN);
       const installed = this.#core.plugins.find(({ id }) => id === options.plugin);
       if (installed === undefined)
         throw new RuntimeError("plugin.options", {
@@ -272,7 +279,7 @@ class RuntimeHandle implements Runtime {
   readonly sessions = {
     list: async (page: SessionsPage = {}): Promise<readonly SessionSummary[]> => {
       const { store } = this.#open();
-      requireOptions(page);
+      requireOptions("sessions.list", page, PAGE);
       const { after, max, parent, origin } = page;
       for (const [option, value] of Object.entries({ after, parent, origin }))
         if (value !== undefined && typeof value !== "string")
@@ -285,8 +292,9 @@ class RuntimeHandle implements Runtime {
     get: async (id: string): Promise<SessionReading> => snapshot(this.#open(), id),
     fork: async (id: string, options: ForkOptions = {}): Promise<Session> => {
       const core = this.#open();
+      requireOptions("sessions.fork", options, FORK);
       const source = await requireStored(core, id);
-      const parent = await parentOf(core.store, source.id, options?.before);
+      const parent = await parentOf(core.store, source.id, options.before);
       return core.sessions.handle(await makeSession(core, forkRequest(options, parent), source));
     },
     cancel: async (id: string, turnId?: string, reason = "It was cancelled."): Promise<CancelAnswer> => {

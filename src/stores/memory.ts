@@ -288,6 +288,11 @@ class MemoryStore implements Store {
       this.#requireOpen();
       return this.#sessions.byId.get(id)?.waiting.map(shown) ?? [];
     },
+    holds: (id: SessionId, key: string): boolean => {
+      this.#requireOpen();
+      const state = this.#sessions.byId.get(id)?.keys?.get(key)?.state;
+      return state !== undefined && state !== "withdrawn";
+    },
     withdraw: (id: SessionId, which: InputRef): readonly Withdrawal[] => {
       this.#requireOpen();
       const session = this.#sessions.byId.get(id);

@@ -11,7 +11,7 @@ import { type Database, openFile } from "./sqlite/database.ts";
 import { cancel, find, terminal } from "./sqlite/endings.ts";
 import { cursorOf, latestFact } from "./sqlite/facts.ts";
 import { isOnPath, requirePlace, view } from "./sqlite/graph.ts";
-import { claim, couldClaim, waiting, withdraw } from "./sqlite/inputs.ts";
+import { claim, couldClaim, holds, waiting, withdraw } from "./sqlite/inputs.ts";
 import { Journals } from "./sqlite/journal.ts";
 import { setUp } from "./sqlite/schema.ts";
 import { booked, headOf, Sessions } from "./sqlite/sessions.ts";
@@ -212,6 +212,7 @@ class Sqlite implements SqliteStore {
 
   readonly inputs = {
     list: (session: SessionId) => this.#db.read(() => waiting(this.#db, session)),
+    holds: (session: SessionId, key: string) => this.#db.read(() => holds(this.#db, session, key)),
     withdraw: (session: SessionId, which: InputRef) => this.#db.write(true, () => withdraw(this.#db, session, which)),
     claim: (
       lease: Lease,

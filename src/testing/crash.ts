@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { type CrashWorld, live, type Orders } from "./crash/life.ts";
 import type { Picture } from "./crash/picture.ts";
 import { type Amounts, planned, type Trial } from "./crash/plan.ts";
@@ -22,36 +23,40 @@ export interface Scenario {
    */
   run(world: CrashWorld): Promise<unknown>;
   /** Throws when the final store is wrong. Default: it must equal that of the run without a kill. */
-  check?(final: Picture, told: { readonly clean: Picture; readonly acts: readonly string[] }): unknown;
+  readonly check?:
+    | ((final: Picture, told: { readonly clean: Picture; readonly acts: readonly string[] }) => unknown)
+    | undefined;
 }
 export interface DefinedScenario extends Scenario {
   /** Runs one process of the scenario. Only the kit calls it. */
   live(orders: Orders): Promise<void>;
 }
 
-export const defineScenario = (scenario: Scenario): DefinedScenario => ({
-  ...scenario,
-  live: (orders) => live((world) => scenario.run(world), orders),
-});
+const SCENARIO: Known<Scenario> = { run: true, check: true };
 
-export interface CrashOptions extends Partial<Amounts> {
+export function defineScenario(scenario: Scenario): DefinedScenario {
+  requireKnown("defineScenario", scenario, SCENARIO);
+  return { ...scenario, live: (orders) => live((world) => scenario.run(world), orders) };
+}
+
+export interface CrashOptions extends Optional<Amounts> {
   /** Seeds the random choice of trials: equal seeds choose equal trials. Default 1. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** Runs exactly these trials, for example one that found a violation. */
-  readonly trials?: readonly Trial[];
+  readonly trials?: readonly Trial[] | undefined;
   /** How many trials run at a time. Default 2. */
-  readonly parallel?: number;
+  readonly parallel?: number | undefined;
   /** A process that takes longer counts as stuck, in milliseconds. Default 30 seconds. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Arguments for `node` before the program, for example a loader. */
-  readonly execArgv?: readonly string[];
+  readonly execArgv?: readonly string[] | undefined;
   /** Called after each trial, with the violations that it found. */
-  readonly onTrial?: (told: TrialTold) => void;
+  readonly onTrial?: ((told: TrialTold) => void) | undefined;
   /**
    * A module that exports `store(store)` or `host(host)`, which wrap those of the scenario: to try the kit on broken
    * ones.
    */
-  readonly around?: URL;
+  readonly around?: URL | undefined;
 }
 
 export interface TrialTold {
@@ -64,11 +69,28 @@ export interface TrialTold {
   readonly of: number;
 }
 
+const OPTIONS: Known<CrashOptions> = {
+  kills: true,
+  doubles: true,
+  triples: true,
+  loops: true,
+  stops: true,
+  pairs: true,
+  seed: true,
+  trials: true,
+  parallel: true,
+  timeoutMs: true,
+  execArgv: true,
+  onTrial: true,
+  around: true,
+};
+
 /**
  * Kills a scenario with SIGKILL at each of its boundaries in turn, starts it again, and compares the final store with
  * that of a run without a kill. Processes and files are real; nothing is simulated.
  */
 export async function crashTest(scenarios: URL | readonly URL[], options: CrashOptions = {}): Promise<CrashReport> {
+  requireKnown("crashTest", options, OPTIONS);
   const list = scenarios instanceof URL ? [scenarios] : scenarios;
   const folder = mkdtempSync(join(tmpdir(), "bowline-crash-"));
   try {

@@ -468,6 +468,16 @@ const queueLaws = [
     await commit(store, lease);
     assert.deepEqual(await drain(store), ["two"]);
   }),
+  law("a key is held from its acceptance on, and no longer once its input is withdrawn", async (store) => {
+    await store.create(newSession(alice));
+    assert.equal(await store.inputs.holds(alice, "k"), false);
+    const lease = await begin(store, "hello", { key: "k" });
+    await queue(store, "more", { key: "l" });
+    assert.deepEqual([await store.inputs.holds(alice, "k"), await store.inputs.holds(alice, "l")], [true, true]);
+    assert.equal(await withdraw(store, "more"), "withdrawn");
+    await commit(store, lease);
+    assert.deepEqual([await store.inputs.holds(alice, "k"), await store.inputs.holds(alice, "l")], [true, false]);
+  }),
   law("withdrawing again answers the same", async (store) => {
     await first(store);
     await queue(store, "more");
@@ -930,6 +940,19 @@ const commitLaws = [
     const session = await store.load(alice);
     assert.deepEqual(session?.usage, addUsage(spent, usage(7)));
     assert.deepEqual([session?.turns, session?.revision], [2, 2]);
+  }),
+  law("estimated usage is kept apart from the reported one, in the session and in its ledger", async (store) => {
+    await store.create(newSession(alice));
+    const guessed = { ...usage(7), unknownCalls: 1, estimatedInput: 20, estimatedOutput: 3 };
+    const row = { source: "turn", model: "law/model", calls: 1 };
+    await turn(store, "one", { usage: guessed, spent: [{ ...row, usage: guessed }] });
+    await turn(store, "two", { usage: usage(1), spent: [{ ...row, usage: usage(1) }] });
+    await turn(store, "three", { usage: guessed, spent: [{ ...row, usage: guessed }] });
+    const sum = addUsage(addUsage(guessed, usage(1)), guessed);
+    assert.deepEqual([sum.estimatedInput, sum.estimatedOutput, sum.input], [40, 6, 15]);
+    const session = await store.load(alice);
+    assert.deepEqual([session?.usage, session?.ledger], [sum, [{ ...row, usage: sum, calls: 3 }]]);
+    assert.deepEqual(await store.booked(alice), [{ sessionId: alice, ...row, usage: sum, calls: 3 }]);
   }),
   law("plugin states are replaced as a whole", async (store) => {
     await store.create(newSession(alice));

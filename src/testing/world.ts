@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { type Known, requireKnown } from "../model/known.ts";
 import type { World } from "../model/world.ts";
 
 /** A world for tests: time passes only when the test says so, and ids and secrets are the same in every run. */
@@ -14,14 +15,18 @@ export interface SimulatedWorld extends World {
 
 export interface SimulatedWorldOptions {
   /** The time at the beginning, in milliseconds since 1970. Default: the first of January 2026. */
-  readonly now?: number;
+  readonly now?: number | undefined;
   /** A part of every id and secret. Two worlds on one store need different names. */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 const BEGINNING = 1_767_225_600_000; // 2026-01-01T00:00:00Z
 
-export function simulatedWorld({ now: beginning = BEGINNING, name = "" }: SimulatedWorldOptions = {}): SimulatedWorld {
+const OPTIONS: Known<SimulatedWorldOptions> = { now: true, name: true };
+
+export function simulatedWorld(options: SimulatedWorldOptions = {}): SimulatedWorld {
+  requireKnown("simulatedWorld", options, OPTIONS);
+  const { now: beginning = BEGINNING, name = "" } = options;
   const sleepers = new Set<Sleeper>();
   let now = beginning;
   let ids = 0;

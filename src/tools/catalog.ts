@@ -4,7 +4,7 @@ import type { Tool } from "../kernel/tool.ts";
 import { frozen, type JsonObject } from "../model/json.ts";
 import type { ToolDeclaration } from "../model/request.ts";
 import type { Availability, ToolManifest } from "../model/tool.ts";
-import type { Registered } from "./registry.ts";
+import { chosenFor, type Registered, type ToolChoices } from "./registry.ts";
 import type { Offered } from "./source.ts";
 
 /** A callable tool with its owner and the bindings it has in this session. */
@@ -50,6 +50,7 @@ export function baseOf(
   registered: Iterable<Registered>,
   { offers, includeBase }: Overlay,
   { toolAccess }: Authority,
+  choices: ToolChoices,
 ): readonly Chosen[] {
   const found = new Map<string, Chosen>();
   const add = (offered: Offered, availability: Availability): void => {
@@ -58,7 +59,10 @@ export function baseOf(
     if (audience !== "runtime") found.set(name, { offered, description, availability });
   };
   if (includeBase) for (const each of registered) add(each, each.availability);
-  for (const offered of offers) add(offered, offered.manifest.availability ?? "callable");
+  for (const offered of offers) {
+    const { name, availability = "callable" } = offered.manifest;
+    add(offered, chosenFor(choices, name, offered.source) ?? availability);
+  }
   return [...found.values()];
 }
 

@@ -6,9 +6,9 @@ import type { PluginStates } from "../kernel/states.ts";
 import type { ToolContext } from "../kernel/tool.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { CallId, EffectName, SessionId, TurnId } from "../model/ids.ts";
-import type { JsonObject } from "../model/json.ts";
+import type { Json, JsonObject } from "../model/json.ts";
 import type { Scope } from "../model/scope.ts";
-import type { EffectOf } from "../turn/effect.ts";
+import type { EffectOf, PlacedCall } from "../turn/effect.ts";
 
 /** The turn that a call belongs to, as far as a tool's context needs it. */
 export interface CallTurn {
@@ -16,6 +16,13 @@ export interface CallTurn {
   readonly turnId: TurnId;
   readonly states: PluginStates;
   siteOfCall(scope: Scope, effect: EffectOf<"call">): Site;
+  readonly show: Showing;
+}
+
+/** Where what a tool shows while it runs goes. */
+interface Showing {
+  progressed(call: PlacedCall, attempt: number, value: Json): void;
+  printed(call: PlacedCall, attempt: number, chunk: string): void;
 }
 
 /** The context that a tool's `execute` is given. Most tools use none of it, so its services are made on first use. */
@@ -37,6 +44,8 @@ export class CallContext implements ToolContext {
   readonly #plugin: string;
   #made: Site | undefined;
   #deadline: Deadline | undefined;
+  /** What a tool shows after its attempt is over is nobody's. */
+  #isOver = false;
 
   constructor(turn: CallTurn, effect: EffectOf<"call">, plugin: string, bindings: JsonObject, scope: Scope) {
     this.#turn = turn;
@@ -110,7 +119,15 @@ export class CallContext implements ToolContext {
     return (name, run) => this.#site.onceHere(this.#plugin, name, run);
   }
   get progress(): ToolContext["progress"] {
-    return () => this.#deadline?.beat();
+    return (value) => {
+      this.#deadline?.beat();
+      if (value !== undefined && !this.#isOver) this.#turn.show.progressed(this.#effect, this.attempt, value);
+    };
+  }
+  get output(): ToolContext["output"] {
+    return (chunk) => {
+      if (!this.#isOver) this.#turn.show.printed(this.#effect, this.attempt, chunk);
+    };
   }
 
   /** Sets the deadline of the attempt, which `progress` restarts. */
@@ -125,6 +142,7 @@ export class CallContext implements ToolContext {
   }
 
   close(): void {
+    this.#isOver = true;
     this.#detach?.();
   }
 }

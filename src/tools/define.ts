@@ -1,6 +1,7 @@
-import type { Tool, ToolProvider, ToolSpec } from "../kernel/tool.ts";
+import type { RetryOptions, Tool, ToolProvider, ToolSpec } from "../kernel/tool.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { isObject, type JsonObject, toJson } from "../model/json.ts";
+import { defined, isObject, type JsonObject, toJson } from "../model/json.ts";
+import { type Known, requireKnown } from "../model/known.ts";
 import { documentOf, isStandard, type ToolSchema } from "../model/schema.ts";
 import { AVAILABILITIES, type CallPolicy, isToolName, type RetryPolicy, type ToolManifest } from "../model/tool.ts";
 import { validatorOf } from "./validator.ts";
@@ -27,6 +28,8 @@ export function makeTool<I extends ToolSchema, O, S, W extends true | undefined>
   if (spec.onInterrupt !== undefined && !["rerun", "fail", "ask"].includes(spec.onInterrupt))
     wrong("onInterrupt is not rerun, fail or ask");
   const of = `the tool ${name}`;
+  requireKnown(of, spec, SPEC);
+  if (isObject(spec.retry)) requireKnown(`the retry of ${name}`, spec.retry, RETRY_NAMES);
   if (spec.availability !== undefined && !AVAILABILITIES.includes(spec.availability))
     wrong("its availability is unknown");
   if (spec.audience !== undefined && spec.audience !== "model" && spec.audience !== "runtime")
@@ -45,6 +48,24 @@ export function makeTool<I extends ToolSchema, O, S, W extends true | undefined>
   };
 }
 
+const SPEC: Known<ToolSpec<ToolSchema, unknown>> = {
+  name: true,
+  description: true,
+  availability: true,
+  audience: true,
+  bindings: true,
+  examples: true,
+  input: true,
+  output: true,
+  timeoutMs: true,
+  isSerial: true,
+  writes: true,
+  retry: true,
+  onInterrupt: true,
+  execute: true,
+};
+const RETRY_NAMES: Known<RetryOptions> = { policy: true, attempts: true, baseMs: true, maxMs: true };
+
 /** The optional fields of a manifest, checked and copied as JSON. */
 function ownManifest(spec: ToolManifest, wrong: (problem: string) => never): Partial<ToolManifest> {
   const { availability, audience, bindings, examples } = spec;
@@ -62,6 +83,13 @@ function ownManifest(spec: ToolManifest, wrong: (problem: string) => never): Par
  * Makes a provider of tools that come and go. They are listed without schemas and loaded by name when they are needed.
  */
 export function defineToolProvider(spec: ToolProvider): ToolProvider {
+  requireProvider(spec);
+  requireKnown(`the provider ${spec.id}`, spec, PROVIDER);
+  return spec;
+}
+
+/** For a provider that was made elsewhere, which may have fields of its own. */
+export function requireProvider(spec: ToolProvider): void {
   const wrong = (problem: string): never => {
     throw new RuntimeError("tool.invalid", { name: `the provider ${String(spec?.id)}`, problem });
   };
@@ -69,8 +97,9 @@ export function defineToolProvider(spec: ToolProvider): ToolProvider {
     wrong("its id must be 1 to 128 of letters, digits and . _ - / @ :");
   if (typeof spec.list !== "function" || typeof spec.load !== "function") wrong("it needs the functions list and load");
   if (spec.watch !== undefined && typeof spec.watch !== "function") wrong("its watch is no function");
-  return spec;
 }
+
+const PROVIDER: Known<ToolProvider> = { id: true, list: true, load: true, watch: true };
 
 /** The schema in the form that model providers accept: an object at the top, and no `$schema`. */
 function document(schema: ToolSchema, of: string): JsonObject {
@@ -120,5 +149,5 @@ function retryOf(given: ToolSpec<ToolSchema, unknown>["retry"]): CallPolicy["ret
   if (given === undefined || given === "never") return undefined;
   const policy: RetryPolicy = typeof given === "string" ? given : given.policy;
   if (policy === "never") return undefined;
-  return { ...RETRY, ...(typeof given === "string" ? {} : given), policy };
+  return { ...RETRY, ...(typeof given === "string" ? {} : defined(given)), policy };
 }

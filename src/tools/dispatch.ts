@@ -69,8 +69,13 @@ export interface Dispatch {
 /** Previews of calls for readers of the turn. */
 export interface CallShow {
   started(call: PlacedCall): void;
+  /** The call's own work is over, in an attempt or at the gate. */
+  returned(call: PlacedCall, output: ToolOutput): void;
+  /** Its result is settled. */
   ended(call: PlacedCall, output: ToolOutput): void;
   waiting(call: PlacedCall, wait: WaitKey, reason: string): void;
+  progressed(call: PlacedCall, attempt: number, value: Json): void;
+  printed(call: PlacedCall, attempt: number, chunk: string): void;
   emitted(emit: Emit, call: PlacedCall): void;
 }
 
@@ -91,8 +96,13 @@ export function gate(
   const stop = (found: Abort): void => {
     abort ??= found;
   };
+  const one = (placed: PlacedCall): Awaitable<Verdict> =>
+    andThen(gateOne(dispatch, placed, site, stop), (verdict) => {
+      if (verdict.kind === "settled") dispatch.show.returned(placed, verdict.output);
+      return verdict;
+    });
   return andThen(
-    inOrder(calls, (placed) => (abort === undefined ? gateOne(dispatch, placed, site, stop) : NOT_REACHED)),
+    inOrder(calls, (placed) => (abort === undefined ? one(placed) : NOT_REACHED)),
     (verdicts) => ({ verdicts, ...(abort === undefined ? {} : { abort }) }),
   );
 }

@@ -4,7 +4,8 @@
 // R1. `generation` grows with every change of the surface: a source's list, a source added or removed, a choice.
 // R2. A name belongs to the first source that offers it. Two static sources with the same name are an error.
 // R3. A choice holds for the tool of one source; a tool of the same name from another source is another tool.
-// R4. A running turn keeps the sources it began with: their changes are taken in only between turns.
+// R4. A running turn keeps the sources it began with: their changes are taken in only between turns. A source that is
+//     added meanwhile is new to everyone, and is taken in at once.
 
 import { createHash } from "node:crypto";
 import type { ToolGrant } from "../kernel/services.ts";
@@ -137,6 +138,15 @@ export class Registry {
     this.#added = [...this.#added, source];
   }
 
+  /** Takes in what an added source offers, also in a turn (R4). */
+  admit(source: Source): void {
+    if (!this.#added.includes(source)) return;
+    const others = this.#seen.filter((seen) => seen.source !== source);
+    this.#seen = [...others, { source, revision: source.revision, offers: source.offers }];
+    this.generation++;
+    this.#reconcile();
+  }
+
   /** Removes a source and what was chosen for its tools. A running turn keeps the tools it began with (R4). */
   remove(id: string): ToolChoices {
     this.#added = this.#added.filter((source) => source.id !== id);
@@ -169,11 +179,13 @@ export class Registry {
 
   // ── Choices: these return the new choices; the caller keeps them ────────────────────────────────────────────────
 
-  set(names: readonly string[], availability: Availability): ToolChoices {
+  /** `lent`: the tools of the running turn alone, which stand before the session's own. */
+  set(names: readonly string[], availability: Availability, lent: readonly Offered[] = []): ToolChoices {
     requireAvailability(availability);
     const tools = { ...this.#choices.tools };
     for (const name of names) {
-      const source = this.#entries.get(name)?.source ?? tools[name]?.source;
+      const ofTurn = lent.find(({ manifest }) => manifest.name === name);
+      const source = ofTurn?.source ?? this.#entries.get(name)?.source ?? tools[name]?.source;
       if (source === undefined) throw this.#unknown(name);
       tools[name] = { source, availability };
     }
@@ -258,7 +270,7 @@ export class Registry {
 }
 
 /** The choice for this name, if it is for the tool of this source (R3). */
-function chosenFor({ tools }: ToolChoices, name: string, source: string): Availability | undefined {
+export function chosenFor({ tools }: ToolChoices, name: string, source: string): Availability | undefined {
   const choice = Object.hasOwn(tools, name) ? tools[name] : undefined;
   return choice?.source === source ? choice.availability : undefined;
 }

@@ -24,14 +24,15 @@ interface Keeper {
 export function resultOf(name: string, returned: unknown, bytesMax: number, keeper: Keeper): ToolOutput {
   if (typeof returned === "string") return within(name, { kind: "value", value: returned }, returned, bytesMax);
   if (returned instanceof ControlResult) return controlled(name, returned.control, bytesMax);
+  const given = attachablesIn(returned, []);
+  const attached = given.reduce((sum, { data }) => sum + data.byteLength, 0);
+  if (attached > bytesMax) return tooLarge(name, attached, bytesMax);
   const attachments: Attachment[] = [];
-  const found = toJson(withAttachments(returned, attachments, keeper));
+  const found = toJson(given.length === 0 ? returned : withAttachments(returned, attachments, keeper));
   if ("problem" in found) return unusable(name, `${found.path}: ${found.problem}`);
   const value = found.json;
   const output: ToolOutput =
     attachments.length === 0 ? { kind: "value", value } : { kind: "value", value, attachments };
-  const attached = attachments.reduce((sum, { bytes }) => sum + bytes, 0);
-  if (attached > bytesMax) return tooLarge(name, attached, bytesMax);
   return within(name, output, JSON.stringify(value), bytesMax);
 }
 
@@ -40,21 +41,29 @@ function controlled(name: string, control: Control, bytesMax: number): ToolOutpu
   const found = toJson(control);
   if ("problem" in found) return unusable(name, `${found.path}: ${found.problem}`);
   const sure = found.json as unknown as Control;
-  if (sure.kind === "fail")
-    return {
-      kind: "failure",
-      failure: { class: "failed", code: String(sure.code), message: String(sure.message) },
-      control: sure,
-    };
+  if (sure.kind === "fail") {
+    const output = failure("failed", String(sure.code), String(sure.message));
+    const { code, message } = output.failure;
+    return { ...output, control: { kind: "fail", code, message } };
+  }
   const value = sure.kind === "finish" ? (sure.value ?? null) : null;
   const kept: Control = sure.kind === "finish" ? { ...sure, value } : sure;
   return within(name, { kind: "value", value, control: kept }, JSON.stringify(found.json), bytesMax);
 }
 
-/**
- * Stores attachments found in the value, up to four levels down in lists and objects, and leaves a reference in their
- * place.
- */
+const DEPTH_MAX = 4;
+
+/** The attachments in a value, up to four levels down in lists and plain objects. */
+function attachablesIn(value: unknown, found: Attachable[], depth = 0): readonly Attachable[] {
+  if (value instanceof Attachable) found.push(value);
+  else if (depth < DEPTH_MAX && isContainer(value))
+    for (const item of Object.values(value)) if (holds(item)) attachablesIn(item, found, depth + 1);
+  return found;
+}
+const isContainer = (value: unknown): value is object =>
+  Array.isArray(value) || (holds(value) && Object.getPrototypeOf(value) === Object.prototype);
+
+/** Stores the attachments in the value, and leaves references in their places. */
 function withAttachments(value: unknown, found: Attachment[], keeper: Keeper, depth = 0): unknown {
   if (value instanceof Attachable) {
     const kept = keeper.keep(value);
@@ -66,10 +75,8 @@ function withAttachments(value: unknown, found: Attachment[], keeper: Keeper, de
       ...(kept.name === undefined ? {} : { name: kept.name }),
     };
   }
-  if (depth > 3 || typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value))
-    return value.some(holds) ? value.map((item) => withAttachments(item, found, keeper, depth + 1)) : value;
-  if (Object.getPrototypeOf(value) !== Object.prototype || !Object.values(value).some(holds)) return value;
+  if (depth >= DEPTH_MAX || !isContainer(value)) return value;
+  if (Array.isArray(value)) return value.map((item) => withAttachments(item, found, keeper, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, withAttachments(item, found, keeper, depth + 1)]),
   );
@@ -119,17 +126,19 @@ const noAttachments = (name: string): never => {
   throw new RuntimeError("tool.result", { name, problem: "an attachment was thrown" });
 };
 
+const REASON_MAX = 16_384;
+const CODE_MAX = 256;
+
+/** A failure is journaled and shown like a result, so whatever it quotes is cut. */
 export const failure = (
   failureClass: FailureClass,
   code: string,
   message: string,
   more: Partial<ToolFailure> = {},
-): ToolOutput => ({
+): Extract<ToolOutput, { readonly kind: "failure" }> => ({
   kind: "failure",
-  failure: { class: failureClass, code, message, ...more },
+  failure: { class: failureClass, code: code.slice(0, CODE_MAX), message: message.slice(0, REASON_MAX), ...more },
 });
-
-const REASON_MAX = 16_384;
 
 export const denied = (name: string, reason: string): ToolOutput =>
   failure("denied", "tool.denied", TEXTS.denied(name, reason.slice(0, REASON_MAX)));

@@ -108,7 +108,11 @@ export class Move implements Step {
    */
   change(changes: Changes): void {
     this.state.changes = { ...this.state.changes, ...changes };
-    if (!Object.hasOwn(changes, TOOLS_STATE)) return;
+    if (Object.hasOwn(changes, TOOLS_STATE)) this.prepareNext();
+  }
+
+  /** The next round is prepared, whatever the last one said. */
+  prepareNext(): void {
     const { prepare: _, ...skips } = this.state.skips;
     this.state.skips = skips;
   }

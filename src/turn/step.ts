@@ -182,9 +182,16 @@ function prepared(move: Move, event: Extract<Answer, { kind: "prepared" }>): voi
   if (event.messages !== undefined) move.add(...event.messages);
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
+  if (event.answer !== undefined) return answered(move, event.answer);
   if (event.frame !== undefined) return switchFrame(move, event.frame.task, event.frame.seed);
   if (event.compact === true && mayCompact(move)) return compact(move, "ask");
   ask(move);
+}
+
+function answered(move: Move, { plugin, text }: NonNullable<Extract<Answer, { kind: "prepared" }>["answer"]>): void {
+  move.add({ role: "assistant", parts: [{ kind: "text", text }], origin: { kind: "plugin", plugin } });
+  const message = move.lastReply();
+  if (message !== undefined) move.conclude({ kind: "answered", message, text });
 }
 
 function ask(move: Move): void {
@@ -300,6 +307,7 @@ function bounded(move: Move, effect: EffectOf<"boundary">, event: Extract<Answer
   if (messages.length > 0) move.add(...messages);
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
+  if (event.hasNewTools === true) move.prepareNext();
   if (effect.at === "opening") return prepare(move);
   if (outcome !== undefined && inputs.length + messages.length === 0) return move.conclude(outcome);
   if (event.compact === true && mayCompact(move)) return compact(move, "round");

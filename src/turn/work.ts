@@ -254,6 +254,13 @@ function returned(work: Work, at: string, output: ToolOutput): Work {
   return change(work, at, { stage: "returned", output, returnedAs });
 }
 
+/** Whether a call that returned this is made again by its retry policy. */
+export function isTriedAgain({ phase, winding }: TurnState, { at }: PlacedCall, output: ToolOutput): boolean {
+  const call =
+    phase.kind === "working" && winding === undefined ? phase.work.calls[indexOf(phase.work, at)] : undefined;
+  return call !== undefined && retryDelay(call, output) !== undefined;
+}
+
 /** How long to wait before the next attempt; undefined when there is none. */
 function retryDelay(state: CallState, output: ToolOutput): number | undefined {
   const retry = state.policy?.retry;

@@ -10,6 +10,8 @@ test.each([
   [["chat", "--json"], "--json is not for chat."],
   [["sessions", "all"], "sessions takes no text."],
   [["doctor", "--db", ":memory:"], ":memory: keeps nothing to look at."],
+  [["doctor", "--app", "agent.ts"], "--app is for chat and run."],
+  [["chat", "--app", "agent.ts", "--db", "a.db"], "--model and --db are not for --app."],
   [["run"], "There is nothing to run."],
   [["run", "-"], "There is nothing to run."],
   [["run", "--model", "nonsense", "hello"], '"nonsense" is not the name of a model.'],

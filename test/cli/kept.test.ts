@@ -65,6 +65,17 @@ test.concurrent("E6 killed in the middle of a tool call, it goes on at once: not
   expect((await inProcess(["doctor"], "", { cwd })).code).toBe(0);
 });
 
+test.concurrent("E6 a kill and a restart can be tried offline: the demo model waits when it is told to", async () => {
+  const cwd = folder();
+  const first = start(["--verbose"], { cwd });
+  first.send("Wait 2 seconds, then tell me what 21*2 is.\n");
+  await first.until(/wait \{"seconds":2\}/);
+  first.child.kill("SIGKILL");
+  await first.ended;
+  const { stderr } = await bowline(["--verbose"], { cwd });
+  expect(stderr).toMatch(/^Finishing the turn .*\nwait \{"seconds":2\}\n(?:.*\n)*I waited 2 seconds\. 21\*2 = 42\.\n/);
+});
+
 test.concurrent("E6 killed while the model held its answer, only that answer is asked for again", async () => {
   await using server = await serveWire([asksToWait(0), { events: [], hangs: true }, says("Here it is.")]);
   const [cwd, env] = [folder(), modelAt(server.url)];

@@ -1,9 +1,18 @@
+import { EventEmitter, once } from "node:events";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { livePrinter, plainPrinter } from "../../src/cli/print.ts";
-import { createRuntime, defineTool, ProviderFailure } from "../../src/index.ts";
+import {
+  createRuntime,
+  definePlugin,
+  defineTool,
+  type Plugin,
+  ProviderFailure,
+  replaceResult,
+} from "../../src/index.ts";
 import { both, calls, cut, type Reply, says, scripted, thinks } from "../../src/providers/scripted.ts";
 import { memory } from "../../src/stores/memory.ts";
+import { runningQuickly } from "../kit/worlds.ts";
 
 const ping = defineTool({
   name: "ping",
@@ -12,25 +21,83 @@ const ping = defineTool({
   execute: () => new Promise<string>((resolve) => setTimeout(resolve, 5, "pong")),
 });
 
+/** Tells when what a tool has printed was shown. */
+const screen = new EventEmitter<{ shown: [] }>();
+/** Prints, tells how far it is, and prints what would drive a terminal. */
+const build = defineTool({
+  name: "build",
+  description: "Builds.",
+  input: { type: "object" },
+  execute: async (_, { output, progress }) => {
+    output("one\ntw");
+    await once(screen, "shown");
+    output("o\x1b[2J\r\nthree");
+    await once(screen, "shown");
+    progress({ percent: 50 });
+    await once(screen, "shown");
+    progress("nearly\nthere");
+    await once(screen, "shown");
+    return "built";
+  },
+});
+const fails = defineTool({
+  name: "fails",
+  description: "Fails.",
+  input: { type: "object" },
+  execute: () => {
+    throw new Error("No.");
+  },
+});
+const lenient = definePlugin({
+  id: "test/lenient",
+  setup: () => ({ afterToolCall: ({ call }) => (call.name === "fails" ? replaceResult("Never mind.") : undefined) }),
+});
+
 /** What each printer makes of a turn with this model. */
-async function shown(...replies: readonly Reply[]) {
+const shown = (...replies: readonly Reply[]) => shownWith([], ...replies);
+async function shownWith(plugins: readonly Plugin[], ...replies: readonly Reply[]) {
   const io = { env: {}, stdout: new PassThrough(), stderr: new PassThrough() };
-  const screen = new PassThrough();
-  const printers = [plainPrinter(io, false), livePrinter({ ...io, stdout: screen })];
-  const runtime = await createRuntime({ store: memory(), model: scripted(...replies), tools: [ping] });
+  const terminal = new PassThrough();
+  const printers = [plainPrinter(io, false), livePrinter({ ...io, stdout: terminal })];
+  const runtime = await createRuntime({
+    store: memory(),
+    model: scripted(...replies),
+    tools: [ping, build, fails],
+    plugins,
+  });
   const turn = (await runtime.session()).turn("Hello");
-  for await (const event of turn) for (const printer of printers) printer.event(event);
+  for await (const event of turn) {
+    for (const printer of printers) printer.event(event);
+    if (event.kind === "toolOutput" || event.kind === "toolProgress") screen.emit("shown");
+  }
   const result = await turn.result();
   for (const printer of printers) printer.ended(result);
   await runtime.close();
   const words = (stream: PassThrough): string => String(stream.read() ?? "").replace(/\d+ ms/g, "0 ms");
-  return { live: words(screen), stdout: words(io.stdout), stderr: words(io.stderr) };
+  return { live: words(terminal), stdout: words(io.stdout), stderr: words(io.stderr) };
 }
 
 test("E6 an attempt that is tried again is withdrawn in sight, and never reaches a pipe", async () => {
   const { live, stdout } = await shown(cut("The answer ", "is 41"), says("The answer is 42."));
-  expect(live).toMatch(/^The answer is 41\n… broken off: .* does not count.*\nThe answer is 42\.\nanswered · /);
+  const [said, withdrawn, retried, answer, end] = live.split("\n");
+  expect([said, answer]).toEqual(["The answer is 41", "The answer is 42."]);
+  expect(withdrawn).toMatch(/^… broken off: .* does not count/);
+  expect(retried).toBe("… attempt 1 at the model call failed (stream): trying again in 0 ms");
+  expect(end).toMatch(/^answered · 10 tokens in, 5 out \(and 1 call not counted, about \d+ tokens\)/);
   expect(stdout).toBe("The answer is 42.\n");
+});
+
+test("E6 a wait for a busy provider is told on the terminal, and in a pipe to whoever asks for more", async () => {
+  const io = { env: {}, stdout: new PassThrough(), stderr: new PassThrough() };
+  const screen = new PassThrough();
+  const printers = [plainPrinter(io, true), livePrinter({ ...io, stdout: screen })];
+  const busy = new ProviderFailure({ class: "rate-limit", message: "Slow down." });
+  await using runtime = await runningQuickly({ model: scripted(busy, says("Hello.")) });
+  const turn = (await runtime.session()).turn("Hi.");
+  for await (const event of turn) for (const printer of printers) printer.event(event);
+  const words = "attempt 1 at the model call failed (rate-limit): trying again in 500 ms\n";
+  expect(String(screen.read())).toMatch(`… ${words}Hello.`);
+  expect(String(io.stderr.read())).toBe(words);
 });
 
 test("E6 calls of one reply are listed with their ends; one alone takes one line", async () => {
@@ -59,6 +126,54 @@ test("E6 what a model says cannot drive the terminal", async () => {
 
 test("E6 a failed turn is told on stderr, and stdout stays empty", async () => {
   const { live, stdout, stderr } = await shown(new ProviderFailure({ class: "auth", message: "No key." }));
-  expect(live).toMatch(/^Failed: .*No key\. \[provider\.failed\]\nfailed · /);
+  expect(live).toMatch(/^Failed: .*No key\. Check the API key.* \[provider\.failed\]\nfailed · /);
   expect({ stdout, stderr }).toEqual({ stdout: "", stderr: expect.stringMatching(/^bowline: Failed: .*\n$/) });
+});
+
+test("E6 T13 what a tool prints stands under its call, unable to drive the terminal; progress is replaced by what comes next", async () => {
+  const { live, stdout, stderr } = await shown(calls("build", { n: 1 }), says("Built."));
+  const [seen, ...rest] = live.split("answered · ");
+  expect(rest).toHaveLength(1);
+  expect(seen).toBe(
+    [
+      '  build {"n":1}\n',
+      "    one\n    two[2J\n    three\n",
+      '    build: {"percent":50}',
+      `\r${" ".repeat(25)}\r    build: nearly there`,
+      `\r${" ".repeat(23)}\r  build → ok, 0 ms\n`,
+      "Built.\n",
+    ].join(""),
+  );
+  expect({ stdout, stderr }).toEqual({ stdout: "Built.\n", stderr: "" });
+});
+
+test("E6 T13 calls that print beside each other are told apart", async () => {
+  const { live } = await shown(both(calls("build", { n: 1 }), calls("build", { n: 2 })), says("Built."));
+  expect(live).toMatch(
+    /^ {2}build \{"n":1\}\n {4}one\n {4}tw\n {2}build \{"n":2\}\n {4}one\n {4}tw\n {2}build:\n {4}o/,
+  );
+});
+
+test("E6 T13 a call is told when its own work is over; again only if a hook has changed how it ended", async () => {
+  const { live } = await shownWith([lenient], both(calls("fails"), calls("ping")), says("So be it."));
+  expect(live.split("\n").slice(0, 5)).toEqual([
+    "  fails {} → failed, 0 ms",
+    "  ping {} → ok, 0 ms",
+    "  fails → ok, 0 ms",
+    "So be it.",
+    "answered · 20 tokens in, 10 out · 2 tool calls · 0 ms",
+  ]);
+});
+
+test("E6 an answer that was not shown as it came is shown at the end", async () => {
+  const stdout = new PassThrough();
+  const printer = livePrinter({ env: {}, stdout });
+  const runtime = await createRuntime({ store: memory(), model: scripted(says("Here I am.")) });
+  const session = await runtime.session();
+  const { turnId } = await session.turn("Where are you?").result();
+  const turn = session.follow(turnId);
+  for await (const event of turn) printer.event(event);
+  printer.ended(await turn.result());
+  expect(String(stdout.read())).toMatch(/^Here I am\.\nanswered · /);
+  await runtime.close();
 });

@@ -44,6 +44,7 @@ export const ALL: readonly Texts[] = [
     withheld: ["read_mail", "It has a password in it."],
     interrupted: ["pay"],
     submitAgain: ["/value must be number"],
+    charsLeftOut: [4_000],
   }),
   shown("Tool calls (`bowline/protocols/tool-calls`)", TOOL_CALLS, { noTool: [0], noInput: [0], nested: [0] }),
   shown("Workspace (`bowline/plugins/workspace`)", WORKSPACE, {
@@ -167,7 +168,6 @@ export const ALL: readonly Texts[] = [
     userSaid: ["Plan my trip."],
     conversation: [2, 3, true],
     task: [true, 1_500],
-    charsLeftOut: [4_000],
     attachmentLeftOut: ['image/png "map.png", 20480 bytes'],
   }),
   shown("MCP servers (`bowline/plugins/mcp`)", MCP, {

@@ -1,4 +1,5 @@
 import {
+  answer,
   ask,
   definePlugin,
   defineTool,
@@ -115,6 +116,21 @@ const scribe = definePlugin({
     },
   }),
 });
+
+/** Writes down that it heard an input, and answers every eleventh itself. */
+const desk = definePlugin({
+  id: "acme/desk",
+  version: "1",
+  setup: () => ({
+    input: ({ input }) => input.parts.map((part) => (part.kind === "text" ? `${part.text} ${HEARD}` : "")).join(""),
+    beforeTurn: ({ input }) => {
+      const [part] = input.parts;
+      const [number] = part?.kind === "text" ? (/\d+/.exec(part.text) ?? []) : [];
+      return Number(number) % 11 === 0 ? answer("The desk knows.") : undefined;
+    },
+  }),
+});
+const HEARD = "(heard)";
 
 const TOOLS = ["quick", "slow", "flaky", "fails", "asks", "once"] as const;
 const SESSIONS = ["a", "b"];
@@ -286,7 +302,7 @@ class Telling {
       {
         store,
         model: this.#model(world),
-        plugins: [scribe],
+        plugins: [scribe, desk],
         tools: this.#tools(world, bomb, () => process?.isAlive !== false),
         limits: { cancelGraceMs: 200, resumesMax: 8 },
         recover: "auto",
@@ -547,6 +563,10 @@ class Telling {
         const times = seen.filter((each) => each === inputId).length;
         if (sessionId === id && times !== 1) this.problem(`input ${inputId} is ${times} times in the history of ${id}`);
         if (times > 1) this.problem(`an input is ${times} times in the history of ${id}`);
+      }
+      for (const { origin, parts } of messages) {
+        const words = origin?.kind === "input" && parts[0]?.kind === "text" ? parts[0].text : HEARD;
+        if (words.split(HEARD).length !== 2) this.problem(`an input of ${id} was not heard once: ${words}`);
       }
       for (const inputId of this.withdrawn)
         if (seen.includes(inputId)) this.problem(`an input that was taken back is in the history of ${id}`);

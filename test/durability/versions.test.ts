@@ -50,7 +50,10 @@ test.each([
 
 // ── Plugins ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const without = <O extends { plugins?: readonly unknown[] }>(options: O): O => ({ ...options, plugins: [] });
+const without = <O extends { plugins?: readonly unknown[] | undefined }>(options: O): O => ({
+  ...options,
+  plugins: [],
+});
 
 test("D8 a plugin that is gone: what it had committed is kept, and the turn goes on without it", async () => {
   const recorded = journalOf("boundary-input");

@@ -1,4 +1,12 @@
-import { definePlugin, defineTool, type Json, ProviderFailure, type Session, type SessionView } from "bowline";
+import {
+  definePlugin,
+  defineTool,
+  type Json,
+  type Provider,
+  ProviderFailure,
+  type Session,
+  type SessionView,
+} from "bowline";
 import { memory } from "bowline/stores/memory";
 import { both, calls, cut, says, scripted } from "bowline/testing";
 import { expect, expectTypeOf, test } from "vitest";
@@ -616,4 +624,105 @@ test("S9 once that failed runs again, and what is not JSON is refused", async ()
   await using world = await open(scripted(says("Done.")), { plugins: [plugin] });
   await world.session.turn("Go.").result();
   expect(answers).toEqual(["Ouch.", 2, 2, "hook.answer", null, null]);
+});
+
+// ── Another model, other settings ───────────────────────────────────────────────────────────────────────────────────
+
+test("S9 text and object take a model and settings, on the session, in a tool and in a hook, each booked under its model", async () => {
+  const other = scripted(says("Session."), submits({ mood: "good" }), says("Hook."), says("Tool."));
+  const options = { model: "other/test", settings: { temperature: 0.5 }, label: "side" };
+  const plugin = definePlugin({
+    id: "a/b",
+    setup: () => ({
+      context: async ({ complete, context }) => {
+        await complete.text("In a hook.", options);
+        return context;
+      },
+    }),
+  });
+  const tool = defineTool({
+    name: "asks",
+    description: "Asks.",
+    input: z.object({}),
+    execute: (_, { complete }) => complete.text("In a tool.", options),
+  });
+  const model = scripted(calls("asks"), says("Done."));
+  const models = (name: string) => (name === "other/test" ? { ...other, id: "other" } : undefined);
+  await using world = await open(model, { plugins: [plugin], tools: [tool], models });
+  const { session } = world;
+  expect(await session.complete.text("On the session.", options)).toBe("Session.");
+  expect(await session.complete.object("How is it?", MOOD, options)).toEqual({ mood: "good" });
+  await session.turn("Go.").result();
+  expect(other.requests.map(({ settings }) => settings)).toEqual(Array(4).fill({ temperature: 0.5 }));
+  expect(other.requests.flatMap(({ messages }) => outline(messages))).toEqual([
+    "user: On the session.",
+    "user: How is it?",
+    "user: In a hook.",
+    "user: In a tool.",
+  ]);
+  expect(booked(await session.read())).toEqual(["side other/test 4 40", "turn scripted/test 2 20"]);
+});
+
+test("S9 the model and settings of the options go before those of the request", async () => {
+  const [one, two] = [scripted(says("One.")), scripted(says("Two."))];
+  const models = (name: string) => ({ "x/one": one, "x/two": two })[name];
+  await using world = await open(scripted(), { models });
+  const request = { model: "x/one", settings: { seed: 1 }, messages: [{ role: "user" as const, parts: [] }] };
+  expect(await world.session.complete.text(request)).toBe("One.");
+  expect(await world.session.complete.text(request, { model: "x/two", settings: { seed: 2 } })).toBe("Two.");
+  expect([one.requests[0]?.settings, two.requests[0]?.settings]).toEqual([{ seed: 1 }, { seed: 2 }]);
+});
+
+test("S9 a completion on a model that nothing resolves is refused by code, and is not booked", async () => {
+  await using world = await open(scripted());
+  const { complete } = world.session;
+  await expect(complete.text("Hi.", { model: "no/such" })).rejects.toMatchObject({
+    code: "provider.unconfigured",
+    details: { name: "no/such" },
+  });
+  await expect(complete.text("Hi.", { model: 5 as never })).rejects.toMatchObject({ code: "options.invalid" });
+  await expect(complete.text("Hi.", { settings: "hot" as never })).rejects.toMatchObject({ code: "options.invalid" });
+  expect((await world.session.read()).ledger).toEqual([]);
+});
+
+test("S9 a completion on another model is recorded: a second run of the call asks nobody again", async () => {
+  let runs = 0;
+  const other = scripted(says("Once."));
+  const tool = defineTool({
+    name: "asks",
+    description: "Asks.",
+    input: z.object({}),
+    retry: { policy: "idempotent", attempts: 2, baseMs: 0 },
+    execute: async (_, { complete }) => {
+      const said = await complete.text("Say.", { model: "other/test" });
+      if (++runs === 1) throw new Error("Again.");
+      return said;
+    },
+  });
+  await using world = await open(scripted(calls("asks"), says("Done.")), { tools: [tool], models: () => other });
+  await world.session.turn("Go.").result();
+  expect([runs, other.requests.length]).toEqual([2, 1]);
+  expect(outline((await world.session.read()).messages).join()).toContain("Once.");
+});
+
+test("S9 an attachment whose bytes are gone is store.corrupt with its name, and nobody is asked", async () => {
+  const store = memory();
+  const asked: unknown[] = [];
+  const reads: Provider = {
+    id: "reads",
+    modelId: "test",
+    async *stream({ messages }, { load }) {
+      for (const { parts } of messages)
+        for (const part of parts) if (part.kind === "attachment") asked.push((await load(part.hash)).byteLength);
+      yield* says("Read.");
+    },
+  };
+  await using world = await open(reads, { store });
+  const attachment = { kind: "attachment" as const, hash: "f".repeat(64) as never, mediaType: "image/png", bytes: 4 };
+  const request = { messages: [{ role: "user" as const, parts: [attachment] }] };
+  await expect(world.session.complete.text(request)).rejects.toMatchObject({
+    code: "store.corrupt",
+    details: { item: `the attachment ${attachment.hash}` },
+  });
+  expect([asked, (await world.session.read()).ledger]).toEqual([[], []]);
 });

@@ -1,12 +1,12 @@
-import { definePlugin, defineTool, type NewSessionRequest, type Store } from "bowline";
+import { definePlugin, defineTool, type NewSessionRequest, type Store, type Turn } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { echo, end as finish, plays, text } from "../kit/models.ts";
-import { nodesOf, outline, passed, signalOf, within } from "../kit/reading.ts";
+import { codeOf, nodesOf, outline, passed, signalOf, within } from "../kit/reading.ts";
 import { ANSWERING, over } from "../kit/stores.ts";
-import { open, ping, running, twoOn } from "../kit/worlds.ts";
+import { held, open, ping, running, twoOn } from "../kit/worlds.ts";
 
 const counter = definePlugin({
   id: "acme/counter",
@@ -304,3 +304,75 @@ test.each(ANSWERING)(
     expect(model.requests).toHaveLength(1);
   },
 );
+
+// ── Withdrawn by a signal, and waited for from inside ───────────────────────────────────────────────────────────────
+
+test("K13 an operation whose signal aborts while it waits behind a turn is withdrawn at once, and never runs", async () => {
+  const slow = held("slow");
+  let ran = 0;
+  const plugin = definePlugin({
+    id: "a/counts",
+    setup: ({ command, task, query }) => ({
+      operations: {
+        add: command({ run: () => void ran++ }),
+        work: task({ run: () => void ran++ }),
+        look: query({ run: () => void ran++ }),
+      },
+    }),
+  });
+  await using world = await open(scripted(calls("slow"), says("Done.")), { tools: [slow.tool], plugins: [plugin] });
+  const { session } = world;
+  const turn = session.turn("Go.");
+  await slow.began();
+  const stop = new AbortController();
+  const waiting = [
+    session.command(plugin, "add", undefined, { signal: stop.signal }),
+    session.task(plugin, "work", undefined, { signal: stop.signal }),
+  ];
+  stop.abort(new Error("Never mind."));
+  for (const each of waiting)
+    await expect(within(each)).rejects.toMatchObject({
+      code: "operation.cancelled",
+      cause: { message: "Never mind." },
+    });
+  slow.release();
+  await turn.result();
+  await session.command(plugin, "add"); // Behind the withdrawn ones.
+  expect(ran).toBe(1);
+  for (const call of [
+    () => session.command(plugin, "add", undefined, { signal: stop.signal }),
+    () => session.query(plugin, "look", undefined, { signal: stop.signal }),
+  ])
+    await expect(call()).rejects.toMatchObject({ code: "operation.cancelled" });
+  expect(ran).toBe(1);
+});
+
+test("S2 K13 the result and the events of another turn cannot be waited for inside a tool of the same session", async () => {
+  const codes: string[] = [];
+  const nests = defineTool({
+    name: "nests",
+    description: "Nests.",
+    input: { type: "object" },
+    execute: async () => {
+      const next = world.session.turn("Later.");
+      codes.push(await codeOf(next.result()));
+      codes.push(
+        await codeOf(async () => {
+          for await (const _ of next) break;
+        }),
+      );
+      for await (const { kind } of world.session.current() ?? []) {
+        codes.push(kind); // The turn that runs may be listened to.
+        break;
+      }
+      later = next;
+      return "ok";
+    },
+  });
+  let later: Turn | undefined;
+  const world = await open(scripted(calls("nests"), says("Done."), says("Later, too.")), { tools: [nests] });
+  await using _ = world;
+  expect((await within(world.session.turn("Go.").result())).outcome).toMatchObject({ text: "Done." });
+  expect(codes).toEqual(["operation.reentrant", "operation.reentrant", "toolStarted"]);
+  expect((await later?.result())?.outcome).toMatchObject({ text: "Later, too." });
+});

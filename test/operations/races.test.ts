@@ -317,7 +317,9 @@ test("K13 a command called by a tool of the same session's turn is operation.ree
   const session: Session = await runtime.session();
   const { outcome } = await within(session.turn("Go.").result());
   expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
-  expect(outline((await session.read()).messages)[2]).toMatch(/^nest failed: .*a\/book\.add cannot run inside a turn/);
+  expect(outline((await session.read()).messages)[2]).toMatch(
+    /^nest failed: .*a\/book\.add cannot be waited for inside a turn/,
+  );
 });
 
 test("K13 a query from inside a turn is fine", async () => {
@@ -450,7 +452,7 @@ test("K13 a command of a session whose turn waits for this one's is refused: two
   for (const id of ["parent", "child"]) sessions.set(id, await runtime.session(id));
   const { outcome } = await within(sessions.get("parent")!.turn("Go.").result());
   expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
-  expect(outline((await sessions.get("child")!.read()).messages)[2]).toContain("cannot run inside a turn");
+  expect(outline((await sessions.get("child")!.read()).messages)[2]).toContain("cannot be waited for inside a turn");
 });
 
 // ── Two runtimes ────────────────────────────────────────────────────────────────────────────────────────────────────

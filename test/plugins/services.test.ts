@@ -12,6 +12,7 @@ const HANDLED = (Object.keys(HOOKS) as HookName[]).filter((hook) => !SLOTS.has(h
 const ALL_SERVICES: ReadonlySet<string> = new Set(Object.values(HOOKS).flatMap(({ services }) => services));
 /** What a hook shows besides the services, and what every hook has. */
 const SEES: Partial<Record<HookName, readonly string[]>> = {
+  input: ["input"],
   context: ["context"],
   compact: ["messages", "reason", "attempt"],
   toolCatalog: ["tools"],
@@ -71,7 +72,7 @@ test("K18 each hook is given exactly the services of its row, and nothing else t
     const [hook, moment] = key.split(" ") as [HookName, string | undefined];
     const services = [...found].filter((name) => ALL_SERVICES.has(name));
     expect(services.sort(), key).toEqual([...HOOKS[hook].services].sort());
-    const isInTurn = hook !== "config" && (moment === undefined || moment === "turnFinalized");
+    const isInTurn = hook !== "config" && hook !== "input" && (moment === undefined || moment === "turnFinalized");
     const rest = [...found].filter((name) => !ALL_SERVICES.has(name));
     const common = ["sessionId", "signal", "read", "once", ...(isInTurn ? ["turnId"] : [])];
     expect(rest.sort(), key).toEqual([...common, ...(SEES[hook] ?? [])].sort());

@@ -175,7 +175,6 @@ test.each<readonly [string, unknown]>([
   ["replaces: false", [{ slot: "guidance", text: "x", replaces: false }]],
   ["isVolatile: 1", [{ slot: "guidance", text: "x", isVolatile: 1 }]],
   ["a priority that is no number", [{ slot: "guidance", text: "x", priority: Number.NaN }]],
-  ["a field that is not JSON", [{ slot: "guidance", text: "x", more: () => 1 }]],
 ])("K9 a layer with %s is options.invalid in every layer, and nothing is begun", async (_, prompt) => {
   const wrong = prompt as readonly PromptPart[];
   const model = scripted(says("Yes."));

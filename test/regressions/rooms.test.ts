@@ -521,6 +521,6 @@ test("S5 a call that goes on after a restart is shown when it begins, not when i
     await again.reached;
     again.go();
   }
-  expect(kinds).toEqual(["toolStarted", "toolEnded", "text", "committed"]);
+  expect(kinds).toEqual(["toolStarted", "toolReturned", "toolEnded", "text", "committed"]);
   await second.runtime.close();
 });

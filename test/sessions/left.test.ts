@@ -88,7 +88,16 @@ test("S11 a turn that was left is shown from its beginning to whoever follows it
   const told = seen.map((event) =>
     event.kind === "text" ? event.delta : event.kind === "toolEnded" ? `${event.name} ${event.status}` : event.kind,
   );
-  expect(told).toEqual(["Let me see. ", "toolStarted", "ping ok", "toolStarted", "work ok", "Done.", "committed"]);
+  expect(told).toEqual([
+    "Let me see. ",
+    "toolStarted",
+    "ping ok",
+    "toolStarted",
+    "toolReturned",
+    "work ok",
+    "Done.",
+    "committed",
+  ]);
 });
 
 test("T9 a call that heeds its signal when its turn is cancelled is cancelled, not failed", async () => {

@@ -372,3 +372,60 @@ test("K7 the tools of a turn keep the rules of tools: serial ones do not overlap
   expect([one, two, most]).toEqual(["serial ok: 1", "serial ok: 2", 1]);
   expect(three).toContain("serial failed: Error (tool.arguments)");
 });
+
+test("K7 T5 a tool that a context hook lends as searchable is opened by membership, and can be called in the next round", async () => {
+  const hidden = { ...made("hidden", "Found."), availability: "searchable" as const };
+  const lends = definePlugin({
+    id: "a/lends",
+    setup: ({ tool }) => ({
+      context: ({ context }) => ({ ...context, tools: [hidden] }),
+      tools: [
+        tool({
+          name: "find",
+          description: "Finds.",
+          input: z.object({}),
+          writes: true,
+          execute: (_, { membership }) => {
+            membership.set("hidden", "callable");
+            return "It is open now.";
+          },
+        }),
+      ],
+    }),
+  });
+  const model = scripted(calls("find"), calls("hidden"), says("Done."), calls("hidden"), says("Again."));
+  await using runtime = await running({ model, plugins: [lends] });
+  const session = await runtime.session();
+  await session.turn("1").result();
+  await session.turn("2").result(); // The choice stays, as it does for the session's own tools.
+  expect(told(model).map((tools) => tools.length)).toEqual([1, 2, 2, 2, 2]);
+  expect(answersOf((await session.read()).messages)).toEqual([
+    "find ok: It is open now.",
+    "hidden ok: Found.",
+    "hidden ok: Found.",
+  ]);
+});
+
+test("T4 K7 tools that are added to the session in a turn, by a tool or from outside, can be called in its next round", async () => {
+  const late = (id: string, name: string) =>
+    defineToolProvider({ id, list: () => [{ name, description: name }], load: () => made(name, `${name}!`) });
+  const adder = defineTool({
+    name: "adder",
+    description: "Adds.",
+    input: z.object({}),
+    execute: async () => {
+      await session.tools.add(late("acme/late", "late"));
+      return "Added.";
+    },
+  });
+  const model = scripted(calls("adder"), calls("late"), says("Done."));
+  await using runtime = await running({ model, tools: [adder] });
+  const session = await runtime.session();
+  await session.turn("1").result();
+  expect(told(model).map((tools) => tools.map((line) => line.split(":")[0]))).toEqual([
+    ["adder"],
+    ["adder", "late"],
+    ["adder", "late"],
+  ]);
+  expect(answersOf((await session.read()).messages)).toEqual(["adder ok: Added.", "late ok: late!"]);
+});

@@ -180,17 +180,17 @@ test("T1 a documented tool is described in the prompt with its examples, and dec
   expect(last?.system).not.toContain("told");
 });
 
-test("T1 a tool keeps the object it was made from as its own: `this` is the spec", async () => {
-  const spec = {
-    name: "self",
-    description: "Self.",
-    input: z.object({}),
-    word: "mine",
-    execute(this: { word: string }) {
+test("T1 a tool keeps the object it was made from as its own: `this` is the spec, whose class may have more fields", async () => {
+  class Self {
+    readonly name = "self";
+    readonly description = "Self.";
+    readonly input = z.object({});
+    readonly word = "mine";
+    execute() {
       return this.word;
-    },
-  };
-  await using world = await opened({ tools: [defineTool(spec as never)] });
+    }
+  }
+  await using world = await opened({ tools: [defineTool(new Self())] });
   expect((await did(world.session, "self")).shown).toEqual(["self ok: mine"]);
 });
 

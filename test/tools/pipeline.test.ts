@@ -283,9 +283,9 @@ test("T5 checking an output that never ends is under the tool's time", async () 
     execute: async () => "ran",
   });
   const quick = defineTool({
-    ...tool,
-    input: z.object({}),
     name: "quick",
+    description: "Weighs.",
+    input: z.object({}),
     timeoutMs: 30,
     execute: () => "ran",
     output: checkedBy(() => new Promise(() => {})),

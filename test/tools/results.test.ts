@@ -1,10 +1,24 @@
-import { attach, definePlugin, deny, fail, finish, replaceResult, type Store, switchFrame, type Tool } from "bowline";
+import {
+  attach,
+  definePlugin,
+  defineTool,
+  deny,
+  fail,
+  finish,
+  RuntimeError,
+  replaceResult,
+  type Store,
+  switchFrame,
+  type Tool,
+  ToolError,
+} from "bowline";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { memory } from "bowline/stores/memory";
+import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
-import { only } from "../kit/reading.ts";
+import { eventsOf, only } from "../kit/reading.ts";
 import { around, slowly } from "../kit/stores.ts";
-import { named } from "../kit/worlds.ts";
+import { named, open } from "../kit/worlds.ts";
 import { did, opened } from "./obedient.ts";
 
 const BYTES = new Uint8Array([1, 2, 3, 4]);
@@ -236,4 +250,63 @@ test("T11 a thrown decision that is too large is refused like a returned one", a
   const { shown, outcome } = await did(world.session, "large");
   expect(outcome.kind).toBe("answered");
   expect(shown[0]).toMatch(/^large failed: Error \(limit\.bytes\)/);
+});
+
+test("T10 D8 failures are bounded as results are, whatever a tool quotes in them", async () => {
+  const huge = "x".repeat(20_000_000);
+  const throwing: { readonly [name: string]: () => unknown } = {
+    plain: () => new Error(huge),
+    typed: () => new ToolError(huge, huge),
+    ours: () => new RuntimeError("input.invalid", { problem: huge }),
+    path: () => undefined,
+    decided: () => fail(huge, huge),
+  };
+  for (const [name, made] of Object.entries(throwing)) {
+    const tool = defineTool({
+      name,
+      description: name,
+      input: { type: "object" },
+      execute: () => {
+        if (name === "path") return { [huge]: () => {} } as never;
+        throw made();
+      },
+    });
+    await using world = await open(scripted(calls(name), says("Done.")), { tools: [tool] });
+    const turn = world.session.turn("Go.");
+    const [ended] = only(await eventsOf(turn), "toolEnded");
+    expect(ended?.output.kind, name).toBe("failure");
+    expect(JSON.stringify(await turn.result()).length, name).toBeLessThan(50_000);
+    expect(JSON.stringify(ended).length, name).toBeLessThan(50_000);
+    expect(JSON.stringify((await world.session.read()).messages).length, name).toBeLessThan(50_000);
+  }
+});
+
+test("T10 an attachment that is refused for its size is not stored first", async () => {
+  const store = memory();
+  let puts = 0;
+  const put = store.blobs.put.bind(store.blobs);
+  Object.assign(store.blobs, {
+    put: (...given: Parameters<typeof put>) => {
+      puts += given[1].byteLength > 1_000 ? 1 : 0;
+      return put(...given);
+    },
+  });
+  const tool = defineTool({
+    name: "big",
+    description: "Big.",
+    input: { type: "object" },
+    execute: () =>
+      [
+        attach(new Uint8Array(2_000), { mediaType: "a/b" }),
+        attach(new Uint8Array(2_000_000), { mediaType: "a/b" }),
+      ] as never,
+  });
+  await using world = await open(scripted(calls("big"), says("Done.")), {
+    store,
+    tools: [tool],
+    limits: { resultBytesMax: 1_000_000 },
+  });
+  const [ended] = only(await eventsOf(world.session.turn("Go.")), "toolEnded");
+  expect(ended?.output).toMatchObject({ kind: "failure", failure: { code: "limit.bytes" } });
+  expect(puts).toBe(0);
 });

@@ -442,7 +442,7 @@ test("S1 failed by the provider: credentials", () =>
       kind: "failed",
       by: "provider",
       code: "provider.failed",
-      reason: "scripted/test failed (auth): Wrong key.",
+      reason: "scripted/test failed (auth): Wrong key. Check the API key and what it may use.",
       text: "",
     }),
   ));
@@ -505,12 +505,8 @@ test.each([
 test("S1 failed by the runtime: the session's model can no longer be found", async () => {
   const model = scripted(says("Next."));
   let isThere = false;
-  await using runtime = await createRuntime({
-    store: memory(),
-    model: "acme/m",
-    models: () => (isThere ? model : undefined),
-  });
-  const session = await runtime.session();
+  await using runtime = await createRuntime({ store: memory(), model, models: () => (isThere ? model : undefined) });
+  const session = await runtime.session("s", { config: { model: "acme/m" } });
   const { outcome } = await session.turn("Go.").result();
   expect(outcome).toMatchObject({ kind: "failed", by: "runtime", code: "provider.unconfigured", text: "" });
   isThere = true;

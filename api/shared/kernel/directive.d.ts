@@ -10,6 +10,9 @@ type Directive = {
   readonly code: string;
   readonly message: string;
 } | {
+  readonly kind: "answer";
+  readonly text: string;
+} | {
   readonly kind: "enqueueMessages";
   readonly messages: readonly Draft[];
 } | {
@@ -35,7 +38,7 @@ type Directive = {
 } | {
   readonly kind: "ask";
   readonly reason: string;
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 } | {
   readonly kind: "shortCircuit";
   readonly value: Json;
@@ -52,6 +55,11 @@ type DirectiveOf<K extends DirectiveKind> = Extract<Directive, {
 }>;
 /** Ends the turn: `stopped` by `plugin`, with this code and message. */
 declare const abortTurn: (code: string, message: string) => DirectiveOf<"abortTurn">;
+/**
+ * Answers the turn without asking a model: it ends `answered` with this text. If several plugins answer, the first one
+ * counts; `abortTurn` outranks it. A turn that wants a typed result cannot be answered so.
+ */
+declare const answer: (text: string) => DirectiveOf<"answer">;
 /** Puts messages into the conversation; a string is a user message. Only user and system messages may be put in. */
 declare const enqueueMessages: (...messages: readonly (string | Draft)[]) => DirectiveOf<"enqueueMessages">;
 /**
@@ -74,7 +82,7 @@ declare const deny: (reason: string) => DirectiveOf<"deny">;
  * then it is denied.
  */
 declare const ask: (reason: string, options?: {
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 }) => DirectiveOf<"ask">;
 /** Answers the call with this value instead of running it. */
 declare const shortCircuit: (value: Json) => DirectiveOf<"shortCircuit">;
@@ -87,6 +95,7 @@ export {
   DirectiveOf,
   abort,
   abortTurn,
+  answer,
   ask,
   compactHistory,
   createSession,

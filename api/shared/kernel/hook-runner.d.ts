@@ -1,9 +1,14 @@
 import { HookName } from "./hooks.js";
-/** An error of a handler that did not fail the turn: in an observer, or at a gate, where it denied. */
+/**
+ * Something that went wrong and did not fail the turn: an error of a handler in an observer, or at a gate, where it
+ * denied; or a model that does not report its usage.
+ */
 interface Issue {
   readonly plugin?: string;
   readonly code: string;
   readonly message: string;
+  /** What to do about it. */
+  readonly hint?: string;
 }
 /** Called before and after every handler, to measure plugins. */
 type Probe = (phase: {

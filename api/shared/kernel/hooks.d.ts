@@ -18,15 +18,22 @@ interface HookTypes<Sees, Answer> {
   readonly "~sees"?: Sees;
   readonly "~answer"?: Answer;
 }
+/** What somebody says to the session, before it is kept. */
+interface GivenInput {
+  readonly parts: readonly ResultPart[];
+  /** Whether it opens a turn, or joins a running one at its next boundary. */
+  readonly at: "next-turn" | "boundary";
+  readonly key?: string;
+}
 /** What a turn starts with, before its first model call. */
 interface TurnContext {
   /** The messages of the active frame, and this turn's input. */
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
   /** More tools for this turn. A tool replaces one of the same name. */
-  readonly tools?: readonly (Tool<Any> | ToolProvider)[];
+  readonly tools?: readonly (Tool<Any> | ToolProvider)[] | undefined;
   /** False leaves out the session's own tools. Default: true. */
-  readonly includeBaseTools?: boolean;
+  readonly includeBaseTools?: boolean | undefined;
 }
 /** What a `compact` hook is shown. */
 interface CompactionSees {
@@ -64,22 +71,22 @@ interface Chunk {
 /** What a `stream` handler makes of a piece. What is left out stays as it is. */
 interface ChunkAnswer {
   /** Shown and kept instead of the delta. */
-  readonly delta?: string;
+  readonly delta?: string | undefined;
   /** Reasoning to show beside the text. */
-  readonly reasoning?: string;
+  readonly reasoning?: string | undefined;
   readonly events?: readonly {
     readonly name: string;
-    readonly payload?: Json;
-  }[];
+    readonly payload?: Json | undefined;
+  }[] | undefined;
   /** Ends the reply here, with the text so far. */
-  readonly abort?: true;
+  readonly abort?: true | undefined;
 }
 interface ReplyAnswer {
   readonly parts: readonly Part[];
   readonly events?: readonly {
     readonly name: string;
-    readonly payload?: Json;
-  }[];
+    readonly payload?: Json | undefined;
+  }[] | undefined;
 }
 type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
 type LifecycleEvent = {
@@ -92,6 +99,15 @@ type LifecycleEvent = {
 } | {
   readonly kind: "sessionRestored";
   readonly isNew: boolean;
+} |
+/** A fork of this session was made, by whomever. */
+{
+  readonly kind: "sessionForked";
+  readonly fork: SessionId;
+} |
+/** The session is let go in this process: nobody has it open any more, or the runtime closes. */
+{
+  readonly kind: "sessionClosed";
 } | {
   readonly kind: "sessionConfigChanged";
   readonly previous: SessionConfig;
@@ -99,6 +115,16 @@ type LifecycleEvent = {
 };
 /** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
 declare const HOOKS: {
+  readonly input: {
+    readonly family: "transform";
+    readonly fires: "before an input is kept, once for each key";
+    readonly onThrow: "refuse-input";
+    readonly deadlineMs: 30000;
+    readonly state: "read";
+    readonly services: readonly ["session", "catalog", "blobs"];
+  } & HookTypes<{
+    readonly input: GivenInput;
+  }, string | readonly ResultPart[]>;
   readonly context: {
     readonly family: "transform";
     readonly fires: "at the start of a turn";
@@ -143,7 +169,7 @@ declare const HOOKS: {
     readonly deadlineMs: 30000;
     readonly state: "write";
     readonly services: readonly ["session", "membership", "sessions", "trace"];
-    readonly directives: readonly ["abortTurn", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
+    readonly directives: readonly ["abortTurn", "answer", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly input: Message;
   }, never>;
@@ -257,7 +283,7 @@ declare const HOOKS: {
   }, SessionConfig>;
   readonly lifecycle: {
     readonly family: "observe";
-    readonly fires: "when a turn is finalized or persisted, a session restored or reconfigured";
+    readonly fires: "when a turn is finalized or persisted; when a session is restored, reconfigured, forked or closed";
     readonly onThrow: "issue";
     readonly deadlineMs: 30000;
     readonly state: "read";
@@ -339,12 +365,12 @@ type Handler<N extends HandledName, S = undefined> = (event: HookEvent<N, S>) =>
 type Order = "early" | "normal" | "late";
 interface Placed<H> {
   /** Overrides the plugin's own order. */
-  readonly order?: Order;
-  readonly deadlineMs?: number;
+  readonly order?: Order | undefined;
+  readonly deadlineMs?: number | undefined;
   /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to say what was held back. */
-  readonly atEnd?: true;
+  readonly atEnd?: true | undefined;
   readonly run: H;
 }
 type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
-type Hooks<S = undefined> = { readonly [N in HandledName]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> : Handlers<Handler<N, S>>; } & { readonly [N in SlotName]?: AnswerOf<N>; };
+type Hooks<S = undefined> = { readonly [N in HandledName]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> | undefined : Handlers<Handler<N, S>> | undefined; } & { readonly [N in SlotName]?: AnswerOf<N> | undefined; };
 export { Compaction, CompactionSees, HOOKS, HookName, Hooks, Order };

@@ -1,8 +1,10 @@
 import { Any, InputOf, OutputOf, Schema } from "../model/schema.js";
 import { Awaitable } from "../model/awaitable.js";
 import { Json } from "../model/json.js";
+import { Optional } from "../model/known.js";
 import { Point } from "./point.js";
 import { Services } from "./services.js";
+import { SessionConfig } from "../model/config.js";
 import { SessionId } from "../model/ids.js";
 import { StateCell, StateView } from "../model/tool.js";
 /** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
@@ -18,6 +20,8 @@ interface PluginEvent {
   readonly name: string;
   readonly payload: Json;
 }
+/** A field set to `undefined` falls back to the runtime's. */
+type ConfigPatch = Optional<SessionConfig>;
 interface Common<I> {
   readonly input: I extends Schema ? OutputOf<I> : undefined;
   /** Left out when the operation was called without a session. */
@@ -30,19 +34,21 @@ interface Changing {
   emit(name: string, payload?: Json): void;
   /** Queues a turn of this session for when the operation is done. The same key is queued once. */
   queueTurn(input: string, options?: {
-    readonly key?: string;
+    readonly key?: string | undefined;
   }): void;
+  /** Changes the session's settings together with what else the operation changes; the last call for a field counts. */
+  configure(patch: ConfigPatch): void;
 }
 type StateFor<K extends OperationKind, S> = [S] extends [undefined] ? object : {
   readonly state: K extends "query" ? StateView<S> : StateCell<S>;
 };
 type OperationContext<K extends OperationKind, I, S> = Common<I> & Pick<Services, (typeof POWERS)[K][number]> & StateFor<K, S> & (K extends "query" ? object : Changing);
 interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** Whether the operation runs on a session. Default: `required`. */
-  readonly session?: "required" | "optional" | "forbidden";
-  readonly input?: I;
-  readonly output?: Schema<Any, O>;
+  readonly session?: "required" | "optional" | "forbidden" | undefined;
+  readonly input?: I | undefined;
+  readonly output?: Schema<Any, O> | undefined;
   run(context: OperationContext<K, I, S>): Awaitable<O>;
 }
 interface Operation<K extends OperationKind = OperationKind, In = Any, Out = Any, S = Any> {
@@ -88,6 +94,7 @@ interface OperationDefinition {
   readonly output?: Json;
 }
 export {
+  ConfigPatch,
   InputArgs,
   InputFor,
   NamesOf,

@@ -27,47 +27,53 @@ interface SetupContext<Options, Shared, S> {
 interface TriggerDeclaration {
   /** `resource.event`, such as `mail.received`. */
   readonly name: string;
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** The JSON Schema of the event's payload. */
-  readonly payload?: JsonSchema;
+  readonly payload?: JsonSchema | undefined;
 }
 /** The hooks, tools and operations that a plugin adds to a session. */
 type PluginParts<S = undefined> = Hooks<S> & {
-  readonly tools?: readonly (Tool<S> | Tool | ToolProvider)[];
+  readonly tools?: readonly (Tool<S> | Tool | ToolProvider)[] | undefined;
   readonly operations?: {
     readonly [name: string]: Operation<Any, Any, Any, S>;
-  };
-  readonly contributions?: readonly Contribution[];
-  readonly triggers?: readonly TriggerDeclaration[];
+  } | undefined;
+  readonly contributions?: readonly Contribution[] | undefined;
+  readonly triggers?: readonly TriggerDeclaration[] | undefined;
 };
 /** Makes a key that is no hook a compile error that names the key. */
 type Others<Parts> = Exclude<keyof Parts, keyof PluginParts>;
 type NoOthers<Parts> = [Others<Parts>] extends [never] ? unknown : { readonly [K in Others<Parts>]: `\`${K & string}\` is not a hook`; };
+/** As methods: their parameters may be declared narrower, for example the state that an old version kept. */
+interface PluginMethods<O, Shared> {
+  migrate(state: Json, from: string): Json;
+  open(context: {
+    readonly options: OptionsOf<O>;
+    readonly signal: AbortSignal;
+  }): Awaitable<Shared>;
+  close(shared: Shared): Awaitable<void>;
+}
 interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | undefined, Shared> {
   readonly id: string;
   /** Raise it when stored state must be migrated. Default: `"1"`. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /**
    * Runs the plugin's handlers before or after those of others. Default: `normal`. Within one order the order of
    * installation counts.
    */
-  readonly order?: Order;
+  readonly order?: Order | undefined;
   /** The schema of the plugin's options. */
-  readonly options?: O;
+  readonly options?: O | undefined;
   /**
    * The schema of the state that the plugin keeps in each session. It must accept {}, which is the first state, and its
    * values must be JSON.
    */
-  readonly state?: S;
+  readonly state?: S | undefined;
   /** Brings state that another version of the plugin stored up to this one. */
-  migrate?(state: Json, from: string): Json;
+  readonly migrate?: PluginMethods<O, Shared>["migrate"] | undefined;
   /** Runs once per runtime, for connections and caches. */
-  open?(context: {
-    readonly options: OptionsOf<O>;
-    readonly signal: AbortSignal;
-  }): Awaitable<Shared>;
+  readonly open?: PluginMethods<O, Shared>["open"] | undefined;
   /** Releases what `open` made, when the runtime closes. */
-  close?(shared: Shared): Awaitable<void>;
+  readonly close?: PluginMethods<O, Shared>["close"] | undefined;
   /**
    * Runs at every opening of a session and returns the plugin's hooks, tools and operations. Must be cheap and
    * synchronous, without I/O.

@@ -13,6 +13,11 @@ declare const ERRORS: {
     option: string;
     problem: string;
   }) => Said;
+  readonly "options.unknown": (d: {
+    where: string;
+    name: string;
+    nearest?: string;
+  }) => Said;
   readonly "runtime.closed": (_: object) => Said;
   readonly "session.id": (d: {
     id: string;
@@ -82,6 +87,7 @@ declare const ERRORS: {
     plugin: string;
     hook: string;
     known: readonly string[];
+    nearest?: string;
   }) => Said;
   readonly "hook.directive": (d: {
     plugin: string;
@@ -147,6 +153,9 @@ declare const ERRORS: {
     problem: string;
   }) => Said;
   readonly "operation.reentrant": (d: {
+    name: string;
+  }) => Said;
+  readonly "operation.cancelled": (d: {
     name: string;
   }) => Said;
   readonly "tool.name": (d: {
@@ -292,6 +301,17 @@ declare const ERRORS: {
   readonly "wait.answer": (d: {
     problem: string;
   }) => Said;
+  readonly "app.missing": (d: {
+    path: string;
+  }) => Said;
+  readonly "app.failed": (d: {
+    path: string;
+    problem: string;
+  }) => Said;
+  readonly "app.invalid": (d: {
+    path: string;
+    found: string;
+  }) => Said;
   readonly "limit.rounds": (d: {
     max: number;
   }) => Said;
@@ -311,6 +331,12 @@ declare const ERRORS: {
     of: string;
     spent: number;
     max: number;
+  }) => Said;
+  readonly "limit.usage-unknown": (d: {
+    calls: number;
+  }) => Said;
+  readonly "usage.estimated": (d: {
+    model: string;
   }) => Said;
   readonly "price.unknown": (d: {
     model: string;

@@ -1,5 +1,6 @@
 import { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "./ids.js";
 import { Json } from "./json.js";
+import { ProviderFailureClass } from "./request.js";
 import { SessionView } from "./view.js";
 import { ToolCall, ToolOutput } from "./tool.js";
 import { ToolStatus } from "./message.js";
@@ -39,9 +40,36 @@ type Preview = Previewed & ({
 /** Discard everything shown under this key: the attempt is being tried again. */
 {
   readonly kind: "retracted";
+} |
+/** A model call failed and is made again after `waitMs`. `attempt` is the one that failed, from 1. */
+{
+  readonly kind: "retrying";
+  readonly class: ProviderFailureClass;
+  readonly attempt: number;
+  readonly waitMs: number;
 } | {
   readonly kind: "toolStarted";
   readonly call: ToolCall;
+} |
+/** What a running tool printed, by `output` of its context. Bounded, and never part of the call's result. */
+{
+  readonly kind: "toolOutput";
+  readonly callId: CallId;
+  readonly delta: string;
+} |
+/** How far a running tool is, by `progress` of its context. Only the newest one counts. */
+{
+  readonly kind: "toolProgress";
+  readonly callId: CallId;
+  readonly value: Json;
+} |
+/** The call's own work is over; hooks may still look at its result, which comes with `toolEnded`. */
+{
+  readonly kind: "toolReturned";
+  readonly callId: CallId;
+  readonly name: string;
+  readonly status: ToolStatus;
+  readonly ms: number;
 } | {
   readonly kind: "toolEnded";
   readonly callId: CallId;

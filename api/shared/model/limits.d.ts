@@ -24,10 +24,12 @@ interface Limits {
   readonly toolMs: number;
   /** How long a model may send nothing before the attempt counts as failed. Default: 5 minutes. */
   readonly modelIdleMs: number;
-  /** Attempts at one model call. Waiting for a rate limit does not count as one. Default: 4. */
+  /** Attempts at one model call. Those refused for a rate limit or overload do not count. Default: 4. */
   readonly modelAttemptsMax: number;
   /** Total time that one model call may wait for rate limits and overload. Default: 2 minutes. */
   readonly throttleMs: number;
+  /** How many times one model call may wait for rate limits and overload. Default: 10. */
+  readonly throttlesMax: number;
   /** Size of one input. Default: 8 MiB. */
   readonly inputBytesMax: number;
   /** Size of one tool result. Default: 8 MiB. */

@@ -13,23 +13,23 @@ interface ToolDeclaration {
 /** Settings of a model call. What is left out is the provider's default. */
 interface ModelSettings {
   /** How varied replies are: 0 for the likeliest words. Many reasoning models refuse it. */
-  readonly temperature?: number;
+  readonly temperature?: number | undefined;
   /** The most tokens of one reply. An answer that is cut off by it ends the turn as `reply.truncated`. */
-  readonly maxOutputTokens?: number;
+  readonly maxOutputTokens?: number | undefined;
   /** Samples only from the likeliest words that together have this probability. Set this or `temperature`, not both. */
-  readonly topP?: number;
+  readonly topP?: number | undefined;
   /** The reply ends before the first of these texts. */
-  readonly stopSequences?: readonly string[];
+  readonly stopSequences?: readonly string[] | undefined;
   /** For repeatable replies, from providers that offer them. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** How much the model reasons before it replies, for models that do. */
-  readonly reasoning?: "none" | "low" | "medium" | "high";
+  readonly reasoning?: "none" | "low" | "medium" | "high" | undefined;
   /** Whether cache breakpoints are sent to providers that take them. Default: `auto`. */
-  readonly cache?: "auto" | "off";
+  readonly cache?: "auto" | "off" | undefined;
   /** Options that only one provider understands, by the provider's name. */
   readonly providerOptions?: {
     readonly [provider: string]: JsonObject;
-  };
+  } | undefined;
 }
 /** One model call, as a provider gets it and as `request` hooks may change it. */
 interface ModelRequest {
@@ -40,14 +40,14 @@ interface ModelRequest {
    * How many of the messages come again, word for word, in the next call, so that a provider may cache system, tools
    * and these. Messages after them change every round. Default: all.
    */
-  readonly stable?: number;
+  readonly stable?: number | undefined;
   /** A model for this call instead of the session's. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   readonly tools: readonly ToolDeclaration[];
   readonly toolChoice?: "auto" | "none" | "required" | {
     readonly name: string;
-  };
-  readonly settings?: ModelSettings;
+  } | undefined;
+  readonly settings?: ModelSettings | undefined;
 }
 type FinishReason = "stop" | "calls" | "length" | "refused" | "other";
 /**
@@ -87,20 +87,33 @@ interface Reply {
   readonly usage: Usage;
   readonly route: string;
 }
-type ProviderFailureClass = "auth" | "rate-limit" | "overloaded" | "network" | "timeout" | "stream" | "context-overflow" | "input" | "unsupported" | "cancelled" | "unknown";
+type ProviderFailureClass = "auth" |
+/** The account's limit: waited out. */
+"rate-limit" |
+/** Too many callers (503, 529): waited out. */
+"overloaded" |
+/** The provider broke (500, 502, 504): tried again. */
+"server" | "network" | "timeout" | "stream" | "context-overflow" |
+/** The model cannot take what the conversation says or has attached. */
+"input" | "unsupported" |
+/** The model, its address or a setting that it needs is wrong or missing. */
+"setup" |
+/** The provider refused how it was asked: a model setting, a tool's schema, the form of the messages. */
+"request" | "cancelled" | "unknown";
 /** The error that a provider throws. Anything else that it throws counts as class `unknown`. */
 declare class ProviderFailure extends Error {
   readonly class: ProviderFailureClass;
   readonly retryAfterMs?: number;
   /**
-   * Whether the same request may succeed later. Default: yes for rate-limit, overloaded, network, timeout and stream.
+   * Whether the same request may succeed later. Default: yes for rate-limit, overloaded, server, network, timeout and
+   * stream.
    */
   readonly isRetryable: boolean;
   constructor(failure: {
     class: ProviderFailureClass;
     message: string;
-    retryAfterMs?: number;
-    isRetryable?: boolean;
+    retryAfterMs?: number | undefined;
+    isRetryable?: boolean | undefined;
   }, options?: ErrorOptions);
 }
 /** The record of one attempt at a model call. */

@@ -95,13 +95,13 @@ interface ToolManifest {
   readonly name: string;
   readonly description: string;
   /** Default: `callable`. */
-  readonly availability?: Availability;
+  readonly availability?: Availability | undefined;
   /** `runtime` hides the tool from the model, which can call it only under a grant. Default: `model`. */
-  readonly audience?: "model" | "runtime";
+  readonly audience?: "model" | "runtime" | undefined;
   /** Data for the code that runs the tool; it receives them as `context.bindings`. */
-  readonly bindings?: JsonObject;
+  readonly bindings?: JsonObject | undefined;
   /** Example arguments, shown where the tool is documented. */
-  readonly examples?: readonly JsonObject[];
+  readonly examples?: readonly JsonObject[] | undefined;
 }
 /** Read access to a plugin's state. */
 interface StateView<S> {
@@ -142,38 +142,36 @@ declare const switchFrame: (task: string, seed?: Json) => ControlResult;
 declare class RetryableError extends Error {
   readonly retryAfterMs?: number;
   constructor(message: string, options?: {
-    readonly afterMs?: number;
+    readonly afterMs?: number | undefined;
     readonly cause?: unknown;
   });
 }
 /** Wraps an error so that the call is tried again, after `afterMs` milliseconds if given. */
 declare const retryable: (error: unknown, options?: {
-  readonly afterMs?: number;
+  readonly afterMs?: number | undefined;
 }) => RetryableError;
 /** Throw this from a tool to classify its failure: programs read the code, the model reads the message. */
 declare class ToolError extends Error {
   readonly code: string;
   readonly class: FailureClass;
   constructor(code: string, message: string, options?: {
-    readonly class?: FailureClass;
+    readonly class?: FailureClass | undefined;
     readonly cause?: unknown;
   });
+}
+interface About {
+  readonly mediaType: string;
+  readonly name?: string | undefined;
 }
 /** Bytes in a tool's result or in an input. Stored once per content, by their hash. */
 declare class Attachable {
   readonly data: Uint8Array;
   readonly mediaType: string;
   readonly name?: string;
-  constructor(data: Uint8Array, about: {
-    readonly mediaType: string;
-    readonly name?: string;
-  });
+  constructor(data: Uint8Array, about: About);
 }
 /** Attaches bytes, such as an image, to a tool's result or an input. */
-declare const attach: (data: Uint8Array, about: {
-  readonly mediaType: string;
-  readonly name?: string;
-}) => Attachable;
+declare const attach: (data: Uint8Array, about: About) => Attachable;
 export {
   Attachable,
   Availability,

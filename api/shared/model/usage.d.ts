@@ -7,8 +7,11 @@ interface Usage {
   /** Output tokens other than reasoning. */
   readonly output: number;
   readonly reasoning: number;
-  /** Calls that may have been billed without any usage being reported: cut off, killed or retried. */
+  /** Calls that may have been billed without any usage being reported: cut off, killed, retried, or not told. */
   readonly unknownCalls: number;
+  /** What those calls may have used, guessed from the bytes sent and received. Left out when there is nothing. */
+  readonly estimatedInput?: number;
+  readonly estimatedOutput?: number;
 }
 /** What the calls of one source used on one model. */
 interface Spent {
@@ -20,14 +23,14 @@ interface Spent {
 }
 /**
  * Prices per million tokens. A bucket without a price costs the same as `input` (cacheRead, cacheWrite) or `output`
- * (reasoning).
+ * (reasoning). Estimated tokens cost the same as `input` and `output`.
  */
 interface Price {
   readonly input: number;
   readonly output: number;
-  readonly cacheRead?: number;
-  readonly cacheWrite?: number;
-  readonly reasoning?: number;
+  readonly cacheRead?: number | undefined;
+  readonly cacheWrite?: number | undefined;
+  readonly reasoning?: number | undefined;
 }
 /** Prices by `provider/model`, or by the name that the session's config has. */
 type PriceTable = {

@@ -4,11 +4,11 @@ import { ModelPart, ModelRequest } from "../model/request.js";
 /** What a model supports. An absent field means that it is not known, so it is tried. */
 interface Capabilities {
   /** Media types that may be attached, for example `image/*`. */
-  readonly attachments?: readonly string[];
+  readonly attachments?: readonly string[] | undefined;
   /** The size of the context window, in tokens. */
-  readonly contextTokens?: number;
+  readonly contextTokens?: number | undefined;
   /** Whether a reply may call several tools. */
-  readonly isParallelCalls?: boolean;
+  readonly isParallelCalls?: boolean | undefined;
 }
 interface CallOptions {
   /** Aborts on cancel. The stream must then end soon, by any means. */
@@ -28,7 +28,7 @@ interface CallOptions {
 interface Provider {
   readonly id: string;
   readonly modelId: string;
-  readonly capabilities?: Capabilities;
+  readonly capabilities?: Capabilities | undefined;
   stream(request: ModelRequest, options: CallOptions): AsyncIterable<ModelPart | readonly ModelPart[]>;
 }
 /** An AI SDK language model, by shape: `never` lets every version's own option types fit without an import. */

@@ -8,6 +8,7 @@ import { Limits } from "../model/limits.js";
 import { Model, ModelResolver } from "../providers/provider.js";
 import { ModelSettings } from "../model/request.js";
 import { NodeId, SessionId, TurnId } from "../model/ids.js";
+import { Optional } from "../model/known.js";
 import { Plugin, PluginOptions } from "../kernel/plugin.js";
 import { PriceTable, Spent, Usage } from "../model/usage.js";
 import { Probe } from "../kernel/hook-runner.js";
@@ -24,34 +25,34 @@ type RuntimeOptions = {
   /** Where sessions are stored, for example `sqlite("agent.db")`. */
   readonly store: Store;
   /** Where effects run. Default: the journal host on a durable store, else the inline host. */
-  readonly host?: EffectHost;
+  readonly host?: EffectHost | undefined;
   /** Receives diagnostics that belong to no result, for example a late answer that was dropped. */
-  readonly trace?: TraceSink;
+  readonly trace?: TraceSink | undefined;
   /** Tools for every session. */
-  readonly tools?: readonly (Tool | ToolProvider)[];
+  readonly tools?: readonly (Tool | ToolProvider)[] | undefined;
   /** Plugins for every session. Those of the same `order` run in the order of this list. */
-  readonly plugins?: readonly Plugin[];
+  readonly plugins?: readonly Plugin[] | undefined;
   /** The system prompt's own text, unless a session has its own. */
-  readonly instructions?: string;
+  readonly instructions?: string | undefined;
   /** Prompt parts for every session: the lowest layer, below those of sessions, turns and plugins. */
-  readonly prompt?: readonly PromptPart[];
+  readonly prompt?: readonly PromptPart[] | undefined;
   /** Headings and order of the prompt's sections. */
-  readonly template?: readonly Section[];
+  readonly template?: readonly Section[] | undefined;
   /** Temperature, output limit and the like for every model call, unless a session has its own. */
-  readonly settings?: ModelSettings;
+  readonly settings?: ModelSettings | undefined;
   /** Bounds on time, size and number; `Limits` names the default of each. */
-  readonly limits?: Partial<Limits>;
+  readonly limits?: Optional<Limits> | undefined;
   /** How much may be spent, unless a session has its own budget. Default: no bound. */
-  readonly budget?: Budget;
+  readonly budget?: Budget | undefined;
   /** Prices per million tokens, by model name (`provider/model`). A cost budget needs them. */
-  readonly prices?: PriceTable;
+  readonly prices?: PriceTable | undefined;
   /** `auto` (default): on a durable store, resumes turns that other processes left, at once and every 10 seconds. */
-  readonly recover?: "auto" | "manual";
+  readonly recover?: "auto" | "manual" | undefined;
   /** Called at the beginning and the end of every hook call. */
-  readonly probe?: Probe;
+  readonly probe?: Probe | undefined;
 } & ({
   readonly model: Model;
-  readonly models?: ModelResolver;
+  readonly models?: ModelResolver | undefined;
 } | {
   readonly model: string;
   readonly models: ModelResolver;
@@ -97,17 +98,17 @@ interface Approval {
 }
 interface SessionOptions {
   /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
-  readonly config?: Partial<SessionConfig>;
+  readonly config?: Optional<SessionConfig> | undefined;
   /** Plugin options for this opening, in place of the installed ones. Refused when the session is open already. */
-  readonly plugins?: readonly PluginOptions[];
+  readonly plugins?: readonly PluginOptions[] | undefined;
 }
 interface SessionsPage {
   /** Only ids after this one: the last of the page before. */
-  readonly after?: string;
+  readonly after?: string | undefined;
   /** Default: no bound. */
-  readonly max?: number;
-  readonly parent?: string;
-  readonly origin?: string;
+  readonly max?: number | undefined;
+  readonly parent?: string | undefined;
+  readonly origin?: string | undefined;
 }
 interface TreeUsage {
   readonly usage: Usage;

@@ -338,6 +338,8 @@ interface Store {
   readonly inputs: {
     /** Inputs that wait, oldest first. */
     list(session: SessionId): Awaitable<readonly PendingInput[]>;
+    /** Whether an input was accepted under this key and not withdrawn: `accept` would answer `known`, or throw. */
+    holds(session: SessionId, key: string): Awaitable<boolean>;
     /** Withdraws what waits of the named inputs in one write, and answers for each of them, oldest first. */
     withdraw(session: SessionId, which: InputRef): Awaitable<readonly Withdrawal[]>;
     /**

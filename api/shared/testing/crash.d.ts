@@ -1,6 +1,7 @@
 import { Amounts, Trial } from "./crash/plan.js";
 import { CrashReport, Violation } from "./crash/report.js";
 import { CrashWorld, Orders } from "./crash/life.js";
+import { Optional } from "../model/known.js";
 import { Picture } from "./crash/picture.js";
 /** An app to be killed. It must be the default export of a module of its own, which is run in child processes. */
 interface Scenario {
@@ -10,34 +11,34 @@ interface Scenario {
    */
   run(world: CrashWorld): Promise<unknown>;
   /** Throws when the final store is wrong. Default: it must equal that of the run without a kill. */
-  check?(final: Picture, told: {
+  readonly check?: ((final: Picture, told: {
     readonly clean: Picture;
     readonly acts: readonly string[];
-  }): unknown;
+  }) => unknown) | undefined;
 }
 interface DefinedScenario extends Scenario {
   /** Runs one process of the scenario. Only the kit calls it. */
   live(orders: Orders): Promise<void>;
 }
-declare const defineScenario: (scenario: Scenario) => DefinedScenario;
-interface CrashOptions extends Partial<Amounts> {
+declare function defineScenario(scenario: Scenario): DefinedScenario;
+interface CrashOptions extends Optional<Amounts> {
   /** Seeds the random choice of trials: equal seeds choose equal trials. Default 1. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** Runs exactly these trials, for example one that found a violation. */
-  readonly trials?: readonly Trial[];
+  readonly trials?: readonly Trial[] | undefined;
   /** How many trials run at a time. Default 2. */
-  readonly parallel?: number;
+  readonly parallel?: number | undefined;
   /** A process that takes longer counts as stuck, in milliseconds. Default 30 seconds. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Arguments for `node` before the program, for example a loader. */
-  readonly execArgv?: readonly string[];
+  readonly execArgv?: readonly string[] | undefined;
   /** Called after each trial, with the violations that it found. */
-  readonly onTrial?: (told: TrialTold) => void;
+  readonly onTrial?: ((told: TrialTold) => void) | undefined;
   /**
    * A module that exports `store(store)` or `host(host)`, which wrap those of the scenario: to try the kit on broken
    * ones.
    */
-  readonly around?: URL;
+  readonly around?: URL | undefined;
 }
 interface TrialTold {
   readonly scenario: string;

@@ -11,9 +11,9 @@ interface SimulatedWorld extends World {
 }
 interface SimulatedWorldOptions {
   /** The time at the beginning, in milliseconds since 1970. Default: the first of January 2026. */
-  readonly now?: number;
+  readonly now?: number | undefined;
   /** A part of every id and secret. Two worlds on one store need different names. */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
-declare function simulatedWorld({ now: beginning, name }?: SimulatedWorldOptions): SimulatedWorld;
+declare function simulatedWorld(options?: SimulatedWorldOptions): SimulatedWorld;
 export { SimulatedWorld, simulatedWorld };

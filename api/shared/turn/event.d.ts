@@ -134,6 +134,11 @@ type Answer = Answered & ({
   readonly hasTools?: true;
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
+  /** A plugin answers the turn; no model is asked. */
+  readonly answer?: {
+    readonly plugin: string;
+    readonly text: string;
+  };
   /** A plugin wants the conversation compacted before the model is asked. */
   readonly compact?: true;
   readonly frame?: {
@@ -182,6 +187,8 @@ type Answer = Answered & ({
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
   readonly compact?: true;
+  /** Tools were added to the session: the next round is prepared anew. */
+  readonly hasNewTools?: true;
 } | {
   readonly kind: "compacted";
   readonly seed?: readonly Draft[];

@@ -19,10 +19,13 @@ import type { Runs } from "./runs.ts";
 /** An open effect and its cancellation. */
 export class Held extends LazyScope {
   readonly effect: Effect;
+  /** When the event happened that opened it. */
+  readonly openedAt: number;
   isResumed = false;
-  constructor(effect: Effect) {
+  constructor(effect: Effect, openedAt: number) {
     super();
     this.effect = effect;
+    this.openedAt = openedAt;
   }
 }
 
@@ -41,6 +44,8 @@ export class LocalRun implements TurnRun {
   #waiter: { resolve(event: TurnEvent): void; reject(error: unknown): void } | undefined;
   #lost: unknown;
   #cancelSeen = false;
+  /** When the event happened that opens the next effects. */
+  #openedAt: number;
   /** The index of this run in `Runs`, which alone sets it. */
   place = 0;
   protected isOver = false;
@@ -58,6 +63,7 @@ export class LocalRun implements TurnRun {
     this.context = context;
     this.#runs = runs;
     this.#queue = recorded.slice();
+    this.#openedAt = turn.journal[0]?.at ?? 0;
     if (turn.journal.length > 1) this.#cancelSeen = turn.journal.some(({ kind }) => kind === "cancelled");
     runs.add(this);
   }
@@ -68,7 +74,7 @@ export class LocalRun implements TurnRun {
     for (let index = 0; index < dropped.length; index++) this.#close(dropped[index] as EffectName)?.abort();
     let isGrace = false;
     for (let index = 0; index < effects.length; index++) {
-      const held = new Held(effects[index] as Effect);
+      const held = new Held(effects[index] as Effect, this.#openedAt);
       if (this.#open.length === 0) this.#open = [held];
       else this.#open.push(held);
       if (held.effect.name === GRACE) isGrace = true;
@@ -122,10 +128,14 @@ export class LocalRun implements TurnRun {
     };
   }
 
-  /** Waits for the end of a grace or a backoff. A dropped one ends early, and its answer is not sent. */
-  #sleep(effect: EffectName, until: number, scope: LazyScope): void {
+  /**
+   * Waits for the end of a grace or a backoff. A dropped one ends early, and its answer is not sent. It never waits
+   * longer than was planned: the clock may have been set back since, or be another machine's.
+   */
+  #sleep(effect: EffectName, until: number, scope: Held): void {
     const { world } = this.context;
-    void world.sleep(Math.max(0, until - world.now()), scope.signal).then(() => {
+    const ms = Math.min(until - world.now(), until - scope.openedAt);
+    void world.sleep(Math.max(0, ms), scope.signal).then(() => {
       if (!scope.isAborted) this.arrive({ kind: "slept", at: world.now(), effect });
     });
   }
@@ -176,6 +186,7 @@ export class LocalRun implements TurnRun {
    * dropped that effect; the answer is then dropped and traced.
    */
   protected hand(event: TurnEvent): boolean {
+    this.#openedAt = event.at;
     if (!("effect" in event) || event.kind === "called") return true;
     const held = this.#close(event.effect);
     if (held !== undefined) {
@@ -227,6 +238,7 @@ export class LocalRun implements TurnRun {
       return answer;
     }
     this.#cancelSeen = true;
+    this.#openedAt = answer.cancel.at;
     const inLine = this.#queue.findIndex((event, index) => index >= this.#head && event.kind === "cancelled");
     if (inLine >= 0) this.#queue.splice(inLine, 1); // Mail had brought the same cancel; it must be folded once.
     return { reopen: [this.reopened({ kind: "cancelled", ...answer.cancel })] };

@@ -5,41 +5,41 @@ export type McpHeaders = { readonly [name: string]: string };
 
 interface Common {
   /** Only these tools are offered, by the names that the server gives them. Default: all. */
-  readonly include?: readonly string[];
+  readonly include?: readonly string[] | undefined;
   /** These tools are not offered, by the names that the server gives them. */
-  readonly exclude?: readonly string[];
+  readonly exclude?: readonly string[] | undefined;
   /** How tools are offered. Default `callable`; use `searchable` for servers with very many tools. */
-  readonly availability?: Availability;
+  readonly availability?: Availability | undefined;
   /** Whether each call of this server runs alone, and not beside other calls of the same reply. Default false. */
-  readonly isSerial?: boolean;
+  readonly isSerial?: boolean | undefined;
   /** How long a turn or a call waits for a connection that is being made, in milliseconds. Default 5 seconds. */
-  readonly connectMs?: number;
+  readonly connectMs?: number | undefined;
   /** How long one attempt to start the server may take, in milliseconds. Default 30 seconds. */
-  readonly startMs?: number;
+  readonly startMs?: number | undefined;
   /** A call without news for this long fails, in milliseconds; progress starts the time anew. Default 60 seconds. */
-  readonly idleMs?: number;
+  readonly idleMs?: number | undefined;
   /** How long a call may take in all, in milliseconds. Default 10 minutes. */
-  readonly totalMs?: number;
+  readonly totalMs?: number | undefined;
   /** The largest result that is taken, in bytes. Default 16 MiB. */
-  readonly resultBytesMax?: number;
+  readonly resultBytesMax?: number | undefined;
 }
 /** A server that runs as a child process and is spoken to over stdin and stdout. */
 export interface McpProcess extends Common {
   /** The program to start, by its path or its name in PATH. */
   readonly command: string;
   /** The program's arguments. */
-  readonly args?: readonly string[];
+  readonly args?: readonly string[] | undefined;
   /** Variables for the server's environment. Of this process's own it gets only PATH, HOME and the like. */
-  readonly env?: { readonly [name: string]: string };
+  readonly env?: { readonly [name: string]: string } | undefined;
   /** The folder to start the server in. Default: the working directory. */
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
 }
 /** A server that is reached over streamable HTTP. */
 export interface McpRemote extends Common {
   /** The server's MCP endpoint, http or https. */
   readonly url: string | URL;
   /** Headers of each request. A function is called for every request, so credentials that expire can be renewed. */
-  readonly headers?: McpHeaders | (() => Awaitable<McpHeaders>);
+  readonly headers?: McpHeaders | (() => Awaitable<McpHeaders>) | undefined;
 }
 export type McpServer = McpProcess | McpRemote;
 
@@ -49,10 +49,17 @@ export interface McpOptions extends Omit<Common, "include" | "exclude"> {
 }
 
 /** The settings of one server: its own options, else the plugin's, else the defaults. */
-export type Settings = Required<Omit<Common, "include" | "availability">> &
+export type Settings = Given<Omit<Common, "include" | "availability">> &
   Pick<Common, "include" | "availability"> & { readonly at: Place };
+type Given<Options> = { readonly [K in keyof Options]-?: Exclude<Options[K], undefined> };
 export type Place =
-  | ({ readonly kind: "process" } & Pick<McpProcess, "command" | "args" | "env" | "cwd">)
+  | {
+      readonly kind: "process";
+      readonly command: string;
+      readonly args?: readonly string[];
+      readonly env?: { readonly [name: string]: string };
+      readonly cwd?: string;
+    }
   | { readonly kind: "remote"; readonly url: URL; readonly headers: () => Awaitable<McpHeaders> };
 export interface Parsed {
   readonly servers: ReadonlyMap<string, Settings>;

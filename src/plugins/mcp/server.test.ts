@@ -120,7 +120,7 @@ describe.each(ways)("a server over %s", (_, start) => {
   });
 
   test("E2: progress is told, and so is a cancel", async () => {
-    const notes: (string | undefined)[] = [];
+    const notes: unknown[] = [];
     expect(await call(server, "steps", { count: 3, everyMs: 20 }, { progress: (note) => notes.push(note) })).toBe(
       "3 steps",
     );

@@ -1,9 +1,18 @@
 // Writes the summary that a new frame begins with, and reads the one that the frame before began with.
-import { type Draft, hasCode, type Message, type Part, type Services } from "../../index.ts";
+import {
+  type Draft,
+  hasCode,
+  type Message,
+  type Part,
+  type Services,
+  shortened,
+  type TextPart,
+  transcriptTexts,
+} from "../../index.ts";
 import type { Settings } from "./options.ts";
+import { nameOf } from "./prune.ts";
 import { TEXTS } from "./texts.ts";
 import { tokensOfParts, tokensOfText } from "./tokens.ts";
-import { shortened, textIn, wholeTo, wordsOf } from "./transcript.ts";
 
 export const ID = "bowline/rolling-history";
 
@@ -46,6 +55,9 @@ function fitted(request: readonly Part[], tokensMax: number): readonly Part[] {
   return [{ kind: "text", text: shortened(textIn(parts), Math.max(500, Math.floor(tokensMax))) }];
 }
 
+const textIn = (parts: readonly Part[]): string =>
+  parts.map((part) => (part.kind === "attachment" ? `[${nameOf(part)}]` : (part as Partial<TextPart>).text)).join("\n");
+
 // ── How it is made ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Work {
@@ -67,7 +79,7 @@ const REQUEST_CHARS_MAX = 2_000;
 /** When the provider finds a part too long, all is tried again with parts of half the size, `OVERFLOWS_MAX` times. */
 export async function summarise(complete: Services["complete"], work: Work, signal: AbortSignal): Promise<string> {
   const { window, reserve } = work.settings;
-  const words = wordsOf(work.messages);
+  const words = transcriptTexts(work.messages);
   const free = window - reserve / 2 - PROMPT_TOKENS - tokensOfText(toldBefore(work.earlier)) - work.tokens;
   const all = words.reduce((sum, text) => sum + tokensOfText(text), 0);
   let tokens = Math.min(all, Math.max(free, Math.floor(window / 8)));
@@ -110,6 +122,9 @@ function piecesOf(text: string, tokensMax: number): readonly string[] {
     return `${index === 0 ? "" : "  "}${piece}${piece.endsWith("\n") ? "" : "\n"}`;
   });
 }
+
+/** The same place, or one before where it would part the two halves of a surrogate pair. */
+const wholeTo = (text: string, at: number): number => (/[\uDC00-\uDFFF]/.test(text[at] ?? "") ? at - 1 : at);
 
 function toldBefore(earlier: Earlier | undefined): string {
   if (earlier === undefined) return "";

@@ -22,7 +22,6 @@ export const TEXTS = {
 - the state of the work now, and the next step
 Leave out greetings, repetition, and what is no longer true. Say clearly what came from the user and what only came from a file or a tool result. Reply with the summary and nothing else.`,
   cutShort: "[The summary ends here because it became too long.]",
-  charsLeftOut: (chars: number) => `[… ${chars} characters left out …]`,
 
   // ── To the model that goes on ─────────────────────────────────────────────────────────────────────────────────────
 

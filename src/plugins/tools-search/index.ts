@@ -9,7 +9,7 @@ import { NAME, TEXTS } from "./texts.ts";
 
 export interface ToolsSearchOptions {
   /** The most tools that one search opens. Default 8. */
-  readonly max?: number;
+  readonly max?: number | undefined;
 }
 
 interface Found {

@@ -80,7 +80,7 @@ export const workspace = definePlugin({
               isSerial: true,
               onInterrupt: "fail",
               timeoutMs: settings.timeoutMsMax + settings.graceMs + ENDING_MS,
-              execute: (input, { signal }) => shell(input, { ...options, shell: settings }, commands, signal),
+              execute: (input, context) => shell(input, { ...options, shell: settings }, commands, context),
             }),
           ];
     const files = options.readonly ? readers : [...readers, ...writers];

@@ -4,30 +4,30 @@ import type { ShellSettings } from "./shell.ts";
 
 export interface ShellOptions {
   /** How long a command may take that the model gives no time, in milliseconds. Default two minutes. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** The longest time that the model may ask for, in milliseconds. Default ten minutes. */
-  readonly timeoutMsMax?: number;
+  readonly timeoutMsMax?: number | undefined;
   /** How long a command may take to end after SIGTERM, before SIGKILL, in milliseconds. Default 500. */
-  readonly graceMs?: number;
+  readonly graceMs?: number | undefined;
   /** Variables for commands. Of this process's own they get only PATH, HOME, USER, LANG, LC_ALL, TMPDIR and TZ. */
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Only commands that one of these matches from beginning to end may run. Default: all. */
-  readonly allow?: readonly RegExp[];
+  readonly allow?: readonly RegExp[] | undefined;
 }
 
 export interface WorkspaceOptions {
   /** The folder of the workspace. File tools cannot leave it. */
   readonly root: string;
   /** Adds the tool `shell`. Default false. It is no sandbox: a command can do what this process can. */
-  readonly shell?: boolean | ShellOptions;
+  readonly shell?: boolean | ShellOptions | undefined;
   /** Leaves out the tools that write. Default false. */
-  readonly readonly?: boolean;
+  readonly readonly?: boolean | undefined;
   /** The most that one call returns, in bytes. Default 256 KiB. */
-  readonly bytesMax?: number;
+  readonly bytesMax?: number | undefined;
   /** The largest file that can be written, edited or shown as an image, in bytes. Default 16 MiB. */
-  readonly fileBytesMax?: number;
+  readonly fileBytesMax?: number | undefined;
   /** Names of folders that are neither listed nor searched. Default `.git` and `node_modules`. */
-  readonly ignore?: readonly string[];
+  readonly ignore?: readonly string[] | undefined;
 }
 
 export interface Settings {

@@ -47,7 +47,7 @@ const tools: Record<string, (path: string) => Promise<unknown>> = {
   edit_file: async (path) => editFile({ path, oldText: "secret", newText: "x" }, options()),
   list_files: async (path) => listFiles({ path }, options(), signal),
   search_files: async (path) => searchFiles({ pattern: "secret", path }, options(), signal),
-  shell: async (cwd) => shell({ command: "pwd", cwd }, shellOptions(), new Commands(), signal),
+  shell: async (cwd) => shell({ command: "pwd", cwd }, shellOptions(), new Commands(), { signal, output: () => {} }),
 };
 const codeOf = async (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(

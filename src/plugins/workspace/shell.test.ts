@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, watch } from "node:fs";
+import { existsSync, readFileSync, watch, writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,15 +17,25 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 const SETTINGS: ShellSettings = { timeoutMs: 20_000, timeoutMsMax: 60_000, graceMs: 300, env: {} };
 const { signal: never } = new AbortController();
+const unread = (): void => {};
 const run = async (
   command: string,
-  { settings = {}, signal = never, commands = new Commands(), bytesMax = 262_144, ...input }: More = {},
-) => shell({ command, ...input }, { root, bytesMax, shell: { ...SETTINGS, ...settings } }, commands, signal);
+  {
+    settings = {},
+    signal = never,
+    commands = new Commands(),
+    bytesMax = 262_144,
+    output = unread,
+    ...input
+  }: More = {},
+) =>
+  shell({ command, ...input }, { root, bytesMax, shell: { ...SETTINGS, ...settings } }, commands, { signal, output });
 interface More extends Omit<ShellInput, "command"> {
   readonly settings?: Partial<ShellSettings>;
   readonly signal?: AbortSignal;
   readonly commands?: Commands;
   readonly bytesMax?: number;
+  readonly output?: (chunk: string) => void;
 }
 
 /** Whether a process runs. A zombie does not. */
@@ -51,6 +61,33 @@ async function written(name: string): Promise<void> {
   while (!existsSync(join(root, name))) await once(watcher, "change");
   watcher.close();
 }
+
+test("E3: what a command writes is shown while it runs, in whole characters, of both streams as it comes", async () => {
+  const shown: string[] = [];
+  // Each waits for the file that the test writes once the piece before it was shown.
+  const wait = (n: number) => `while [ ! -e ${n} ]; do sleep 0.01; done`;
+  const pieces = [
+    "printf 'one \\303'",
+    wait(1),
+    "printf '\\251 two' >&2",
+    wait(2),
+    "printf '\\251'",
+    wait(3),
+    "printf '\\342\\202'",
+  ];
+  let seen = 0;
+  const output = (chunk: string): void => {
+    shown.push(chunk);
+    if (chunk !== "" && seen < 3) writeFileSync(join(root, String(++seen)), "");
+  };
+  const { stdout } = await run(pieces.join("; "), { output });
+  // The two bytes of é came in two pieces of stdout, with stderr between them; the last character is cut short.
+  assert.deepEqual(
+    shown.filter((chunk) => chunk !== ""),
+    ["one ", "\ufffd two", "é", "\ufffd"],
+  );
+  assert.equal(stdout, "one é\ufffd");
+});
 
 test("E3: how a command ends is data", async () => {
   assert.deepEqual(await run("echo out; echo err >&2"), { exitCode: 0, stdout: "out\n", stderr: "err\n" });
@@ -229,7 +266,7 @@ test("E3: a process that exits without closing takes its commands along", async 
     const [root] = process.argv.slice(2);
     watch(root, () => existsSync(root + "/pid") && process.exit(0));
     await shell({ command: "echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 1000" },
-      { root, bytesMax: 1024, shell: ${JSON.stringify(SETTINGS)} }, new Commands(), new AbortController().signal);`;
+      { root, bytesMax: 1024, shell: ${JSON.stringify(SETTINGS)} }, new Commands(), { signal: new AbortController().signal, output: () => {} });`;
   const file = join(root, "exits.ts");
   await writeFile(file, script);
   execFileSync(process.execPath, ["--disable-warning=ExperimentalWarning", file, root], { timeout: 30_000 });

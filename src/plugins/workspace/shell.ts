@@ -3,7 +3,9 @@
 // 1. Nothing of a command runs after its call has returned: what it left behind is ended (`family.ts`).
 // 2. Output is bounded in memory while it comes (`capture.ts`).
 // 3. A cancelled or late command is a result with what it wrote so far.
+// 4. What it writes is shown as it comes, in whole characters; stdout and stderr in the order of their arrival here.
 import { type ChildProcess, spawn } from "node:child_process";
+import { StringDecoder } from "node:string_decoder";
 import { Capture } from "./capture.ts";
 import { Family } from "./family.ts";
 import { withFolder } from "./place.ts";
@@ -66,18 +68,24 @@ export class Commands {
   }
 }
 
+/** Who waits for the command and watches it: a part of a tool's context. */
+export interface Watching {
+  readonly signal: AbortSignal;
+  output(chunk: string): void;
+}
+
 /** Runs a command with `/bin/sh -c`. A failing command is a result, no error. Nothing of it runs any more on return. */
 export function shell(
   { command, cwd = ".", timeoutMs }: ShellInput,
   { root, bytesMax, shell: settings }: ShellOptions,
   commands: Commands,
-  signal: AbortSignal,
+  { signal, output }: Watching,
 ): Promise<ShellResult> {
   if (command.includes("\0")) throw new Refusal("workspace.command", TEXTS.nulInCommand);
   if (settings.allow?.some((pattern) => isWholly(pattern, command)) === false)
     throw new Refusal("workspace.command", TEXTS.notAllowed(settings.allow.join(" ")));
   const ms = Math.min(timeoutMs ?? settings.timeoutMs, settings.timeoutMsMax);
-  return withFolder(root, cwd, ({ path }) => run(command, path, ms, bytesMax, settings, commands, signal));
+  return withFolder(root, cwd, ({ path }) => run(command, path, ms, bytesMax, settings, commands, signal, output));
 }
 
 /** A pattern must match the whole command: `git status` must not let `git status; rm -r .` through. */
@@ -93,15 +101,22 @@ async function run(
   { graceMs, env }: ShellSettings,
   commands: Commands,
   signal: AbortSignal,
+  output: Watching["output"],
 ): Promise<ShellResult> {
   signal.throwIfAborted();
   const family = new Family();
   const child = begin(command, cwd, { ...inherited(), ...env, PWD: cwd, ...family.mark });
   family.lead(child.pid);
   const ending = ended(child);
+  const decoders: StringDecoder[] = [];
   const [stdout, stderr] = [child.stdout, child.stderr].map((stream) => {
     const capture = new Capture(Math.floor(bytesMax / 2));
-    stream?.on("data", (chunk: Buffer) => capture.add(chunk));
+    const decoder = new StringDecoder("utf8"); // A character may come in two chunks.
+    decoders.push(decoder);
+    stream?.on("data", (chunk: Buffer) => {
+      capture.add(chunk);
+      output(decoder.write(chunk));
+    });
     return capture;
   }) as [Capture, Capture];
 
@@ -130,6 +145,7 @@ async function run(
     over.catch(() => {}),
   );
   const { exitCode, by } = await over;
+  for (const decoder of decoders) output(decoder.end());
   return {
     exitCode,
     ...(by === null ? {} : { signal: by }),

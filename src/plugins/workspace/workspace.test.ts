@@ -32,7 +32,7 @@ async function turn(options: Partial<WorkspaceOptions>, replies: readonly Reply[
     for await (const event of turn) events.push(event);
     const { outcome } = await turn.result();
     const ended = events.filter((event) => event.kind === "toolEnded");
-    return { outcome, model, ended, said: (index: number) => textOf(ended[index]) };
+    return { outcome, model, ended, events, said: (index: number) => textOf(ended[index]) };
   } finally {
     await runtime.close();
   }
@@ -225,4 +225,16 @@ test("E3: a root that is no folder is noticed when the runtime opens", async () 
       createRuntime({ store: memory(), model: scripted(), plugins: [workspace({ root: join(root, name) })] }),
       (error) => hasCode(error, "plugin.open"),
     );
+});
+
+test("E3: whoever watches the turn sees what the shell prints, before the call has ended; the model is shown the result only", async () => {
+  const { events, model, said } = await turn({ shell: true }, [
+    calls("shell", { command: "echo first; echo then >&2" }),
+  ]);
+  const printed = events.flatMap((event) => (event.kind === "toolOutput" ? [event.delta] : [])).join("");
+  assert.deepEqual(printed.trim().split("\n").sort(), ["first", "then"]);
+  const kinds = events.map(({ kind }) => kind);
+  assert.ok(kinds.indexOf("toolOutput") < kinds.indexOf("toolEnded"));
+  assert.equal(said(0), '{"exitCode":0,"stdout":"first\\n","stderr":"then\\n"}');
+  assert.equal(model.requests.length, 2);
 });

@@ -34,13 +34,16 @@ function documentation(catalog: readonly ToolDeclaration[]): readonly PromptPart
 
 interface Options {
   /** Adds a tool with which the model makes up to 25 independent calls in one. Default false. */
-  readonly batch?: boolean;
+  readonly batch?: boolean | undefined;
 }
 
 const plugin = definePlugin({
   id: "bowline/tool-calls",
   version: "1",
-  options: optionsSchema<Options, { readonly batch: boolean }>((given) => ({ batch: given.flag("batch", false) })),
+  options: optionsSchema<Options, { readonly batch: boolean }>((given) => {
+    given.only("batch");
+    return { batch: given.flag("batch", false) };
+  }),
   setup: ({ options: { batch } }) => (batch ? WITH_BATCH : PLAIN),
 });
 

@@ -14,26 +14,6 @@ const named = (name: string, message: string, more: object = {}) =>
   Object.assign(new Error(message), { name, ...more });
 
 test.each([
-  [401, "auth", false],
-  [403, "auth", false],
-  [402, "rate-limit", false],
-  [404, "input", false],
-  [408, "timeout", true],
-  [409, "overloaded", true],
-  [413, "context-overflow", false],
-  [422, "input", false],
-  [429, "rate-limit", true],
-  [500, "overloaded", true],
-  [529, "overloaded", true],
-] as const)("E1 status %i is %s", (status, kind, isRetryable) => {
-  expect(toFailure(apiError(status, "No."))).toMatchObject({
-    class: kind,
-    isRetryable,
-    message: `No. (status ${status})`,
-  });
-});
-
-test.each([
   "prompt is too long: 210000 tokens > 200000 maximum",
   "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",
   "Your input exceeds the context window of this model.",
@@ -49,7 +29,12 @@ test("a 400 says more in its body than in its message", () => {
   const classOf = (error: object) => toFailure(apiError(400, "Bad request", body(error))).class;
   expect(classOf({ code: "context_length_exceeded" })).toBe("context-overflow");
   expect(classOf({ details: [{ reason: "API_KEY_INVALID" }] })).toBe("auth");
-  expect(classOf({ code: "model_unavailable" })).toBe("input");
+  expect(classOf({ code: "model_unavailable" })).toBe("setup");
+  expect(classOf({ message: "The model `gpt-9` does not exist or you do not have access to it." })).toBe("setup");
+  expect(classOf({ code: "content_filter", message: "The prompt was filtered." })).toBe("input");
+  expect(classOf({ message: "messages.0.content.1.image.source: Could not process image" })).toBe("input");
+  expect(classOf({ code: "unsupported_value", message: "temperature does not support 3." })).toBe("request");
+  expect(classOf({ message: "Invalid schema for function 'look'." })).toBe("request");
   expect(toFailure(apiError(400, "Your credit balance is too low."))).toMatchObject({
     class: "rate-limit",
     isRetryable: false,
@@ -60,6 +45,8 @@ test.each([
   [{ type: "overloaded_error", message: "Overloaded" }, "overloaded"],
   [{ type: "error", error: { type: "rate_limit_error", message: "Slow down" } }, "rate-limit"],
   [{ code: 503, message: "Try later", status: "UNAVAILABLE" }, "overloaded"],
+  [{ type: "error", error: { type: "api_error", message: "Internal server error" } }, "server"],
+  [{ type: "error", error: { type: "not_found_error", message: "model: gpt-9" } }, "setup"],
   [
     { type: "response.failed", response: { error: { code: "context_length_exceeded", message: "Too long" } } },
     "context-overflow",
@@ -103,7 +90,7 @@ test.each([
     named("AI_UnsupportedFunctionalityError", "'file part media type text/plain' functionality not supported."),
     "unsupported",
   ],
-  [named("AI_NoSuchModelError", "No such model"), "input"],
+  [named("AI_NoSuchModelError", "No such model"), "setup"],
   [named("AI_InvalidResponseDataError", "Response stream ended without a finish reason."), "stream"],
 ] as const)("E1 %o is %s", (error, kind) => {
   expect(toFailure(error).class).toBe(kind);
@@ -114,6 +101,7 @@ test.each([
   [{ "Retry-After": "0.5" }, 500],
   [{ "retry-after-ms": "1234", "retry-after": "9" }, 1234],
   [{ "retry-after": new Date(0).toUTCString() }, 0],
+  [{ date: new Date(0).toUTCString(), "retry-after": new Date(7_000).toUTCString() }, 7000],
   [{ "retry-after": "soon" }, undefined],
   [{}, undefined],
 ])("E1 the headers %o ask to wait %s ms", (responseHeaders, ms) => {

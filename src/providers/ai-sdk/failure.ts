@@ -34,11 +34,12 @@ function classOf(facts: ErrorFacts): ProviderFailureClass | undefined {
 
 const BY_NAME: { readonly [name: string]: ProviderFailureClass } = {
   AI_LoadAPIKeyError: "auth",
-  AI_LoadSettingError: "input",
+  AI_LoadSettingError: "setup",
+  AI_NoSuchModelError: "setup",
+  AI_NoSuchProviderError: "setup",
   AI_UnsupportedFunctionalityError: "unsupported",
-  AI_NoSuchModelError: "input",
-  AI_InvalidPromptError: "input",
-  AI_InvalidArgumentError: "input",
+  AI_InvalidPromptError: "request",
+  AI_InvalidArgumentError: "request",
   // Found by name only: the messages of these two quote the reply, so their words mean nothing.
   AI_JSONParseError: "stream",
   AI_TypeValidationError: "stream",
@@ -61,13 +62,20 @@ function byStatus({ status, words }: ErrorFacts): ProviderFailureClass | undefin
   if (status === 408) return "timeout";
   if (status === 413) return "context-overflow";
   if (status === 501) return "unsupported";
-  if (status >= 500 || status === 409) return "overloaded";
-  return find(REFUSED, words) ?? "input";
+  if (status === 503 || status === 529) return "overloaded";
+  if (status >= 500 || status === 409) return "server";
+  return find(REFUSED, words) ?? (NOT_THERE.has(status) ? "setup" : "request");
 }
+
+/** What was asked for is not at this address: the model, or the API itself. */
+const NOT_THERE: ReadonlySet<number> = new Set([404, 405, 410]);
 
 type Words = readonly (readonly [RegExp, ProviderFailureClass])[];
 
-/** Words that tell why a request was refused, where the status does not. */
+/**
+ * Words that tell why a request was refused, where the status does not. A refusal without any of them is `request`: what
+ * people say and attach is hardly ever refused, unlike settings and schemas.
+ */
 const REFUSED: Words = [
   [
     /context[ _]length|context window|context limit|available context|prompt is too long|input is too long/,
@@ -79,13 +87,22 @@ const REFUSED: Words = [
   ],
   [/insufficient_quota|credit balance is too low|billing_error/, "rate-limit"],
   [/authentication_error|permission_error|invalid_api_key|api_key_invalid|api key not valid/, "auth"],
+  [/model_not_found|model_unavailable|(unknown|invalid|no such) model|\bmodel\b.* (does not exist|not found)/, "setup"],
+  [/content_filter|content_policy|content policy|usage polic|invalid_prompt|flagged|moderation/, "input"],
+  [
+    /(invalid|unsupported|process( the| input)?)[_ ](image|media|file|audio|video)|media[_ ]type|mime[_ ]?type/,
+    "input",
+  ],
+  [/(image|file|document|pdf|audio|video)s? (is |are )?(too (large|many|long|big)|exceed)/, "input"],
 ];
 /** Words in errors that come inside a stream, and so without a status. */
 const SENT: Words = [
   ...REFUSED,
   [/rate_limit|resource_exhausted|too many requests/, "rate-limit"],
-  [/overloaded|server_error|api_error|unavailable/, "overloaded"],
-  [/invalid_request|invalid_prompt|not_found_error/, "input"],
+  [/overloaded|unavailable/, "overloaded"],
+  [/server_error|api_error/, "server"],
+  [/not_found_error/, "setup"],
+  [/invalid_request/, "request"],
 ];
 
 const find = (table: Words, words: string): ProviderFailureClass | undefined =>
@@ -110,7 +127,10 @@ function retryAfter({ headers, retryDelay }: ErrorFacts): number | undefined {
   const after = headers["retry-after"]?.trim() ?? "";
   if (/^\d+(\.\d+)?$/.test(after)) return Math.round(Number(after) * 1000);
   const at = Date.parse(after);
-  if (!Number.isNaN(at)) return Math.max(0, at - Date.now());
+  if (!Number.isNaN(at)) {
+    const now = Date.parse(headers.date ?? ""); // By the clock that set the date: ours may differ.
+    return Math.max(0, at - (Number.isNaN(now) ? Date.now() : now));
+  }
   const seconds = /^(\d+(?:\.\d+)?)s$/.exec(retryDelay ?? "")?.[1];
   return seconds === undefined ? undefined : Math.round(Number(seconds) * 1000);
 }

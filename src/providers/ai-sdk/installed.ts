@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown, isObject } from "../../model/json.ts";
+import { requireKnown } from "../../model/known.ts";
 import type { LanguageModel, ModelResolver, Provider } from "../provider.ts";
 import { aiSdk } from "./adapter.ts";
 
@@ -11,7 +12,8 @@ import { aiSdk } from "./adapter.ts";
  * @ai-sdk/anthropic. `openai-compatible/<model>` is a server at BOWLINE_BASE_URL, with the key BOWLINE_API_KEY if it
  * needs one. `from` is the folder to look for packages from; default: the working directory.
  */
-export function installed(options: { readonly from?: string } = {}): ModelResolver {
+export function installed(options: { readonly from?: string | undefined } = {}): ModelResolver {
+  requireKnown("installed", options, { from: true });
   return async (name) => {
     const [, vendor, modelId] = NAME.exec(name) ?? [];
     if (vendor === undefined || modelId === undefined) return undefined;

@@ -1,5 +1,5 @@
 import { asCallId } from "../../model/ids.ts";
-import { isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
+import { isObject, type Json, type JsonObject, storable } from "../../model/json.ts";
 import { type FinishReason, type ModelPart, ProviderFailure } from "../../model/request.ts";
 import { toFailure } from "./failure.ts";
 import { usageOf } from "./usage.ts";
@@ -98,14 +98,14 @@ function call(part: StreamPart): ModelPart {
     kind: "call",
     callId: asCallId(String(part.toolCallId)),
     name: String(part.toolName),
-    input: typeof part.input === "string" ? part.input : (jsonOf(part.input) ?? {}),
+    input: typeof part.input === "string" ? part.input : (storable(part.input) ?? {}),
     ...(Object.keys(data).length === 0 ? {} : { data }),
   };
 }
 
 /** Merges the metadata of a block's start, deltas and end, by provider. The latest value of a field wins. */
 function merged(data: JsonObject, metadata: unknown): JsonObject {
-  const more = metadata === undefined ? undefined : jsonOf(metadata);
+  const more = metadata === undefined ? undefined : storable(metadata);
   if (!isObject(more)) return data;
   const all: { [provider: string]: Json } = { ...data };
   for (const [provider, fields] of Object.entries(more as JsonObject)) {
@@ -113,11 +113,6 @@ function merged(data: JsonObject, metadata: unknown): JsonObject {
     all[provider] = isObject(known) && isObject(fields) ? { ...known, ...fields } : fields;
   }
   return all;
-}
-
-function jsonOf(value: unknown): Json | undefined {
-  const copy = toJson(value);
-  return "json" in copy ? copy.json : undefined;
 }
 
 const REASONS: { readonly [reason: string]: FinishReason } = {

@@ -19,6 +19,7 @@ import { itemsOf } from "../../turn/log.ts";
 import { isLastRound } from "../../turn/state.ts";
 import { type Over, overBudget } from "../services/budget.ts";
 import { callModel, HookStop, type ModelAnswer, type ModelCall } from "../services/model-call.ts";
+import { requireAttachment } from "../services/reading.ts";
 import { type Body, failureOf } from "./answer.ts";
 import type { LiveTurn } from "./turn.ts";
 
@@ -44,9 +45,16 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     limits,
     world: core.world,
     scope,
-    load: async (hash) => (await core.store.blobs.get(hash)) ?? missing(hash),
+    load: (hash) => requireAttachment(core, hash),
     show: shower(live, effect.name),
+    retrying: (attempt, failure, waitMs) => {
+      const { sessionId, turnId } = live;
+      const key = live.key(effect.name, attempt);
+      live.show.tell({ fact: false, sessionId, turnId, key, kind: "retrying", class: failure, attempt, waitMs });
+    },
+    unreported: () => live.unreported(model),
   };
+  if (scope.isResumed === true) call.wasAsked = true;
   if (hooks.has.stream) call.transform = streamTransform(live, effect.name, scope);
   if (hooks.has.streamFinished) {
     const site = live.site(scope, effect.name);
@@ -112,11 +120,15 @@ function bodyOf(asked: ModelAnswer, model: string, usual: string): Body {
   const other = model === usual ? {} : { model };
   if (failure instanceof HookStop) return { ...rest, ...other, error: failureOf(failure.cause), partial };
   const isCancelled = failure.class === "cancelled";
-  const details = { route: model, class: failure.class, problem: failure.message };
+  const { message, hint } = describe("provider.failed", {
+    route: model,
+    class: failure.class,
+    problem: failure.message,
+  });
   const error = {
     class: failure.class,
     code: isCancelled ? "turn.cancelled" : "provider.failed",
-    message: isCancelled ? failure.message : describe("provider.failed", details).message,
+    message: isCancelled ? failure.message : `${message} ${hint}`, // An outcome has no hint of its own.
   };
   return { ...rest, ...other, error, partial };
 }
@@ -155,10 +167,6 @@ const tailOf = ({ tail, turnId }: LiveTurn): Message => ({
   parts: [{ kind: "text", text: tail }],
   origin: { kind: "runtime" },
 });
-
-const missing = (hash: string): never => {
-  throw new RuntimeError("store.corrupt", { item: `the attachment ${hash}`, problem: "its bytes are not there" });
-};
 
 /** Runs `stream` hooks on each delta; waits only when a hook answers with a promise. */
 function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chunk: Chunk) => Awaitable<ChunkAnswer> {

@@ -1,17 +1,29 @@
 import type { Directive } from "../../kernel/directive.ts";
 import type { Owned } from "../../kernel/hooks.ts";
 import { saidBy } from "../../kernel/owned.ts";
+import { RuntimeError } from "../../model/errors.ts";
 import type { EffectName } from "../../model/ids.ts";
 import type { Draft } from "../../model/message.ts";
 import type { Abort } from "../../turn/event.ts";
 import type { LiveTurn } from "./turn.ts";
 
-export const NOTHING: { readonly messages?: readonly Draft[]; readonly abort?: Abort; readonly compact?: true } = {};
+export const NOTHING: {
+  readonly messages?: readonly Draft[];
+  readonly abort?: Abort;
+  readonly answer?: { readonly plugin: string; readonly text: string };
+  readonly compact?: true;
+} = {};
 
-/** Carries out directives of hooks. Those about the turn's log are returned for the event; the last abort counts. */
+const TYPED = "the turn wants a typed result, which only the model can hand in";
+
+/**
+ * Carries out directives of hooks. Those about the turn's log are returned for the event; of several aborts the last
+ * counts, of several answers the first.
+ */
 export function carryOut(live: LiveTurn, effect: EffectName, directives: readonly Owned<Directive>[]): typeof NOTHING {
   const messages: Draft[] = [];
   let abort: Abort | undefined;
+  let answer: { readonly plugin: string; readonly text: string } | undefined;
   let compact = false;
   for (const { plugin, value } of directives) {
     if (value.kind === "emitEvent") live.show.emit(effect, plugin, value.name, value.payload);
@@ -20,11 +32,17 @@ export function carryOut(live: LiveTurn, effect: EffectName, directives: readonl
       messages.push(...value.messages.map((message) => saidBy({ plugin, value: message })));
     else if (value.kind === "createSession") live.makeSession(plugin, value.request);
     else if (value.kind === "compactHistory") compact = true;
-    else if (value.kind === "abortTurn") abort = { plugin, code: value.code, message: value.message };
+    else if (value.kind === "answer") {
+      if (live.output !== undefined)
+        throw new RuntimeError("hook.answer", { plugin, hook: "beforeTurn", problem: TYPED });
+      if (answer === undefined) answer = { plugin, text: value.text };
+      else live.conflict({ hook: "beforeTurn", winner: answer.plugin, loser: plugin });
+    } else if (value.kind === "abortTurn") abort = { plugin, code: value.code, message: value.message };
   }
   return {
     ...(messages.length === 0 ? {} : { messages }),
     ...(abort === undefined ? {} : { abort }),
+    ...(answer === undefined ? {} : { answer }),
     ...(compact ? { compact } : {}),
   };
 }

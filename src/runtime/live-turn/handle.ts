@@ -1,4 +1,5 @@
 import type { Issue } from "../../kernel/hook-runner.ts";
+import { RuntimeError } from "../../model/errors.ts";
 import type { TurnProgress } from "../../model/event.ts";
 import type { NodeId, TurnId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
@@ -51,6 +52,13 @@ export class TurnHandle implements Turn {
   }
 
   result(): Promise<TurnResult> {
+    if (this.#session.isInside && this.#ended === undefined)
+      return Promise.reject(new RuntimeError("operation.reentrant", { name: "The result of a turn" }));
+    return this.ending();
+  }
+
+  /** `result` for the runtime itself, which waits nowhere. */
+  ending(): Promise<TurnResult> {
     if (this.#result === undefined) {
       this.#result = Promise.withResolvers<TurnResult>();
       if (this.#ended !== undefined) {
@@ -66,6 +74,10 @@ export class TurnHandle implements Turn {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<TurnProgress> {
+    const { isInside, now } = this.#session;
+    // The turn that runs now may be listened to from inside; one after it has nothing to show before this code ends.
+    if (isInside && this.#ended === undefined && (this.#turnId === undefined || this.#turnId !== now))
+      throw new RuntimeError("operation.reentrant", { name: "Another turn" });
     return this.feed.read();
   }
 

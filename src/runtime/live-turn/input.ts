@@ -1,3 +1,4 @@
+import type { GivenInput } from "../../kernel/hooks.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
@@ -123,6 +124,23 @@ async function keptAlready(
     bytes: data.byteLength,
     ...(typeof name === "string" ? { name } : {}),
   };
+}
+
+/** The input as `input` hooks make it. One whose key is known is not new: hooks have seen it. */
+export async function heardInput(session: LiveSession, input: NewInput): Promise<NewInput> {
+  const { core, composition, id } = session;
+  const { key, message, place } = input;
+  if (key !== undefined && (await core.store.inputs.holds(id, key))) return input;
+  const given = message.parts as GivenInput["parts"];
+  const at: GivenInput["at"] = place === "boundary" ? "boundary" : "next-turn";
+  const parts = await composition.hooks.transform(
+    "input",
+    given,
+    session.site(),
+    (now) => ({ input: { parts: now, at, ...(key === undefined ? {} : { key }) } }),
+    (_, answer): GivenInput["parts"] => (typeof answer === "string" ? [{ kind: "text", text: answer }] : answer),
+  );
+  return parts === given ? input : { ...input, message: await ofParts(core, parts) };
 }
 
 /** The first event of a turn: everything that a later fold must not read from today's configuration. */

@@ -12,10 +12,12 @@ import type { Effect, EffectKind, EffectOf } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { isLastRound } from "../../turn/state.ts";
+import { isTriedAgain } from "../../turn/work.ts";
 import { type Body, failed, stamped } from "./answer.ts";
 import { ask, overspent, respond } from "./ask.ts";
 import { carryOut } from "./directives.ts";
 import { prepare } from "./prepare.ts";
+import { isEndedByItself } from "./show.ts";
 import type { LiveTurn } from "./turn.ts";
 
 type Performers = {
@@ -102,10 +104,9 @@ function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Await
 }
 
 function called(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): Body {
-  const { skips, policies } = live.state;
-  const isSettled = skips.settle === true && skips.gate === true && !Object.hasOwn(policies, effect.call.name);
-  if (isSettled) live.show.ended(effect, output);
-  else live.show.returned(effect);
+  if (isEndedByItself(live.state, effect)) live.show.ended(effect, output);
+  else if (isTriedAgain(live.state, effect, output)) live.show.failed(effect);
+  else live.show.returned(effect, output);
   return returned(live, effect, output);
 }
 
@@ -129,6 +130,13 @@ async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Pro
 const CLAIM_MAX = 64;
 
 function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {
+  const { at } = effect;
+  if (at === "after-work" && live.session.takeNewTools())
+    return andThen(boundaryAt(live, effect, scope), (body) => ({ ...body, hasNewTools: true }));
+  return boundaryAt(live, effect, scope);
+}
+
+function boundaryAt(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {
   const { at, name } = effect;
   if (live.hooks.has.checkpoint || live.isBudgeted) return boundaryWithHooks(live, effect, scope);
   if (at !== "opening" && isLastRound(live.state)) return { kind: "bounded" };

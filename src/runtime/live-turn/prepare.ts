@@ -59,6 +59,10 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
     before = hooks.has.beforeTurn
       ? carryOut(live, effect.name, await hooks.collect("beforeTurn", { input: inputOf(live) }, site()))
       : NOTHING;
+    if (before.answer !== undefined && before.abort === undefined) {
+      live.show.answered(effect.name, before.answer.text);
+      return { kind: "prepared", ...session.composition.stages, ...before };
+    }
     live.artifact = await toolset.artifact(site);
   } catch (error) {
     undo();
@@ -107,6 +111,7 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
   for (const event of live.recorded) {
     if ("changes" in event && event.changes !== undefined && Object.hasOwn(event.changes, TOOLS_STATE))
       isSinceChanged = true;
+    if (event.kind === "bounded" && event.hasNewTools === true) isSinceChanged = true;
     if (event.kind !== "prepared") continue;
     isSinceChanged = false;
     if (event.prompt !== undefined) recorded.prompt = event.prompt;

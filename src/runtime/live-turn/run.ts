@@ -57,14 +57,19 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     try {
       const first = begin(live.opened);
       live.state = first.state;
-      if (live.recorded.length > 0) followJournal(live);
+      let isPast = live.recorded.length > 0;
+      if (isPast) followJournal(live);
       advance(live, first);
       while (done === undefined) {
         while (live.state.phase.kind !== "ended") {
           const next = live.run.next(); // The one place to wait; what is there already is taken at once.
           const event = isThenable(next) ? await next : next;
-          if (event.kind === "resumed" && event.generation === live.lease.generation) await recallWhole(live);
-          advance(live, step(live.driver, live.state, event));
+          const isNow = event.kind === "resumed" && event.generation === live.lease.generation;
+          if (isNow) await recallWhole(live);
+          if (isNow) isPast = false;
+          const before = live.state;
+          advance(live, step(live.driver, before, event));
+          if (isPast) live.show.retell(before, event);
         }
         const turn = endedTurn(live);
         const answer = live.run.commit(turn);
@@ -89,7 +94,6 @@ function open(live: LiveTurn, { lease, journal, isResumed }: OpenedTurn): Awaita
   const { core, session } = live;
   session.running = live;
   if (live.isBudgeted) core.spenders.add(live);
-  if (isResumed === true) live.show.retell(journal);
   const turn = isResumed === true ? { lease, journal, isResumed } : { lease, journal };
   // A plain object: a host that wraps another may spread it.
   return core.host.open(turn, (effect, scope) => perform(live, effect, scope), {

@@ -2,19 +2,24 @@ import type { Emit } from "../../kernel/seams.ts";
 import type { Preview, SessionEvent } from "../../model/event.ts";
 import type { EffectName, WaitKey } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
-import { callsOf } from "../../model/message.ts";
 import { statusOf, type ToolCall, type ToolOutput } from "../../model/tool.ts";
 import type { CallShow } from "../../tools/dispatch.ts";
-import { name, type PlacedCall } from "../../turn/effect.ts";
+import { type EffectOf, name, type PlacedCall } from "../../turn/effect.ts";
 import type { TurnEvent } from "../../turn/event.ts";
-import { callWaiting } from "../../turn/work.ts";
+import type { TurnState } from "../../turn/state.ts";
+import { callWaiting, isTriedAgain } from "../../turn/work.ts";
 import { Previews } from "../readers/previews.ts";
+import { LivePrinting } from "./printing.ts";
 import type { LiveTurn } from "./turn.ts";
 
 const CHILD = name("child");
 
 /** Replaces a call's start time once its end was shown. */
 const ENDED = -1;
+
+/** Whether a call that returned needs no settling: its end is shown at once. */
+export const isEndedByItself = ({ skips, policies }: TurnState, { call }: EffectOf<"call">): boolean =>
+  skips.settle === true && skips.gate === true && !Object.hasOwn(policies, call.name);
 
 /**
  * Shows a running turn to handles, readers and the parent's turn: previews, which only the commit makes facts.
@@ -27,6 +32,8 @@ export class TurnShow implements CallShow {
   readonly said = new Previews();
   #startedAt: Map<string, number> | undefined;
   #returnedAt: Map<string, number> | undefined;
+  #retoldAt: number | undefined;
+  #printing: LivePrinting | undefined;
   #asked: Map<WaitKey, { readonly placed: PlacedCall; readonly reason: string }> | undefined;
 
   constructor(live: LiveTurn) {
@@ -53,33 +60,49 @@ export class TurnShow implements CallShow {
     this.tell({ fact: false, sessionId, turnId, key, kind: "plugin", plugin, name: eventName, payload });
   }
 
+  /** A plugin answers the turn: shown as a model's text is. */
+  answered(effect: EffectName, text: string): void {
+    const { sessionId, turnId } = this.#live;
+    this.tell({ fact: false, sessionId, turnId, key: this.#live.key(effect, 1), kind: "text", delta: text });
+  }
+
   emitted({ plugin, value }: Emit, placed: PlacedCall): void {
     if (value.kind === "emitEvent") this.emit(this.#position(placed), plugin, value.name, value.payload);
     else if (value.kind === "emitTrace") this.#live.trace(`${plugin}.${value.name}`, { payload: value.payload });
     else this.#live.makeSession(plugin, value.request);
   }
 
-  /** Shows a resumed turn from its beginning, as its journal has it. */
-  retell(journal: readonly TurnEvent[]): void {
+  /** Shows an event of an earlier run again, as it was shown then. `before` is the state that the event met. */
+  retell(before: TurnState, event: TurnEvent): void {
     const { sessionId, turnId } = this.#live;
-    const calls = new Map<string, ToolCall>();
-    for (const event of journal) {
-      if (event.kind === "replied") {
-        const key = this.#live.key(event.effect, 1);
-        const round = event.effect.slice(0, event.effect.indexOf("."));
-        for (const part of event.reply.parts)
-          if (part.kind === "text" || part.kind === "reasoning")
-            this.tell({ fact: false, sessionId, turnId, key, kind: part.kind, delta: part.text });
-        for (const [index, { callId, name: tool, input }] of callsOf(event.reply.parts).entries())
-          calls.set(`${round}.call.${index}`, { id: callId, name: tool, input });
-      }
-      if (event.kind !== "returned") continue;
-      const position = name(event.effect.replace(/\.a\d+$/, ""));
-      const call = calls.get(position);
-      if (call === undefined) continue; // The call was made inside a batch.
-      this.#start(position, call);
-      this.#end(position, call, event.output, event.at);
+    const began = this.#retoldAt ?? event.at;
+    this.#retoldAt = event.at;
+    if (event.kind === "replied") {
+      const key = this.#live.key(event.effect, 1);
+      for (const part of event.reply.parts)
+        if (part.kind === "text" || part.kind === "reasoning")
+          this.tell({ fact: false, sessionId, turnId, key, kind: part.kind, delta: part.text });
     }
+    if (event.kind === "prepared" && event.answer !== undefined) this.answered(event.effect, event.answer.text);
+    if (event.kind !== "gated" && event.kind !== "returned" && event.kind !== "settled") return;
+    const effect = before.open.find((open) => open.name === event.effect);
+    const position = ({ at }: PlacedCall): EffectName => name(`r${before.round}.call.${at}`);
+    if (effect?.kind === "gate" && event.kind === "gated")
+      for (const [index, placed] of effect.calls.entries()) {
+        const verdict = event.verdicts[index];
+        this.#start(position(placed), placed.call, event.at);
+        if (verdict?.kind === "settled") this.#return(position(placed), placed.call, verdict.output, event.at);
+      }
+    if (effect?.kind === "call" && event.kind === "returned" && !isTriedAgain(before, effect, event.output)) {
+      this.#start(position(effect), effect.call, began);
+      if (isEndedByItself(before, effect)) this.#end(position(effect), effect.call, event.output, event.at);
+      else this.#return(position(effect), effect.call, event.output, event.at);
+    }
+    if (effect?.kind === "settle" && event.kind === "settled")
+      for (const [index, { call, output, ...placed }] of effect.results.entries()) {
+        const at = position({ ...placed, call });
+        this.#end(at, call, event.results[index]?.output ?? output, this.#returnedAt?.get(at) ?? event.at);
+      }
   }
 
   // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,9 +116,17 @@ export class TurnShow implements CallShow {
     this.#start(this.#position(placed), placed.call);
   }
 
-  /** Ends the call's own time; its result is shown when hooks have seen it. */
-  returned(placed: PlacedCall): void {
-    (this.#returnedAt ??= new Map()).set(this.#position(placed), this.#live.world.now());
+  progressed(placed: PlacedCall, attempt: number, value: Json): void {
+    (this.#printing ??= new LivePrinting(this.#live)).progressed(this.#position(placed), placed, attempt, value);
+  }
+
+  printed(placed: PlacedCall, attempt: number, chunk: string): void {
+    (this.#printing ??= new LivePrinting(this.#live)).printed(this.#position(placed), placed, attempt, chunk);
+  }
+
+  /** Ends the call's own time, unless it is tried again; its result is shown when hooks have seen it. */
+  returned(placed: PlacedCall, output: ToolOutput): void {
+    this.#return(this.#position(placed), placed.call, output, this.#live.world.now());
   }
 
   ended(placed: PlacedCall, output: ToolOutput): void {
@@ -103,20 +134,45 @@ export class TurnShow implements CallShow {
     this.#end(effect, placed.call, output, this.#returnedAt?.get(effect) ?? this.#live.world.now());
   }
 
-  #start(effect: EffectName, call: ToolCall): number {
+  /** What a failed attempt printed is shown before the next one begins. */
+  failed(placed: PlacedCall): void {
+    this.#printing?.close(this.#position(placed));
+  }
+
+  #start(effect: EffectName, call: ToolCall, at?: number): number {
     this.#startedAt ??= new Map();
     const before = this.#startedAt.get(effect);
     if (before !== undefined) return before;
     const { sessionId, turnId, world } = this.#live;
-    const now = world.now();
+    const now = at ?? world.now();
     this.#startedAt.set(effect, now);
     this.tell({ fact: false, sessionId, turnId, key: this.#live.key(effect, 1), kind: "toolStarted", call });
     return now;
   }
 
+  #return(effect: EffectName, call: ToolCall, output: ToolOutput, at: number): void {
+    this.#printing?.close(effect);
+    const startedAt = this.#start(effect, call);
+    if (startedAt === ENDED) return;
+    (this.#returnedAt ??= new Map()).set(effect, at);
+    const { sessionId, turnId } = this.#live;
+    this.tell({
+      fact: false,
+      sessionId,
+      turnId,
+      key: this.#live.key(effect, 1),
+      kind: "toolReturned",
+      callId: call.id,
+      name: call.name,
+      status: statusOf(output),
+      ms: Math.max(0, at - startedAt),
+    });
+  }
+
   #end(effect: EffectName, call: ToolCall, output: ToolOutput, at: number): void {
     const startedAt = this.#start(effect, call);
     if (startedAt === ENDED) return;
+    this.#printing?.close(effect);
     this.#startedAt?.set(effect, ENDED);
     const { sessionId, turnId } = this.#live;
     this.tell({

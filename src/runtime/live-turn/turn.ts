@@ -10,7 +10,7 @@ import type { HookRunner, Issue, Site } from "../../kernel/hook-runner.ts";
 import type { Conflict } from "../../kernel/seams.ts";
 import type { NewSessionRequest } from "../../kernel/services.ts";
 import type { PluginStates } from "../../kernel/states.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { describe, RuntimeError } from "../../model/errors.ts";
 import type { PreviewKey } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
 import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
@@ -19,7 +19,7 @@ import type { Limits } from "../../model/limits.ts";
 import type { Attachment, Message } from "../../model/message.ts";
 import type { Scope } from "../../model/scope.ts";
 import type { Attachable, Availability } from "../../model/tool.ts";
-import { type Spent, tokensIn } from "../../model/usage.ts";
+import { type Spent, tokensIn, totalOf } from "../../model/usage.ts";
 import type { World } from "../../model/world.ts";
 import type { Lease } from "../../stores/store.ts";
 import type { Catalog } from "../../tools/catalog.ts";
@@ -200,6 +200,10 @@ export class LiveTurn implements Dispatch {
     const own = { source: "turn", model: this.opened.config.model, usage, calls: asks };
     return [...(tokensIn(usage) === 0 ? [] : [own]), ...spent, ...(this.#spent ?? [])];
   }
+  /** How many of its calls may have been billed without a word of usage. */
+  unknownCalls(): number {
+    return this.state.usage.unknownCalls + totalOf([...this.state.spent, ...(this.#spent ?? [])]).unknownCalls;
+  }
   isBooked(key: string): boolean {
     return this.#booked?.has(key) ?? false;
   }
@@ -229,6 +233,13 @@ export class LiveTurn implements Dispatch {
     if (issues.length === 0) return;
     this.issues = [...this.issues, ...issues];
     for (const { plugin = "", code, message } of issues) this.trace("hook.issue", { plugin, code, message });
+  }
+
+  /** Tells once in a turn that a model does not report its usage. */
+  unreported(model: string): void {
+    if (this.issues.some(({ code }) => code === "usage.estimated")) return;
+    const { message, hint } = describe("usage.estimated", { model });
+    this.observed([{ code: "usage.estimated", message, hint }]);
   }
 
   conflict({ hook, winner, loser }: Conflict): void {

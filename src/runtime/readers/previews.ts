@@ -1,7 +1,8 @@
 import type { Preview, SessionEvent } from "../../model/event.ts";
 
 type Delta = Extract<SessionEvent, { readonly delta: string }>;
-const isDelta = (event: SessionEvent): event is Delta => event.kind === "text" || event.kind === "reasoning";
+const isDelta = (event: SessionEvent): event is Delta =>
+  event.kind === "text" || event.kind === "reasoning" || event.kind === "toolOutput";
 
 /** The same events, with successive deltas of one key joined into one. */
 export function joined<E extends SessionEvent>(events: readonly E[]): E[] {

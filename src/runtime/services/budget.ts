@@ -7,10 +7,16 @@ import type { Core } from "../core.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "../session/session.ts";
 
-export interface Over extends Failure {
-  readonly code: "limit.tokens" | "limit.money";
-  readonly details: { readonly of: string; readonly spent: number; readonly max: number };
+interface Overdrawn {
+  readonly of: string;
+  readonly spent: number;
+  readonly max: number;
 }
+export type Over = Failure &
+  (
+    | { readonly code: "limit.tokens" | "limit.money"; readonly details: Overdrawn }
+    | { readonly code: "limit.usage-unknown"; readonly details: { readonly calls: number } }
+  );
 
 /** Checks the allowance of the turn, then of every tree that the session is in; returns the first that is used up. */
 export async function overBudget(
@@ -24,24 +30,27 @@ export async function overBudget(
   const ofTurn = budget?.turn && turn && overdrawn("turn", budget.turn, turn.spentSoFar(), core.prices, model);
   if (ofTurn !== undefined) return ofTurn;
   const own = session.ancestors.length === 0 ? budget : await ownBudget(core, session.id);
-  for (const [id, tree] of [[session.id, own?.tree] as const, ...(await above(core, session))]) {
-    if (tree === undefined) continue;
-    const over = overdrawn("tree", tree, await spentUnder(core, id), core.prices, model);
+  const budgets = [[session.id, own] as const, ...(await above(core, session))];
+  const unknownCalls = turn?.unknownCalls() ?? 0;
+  if (unknownCalls > 0 && [budget, ...budgets.map(([, each]) => each)].some((each) => each?.unknown === "stop"))
+    return unknownUsage(unknownCalls);
+  for (const [id, each] of budgets) {
+    if (each?.tree === undefined) continue;
+    const over = overdrawn("tree", each.tree, await spentUnder(core, id), core.prices, model);
     if (over !== undefined) return over;
   }
   return undefined;
 }
 
-/** The allowance of each ancestor's tree. Only the root falls back to the runtime's budget. */
+/** The budget of each ancestor. Only the root falls back to the runtime's. */
 async function above(
   core: Core,
   { ancestors }: LiveSession,
-): Promise<readonly (readonly [SessionId, Allowance | undefined])[]> {
-  const found: (readonly [SessionId, Allowance | undefined])[] = [];
+): Promise<readonly (readonly [SessionId, Budget | undefined])[]> {
+  const found: (readonly [SessionId, Budget | undefined])[] = [];
   for (const [index, id] of ancestors.entries()) {
     const isRoot = index === ancestors.length - 1;
-    const budget = (await ownBudget(core, id)) ?? (isRoot ? core.config.budget : undefined);
-    found.push([id, budget?.tree]);
+    found.push([id, (await ownBudget(core, id)) ?? (isRoot ? core.config.budget : undefined)]);
   }
   return found;
 }
@@ -75,10 +84,18 @@ function overdrawn(
   return used >= cost ? limit("limit.money", { of, spent: used, max: cost }) : undefined;
 }
 
-const limit = (
-  code: "limit.tokens" | "limit.money",
-  details: { readonly of: string; readonly spent: number; readonly max: number },
-): Over => ({ class: "limit", code, message: describe(code, details).message, details });
+function unknownUsage(calls: number): Over {
+  const { message, hint } = describe("limit.usage-unknown", { calls });
+  // An outcome has no hint of its own.
+  return { class: "limit", code: "limit.usage-unknown", message: `${message} ${hint}`, details: { calls } };
+}
+
+const limit = (code: "limit.tokens" | "limit.money", details: Overdrawn): Over => ({
+  class: "limit",
+  code,
+  message: describe(code, details).message,
+  details,
+});
 
 /** `overBudget` for callers who can only throw. */
 export async function requireBudget(...given: Parameters<typeof overBudget>): Promise<void> {

@@ -1,8 +1,9 @@
 import type { Complete, CompletionOptions, CompletionRequest } from "../../kernel/services.ts";
-import type { Awaitable } from "../../model/awaitable.ts";
+import { type Awaitable, unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asEffectName, nodeId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
+import type { Known } from "../../model/known.ts";
 import type { Limits } from "../../model/limits.ts";
 import { callsOf, type Draft, textOf } from "../../model/message.ts";
 import type { ModelRequest, Reply } from "../../model/request.ts";
@@ -11,8 +12,10 @@ import { LazyScope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import { OUTPUT_TOOL } from "../../model/tool.ts";
 import type { Spent } from "../../model/usage.ts";
+import { requireConfig, requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { callModel } from "./model-call.ts";
+import { requireAttachment } from "./reading.ts";
 
 /** What a completion needs of the place where it is asked for: an effect of a turn, an operation, or the app. */
 export interface CompletionSite {
@@ -25,16 +28,22 @@ export interface CompletionSite {
   spend(spent: Spent, key?: string): Awaitable<void>;
   /** In a turn: returns the reply that an earlier run of the effect recorded, else records that of `run`. */
   once(run: () => Promise<Reply>): Promise<{ readonly reply: Reply; readonly isBooked?: true; readonly key?: string }>;
+  trace(event: string, about: { readonly [key: string]: Json }): void;
+  /** Called for a reply without usage. */
+  unreported(model: string): void;
   readonly signal?: AbortSignal;
 }
+
+const REQUEST: Known<CompletionRequest> = { system: true, messages: true, model: true, settings: true };
+const OPTIONS: Known<CompletionOptions> = { model: true, settings: true, label: true, signal: true };
 
 const REPAIRS_MAX = 2;
 
 /** One-shot model calls for plugins, tools and apps: no tools, no turn, no history; booked under a label. */
 export const completer = (site: CompletionSite): Complete => ({
-  text: async (prompt, options) => textOf((await reply(site, requestOf(prompt), options)).parts),
-  object: (prompt, schema, options) => object(site, requestOf(prompt), schema, options),
-  reply: (request, options) => reply(site, request, options),
+  text: (prompt, options) => unwaited(async () => textOf((await reply(site, requestOf(prompt), options)).parts)),
+  object: (prompt, schema, options) => unwaited(() => object(site, requestOf(prompt), schema, options)),
+  reply: (request, options) => unwaited(() => reply(site, request, options)),
 });
 
 const requestOf = (prompt: string | CompletionRequest): CompletionRequest =>
@@ -47,17 +56,22 @@ async function reply(
   tools: ModelRequest["tools"] = [],
 ): Promise<Reply> {
   const { core, limits } = site;
+  requireOptions("complete", request, REQUEST);
+  requireOptions("complete", options, OPTIONS);
   const source = typeof options.label === "string" ? options.label : "direct";
-  const model = request.model ?? site.model;
+  const model = options.model ?? request.model ?? site.model;
+  const settings = options.settings ?? request.settings;
+  requireConfig({ model, settings }, "complete");
   const {
     reply: asked,
     isBooked,
     key,
   } = await site.once(async () => {
-    const provider = await core.models.require(model);
+    const provider = await core.models.require(model, model !== site.model);
     await site.allow(model);
     const scope = new LazyScope();
     const stop = (): void => scope.abort();
+    let lost: unknown;
     for (const signal of [options.signal, site.signal]) {
       if (signal?.aborted === true) stop();
       else signal?.addEventListener("abort", stop, { once: true });
@@ -69,16 +83,24 @@ async function reply(
           system: request.system ?? "",
           messages: messagesOf(request.messages ?? []),
           tools,
-          ...(request.settings === undefined ? {} : { settings: request.settings }),
+          ...(settings === undefined ? {} : { settings }),
         },
         limits,
         world: core.world,
         scope,
-        load: async (hash) => (await core.store.blobs.get(hash)) ?? new Uint8Array(),
+        load: (hash) =>
+          requireAttachment(core, hash).catch((error) => {
+            lost = error;
+            throw error;
+          }),
         show: () => {},
+        retrying: (attempt, failure, waitMs) =>
+          site.trace("completion.retrying", { model, class: failure, attempt, waitMs }),
+        unreported: () => site.unreported(model),
       });
       if (found.kind === "replied") return found.reply;
       const { failure } = found;
+      if (lost !== undefined) throw lost; // The store's fault, and not the provider's.
       await site.spend({ source, model, usage: found.usage, calls: 1 });
       throw new RuntimeError(
         "provider.failed",

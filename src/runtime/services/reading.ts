@@ -1,7 +1,7 @@
 import { Transcript } from "../../graph/transcript.ts";
 import type { Authority, CatalogOverlay, SessionReading } from "../../kernel/services.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { asSessionId, type SessionId } from "../../model/ids.ts";
+import { asSessionId, type BlobHash, type SessionId } from "../../model/ids.ts";
 import { defined } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { StoredSession } from "../../stores/store.ts";
@@ -30,6 +30,13 @@ export async function snapshot(core: Core, given: string): Promise<SessionReadin
   const stored = await requireStored(core, given);
   const segments = stored.head === undefined ? [] : await core.store.view(stored.id, { toFrame: true });
   return readingOf(core, stored, Transcript.from(segments).messages);
+}
+
+/** The bytes of an attachment that a message names. Throws `store.corrupt`: the model must not be shown empty ones. */
+export async function requireAttachment({ store }: Core, hash: BlobHash): Promise<Uint8Array> {
+  const data = await store.blobs.get(hash);
+  if (data !== undefined) return data;
+  throw new RuntimeError("store.corrupt", { item: `the attachment ${hash}`, problem: "its bytes are not there" });
 }
 
 const CHILDREN_MAX = 1_000;

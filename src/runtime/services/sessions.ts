@@ -1,22 +1,38 @@
-import type { Services, TurnEnd } from "../../kernel/services.ts";
+import { NEW_SESSION, type Services, type TurnEnd } from "../../kernel/services.ts";
+import { unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { asSessionId, asTurnId, type SessionId } from "../../model/ids.ts";
 import type { CancelAnswer } from "../../model/outcome.ts";
 import type { PluginSnapshots } from "../../stores/store.ts";
+import { requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { Session } from "../session/handle.ts";
 import { children, FIRST_INPUT, requireStored } from "./reading.ts";
 import type { SessionSite } from "./site.ts";
 
+const SEND = { key: true, output: true } as const;
+const RESULT = { signal: true } as const;
+
 /** The `sessions` service: plugins and tools create, message, await, cancel and list other sessions with it. */
 export const sessionsService = ({ core, session }: SessionSite): Services["sessions"] => ({
-  create: (request) => session.create(request),
-  takeFirstInput: (id) => takeFirstInput(core, id),
+  create: (request) =>
+    unwaited(async () => {
+      requireOptions("sessions.create", request, NEW_SESSION);
+      return session.create(request);
+    }),
+  takeFirstInput: (id) => unwaited(() => takeFirstInput(core, id)),
   send: (id, input, options = {}) =>
-    using(core, id, async (other) => ({ turnId: await other.turn(input, options).id })),
-  result: (id, turnId, options) => result(core, session.id, id, turnId, options?.signal),
-  cancel: (id, turnId, reason) => cancel(core, id, turnId, reason),
-  children: (id) => children(core, id === undefined ? session.id : asSessionId(id)),
+    unwaited(async () => {
+      requireOptions("sessions.send", options, SEND);
+      return using(core, id, async (other) => ({ turnId: await other.turn(input, options).id }));
+    }),
+  result: (id, turnId, options = {}) =>
+    unwaited(async () => {
+      requireOptions("sessions.result", options, RESULT);
+      return result(core, session.id, id, turnId, options.signal);
+    }),
+  cancel: (id, turnId, reason) => unwaited(() => cancel(core, id, turnId, reason)),
+  children: (id) => unwaited(() => children(core, id === undefined ? session.id : asSessionId(id))),
 });
 
 /** Opens a session for one call. Closing the handle afterwards does not stop its turns. */

@@ -1,8 +1,16 @@
 import type { Site } from "../../kernel/hook-runner.ts";
 import type { Point } from "../../kernel/point.ts";
-import type { Appended, AppendNode, AppendOptions, Complete, ServiceName, Services } from "../../kernel/services.ts";
+import {
+  APPEND,
+  type Appended,
+  type AppendNode,
+  type AppendOptions,
+  type Complete,
+  type ServiceName,
+  type Services,
+} from "../../kernel/services.ts";
 import type { PluginStates } from "../../kernel/states.ts";
-import { type Awaitable, isThenable } from "../../model/awaitable.ts";
+import { type Awaitable, isThenable, unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
 import { type Json, toJson } from "../../model/json.ts";
@@ -13,12 +21,13 @@ import { LazyScope } from "../../model/scope.ts";
 import type { ToolManifest } from "../../model/tool.ts";
 import type { Spent } from "../../model/usage.ts";
 import { name } from "../../turn/effect.ts";
+import { requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "../session/session.ts";
 import { membershipOf } from "../toolset/membership.ts";
 import { requireBudget } from "./budget.ts";
-import { completer } from "./complete.ts";
+import { type CompletionSite, completer } from "./complete.ts";
 import { isForAll, serviceOf } from "./services.ts";
 
 /** The effect name under which `once` values are recorded: they belong to the whole turn. */
@@ -107,6 +116,7 @@ export class SessionSite implements Site {
   /** Refused inside a turn, where a node could come between a call and its result. */
   async append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
     if (this.#turn !== undefined) throw new RuntimeError("operation.reentrant", { name: "graph.append" });
+    if (options !== undefined) requireOptions("graph.append", options, APPEND);
     return this.session.append(plugin, nodes, options);
   }
 
@@ -117,12 +127,17 @@ export class SessionSite implements Site {
 
   // ── Values and completions that are recorded for a rerun ────────────────────────────────────────────────────────
 
-  async once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
-    return this.#turn === undefined ? run() : this.#noted(this.#turn.live, ONCE, `${plugin}/${key}`, plugin, run);
+  once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
+    const turn = this.#turn;
+    return unwaited(async () =>
+      turn === undefined ? run() : this.#noted(turn.live, ONCE, `${plugin}/${key}`, plugin, run),
+    );
   }
-  async onceHere<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
-    if (this.#turn === undefined) return run();
-    return this.#noted(this.#turn.live, this.#turn.effect, `${plugin}/once/${key}`, plugin, run);
+  onceHere<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
+    const turn = this.#turn;
+    return unwaited(async () =>
+      turn === undefined ? run() : this.#noted(turn.live, turn.effect, `${plugin}/once/${key}`, plugin, run),
+    );
   }
 
   /** Returns the value that is being made right now, else the recorded one, else makes and records it. */
@@ -165,6 +180,7 @@ export class SessionSite implements Site {
   complete(plugin: string): Complete {
     const { core, session } = this;
     const turn = this.#turn;
+    const trace: CompletionSite["trace"] = (event, about) => this.trace(event, about);
     if (turn === undefined) {
       return completer({
         core,
@@ -173,6 +189,8 @@ export class SessionSite implements Site {
         allow: (model) => requireBudget(core, session, session.config.budget, model),
         spend: this.#spend ?? ((spent) => session.book(spent)),
         once: async (run) => ({ reply: await run() }),
+        trace,
+        unreported: (model) => trace("usage.estimated", { model }),
         signal: this.signal,
       });
     }
@@ -191,6 +209,8 @@ export class SessionSite implements Site {
         const found = { reply: noted as unknown as Reply, key: place };
         return live.isBooked(place) ? { ...found, isBooked: true } : found;
       },
+      trace,
+      unreported: (model) => live.unreported(model),
       signal: this.signal,
     });
   }

@@ -6,11 +6,13 @@
 // C3 Work that throws stores nothing, but the completions that it paid for are booked.
 // C4 After a fault of the store the session is read again: its states here are those of a change that was not stored.
 import { compaction } from "../../kernel/compact.ts";
+import type { ConfigPatch } from "../../kernel/operation.ts";
 import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
-import { describeThrown, isObject, toJson } from "../../model/json.ts";
+import { defined, describeThrown, isObject, toJson } from "../../model/json.ts";
+import { type Known, requireKnown } from "../../model/known.ts";
 import type { Draft } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Spent } from "../../model/usage.ts";
@@ -46,9 +48,11 @@ export function changeSession<T>(
   name: string,
   work: (working: Working) => Promise<Worked<T>>,
   operation: string = session.core.world.id("opr"),
+  /** Ends the wait for the session; once the work has begun, it has to heed the signal itself. */
+  signal?: AbortSignal,
 ): Promise<T> {
   const { kept } = session;
-  return session.exclusive(name, async () => {
+  const run = async (): Promise<T> => {
     for (;;) {
       await kept.refresh();
       const spent: Spent[] = [];
@@ -79,7 +83,8 @@ export function changeSession<T>(
       const ended = await moved?.();
       if (ended !== undefined) return ended;
     }
-  });
+  };
+  return session.exclusive(name, run, signal);
 }
 
 /** Stores a change; undefined when the session has moved and the change must be worked out again (C2). */
@@ -134,42 +139,52 @@ export function book(session: LiveSession, spent: Spent): Promise<void> {
   });
 }
 
-/** An equal config is neither stored nor told. A field that equals the runtime's is stored only if it was asked for. */
-export function configure(session: LiveSession, patch: Partial<SessionConfig>): Promise<SessionConfig> {
-  const { core, composition, kept } = session;
+export function configure(session: LiveSession, patch: ConfigPatch): Promise<SessionConfig> {
   requireConfig(patch);
   return changeSession(session, "configure", async () => {
-    const previous = session.config;
-    const same: Worked<SessionConfig> = { done: () => previous };
-    const asked = definedOnly({ ...kept.stored.config, ...patch });
-    const wanted: SessionConfig = { ...core.config, ...asked };
-    if (isEqual(wanted, previous)) return same;
-    const site = session.site();
-    const current = await composition.hooks.transform(
-      "config",
-      wanted,
-      site,
-      (config) => ({ config }),
-      (_, answer) => answer,
-    );
-    if (isEqual(current, previous)) return same;
-    const isOwn = ([key, value]: [string, unknown]): boolean =>
-      key in asked || !isEqual(value, core.config[key as keyof SessionConfig]);
-    const config = Object.fromEntries(Object.entries(current).filter(isOwn));
+    const config = await configured(session, patch);
     return {
-      change: { by: "configure", config },
+      change: defined({ by: "configure" as const, config: config?.stored }),
       done: async () => {
-        const event = { kind: "sessionConfigChanged", previous, current: session.config } as const;
-        for (const { plugin = "", code, message } of await composition.hooks.observe("lifecycle", { event }, site))
-          core.trace("hook.issue", { plugin, code, message }, session.asPlace);
+        await config?.tell();
         return session.config;
       },
     };
   });
 }
 
+/** The settings to be stored. An equal config is neither stored nor told. */
+export interface Configured {
+  readonly stored: Partial<SessionConfig>;
+  /** Tells plugins, once it is stored. */
+  tell(): Promise<void>;
+}
+
+/** What a patch makes of the config. A field that equals the runtime's is stored only if it was asked for. */
+export async function configured(session: LiveSession, patch: ConfigPatch): Promise<Configured | undefined> {
+  const { core, composition, kept } = session;
+  const previous = session.config;
+  const asked = definedOnly({ ...kept.stored.config, ...patch });
+  const wanted: SessionConfig = { ...core.config, ...asked };
+  if (isEqual(wanted, previous)) return undefined;
+  const current = await composition.hooks.transform(
+    "config",
+    wanted,
+    session.site(),
+    (config) => ({ config }),
+    (_, answer) => answer,
+  );
+  if (isEqual(current, previous)) return undefined;
+  const isOwn = ([key, value]: [string, unknown]): boolean =>
+    key in asked || !isEqual(value, core.config[key as keyof SessionConfig]);
+  return {
+    stored: Object.fromEntries(Object.entries(current).filter(isOwn)),
+    tell: () => session.tell({ kind: "sessionConfigChanged", previous, current: session.config }),
+  };
+}
+
 const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
-const definedOnly = (config: Partial<SessionConfig>): Partial<SessionConfig> =>
+const definedOnly = (config: ConfigPatch): Partial<SessionConfig> =>
   Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
 
 export type Compacted =
@@ -235,6 +250,9 @@ async function isOnPath({ core, id }: LiveSession, node: string): Promise<boolea
   return false;
 }
 
+const MESSAGE: Known<Extract<AppendNode, { readonly kind: "message" }>> = { kind: true, role: true, text: true };
+const NODE: Known<Extract<AppendNode, { readonly kind: "plugin" }>> = { kind: true, type: true, body: true };
+
 /** Checks nodes and makes entries of them; the first has the number `from`. */
 export function entriesOf(
   operation: string,
@@ -250,6 +268,7 @@ export function entriesOf(
   return nodes.map((node: AppendNode, index): Entry => {
     if (!isObject(node)) return wrong("a node is an object");
     if (node.kind === "message") {
+      requireKnown("append", node, MESSAGE);
       if ((node.role !== "user" && node.role !== "system") || typeof node.text !== "string")
         wrong("only user and system messages of text can be appended");
       return {
@@ -265,6 +284,7 @@ export function entriesOf(
     }
     if (node.kind !== "plugin" || typeof node.type !== "string")
       return wrong("a node is a message, or has a type and a body");
+    requireKnown("append", node, NODE);
     const found = toJson(node.body);
     if ("problem" in found) return wrong(`a node's body is not JSON: ${found.path}: ${found.problem}`);
     return { at, kind: "plugin", plugin, type: node.type, body: found.json };

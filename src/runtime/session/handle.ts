@@ -4,6 +4,7 @@
 // H2 `turn()` never throws: what is wrong with an input rejects the turn's `id` and `result()`.
 import { type HistoryPage, historyOf, type Node } from "../../graph/history.ts";
 import {
+  type ConfigPatch,
   type InputArgs,
   type InputFor,
   type NamesOf,
@@ -14,13 +15,14 @@ import {
 } from "../../kernel/operation.ts";
 import type { Plugin, TriggerDeclaration } from "../../kernel/plugin.ts";
 import type { Point } from "../../kernel/point.ts";
-import type { Appended, AppendNode, AppendOptions, Complete } from "../../kernel/services.ts";
+import { APPEND, type Appended, type AppendNode, type AppendOptions, type Complete } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asTurnId, type InputId, type SessionId, type TurnId } from "../../model/ids.ts";
 import { defined, type Json, ownJson } from "../../model/json.ts";
+import type { Known } from "../../model/known.ts";
 import { textOf } from "../../model/message.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { Any, OutputOf, ToolSchema } from "../../model/schema.ts";
@@ -34,7 +36,7 @@ import { type Input, newInput } from "../live-turn/input.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
 import { type Compacted, compact, configure } from "./change.ts";
-import { type ForkOptions, forkOf } from "./make.ts";
+import { FORK, type ForkOptions, forkOf } from "./make.ts";
 import type { OpenSessions } from "./open.ts";
 import { type OperationOptions, operate, operationsIn, query, type Receipt, requireOperation } from "./operate.ts";
 import type { LiveSession } from "./session.ts";
@@ -48,6 +50,20 @@ export interface TurnOptions {
   readonly signal?: AbortSignal | undefined;
   /** Prompt parts for this turn only: the highest layer. */
   readonly prompt?: readonly PromptPart[] | undefined;
+}
+
+/** Options of `session.send`. */
+export interface SendOptions {
+  /** Makes a repeat safe, as in `TurnOptions`. */
+  readonly key?: string | undefined;
+  /** Where a running turn takes the input. Default: `boundary`. */
+  readonly at?: "boundary" | "next-turn" | undefined;
+}
+/** Options of `session.cancel`. */
+export interface CancelOptions {
+  readonly reason?: string | undefined;
+  /** Makes a repeat safe: the same request cancels once. */
+  readonly requestId?: string | undefined;
 }
 
 /** The inputs that no turn has taken yet. */
@@ -84,17 +100,14 @@ export interface Session extends AsyncDisposable {
   /** Starts a turn that ends with a value of this schema: the outcome is `finished`, by `model`. */
   turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
   /** Sends an input. A running turn takes it at its next boundary, unless `at` is `next-turn`; else it opens a turn. */
-  send(
-    input: Input,
-    options?: { readonly key?: string; readonly at?: "boundary" | "next-turn" },
-  ): Promise<{ readonly turnId: TurnId }>;
+  send(input: Input, options?: SendOptions): Promise<{ readonly turnId: TurnId }>;
   readonly inputs: SessionInputs;
   /** Follows a turn before, while or after it runs, in whatever process: what it shows here, and its result. */
   follow(turnId: string): Turn;
   /** The turn that is under way in this process, also one that another process had left. */
   current(): Turn | undefined;
   /** Asks a turn to end, in whatever process it runs. The turn's result is the acknowledgement. */
-  cancel(turnId: string, options?: { readonly reason?: string; readonly requestId?: string }): Promise<CancelAnswer>;
+  cancel(turnId: string, options?: CancelOptions): Promise<CancelAnswer>;
   /** Reads the session as last committed, with open inputs and the cursor to observe from. */
   read(): Promise<SessionView>;
   /** Streams facts, from a cursor on, and previews as they are shown. A slow reader may lose previews: see `gap`. */
@@ -131,7 +144,7 @@ export interface Session extends AsyncDisposable {
   readonly fingerprint: string;
 
   /** Changes the session's own settings; a field set to `undefined` falls back to the runtime's. */
-  configure(patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined }): Promise<SessionConfig>;
+  configure(patch: ConfigPatch): Promise<SessionConfig>;
   /** Adds messages and nodes between turns. */
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
   /** Makes model calls outside the conversation, booked in the session's ledger. */
@@ -163,7 +176,7 @@ export class SessionHandle implements Session {
     const handle = new TurnHandle(this.#session);
     try {
       const session = this.#open();
-      if (options !== NO_OPTIONS) requireOptions(options);
+      if (options !== NO_OPTIONS) requireOptions("session.turn", options, TURN);
       const { key, signal, output, prompt } = options;
       if (signal !== undefined && typeof signal?.addEventListener !== "function")
         throw new RuntimeError("input.invalid", { problem: "its signal is no AbortSignal" });
@@ -178,12 +191,9 @@ export class SessionHandle implements Session {
     return handle;
   }
 
-  async send(
-    said: Input,
-    options: { readonly key?: string; readonly at?: "boundary" | "next-turn" } = {},
-  ): Promise<{ readonly turnId: TurnId }> {
+  async send(said: Input, options: SendOptions = {}): Promise<{ readonly turnId: TurnId }> {
     const session = this.#open();
-    requireOptions(options);
+    requireOptions("session.send", options, SEND);
     const { key, at = "boundary" } = options;
     if (at !== "boundary" && at !== "next-turn")
       throw new RuntimeError("options.invalid", { option: "at", problem: "it is neither boundary nor next-turn" });
@@ -191,12 +201,9 @@ export class SessionHandle implements Session {
     return { turnId: await session.accept(newInput(session.core, session.id, said, key, place)) };
   }
 
-  async cancel(
-    turnId: string,
-    options: { readonly reason?: string; readonly requestId?: string } = {},
-  ): Promise<CancelAnswer> {
+  async cancel(turnId: string, options: CancelOptions = {}): Promise<CancelAnswer> {
     const session = this.#open();
-    requireOptions(options);
+    requireOptions("session.cancel", options, CANCEL);
     return session.cancel(asTurnId(turnId), options.reason, options.requestId);
   }
 
@@ -206,13 +213,14 @@ export class SessionHandle implements Session {
 
   observe(options: ObserveOptions = {}): AsyncIterableIterator<SessionEvent> {
     const session = this.#open();
-    requireOptions(options);
-    return session.core.readers.observe(session, () => viewOf(session), options);
+    requireOptions("session.observe", options, OBSERVE);
+    // The reader holds this handle, so that the session stays open while it is observed.
+    return session.core.readers.observe(session, () => viewOf(this.#session), options);
   }
 
   async history(page: HistoryPage = {}): Promise<readonly Node[]> {
     const { core, id } = this.#open();
-    requireOptions(page);
+    requireOptions("session.history", page, HISTORY);
     return historyOf(core.store, id, page);
   }
 
@@ -283,14 +291,12 @@ export class SessionHandle implements Session {
     return hashOf(this.#open().kept.states.fingerprint());
   }
 
-  async configure(
-    patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined },
-  ): Promise<SessionConfig> {
-    return configure(this.#open(), patch as Partial<SessionConfig>);
+  async configure(patch: ConfigPatch): Promise<SessionConfig> {
+    return configure(this.#open(), patch);
   }
 
   async append(nodes: readonly AppendNode[], options: AppendOptions = {}): Promise<Appended> {
-    requireOptions(options);
+    requireOptions("session.append", options, APPEND);
     return this.#open().append("app", nodes, options);
   }
 
@@ -303,6 +309,7 @@ export class SessionHandle implements Session {
   }
 
   async fork(options: ForkOptions = {}): Promise<Session> {
+    requireOptions("session.fork", options, FORK);
     const { id, known } = await forkOf(this.#open(), options);
     return this.#sessions.handle(id, { known });
   }
@@ -310,7 +317,7 @@ export class SessionHandle implements Session {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#sessions.left(this.#session);
+    this.#sessions.closed(this, this.#session);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -331,6 +338,12 @@ interface Wants {
 }
 const NO_WANTS: Wants = {};
 const NO_OPTIONS: TurnOptions = {};
+
+const TURN: Known<TurnOptions & { readonly output: unknown }> = { key: true, signal: true, prompt: true, output: true };
+const SEND: Known<SendOptions> = { key: true, at: true };
+const CANCEL: Known<CancelOptions> = { reason: true, requestId: true };
+const OBSERVE: Known<ObserveOptions> = { after: true, tree: true, signal: true };
+const HISTORY: Known<HistoryPage> = { from: true, before: true, max: true };
 
 function wantsOf(output: ToolSchema | undefined, prompt: readonly PromptPart[] | undefined): Wants {
   if (prompt !== undefined) requireConfig({ prompt }, "turn");
@@ -359,5 +372,5 @@ function cancelWith(signal: AbortSignal, handle: TurnHandle): void {
   if (signal.aborted) return;
   signal.addEventListener("abort", cancel, { once: true });
   const stop = (): void => signal.removeEventListener("abort", cancel);
-  void handle.result().then(stop, stop);
+  void handle.ending().then(stop, stop);
 }

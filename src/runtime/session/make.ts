@@ -5,6 +5,7 @@ import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
 import { defined, isObject, type Json, type JsonObject } from "../../model/json.ts";
+import { type Known, requireKnown } from "../../model/known.ts";
 import type { Draft } from "../../model/message.ts";
 import { TOOLS_STATE } from "../../model/tool.ts";
 import type { NewSession, PluginSnapshots, StoredSession } from "../../stores/store.ts";
@@ -22,7 +23,8 @@ export async function makeSession(
 ): Promise<SessionId> {
   const { store, world } = core;
   requireRight(request);
-  const { kind = "fresh", config = {}, firstInput, copiesState = false, seed } = request;
+  const { kind = "fresh", firstInput, copiesState = false, seed } = request;
+  const config = defined(request.config ?? {});
   const from = request.from === undefined || kind !== "fork" ? by : await requireStored(core, request.from);
   const authority = narrowed(kind === "fresh" ? {} : authorityOf(from), request.authority ?? {});
   const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
@@ -47,23 +49,26 @@ export async function makeSession(
   if (kind === "fork" && request.isEmpty !== true) await store.fork(from.id, made, request.at as NodeId | undefined);
   else await store.create(made);
   if (seed !== undefined && seed.length > 0) await sow(core, id, seed);
+  if (kind === "fork") await core.sessions.find(from.id)?.tell({ kind: "sessionForked", fork: id });
   return id;
 }
 
 export interface ForkOptions {
   /** The last node that the fork has. Default: the head. */
-  readonly at?: string;
+  readonly at?: string | undefined;
   /** Instead of `at`: the first node that the fork does not have. Before the very first one, it begins empty. */
-  readonly before?: string;
-  readonly id?: string;
+  readonly before?: string | undefined;
+  readonly id?: string | undefined;
   /** A name for people to read. */
-  readonly label?: string;
+  readonly label?: string | undefined;
 }
+export const FORK: Known<ForkOptions> = { at: true, before: true, id: true, label: true };
+
 /** `parent`: the parent of the node `before`, or null when that is the first one. */
 export function forkRequest(options: ForkOptions, parent: NodeId | null | undefined): NewSessionRequest {
   if (parent !== undefined && options.at !== undefined)
     throw new RuntimeError("options.invalid", { option: "before", problem: "it stands in the place of at" });
-  const { at = parent ?? undefined, id, label } = (options as ForkOptions | null) ?? {};
+  const { at = parent ?? undefined, id, label } = options;
   if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: typeof at });
   requireConfig({ label }, "fork");
   const config = label === undefined ? undefined : { label };
@@ -76,7 +81,7 @@ export async function forkOf(
   options: ForkOptions,
 ): Promise<{ readonly id: SessionId; readonly known: KnownTranscript | undefined }> {
   const { stored, transcript } = await kept.asStored();
-  const request = forkRequest(options, await parentOf(core.store, id, options?.before));
+  const request = forkRequest(options, await parentOf(core.store, id, options.before));
   const made = await makeSession(core, request, stored);
   const head = (request.at ?? stored.head) as NodeId | undefined;
   const shared = request.at === undefined || head === undefined ? transcript : transcript.until(head);
@@ -123,6 +128,8 @@ function narrowed(mine: Authority, given: Authority): Authority {
   };
 }
 
+const AUTHORITY_NAMES: Known<Authority> = { hiddenTools: true, toolAccess: true, subagent: true };
+
 function requireRight({ kind, authority, firstInput, config, overlay, ifExists, seed }: NewSessionRequest): void {
   const wrong = (problem: string): never => {
     throw new RuntimeError("input.invalid", { problem });
@@ -134,12 +141,12 @@ function requireRight({ kind, authority, firstInput, config, overlay, ifExists, 
   if (ifExists !== undefined && ifExists !== "refuse" && ifExists !== "take") wrong("ifExists is refuse or take");
   if (config !== undefined) requireConfig(config);
   if (seed !== undefined) {
-    const problem = answerProblem("compact", seed);
+    const problem = answerProblem("compact", seed, "createSession");
     if (problem !== undefined) wrong(problem);
   }
   if (overlay !== undefined && !Array.isArray(overlay)) wrong("its overlay is no list of edits");
   for (const edit of overlay ?? []) {
-    const problem = answerProblem("toolCatalog", edit);
+    const problem = answerProblem("toolCatalog", edit, "createSession");
     if (problem !== undefined) wrong(`its overlay: ${problem}`);
   }
   if (firstInput !== undefined && typeof firstInput !== "string") wrong("its first input is no text");
@@ -148,4 +155,5 @@ function requireRight({ kind, authority, firstInput, config, overlay, ifExists, 
     (!isObject(authority) || !isNames(authority.hiddenTools) || !isNames(authority.toolAccess))
   )
     wrong("its authority must list tools by name");
+  if (authority !== undefined) requireKnown("authority", authority, AUTHORITY_NAMES);
 }

@@ -33,6 +33,8 @@ interface Entry {
 export class OpenSessions implements Iterable<LiveSession> {
   readonly #core: () => Core;
   readonly #entries = new Map<SessionId, Entry>();
+  /** Handles that nobody closed and nobody has any more count as closed: they would hold their sessions for ever. */
+  readonly #forgotten = new FinalizationRegistry<LiveSession>((session) => this.#left(session));
 
   constructor(core: () => Core) {
     this.#core = core;
@@ -61,7 +63,7 @@ export class OpenSessions implements Iterable<LiveSession> {
         this.#entries.delete(id);
         throw error;
       }
-      return new SessionHandle(entry.session, this);
+      return this.#handleOf(entry.session);
     }
     for (const plugin of how.plugins?.keys() ?? [])
       throw new RuntimeError("plugin.options", {
@@ -74,18 +76,29 @@ export class OpenSessions implements Iterable<LiveSession> {
       if (this.#entries.get(id) === entry) this.#entries.delete(id);
       throw new RuntimeError("session.deleted", { id }); // Another process deleted it.
     }
-    return new SessionHandle(session, this);
+    return this.#handleOf(session);
+  }
+
+  #handleOf(session: LiveSession): SessionHandle {
+    const handle = new SessionHandle(session, this);
+    this.#forgotten.register(handle, session, handle);
+    return handle;
+  }
+
+  closed(handle: SessionHandle, session: LiveSession): void {
+    this.#forgotten.unregister(handle);
+    this.#left(session);
   }
 
   /** A handle was closed. A session without handles is let go when it is idle (S3 in `session.ts`). */
-  left({ id }: LiveSession): void {
+  #left({ id }: LiveSession): void {
     const entry = this.#entries.get(id);
     if (entry?.session === undefined || --entry.handles > 0) return;
     const { session } = entry;
     void session.whenIdle(() => {
       if (entry.handles > 0 || this.#entries.get(id) !== entry) return;
       this.#entries.delete(id);
-      session.letGo();
+      void session.letGo();
     });
   }
 
@@ -110,13 +123,17 @@ export class OpenSessions implements Iterable<LiveSession> {
       throw new RuntimeError("session.busy", { id, holder: "a running turn" });
     await core.store.delete(id);
     this.#entries.delete(id);
-    session?.letGo();
+    await session?.letGo();
     core.readers.gone(id);
   }
 
   async close(graceMs: number): Promise<void> {
-    const closing = [...this.#entries.values()].map(async ({ opening }) => (await opening).close(graceMs));
-    for (const session of this) session.letGo();
+    const { world } = this.#core();
+    const closing = [...this.#entries.values()].map(async ({ opening }) => {
+      const session = await opening;
+      await session.close(graceMs);
+      await Promise.race([session.letGo(), world.sleep(graceMs)]);
+    });
     for (const closed of await Promise.allSettled(closing))
       if (closed.status === "rejected") this.#core().trace("session.close", { problem: describeThrown(closed.reason) });
   }
@@ -135,11 +152,7 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
   const protocol = hooks.slot("protocolSession");
   const tell = isNew ? protocol?.initialize : protocol?.restore;
   if (tell !== undefined) await tell.call(protocol, { sessionId: id, isRoot: stored.parentId === undefined });
-  if (hooks.has.lifecycle) {
-    const event = { kind: "sessionRestored", isNew } as const;
-    for (const { plugin = "", code, message } of await hooks.observe("lifecycle", { event }, session.site()))
-      core.trace("hook.issue", { plugin, code, message }, session.asPlace);
-  }
+  if (hooks.has.lifecycle) await session.tell({ kind: "sessionRestored", isNew });
   if (store.isDurable) await session.takeUp(how.isRecovery === true);
   return session;
 }

@@ -5,6 +5,7 @@
 // O3 Turns that it queues are accepted before the change is stored, and withdrawn when it is not. They run after the
 //    operation, because it has the session.
 import {
+  type ConfigPatch,
   checkedInput,
   definitionOf,
   type OperationDefinition,
@@ -14,16 +15,18 @@ import {
   POWERS,
   wireName,
 } from "../../kernel/operation.ts";
-import type { Appended, AppendNode, AppendOptions, ServiceName } from "../../kernel/services.ts";
+import { APPEND, type Appended, type AppendNode, type AppendOptions, type ServiceName } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type InputId, type NodeId, nodeId, type TurnId } from "../../model/ids.ts";
-import { describeThrown, type Json, toJson } from "../../model/json.ts";
+import { defined, describeThrown, type Json, toJson } from "../../model/json.ts";
+import type { Known } from "../../model/known.ts";
 import type { Entry } from "../../model/node.ts";
 import { check, type Schema } from "../../model/schema.ts";
 import type { Spent } from "../../model/usage.ts";
+import { requireConfig, requireOptions, requireSignal } from "../checks.ts";
 import { newInput } from "../live-turn/input.ts";
-import { changeSession, entriesOf, type Working } from "./change.ts";
+import { changeSession, configured, entriesOf, type Worked, type Working } from "./change.ts";
 import type { LiveSession } from "./session.ts";
 
 /** The result of a command or a task. */
@@ -36,9 +39,13 @@ export interface Receipt<O = unknown> {
 }
 export interface OperationOptions {
   /** `null` runs it without the session; an id insists on the session. Default: what the operation says. */
-  readonly session?: string | null;
-  readonly signal?: AbortSignal;
+  readonly session?: string | null | undefined;
+  /** Withdraws the operation while it waits; once it runs, it is handed the signal. */
+  readonly signal?: AbortSignal | undefined;
 }
+
+const OPTIONS: Known<OperationOptions> = { session: true, signal: true };
+const QUEUE: Known<{ readonly key?: string }> = { key: true };
 
 export function operationsIn({ composition }: LiveSession): readonly OperationDefinition[] {
   return [...composition.operations.values()].map(definitionOf);
@@ -54,6 +61,7 @@ export function requireOperation({ composition }: LiveSession, kind: OperationKi
 
 /** Whether the operation gets the session. Where the session is forbidden, only asking for it explicitly is refused. */
 function runsOnSession({ plugin, name, operation }: OwnedOperation, options: OperationOptions): boolean {
+  requireOptions(wireName(plugin, name), options, OPTIONS);
   const rule = operation.spec.session ?? "required";
   if (rule === "required" && options.session === null)
     throw new RuntimeError("operation.missing-session", { name: wireName(plugin, name) });
@@ -70,7 +78,10 @@ export async function query(
   options: OperationOptions,
 ): Promise<unknown> {
   const owned = requireOperation(session, "query", name);
+  requireSignal(options.signal);
   await session.kept.catchUp();
+  if (options.signal?.aborted === true)
+    throw new RuntimeError("operation.cancelled", { name }, { cause: options.signal.reason });
   const isOn = runsOnSession(owned, options);
   const context = contextOf(session, owned, checkedInput(owned, input), isOn, options);
   const { states } = session.kept;
@@ -87,8 +98,10 @@ export async function operate(
   options: OperationOptions = {},
 ): Promise<Receipt> {
   const owned = requireOperation(session, kind, name);
-  return changeSession(session, name, async (working) => {
+  requireSignal(options.signal);
+  const work = async (working: Working): Promise<Worked<Receipt>> => {
     const ran = await runOn(session, owned, input, options, working);
+    const config = ran.config === undefined ? undefined : await configured(session, ran.config);
     const queued = await queue(session, ran.turns);
     const receipt = {
       plugin: owned.plugin,
@@ -96,8 +109,16 @@ export async function operate(
       events: ran.events,
       queued: queued.map(({ turnId }) => turnId),
     };
-    return { change: { entries: ran.entries }, done: () => receipt, undo: () => unqueue(session, queued) };
-  });
+    return {
+      change: defined({ entries: ran.entries, config: config?.stored }),
+      done: async () => {
+        await config?.tell();
+        return receipt;
+      },
+      undo: () => unqueue(session, queued),
+    };
+  };
+  return changeSession(session, name, work, undefined, options.signal);
 }
 
 interface QueuedTurn {
@@ -135,6 +156,7 @@ interface Ran {
   readonly events: readonly PluginEvent[];
   readonly entries: readonly Entry[];
   readonly turns: readonly QueuedTurn[];
+  readonly config: ConfigPatch | undefined;
 }
 
 /** Runs the operation; its state changes stay pending until the change is stored. */
@@ -150,6 +172,7 @@ async function runOn(
   const events: PluginEvent[] = [];
   const turns: QueuedTurn[] = [];
   const nodes: Entry[] = [];
+  let config: ConfigPatch | undefined;
   const at = session.core.world.now();
   const requireSession = (): void => {
     if (!isOn) throw new RuntimeError("operation.missing-session", { name: wire });
@@ -170,15 +193,22 @@ async function runOn(
   };
   context.queueTurn = (words: string, about: { readonly key?: string } = {}): void => {
     requireSession();
+    requireOptions("queueTurn", about, QUEUE);
     if (typeof words !== "string" || words.trim() === "")
       throw new RuntimeError("input.invalid", { problem: "a queued turn needs words" });
     turns.push({ input: words, ...about });
+  };
+  context.configure = (patch: ConfigPatch): void => {
+    requireSession();
+    requireConfig(patch);
+    config = { ...config, ...patch };
   };
   if (!isOn) context.membership = { set: requireSession, grant: requireSession, revoke: requireSession };
   // O2: nodes join the operation's change.
   context.graph = {
     append: async (added: readonly AppendNode[], about: AppendOptions = {}): Promise<Appended> => {
       requireSession();
+      requireOptions("graph.append", about, APPEND);
       if (about.requiresAncestor !== undefined) refuse("an operation's own nodes follow the head, whatever it is");
       const entries = entriesOf(operation, owned.plugin, added, at, nodes.length);
       const ids = entries.map((_, index) => nodeId(operation, nodes.length + index));
@@ -190,7 +220,7 @@ async function runOn(
   const said = (isOn ? events : []).map(
     (event): Entry => ({ at, kind: "plugin", plugin: owned.plugin, type: "event", body: { ...event } }),
   );
-  return { output: result, events, entries: [...nodes, ...said], turns };
+  return { output: result, events, entries: [...nodes, ...said], turns, config };
 }
 
 type Context = { [field: string]: unknown };

@@ -2,12 +2,13 @@
 // Not its job: how a turn runs (`live-turn/`), how a change between turns is stored (`change.ts`), what other processes
 // do with the session (`elsewhere.ts`), what has the session next (`queue.ts`, Q1 to Q6).
 // S1 An input is in the store before anybody learns its turn id.
-// S2 Code that runs inside the session (in a turn or an operation of it) may queue no operation on it: both would wait
-//    for each other. That holds across sessions too.
+// S2 Code that runs inside the session (in a turn or an operation of it) may queue no operation on it, nor wait for a
+//    turn of it: both would wait for each other. That holds across sessions too.
 // S3 The session is let go only when nothing runs, waits or comes in, also no attachment that is still being stored.
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Transcript } from "../../graph/transcript.ts";
 import type { Composition } from "../../kernel/compose.ts";
+import type { LifecycleEvent } from "../../kernel/hooks.ts";
 import type {
   Appended,
   AppendNode,
@@ -29,7 +30,7 @@ import type { Validate } from "../../tools/validator.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 import type { TurnHandle } from "../live-turn/handle.ts";
-import { openedFor } from "../live-turn/input.ts";
+import { heardInput, openedFor } from "../live-turn/input.ts";
 import { Memo } from "../live-turn/memo.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
@@ -75,6 +76,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   takenUp: Promise<void> | undefined = undefined;
   /** S3: inputs whose attachments are still being stored. Nothing in the queue waits for them. */
   #entering: Set<PromiseLike<NewInput>> | undefined;
+  #hearing: Promise<unknown> | undefined;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
 
@@ -97,6 +99,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   get toolset(): Toolset {
     this.#toolset ??= new Toolset(this);
     return this.#toolset;
+  }
+  /** Sources of tools were added since the turn was last prepared. */
+  takeNewTools(): boolean {
+    return this.#toolset?.takeGrown() ?? false;
   }
   get memo(): Memo {
     this.#memo ??= new Memo();
@@ -141,7 +147,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     isCancelled?: () => string | undefined,
   ): Promise<TurnId> {
     const { core, queue, followers } = this;
-    const input = isThenable(given) ? await this.#entered(given) : given;
+    let input = isThenable(given) ? await this.#entered(given) : given;
+    if (this.composition.hooks.has.input) input = await this.#entered(this.#heard(input));
     queue.accepting();
     try {
       if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
@@ -181,6 +188,13 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     } finally {
       this.#entering.delete(given);
     }
+  }
+
+  /** Lets `input` hooks change the input, one input after the other: they stay in their order. */
+  #heard(input: NewInput): Promise<NewInput> {
+    const heard = (this.#hearing ?? Promise.resolve()).then(() => heardInput(this, input));
+    this.#hearing = heard.catch(() => {});
+    return heard;
   }
 
   /** A handle that joins late gets what the turn has shown so far. */
@@ -271,15 +285,33 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   // ── An operation has the session ────────────────────────────────────────────────────────────────────────────────
 
-  /** Runs when no turn does, in order with other operations. From inside the session it is refused (S2). */
-  exclusive<T>(name: string, run: () => Promise<T>): Promise<T> {
+  /** S2: whether the current code runs in what has the session now. */
+  get isInside(): boolean {
     for (let at = inside.getStore(); at !== undefined; at = at.outer)
-      if (at.session === this && this.queue.has === at.work)
-        return Promise.reject(new RuntimeError("operation.reentrant", { name }));
+      if (at.session === this && this.queue.has === at.work) return true;
+    return false;
+  }
+
+  /**
+   * Runs when no turn does, in order with other operations. From inside the session it is refused (S2). A signal that
+   * aborts before it began withdraws it.
+   */
+  exclusive<T>(name: string, run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (this.isInside) return Promise.reject(new RuntimeError("operation.reentrant", { name }));
     return new Promise((resolve, reject) => {
+      const withdraw = (): void =>
+        reject(new RuntimeError("operation.cancelled", { name }, { cause: signal?.reason as unknown }));
+      if (signal?.aborted === true) return withdraw();
+      signal?.addEventListener("abort", withdraw, { once: true });
       this.queue.putOperation({
-        run: () => run().then(resolve, reject),
-        refuse: () => reject(new RuntimeError("runtime.closed", {})),
+        run: () => {
+          signal?.removeEventListener("abort", withdraw);
+          return signal?.aborted === true ? Promise.resolve() : run().then(resolve, reject);
+        },
+        refuse: () => {
+          signal?.removeEventListener("abort", withdraw);
+          reject(new RuntimeError("runtime.closed", {}));
+        },
       });
     });
   }
@@ -294,6 +326,14 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   change<T>(name: string, work: () => Promise<Worked<T>>): Promise<T> {
     return changeSession(this, name, work);
+  }
+
+  /** Tells `lifecycle` hooks. What fails in them is traced: nobody waits for it. */
+  async tell(event: LifecycleEvent): Promise<void> {
+    const { hooks } = this.composition;
+    if (!hooks.has.lifecycle) return;
+    for (const { plugin = "", code, message } of await hooks.observe("lifecycle", { event }, this.site()))
+      this.core.trace("hook.issue", { plugin, code, message }, this.asPlace);
   }
 
   append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
@@ -381,7 +421,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   }
 
   /** Gives back what the session shares with others: nobody has it open any more. */
-  letGo(): void {
+  async letGo(): Promise<void> {
+    await this.tell({ kind: "sessionClosed" });
     this.#toolset?.close();
   }
 }

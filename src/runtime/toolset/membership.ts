@@ -1,8 +1,9 @@
 import type { Installed } from "../../kernel/plugin.ts";
-import type { Services } from "../../kernel/services.ts";
+import type { Services, ToolGrant } from "../../kernel/services.ts";
 import type { PluginStates } from "../../kernel/states.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
+import { type Known, requireKnown } from "../../model/known.ts";
 import type { Schema } from "../../model/schema.ts";
 import { isToolName, TOOLS_STATE } from "../../model/tool.ts";
 import type { Registry, ToolChoices } from "../../tools/registry.ts";
@@ -54,7 +55,9 @@ export function membershipOf(
   };
   return {
     set: (names, availability) =>
-      change((registry) => registry.set(typeof names === "string" ? [names] : names, availability)),
+      change((registry) =>
+        registry.set(typeof names === "string" ? [names] : names, availability, session.toolset.lent),
+      ),
     grant: (name, grant) => {
       requireGrant(name, grant);
       change((registry) => registry.grant(name, grant));
@@ -62,6 +65,8 @@ export function membershipOf(
     revoke: (name) => change((registry) => registry.revoke(name)),
   };
 }
+
+const GRANT: Known<ToolGrant> = { source: true, tool: true, bindings: true };
 
 function requireGrant(name: unknown, grant: unknown): void {
   const isRight =
@@ -71,4 +76,5 @@ function requireGrant(name: unknown, grant: unknown): void {
     typeof grant.tool === "string" &&
     (grant.bindings === undefined || isObject(grant.bindings));
   if (!isRight) throw new RuntimeError("input.invalid", { problem: "a grant needs a name, a source and a tool" });
+  requireKnown("membership.grant", grant, GRANT);
 }

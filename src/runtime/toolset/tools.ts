@@ -2,7 +2,7 @@ import type { ToolProvider } from "../../kernel/tool.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
 import { type Availability, TOOLS_STATE } from "../../model/tool.ts";
-import { defineToolProvider } from "../../tools/define.ts";
+import { requireProvider } from "../../tools/define.ts";
 import type { Registry, ToolChoices, ToolListing, ToolState } from "../../tools/registry.ts";
 import type { LiveSession } from "../session/session.ts";
 
@@ -14,7 +14,10 @@ export interface SessionTools {
   describe(name: string): Promise<ToolDeclaration | undefined>;
   /** Sets how far tools are open to the model: `off`, `searchable`, `callable` or `documented`. */
   set(names: string | readonly string[], availability: Availability): Promise<void>;
-  /** Adds a provider's tools while this session is open here. Choices for them stay stored for when they come back. */
+  /**
+   * Adds a provider's tools while this session is open here; a turn that runs has them from its next round on. Choices
+   * for them stay stored for when they come back.
+   */
   add(provider: ToolProvider): Promise<{ remove(): Promise<void> }>;
   /** Gives the choices as data, to edit and `apply`, or to `restore` elsewhere. */
   export(): Promise<ToolState>;
@@ -54,8 +57,8 @@ export function sessionTools(open: () => LiveSession): SessionTools {
       )),
     add: async (provider) => {
       const session = open();
-      defineToolProvider(provider);
-      const listing = await session.exclusive("tools.add", () => session.toolset.add(provider));
+      requireProvider(provider);
+      const listing = await session.toolset.add(provider);
       let isThere = true;
       return {
         remove: async () => {

@@ -1,7 +1,8 @@
 // The tools of one session, from its sources to the artifact that a turn runs on.
 // Not its job: storing choices (`membership.ts`), what the protocol makes of a catalog (`artifacts.ts`), running tools
 // (`tools/dispatch.ts`), turns of plain sessions, which share the runtime's memo (`live-turn/memo.ts`).
-// T1 A turn keeps the sources it began with: from `begin` to `end` the registry takes in new choices only.
+// T1 A turn keeps the sources it began with: from `begin` to `end` the registry takes in new choices, and sources that
+//    are added to the session.
 // T2 A cached artifact is reused only for an equal `#key`: base tools, the turn's tools, generation, plugin states.
 // T3 Nothing is cached while a `toolCatalog` hook may see a pending state: that state may never be committed.
 // T4 Each listing that was taken is given back once.
@@ -25,7 +26,7 @@ import {
   type Overlay,
 } from "../../tools/catalog.ts";
 import { NO_CHOICES, Registry, type ToolChoices } from "../../tools/registry.ts";
-import { Listing, type Source, staticSource } from "../../tools/source.ts";
+import { Listing, type Offered, type Source, staticSource } from "../../tools/source.ts";
 import type { LiveSession } from "../session/session.ts";
 import type { Artifact } from "./artifacts.ts";
 
@@ -47,6 +48,7 @@ export class Toolset {
   #cache: CatalogCache<Artifact> | undefined;
   /** Providers that were added to this session alone. */
   #live: readonly Listing[] = [];
+  #isGrown = false;
 
   constructor(session: LiveSession) {
     this.#session = session;
@@ -151,8 +153,8 @@ export class Toolset {
   /** A promise only when a `toolCatalog` hook answers with one. */
   #chosen(site: () => Site): Awaitable<readonly Chosen[]> {
     const { composition, authority, catalogEdits } = this.#session;
-    const { entries } = this.#isStatic ? this.#made() : this.registry;
-    const base = baseOf(entries.values(), this.#isInTurn ? this.#overlay : NO_OVERLAY, authority);
+    const { entries, choices } = this.#isStatic ? this.#made() : this.registry;
+    const base = baseOf(entries.values(), this.#isInTurn ? this.#overlay : NO_OVERLAY, authority, choices);
     const finish = (edits: readonly Owned<CatalogEdit>[]): readonly Chosen[] =>
       edited(base, [...edits.map(ofOwned), ...catalogEdits], authority);
     if (!composition.hooks.has.toolCatalog) return finish([]);
@@ -198,6 +200,7 @@ export class Toolset {
     this.#isInTurn = false;
     if (!this.#isStatic) void this.registry;
     this.#isInTurn = true;
+    this.#isGrown = false;
   }
 
   end(): void {
@@ -239,6 +242,11 @@ export class Toolset {
     return undo;
   }
 
+  /** The tools that `context` hooks lent to the turn. */
+  get lent(): readonly Offered[] {
+    return this.#isInTurn ? this.#overlay.offers : [];
+  }
+
   /** The tools that plugins may see: all that are not off. */
   manifests(site: Site): Awaitable<readonly ToolManifest[]> {
     return andThen(
@@ -265,7 +273,16 @@ export class Toolset {
     this.registry.add(listing);
     this.#live = [...this.#live, listing];
     await listing.refresh();
+    this.registry.admit(listing);
+    this.#isGrown = this.#isInTurn;
     return listing;
+  }
+
+  /** Whether sources were added since the turn was last prepared: it must be prepared anew, to tell the model. */
+  takeGrown(): boolean {
+    const isGrown = this.#isGrown;
+    this.#isGrown = false;
+    return isGrown;
   }
 
   /** Returns the choices that remain. */

@@ -245,7 +245,10 @@ export function decodeInput(encoded: EncodedInput): Said {
   return { message: { role: "user", parts: decodeParts(parts, NOTHING_ASKED) }, at };
 }
 
-/** The default limits of the day on which this format was made: rows keep only what differs (2). */
+/**
+ * The default limits of the day on which this format was made: rows keep only what differs (2). A limit that came later
+ * stands here with the value that turns of before are to have.
+ */
 const LIMITS: Limits = {
   roundsMax: 50,
   noProgressMax: 12,
@@ -259,6 +262,7 @@ const LIMITS: Limits = {
   modelIdleMs: 300_000,
   modelAttemptsMax: 4,
   throttleMs: 120_000,
+  throttlesMax: 10,
   inputBytesMax: 8_388_608,
   resultBytesMax: 8_388_608,
   replyBytesMax: 8_388_608,

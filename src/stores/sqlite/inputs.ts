@@ -68,6 +68,11 @@ export const oldestWaiting = (db: Connection, session: number): PendingInput | u
 export const waiting = (db: Connection, session: SessionId): readonly PendingInput[] =>
   db.rows<InputRow>(LIST, session).map(shown);
 
+const HELD = "SELECT 1 FROM turn WHERE session = (SELECT n FROM session WHERE id = ?) AND key = ? AND state <> 2";
+
+export const holds = (db: Connection, session: SessionId, key: string): boolean =>
+  db.row(HELD, session, keyText(key)) !== undefined;
+
 /** Withdraws inputs that wait; for the others it answers what became of them. */
 export function withdraw(db: Connection, session: SessionId, which: InputRef): readonly Withdrawal[] {
   return named(db, session, which).map(({ n, id, input_id, state, done, ended_by }) => {

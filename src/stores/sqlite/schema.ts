@@ -88,6 +88,11 @@ const MIGRATIONS: readonly string[] = [
   DROP INDEX turn_key;
   CREATE UNIQUE INDEX turn_key ON turn (session, key) WHERE key IS NOT NULL AND state <> 2;
   `,
+  // Version 3 books estimated tokens apart from reported ones.
+  `
+  ALTER TABLE ledger ADD COLUMN estimated_input REAL NOT NULL DEFAULT 0;
+  ALTER TABLE ledger ADD COLUMN estimated_output REAL NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** Brings the file to today's schema, or refuses it unchanged: another program's, or a later version's. */

@@ -9,7 +9,7 @@ import {
   type SessionId,
   type TurnId,
 } from "../../model/ids.ts";
-import { addUsage, NO_USAGE, type Spent, type Usage } from "../../model/usage.ts";
+import { addUsage, NO_USAGE, type Spent, type Usage, withEstimate } from "../../model/usage.ts";
 import type { Booked, NewSession, PluginSnapshots, Store, StoredSession } from "../store.ts";
 import { checksumOf, corrupt, seal, unseal } from "./checksum.ts";
 import { decodeUsage, type EncodedUsage, encodeUsage, fromKeyText, keyText } from "./codec.ts";
@@ -316,10 +316,12 @@ export function bookSpent(db: Connection, session: number, spent: readonly Spent
   for (let index = 0; index < spent.length; index++) {
     const { source, model, usage, calls } = spent[index] as Spent;
     db.run(
-      `INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+      `INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
          calls = calls + excluded.calls, input = input + excluded.input, cache_read = cache_read + excluded.cache_read,
          cache_write = cache_write + excluded.cache_write, output = output + excluded.output,
-         reasoning = reasoning + excluded.reasoning, unknown_calls = unknown_calls + excluded.unknown_calls`,
+         reasoning = reasoning + excluded.reasoning, unknown_calls = unknown_calls + excluded.unknown_calls,
+         estimated_input = estimated_input + excluded.estimated_input,
+         estimated_output = estimated_output + excluded.estimated_output`,
       session,
       source,
       model,
@@ -331,20 +333,23 @@ export function bookSpent(db: Connection, session: number, spent: readonly Spent
       usage.output,
       usage.reasoning,
       usage.unknownCalls,
+      usage.estimatedInput ?? 0,
+      usage.estimatedOutput ?? 0,
     );
   }
 }
 
 const SPENT = `source, model, calls, input, cache_read AS cacheRead, cache_write AS cacheWrite, output, reasoning,
-  unknown_calls AS unknownCalls`;
+  unknown_calls AS unknownCalls, estimated_input AS estimatedInput, estimated_output AS estimatedOutput`;
 const LEDGER = `SELECT ${SPENT} FROM ledger WHERE session = ? ORDER BY nth`;
-type SpentRow = Omit<Spent, "usage"> & Usage;
+type SpentRow = Omit<Spent, "usage"> & Required<Usage>;
 
 const ledgerOf = (db: Connection, session: number): readonly Spent[] => db.rows<SpentRow>(LEDGER, session).map(spentOf);
 
 function spentOf(row: SpentRow): Spent {
   const { source, model, calls, input, cacheRead, cacheWrite, output, reasoning, unknownCalls } = row;
-  return { source, model, usage: { input, cacheRead, cacheWrite, output, reasoning, unknownCalls }, calls };
+  const usage = { input, cacheRead, cacheWrite, output, reasoning, unknownCalls };
+  return { source, model, usage: withEstimate(usage, row.estimatedInput, row.estimatedOutput), calls };
 }
 
 /** The ids of a session and of all that descend from it; `UNION` ends a circle. Its one value is the session. */

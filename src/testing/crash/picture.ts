@@ -201,7 +201,9 @@ function textIn(part: Json): string {
 }
 
 function usageIn({ usage, ledger }: StoredSession): Json {
-  const plain = ({ unknownCalls: _, ...known }: Usage): Json => ({ ...known });
+  const plain = ({ unknownCalls: _, estimatedInput: _in, estimatedOutput: _out, ...known }: Usage): Json => ({
+    ...known,
+  });
   return {
     total: plain(usage),
     rows: ledger.map(({ usage: spent, ...row }: Spent) => ({ ...row, usage: plain(spent) }) as unknown as Json),

@@ -16,9 +16,9 @@ export const store = (inner: Store): Store => {
     if (found.length > 0) later.set(here, () => inner.inputs.claim(lease, boundary, max, takesTurns));
     return found;
   };
-  const { list, withdraw } = inner.inputs;
+  const { list, holds, withdraw } = inner.inputs;
   return over(inner, {
-    inputs: { list, withdraw, claim },
+    inputs: { list, holds, withdraw, claim },
     async commit(lease, ended) {
       for (const write of later.values()) await write();
       later.clear();

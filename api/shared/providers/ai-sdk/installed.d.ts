@@ -5,6 +5,6 @@ import { ModelResolver } from "../provider.js";
  * needs one. `from` is the folder to look for packages from; default: the working directory.
  */
 declare function installed(options?: {
-  readonly from?: string;
+  readonly from?: string | undefined;
 }): ModelResolver;
 export { installed };

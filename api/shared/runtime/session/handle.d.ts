@@ -2,10 +2,18 @@ import { Any, OutputOf, ToolSchema } from "../../model/schema.js";
 import { AppendNode, AppendOptions, Appended, Complete } from "../../kernel/services.js";
 import { CancelAnswer } from "../../model/outcome.js";
 import { Compacted } from "./change.js";
+import {
+  ConfigPatch,
+  InputArgs,
+  InputFor,
+  NamesOf,
+  OperationDefinition,
+  OperationKind,
+  OutputFor,
+} from "../../kernel/operation.js";
 import { ForkOptions } from "./make.js";
 import { HistoryPage, Node } from "../../graph/history.js";
 import { Input } from "../live-turn/input.js";
-import { InputArgs, InputFor, NamesOf, OperationDefinition, OperationKind, OutputFor } from "../../kernel/operation.js";
 import { InputId, SessionId, TurnId } from "../../model/ids.js";
 import { Json } from "../../model/json.js";
 import { ObserveOptions } from "../readers/readers.js";
@@ -26,6 +34,19 @@ interface TurnOptions {
   readonly signal?: AbortSignal | undefined;
   /** Prompt parts for this turn only: the highest layer. */
   readonly prompt?: readonly PromptPart[] | undefined;
+}
+/** Options of `session.send`. */
+interface SendOptions {
+  /** Makes a repeat safe, as in `TurnOptions`. */
+  readonly key?: string | undefined;
+  /** Where a running turn takes the input. Default: `boundary`. */
+  readonly at?: "boundary" | "next-turn" | undefined;
+}
+/** Options of `session.cancel`. */
+interface CancelOptions {
+  readonly reason?: string | undefined;
+  /** Makes a repeat safe: the same request cancels once. */
+  readonly requestId?: string | undefined;
 }
 /** The inputs that no turn has taken yet. */
 interface SessionInputs {
@@ -66,10 +87,7 @@ interface Session extends AsyncDisposable {
     readonly output: S;
   }): Turn<OutputOf<S>>;
   /** Sends an input. A running turn takes it at its next boundary, unless `at` is `next-turn`; else it opens a turn. */
-  send(input: Input, options?: {
-    readonly key?: string;
-    readonly at?: "boundary" | "next-turn";
-  }): Promise<{
+  send(input: Input, options?: SendOptions): Promise<{
     readonly turnId: TurnId;
   }>;
   readonly inputs: SessionInputs;
@@ -78,10 +96,7 @@ interface Session extends AsyncDisposable {
   /** The turn that is under way in this process, also one that another process had left. */
   current(): Turn | undefined;
   /** Asks a turn to end, in whatever process it runs. The turn's result is the acknowledgement. */
-  cancel(turnId: string, options?: {
-    readonly reason?: string;
-    readonly requestId?: string;
-  }): Promise<CancelAnswer>;
+  cancel(turnId: string, options?: CancelOptions): Promise<CancelAnswer>;
   /** Reads the session as last committed, with open inputs and the cursor to observe from. */
   read(): Promise<SessionView>;
   /** Streams facts, from a cursor on, and previews as they are shown. A slow reader may lose previews: see `gap`. */
@@ -104,7 +119,7 @@ interface Session extends AsyncDisposable {
   /** A hash of the plugins' states: it changes with a plugin, its version, its state's revision, or their order. */
   readonly fingerprint: string;
   /** Changes the session's own settings; a field set to `undefined` falls back to the runtime's. */
-  configure(patch: { readonly [K in keyof SessionConfig]?: SessionConfig[K] | undefined; }): Promise<SessionConfig>;
+  configure(patch: ConfigPatch): Promise<SessionConfig>;
   /** Adds messages and nodes between turns. */
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
   /** Makes model calls outside the conversation, booked in the session's ledger. */

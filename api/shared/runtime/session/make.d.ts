@@ -1,10 +1,10 @@
 interface ForkOptions {
   /** The last node that the fork has. Default: the head. */
-  readonly at?: string;
+  readonly at?: string | undefined;
   /** Instead of `at`: the first node that the fork does not have. Before the very first one, it begins empty. */
-  readonly before?: string;
-  readonly id?: string;
+  readonly before?: string | undefined;
+  readonly id?: string | undefined;
   /** A name for people to read. */
-  readonly label?: string;
+  readonly label?: string | undefined;
 }
 export { ForkOptions };

@@ -10,7 +10,8 @@ interface Receipt<O = unknown> {
 }
 interface OperationOptions {
   /** `null` runs it without the session; an id insists on the session. Default: what the operation says. */
-  readonly session?: string | null;
-  readonly signal?: AbortSignal;
+  readonly session?: string | null | undefined;
+  /** Withdraws the operation while it waits; once it runs, it is handed the signal. */
+  readonly signal?: AbortSignal | undefined;
 }
 export { OperationOptions, Receipt };

@@ -10,7 +10,10 @@ interface SessionTools {
   describe(name: string): Promise<ToolDeclaration | undefined>;
   /** Sets how far tools are open to the model: `off`, `searchable`, `callable` or `documented`. */
   set(names: string | readonly string[], availability: Availability): Promise<void>;
-  /** Adds a provider's tools while this session is open here. Choices for them stay stored for when they come back. */
+  /**
+   * Adds a provider's tools while this session is open here; a turn that runs has them from its next round on. Choices
+   * for them stay stored for when they come back.
+   */
   add(provider: ToolProvider): Promise<{
     remove(): Promise<void>;
   }>;

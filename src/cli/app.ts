@@ -1,0 +1,96 @@
+// Loads a user's own runtime from a module: `bowline chat --app agent.ts`.
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { basename, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { type Runtime, RuntimeError } from "../index.ts";
+import { describeThrown } from "../model/json.ts";
+import type { Io } from "./io.ts";
+
+/**
+ * The runtime that the module's default export is, promises, or makes when it is called. `saw` is told the files that
+ * the module consists of, also if it cannot be loaded.
+ */
+export async function loadApp(
+  { cwd }: Pick<Io, "cwd">,
+  path: string,
+  saw: (file: string) => void = () => {},
+): Promise<Runtime> {
+  const file = resolve(cwd, path);
+  saw(file);
+  if (!existsSync(file)) throw new RuntimeError("app.missing", { path });
+  watchImports(saw);
+  try {
+    const { default: app } = await import(pathToFileURL(realpathSync(file)).href);
+    const made: unknown = await (typeof app === "function" ? app() : app);
+    if (isRuntime(made)) return made;
+    throw new RuntimeError("app.invalid", { path, found: kindOf(app, made) });
+  } catch (error) {
+    if (error instanceof RuntimeError && error.code === "app.invalid") throw error;
+    throw new RuntimeError("app.failed", { path, problem: problemOf(error) }, { cause: error });
+  }
+}
+
+/** By its methods: an app may have a copy of this package of its own, and it works as well. */
+function isRuntime(value: unknown): value is Runtime {
+  const { session, close } = (value ?? {}) as Partial<Runtime>;
+  return typeof session === "function" && typeof close === "function";
+}
+
+function kindOf(app: unknown, made: unknown): string {
+  if (app === undefined) return "missing";
+  const isOptions = typeof made === "object" && made !== null && ("store" in made || "model" in made);
+  const kind = isOptions
+    ? "options"
+    : Array.isArray(made)
+      ? "a list"
+      : made === null
+        ? "null"
+        : `of type ${typeof made}`;
+  return typeof app === "function" ? `a function whose result is ${kind}` : kind;
+}
+
+/** The error's words, where it was if it is one of syntax, and its hint if it has one. */
+function problemOf(error: unknown): string {
+  const { stack = "", hint } = (error ?? {}) as { readonly stack?: string; readonly hint?: string };
+  const [, place] = /^(\S+:\d+)\n/.exec(stack) ?? [];
+  const where = place === undefined ? "" : ` (${basename(place)})`;
+  return `${describeThrown(error)}${where}${hint === undefined ? "" : ` ${hint}`}`;
+}
+
+/** Tells the files that are imported, but for those of packages, and lends this package to apps that do not have it. */
+function watchImports(saw: (file: string) => void): void {
+  const tell = (url: string): void => {
+    if (url.startsWith("file:") && !url.includes("/node_modules/")) saw(fileURLToPath(url));
+  };
+  registerHooks({
+    resolve(specifier, context, next) {
+      const door = ownDoor(specifier);
+      try {
+        const found = next(specifier, context);
+        // In this package's own folder its name means the built files, which may be older than the sources that run.
+        return door === undefined || !found.url.startsWith(ROOT) ? found : { ...found, url: door };
+      } catch (error) {
+        if (door !== undefined) return { url: door, shortCircuit: true };
+        if (/^\.{0,2}\//.test(specifier)) tell(new URL(specifier, context.parentURL).href); // It may be made later.
+        throw error;
+      }
+    },
+    load(url, context, next) {
+      tell(url);
+      return next(url, context);
+    },
+  });
+}
+
+const ROOT = new URL("../../", import.meta.url).href;
+const isSource = import.meta.url.endsWith(".ts");
+
+/** The file of an import such as `bowline/stores/sqlite` in the package that runs; undefined if there is none. */
+function ownDoor(specifier: string): string | undefined {
+  if (specifier !== "bowline" && !specifier.startsWith("bowline/")) return undefined;
+  const { exports } = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
+  const built: string | undefined = exports[specifier.replace("bowline", ".")];
+  const file = isSource ? built?.replace(/^\.\/dist\/(.*)\.js$/, "./src/$1.ts") : built;
+  return file === undefined ? undefined : new URL(file, ROOT).href;
+}

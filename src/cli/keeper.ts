@@ -1,0 +1,120 @@
+// Reloads an app. A module that was imported stays as it was, with all that it imports, for as long as its process
+// lives: so each version of an app runs in a process of its own, and this one starts them.
+// K1 One process is at the terminal. The next one loads the app meanwhile, and opens no session before its turn.
+// K2 A process leaves only when the next one has loaded the app: a broken edit changes nothing.
+// K3 It leaves at an idle prompt, with its runtime closed. What was typed so far goes to the next.
+import type { ChildProcess } from "node:child_process";
+import { type FSWatcher, watch } from "node:fs";
+import { basename, dirname } from "node:path";
+import { EXIT, type Io } from "./io.ts";
+import type { FromApp, ToApp } from "./kept.ts";
+
+/** An editor writes a file in several steps. */
+const SETTLE_MS = 100;
+
+/** Runs an app that is loaded anew when its files change. Resolves with the exit code when the user has left. */
+export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => ChildProcess): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  let current: ChildProcess | undefined;
+  let next: ChildProcess | undefined;
+  let isNextLoaded = false;
+  /** Set when the current one has left for the next. */
+  let typed: string | undefined;
+  const watched = new Watched(() => load());
+  /** Ctrl-C reaches the process at the terminal too, which decides, if there is one. */
+  const interrupted = (): void => {
+    if (current === undefined && next === undefined) end(EXIT.interrupted);
+  };
+  io.interrupts.on("interrupt", interrupted);
+
+  const send = (child: ChildProcess | undefined, message: ToApp): void => {
+    if (child?.connected === true) child.send(message, () => {}); // It may end meanwhile.
+  };
+  const load = (): void => {
+    send(next, { kind: "leave" });
+    send(current, { kind: "stay" }); // K2
+    const child = start();
+    next = child;
+    isNextLoaded = false;
+    child.on("message", (message: FromApp) => heard(child, message));
+    child.on("exit", (code) => ended(child, code));
+  };
+  const heard = (child: ChildProcess, message: FromApp): void => {
+    if (message.kind === "left") typed = message.typed;
+    else if (child === current && message.kind === "failed") io.stderr.write(`${message.problem}\n`);
+    else if (child === next) {
+      watched.add(message.files);
+      if (message.kind === "failed") return failed(message.problem);
+      isNextLoaded = true;
+      if (current === undefined) go(child);
+      else send(current, { kind: "leave" });
+    }
+  };
+  const failed = (problem: string): void => {
+    next = undefined;
+    if (current?.connected === true) send(current, { kind: "tell", words: problem });
+    else io.stderr.write(`${problem}\n`);
+  };
+  const go = (child: ChildProcess): void => {
+    send(child, { kind: "go", isReload: typed !== undefined, typed: typed ?? "" });
+    current = child;
+    next = undefined;
+    typed = undefined;
+  };
+  const ended = (child: ChildProcess, code: number | null): void => {
+    if (child === next) failed(`bowline: The app ended while it was loaded, with ${code ?? "a signal"}.`);
+    if (child === current) {
+      current = undefined;
+      if (typed === undefined) end(code);
+      else if (next !== undefined && isNextLoaded) go(next);
+    } else if (current === undefined && next === undefined && typed === undefined) end(code); // Else: until it is mended.
+  };
+  const end = (code: number | null): void => {
+    watched.close();
+    send(next, { kind: "leave" });
+    io.interrupts.off("interrupt", interrupted);
+    resolve(code ?? EXIT.failed);
+  };
+  load();
+  return promise;
+}
+
+/** Calls `changed` when one of the files was written. Watches their folders: editors replace files. */
+class Watched {
+  readonly #changed: () => void;
+  readonly #files = new Map<string, Set<string>>();
+  readonly #watchers: FSWatcher[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  add(files: readonly string[]): void {
+    for (const file of files) this.#namesIn(dirname(file))?.add(basename(file));
+  }
+
+  #namesIn(folder: string): Set<string> | undefined {
+    const known = this.#files.get(folder);
+    if (known !== undefined) return known;
+    const names = new Set<string>();
+    try {
+      const watcher = watch(folder, (_, name) => {
+        if (name !== null && !names.has(name)) return;
+        clearTimeout(this.#timer);
+        this.#timer = setTimeout(this.#changed, SETTLE_MS);
+      });
+      watcher.on("error", () => {}); // The folder was removed.
+      this.#watchers.push(watcher);
+    } catch {
+      return undefined; // There is no such folder.
+    }
+    this.#files.set(folder, names);
+    return names;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    for (const watcher of this.#watchers) watcher.close();
+  }
+}

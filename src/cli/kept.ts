@@ -1,0 +1,69 @@
+import { EventEmitter, once } from "node:events";
+
+/** From the process of an app. */
+export type FromApp =
+  | { readonly kind: "loaded"; readonly files: readonly string[] }
+  | { readonly kind: "failed"; readonly files: readonly string[]; readonly problem: string }
+  | { readonly kind: "left"; readonly typed: string };
+/** To the process of an app. */
+export type ToApp =
+  | { readonly kind: "go"; readonly isReload: boolean; readonly typed: string }
+  | { readonly kind: "leave" }
+  /** An even newer version is being loaded: it is not yet time to leave. */
+  | { readonly kind: "stay" }
+  | { readonly kind: "tell"; readonly words: string };
+
+/** The process of an app, as one version of several: its link to the keeper that started it (`keeper.ts`). */
+export class Kept extends EventEmitter<{ go: []; leave: []; tell: [words: string] }> {
+  readonly #files = new Set<string>();
+  /** This version took the place of another. */
+  isReload = false;
+  /** What was typed into the version before and not entered. */
+  typed = "";
+  isLeaving = false;
+
+  constructor() {
+    super();
+    process.on("message", (message: ToApp) => {
+      if (message.kind === "tell") this.emit("tell", message.words);
+      if (message.kind === "stay") this.isLeaving = false;
+      if (message.kind === "leave") {
+        this.isLeaving = true;
+        this.emit("leave");
+      }
+      if (message.kind === "go") {
+        this.isReload = message.isReload;
+        this.typed = message.typed;
+        this.emit("go");
+      }
+    });
+    process.on("disconnect", () => process.exit(1)); // The keeper is gone. A turn goes on at the next start.
+  }
+
+  saw(file: string): void {
+    this.#files.add(file);
+  }
+
+  /** The app is loaded. Resolves when it is this one's turn; with false if a newer version has come before. */
+  async loaded(): Promise<boolean> {
+    const turn = Promise.race([once(this, "go"), once(this, "leave")]);
+    await this.#send({ kind: "loaded", files: [...this.#files] });
+    await turn;
+    return !this.isLeaving;
+  }
+
+  failed(problem: string): Promise<void> {
+    return this.#send({ kind: "failed", files: [...this.#files], problem });
+  }
+
+  left(typed: string): Promise<void> {
+    return this.#send({ kind: "left", typed });
+  }
+
+  #send(message: FromApp): Promise<void> {
+    return new Promise((resolve) => {
+      if (process.connected) process.send?.(message, undefined, undefined, () => resolve());
+      else resolve();
+    });
+  }
+}

@@ -1,0 +1,282 @@
+// What a client shows of a session, made of its events. Runs in a browser: it imports types and nothing else.
+// C1 Pure: a view is never changed, and the same events give the same view, however their deltas are cut.
+// C2 Only facts outlive a turn: what it had shown goes with its commit. So whoever joins, and whenever, has the same view.
+// C3 A view that was read contains all facts up to its cursor. No fact is counted twice, also if it is told twice.
+import type { Preview, PreviewKey, SessionEvent } from "./model/event.ts";
+import type { CallId, Cursor, EffectName, InputId, SessionId, TurnId, WaitKey } from "./model/ids.ts";
+import type { Json } from "./model/json.ts";
+import type { Draft, ToolStatus } from "./model/message.ts";
+import type { TurnOutcome } from "./model/outcome.ts";
+import type { ProviderFailureClass } from "./model/request.ts";
+import type { ToolOutput } from "./model/tool.ts";
+import type { Usage } from "./model/usage.ts";
+import type { SessionView } from "./model/view.ts";
+
+/** What there is to show of a session. Plain JSON, and never changed: compare views and their parts by identity. */
+export interface ClientView {
+  readonly sessionId: SessionId;
+  /** The last `session.read()` that was folded in, with the messages. Left out until there was one. */
+  readonly read?: SessionView;
+  /** Inputs that are in no ended turn: those of `read`, then those accepted since. */
+  readonly inputs: readonly ClientInput[];
+  /** The turns that are not among the messages of `read`: those that have ended since, then the running one. */
+  readonly turns: readonly ClientTurn[];
+  /** The last fact: pass it to `observe({ after })` to go on from here. */
+  readonly cursor?: Cursor;
+  /** Facts came that are not in `read`. Fold a new `session.read()` in to have their messages. */
+  readonly isBehind: boolean;
+}
+
+export interface ClientInput {
+  readonly id: InputId;
+  /** The turn that has taken it, or that it opens unless a running turn takes it. */
+  readonly turnId: TurnId;
+  /** What was said: known once a `session.read()` that has the input was folded in. */
+  readonly message?: Draft;
+  /** The fact that told of it. Left out if it was read. */
+  readonly cursor?: Cursor;
+}
+
+export type ClientTurn = RunningTurn | EndedTurn;
+
+/** A turn that shows itself. All of it is preview: the end of the turn takes its place. */
+export interface RunningTurn {
+  readonly kind: "running";
+  readonly id: TurnId;
+  /** Grows when another process goes on with the turn, which shows it again from the beginning. */
+  readonly generation: number;
+  /** What was said, thought and called, in the order in which it came. */
+  readonly parts: readonly (ClientText | ClientCall)[];
+  /** Calls that wait for an answer, such as an approval. */
+  readonly waits: readonly ClientWait[];
+  /** Set while the model is about to be asked again. */
+  readonly retrying?: ClientRetry;
+  /** The sessions that the turn has started, by id. */
+  readonly children: { readonly [sessionId: string]: ClientView };
+}
+
+export interface EndedTurn {
+  readonly kind: "ended";
+  readonly id: TurnId;
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+  /** The turn was kept as a branch: it is not among the messages. */
+  readonly isBranch: boolean;
+  readonly cursor: Cursor;
+}
+
+export interface ClientText {
+  readonly kind: "text" | "reasoning";
+  /** The place in the turn, such as `r1.ask`. */
+  readonly effect: EffectName;
+  readonly attempt: number;
+  readonly text: string;
+}
+
+/** A tool call. `returned`: its own work is over, and hooks look at its result; `ended`: it has its output. */
+export interface ClientCall {
+  readonly kind: "call";
+  /** The place in the turn, such as `r1.call.0`. Identifies the call; providers repeat `callId`. */
+  readonly effect: EffectName;
+  readonly callId: CallId;
+  /** The call of the `batch` tool that this call is part of. */
+  readonly parentId?: CallId;
+  readonly name: string;
+  readonly input: Json;
+  readonly state: "running" | "returned" | "ended";
+  /** Since it has returned: how its work ended, and how long it took. */
+  readonly status?: ToolStatus;
+  readonly ms?: number;
+  /** Since it has ended. */
+  readonly output?: ToolOutput;
+  /** What the tool has printed in its last attempt. */
+  readonly printed: string;
+  /** The newest progress of its last attempt. */
+  readonly progress?: Json;
+  readonly attempt: number;
+}
+
+export interface ClientWait {
+  readonly key: WaitKey;
+  readonly reason: string;
+  readonly callId: CallId;
+  readonly effect: EffectName;
+}
+
+export interface ClientRetry {
+  readonly class: ProviderFailureClass;
+  /** The attempt that failed, from 1. */
+  readonly attempt: number;
+  readonly waitMs: number;
+}
+
+/**
+ * The view after an event, or with a `session.read()`. Begin with `undefined`. Throws a TypeError for an event of
+ * another session: for `observe({ tree: true })` there is `foldTree`.
+ */
+export function fold(view: ClientView | undefined, change: SessionEvent | SessionView): ClientView {
+  const sessionId = "kind" in change ? change.sessionId : change.id;
+  const before = view ?? { sessionId, inputs: [], turns: [], isBehind: false };
+  if (before.sessionId !== sessionId)
+    throw new TypeError(
+      `The view is of session ${before.sessionId}, and the event of ${sessionId}. Use foldTree for observe({ tree: true }).`,
+    );
+  if (!("kind" in change)) return withRead(before, change);
+  if (!change.fact) return withPreview(before, change);
+  if (change.kind === "gap") return withRead(rejoined(before), change.view);
+  const { cursor } = change;
+  const isRead = orderOf(cursor) <= orderOf(before.read?.cursor); // C3
+  const isTold = cursor === before.cursor || orderOf(cursor) < orderOf(before.cursor);
+  if (isTold && !isRead) return before;
+  const after: ClientView = isRead ? before : { ...before, cursor, isBehind: true };
+  if (change.kind === "accepted") {
+    const { inputId: id, turnId } = change;
+    return isRead ? after : { ...after, inputs: [...after.inputs, { id, turnId, cursor }] };
+  }
+  if (change.kind !== "committed" || change.by !== "turn") return after;
+  const { turnId: id, outcome, usage, branch } = change;
+  const others = after.turns.filter((turn) => turn.id !== id);
+  const running = others.findIndex(({ kind }) => kind === "running");
+  const ended: EndedTurn = { kind: "ended", id, outcome, usage, isBranch: branch !== undefined, cursor };
+  return {
+    ...after,
+    inputs: after.inputs.filter((input) => input.turnId !== id),
+    turns: isRead ? others : others.toSpliced(running < 0 ? others.length : running, 0, ended),
+  };
+}
+
+/** The views of a session and its descendants, by id, after an event of `observe({ tree: true })`. */
+export function foldTree(
+  views: { readonly [sessionId: string]: ClientView },
+  event: SessionEvent,
+): { readonly [sessionId: string]: ClientView } {
+  const { sessionId } = event;
+  const before =
+    event.kind !== "gap" ? views : Object.fromEntries(Object.entries(views).map(([id, view]) => [id, rejoined(view)]));
+  const view = Object.hasOwn(before, sessionId) ? before[sessionId] : undefined;
+  return { ...before, [sessionId]: fold(view, event) };
+}
+
+/**
+ * The view without what running turns have shown. Call it whenever you begin to observe again: what they have shown is
+ * told again.
+ */
+export const rejoined = (view: ClientView): ClientView => ({
+  ...view,
+  turns: view.turns.filter(({ kind }) => kind === "ended"),
+});
+
+/** A place in the order of all facts of a store. A cursor begins with it. */
+const orderOf = (cursor: Cursor | undefined): number => (cursor === undefined ? 0 : Number.parseInt(cursor, 10));
+
+/** C3: keeps of the view only what came after `read`. */
+function withRead(view: ClientView, read: SessionView): ClientView {
+  const at = orderOf(read.cursor);
+  if (at < orderOf(view.read?.cursor)) return view; // Two reads came in the wrong order.
+  const isLater = ({ cursor }: { readonly cursor?: Cursor }): boolean => orderOf(cursor) > at;
+  const ended = new Set(view.turns.filter((turn) => turn.kind === "ended").map(({ id }) => id));
+  const known = read.inputs.filter(({ turnId }) => !ended.has(turnId));
+  const isBehind = isLater(view);
+  const cursor = isBehind ? view.cursor : read.cursor;
+  return {
+    ...view,
+    read,
+    inputs: [...known.map(({ id, turnId, message }) => ({ id, turnId, message })), ...view.inputs.filter(isLater)],
+    turns: view.turns.filter((turn) => turn.kind === "running" || isLater(turn)),
+    ...(cursor === undefined ? {} : { cursor }),
+    isBehind,
+  };
+}
+
+function withPreview(view: ClientView, event: Preview): ClientView {
+  const { turnId: id, key } = event;
+  const at = view.turns.findIndex((turn) => turn.id === id);
+  const known = view.turns[at];
+  if (known?.kind === "ended" || (known !== undefined && known.generation > key.generation)) return view;
+  const { generation } = key;
+  // Another process goes on with the turn: what this one showed is void, and is told again.
+  const before: RunningTurn =
+    known?.generation === generation ? known : { kind: "running", id, generation, parts: [], waits: [], children: {} };
+  const after = shown(before, event);
+  if (after === known) return view;
+  return { ...view, turns: at < 0 ? [...view.turns, after] : view.turns.with(at, after) };
+}
+
+/** The running turn after a preview of its generation. */
+function shown(turn: RunningTurn, event: Preview): RunningTurn {
+  const { key } = event;
+  switch (event.kind) {
+    case "text":
+    case "reasoning":
+      return withDelta(asked(turn), event.kind, key, event.delta);
+    case "retracted":
+      return { ...turn, parts: turn.parts.filter((part) => part.kind === "call" || !isOf(part, key)) };
+    case "retrying": {
+      const { class: kind, attempt, waitMs } = event;
+      return { ...turn, retrying: { class: kind, attempt, waitMs } };
+    }
+    case "toolStarted": {
+      const { id: callId, parentId, name, input } = event.call;
+      const parent = parentId === undefined ? {} : { parentId };
+      const call = { callId, ...parent, name, input, state: "running", printed: "", attempt: 1 } as const;
+      return { ...asked(turn), parts: [...turn.parts, { kind: "call", effect: key.effect, ...call }] };
+    }
+    case "toolOutput":
+      return withCall(turn, key, (call) => ({ ...call, printed: call.printed + event.delta }));
+    case "toolProgress":
+      return withCall(turn, key, (call) => ({ ...call, progress: event.value }));
+    case "toolReturned": {
+      const { status, ms } = event;
+      return withCall(turn, key, (call) => ({ ...call, state: "returned", status, ms }));
+    }
+    case "toolEnded": {
+      const { status, ms, output } = event;
+      return withCall(turn, key, (call) => ({ ...call, state: "ended", status, ms, output }));
+    }
+    case "waiting": {
+      const { wait, reason, callId } = event;
+      return { ...turn, waits: [...waitsWithout(turn, key), { key: wait, reason, callId, effect: key.effect }] };
+    }
+    case "child": {
+      const { sessionId } = event.event;
+      const child = Object.hasOwn(turn.children, sessionId) ? turn.children[sessionId] : undefined;
+      return { ...turn, children: { ...turn.children, [sessionId]: fold(child, event.event) } };
+    }
+    default:
+      return turn; // Plugins' events, and kinds of a later version: they are the application's.
+  }
+}
+
+const isOf = (part: ClientText, { effect, attempt }: PreviewKey): boolean =>
+  part.effect === effect && part.attempt === attempt;
+
+/** The model has answered: it is not asked again. */
+function asked({ retrying: _, ...turn }: RunningTurn): RunningTurn {
+  return turn;
+}
+
+/** Adds to the last part if it is of the same kind and attempt. What lower attempts of the effect said is void. */
+function withDelta(turn: RunningTurn, kind: ClientText["kind"], key: PreviewKey, delta: string): RunningTurn {
+  const { effect, attempt } = key;
+  const parts = turn.parts.filter((part) => part.effect !== effect || part.kind === "call" || part.attempt >= attempt);
+  const last = parts.at(-1);
+  const isMore = last !== undefined && last.kind === kind && isOf(last, key);
+  const part: ClientText = isMore ? { ...last, text: last.text + delta } : { kind, effect, attempt, text: delta };
+  return { ...turn, parts: isMore ? parts.with(-1, part) : [...parts, part] };
+}
+
+/** Changes a call. It does something, so it waits no more; what an earlier attempt printed is void. */
+function withCall(turn: RunningTurn, key: PreviewKey, change: (call: ClientCall) => ClientCall): RunningTurn {
+  const at = turn.parts.findIndex(({ kind, effect }) => kind === "call" && effect === key.effect);
+  const call = turn.parts[at];
+  const waits = waitsWithout(turn, key);
+  if (call?.kind !== "call") return { ...turn, waits }; // Its start was lost in a gap.
+  return { ...turn, waits, parts: turn.parts.with(at, change(key.attempt > call.attempt ? again(call, key) : call)) };
+}
+
+function again({ progress: _, ...call }: ClientCall, { attempt }: PreviewKey): ClientCall {
+  return { ...call, printed: "", attempt };
+}
+
+const waitsWithout = ({ waits }: RunningTurn, { effect }: PreviewKey): readonly ClientWait[] =>
+  waits.filter((wait) => wait.effect !== effect);
