@@ -7,6 +7,7 @@ const programs = [
   "bench/**/*.ts",
   "test/mcp/{server,raw}.ts",
   "test/crash/{scenarios,mutants}/*.ts",
+  "test/power/child.ts",
 ];
 
 const config: KnipConfig = {
@@ -14,7 +15,7 @@ const config: KnipConfig = {
   project: ["src/**/*.ts", "test/**/*.ts", ...programs],
   ignoreExportsUsedInFile: true,
 
-  ignoreBinaries: ["mkfifo", "strace"], // of the system, in tests
+  ignoreBinaries: ["cc", "mkfifo", "strace"], // of the system, in tests
   ignoreDependencies: ["@arethetypeswrong/cli", "@biomejs/biome"], // run by their paths in scripts/
 };
 
