@@ -14,6 +14,8 @@ const details = new Proxy({}, { get: (_, field) => (LISTS.has(field) ? ["one", "
 test("every hint says what to do, in a sentence", () => {
   expect(codes.length).toBeGreaterThan(80);
   const hints = codes.map((code) => [code, describe(code as Code, details as never).hint] as const);
-  const silent = hints.filter(([, hint]) => !/^[A-Z`].{24,}[.;]$/.test(hint) || /^(?:See|Check it against)\b/.test(hint));
+  const silent = hints.filter(
+    ([, hint]) => !/^[A-Z`].{24,}[.;]$/.test(hint) || /^(?:See|Check it against)\b/.test(hint),
+  );
   expect(silent).toEqual([]);
 });
