@@ -1,4 +1,5 @@
 import { Allowance, Budget, SessionConfig } from "./shared/model/config.js";
+import { Approval, Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
 import {
   Attachable,
   Availability,
@@ -41,7 +42,6 @@ import { Price, PriceTable, Spent, Usage } from "./shared/model/usage.js";
 import { PromptPart } from "./shared/model/prompt.js";
 import { Protocol } from "./shared/protocols/protocol.js";
 import { Receipt } from "./shared/runtime/session/operate.js";
-import { Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
 import { Section } from "./shared/kernel/prompt.js";
 import { Session, SessionInputs, TurnOptions } from "./shared/runtime/session/handle.js";
 import { SessionTools } from "./shared/runtime/toolset/tools.js";
@@ -71,6 +71,7 @@ import { jsonSchema } from "./shared/tools/validator.js";
 declare function createRuntime(options: RuntimeOptions): Promise<Runtime>;
 export {
   type Allowance,
+  type Approval,
   type Attachable,
   type Attachment,
   type Availability,

@@ -1,8 +1,6 @@
-// npm run bench -- [--workloads W1,K-idle] [--cold | --warm] [--rounds 7] [--quick] [--long]
-//                  [--count calls|promises|kb] [--json]
-// Compares the built Bowline with the hand-written floor and reports medians. The sides alternate (floor, Bowline,
-// floor, …), each in a fresh process, so that other load on the machine meets both. A workload that is named in
-// --workloads is measured warm, too.
+// Compares the built Bowline with the hand-written floor and reports medians; `npm run bench -- --help` says how to ask.
+// The sides alternate (floor, Bowline, floor, …), each in a fresh process, so that other load on the machine meets both.
+// A workload that is named in --workloads is measured warm, too.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";

@@ -15,7 +15,7 @@ const textOf = ({ messages }: Pick<ModelRequest, "messages">): string =>
 function replyTo(request: ModelRequest): string {
   const text = textOf(request);
   const facts = [...new Set(text.match(/my \w+ is \w+/g))];
-  if (request.system.startsWith("You keep the memory")) return `The user said: ${facts.join("; ")}.`;
+  if (request.system.startsWith("You write a summary")) return `The user said: ${facts.join("; ")}.`;
   return text.endsWith("What do you know of me?") ? `I know that ${facts.join(", and that ")}.` : "I see.";
 }
 

@@ -59,6 +59,6 @@ assert.match(failing ?? "", /^\{"exitCode":1/); // A failing command is a result
 assert.match(edited ?? "", /"replaced":1/);
 assert.match(passing ?? "", /^\{"exitCode":0/);
 assert.match(outside ?? "", /is outside of the workspace/);
-assert.match(notAllowed ?? "", /not among those that are allowed/);
+assert.match(notAllowed ?? "", /This command is not allowed/);
 assert.equal(await readFile(join(root, "add.js"), "utf8"), "exports.add = (a, b) => a + b;\n");
 await rm(root, { recursive: true });

@@ -1,15 +1,14 @@
-// Writes docs/hooks.md from the table of hooks, so that the page always says what runs.
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+// Makes docs/hooks.md from the table of hooks and its types, so that the page always says what runs.
 import { HOOKS } from "../src/kernel/hooks.ts";
+import { declarations, inOneLine, row, sourceOf, table } from "./sources.mjs";
 
 const BEGINNING = `# Hooks
 
 <!-- Written by \`npm run docs\` from the table in src/kernel/hooks.ts: change that, not this. -->
 
-What a plugin returns from \`setup\` is keyed by these names; [the guide](guide.md#plugins) shows how, and what each is given
-and may answer. Here is when a hook fires, how the answers of several plugins become one, and what happens when one fails.
+What a plugin returns from \`setup\` is keyed by these names; [the guide](guide.md#plugins) shows how. Here is
+[what each is given and may answer](#given-and-answered), [how answers merge](#families), [each hook](#the-hooks) with when it
+fires and what a throw means, the [directives](#directives) and the [types](#types).
 
 - Handlers run in order: \`early\`, \`normal\`, \`late\`, then as the plugins were installed. A handler's own \`order\` wins over its
   plugin's.
@@ -57,20 +56,113 @@ export const UNUSED = {
 export const page = () =>
   [
     BEGINNING,
+    "## Given and answered",
+    GIVEN,
+    signatures(),
     "## Families",
     families(),
     "## The hooks",
     ...Object.entries(HOOKS).map(([name, row]) => section(name, row)),
+    "## Directives",
+    "Made with the functions of the same names, which `bowline` exports.",
+    directives(),
+    "## Types",
+    "`bowline` exports those that a plugin is likely to name; the others are inferred.",
+    types(),
     "",
   ]
     .join("\n\n")
     .trimEnd()
     .concat("\n");
 
-function families() {
-  const rows = Object.entries(FAMILIES).map(([name, text]) => `| \`${name}\` | ${text} |`);
-  return ["| family | how answers merge |", "| --- | --- |", ...rows].join("\n");
+const GIVEN = `Fields of the one object that a handler is given, and the type of what it may return, besides nothing. A handler of a
+\`collect\` or \`gate\` hook may also return a list. Where it is a [directive](#directives), any of those named.`;
+
+/** The types in the table, \`hook<Sees, Answer>()({\`, as they are written. */
+const TYPES = new Map(
+  Array.from(
+    sourceOf("src/kernel/hooks.ts").matchAll(/^ {2}(\w+): hook<([\s\S]*?)>\(\)\(\{$/gm),
+    ([, name, written]) => [name, argumentsOf(written.replace(/\/\*\*[\s\S]*?\*\//g, ""))],
+  ),
+);
+
+/** Parts type arguments at their commas, but for those inside of brackets. */
+function argumentsOf(written) {
+  const found = [""];
+  let depth = 0;
+  for (const character of written) {
+    if ("{([<".includes(character)) depth++;
+    if ("})]>".includes(character)) depth--;
+    if (character === "," && depth === 0) found.push("");
+    else found[found.length - 1] += character;
+  }
+  return found.map(inOneLine).filter((type) => type !== "");
 }
+
+function typesOf(name) {
+  const found = TYPES.get(name);
+  if (found === undefined) throw new Error(`scripts/hooks-doc.mjs finds no types of ${name} in src/kernel/hooks.ts.`);
+  return { sees: found[0], answer: found[1] };
+}
+
+const plainly = (type) =>
+  type
+    .replaceAll("readonly ", "")
+    .replace(/^\{ (.*) \}$/, "$1")
+    .replaceAll("; ", ", ");
+
+function signatures() {
+  const rows = Object.entries(HOOKS).map(([name, { directives: made, family }]) => {
+    const { sees, answer } = typesOf(name);
+    const given = sees === "never" ? "a value" : sees === "object" ? "nothing more" : `\`${plainly(sees)}\``;
+    const answered = made === undefined ? (answer === undefined ? "nothing" : `\`${answer}\``) : list(made);
+    return row(`[\`${name}\`](#${name.toLowerCase()})`, given, family === "observe" ? "nothing" : answered);
+  });
+  return table(["hook", "is given", "may answer"], rows);
+}
+
+const DIRECTIVE = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport const (\w+) = (\([\s\S]*?\)): DirectiveOf/g;
+
+function directives() {
+  const made = Array.from(sourceOf("src/kernel/directive.ts").matchAll(DIRECTIVE), ([, comment, name, given]) =>
+    row(
+      `\`${name}${inOneLine(given).replaceAll(/readonly | \| undefined(?= \})/g, "")}\``,
+      comment.replace(/\s*\n\s*\* ?/g, " ").trim(),
+    ),
+  );
+  return table(["directive", ""], made);
+}
+
+/** The types that the table names, and those that they name, as far as they are declared for plugins. */
+function types() {
+  const known = declarations("src/{model,kernel}/*.ts");
+  const found = new Set();
+  const take = (text) => {
+    for (const [name] of text.replace(/\/\*\*[\s\S]*?\*\//g, "").matchAll(/\b[A-Z]\w+\b/g)) {
+      const declared = known.get(name);
+      if (declared === undefined || found.has(name) || isLeftOut(declared)) continue;
+      found.add(name);
+      take(declared.text);
+    }
+  };
+  for (const [name, each] of Object.entries(HOOKS)) {
+    if (isSlot(each)) continue;
+    const { sees, answer = "" } = typesOf(name);
+    take(`${sees} ${answer}`);
+  }
+  const written = [...found].map((name) => known.get(name).text.replaceAll(/readonly | \| undefined(?=;)/g, ""));
+  return ["```ts", ...written, "```"].join("\n");
+}
+
+/** Ids and error codes are texts; tools and schemas have a page of their own. */
+const isLeftOut = ({ file }) =>
+  ["ids", "errors", "json", "schema"].some((name) => file === `src/model/${name}.ts`) || file === "src/kernel/tool.ts";
+
+const families = () =>
+  table(
+    ["family", "how answers merge"],
+    Object.entries(FAMILIES).map(([name, text]) => row(`\`${name}\``, text)),
+  );
 
 function section(name, row) {
   const remark = UNUSED[name] === undefined ? [] : [`**Not in use.** ${UNUSED[name]}`];
@@ -112,6 +204,3 @@ function wordsFor(onThrow) {
 const points = (facts) => facts.map(([what, value]) => `- ${what}: ${value}`).join("\n");
 
 const list = (names) => (names.length === 0 ? "none" : names.map((name) => `\`${name}\``).join(", "));
-
-const file = fileURLToPath(import.meta.url);
-if (process.argv[1] === file) writeFileSync(join(file, "../../docs/hooks.md"), page());

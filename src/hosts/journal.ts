@@ -8,6 +8,7 @@
 
 import { type Awaitable, andThen, isThenable } from "../model/awaitable.ts";
 import { asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
+import { TEXTS } from "../model/texts.ts";
 import type { Mail, NewWait } from "../stores/store.ts";
 import { type Effect, OUTWARD } from "../turn/effect.ts";
 import type { TurnEvent } from "../turn/event.ts";
@@ -214,7 +215,7 @@ class JournalRun extends LocalRun {
   #given({ effect, isResumed }: Held): void {
     const at = this.context.world.now();
     const { name } = effect;
-    const reason = "The turn was stopped.";
+    const reason = TEXTS.turnStopped;
     if (effect.kind !== "call")
       return this.arrive({
         kind: "failed",

@@ -1,3 +1,4 @@
+// long: one table of errors
 import { FAILURE_HINTS } from "./request.ts";
 
 /**
@@ -15,87 +16,152 @@ interface Said {
 const said = (message: string, hint: string, retry: Retry = "never"): Said => ({ message, hint, retry });
 const list = (names: readonly string[]): string => (names.length === 0 ? "none" : names.join(", "));
 
+/** What to write for an option of `createRuntime`, a session or a turn that cannot be used. */
+const OPTION_HINTS: { readonly [option: string]: string } = {
+  store: 'Pass a store, for example sqlite("agent.db") of bowline/stores/sqlite.',
+  model: 'Pass an AI SDK model, for example anthropic("claude-sonnet-4-5"), or a name together with `models`.',
+  models: "Pass `models: installed()` of bowline/providers/ai-sdk, or a model object as `model`.",
+  tools: "Pass a list of what defineTool or defineToolProvider returned.",
+  plugins: "Pass a list, for example [plan(), memory({ notesMax: 50 })].",
+  prices: 'Pass what a million tokens cost, for example { "anthropic/claude-sonnet-4-5": { input: 3, output: 15 } }.',
+  template: 'Pass a list of sections, for example [{ title: "Rules", slots: ["guidance"] }].',
+  signal: "Pass the `signal` of an AbortController.",
+};
+const optionHint = (option: string): string => {
+  if (option.startsWith("limits.")) return "Write a number above 0, or Infinity; docs/defaults.md lists the limits.";
+  return OPTION_HINTS[option] ?? "Write what the message asks for, or leave the option out.";
+};
+
 // One row per error: its code, the details to log, a message, a hint to act on, and whether a retry can help. An
 // expected ending of a turn is a value (`TurnOutcome`) with one of these codes; only bugs and broken promises are thrown.
 const ERRORS = {
   // Runtime, sessions and inputs
   "options.invalid": (d: { option: string; problem: string }) =>
-    said(`The option \`${d.option}\` is not right: ${d.problem}.`, "Check it against its type."),
+    said(`The option \`${d.option}\` is not right: ${d.problem}.`, optionHint(d.option)),
   "options.unknown": (d: { where: string; name: string; nearest?: string }) =>
     said(
       `There is no option \`${d.name}\` in ${d.where}.`,
       d.nearest === undefined
         ? "Leave it out, or look its name up in the type of the options."
-        : `Did you mean \`${d.nearest}\`?`,
+        : `Did you mean \`${d.nearest}\`? If not, leave it out.`,
     ),
   "runtime.closed": (_: object) =>
-    said("The runtime is closed.", "Create a new one; accepted work is kept by the store.", "reopen"),
+    said(
+      "The runtime is closed.",
+      "Create a new runtime with createRuntime(…). On a durable store, inputs that were accepted are taken up by it.",
+      "reopen",
+    ),
   "session.id": (d: { id: string; problem: string }) =>
     said(
       `${JSON.stringify(d.id.slice(0, 80))} cannot be a session id: ${d.problem}.`,
-      "Use up to 256 bytes without control characters.",
+      "Use a text of 1 to 256 bytes without control characters, for example user-42.",
     ),
   "session.unknown": (d: { id: string }) =>
-    said(`There is no session ${d.id}.`, "List them with runtime.sessions.list()."),
+    said(
+      `There is no session ${d.id}.`,
+      "List the sessions with runtime.sessions.list(); runtime.session(id) makes one that is not there.",
+    ),
   "session.deleted": (d: { id: string }) =>
-    said(`The session ${d.id} was deleted, and ids are used once.`, "Use another id."),
+    said(
+      `The session ${d.id} was deleted, and ids are used once.`,
+      "Use an id that no session has had, or none: runtime.session().",
+    ),
   "session.exists": (d: { id: string }) =>
-    said(`There is a session ${d.id} already.`, "Use another id, or open that one."),
+    said(
+      `There is a session ${d.id} already.`,
+      "Use another id, or open the one that is there with runtime.session(id).",
+    ),
   "session.closed": (d: { id: string }) =>
-    said(`This handle of session ${d.id} is closed.`, "Open the session again.", "reopen"),
+    said(`This handle of session ${d.id} is closed.`, "Open the session again: await runtime.session(id).", "reopen"),
   "session.busy": (d: { id: string; holder: string }) =>
-    said(`Session ${d.id} is held by ${d.holder}.`, "Wait for it, or for its lease to lapse.", "unchanged"),
+    said(
+      `Session ${d.id} is held by ${d.holder}.`,
+      "Try again when that turn has ended. If its process died, its lease lapses within 30 seconds.",
+      "unchanged",
+    ),
   "input.invalid": (d: { problem: string }) =>
-    said(`The input is not right: ${d.problem}.`, "Check it against its type."),
+    said(
+      `The input is not right: ${d.problem}.`,
+      "Pass what the message asks for. The input of a turn is text, or a list of texts and attach(bytes, { mediaType }).",
+    ),
   "input.conflict": (d: { key: string }) =>
-    said(`The key ${JSON.stringify(d.key)} was used before with other content.`, "Use a new key for a new input."),
+    said(
+      `The key ${JSON.stringify(d.key)} was used before with other content.`,
+      "Use a new key for a new input. The same key with the same input joins the turn that is there.",
+    ),
   "input.withdrawn": (d: { turnId: string }) =>
-    said(`The input of turn ${d.turnId} was withdrawn before it had its turn.`, "Send it again if it is wanted."),
+    said(
+      `The input of turn ${d.turnId} was withdrawn before it had its turn.`,
+      "Send the input again, with a new key, if it is still wanted.",
+    ),
   "input.full": (d: { max: number }) =>
     said(
       `${d.max} inputs already wait in this session.`,
-      "Wait for turns to end, or raise limits.pendingInputsMax.",
+      "Wait for turns to end, withdraw inputs with session.inputs, or raise limits.pendingInputsMax.",
       "unchanged",
     ),
-  "turn.unknown": (d: { turnId: string }) => said(`There is no turn ${d.turnId}.`, "Take the id from `await turn.id`."),
+  "turn.unknown": (d: { turnId: string }) =>
+    said(
+      `There is no turn ${d.turnId}.`,
+      "Take the id from `await turn.id`, from the answer of session.send(), or from an event.",
+    ),
 
   // Plugins and hooks
-  "plugin.duplicate": (d: { plugin: string }) => said(`The plugin ${d.plugin} is installed twice.`, "Install it once."),
+  "plugin.duplicate": (d: { plugin: string }) =>
+    said(
+      `The plugin ${d.plugin} is installed twice.`,
+      "Leave one of the two out of `plugins`, or give yours another id.",
+    ),
   "plugin.invalid": (d: { plugin: string; problem: string }) =>
-    said(`The plugin ${d.plugin} is not right: ${d.problem}.`, "Make plugins with definePlugin."),
+    said(
+      `The plugin ${d.plugin} is not right: ${d.problem}.`,
+      "Make it with definePlugin({ id, setup }) and put what that returns into `plugins`.",
+    ),
   "plugin.options": (d: { plugin: string; problem: string }) =>
-    said(`The options of plugin ${d.plugin} are not right: ${d.problem}.`, "Check them against its options schema."),
+    said(
+      `The options of plugin ${d.plugin} are not right: ${d.problem}.`,
+      "Correct what the message names; docs/defaults.md lists the options of the bundled plugins.",
+    ),
   "plugin.open": (d: { plugin: string; problem: string }) =>
-    said(`The plugin ${d.plugin} could not open: ${d.problem}`, "Fix what its `open` needs, or leave the plugin out."),
+    said(
+      `The plugin ${d.plugin} could not open: ${d.problem}`,
+      "Provide what its `open` needs (a file, a server, a key), or leave the plugin out of `plugins`.",
+    ),
   "plugin.close": (d: { plugin: string; ms: number }) =>
     said(
       `The plugin ${d.plugin} did not close within ${d.ms} ms.`,
-      "It was left behind; see what its `close` waits for.",
+      "The runtime closed without it. End in `close` whatever it waits for: timers, connections, child processes.",
     ),
   "plugin.setup": (d: { plugin: string; problem: string }) =>
-    said(`The setup of plugin ${d.plugin} failed: ${d.problem}`, "`setup` must return its hooks and do no I/O."),
+    said(
+      `The setup of plugin ${d.plugin} failed: ${d.problem}`,
+      "`setup` must return its hooks at once, without a promise; do I/O in `open`.",
+    ),
   "plugin.migrate": (d: { plugin: string; from: string; to: string; problem: string }) =>
     said(
       `Plugin ${d.plugin} could not bring its state from version ${d.from} to ${d.to}: ${d.problem}`,
-      "Give it a `migrate` that can.",
+      "Write a `migrate(state, from)` that returns a state for this version, or install the version that wrote it.",
     ),
   "hook.unknown": (d: { plugin: string; hook: string; known: readonly string[]; nearest?: string }) =>
     said(
       `\`${d.hook}\` of plugin ${d.plugin} is not a hook.`,
-      `${d.nearest === undefined ? "" : `Did you mean \`${d.nearest}\`? `}The hooks are ${list(d.known)}.`,
+      `${d.nearest === undefined ? "" : `Did you mean \`${d.nearest}\`? `}Use one of the hooks ${list(d.known)}.`,
     ),
   "hook.directive": (d: { plugin: string; hook: string; directive: string; allowed: readonly string[] }) =>
     said(
       `Plugin ${d.plugin} answered ${d.directive} to ${d.hook}, which may not.`,
-      `It may answer ${list(d.allowed)}.`,
+      `Answer with one of ${list(d.allowed)}, or with nothing.`,
     ),
   "hook.answer": (d: { plugin: string; hook: string; problem: string }) =>
     said(
       `Plugin ${d.plugin} gave ${d.hook} an answer it cannot use: ${d.problem}.`,
-      "Return what the hook's type says, or nothing.",
+      "Return what docs/hooks.md lists for this hook, or nothing.",
     ),
   "hook.exclusive": (d: { hook: string; plugins: readonly string[] }) =>
-    said(`Only one plugin may fill ${d.hook}, but ${d.plugins.join(" and ")} do.`, "Install one of them."),
+    said(
+      `Only one plugin may fill ${d.hook}, but ${d.plugins.join(" and ")} do.`,
+      "Leave all but one of them out of `plugins`.",
+    ),
   "hook.contested": (d: { hook: string; plugins: readonly [string, string]; tool: string; what: string }) =>
     said(
       `In ${d.hook}, ${d.plugins.join(" and ")} replace each other's ${d.what} of the call of ${d.tool}: it is denied.`,
@@ -107,46 +173,61 @@ const ERRORS = {
       "Rename one of the two tools, or let the handler take all calls and look at `call.name`.",
     ),
   "hook.missing": (d: { hook: string }) =>
-    said(`No plugin fills ${d.hook}.`, "Install a protocol, such as toolCalls()."),
+    said(
+      `No plugin fills ${d.hook}.`,
+      "Add a protocol to `plugins`, for example toolCalls() of bowline/protocols/tool-calls.",
+    ),
   "hook.deadline": (d: { plugin: string; hook: string; ms: number }) =>
     said(
       `Plugin ${d.plugin} did not answer ${d.hook} within ${d.ms} ms.`,
-      "Make it quicker, or give the handler its own deadlineMs.",
+      "Do less in it, or give the handler more time: { deadlineMs: 60_000, run: … }.",
     ),
   "hook.failed": (d: { plugin: string; hook: string; problem: string }) =>
-    said(`Plugin ${d.plugin} failed in ${d.hook}: ${d.problem}`, "Fix the plugin, or leave it out."),
+    said(
+      `Plugin ${d.plugin} failed in ${d.hook}: ${d.problem}`,
+      "Catch in the handler what may fail, or leave the plugin out of `plugins`.",
+    ),
   "state.invalid": (d: { plugin: string; problem: string }) =>
     said(
       `The state of plugin ${d.plugin} is not right: ${d.problem}.`,
-      "State must be JSON and fit the plugin's state schema.",
+      "Return JSON that fits the plugin's state schema; the schema must accept {}.",
     ),
   "state.parallel": (d: { plugin: string; where: string }) =>
     said(
       `Plugin ${d.plugin} changed its state in ${d.where}, where it is read only.`,
-      "Declare `writes: true` on the tool, or change it in a hook that may.",
+      'Declare `writes: true` on the tool, or change it in a hook whose state docs/hooks.md calls "read and write".',
     ),
   "state.too-large": (d: { plugin: string; bytes: number; max: number }) =>
     said(
       `The state of plugin ${d.plugin} has ${d.bytes} bytes; ${d.max} are allowed.`,
-      "Keep big things in blobs and their hashes in the state.",
+      "Keep big values with state.blobs.put(name, bytes), or raise limits.stateBytesMax.",
     ),
   "service.unavailable": (d: { service: string; plugin: string }) =>
     said(
       `The service ${d.service}, asked for by ${d.plugin}, is not available here.`,
-      "See the hook table for what each hook is given.",
+      "Use a service that docs/hooks.md lists for this hook.",
     ),
 
   // Operations
   "operation.unknown": (d: { name: string; known: readonly string[] }) =>
     said(`There is no operation ${d.name}.`, `The operations of this kind are ${list(d.known)}.`),
   "operation.missing-session": (d: { name: string }) =>
-    said(`${d.name} runs on a session, and none was given.`, "Call it on a session."),
+    said(
+      `${d.name} runs on a session, and none was given.`,
+      "Call it on a session: session.query(…), session.command(…).",
+    ),
   "operation.unexpected-session": (d: { name: string }) =>
     said(`${d.name} runs without a session, and one was given.`, "Pass { session: null }, or leave it out."),
   "operation.input": (d: { name: string; problem: string }) =>
-    said(`The input of ${d.name} is not right: ${d.problem}`, "Its schema is in session.operations()."),
+    said(
+      `The input of ${d.name} is not right: ${d.problem}`,
+      "Pass an input that fits its schema, which session.operations() lists.",
+    ),
   "operation.failed": (d: { name: string; problem: string }) =>
-    said(`${d.name} failed: ${d.problem}`, "See what it says."),
+    said(
+      `${d.name} failed: ${d.problem}`,
+      "Correct what the message names, or catch it in the operation's `run`; `cause` has the error that it threw.",
+    ),
   "operation.reentrant": (d: { name: string }) =>
     said(
       `${d.name} cannot be waited for inside a turn of the same session: each would wait for the other.`,
@@ -162,36 +243,60 @@ const ERRORS = {
       "Use 1 to 64 of A-Z a-z 0-9 _ and -; submit_output is taken.",
     ),
   "tool.invalid": (d: { name: string; problem: string }) =>
-    said(`The tool ${d.name} is not right: ${d.problem}.`, "Make tools with defineTool."),
+    said(
+      `The tool ${d.name} is not right: ${d.problem}.`,
+      "Correct what the message names, in the call of defineTool.",
+    ),
   "tool.duplicate": (d: { name: string; sources: readonly string[] }) =>
-    said(`The tool ${d.name} is given by ${d.sources.join(" and by ")}.`, "Rename one of them."),
+    said(`The tool ${d.name} is given by ${d.sources.join(" and by ")}.`, "Rename one of them, or leave one out."),
   "tool.unknown": (d: { name: string; known: readonly string[] }) =>
-    said(`There is no tool ${d.name}.`, `The tools are ${list(d.known)}.`),
+    said(`There is no tool ${d.name}.`, `Use the name of a tool that is there: ${list(d.known)}.`),
   "tool.unavailable": (d: { name: string; availability: string }) =>
-    said(`The tool ${d.name} cannot be called now: it is ${d.availability}.`, "Make it callable first."),
+    said(
+      `The tool ${d.name} cannot be called now: it is ${d.availability}.`,
+      'Make it callable first: session.tools.set(name, "callable").',
+    ),
   "tool.source": (d: { source: string; problem: string }) =>
     said(`The tool source ${d.source} cannot be used: ${d.problem}.`, "Give every source an id of its own."),
   "tool.generation": (d: { expected: number; actual: number }) =>
     said(
       `The tools are at generation ${d.actual}, not ${d.expected}.`,
-      "Export the state again, edit that one, or use `restore`.",
+      "Export the state again and edit that, or use session.tools.restore(state), which takes any.",
       "reload",
     ),
   "tool.arguments": (d: { name: string; problem: string }) =>
-    said(`The arguments of ${d.name} are not right: ${d.problem}`, "Call it again with arguments that fit its schema."),
+    said(`The arguments of ${d.name} are not right: ${d.problem}`, "Call it with arguments that fit its schema."),
   "tool.failed": (d: { name: string; problem: string }) =>
-    said(`${d.name} failed: ${d.problem}`, "Try something else, or say that it failed."),
+    said(
+      `${d.name} failed: ${d.problem}`,
+      "Catch in `execute` what may fail; throw ToolError to tell the model what to do.",
+    ),
   "tool.timeout": (d: { name: string; ms: number }) =>
-    said(`${d.name} did not finish within ${d.ms} ms.`, "Ask for less, or give the tool a larger timeoutMs."),
-  "tool.cancelled": (d: { name: string }) => said(`${d.name} was cancelled.`, "It was not finished."),
+    said(
+      `${d.name} did not finish within ${d.ms} ms.`,
+      "Give the tool a larger timeoutMs, call progress() while it works, or raise limits.toolMs.",
+    ),
+  "tool.cancelled": (d: { name: string }) => said(`${d.name} was cancelled.`, "Send the input again to have it done."),
   "tool.denied": (d: { name: string; reason: string }) =>
-    said(`${d.name} was not allowed: ${d.reason}`, "Do without it, or ask the user."),
+    said(
+      `${d.name} was not allowed: ${d.reason}`,
+      "Change the gate (beforeToolCall) that denied it, or approve the call.",
+    ),
   "tool.interrupted": (d: { name: string }) =>
-    said(`${d.name} was interrupted; whether it took effect is not known.`, "Check before you call it again."),
+    said(
+      `${d.name} was interrupted; whether it took effect is not known.`,
+      "Check what it did before it is called again; use idempotencyKey where a call must not act twice.",
+    ),
   "tool.result": (d: { name: string; problem: string }) =>
-    said(`${d.name} gave a result that cannot be used: ${d.problem}.`, "Return JSON, text or attachments."),
+    said(
+      `${d.name} gave a result that cannot be used: ${d.problem}.`,
+      "Return text, JSON or attach(bytes, { mediaType }) from `execute`, and what its output schema says.",
+    ),
   "tool.too-many": (d: { max: number }) =>
-    said(`More than ${d.max} calls in one reply.`, "Make fewer calls at a time."),
+    said(
+      `More than ${d.max} calls in one reply.`,
+      "Raise limits.callsPerRoundMax, or tell the model to make fewer calls at a time.",
+    ),
   "schema.invalid": (d: { of: string; problem: string }) =>
     said(`The schema of ${d.of} is not right: ${d.problem}.`, "Give JSON Schema draft 2020-12 without remote $ref."),
   "schema.undescribed": (d: { of: string }) =>
@@ -201,63 +306,86 @@ const ERRORS = {
   "provider.mismatch": (d: { expected: string; actual: string }) =>
     said(
       `The session was made with ${d.expected}, but the model is ${d.actual}.`,
-      "Configure the session for the new model.",
+      "Call session.configure({ model }) with the new model, or run it with the old one.",
     ),
   "provider.unconfigured": (d: { name: string }) =>
     said(
       `Nothing resolves the model name ${JSON.stringify(d.name)}.`,
-      "Pass `models` to createRuntime, for example installed().",
+      "Pass `models: installed()` of bowline/providers/ai-sdk to createRuntime, or a model object as `model`.",
     ),
   "provider.unavailable": (d: { name: string; problem: string }) =>
-    said(`The model ${d.name} cannot be used: ${d.problem}`, "Check its name, install its package, and set its key."),
+    said(
+      `The model ${d.name} cannot be used: ${d.problem}`,
+      "Check its name, install its package, for example npm install @ai-sdk/anthropic, and set its key.",
+    ),
   "provider.failed": (d: { route: string; class: string; problem: string }) =>
     said(
       `${d.route} failed (${d.class}): ${d.problem}`,
-      FAILURE_HINTS[d.class] ?? "See what the provider says.",
+      FAILURE_HINTS[d.class] ?? "Do what the provider's message asks for, or use another model.",
       "unchanged",
     ),
   "provider.empty": (d: { route: string }) =>
-    said(`${d.route} replied with nothing.`, "Ask again, or use another model.", "unchanged"),
+    said(`${d.route} replied with nothing.`, "Send the input again, or use another model.", "unchanged"),
 
   // Stores, leases and waits
   "store.stale": (d: { expected: string; actual: string }) =>
     said(
       `The session moved from ${d.expected} to ${d.actual} during this turn.`,
-      "The turn was kept as a branch; open that, or send the input again.",
+      "The turn was kept beside the session's history. Send the input again to have it in there.",
       "reload",
     ),
   "store.conflict": (d: { turnId: string }) =>
     said(
       `Turn ${d.turnId} was committed before with other content.`,
-      "This is a defect of the host; the first commit stands.",
+      "The first commit stands. This is a defect of the host: report it.",
     ),
   "store.corrupt": (d: { item: string; problem: string }) =>
-    said(`${d.item} is damaged: ${d.problem}.`, "Restore it from a backup; nothing was changed."),
+    said(
+      `${d.item} is damaged: ${d.problem}.`,
+      "Restore it from a backup; nothing was changed. bowline doctor --db <file> lists what is damaged.",
+    ),
   "store.path": (d: { path: string; problem: string }) =>
-    said(`The database ${d.path} cannot be opened: ${d.problem}.`, "Give a file in a folder that is there."),
+    said(
+      `The database ${d.path} cannot be opened: ${d.problem}.`,
+      'Pass the path of a file in a folder that exists and can be written, for example sqlite("agent.db").',
+    ),
   "store.foreign": (d: { path: string }) =>
-    said(`${d.path} is the database of something else.`, "Give the store a file of its own; nothing was changed."),
+    said(
+      `${d.path} is the database of something else.`,
+      "Give the store a file of its own, under another path; nothing was changed.",
+    ),
   "store.newer": (d: { path: string; found: number; known: number }) =>
     said(
       `${d.path} has schema ${d.found}, and this version knows schemas up to ${d.known}.`,
-      "Update bowline, or open it with the version that wrote it; nothing was changed.",
+      "Nothing was changed. Update bowline, or open the file with the version that wrote it.",
     ),
   "store.locked": (d: { path: string; ms: number }) =>
     said(
       `${d.path} was locked by another connection for ${d.ms} ms.`,
-      "Nothing was written. End what holds it, or try again.",
+      "Nothing was written. Try again; if it stays locked, end the program that holds the file open.",
       "unchanged",
     ),
   "store.full": (d: { path: string }) =>
-    said(`There is no room left for ${d.path}.`, "Nothing was written. Free some space, then try again.", "unchanged"),
+    said(
+      `There is no room left for ${d.path}.`,
+      "Nothing was written. Free space on its disk, then try again.",
+      "unchanged",
+    ),
   "store.readonly": (d: { path: string }) =>
-    said(`${d.path} cannot be written.`, "Let this user write the file and its folder."),
+    said(
+      `${d.path} cannot be written.`,
+      "Let this user write the file and its folder, for example with chmod or chown.",
+    ),
   "store.failed": (d: { path: string; problem: string }) =>
-    said(`${d.path} failed: ${d.problem}.`, "Look at the disk; what was not acknowledged may not be kept.", "reload"),
+    said(
+      `${d.path} failed: ${d.problem}.`,
+      "Check the disk and its file system. What was not acknowledged may not be kept: read the session again.",
+      "reload",
+    ),
   "lease.lost": (d: { sessionId: string; generation: number }) =>
     said(
       `Another worker has taken session ${d.sessionId} over from generation ${d.generation}.`,
-      "Open the session again.",
+      "Open the session again: await runtime.session(id). The turn goes on at the other worker.",
       "reopen",
     ),
   "append.conflict": (d: { operation: string }) =>
@@ -266,15 +394,33 @@ const ERRORS = {
       "Use a new operation id for a new append.",
     ),
   "fork.unknown": (d: { node: string }) =>
-    said(`There is no node ${d.node} in this session.`, "Take a node id from read()."),
+    said(
+      `There is no node ${d.node} in this session.`,
+      "Take the id of a message from session.read().messages, or of a node from session.history().",
+    ),
   "fork.unpaired": (d: { node: string; legal: readonly string[] }) =>
-    said(`A fork at ${d.node} would part a tool call from its result.`, `Fork at ${d.legal.join(" or ")}.`),
+    said(
+      `A fork at ${d.node} would part a tool call from its result.`,
+      `Pass another \`at\`: ${d.legal.join(" or ")}.`,
+    ),
   "cursor.foreign": (d: { session: string }) =>
-    said(`The cursor belongs to another session than ${d.session}.`, "Use a cursor of this session."),
+    said(
+      `The cursor belongs to another session than ${d.session}.`,
+      "Use a cursor of an event of this session, or leave it out.",
+    ),
   "cursor.unknown": (d: { cursor: string }) =>
-    said(`${JSON.stringify(d.cursor)} is not a cursor.`, "Use one that an event carried."),
+    said(`${JSON.stringify(d.cursor)} is not a cursor.`, "Use the `cursor` of an event as it is, or leave it out."),
   "wait.unknown": (_: object) =>
-    said("No wait has this key, or it was revoked.", "Take the key from the `waiting` event."),
+    said(
+      "No wait has this key, or it was revoked.",
+      "Take `wait` from the `waiting` event of an open turn; the key is void when its turn has ended.",
+    ),
+
+  "wait.answer": (d: { problem: string }) =>
+    said(
+      `The answer is no approval: ${d.problem}.`,
+      'Answer with { approved: true }, or { approved: false, reason: "Too much." }; `args` puts other arguments in place.',
+    ),
 
   // The command line
   "app.missing": (d: { path: string }) =>
@@ -289,13 +435,22 @@ const ERRORS = {
 
   // Endings of a turn
   "limit.rounds": (d: { max: number }) =>
-    said(`The turn reached its ${d.max} rounds.`, "Raise limits.roundsMax, or ask for less."),
+    said(
+      `The turn reached its ${d.max} rounds.`,
+      "Raise limits.roundsMax, ask for less in one turn, or set budget.keepsAnswer to get an answer in the last round.",
+    ),
   "limit.no-progress": (d: { max: number }) =>
-    said(`${d.max} rounds in a row achieved nothing.`, "Look at the failing calls."),
+    said(
+      `${d.max} rounds in a row achieved nothing.`,
+      "Look at the results of the last calls in session.read().messages: the tool or its description may be at fault.",
+    ),
   "limit.frames": (d: { max: number }) =>
-    said(`The turn opened ${d.max} frames.`, "Raise limits.framesMax, or split the task."),
+    said(`The turn opened ${d.max} frames.`, "Raise limits.framesMax, or split the task into several turns."),
   "limit.context": (_: object) =>
-    said("The conversation no longer fits the model's context window.", "Compact the session, or start a new one."),
+    said(
+      "The conversation no longer fits the model's context window.",
+      "Install rollingHistory() of bowline/plugins/rolling-history, call session.compact(), or begin a new session.",
+    ),
   "limit.tokens": (d: { of: string; spent: number; max: number }) =>
     said(`The ${d.of} has spent ${d.spent} tokens of ${d.max}.`, `Raise budget.${d.of}.tokens, or ask for less.`),
   "limit.money": (d: { of: string; spent: number; max: number }) =>
@@ -318,38 +473,57 @@ const ERRORS = {
   "compact.useless": (d: { plugin: string; before: number; after: number }) =>
     said(
       `Plugin ${d.plugin} made ${d.after} bytes of ${d.before}, which is no smaller.`,
-      "Summarise more, or carry over less.",
+      "Return a shorter `seed` from `compact`, or a later `tail`.",
     ),
   "limit.bytes": (d: { what: string; bytes: number; max: number }) =>
-    said(`${d.what} has ${d.bytes} bytes; ${d.max} are allowed.`, "Send less, or raise the limit."),
+    said(
+      `${d.what} has ${d.bytes} bytes; ${d.max} are allowed.`,
+      "Send or return less, or raise the limit of that name in `limits`; docs/defaults.md lists them.",
+    ),
   "reply.truncated": (_: object) =>
-    said("The reply reached the model's output limit.", "Ask for a shorter answer, or raise maxOutputTokens."),
+    said("The reply reached the model's output limit.", "Ask for a shorter answer, or raise settings.maxOutputTokens."),
   "reply.aborted": (_: object) =>
-    said("A plugin ended the reply before anything was said.", "See the plugins that have a stream hook."),
-  "reply.refused": (_: object) => said("The model refused to answer.", "Ask in another way."),
+    said(
+      "A plugin ended the reply before anything was said.",
+      "Look at the plugins with a `stream` hook: one of them returned { abort: true }.",
+    ),
+  "reply.refused": (_: object) => said("The model refused to answer.", "Ask in another way, or use another model."),
   "output.invalid": (d: { problem: string }) =>
     said(
       `The model did not give the output that was asked for: ${d.problem}`,
-      "Loosen the output schema, or use a stronger model.",
+      "Simplify the output schema, describe its fields, or use a stronger model.",
     ),
   "turn.cancelled": (d: { reason: string }) =>
     said(`The turn was cancelled: ${d.reason}`, "Send the input again to start over."),
   "turn.diverged": (d: { effect: string; kind: string }) =>
     said(
       `The event ${d.kind} answers ${d.effect}, which is not open.`,
-      "The journal was written by another version; the turn is salvaged.",
+      "The journal was written by another version. What the turn had done is kept; send the input again.",
     ),
   "turn.crash-loop": (d: { max: number }) =>
-    said(`The turn was resumed ${d.max} times and did not get through.`, "Look at what its tools do to the process."),
+    said(
+      `The turn was resumed ${d.max} times and did not get through.`,
+      "Look at what its tools do to the process: one of them may end it. Then send the input again.",
+    ),
   "turn.expired": (d: { days: number }) =>
-    said(`The turn was left ${d.days} days ago, which is too long.`, "What it had done is kept; send the input again."),
+    said(
+      `The turn was left ${d.days} days ago, which is too long.`,
+      "What it had done is kept. Send the input again, or raise limits.turnAgeMs.",
+    ),
   "turn.host": (d: { expected: string; actual: string }) =>
-    said(`The turn was begun on the host ${d.expected}, not on ${d.actual}.`, "Finish it on the host that began it."),
+    said(
+      `The turn was begun on the host ${d.expected}, not on ${d.actual}.`,
+      "Open the session with the host that began the turn: pass it as `host` to createRuntime.",
+    ),
   "protocol.failed": (d: { protocol: string; problem: string }) =>
-    said(`The protocol ${d.protocol} failed: ${d.problem}`, "This is a defect of the protocol."),
+    said(
+      `The protocol ${d.protocol} failed: ${d.problem}`,
+      "This is a defect of the protocol: report it with the message, or install another protocol.",
+    ),
   "code.unavailable": (_: object) =>
-    said("Code cannot be run in this session.", "Install a protocol with a code executor."),
-  "code.stopped": (d: { problem: string }) => said(`The code was stopped: ${d.problem}`, "Do less in one cell."),
+    said("Code cannot be run in this session.", "Add a protocol with a code executor to `plugins`."),
+  "code.stopped": (d: { problem: string }) =>
+    said(`The code was stopped: ${d.problem}`, "Do less in one cell, or raise the limit that the message names."),
 } as const satisfies { readonly [code: string]: (details: never) => Said };
 
 /** The codes of all errors, such as `session.unknown`. */

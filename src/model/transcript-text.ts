@@ -1,6 +1,7 @@
 import type { CallId } from "./ids.ts";
 import { type Known, requireKnown } from "./known.ts";
 import type { Attachment, Draft, Part, TextPart } from "./message.ts";
+import { TEXTS } from "./texts.ts";
 
 export interface TranscriptOptions {
   /** Characters that are shown of a call's arguments: their beginning and end. Default 2,000. */
@@ -75,7 +76,7 @@ export function shortened(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   const head = wholeTo(text, Math.floor(charsMax * 0.7));
   const tail = wholeTo(text, text.length - Math.floor(charsMax * 0.3));
-  return `${text.slice(0, head)} [… ${tail - head} characters left out …] ${text.slice(tail)}`;
+  return `${text.slice(0, head)} ${TEXTS.charsLeftOut(tail - head)} ${text.slice(tail)}`;
 }
 
 /** The same place, or one before where it would part the two halves of a surrogate pair. */

@@ -108,7 +108,7 @@ describe("keeping and showing", () => {
     await session.turn("I eat fish again.").result();
     const whole = "## Memory\n\n- m1 (food): Is vegan.\n- m2: Lives in Oslo.";
     expect(tails(model)).toEqual(["", whole, whole, "## Memory\n\n- m2: Lives in Oslo."]);
-    expect(answers(model)).toEqual(["ok: Kept as m1.", "ok: Kept as m2.", "ok: m1 is forgotten."]);
+    expect(answers(model)).toEqual(["ok: Saved as m1.", "ok: Saved as m2.", "ok: m1 is deleted."]);
   });
 
   test("E3 what a provider caches does not change with the notes", async () => {
@@ -159,9 +159,9 @@ describe("keeping and showing", () => {
     const session = await runtime.session();
     await session.turn("Go.").result();
     expect(answers(model).slice(1)).toEqual([
-      "ok: It is kept already, as m1.",
-      "ok: Kept as m2.",
-      "ok: It is kept already, as m2.",
+      "ok: This note is saved already, as m1.",
+      "ok: Saved as m2.",
+      "ok: This note is saved already, as m2.",
     ]);
     expect(await texts(session)).toEqual(["A.", "A."]);
   });
@@ -169,15 +169,15 @@ describe("keeping and showing", () => {
   test.each<[string, readonly ReturnType<typeof calls>[number][], RegExp]>([
     ["no note", calls("remember", {}), /tool\.arguments.*must have required property 'note'/],
     ["an empty note", remembers(""), /tool\.arguments.*fewer than 1 characters/],
-    ["a blank note", remembers(" \n\t"), /memory\.note\): The note has no words\./],
+    ["a blank note", remembers(" \n\t"), /memory\.note\): The note is empty/],
     [
       "a note that is too long",
       remembers("é".repeat(11)),
-      /memory\.too-long\): The note has 22 bytes; there is room for 20/,
+      /memory\.too-long\): The note has 22 bytes, and at most 20 are allowed/,
     ],
     ["a long topic", remembers("A.", "t".repeat(65)), /tool\.arguments.*more than 64 characters/],
     ["another field", calls("remember", { note: "A.", isPinned: true }), /must NOT have additional properties/],
-    ["an unknown id", forgets("m9"), /memory\.unknown\): There is no note m9\. There are none at all\./],
+    ["an unknown id", forgets("m9"), /memory\.unknown\): There is no note m9\. There are no notes\./],
     ["an endless id", forgets("m".repeat(65)), /tool\.arguments.*more than 64 characters/],
     ["an endless query", recalls({ query: "q".repeat(1_001) }), /tool\.arguments.*more than 1000 characters/],
   ])("E3 %s: the model is told what is wrong, and nothing is kept", async (_, reply, problem) => {
@@ -201,7 +201,7 @@ describe("keeping and showing", () => {
     for await (const event of session.turn("Forget the first."))
       if (event.kind === "toolEnded" && event.output.kind === "failure") failures.push(event.output.failure);
     expect(failures).toEqual([expect.objectContaining({ code: "memory.unknown", class: "arguments" })]);
-    expect(answers(model)[0]).toMatch(/There is no note m1\. The newest are m11, m12, .*, m30\.$/);
+    expect(answers(model)[0]).toMatch(/There is no note m1\. The newest notes are m11, m12, .*, m30\.$/);
   });
 });
 
@@ -217,7 +217,7 @@ describe("bounds", () => {
     const session = await runtime.session();
     await session.turn("Go.").result();
     expect(answers(model)[2]).toBe(
-      "failed: Error (memory.full): The memory is full: it has 2 notes. Forget what is no longer needed, then keep this one.",
+      "failed: Error (memory.full): The memory is full with 2 notes, so this one was not saved. Delete notes that you no longer need with forget, then save it again.",
     );
     expect(await texts(session)).toEqual(["B.", "C."]);
   });
@@ -230,13 +230,13 @@ describe("bounds", () => {
     const { outcome } = await session.turn("Go.").result();
     expect(outcome.kind).toBe("answered");
     expect(answers(model).map((answer) => answer.slice(0, 27))).toEqual([
-      ...["m1", "m2", "m3", "m4", "m5"].map((id) => `ok: Kept as ${id}.`),
+      ...["m1", "m2", "m3", "m4", "m5"].map((id) => `ok: Saved as ${id}.`),
       ...Array<string>(3).fill("failed: Error (memory.full)"),
     ]);
     expect(await texts(session)).toEqual([0, 1, 2, 3, 4].map((index) => long(index)));
     await expect(session.command(memory, "add", { note: long(9) })).rejects.toMatchObject({
       code: "operation.failed",
-      message: expect.stringContaining("The memory is full: it has 5 notes."),
+      message: expect.stringContaining("The memory is full with 5 notes"),
     });
   });
 
@@ -248,7 +248,7 @@ describe("bounds", () => {
     await seed(session, "Second note", "Third note", "x".repeat(60), "Fifth note");
     await session.turn("Go.").result();
     expect(tails(model)).toEqual([
-      "## Memory\n\n- m1: Pinned note\n- m3: Third note\n- m5: Fifth note\n(2 more, which `recall` finds.)",
+      "## Memory\n\n- m1: Pinned note\n- m3: Third note\n- m5: Fifth note\n(2 more: call `recall` to find them.)",
     ]);
   });
 
@@ -345,7 +345,7 @@ describe("recalling", () => {
     expect(found).toEqual({ notes: [note] });
     expect(none).toEqual({
       notes: [],
-      hint: "Of 5 notes none fits: words must be the same. There are the topics home, 旅行, travel, Home.",
+      hint: "None of 5 notes matches. Only whole words match: try other words. The topics are home, 旅行, travel, Home.",
     });
   });
 
@@ -353,7 +353,7 @@ describe("recalling", () => {
     const model = scripted(recalls({ query: "seat" }), says("Nothing."));
     await using runtime = await running(model);
     await (await runtime.session()).turn("Go.").result();
-    expect(recalled(model)).toEqual({ notes: [], hint: "Nothing is kept yet." });
+    expect(recalled(model)).toEqual({ notes: [], hint: "No notes are saved yet." });
   });
 });
 
@@ -398,7 +398,7 @@ describe("what survives", () => {
     await using second = await running(model, { store: life.next() });
     const session = await second.session("ann");
     await session.turn("I am vegan.", { key: "k" }).result();
-    expect(answers(model)).toEqual(["ok: Kept as m1."]);
+    expect(answers(model)).toEqual(["ok: Saved as m1."]);
     expect(await session.query(memory, "list")).toEqual([{ id: "m1", note: "Is vegan.", at: Date.UTC(2026, 0, 1) }]);
   });
 

@@ -13,6 +13,7 @@ import {
   type StateCell,
   ToolError,
 } from "../index.ts";
+import { RECALLED_MAX, TEXTS, TOPIC_CHARS_MAX } from "./memory/texts.ts";
 
 export interface MemoryOptions {
   /** The most notes that a session keeps. Default 200. */
@@ -50,13 +51,7 @@ export interface MemoryRecalled {
   readonly hint?: string;
 }
 
-const TOPIC_CHARS_MAX = 64;
-const RECALLED_MAX = 20;
 const RECALLED_BYTES_MAX = 16_384;
-
-const GUIDANCE =
-  "Keep with `remember` what will still matter when this conversation is out of sight: facts about the user, decisions, " +
-  "what was learned the hard way. `forget` what is no longer true. `recall` finds notes that are not shown to you.";
 
 /**
  * Lets the model keep notes that outlive frames and compaction. The newest are shown in the prompt, within a budget;
@@ -68,7 +63,7 @@ export const memory = definePlugin({
   state: optionsSchema<unknown, Kept>(keptOf),
   setup: ({ options, tool, query, command }) => ({
     prompt: ({ state }) => [
-      { slot: "guidance", text: GUIDANCE, tools: ["remember"] },
+      { slot: "guidance", text: TEXTS.guidance, tools: ["remember"] },
       // Volatile, though notes rarely change: in the system prompt, a new one would cost the provider's cache of the
       // whole conversation.
       { slot: "context", title: "Memory", text: shown(state.get().notes, options.promptBytesMax), isVolatile: true },
@@ -76,34 +71,32 @@ export const memory = definePlugin({
     tools: [
       tool({
         name: "remember",
-        description: "Keeps a note beyond this conversation. One fact a note, understandable on its own.",
-        input: REMEMBER,
+        description: TEXTS.remember,
+        input: rememberInput(options.noteBytesMax),
         writes: true,
         execute: async (given, { state, once }) => {
           const note = worded(given, options);
           // `once` keeps the time over a crash: a rerun must not date the note anew.
           const at = await once("at", () => Date.now());
           const { id, isNew } = keep(state, note, at, options);
-          return isNew ? `Kept as ${id}.` : `It is kept already, as ${id}.`;
+          return isNew ? TEXTS.saved(id) : TEXTS.savedBefore(id);
         },
       }),
       tool({
         name: "forget",
-        description: "Drops a note by its id.",
+        description: TEXTS.forget,
         input: FORGET,
         writes: true,
         execute: ({ id }, { state }) => {
-          if (drop(state, id)) return `${id} is forgotten.`;
-          throw new ToolError("memory.unknown", `There is no note ${id}. ${idsOf(state.get().notes)}`, {
+          if (drop(state, id)) return TEXTS.forgotten(id);
+          throw new ToolError("memory.unknown", `${TEXTS.unknownNote(id)} ${idsOf(state.get().notes)}`, {
             class: "arguments",
           });
         },
       }),
       tool({
         name: "recall",
-        description:
-          `Finds notes: those with the most words of the query, or else the newest; ${RECALLED_MAX} at most. ` +
-          "With a topic only those of it.",
+        description: TEXTS.recall,
         input: RECALL,
         execute: (asked, { state }): MemoryRecalled => recall(state.get().notes, asked),
       }),
@@ -140,14 +133,10 @@ type Worded = Omit<MemoryNote, "id" | "at">;
 
 function worded({ note, topic, isPinned }: MemoryInput, { noteBytesMax }: Settings): Worded {
   const words = note.trim();
-  if (words === "") throw new ToolError("memory.note", "The note has no words.", { class: "arguments" });
+  if (words === "") throw new ToolError("memory.note", TEXTS.noNote, { class: "arguments" });
   const bytes = Buffer.byteLength(words);
   if (bytes > noteBytesMax)
-    throw new ToolError(
-      "memory.too-long",
-      `The note has ${bytes} bytes; there is room for ${noteBytesMax}. Make it shorter, or several.`,
-      { class: "arguments" },
-    );
+    throw new ToolError("memory.too-long", TEXTS.noteTooLong(bytes, noteBytesMax), { class: "arguments" });
   const about = topic?.replace(/\s+/gu, " ").trim() ?? "";
   return { note: words, ...(about === "" ? {} : { topic: about }), ...(isPinned === true ? { isPinned } : {}) };
 }
@@ -180,12 +169,7 @@ function update(state: StateCell<Kept>, next: Kept): void {
   }
 }
 
-const full = (count: number): ToolError =>
-  new ToolError(
-    "memory.full",
-    `The memory is full: it has ${count} ${count === 1 ? "note" : "notes"}. Forget what is no longer needed, then keep this one.`,
-    { class: "limit" },
-  );
+const full = (count: number): ToolError => new ToolError("memory.full", TEXTS.full(count), { class: "limit" });
 
 function drop(state: StateCell<Kept>, id: string): boolean {
   const { notes, made } = state.get();
@@ -196,10 +180,9 @@ function drop(state: StateCell<Kept>, id: string): boolean {
 }
 
 function idsOf(notes: readonly MemoryNote[]): string {
-  if (notes.length === 0) return "There are none at all.";
+  if (notes.length === 0) return TEXTS.noNotes;
   const last = notes.slice(-20).map(({ id }) => id);
-  const rest = notes.length > last.length ? "The newest are" : "There are";
-  return `${rest} ${last.join(", ")}.`;
+  return notes.length > last.length ? TEXTS.newestNotes(last.join(", ")) : TEXTS.allNotes(last.join(", "));
 }
 
 // ── Showing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -220,7 +203,7 @@ function shown(notes: readonly MemoryNote[], bytesMax: number): string {
   const rest = notes.length - lines.size;
   return [
     ...notes.flatMap((note) => lines.get(note) ?? []),
-    ...(rest > 0 && bytesMax >= REST_BYTES ? [`(${rest} more, which \`recall\` finds.)`] : []),
+    ...(rest > 0 && bytesMax >= REST_BYTES ? [TEXTS.moreNotes(rest)] : []),
   ].join("\n");
 }
 
@@ -259,12 +242,12 @@ const recalled = ({ id, topic, note, at }: MemoryNote): RecalledNote => ({
 });
 
 function hintOf(notes: readonly MemoryNote[], told: number, fit: number): string | undefined {
-  if (told < fit) return `${fit - told} more fit less well, or are older. Ask with other words to see them.`;
+  if (told < fit) return TEXTS.moreFit(fit - told);
   if (fit > 0) return undefined;
-  if (notes.length === 0) return "Nothing is kept yet.";
+  if (notes.length === 0) return TEXTS.nothingSaved;
   const topics = [...new Set(notes.toReversed().flatMap(({ topic }) => topic ?? []))];
-  const named = topics.length === 0 ? "" : ` There are the topics ${topics.slice(0, 20).join(", ")}.`;
-  return `Of ${notes.length} ${notes.length === 1 ? "note" : "notes"} none fits: words must be the same.${named}`;
+  const none = TEXTS.noMatch(notes.length);
+  return topics.length === 0 ? none : `${none} ${TEXTS.topics(topics.slice(0, 20).join(", "))}`;
 }
 
 function scoreOf({ note, topic = "" }: MemoryNote, asked: ReadonlySet<string>): number {
@@ -295,25 +278,29 @@ interface RecallInput {
   readonly topic?: string;
 }
 const TOPIC = { type: "string", maxLength: TOPIC_CHARS_MAX };
-const REMEMBER = jsonSchema<Omit<MemoryInput, "isPinned">>({
-  type: "object",
-  properties: {
-    note: { type: "string", minLength: 1 },
-    topic: { ...TOPIC, description: "One or two words that group it with others." },
-  },
-  required: ["note"],
-  additionalProperties: false,
-});
+const rememberInput = (noteBytesMax: number) =>
+  jsonSchema<Omit<MemoryInput, "isPinned">>({
+    type: "object",
+    properties: {
+      note: { type: "string", minLength: 1, description: TEXTS.note(noteBytesMax) },
+      topic: { ...TOPIC, description: TEXTS.topic },
+    },
+    required: ["note"],
+    additionalProperties: false,
+  });
 const ID = {
   type: "object",
-  properties: { id: { type: "string", maxLength: 64, description: "Such as m3." } },
+  properties: { id: { type: "string", maxLength: 64, description: TEXTS.id } },
   required: ["id"],
   additionalProperties: false,
 };
 const FORGET = jsonSchema<{ readonly id: string }>(ID);
 const RECALL = jsonSchema<RecallInput>({
   type: "object",
-  properties: { query: { type: "string", maxLength: 1_000 }, topic: TOPIC },
+  properties: {
+    query: { type: "string", maxLength: 1_000, description: TEXTS.query },
+    topic: { ...TOPIC, description: TEXTS.onlyTopic },
+  },
   additionalProperties: false,
 });
 

@@ -102,9 +102,9 @@ test("E3 the plan is shown from the next round on, after the conversation, and i
     "",
   ]);
   expect(answers(model)).toEqual([
-    "ok: The plan is kept: 0 of 2 steps completed.",
-    "ok: The plan is kept: 1 of 2 steps completed.",
-    "ok: The plan is kept: it is empty.",
+    "ok: The plan is updated: 0 of 2 steps completed.",
+    "ok: The plan is updated: 1 of 2 steps completed.",
+    "ok: The plan is now empty.",
   ]);
 });
 
@@ -127,7 +127,7 @@ test("E3 a plan with two steps in progress is refused with a code, and the old o
   const failures: unknown[] = [];
   for await (const event of session.turn("Plan."))
     if (event.kind === "toolEnded" && event.output.kind === "failure") failures.push(event.output.failure);
-  const message = "At most one step may be in_progress, and 2 are: 1, 3. Send all steps again.";
+  const message = "At most one step may be in_progress, but 2 are: 1, 3. The plan is unchanged. Send all steps again.";
   expect(failures).toEqual([expect.objectContaining({ code: "plan.in-progress", class: "arguments", message })]);
   expect(answers(model)[1]).toBe(`failed: Error (plan.in-progress): ${message}`);
   expect(await session.query(plan, "current")).toEqual({ steps: WALLS, generation: 1 });
@@ -140,7 +140,7 @@ test.each<[string, Json, RegExp]>([
   ["no status", { steps: [{ step: "Build" }] }, /must have required property 'status'/],
   ["another field", { steps: [{ step: "Build", status: "pending", id: 1 }] }, /must NOT have additional properties/],
   ["an empty step", { steps: [{ step: "", status: "pending" }] }, /must NOT have fewer than 1 characters/],
-  ["a blank step", { steps: [step("A"), step(" \n ")] as unknown as Json }, /plan\.step\): Step 2 has no words/],
+  ["a blank step", { steps: [step("A"), step(" \n ")] as unknown as Json }, /plan\.step\): Step 2 has no text/],
   ["a long step", { steps: [step("x".repeat(501))] as unknown as Json }, /must NOT have more than 500 characters/],
   ["too many", { steps: Array.from({ length: 4 }, () => step("x")) as unknown as Json }, /NOT have more than 3 items/],
 ])("E3 %s: the model is told what is wrong, and nothing is kept", async (_, input, problem) => {
@@ -160,11 +160,11 @@ test("E3 a plan is bounded in all, and by what the runtime lets a plugin keep", 
   const store = memory();
   await using wide = await running(model, { store });
   await (await wide.session("s")).turn("Plan.").result();
-  expect(answers(model)[0]).toMatch(/^failed: Error \(plan\.too-long\): The plan takes \d+ bytes of at most 16384\./);
+  expect(answers(model)[0]).toMatch(/^failed: Error \(plan\.too-long\): The plan has \d+ bytes, and at most 16384 are/);
   await using narrow = await running(model, { store, stateBytesMax: 1_000 });
   const session = await narrow.session("s");
   await session.turn("Plan.").result();
-  expect(answers(model)[1]).toMatch(/^failed: Error \(plan\.too-long\): The plan takes \d+ bytes of at most 1000\./);
+  expect(answers(model)[1]).toMatch(/^failed: Error \(plan\.too-long\): The plan has \d+ bytes, and at most 1000 are/);
   expect((await session.query(plan, "current")).steps).toEqual([]);
 });
 
@@ -180,7 +180,7 @@ test("E3 500 characters are 500 of them, whatever their bytes", async () => {
   const model = scripted(updates([step("😀".repeat(500))]), says("Done."));
   await using runtime = await running(model);
   await (await runtime.session()).turn("Plan.").result();
-  expect(answers(model)).toEqual(["ok: The plan is kept: 0 of 1 step completed."]);
+  expect(answers(model)).toEqual(["ok: The plan is updated: 0 of 1 step completed."]);
 });
 
 test("E3 whoever reads the turn is told of each change, with the reason", async () => {

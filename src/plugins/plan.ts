@@ -1,4 +1,5 @@
 import { definePlugin, emitEvent, type Fields, hasCode, jsonSchema, optionsSchema, ToolError } from "../index.ts";
+import { EXPLANATION_CHARS_MAX, NAME, STEP_CHARS_MAX, TEXTS } from "./plan/texts.ts";
 
 export interface PlanOptions {
   /** The most steps that a plan may have. Default 100. */
@@ -18,15 +19,8 @@ export interface Plan {
   readonly generation: number;
 }
 
-const NAME = "update_plan";
-const STEP_CHARS_MAX = 500;
-const EXPLANATION_CHARS_MAX = 2_000;
 /** The plan is sent in every round, outside of what a provider caches, so its size is paid for again each time. */
 const BYTES_MAX = 16_384;
-
-const GUIDANCE =
-  `For work of several steps keep a plan with \`${NAME}\`: short steps, in order, one \`in_progress\` at a time. ` +
-  "Send all of it again as soon as a step is done or the way changes. Work of one step needs no plan.";
 
 /** Lets the model keep a list of steps, which it is shown in every round. */
 export const plan = definePlugin({
@@ -49,9 +43,7 @@ export const plan = definePlugin({
         ? [
             tool({
               name: NAME,
-              description:
-                "Replaces the plan. Give every step, those that are completed too; at most one may be in_progress. " +
-                "An empty list clears it.",
+              description: TEXTS.description,
               input: inputSchema(stepsMax),
               writes: true,
               execute: ({ steps: given, explanation }, { state }) => {
@@ -64,14 +56,15 @@ export const plan = definePlugin({
                   throw error;
                 }
                 untold = explanation === undefined ? {} : { explanation };
-                return `The plan is kept: ${counted(steps)}.`;
+                const done = steps.filter(({ status }) => status === "completed").length;
+                return TEXTS.updated(done, steps.length);
               },
             }),
           ]
         : [],
       prompt: isHere
         ? ({ state }) => [
-            { slot: "guidance", text: GUIDANCE, tools: [NAME] },
+            { slot: "guidance", text: TEXTS.guidance, tools: [NAME] },
             // An empty plan is said too: only a turn that begins with a volatile part asks for it again in each round.
             { slot: "environment", title: "Plan", text: shown(state.get().steps), isVolatile: true },
           ]
@@ -107,32 +100,19 @@ const onOneLine = (text: string): string => text.replace(/\s+/gu, " ").trim();
 
 function requireRight(steps: readonly PlanStep[]): void {
   const blank = steps.findIndex(({ step }) => step === "");
-  if (blank !== -1)
-    throw new ToolError("plan.step", `Step ${blank + 1} has no words. Send all steps again.`, { class: "arguments" });
+  if (blank !== -1) throw new ToolError("plan.step", TEXTS.blankStep(blank + 1), { class: "arguments" });
   const active = steps.flatMap(({ status }, index) => (status === "in_progress" ? [index + 1] : []));
   if (active.length > 1)
-    throw new ToolError(
-      "plan.in-progress",
-      `At most one step may be in_progress, and ${active.length} are: ${listed(active)}. Send all steps again.`,
-      { class: "arguments" },
-    );
+    throw new ToolError("plan.in-progress", TEXTS.inProgress(active.length, listed(active)), { class: "arguments" });
   const bytes = Buffer.byteLength(JSON.stringify(steps));
   if (bytes > BYTES_MAX) throw tooLong(bytes, BYTES_MAX);
 }
 
 const tooLong = (bytes: number, max: number): ToolError =>
-  new ToolError("plan.too-long", `The plan takes ${bytes} bytes of at most ${max}. Send fewer or shorter steps.`, {
-    class: "limit",
-  });
+  new ToolError("plan.too-long", TEXTS.tooLong(bytes, max), { class: "limit" });
 
 const listed = (numbers: readonly number[]): string =>
   `${numbers.slice(0, 10).join(", ")}${numbers.length > 10 ? ", …" : ""}`;
-
-function counted(steps: readonly PlanStep[]): string {
-  if (steps.length === 0) return "it is empty";
-  const done = steps.filter(({ status }) => status === "completed").length;
-  return `${done} of ${steps.length} ${steps.length === 1 ? "step" : "steps"} completed`;
-}
 
 interface PlanInput {
   readonly steps: readonly PlanStep[];
@@ -144,12 +124,13 @@ const inputSchema = (stepsMax: number) =>
     properties: {
       steps: {
         type: "array",
+        description: TEXTS.steps(stepsMax),
         maxItems: stepsMax,
         items: {
           type: "object",
           properties: {
-            step: { type: "string", minLength: 1, maxLength: STEP_CHARS_MAX, description: "What is to be done." },
-            status: { type: "string", enum: STATUSES },
+            step: { type: "string", minLength: 1, maxLength: STEP_CHARS_MAX, description: TEXTS.step },
+            status: { type: "string", enum: STATUSES, description: TEXTS.status },
           },
           required: ["step", "status"],
           additionalProperties: false,
@@ -158,7 +139,7 @@ const inputSchema = (stepsMax: number) =>
       explanation: {
         type: "string",
         maxLength: EXPLANATION_CHARS_MAX,
-        description: "Why the plan changes, for whoever watches.",
+        description: TEXTS.explanation,
       },
     },
     required: ["steps"],

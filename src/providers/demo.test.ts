@@ -3,6 +3,7 @@ import { asCallId, nodeId } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import { type Message, type Part, type ToolStatus, text } from "../model/message.ts";
 import { type ModelPart, type ModelRequest, ProviderFailure } from "../model/request.ts";
+import { TEXTS } from "../model/texts.ts";
 import { demo } from "./demo.ts";
 
 const TOOLS = ["calculator", "clock", "wait", "notes_add", "notes_list", "notes_remove"];
@@ -223,7 +224,11 @@ test.each([
 
 test.each([
   ["failed", "Error (tool.failed): calculator failed: A division by zero.", "That did not work: A division by zero."],
-  ["denied", "Error (tool.denied): No sums today.", "I was not allowed to use calculator: No sums today."],
+  [
+    "denied",
+    `Error (tool.denied): ${TEXTS.denied("calculator", "No sums today.")}`,
+    "I was not allowed to use calculator: No sums today.",
+  ],
   ["cancelled", "Cancelled: Ctrl-C", "The call of calculator was cancelled."],
   ["unknown", "Unknown: crash", "The call of calculator was interrupted; whether it took effect is not known."],
 ] as const)("E1 demo: a result that is %s is told as that", async (status, words, said) => {

@@ -121,8 +121,12 @@ function tell({ result, input }: Told): string {
   }
 }
 
-/** The reason alone, without the code and the tool's name that the runtime puts before it. */
-const reasonIn = (words: string): string => words.replace(/^Error \([^)]*\): /, "").replace(/^[\w-]+ failed: /, "");
+/** The reason alone, without the code, the tool's name and the advice that the runtime puts around it. */
+const reasonIn = (words: string): string =>
+  words
+    .replace(/^Error \([^)]*\): /, "")
+    .replace(/^[\w-]+ (?:failed|was not allowed): /, "")
+    .replace(/ Do not try the same call again.*$/s, "");
 
 const TELL: { readonly [tool: string]: (words: string, input: JsonObject) => string } = {
   calculator: (words, { expression }) => `${expression} = ${words}.`,

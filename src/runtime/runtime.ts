@@ -16,7 +16,7 @@ import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts"
 import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, asWaitKey, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
-import { defined, describeThrown, type Json, ownJson, toJson } from "../model/json.ts";
+import { defined, describeThrown, type Json, ownJson } from "../model/json.ts";
 import type { Known, Optional } from "../model/known.ts";
 import type { Limits } from "../model/limits.ts";
 import type { CancelAnswer } from "../model/outcome.ts";
@@ -31,6 +31,7 @@ import { makeTool } from "../tools/define.ts";
 import { Listings } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
 import {
+  checkedApproval,
   checkedId,
   checkedLimits,
   checkedOptions,
@@ -109,13 +110,25 @@ export interface Runtime extends AsyncDisposable {
     delete(id: string): Promise<void>;
   };
   readonly waits: {
-    /** Answers a wait by its key; the first answer counts. Throws `wait.unknown`. */
-    resolve(key: string, answer: Json): Promise<"accepted" | "already-resolved">;
+    /**
+     * Answers a call that waits for approval, by the key of its `waiting` event; the first answer counts. Throws
+     * `wait.unknown` when no open turn waits under this key, and `wait.answer` when the answer is no approval.
+     */
+    resolve(key: string, answer: Approval): Promise<"accepted" | "already-resolved">;
   };
   /** Resumes turns that other processes left, and inputs that wait, in all sessions; settles when they are done. */
   recover(): Promise<Recovered>;
   /** Refuses new calls, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
   close(): Promise<void>;
+}
+
+/** The answer to a call that waits for approval. */
+export interface Approval {
+  readonly approved: boolean;
+  /** Told to the model when the call is not approved. */
+  readonly reason?: string | undefined;
+  /** Arguments to run the call with instead. They are validated again; gates do not see them. */
+  readonly args?: Json | undefined;
 }
 
 export interface SessionOptions {
@@ -314,13 +327,10 @@ class RuntimeHandle implements Runtime {
   };
 
   readonly waits = {
-    resolve: async (key: string, answer: Json): Promise<"accepted" | "already-resolved"> => {
+    resolve: async (key: string, answer: Approval): Promise<"accepted" | "already-resolved"> => {
       const { store, sessions } = this.#open();
       if (typeof key !== "string") throw new RuntimeError("wait.unknown", {});
-      const found = toJson(answer);
-      if ("problem" in found)
-        throw new RuntimeError("input.invalid", { problem: `the answer is not JSON: ${found.path}: ${found.problem}` });
-      const said = await store.waits.resolve(asWaitKey(key), { kind: "value", value: found.json });
+      const said = await store.waits.resolve(asWaitKey(key), { kind: "value", value: checkedApproval(answer) });
       if (said === "unknown") throw new RuntimeError("wait.unknown", {});
       for (const session of sessions) session.poke();
       return said;

@@ -14,13 +14,14 @@ import { type Conflict, type Emit, gateCall, inspectResult, type Target } from "
 import type { PluginStates } from "../kernel/states.ts";
 import type { Tool } from "../kernel/tool.ts";
 import { type Awaitable, andThen, inOrder, isThenable } from "../model/awaitable.ts";
-import { describe, hasCode, RuntimeError } from "../model/errors.ts";
+import { hasCode, RuntimeError } from "../model/errors.ts";
 import { asWaitKey, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import { describeThrown, type Json, type JsonObject, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Draft } from "../model/message.ts";
 import type { Checked } from "../model/schema.ts";
 import type { Scope } from "../model/scope.ts";
+import { TEXTS } from "../model/texts.ts";
 import {
   type Attachable,
   type Availability,
@@ -37,7 +38,7 @@ import type { EffectOf, PlacedCall } from "../turn/effect.ts";
 import type { Abort, Settlement, Verdict } from "../turn/event.ts";
 import type { Catalog, Member } from "./catalog.ts";
 import { CallContext } from "./context.ts";
-import { bounded, denied, failure, failureOf, resultOf, value } from "./result.ts";
+import { bounded, denied, failure, failureOf, resultOf, value, withheld } from "./result.ts";
 import type { Validate } from "./validator.ts";
 
 /** The turn, as far as its calls need it. */
@@ -105,7 +106,7 @@ export function gate(
     (verdicts) => ({ verdicts, ...(abort === undefined ? {} : { abort }) }),
   );
 }
-const NOT_REACHED: Verdict = { kind: "settled", output: { kind: "cancelled", reason: "The turn was stopped." } };
+const NOT_REACHED: Verdict = { kind: "settled", output: { kind: "cancelled", reason: TEXTS.turnStopped } };
 
 function gateOne(
   dispatch: Dispatch,
@@ -119,7 +120,7 @@ function gateOne(
     return andThen(handedIn(dispatch.output, call), settled);
   const found = memberFor(dispatch, call);
   if (found === undefined) return settled(unknownTool(dispatch, call));
-  if (call.malformed !== undefined) return settled(wrongArguments(call, "they are not JSON"));
+  if (call.malformed !== undefined) return settled(wrongArguments(call, TEXTS.notJson));
   if (!dispatch.hooks.has.beforeToolCall)
     return andThen(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
   const target = targetOf(found.value);
@@ -162,8 +163,8 @@ function unknownTool(dispatch: Dispatch, call: ToolCall): ToolOutput {
   const name = call.parentId !== undefined && dispatch.catalog.find(BATCH_TOOL) === undefined ? BATCH_TOOL : call.name;
   const known = dispatch.availability(name);
   return known === undefined
-    ? failure("unavailable", "tool.unknown", words("tool.unknown", { name, known: dispatch.catalog.names }))
-    : failure("unavailable", "tool.unavailable", words("tool.unavailable", { name, availability: known }));
+    ? failure("unavailable", "tool.unknown", TEXTS.unknownTool(name, dispatch.catalog.names))
+    : failure("unavailable", "tool.unavailable", TEXTS.unavailableTool(name, known));
 }
 
 /**
@@ -171,7 +172,7 @@ function unknownTool(dispatch: Dispatch, call: ToolCall): ToolOutput {
  * stored, so it must be JSON.
  */
 function handedIn(check: Validate, call: ToolCall): Awaitable<ToolOutput> {
-  if (call.malformed !== undefined) return wrongArguments(call, "they are not JSON");
+  if (call.malformed !== undefined) return wrongArguments(call, TEXTS.notJson);
   return andThen(check(call.input), (result) => {
     if (!result.ok) return wrongArguments(call, result.problem);
     const found = toJson(result.value);
@@ -209,9 +210,7 @@ function checked(tool: Tool, call: ToolCall): Awaitable<Checked> {
 /** Bounds an asynchronous schema: nothing else would end a turn that waits for it. */
 function checkedInTime(result: PromiseLike<Checked>): Promise<Checked> {
   return new Promise((resolve) => {
-    const deadline = within(CHECK_MS, () =>
-      resolve({ ok: false, problem: `checking them took more than ${CHECK_MS} ms` }),
-    );
+    const deadline = within(CHECK_MS, () => resolve({ ok: false, problem: TEXTS.uncheckable(CHECK_MS) }));
     const end = (found: Checked): void => {
       deadline.clear();
       resolve(found);
@@ -243,12 +242,7 @@ const isPlain = (policy: CallPolicy): boolean => {
 };
 
 const wrongArguments = ({ name }: ToolCall, problem: string): ToolOutput =>
-  failure("arguments", "tool.arguments", words("tool.arguments", { name, problem }));
-
-const words = (...[code, details]: Parameters<typeof describe>): string => {
-  const { message, hint } = describe(code, details);
-  return `${message.endsWith(".") ? message : `${message}.`} ${hint}`;
-};
+  failure("arguments", "tool.arguments", TEXTS.wrongArguments(name, problem));
 
 // ── Attempt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -262,7 +256,7 @@ export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Sco
   // The tool is gone since the crash, but the call may have run while it was there.
   if (found === undefined && scope.isResumed === true && dispatch.wasDeclared(call.name)) return interrupted(call);
   if (found === undefined) return unknownTool(dispatch, call);
-  if (call.malformed !== undefined) return wrongArguments(call, "they are not JSON");
+  if (call.malformed !== undefined) return wrongArguments(call, TEXTS.notJson);
   return andThen(checked(found.value, call), (result) =>
     result.ok ? run(dispatch, found, effect, result.value, scope) : wrongArguments(call, result.problem),
   );
@@ -270,7 +264,7 @@ export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Sco
 
 const interrupted = ({ name }: ToolCall): ToolOutput => ({
   kind: "unknown",
-  reason: describe("tool.interrupted", { name }).message,
+  reason: TEXTS.interrupted(name),
 });
 
 function run(
@@ -316,7 +310,7 @@ function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<
   return andThen(tool.checkOutput(returned), (result) =>
     result.ok
       ? resultOf(tool.name, result.value, dispatch.limits.resultBytesMax, dispatch)
-      : failure("internal", "tool.result", words("tool.result", { name: tool.name, problem: result.problem })),
+      : failure("internal", "tool.result", TEXTS.unusable(tool.name, result.problem)),
   );
 }
 
@@ -336,7 +330,7 @@ function inTime(
   return new Promise((resolve) => {
     const deadline = within(ms, () => {
       context.abort(new RuntimeError("tool.timeout", { name: tool.name, ms }));
-      resolve(failure("timeout", "tool.timeout", words("tool.timeout", { name: tool.name, ms })));
+      resolve(failure("timeout", "tool.timeout", TEXTS.timeout(tool.name, ms)));
     });
     context.limit(deadline);
     // A cancel has its own grace, so the tool's own limit no longer counts.
@@ -350,7 +344,7 @@ function inTime(
     const fail = (error: unknown): void =>
       end(
         scope.isAborted && isAbort(error)
-          ? { kind: "cancelled", reason: "It was stopped with its turn." }
+          ? { kind: "cancelled", reason: TEXTS.cancelled }
           : failureOf(tool.name, error, dispatch.limits.resultBytesMax),
       );
     const take = (value: unknown): void => {
@@ -437,7 +431,7 @@ function inspect(
       return { kind: "cancelled", reason: verdict.value.message };
     }
     return verdict?.value.kind === "deny"
-      ? denied(call.name, verdict.value.reason)
+      ? withheld(call.name, verdict.value.reason)
       : seen.output === output
         ? output
         : bounded(call.name, seen.output, dispatch.limits.resultBytesMax);

@@ -1,6 +1,7 @@
-import { describe, RuntimeError } from "../model/errors.ts";
+import { RuntimeError } from "../model/errors.ts";
 import { bytesOver, describeThrown, type Json, toJson } from "../model/json.ts";
 import type { Attachment } from "../model/message.ts";
+import { TEXTS } from "../model/texts.ts";
 import {
   Attachable,
   type Control,
@@ -95,10 +96,10 @@ export function bounded(name: string, output: ToolOutput, bytesMax: number): Too
 }
 
 const tooLarge = (name: string, bytes: number, max: number): ToolOutput =>
-  failure("limit", "limit.bytes", describe("limit.bytes", { what: `The result of ${name}`, bytes, max }).message);
+  failure("limit", "limit.bytes", TEXTS.tooLarge(name, bytes, max));
 
 const unusable = (name: string, problem: string): ToolOutput =>
-  failure("internal", "tool.result", describe("tool.result", { name, problem }).message);
+  failure("internal", "tool.result", TEXTS.unusable(name, problem));
 
 /** Turns what a tool threw into an output that the model sees. */
 export function failureOf(name: string, thrown: unknown, bytesMax: number): ToolOutput {
@@ -106,7 +107,7 @@ export function failureOf(name: string, thrown: unknown, bytesMax: number): Tool
     return failureFrom(name, thrown, bytesMax);
   } catch (error) {
     // Looking at what was thrown can throw as well: a revoked proxy, a getter.
-    return failure("failed", "tool.failed", describe("tool.failed", { name, problem: describeThrown(error) }).message);
+    return failure("failed", "tool.failed", TEXTS.failed(name, describeThrown(error)));
   }
 }
 
@@ -118,12 +119,7 @@ function failureFrom(name: string, thrown: unknown, bytesMax: number): ToolOutpu
     thrown instanceof RetryableError
       ? { isRetryable: true, ...(thrown.retryAfterMs === undefined ? {} : { retryAfterMs: thrown.retryAfterMs }) }
       : {};
-  return failure(
-    "failed",
-    "tool.failed",
-    describe("tool.failed", { name, problem: describeThrown(thrown).slice(0, 4_000) }).message,
-    retry,
-  );
+  return failure("failed", "tool.failed", TEXTS.failed(name, describeThrown(thrown).slice(0, 4_000)), retry);
 }
 
 const noAttachments = (name: string): never => {
@@ -145,6 +141,10 @@ export const failure = (
 });
 
 export const denied = (name: string, reason: string): ToolOutput =>
-  failure("denied", "tool.denied", describe("tool.denied", { name, reason: reason.slice(0, REASON_MAX) }).message);
+  failure("denied", "tool.denied", TEXTS.denied(name, reason.slice(0, REASON_MAX)));
+
+/** The call was made, which the model must know: it might make up for it otherwise. */
+export const withheld = (name: string, reason: string): ToolOutput =>
+  failure("denied", "tool.denied", TEXTS.withheld(name, reason.slice(0, REASON_MAX)));
 
 export const value = (json: Json): ToolOutput => ({ kind: "value", value: json });

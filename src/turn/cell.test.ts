@@ -86,9 +86,9 @@ describe("a code cell", () => {
     expect(turn.last.dropped).toEqual(["r1.exec.call.3.w", "r1.exec.call.2", "r1.exec.settle.1"]);
     expect(turn.state.memo).toEqual([
       "0 ok: filtered",
-      "1 unknown: Unknown: The code ended before this call did.",
-      "2 unknown: Unknown: The code ended before this call did.",
-      "3 cancelled: Cancelled: It was never made.",
+      "1 unknown: Unknown: The code ended before this call did. It is not known whether the call took effect.",
+      "2 unknown: Unknown: The code ended before this call did. It is not known whether the call took effect.",
+      "3 cancelled: Cancelled: The call was not made.",
     ]);
   });
 
@@ -157,7 +157,7 @@ describe("a code cell", () => {
     expect(turn.last.dropped).toEqual(["r1.exec", "r1.exec.call.1"]);
     expect(turn.state.memo).toEqual([
       "0 ok: in time",
-      "1 unknown: Unknown: The code ended before this call did.",
+      "1 unknown: Unknown: The code ended before this call did. It is not known whether the call took effect.",
       expect.stringMatching("2 cancelled: Cancelled: The turn was cancelled: enough"),
     ]);
     expect(turn.end()).toMatchObject({ kind: "stopped", by: "cancel", text: "run count()" });

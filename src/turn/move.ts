@@ -9,6 +9,7 @@ import { type EffectName, nodeId } from "../model/ids.ts";
 import { callsOf, type Draft, type Message, type ToolCallPart, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
+import { TEXTS } from "../model/texts.ts";
 import { projectOutput, statusOf, TOOLS_STATE, type ToolOutput } from "../model/tool.ts";
 import { addUsage, type Usage } from "../model/usage.ts";
 import type { ProtocolDriver, RoundView } from "./driver.ts";
@@ -187,9 +188,9 @@ export class Move implements Step {
   }
 }
 
-const NOT_MADE: ToolOutput = { kind: "cancelled", reason: "The turn ended before this call was made." };
+const NOT_MADE: ToolOutput = { kind: "cancelled", reason: TEXTS.turnEnded };
 /** Shown for a call that may have been made, when its protocol threw or left its result out. */
-const NOT_SHOWN: ToolOutput = { kind: "unknown", reason: "The protocol showed no result of this call." };
+const NOT_SHOWN: ToolOutput = { kind: "unknown", reason: TEXTS.notShown };
 
 export const resultFor = (call: ToolCallPart, output: ToolOutput) =>
   ({

@@ -1,8 +1,8 @@
-import { describe } from "../model/errors.ts";
 import { type InputId, nodeId } from "../model/ids.ts";
 import { isObject, type Json } from "../model/json.ts";
 import { callsOf, type Draft, type Message, type ToolResultPart, text } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
+import { TEXTS } from "../model/texts.ts";
 import { BATCH_TOOL, projectOutput, type ResultPart, statusOf, type ToolOutput } from "../model/tool.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
 import type { Changes, Opened, TurnEvent, WaitAnswer } from "./event.ts";
@@ -175,12 +175,12 @@ class Salvaging {
       return void this.#results.set(place, { output: { kind: "value", value: answer.value } });
     const said = answer.value as { readonly approved?: Json; readonly reason?: Json } | null;
     if (said?.approved === true) return;
-    const reason = typeof said?.reason === "string" ? said.reason : "It was not approved.";
+    const reason = typeof said?.reason === "string" ? said.reason : TEXTS.notApproved;
     const name = "the call";
     this.#results.set(place, {
       output: {
         kind: "failure",
-        failure: { class: "denied", code: "tool.denied", message: describe("tool.denied", { name, reason }).message },
+        failure: { class: "denied", code: "tool.denied", message: TEXTS.denied(name, reason) },
       },
     });
   }

@@ -161,7 +161,9 @@ describe("S1 a turn ends", () => {
   test("failed by the runtime, when its protocol throws at the results", () => {
     const turn = searching(tell(toolLoop)).answer("r1.call.0", returned(BOOM));
     expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", code: "protocol.failed" });
-    expect(turn.log.at(-1)).toBe("tool: [search unknown: Unknown: The protocol showed no result of this call.]");
+    expect(turn.log.at(-1)).toBe(
+      "tool: [search unknown: Unknown: The result of this call is missing. It is not known whether it took effect.]",
+    );
   });
 
   test("failed by the runtime, when it was resumed more often than it may be", () => {
@@ -570,7 +572,9 @@ describe("a protocol", () => {
 
   test("that shows no results has them shown as unknown, because the calls were made", () => {
     const turn = searching(tell({ ...toolLoop, onResults: () => ({ kind: "ask" }) })).until("r1.after-work");
-    expect(turn.log.at(-1)).toBe("tool: [search unknown: Unknown: The protocol showed no result of this call.]");
+    expect(turn.log.at(-1)).toBe(
+      "tool: [search unknown: Unknown: The result of this call is missing. It is not known whether it took effect.]",
+    );
   });
 
   test("that calls nothing an answer fails", () => {

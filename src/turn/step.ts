@@ -15,6 +15,7 @@ import { describeThrown, type Json } from "../model/json.ts";
 import { type Draft, type Message, textOf } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
+import { TEXTS } from "../model/texts.ts";
 import { OUTPUT_TOOL } from "../model/tool.ts";
 import { NO_USAGE, UNKNOWN_CALL } from "../model/usage.ts";
 import { decisionProblem } from "./decision.ts";
@@ -404,7 +405,7 @@ function go(move: Move, work: Work): void {
 const isAsleep = (effect: Effect): boolean =>
   effect.kind === "wait" || (effect.kind === "sleep" && effect.name !== GRACE);
 
-const windingReason = (move: Move): string => move.state.winding?.ending.reason ?? "The turn was stopped.";
+const windingReason = (move: Move): string => move.state.winding?.ending.reason ?? TEXTS.turnStopped;
 
 function gated(move: Move, work: Work, abort: Abort | undefined): void {
   if (abort !== undefined) windBy(move, abort);
@@ -438,7 +439,7 @@ function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["out
   if (phase.kind !== "working") return;
   // A bound (time, calls) may have ended the cell while calls were still open.
   move.drop((effect) => effect.name !== GRACE);
-  const results = calls.resultsOf(calls.withhold(phase.work, "The code ended before this call did."));
+  const results = calls.resultsOf(calls.withhold(phase.work, TEXTS.codeEnded));
   become(move, { ...phase.work, calls: [] });
   decide(move, phase.reply, () =>
     calls.withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), true),
@@ -492,7 +493,7 @@ function graceOver(move: Move): void {
   }
   if (isExec) return executed(move, { state: "stopped", parts: [{ kind: "text", text: winding.ending.reason }] });
   if (!move.state.open.some((effect) => effect.kind === "settle"))
-    go(move, calls.abandonCalls(phase.work, "It did not return in time after the turn was stopped."));
+    go(move, calls.abandonCalls(phase.work, TEXTS.abandoned));
 }
 
 /** Shows results that no after-hook will see any more as unknown: a hook may have been there to take something out. */

@@ -106,7 +106,9 @@ describe("the gate", () => {
     const turn = asking(["search", "fetch", "pay"], { callsPerRoundMax: 2 });
     expect(turn.effect("r1.gate")).toMatchObject({ calls: [{ at: "0" }, { at: "1" }] });
     turn.until("r1.after-work");
-    expect(results(turn)).toMatch(/\[pay failed: Error \(tool.too-many\): More than 2 calls/);
+    expect(results(turn)).toMatch(
+      /\[pay failed: Error \(tool.too-many\): This call was not made: one reply may make at most 2 calls/,
+    );
   });
 });
 
@@ -306,14 +308,15 @@ describe("T7 a call that fails", () => {
 });
 
 describe("a call that waits", () => {
-  const denied = "tool: [pay denied: Error (tool.denied): ";
+  const denied = "tool: [pay denied: Error (tool.denied): pay was not allowed: ";
+  const after = " Do not try the same call again: find another way, or tell the user.";
 
   test.each([
-    ["said no", { kind: "value", value: { approved: false, reason: "Too dear." } }, `${denied}Too dear.]`],
-    ["said something else", { kind: "value", value: "yes" }, `${denied}It was not approved.]`],
-    ["said nothing", { kind: "value", value: null }, `${denied}It was not approved.]`],
-    ["did not answer in time", { kind: "timeout" }, `${denied}Nobody answered in time.]`],
-    ["was taken away", { kind: "revoked" }, `${denied}The wait was revoked.]`],
+    ["said no", { kind: "value", value: { approved: false, reason: "Too dear." } }, `${denied}Too dear.${after}]`],
+    ["said something else", { kind: "value", value: "yes" }, `${denied}it was not approved.${after}]`],
+    ["said nothing", { kind: "value", value: null }, `${denied}it was not approved.${after}]`],
+    ["did not answer in time", { kind: "timeout" }, `${denied}nobody approved it in time.${after}]`],
+    ["was taken away", { kind: "revoked" }, `${denied}the request for approval was withdrawn.${after}]`],
   ] as const)("for approval does not run when whoever was asked %s", (_how, answer, line) => {
     const turn = asking(["pay"]).answer("r1.gate", gated(waits())).answer("r1.call.0.w", { kind: "resolved", answer });
     expect(turn.open).toEqual(["r1.settle"]);
@@ -383,7 +386,7 @@ describe("a call that waits", () => {
       .answer("r1.gate", gated(waits()))
       .answer("r1.call.0.w", failed("runtime"))
       .until("r1.after-work");
-    expect(results(turn)).toBe(`${denied}The wait was revoked.]`);
+    expect(results(turn)).toBe(`${denied}the request for approval was withdrawn.${after}]`);
   });
 });
 
@@ -392,7 +395,8 @@ describe("a call that a crash interrupted", () => {
     kind: "interrupted",
     ...(key === undefined ? {} : { key: asWaitKey(key), until: 9_999 }),
   });
-  const unknown = "tool: [pay unknown: Unknown: pay was interrupted; whether it took effect is not known.]";
+  const unknown =
+    "tool: [pay unknown: Unknown: pay was interrupted, and it is not known whether it took effect. Check before you call it again.]";
   const asks = (): Telling =>
     asking(["pay"])
       .answer("r1.gate", gated(pass({ onInterrupt: "ask" })))

@@ -7,9 +7,9 @@
 // W3. Never two effects open that may write plugin state: a gate, a settling, a call that `writes`.
 // W4. Every call ends with an output. One that may have run without a known result is `unknown`, never `cancelled`.
 
-import { describe } from "../model/errors.ts";
 import type { EffectName, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
+import { TEXTS } from "../model/texts.ts";
 import { type CallPolicy, projectOutput, type ToolFailure, type ToolOutput } from "../model/tool.ts";
 import type { Decision, PlacedResult } from "./driver.ts";
 import { type Effect, type EffectOf, name, type PlacedCall } from "./effect.ts";
@@ -37,7 +37,7 @@ export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall
   return { prefix, gates: 0, calls: calls.map(plan) };
 }
 
-const NO_ROUND: ToolOutput = { kind: "cancelled", reason: "The last round is for the answer alone." };
+const NO_ROUND: ToolOutput = { kind: "cancelled", reason: TEXTS.lastRound };
 const fresh = (placed: PlacedCall): CallState => ({ ...placed, stage: "new", attempt: 1 });
 const refused = (placed: PlacedCall, max: number): CallState => ({
   ...placed,
@@ -45,7 +45,7 @@ const refused = (placed: PlacedCall, max: number): CallState => ({
   attempt: 1,
   output: {
     kind: "failure",
-    failure: { class: "limit", code: "tool.too-many", message: describe("tool.too-many", { max }).message },
+    failure: { class: "limit", code: "tool.too-many", message: TEXTS.tooManyCalls(max) },
   },
 });
 
@@ -118,7 +118,7 @@ function settle(move: Move, work: Work, calls: readonly CallState[], settleName:
   return work;
 }
 
-const NEVER_RAN: ToolOutput = { kind: "cancelled", reason: "It was never made." };
+const NEVER_RAN: ToolOutput = { kind: "cancelled", reason: TEXTS.notMade };
 
 /** Opens queued calls, as many as may run now. No call before index `from` is queued. */
 function release(move: Move, work: Work, from: number): Work {
@@ -281,11 +281,11 @@ export function onWoken(work: Work, effect: Effect, answer?: WaitAnswer): Work {
   if (state === undefined) return work;
   if (state.stage === "backoff") return change(work, state.at, { stage: "queued", attempt: state.attempt + 1 });
   if (answer?.kind !== "value") {
-    const reason = answer?.kind === "revoked" ? "The wait was revoked." : "Nobody answered in time.";
+    const reason = answer?.kind === "revoked" ? TEXTS.revoked : TEXTS.unanswered;
     return returned(
       work,
       state.at,
-      state.stage === "approval" ? (state.output ?? denied(reason)) : { kind: "unknown", reason },
+      state.stage === "approval" ? (state.output ?? denied(state, reason)) : { kind: "unknown", reason: TEXTS.pending },
     );
   }
   if (state.stage === "deferred") return returned(work, state.at, { kind: "value", value: answer.value });
@@ -294,7 +294,7 @@ export function onWoken(work: Work, effect: Effect, answer?: WaitAnswer): Work {
     return returned(
       work,
       state.at,
-      state.output ?? denied(typeof said?.reason === "string" ? said.reason : "It was not approved."),
+      state.output ?? denied(state, typeof said?.reason === "string" ? said.reason : TEXTS.notApproved),
     );
   // Edited arguments are checked again when the call is made.
   const { args } = said;
@@ -316,22 +316,22 @@ const isOf = (effect: Effect, position: string): boolean =>
 const isAsleep = (call: CallState): boolean =>
   call.stage === "backoff" || call.stage === "approval" || call.stage === "deferred";
 
-const denied = (reason: string): ToolOutput => ({
+const denied = ({ call }: CallState, reason: string): ToolOutput => ({
   kind: "failure",
-  failure: { class: "denied", code: "tool.denied", message: reason },
+  failure: { class: "denied", code: "tool.denied", message: TEXTS.denied(call.name, reason) },
 });
 
 export const onDeferred = (work: Work, at: string): Work =>
   change(work, at, {
     stage: "deferred",
-    output: { kind: "unknown", reason: "It began, and its result had not come." },
+    output: { kind: "unknown", reason: TEXTS.pending },
   });
 
 /** Ends or asks about a call that was under way at a crash and must not be repeated by itself. */
 export function onInterrupted(work: Work, effect: EffectOf<"call">, isAsked: boolean): Work {
   const output: ToolOutput = {
     kind: "unknown",
-    reason: describe("tool.interrupted", { name: effect.call.name }).message,
+    reason: TEXTS.interrupted(effect.call.name),
   };
   // If approved, it runs as another attempt; if not, it stays unknown.
   if (isAsked) return change(work, effect.at, { stage: "approval", attempt: effect.attempt + 1, output });

@@ -68,6 +68,19 @@ export async function load(
   return lease;
 }
 
+/** A text without the runtime's wording of what happened, which changes between versions. What happened must not. */
+export function unworded(text: string): string {
+  const told = /^(.*?)(Error \((?!tool\.failed)[\w.-]+\)|Unknown|Cancelled): /s.exec(text);
+  if (told !== null) return `${told[0]}…`;
+  return text.replace(/"note":"[^"]*"/, '"note":"…"').replace(/^(\d+ user: )?.*\bsubmit_output\b.*$/s, "$1…");
+}
+
+/** Messages whose texts are `unworded`. */
+export const unwordedIn = (messages: readonly Message[]): readonly Message[] =>
+  JSON.parse(JSON.stringify(messages), (key, value) =>
+    key === "text" && typeof value === "string" ? unworded(value) : value,
+  );
+
 /** What the recorded calls are called in the ledger of those who would perform them. */
 export const callsIn = ({ input: { turnId } }: Recorded, events: readonly TurnEvent[]): readonly string[] =>
   events.flatMap((event) => {

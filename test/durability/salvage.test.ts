@@ -13,7 +13,7 @@ import { journalOf, taken, upTo } from "./resume.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { inTurn, model } from "./witness.ts";
 
-const WHY = "It was interrupted by an upgrade.";
+const WHY = "It was interrupted.";
 const ALL = SCENARIOS.map((scenario) => journalOf(scenario.name));
 
 /** What no machine of ours ever said. */
@@ -132,8 +132,8 @@ test("D8 results that had come back are kept, and calls that were open are said 
     "calls quick",
     "calls nobody",
     "calls quick",
-    "slow unknown: Unknown: It was interrupted by an upgrade.",
-    "breaks unknown: Unknown: It was interrupted by an upgrade.",
+    "slow unknown: Unknown: The call was interrupted by an upgrade of the program. It is not known whether it took effect.",
+    "breaks unknown: Unknown: The call was interrupted by an upgrade of the program. It is not known whether it took effect.",
     "quick ok: quick!",
     "nobody failed: Error (tool.unknown): There is no tool nobody. The tools are slow, breaks, quick.",
     "quick ok: quick!",

@@ -1,8 +1,8 @@
 /** What acted on the world is written down here: models, tools and a plugin that leave a trace of each call. */
 import { createHash } from "node:crypto";
 import {
+  type Approval,
   definePlugin,
-  type Json,
   type ModelPart,
   type ModelRequest,
   type Provider,
@@ -90,7 +90,7 @@ export const counter = definePlugin({
 });
 
 /** Answers every wait of a turn as it is told of it. */
-export async function answering(turn: Turn<unknown>, runtime: Runtime, answer: Json): Promise<readonly string[]> {
+export async function answering(turn: Turn<unknown>, runtime: Runtime, answer: Approval): Promise<readonly string[]> {
   const keys: string[] = [];
   for await (const event of turn) {
     if (event.kind !== "waiting" || keys.includes(event.wait)) continue;

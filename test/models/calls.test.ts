@@ -384,7 +384,9 @@ test("P4 a tool that does not exist is a result that names the tools there are",
 });
 
 test("P4 arguments that are not JSON are a result, and the tool does not run", async () => {
-  expect(await resultOf([call("add", '{"terms": [', "c1"), end], { tools: [add] })).toMatch(/^add failed: .*not JSON/);
+  expect(await resultOf([call("add", '{"terms": [', "c1"), end], { tools: [add] })).toMatch(
+    /^add failed: .*not valid JSON/,
+  );
   expect(await resultOf([call("nope", "{", "c1"), end], { tools: [add] })).toMatch(/^nope failed: .*tool\.unknown/);
 });
 
@@ -453,7 +455,7 @@ test.each<readonly [string, (signal: AbortSignal) => unknown, RegExp]>([
   ["returns a field that is undefined", () => ({ a: undefined, b: 1 }), /^odd ok: \{"b":1\}$/],
   ["returns a date", () => ({ at: new Date(0) }), /^odd ok: \{"at":"1970-01-01T00:00:00.000Z"\}$/],
   ["returns text", () => "as it is", /^odd ok: as it is$/],
-  ["returns too much text", () => "x".repeat(2_000), /^odd failed: .*limit\.bytes.*1000 are allowed/],
+  ["returns too much text", () => "x".repeat(2_000), /^odd failed: .*limit\.bytes.*at most 1000 can be shown/],
   ["returns too much JSON", () => Array.from({ length: 600 }, () => 1), /^odd failed: .*limit\.bytes/],
   ["returns text of few characters and many bytes", () => "🌍".repeat(300), /^odd failed: .*limit\.bytes/],
   ["never settles", () => new Promise(() => {}), /^odd failed: .*tool\.timeout.*30 ms/],

@@ -183,7 +183,7 @@ test.each(ANSWERING)(
     const model = scripted(submits({ mood: "so so" }), says("I am fine."), submits({ mood: "good" }));
     await using world = await open(model, { store: store() });
     expect(await world.session.complete.object("How is it?", MOOD, { label: "mood" })).toEqual({ mood: "good" });
-    expect(outline(model.requests[1]?.messages ?? []).at(-1)).toMatch(/^user: That is not right: mood: /);
+    expect(outline(model.requests[1]?.messages ?? []).at(-1)).toMatch(/^user: The result is not valid: mood: /);
     expect(outline(model.requests[2]?.messages ?? [])).toHaveLength(3);
     expect(booked(await world.session.read())).toEqual(["mood scripted/test 3 30"]);
   },

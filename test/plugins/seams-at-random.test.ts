@@ -362,8 +362,11 @@ describe.each([BEFORE, AFTER])("$hook", (seam) => {
       if (kind === "abort") expect(turn.outcome).toMatchObject({ kind: "stopped", by: "plugin", code: "p.abort" });
       else expect(turn.outcome.kind).toBe("answered");
       if (kind === "nothing" || kind === "shortCircuit") expect(turn.shown).toBe(`take ok: ${instead}`);
-      if (kind === "ask") expect(turn.shown).toMatch(/^take denied: .*Nobody answered/);
-      if (kind === "deny") expect(turn.shown).toBe(`take denied: Error (tool.denied): take was not allowed: ${reason}`);
+      if (kind === "ask") expect(turn.shown).toMatch(/^take denied: .*nobody approved/);
+      if (kind === "deny")
+        expect(turn.shown).toContain(
+          `take denied: Error (tool.denied): take ${seam === BEFORE ? "was not allowed" : "ran, but its result is withheld"}: ${reason}`,
+        );
       expect(turn.told).toEqual(emits.map(({ plugin }) => plugin));
       expect(turn.conflicts).toEqual(conflicts);
     });

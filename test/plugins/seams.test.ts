@@ -1,4 +1,5 @@
 import {
+  type Approval,
   abort,
   ask,
   definePlugin,
@@ -172,7 +173,7 @@ test("K12 the second look counts nothing twice", async () => {
 const VERDICTS = {
   abort: { make: () => abort("x.abort", "Stop."), result: /^take cancelled/ },
   deny: { make: () => deny("Denied."), result: /^take denied: .*Denied\./ },
-  ask: { make: () => ask("Sure?", { waitMs: 1 }), result: /^take denied: .*Nobody answered/ },
+  ask: { make: () => ask("Sure?", { waitMs: 1 }), result: /^take denied: .*nobody approved/ },
   shortCircuit: { make: () => shortCircuit("Cut."), result: /^take ok: Cut\.$/ },
   nothing: { make: () => undefined, result: /^take ok: Took bread\.$/ },
 } as const;
@@ -236,15 +237,31 @@ test("K10 ask: an approved call runs", async () => {
   expect(await world.shown()).toBe("take ok: Took bread.");
 });
 
-test.each<readonly [string, object | string | null, RegExp]>([
+test.each<readonly [string, unknown, RegExp]>([
+  ["something else", { approved: "yes" }, /approved must be true or false/],
+  ["a word", "yes", /it is no object/],
+  ["null", null, /it is no object/],
+  ["a list", [true], /it is no object/],
+  ["an empty object", {}, /approved must be true or false/],
+  ["a reason that is no text", { approved: false, reason: 7 }, /reason must be text/],
+  ["a field that is mistyped", { approved: true, arg: { words: "rye" } }, /there is no field arg/],
+  ["no JSON", { approved: true, args: () => 1 }, /a function is not JSON/],
+])("K10 ask: an answer that is %s is refused, and the call still waits for one", async (_, answer, problem) => {
+  await using world = await waiting();
+  const refused = await world.runtime.waits.resolve(world.wait, answer as never).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: "wait.answer", hint: expect.stringContaining("{ approved: true }") });
+  expect((refused as Error).message).toMatch(problem);
+  expect(await world.runtime.waits.resolve(world.wait, { approved: true })).toBe("accepted");
+  await world.turn.result();
+  expect(world.taken).toEqual(["bread"]);
+});
+
+test.each<readonly [string, Approval, RegExp]>([
   ["no, with a reason", { approved: false, reason: "Too dear." }, /Too dear\./],
   ["no", { approved: false }, /not approved/],
-  ["something else", { approved: "yes" }, /not approved/],
-  ["a word", "yes", /not approved/],
-  ["null", null, /not approved/],
 ])("K10 ask: a call is refused when the answer is %s", async (_, answer, reason) => {
   await using world = await waiting();
-  await world.runtime.waits.resolve(world.wait, answer as never);
+  await world.runtime.waits.resolve(world.wait, answer);
   expect((await world.turn.result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
   expect(world.taken).toEqual([]);
   expect(await world.shown()).toMatch(/^take denied: /);
@@ -285,7 +302,7 @@ test("K10 ask: a call that nobody answers in time is denied", async () => {
   await using world = await waiting(20);
   expect((await world.turn.result()).outcome.kind).toBe("answered");
   expect(world.taken).toEqual([]);
-  expect(await world.shown()).toMatch(/^take denied: .*Nobody answered/);
+  expect(await world.shown()).toMatch(/^take denied: .*nobody approved/);
 });
 
 test("K10 ask: a cancel ends the wait, and the key with it", async () => {
@@ -322,7 +339,7 @@ test("K10 replaceResult: the model is shown the new value, and later hooks see i
 test("K10 deny after a call: it ran, its result is not shown", async () => {
   const { taken, shown } = await oneCall([after("a/guard", () => deny("Secret."))]);
   expect(taken).toEqual(["bread"]);
-  expect(shown).toMatch(/^take denied: .*Secret\./);
+  expect(shown).toMatch(/^take denied: .*take ran, but its result is withheld: Secret\./); // Or it might be made up for.
 });
 
 test("K10 messages put in after a call come after the results, once, also when a result is looked at again", async () => {

@@ -47,7 +47,7 @@ test("T5 an unknown tool is told with the names of those there are, and its gate
   await using world = await opened({ tools: [named("a"), named("b")], plugins: [guard] });
   const { shown, outputs, outcome } = await did(world.session, "nowhere", "a");
   expect(shown).toEqual([
-    "nowhere failed: Error (tool.unknown): There is no tool nowhere. The tools are a, b.",
+    "nowhere failed: Error (tool.unknown): There is no tool nowhere. Call one of these instead: a, b.",
     "a ok: a!",
   ]);
   expect(outputs[0]).toMatchObject({ failure: { class: "unavailable" } });
@@ -108,7 +108,7 @@ test("T5 arguments that are not JSON, or no object, are a result", async () => {
   await using world = await open(model, { tools: [tool] });
   await world.session.turn("Go.").result();
   const results = outline((await world.session.read()).messages).filter((line) => /^ping (ok|failed)/.test(line));
-  expect(results[0]).toMatch(/^ping failed: Error \(tool\.arguments\).*not JSON/);
+  expect(results[0]).toMatch(/^ping failed: Error \(tool\.arguments\).*not valid JSON/);
   expect(results[1]).toMatch(/^ping failed: Error \(tool\.arguments\)/);
   expect(results[2]).toMatch(/^ping failed: Error \(tool\.arguments\)/);
   expect(results).toHaveLength(4);

@@ -108,7 +108,7 @@ test("T2 T3 T4 whatever was listed, set, hidden, given with the turn, forked and
                 ? `${one} ok: ${source}`
                 : expect.stringMatching(
                     isThere
-                      ? `${one} failed: Error \\(tool.unavailable.*${open}`
+                      ? `${one} failed: Error \\(tool.unavailable.*${open === "off" ? "switched off" : "not open to you yet"}`
                       : `${one} failed: Error \\(tool.unknown`,
                   );
               expect(shown[index]).toEqual(wanted);

@@ -309,6 +309,9 @@ declare const ERRORS: {
     cursor: string;
   }) => Said;
   readonly "wait.unknown": (_: object) => Said;
+  readonly "wait.answer": (d: {
+    problem: string;
+  }) => Said;
   readonly "app.missing": (d: {
     path: string;
   }) => Said;

@@ -12,11 +12,17 @@ interface ToolDeclaration {
 }
 /** Settings of a model call. What is left out is the provider's default. */
 interface ModelSettings {
+  /** How varied replies are: 0 for the likeliest words. Many reasoning models refuse it. */
   readonly temperature?: number | undefined;
+  /** The most tokens of one reply. An answer that is cut off by it ends the turn as `reply.truncated`. */
   readonly maxOutputTokens?: number | undefined;
+  /** Samples only from the likeliest words that together have this probability. Set this or `temperature`, not both. */
   readonly topP?: number | undefined;
+  /** The reply ends before the first of these texts. */
   readonly stopSequences?: readonly string[] | undefined;
+  /** For repeatable replies, from providers that offer them. */
   readonly seed?: number | undefined;
+  /** How much the model reasons before it replies, for models that do. */
   readonly reasoning?: "none" | "low" | "medium" | "high" | undefined;
   /** Whether cache breakpoints are sent to providers that take them. Default: `auto`. */
   readonly cache?: "auto" | "off" | undefined;

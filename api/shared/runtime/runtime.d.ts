@@ -77,13 +77,24 @@ interface Runtime extends AsyncDisposable {
     delete(id: string): Promise<void>;
   };
   readonly waits: {
-    /** Answers a wait by its key; the first answer counts. Throws `wait.unknown`. */
-    resolve(key: string, answer: Json): Promise<"accepted" | "already-resolved">;
+    /**
+     * Answers a call that waits for approval, by the key of its `waiting` event; the first answer counts. Throws
+     * `wait.unknown` when no open turn waits under this key, and `wait.answer` when the answer is no approval.
+     */
+    resolve(key: string, answer: Approval): Promise<"accepted" | "already-resolved">;
   };
   /** Resumes turns that other processes left, and inputs that wait, in all sessions; settles when they are done. */
   recover(): Promise<Recovered>;
   /** Refuses new calls, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
   close(): Promise<void>;
+}
+/** The answer to a call that waits for approval. */
+interface Approval {
+  readonly approved: boolean;
+  /** Told to the model when the call is not approved. */
+  readonly reason?: string | undefined;
+  /** Arguments to run the call with instead. They are validated again; gates do not see them. */
+  readonly args?: Json | undefined;
 }
 interface SessionOptions {
   /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
@@ -124,4 +135,4 @@ interface SessionSummary {
   /** The open turn, in this process or another. */
   readonly openTurn?: TurnId;
 }
-export { Runtime, RuntimeOptions, SessionSummary, TreeUsage };
+export { Approval, Runtime, RuntimeOptions, SessionSummary, TreeUsage };

@@ -27,6 +27,7 @@ interface Common {
 export interface McpProcess extends Common {
   /** The program to start, by its path or its name in PATH. */
   readonly command: string;
+  /** The program's arguments. */
   readonly args?: readonly string[] | undefined;
   /** Variables for the server's environment. Of this process's own it gets only PATH, HOME and the like. */
   readonly env?: { readonly [name: string]: string } | undefined;
@@ -35,6 +36,7 @@ export interface McpProcess extends Common {
 }
 /** A server that is reached over streamable HTTP. */
 export interface McpRemote extends Common {
+  /** The server's MCP endpoint, http or https. */
   readonly url: string | URL;
   /** Headers of each request. A function is called for every request, so credentials that expire can be renewed. */
   readonly headers?: McpHeaders | (() => Awaitable<McpHeaders>) | undefined;

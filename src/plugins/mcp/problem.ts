@@ -16,14 +16,16 @@ export type McpProblemCode =
   | "mcp.protocol";
 
 const HINTS: { readonly [C in McpProblemCode]: string } = {
-  "mcp.package": "Install it: npm install @modelcontextprotocol/client",
-  "mcp.start": "Check the server's `command`, `args` and `cwd`.",
-  "mcp.exited": "See what it wrote to stderr.",
-  "mcp.unreachable": "Check the server's `url`, and that it runs.",
-  "mcp.unauthorized": "Check the server's `headers`.",
-  "mcp.http": "See what the server answered.",
-  "mcp.timeout": "See why the server does not answer, or raise `startMs`.",
-  "mcp.protocol": "The server does not speak MCP as it should; see its documentation.",
+  "mcp.package": "Run: npm install @modelcontextprotocol/client",
+  "mcp.start": "Check the server's `command`, `args` and `cwd`: run the command in a terminal.",
+  "mcp.exited":
+    "Read `stderr` in this status, which has the last lines of the server, and run its command in a terminal.",
+  "mcp.unreachable": "Check the server's `url`, and that the server is running and can be reached from here.",
+  "mcp.unauthorized": 'Put a valid token into the `headers` of the server, for example { authorization: "Bearer …" }.',
+  "mcp.http":
+    "Check that `url` is the server's MCP endpoint, which often ends with /mcp, and look into the server's log.",
+  "mcp.timeout": "If the server is slow to start, raise `startMs`; otherwise look into the server's log.",
+  "mcp.protocol": "Check that the `command` or `url` is an MCP server that speaks stdio or streamable HTTP.",
 };
 
 export const problem = (code: McpProblemCode, message: string): McpProblem => ({

@@ -1,4 +1,5 @@
 import { type Attachable, attach, RuntimeError } from "../../index.ts";
+import { TEXTS } from "./texts.ts";
 
 /** A server's answer to a call, as far as it is read here. */
 export interface Answer {
@@ -24,7 +25,7 @@ export function resultFrom(answer: Answer, name: string, bytesMax: number): unkn
   const blocks = answer.content ?? [];
   const bytes = sizeOf(answer);
   if (bytes > bytesMax) throw new RuntimeError("limit.bytes", { what: `The result of ${name}`, bytes, max: bytesMax });
-  if (answer.isError === true) throw new Error(wordsOf(blocks) || "The server says that it failed, and not why.");
+  if (answer.isError === true) throw new Error(wordsOf(blocks) || TEXTS.silentError);
   const shown = blocks.map(shownAs);
   if (answer.structuredContent !== undefined) {
     // Text is left out: by the specification it repeats the structured content.

@@ -318,7 +318,7 @@ test("E2: a server that wants credentials says so in the status", async () => {
     problem: {
       code: "mcp.unauthorized",
       message: expect.stringContaining("401"),
-      hint: "Check the server's `headers`.",
+      hint: expect.stringContaining("`headers`"),
     },
   });
   http.close();
@@ -364,7 +364,7 @@ test("E2: without its package the state is failed, with how to install it, and t
     "Done.",
     {
       state: "failed",
-      problem: { code: "mcp.package", hint: "Install it: npm install @modelcontextprotocol/client" },
+      problem: { code: "mcp.package", hint: "Run: npm install @modelcontextprotocol/client" },
     },
   ]);
 });
@@ -399,7 +399,7 @@ test("E2: a process killed during a call fails it and says so; the next call fin
   await happened;
   process.kill(pid, "SIGKILL");
   await expect(hanging).rejects.toThrow(
-    /^The connection to the MCP server s was lost\. .*SIGKILL.* Whether the call was carried out is not known\.$/,
+    /^The connection to the MCP server s was lost\. .*SIGKILL.* It is not known whether the call was carried out\. Check/,
   );
   expect(await names(server)).toEqual(before); // Tools stay offered while the server is down …
   expect(Number(await call(server, "pid"))).not.toBe(pid); // … and a call waits for the next connection.
@@ -446,7 +446,7 @@ test("E2: a call to a server that stays away fails after connectMs and says that
   const echo = await tool(server, "echo");
   await remote.kill();
   await expect.poll(() => state(server)).not.toBe("ready"); // A call on a connection that only seems to be there may be done.
-  await expect(echo.run({ text: "x" }, toolContext())).rejects.toThrow(/ Nothing was done\.$/);
+  await expect(echo.run({ text: "x" }, toolContext())).rejects.toThrow(/ The call was not made\./);
 });
 
 test("E2: while a call over HTTP is silent the server is asked whether it still knows us", async () => {

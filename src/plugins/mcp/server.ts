@@ -18,6 +18,7 @@ import type { Settings } from "./options.ts";
 import { Disconnected, type McpProblem, problemOf } from "./problem.ts";
 import { resultFrom } from "./result.ts";
 import { foreignSchema } from "./schema.ts";
+import { TEXTS } from "./texts.ts";
 import { type Listed, manifestOf, NO_TOOLS, type Skipped, type Toolbox, toolbox } from "./tools.ts";
 
 /**
@@ -308,7 +309,7 @@ export class Server {
     };
     for (let isLast = false; ; isLast = true) {
       const link = await this.#connected(signal);
-      if (link === undefined) throw failed(`${this.#isDown} Nothing was done.`);
+      if (link === undefined) throw failed(`${this.#isDown} ${TEXTS.notDone}`);
       try {
         const answer = await link.call({ tool, inputSchema, input, idempotencyKey, signal, progress });
         return resultFrom(answer, name, resultBytesMax);
@@ -317,18 +318,15 @@ export class Server {
         if (isTimeout(error)) throw new RuntimeError("tool.timeout", { name, ms: totalMs }, { cause: error });
         if (!(error instanceof Disconnected)) throw error;
         if (error.isUnsent && !isLast) continue;
-        const lost = `The connection to the MCP server ${this.name} was lost. ${sentence(error.message)}`;
-        throw failed(
-          `${lost} ${error.isUnsent ? "Nothing was done." : "Whether the call was carried out is not known."}`,
-          error,
-        );
+        const lost = TEXTS.lost(this.name, ` ${sentence(error.message)}`);
+        throw failed(`${lost} ${error.isUnsent ? TEXTS.notDone : TEXTS.maybeDone}`, error);
       }
     }
   }
 
   get #isDown(): string {
     const why = this.#problem === undefined ? "" : ` ${sentence(this.#problem.message)}`;
-    return `The MCP server ${this.name} is not connected.${why}`;
+    return TEXTS.notConnected(this.name, why);
   }
 
   /** The connection. A connection that is being made is waited for; one that is due later is tried now. */

@@ -1,6 +1,7 @@
 // Cuts the parts of one result to a budget. Keeping what was cut is the caller's job: `fit` only collects it.
 import { createHash } from "node:crypto";
 import type { Attachment, Json, TextPart, ToolOutput } from "../../index.ts";
+import { TEXTS } from "./texts.ts";
 import { bytesOf, fits, headEnd, type Keep, linesIn, type Room, tailStart, textOf } from "./window.ts";
 
 type ResultPart = TextPart | Attachment;
@@ -131,31 +132,28 @@ class Cutter {
   #window(data: Uint8Array, id: string, keep: Keep, room: Room): string {
     this.cut.set(id, data);
     const inner = { bytesMax: room.bytesMax - MARKER.bytesMax, linesMax: room.linesMax - MARKER.linesMax };
-    const all = `${data.length} bytes (${linesIn(data)} lines)`;
     if (keep === "tail") {
       const start = tailStart(data, inner);
-      const more = this.#source.isKept(id) ? ` read_output {"id":"${id}"} begins at the start.` : NOT_KEPT;
-      return `[Left out: the first ${start} bytes (${linesIn(data, 0, start)} lines) of ${all}.${more}]\n${textOf(data, start)}`;
+      const more = this.#source.isKept(id) ? TEXTS.readFromStart(`{"id":"${id}"}`) : TEXTS.notKept;
+      const cut = TEXTS.headCut(start, linesIn(data, 0, start), data.length, linesIn(data), more);
+      return `${cut}\n${textOf(data, start)}`;
     }
     const end = headEnd(data, 0, inner);
     const shown = textOf(data, 0, end);
     const isWhole = shown.endsWith("\n");
     const at = isWhole ? `"offset":${linesIn(data, 0, end) + 1}` : `"byte":${end}`;
-    const more = this.#source.isKept(id) ? ` Go on with read_output {"id":"${id}",${at}}.` : NOT_KEPT;
-    const left = `the last ${data.length - end} bytes (${linesIn(data, end)} lines) of ${all}`;
-    return `${shown}${isWhole ? "" : "\n"}[Left out: ${left}.${more}]`;
+    const more = this.#source.isKept(id) ? TEXTS.readOn(`{"id":"${id}",${at}}`) : TEXTS.notKept;
+    const cut = TEXTS.tailCut(data.length - end, linesIn(data, end), data.length, linesIn(data), more);
+    return `${shown}${isWhole ? "" : "\n"}${cut}`;
   }
 
   /** One line that names the parts which are not shown. */
   async named(parts: readonly ResultPart[]): Promise<TextPart> {
     const names: string[] = [];
     for (const part of parts.slice(0, NAMED_MAX)) names.push(await this.#name(part));
-    const others = parts.length > NAMED_MAX ? `, and ${parts.length - NAMED_MAX} others` : "";
-    const hint = this.cut.size > 0 ? " read_output shows texts by their id." : "";
-    return {
-      kind: "text",
-      text: `[Left out: ${parts.length} more parts of this result: ${names.join("; ")}${others}.${hint}]`,
-    };
+    if (parts.length > NAMED_MAX) names.push(TEXTS.others(parts.length - NAMED_MAX));
+    const hint = this.cut.size > 0 ? ` ${TEXTS.readParts}` : "";
+    return { kind: "text", text: `${TEXTS.partsCut(parts.length, names.join("; "))}${hint}]` };
   }
 
   async #name(part: ResultPart): Promise<string> {
@@ -171,4 +169,3 @@ class Cutter {
     return `text ${id} (${data.length} bytes)`;
   }
 }
-const NOT_KEPT = " They are not kept.";

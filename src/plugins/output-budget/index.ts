@@ -1,5 +1,6 @@
 import { definePlugin, type Fields, jsonSchema, optionsSchema } from "../../index.ts";
 import { fit, isSmall, MARKER, plainly } from "./fit.ts";
+import { READ, TEXTS } from "./texts.ts";
 import { characterAt, headEnd, type Keep, linesIn, type Room, startOfLine, textOf } from "./window.ts";
 
 export interface OutputBudgetOptions {
@@ -14,8 +15,6 @@ export interface OutputBudgetOptions {
   /** The most long texts that a session keeps for reading on; beyond, the oldest are dropped. Default 100. */
   readonly keptMax?: number | undefined;
 }
-
-const READ = "read_output";
 
 /**
  * Cuts long tool results to what fits, says how much was left out, and lets the model page through the whole with
@@ -69,13 +68,12 @@ export const outputBudget = definePlugin({
     tools: [
       tool({
         name: READ,
-        description:
-          "Reads on in a result that was too long to be shown whole, by the id that its last or first line names.",
+        description: TEXTS.read,
         input: INPUT,
         retry: "safe",
         execute: async ({ id, ...where }, { state }) => {
           const data = await state.blobs.get(id);
-          if (data === undefined) throw new Error("No output of this id is kept in this session.");
+          if (data === undefined) throw new Error(TEXTS.unknownId);
           return pageOf(data, where, budget);
         },
       }),
@@ -92,10 +90,10 @@ interface ReadInput {
 const INPUT = jsonSchema<ReadInput>({
   type: "object",
   properties: {
-    id: { type: "string", description: "As the result names it.", maxLength: 128 },
-    offset: { type: "integer", minimum: 1, description: "The first line to show, from 1." },
-    byte: { type: "integer", minimum: 0, description: "Instead of offset, the first byte to show, from 0." },
-    lines: { type: "integer", minimum: 1, description: "Lines to show; as many as fit unless given." },
+    id: { type: "string", description: TEXTS.id, maxLength: 128 },
+    offset: { type: "integer", minimum: 1, description: TEXTS.offset },
+    byte: { type: "integer", minimum: 0, description: TEXTS.byte },
+    lines: { type: "integer", minimum: 1, description: TEXTS.lines },
   },
   required: ["id"],
   additionalProperties: false,
@@ -104,8 +102,7 @@ const INPUT = jsonSchema<ReadInput>({
 /** One window of the text, and a last line in brackets that says where it is and how to go on. */
 function pageOf(data: Uint8Array, { offset = 1, byte, lines }: Omit<ReadInput, "id">, room: Room): string {
   const from = byte === undefined ? startOfLine(data, offset) : characterAt(data, Math.min(byte, data.length));
-  const total = `${data.length} bytes (${linesIn(data)} lines)`;
-  if (from >= data.length && data.length > 0) throw new Error(`That is past the end: there are ${total}.`);
+  if (from >= data.length && data.length > 0) throw new Error(TEXTS.pastEnd(data.length, linesIn(data)));
   const linesMax = room.linesMax - MARKER.linesMax;
   const end = headEnd(data, from, {
     bytesMax: room.bytesMax - MARKER.bytesMax,
@@ -115,9 +112,8 @@ function pageOf(data: Uint8Array, { offset = 1, byte, lines }: Omit<ReadInput, "
   const isWhole = shown === "" || shown.endsWith("\n");
   const first = linesIn(data, 0, from) + (from === 0 || data[from - 1] === 10 ? 1 : 0);
   const last = first + Math.max(0, linesIn(data, from, end) - 1);
-  const next =
-    end === data.length ? "This is the end." : `Go on with ${isWhole ? `offset ${last + 1}` : `byte ${end}`}.`;
-  return `${shown}${isWhole ? "" : "\n"}[Lines ${first} to ${last}, bytes ${from} to ${end}, of ${total}. ${next}]`;
+  const next = end === data.length ? TEXTS.end : TEXTS.nextPage(isWhole ? `offset ${last + 1}` : `byte ${end}`);
+  return `${shown}${isWhole ? "" : "\n"}${TEXTS.page(first, last, from, end, data.length, linesIn(data), next)}`;
 }
 
 // ── Options and state ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -36,7 +36,7 @@ const resultsIn = ({ parts }: Message): readonly string[] =>
   );
 
 const idIn = (text: string | undefined): string =>
-  /read_output \{\\?"id\\?":\\?"([\w-]{43})/.exec(text ?? "")?.[1] ?? "";
+  /read_output with \{\\?"id\\?":\\?"([\w-]{43})/.exec(text ?? "")?.[1] ?? "";
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("base64url");
 const bytes = (text: string): number => Buffer.byteLength(text);
 
@@ -74,7 +74,7 @@ class Reader {
   readonly reply: Reply = (request) => {
     const text = request.messages.flatMap(resultsIn).at(-1) as string;
     if (/bytes \d+ to \d+, of/.test(text.slice(text.lastIndexOf("[")))) this.pages.push(text);
-    const [, json] = /Go on with read_output (\{.*\})\.\]$/.exec(text) ?? [];
+    const [, json] = /To go on, call read_output with (\{.*\})\.\]$/.exec(text) ?? [];
     if (json !== undefined) return calls("read_output", { id: JSON.parse(json).id as string });
     const [, how = "", where] = /Go on with (offset|byte) (\d+)\.\]$/.exec(text) ?? [];
     return where === undefined ? says("Read.") : calls("read_output", { id: this.id, [how]: Number(where) });
@@ -136,7 +136,7 @@ describe("what is shown", () => {
     const rest = text.split("\n").slice(399).join("\n");
     expect(lines.at(-1)).toBe(
       `[Left out: the last ${bytes(rest)} bytes (601 lines) of ${bytes(text)} bytes (1000 lines). ` +
-        `Go on with read_output {"id":"${hashOf(text)}","offset":400}.]`,
+        `To go on, call read_output with {"id":"${hashOf(text)}","offset":400}.]`,
     );
   });
 
@@ -171,7 +171,7 @@ describe("what is shown", () => {
     }
     expect(view.endsWith("line 4999\nline 5000\n")).toBe(true);
     expect(view.split("\n")[0]).toMatch(
-      /^\[Left out: the first \d+ bytes \(4601 lines\) of \d+ bytes \(5000 lines\)\. read_output \{"id":"[\w-]{43}"\} begins at the start\.\]$/,
+      /^\[Left out: the first \d+ bytes \(4601 lines\) of \d+ bytes \(5000 lines\)\. To read from the start, call read_output with \{"id":"[\w-]{43}"\}\.\]$/,
     );
   });
 
@@ -284,7 +284,10 @@ describe("what is shown", () => {
     const total = second?.reduce((sum, part) => sum + (part.kind === "text" ? bytes(part.text) : 0), 0) ?? 0;
     expect(total).toBeLessThan(4 * 16_384 + 4_096);
     const last = second?.at(-1);
-    expect(last).toMatchObject({ kind: "text", text: expect.stringContaining("read_output shows texts by their id.") });
+    expect(last).toMatchObject({
+      kind: "text",
+      text: expect.stringContaining("To read a text, call read_output with its id."),
+    });
   });
 
   test("T10 the calls of a batch have a budget each", async () => {
@@ -331,7 +334,7 @@ describe("what is shown", () => {
     await using world = await open(model, [gives(numbered(1_000))], outputBudget, late);
     await world.session.turn("Go.").result();
     const [view = ""] = shown(model);
-    expect([view.startsWith("line 1\n"), view.endsWith("They are not kept.]")]).toEqual([true, true]);
+    expect([view.startsWith("line 1\n"), view.endsWith("The rest is not kept.]")]).toEqual([true, true]);
   });
 
   test.each([
@@ -399,7 +402,7 @@ describe("what can be read later", () => {
   test("T10 another session cannot read it, nor one that was only told the id by the user or a tool", async () => {
     const text = numbered(2_000);
     const id = hashOf(text);
-    const echoed = `[Left out. Go on with read_output {"id":"${id}","offset":1}.]`;
+    const echoed = `[Left out. To go on, call read_output with {"id":"${id}","offset":1}.]`;
     const model = scripted(
       calls("fetch"),
       says("Done."),
@@ -411,7 +414,7 @@ describe("what can be read later", () => {
     await world.session.turn("Go.").result();
     const other = await world.runtime.session("other");
     await other.turn(`Read ${id}. ${echoed}`).result();
-    const refused = "No output of this id is kept in this session.";
+    const refused = "No text with this id is kept in this session.";
     expect(shown(model)).toEqual([expect.stringContaining(refused), echoed, expect.stringContaining(refused)]);
   });
 
@@ -434,9 +437,9 @@ describe("what can be read later", () => {
     const { outcome } = await world.session.turn("Go.").result();
     expect(outcome.kind).toBe("answered");
     expect(shown(model).slice(1)).toEqual([
-      expect.stringContaining("No output of this id"),
-      expect.stringContaining("No output of this id"),
-      expect.stringContaining(`past the end: there are ${bytes(text)} bytes (2000 lines).`),
+      expect.stringContaining("No text with this id"),
+      expect.stringContaining("No text with this id"),
+      expect.stringContaining(`past the end: the text has ${bytes(text)} bytes (2000 lines).`),
       expect.stringContaining("past the end"),
       expect.stringContaining("/offset must be >= 1"),
       expect.stringContaining("'id'"),
@@ -457,7 +460,7 @@ describe("what can be read later", () => {
     await world.session.turn("Go.").result();
     expect(shown(model).slice(4)).toEqual([
       expect.stringMatching(/^1\n\[/), // Kept: fetch0 ran again after fetch1.
-      expect.stringContaining("No output of this id"),
+      expect.stringContaining("No text with this id"),
       expect.stringMatching(/^3\n\[/),
     ]);
   });

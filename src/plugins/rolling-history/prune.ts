@@ -1,4 +1,5 @@
 import type { Attachment, Message, Part, TextPart } from "../../index.ts";
+import { TEXTS } from "./texts.ts";
 
 /** Whether a user said it: not a plugin, nor the runtime. */
 export const isSaid = ({ role, origin }: Message): boolean =>
@@ -41,7 +42,7 @@ function prunedOf(message: Message): Message {
 }
 
 const named = <P extends Part>(part: P): P | TextPart =>
-  part.kind === "attachment" ? { kind: "text", text: `[${nameOf(part)} was here; it is left out by now.]` } : part;
+  part.kind === "attachment" ? { kind: "text", text: TEXTS.attachmentLeftOut(nameOf(part)) } : part;
 
 export const nameOf = ({ mediaType, name, bytes }: Attachment): string =>
   `${mediaType}${name === undefined ? "" : ` ${JSON.stringify(name)}`}, ${bytes} bytes`;

@@ -26,6 +26,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { type RollingHistoryOptions, rollingHistory } from "./index.ts";
 import { cutOf } from "./place.ts";
 import { prune } from "./prune.ts";
+import { earlierIn } from "./summary.ts";
 import { tokensIn, tokensOf, tokensOfRequest } from "./tokens.ts";
 
 // ── A model with a window ───────────────────────────────────────────────────────────────────────────────────────────
@@ -52,7 +53,7 @@ interface Windowed extends Scripted {
   summaryOverflows: number;
 }
 
-const isForSummary = ({ system }: ModelRequest): boolean => system.startsWith("You keep the memory");
+const isForSummary = ({ system }: ModelRequest): boolean => system.startsWith("You write a summary");
 /** Counts tokens by itself: a test must not trust the estimate of the plugin that it tests. */
 const sizeOf = ({ system, tools, messages }: Pick<ModelRequest, "system" | "tools" | "messages">): number =>
   JSON.stringify([system, tools, messages.map(({ parts }) => parts)]).length / 4 +
@@ -169,7 +170,7 @@ const framesOf = async (session: Session): Promise<number> =>
   (await session.history({ max: 10_000 })).filter(({ kind }) => kind === "frame").length;
 const textsOf = (messages: readonly Message[]): readonly string[] => messages.map(wordsIn);
 const isSummary = (message: Message | undefined): boolean =>
-  message?.origin?.kind === "plugin" && wordsIn(message).startsWith("[A summary of the conversation so far");
+  message?.origin?.kind === "plugin" && wordsIn(message).startsWith("[This is a summary of the conversation so far");
 
 const folders: string[] = [];
 afterEach(() => {
@@ -244,7 +245,7 @@ describe("attachments", () => {
     const counts = model.turns.map(({ messages }) => messages.flatMap(({ parts }) => attachmentsIn(parts)).length);
     expect(counts).toEqual([1, 2, 3, 4, 2, 1]);
     expect(textsOf(model.turns[4]?.messages ?? [])[0]).toBe(
-      'Picture 1.\n[image/png "1.png", 2000 bytes was here; it is left out by now.]',
+      'Picture 1.\n[An attachment was here: image/png "1.png", 2000 bytes. It is no longer shown.]',
     );
     const { messages } = await world.session.read();
     expect(messages.flatMap(({ parts }) => attachmentsIn(parts))).toHaveLength(5);
@@ -335,7 +336,7 @@ describe("compaction", () => {
       true,
     );
     expect(isSummary(messages[0])).toBe(true);
-    expect(wordsIn(messages[0])).toMatch(/under way:\]\nRead all pages, then say how many there were\.$/);
+    expect(wordsIn(messages[0])).toMatch(/working on:\]\nRead all pages, then say how many there were\.$/);
   });
 
   test("K8 the turn at work is carried whole while it is not too long", async () => {
@@ -386,7 +387,9 @@ describe("compaction", () => {
     const [ended] = await ask(other.session, "Read it.");
     expect(ended?.outcome).toMatchObject({ kind: "stopped", code: "limit.context" });
     expect((await other.session.compact()).kind).toBe("compacted");
-    expect(wordsIn((await other.session.read()).messages[0])).toMatch(/S\.\n\[What the user said last.*\]\nRead it\.$/);
+    expect(wordsIn((await other.session.read()).messages[0])).toMatch(
+      /S\.\n\[The user's latest message.*\]\nRead it\.$/,
+    );
   });
 
   test("K8 a provider's overflow triggers it once, and the turn goes on", async () => {
@@ -413,6 +416,14 @@ describe("compaction", () => {
     expect([model.overflows, model.compactions]).toEqual([1, compactions + 1]);
   });
 
+  test("S8 a summary that another version wrote is read without the heading it had there", () => {
+    const text =
+      "[A summary of the conversation so far, which takes the place of all messages.]\n\nThey agreed [at last].";
+    const origin = { kind: "plugin", plugin: "bowline/rolling-history" } as const;
+    const message = { id: "trn_1.0", role: "user", parts: [{ kind: "text", text }], origin } as unknown as Message;
+    expect(earlierIn([message])?.summary).toBe("They agreed [at last].");
+  });
+
   test("S8 a second summary is made of the first and what came since", async () => {
     const model = windowed({ summary: (_, asked) => says(`The code word ${asked} is kept.`) });
     await using world = await open(model, SMALL);
@@ -422,8 +433,8 @@ describe("compaction", () => {
     expect(first).not.toContain("<summary>");
     expect(second).toContain("<summary>\nThe code word 1 is kept.\n</summary>");
     expect(second).not.toContain("user: 1: word");
-    expect(second).not.toContain("[A summary of the conversation");
-    expect(second).toContain("both, which takes the place of the one above");
+    expect(second).not.toContain("a summary of the conversation so far");
+    expect(second).toContain("the summary so far and the conversation together");
     const { messages } = await world.session.read();
     expect(textsOf(messages).filter((text) => text.includes("The code word"))).toHaveLength(1);
   });
@@ -534,7 +545,7 @@ describe("when it goes wrong", () => {
     const model = windowed({ summary: () => ends("length", "So far the") });
     await using world = await open(model, SMALL);
     await ask(world.session, ...repeat(8, (n) => `${n}: ${long(500)}`));
-    expect(wordsIn((await world.session.read()).messages[0])).toMatch(/So far the\n\[It breaks off here\.\]$/);
+    expect(wordsIn((await world.session.read()).messages[0])).toMatch(/So far the\n\[The summary ends here .*\]$/);
   });
 
   test("K8 a turn that is cancelled while it is compacted ends so, and nothing is changed", async () => {
@@ -578,7 +589,7 @@ describe("when it goes wrong", () => {
     const [result] = await ask(world.session, "Well?");
     expect(result?.outcome.kind).toBe("answered");
     expect(model.summaries).toHaveLength(8);
-    expect(model.summaries[0]).toContain("[What came before was too long to be told.]");
+    expect(model.summaries[0]).toContain("[The beginning of the conversation is left out: it is too long.]");
     expect(model.summaries.join()).toContain("user: 115: word");
   });
 
@@ -628,7 +639,7 @@ describe("when it goes wrong", () => {
     const sent = model.turns.at(-1)?.messages ?? [];
     expect(isSummary(sent[0])).toBe(true);
     expect(sent.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
-    expect(wordsIn(sent[0])).toMatch(/under way:\]\nDump\.$/);
+    expect(wordsIn(sent[0])).toMatch(/working on:\]\nDump\.$/);
     expect(tokensOf(sent.at(-1) as Message)).toBeGreaterThan(1_400);
   });
 

@@ -13,15 +13,10 @@ import { householdOf, treeOf } from "./household.ts";
 import type { MessageInput, SpawnInput, WaitInput } from "./inputs.ts";
 import type { Capability, Settings } from "./options.ts";
 import { type Agent, copyFor, depthOf, nameFor, type Reading, type Roster, type Status, taskLine } from "./roster.ts";
+import { CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, TEXTS, WAIT } from "./texts.ts";
 
-export const SPAWN = "spawn_agent";
-export const MESSAGE = "message_agent";
-export const WAIT = "wait_agents";
-export const CLOSE = "close_agent";
-export const LIST = "list_agents";
 /** The tools of an owner; hidden from agents at the greatest depth. */
 export const AGENT_TOOLS: readonly string[] = [SPAWN, MESSAGE, WAIT, CLOSE, LIST];
-export const SUBMIT_ERROR = "submit_error";
 
 /** How long to wait for an agent that was asked to stop. */
 const STOP_MS = 5_000;
@@ -61,7 +56,7 @@ export class Calls {
   async spawn(given: SpawnInput, context: Context): Promise<Ended | Started> {
     const { task, output, seed = [], background } = given;
     const { sessions, session, idempotencyKey, turnId, signal } = context;
-    if (task.trim() === "") throw wrong("agent.task", "The task is empty: say what the agent is to do.");
+    if (task.trim() === "") throw wrong("agent.task", TEXTS.noTask);
     const [name, capability] = this.#capability(given.capability);
     if (output !== undefined) await requireSchema(output);
     const authority = this.#authority(name, capability, session.read(), turnId);
@@ -99,16 +94,17 @@ export class Calls {
     const name = given ?? (names.length === 1 ? (names[0] as string) : "");
     const found = capabilities.get(name);
     if (found !== undefined) return [name, found];
-    const problem = given === undefined ? "Say which capability" : `There is no capability ${JSON.stringify(given)}`;
-    throw wrong("agent.capability", `${problem}: there are ${names.join(", ")}.`);
+    const listed = names.join(", ");
+    const problem =
+      given === undefined ? TEXTS.noCapability(listed) : TEXTS.unknownCapability(JSON.stringify(given), listed);
+    throw wrong("agent.capability", problem);
   }
 
   /** An agent at the greatest depth has no tools to start agents with. */
   #authority(name: string, { tools, hiddenTools = [] }: Capability, own: Reading, turnId: string) {
     const { depthMax = this.#settings.depthMax } = own.authority?.subagent ?? {};
     const depth = depthOf(own) + 1;
-    if (depth > depthMax)
-      throw new ToolError("agent.depth", `Agents are ${depthMax} deep at most: do this yourself.`, { class: "limit" });
+    if (depth > depthMax) throw new ToolError("agent.depth", TEXTS.tooDeep(depthMax), { class: "limit" });
     const hidden = [...this.#settings.hiddenTools, ...hiddenTools, ...(depth === depthMax ? AGENT_TOOLS : [])];
     return {
       ...(hidden.length === 0 ? {} : { hiddenTools: hidden }),
@@ -147,7 +143,7 @@ export class Calls {
       // Any other reason means that the turn is only let go here: the call is run again by whoever has the turn next.
       if (!hasCode(signal.reason, "tool.cancelled") && !hasCode(signal.reason, "tool.timeout")) throw error;
     }
-    const reason = isLate ? `It took more than ${timeoutMs} ms.` : "The turn that started it was stopped.";
+    const reason = isLate ? TEXTS.tookTooLong(timeoutMs) : TEXTS.ownerStopped;
     await sessions.cancel(agent.session, turn, reason);
     const ended = await endWithin(STOP_MS, sessions, agent, turn);
     if (ended?.status === "finished") return ended; // It finished before the cancel came.
@@ -157,7 +153,7 @@ export class Calls {
 
   async message({ agent: name, message, background }: MessageInput, context: Context): Promise<Ended | Started> {
     const { sessions, sessionId, turnId, idempotencyKey } = context;
-    if (message.trim() === "") throw wrong("agent.message", "The message is empty.");
+    if (message.trim() === "") throw wrong("agent.message", TEXTS.noMessage);
     const { agent, child, isOurs } = await (await householdOf(context)).requireOpen(name);
     const session = isOurs ? agent.session : copyFor(sessionId, agent.name);
     if (!isOurs) {
@@ -235,7 +231,7 @@ export class Calls {
       for (const { id } of tree) agents[id] ??= "idle";
       const open = tree.filter(({ openTurn }) => openTurn !== undefined);
       if (open.length === 0) break;
-      for (const { id } of open) await sessions.cancel(id, undefined, "Its agent was closed.");
+      for (const { id } of open) await sessions.cancel(id, undefined, TEXTS.closed);
       const stopping = open.map(async ({ id, openTurn }) => {
         agents[id] = "running";
         const ended = await endOf(sessions, { ...agent, name: id, session: id }, openTurn as string, until);
@@ -262,7 +258,7 @@ async function requireSchema(output: JsonSchema): Promise<void> {
     await jsonSchema(output)["~standard"].validate({}); // A schema is compiled with its first value.
   } catch (error) {
     if (!hasCode(error, "schema.invalid")) throw error;
-    throw wrong("agent.output", `The output is no JSON Schema that can be used: ${error.details.problem}.`);
+    throw wrong("agent.output", TEXTS.badOutput(error.details.problem));
   }
 }
 

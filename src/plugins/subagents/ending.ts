@@ -1,5 +1,6 @@
 import { hasCode, type Json, type Services, ToolError, type ToolOutput, type TurnOutcome } from "../../index.ts";
 import { type Agent, cutTo, type Reading, type Status } from "./roster.ts";
+import { TEXTS } from "./texts.ts";
 
 /** How a turn of an agent ended, as the model reads it. */
 export interface Ended {
@@ -82,7 +83,7 @@ export async function lookAt(
 ): Promise<Ended | undefined> {
   const { name, turn = "" } = agent;
   if (child === undefined)
-    return { agent: name, turn, status: "stopped", code: "agent.unknown", reason: "Its session was deleted." };
+    return { agent: name, turn, status: "stopped", code: "agent.unknown", reason: TEXTS.deleted };
   const { openTurn } = child;
   if (openTurn !== undefined && (isOurs || openTurn === turn)) return undefined;
   if (turn !== "") return endWithin(LOOK_MS, sessions, agent, turn);
@@ -91,23 +92,19 @@ export async function lookAt(
 
 const REASON_CHARS_MAX = 1_000;
 const TEXT_CHARS_MAX = 1_500;
-const GO_ON = "It keeps its conversation: message_agent goes on with it.";
 
 /** A turn that did not finish is a failed call. Its message names the agent and the turn, which `toldBy` reads back. */
 export function requireFinished(ended: Ended): Ended {
   const { agent, turn, status, code, reason, result } = ended;
   if (status === "finished") return ended;
-  const said = result === undefined ? "" : ` It had said: ${cutTo(String(result), TEXT_CHARS_MAX)}`;
-  const why = `${status === "failed" ? "failed" : "was stopped"} (${code}): ${cutTo(reason ?? "", REASON_CHARS_MAX)}`;
-  throw new ToolError(`agent.${status}`, `${nameIn(agent, turn)} ${why} ${GO_ON}${said}`);
+  const said = result === undefined ? "" : ` ${TEXTS.saidBefore(cutTo(String(result), TEXT_CHARS_MAX))}`;
+  const why = TEXTS.failed(agent, turn, status, code, cutTo(reason ?? "", REASON_CHARS_MAX));
+  throw new ToolError(`agent.${status}`, `${why}${said}`);
 }
 
 export const timedOut = (agent: string, turn: string, ms: number): ToolError =>
-  new ToolError("agent.timeout", `${nameIn(agent, turn)} did not finish within ${ms} ms and was stopped. ${GO_ON}`, {
-    class: "timeout",
-  });
+  new ToolError("agent.timeout", TEXTS.timedOut(agent, turn, ms), { class: "timeout" });
 
-const nameIn = (agent: string, turn: string): string => `Agent ${agent} (turn ${turn})`;
 const NAMED = /^Agent (\S+) \(turn (\S+)\) /;
 
 export interface Told {

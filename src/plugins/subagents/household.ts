@@ -15,6 +15,7 @@ import {
   type Roster,
   rosterAt,
 } from "./roster.ts";
+import { TEXTS } from "./texts.ts";
 
 interface Found {
   readonly agent: Agent;
@@ -71,10 +72,7 @@ export class Household {
     if (this.#children.has(id)) return; // A rerun finds the agent that it has made.
     const open = this.roster.agents.length + this.unknown().length;
     if (open < max && this.#listed < CHILDREN_LISTED) return;
-    const problem =
-      open < max
-        ? `This session has started ${CHILDREN_LISTED} agents, which is all it may.`
-        : `There are ${open} agents, which is all there may be: close_agent those that are not needed any more.`;
+    const problem = open < max ? TEXTS.tooManyEver(CHILDREN_LISTED) : TEXTS.tooMany(open);
     throw new ToolError("agent.limit", problem, { class: "limit" });
   }
 
@@ -84,16 +82,12 @@ export class Household {
       this.unknown().find((each) => each.name === name);
     const found = agent === undefined ? undefined : await this.#found(agent);
     if (found !== undefined) return found;
-    throw new ToolError("agent.unknown", `This session has no agent ${JSON.stringify(name)}: see list_agents.`, {
-      class: "unavailable",
-    });
+    throw new ToolError("agent.unknown", TEXTS.unknownAgent(JSON.stringify(name)), { class: "unavailable" });
   }
 
   async requireOpen(name: string): Promise<Found> {
     if (!this.isClosed(name)) return this.require(name);
-    throw new ToolError("agent.closed", `The agent ${name} is closed: start another with spawn_agent.`, {
-      class: "unavailable",
-    });
+    throw new ToolError("agent.closed", TEXTS.closedAgent(name), { class: "unavailable" });
   }
 
   async #found(agent: Agent): Promise<Found | undefined> {

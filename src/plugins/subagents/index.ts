@@ -1,9 +1,10 @@
 import { definePlugin, fail, type PromptPart, type Services } from "../../index.ts";
-import { AGENT_TOOLS, Calls, CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, untilLetGo, WAIT } from "./calls.ts";
-import { CLOSE_INPUT, ERROR_INPUT, LIST_INPUT, MESSAGE_INPUT, spawnInput, WAIT_INPUT } from "./inputs.ts";
+import { AGENT_TOOLS, Calls, untilLetGo } from "./calls.ts";
+import { CLOSE_INPUT, ERROR_INPUT, LIST_INPUT, MESSAGE_INPUT, spawnInput, waitInput } from "./inputs.ts";
 import { isKept, keepEnds, keepResult, keepTurn } from "./keep.ts";
 import { OPTIONS, type Settings } from "./options.ts";
 import { type Agent, depthOf, type Reading, rosterAt, STATE, shown } from "./roster.ts";
+import { CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, TEXTS, WAIT } from "./texts.ts";
 
 export type { Capability, SubagentsOptions } from "./options.ts";
 export type { Agent } from "./roster.ts";
@@ -38,33 +39,27 @@ export const subagents = definePlugin({
         }),
         tool({
           name: MESSAGE,
-          description:
-            "Says something to an agent, which goes on with all it knows. Waits for its answer, unless in the " +
-            "background; an agent that is at work comes to it afterwards.",
+          description: TEXTS.message,
           input: MESSAGE_INPUT,
           timeoutMs,
           execute: (given, context) => untilLetGo(context, calls.message(given, context)),
         }),
         tool({
           name: WAIT,
-          description:
-            "Waits for what agents do in the background. Answers with the results of those that have ended " +
-            "(`completed`) and those that have not (`pending`).",
-          input: WAIT_INPUT,
+          description: TEXTS.wait,
+          input: waitInput(settings),
           timeoutMs,
           execute: (given, context) => untilLetGo(context, calls.wait(given, context)),
         }),
         tool({
           name: CLOSE,
-          description:
-            "Ends an agent for good, with whatever it and the agents that it has started are doing. Close those that " +
-            "are not needed any more.",
+          description: TEXTS.close,
           input: CLOSE_INPUT,
           execute: ({ agent }, context) => untilLetGo(context, calls.close(agent, context)),
         }),
         tool({
           name: LIST,
-          description: "Lists the agents of this session and what they do.",
+          description: TEXTS.list,
           input: LIST_INPUT,
           execute: (_, context) => untilLetGo(context, calls.list(context)),
         }),
@@ -73,7 +68,7 @@ export const subagents = definePlugin({
           : [
               tool({
                 name: SUBMIT_ERROR,
-                description: "Gives the task up: whoever gave it is told why. Only when it cannot be done.",
+                description: TEXTS.submitError,
                 input: ERROR_INPUT,
                 execute: ({ reason }) => fail("agent.gave-up", reason),
               }),
@@ -123,29 +118,16 @@ async function asItIs(agent: Agent, session: Services["session"]): Promise<Agent
   return openTurn === undefined ? { ...agent, status: "finished" } : agent;
 }
 
-function spawnDescription({ capabilities }: Settings): string {
+function spawnDescription({ capabilities, timeoutMs }: Settings): string {
   const kinds = [...capabilities].map(([name, { description }]) => `- ${name}: ${description}`);
-  return (
-    "Starts an agent that works at a task by itself, and answers with its result. It knows nothing of this " +
-    "conversation: `task` must say everything. Several calls in one reply run at the same time; in the background it " +
-    `goes on while you do.\n\nCapabilities:\n${kinds.join("\n")}`
-  );
+  return TEXTS.spawn(timeoutMs, kinds.join("\n"));
 }
 
 function taskPart({ authority }: Reading): PromptPart[] {
   const { capability, depth, depthMax } = authority?.subagent ?? {};
   if (capability === undefined) return [];
   return [
-    {
-      slot: "intro",
-      text:
-        `You are an agent of the capability ${capability}, at depth ${depth} of ${depthMax}. Another agent gave you your ` +
-        "task; of all that you say it reads only your last answer.",
-    },
-    {
-      slot: "intro",
-      text: `If the task cannot be done, say why with \`${SUBMIT_ERROR}\`.`,
-      tools: [SUBMIT_ERROR],
-    },
+    { slot: "intro", text: TEXTS.role(capability, depth, depthMax) },
+    { slot: "intro", text: TEXTS.giveUp, tools: [SUBMIT_ERROR] },
   ];
 }

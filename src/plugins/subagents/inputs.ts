@@ -1,11 +1,9 @@
 import { type DescribedSchema, described, type JsonSchema, jsonSchema } from "../../index.ts";
 import type { Settings } from "./options.ts";
+import { REASON_CHARS_MAX, TEXTS } from "./texts.ts";
 
-const AGENT = { type: "string", maxLength: 256, description: "As spawn_agent named it." };
-const BACKGROUND = {
-  type: "boolean",
-  description: "Come back at once, and ask for the result later with wait_agents. Else the call waits for it.",
-};
+const AGENT = { type: "string", maxLength: 256, description: TEXTS.agent };
+const BACKGROUND = { type: "boolean", description: TEXTS.background };
 
 const object = (properties: { readonly [name: string]: JsonSchema }, required: readonly string[]): JsonSchema => ({
   type: "object",
@@ -24,17 +22,17 @@ export interface SpawnInput {
 /** The model is shown an enum of capabilities, but any text passes: the tool refuses it in words of its own. */
 export function spawnInput({ capabilities }: Settings): DescribedSchema<SpawnInput, SpawnInput> {
   const names = [...capabilities.keys()];
-  const capability = { type: "string", description: "Which kind of agent." };
+  const capability = { type: "string", description: TEXTS.capability };
   const document = (of: JsonSchema, required: readonly string[]): JsonSchema =>
     object(
       {
-        task: { type: "string", description: "What to do, and all that the agent must know for it." },
+        task: { type: "string", description: TEXTS.task },
         capability: of,
-        output: { type: "object", description: "JSON Schema of the result, if it must be of a certain shape." },
+        output: { type: "object", description: TEXTS.output },
         seed: {
           type: ["string", "array"],
           items: { type: "string" },
-          description: "Texts that its conversation begins with.",
+          description: TEXTS.seed,
         },
         background: BACKGROUND,
       },
@@ -52,7 +50,10 @@ export interface MessageInput {
   readonly background?: boolean;
 }
 export const MESSAGE_INPUT = jsonSchema<MessageInput>(
-  object({ agent: AGENT, message: { type: "string" }, background: BACKGROUND }, ["agent", "message"]),
+  object({ agent: AGENT, message: { type: "string", description: TEXTS.words }, background: BACKGROUND }, [
+    "agent",
+    "message",
+  ]),
 );
 
 export interface WaitInput {
@@ -60,19 +61,22 @@ export interface WaitInput {
   readonly until?: "all" | "any";
   readonly timeoutMs?: number;
 }
-export const WAIT_INPUT = jsonSchema<WaitInput>(
-  object(
-    {
-      agents: { type: "array", items: AGENT, minItems: 1, maxItems: 100 },
-      until: { type: "string", enum: ["all", "any"], description: "Wait for all of them unless given." },
-      timeoutMs: { type: "integer", minimum: 0, description: "How long to wait at most; 0 only looks." },
-    },
-    ["agents"],
-  ),
-);
+export const waitInput = ({ timeoutMs }: Settings) =>
+  jsonSchema<WaitInput>(
+    object(
+      {
+        agents: { type: "array", items: AGENT, minItems: 1, maxItems: 100, description: TEXTS.agents },
+        until: { type: "string", enum: ["all", "any"], description: TEXTS.until },
+        timeoutMs: { type: "integer", minimum: 0, description: TEXTS.timeout(timeoutMs) },
+      },
+      ["agents"],
+    ),
+  );
 
 export const CLOSE_INPUT = jsonSchema<{ readonly agent: string }>(object({ agent: AGENT }, ["agent"]));
 export const LIST_INPUT = jsonSchema<object>(object({}, []));
 export const ERROR_INPUT = jsonSchema<{ readonly reason: string }>(
-  object({ reason: { type: "string", minLength: 1, maxLength: 4_000 } }, ["reason"]),
+  object({ reason: { type: "string", minLength: 1, maxLength: REASON_CHARS_MAX, description: TEXTS.reason } }, [
+    "reason",
+  ]),
 );

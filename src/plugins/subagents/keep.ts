@@ -9,7 +9,6 @@ import {
   type ToolOutput,
   type TurnOutcome,
 } from "../../index.ts";
-import { CLOSE, MESSAGE, SPAWN, WAIT } from "./calls.ts";
 import { asTold, endWithin, type Told, toldBy } from "./ending.ts";
 import { type Home, type Household, householdOf, treeOf } from "./household.ts";
 import {
@@ -23,6 +22,7 @@ import {
   withAgent,
   withoutAgent,
 } from "./roster.ts";
+import { CLOSE, MESSAGE, SPAWN, TEXTS, WAIT } from "./texts.ts";
 
 /** What a hook that may change state gives access to. */
 interface Writing extends Home {
@@ -139,7 +139,7 @@ async function stopAgents(messages: readonly Message[], home: Writing): Promise<
   const household = await householdOf(home);
   const unheard = new Set(callsIn(messages).flatMap(({ name, agent }) => (name === MESSAGE ? (agent ?? []) : [])));
   const stop = async (agent: Agent, only?: string): Promise<void> => {
-    await sessions.cancel(agent.session, only, "The turn that started it was stopped.");
+    await sessions.cancel(agent.session, only, TEXTS.ownerStopped);
     if (agent.turn !== undefined) await endWithin(STOP_MS, sessions, agent, agent.turn);
   };
   const stopping = [...household.roster.agents, ...household.unknown()].map(async (agent) => {

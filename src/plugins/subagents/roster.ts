@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Fields, optionsSchema, type Services } from "../../index.ts";
+import { TEXTS } from "./texts.ts";
 
 export type Reading = Awaited<ReturnType<Services["session"]["snapshot"]>>;
 
@@ -127,7 +128,7 @@ export function shown({ agents, closed }: Roster): string {
     .slice(0, SHOWN_MAX)
     .map(({ name, capability, task, status }) => `- ${name} (${capability}, ${status}): ${task}`);
   const left = inOrder.length - SHOWN_MAX;
-  if (left > 0) lines.push(`- and ${left} more: list_agents`);
+  if (left > 0) lines.push(TEXTS.moreAgents(left));
   if (closed.length > 0) {
     const more = closed.length > CLOSED_SHOWN_MAX ? ` and ${closed.length - CLOSED_SHOWN_MAX} more` : "";
     lines.push(`Closed: ${closed.slice(-CLOSED_SHOWN_MAX).toReversed().join(", ")}${more}.`);

@@ -306,7 +306,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(answersIn(model.of("Deeper.").at(-1)?.messages ?? [])).toMatchObject([
       { name: "spawn_agent", status: "failed", text: expect.stringContaining("tool.unknown") },
     ]);
-    expect(model.of("Down.")[0]?.system).toContain("an agent of the capability helper, at depth 1 of 2");
+    expect(model.of("Down.")[0]?.system).toContain("an agent with the capability helper, at depth 1 of 2");
     expect(model.of("Deeper.")[0]?.system).toContain("at depth 2 of 2");
     expect(model.of("Go")[0]?.system).not.toContain("an agent of the capability");
   });
@@ -679,7 +679,10 @@ test("J8 of many agents the model is told the newest and those that run, in shor
   expect(lines).toHaveLength(18);
   expect(lines[0]).toMatch(/^- agt_0 \(helper, running\): Task 0: long .*…$/);
   expect(lines[1]).toMatch(/^- agt_29 \(helper, finished\): Task 29: /);
-  expect(lines.slice(16)).toEqual(["- and 14 more: list_agents", "Closed: gone_8, gone_7, gone_6, gone_5 and 5 more."]);
+  expect(lines.slice(16)).toEqual([
+    "- 14 more: call list_agents",
+    "Closed: gone_8, gone_7, gone_6, gone_5 and 5 more.",
+  ]);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(100);
 });
 
@@ -722,8 +725,8 @@ test("J8 what a call cannot mean is told with a code that the model can act on, 
     "tool.arguments",
     "agent.unknown",
   ]);
-  expect(failures[0]?.message).toBe('There is no capability "cook": there are scout, clerk.');
-  expect(failures[1]?.message).toBe("Say which capability: there are scout, clerk.");
+  expect(failures[0]?.message).toBe('There is no capability "cook". Choose one of: scout, clerk.');
+  expect(failures[1]?.message).toBe("Set `capability`: there is more than one. Choose one of: scout, clerk.");
   expect(await runtime.sessions.list({ parent: "chief" })).toEqual([]);
   expect((await runtime.sessions.get("stranger")).turns).toBe(1);
 });
@@ -767,7 +770,7 @@ test("J8 there are as many agents as may be, also when they are started at once;
   await within(session.turn("Go").result());
   const answers = answersIn((await session.read()).messages);
   expect(answers.map(({ status }) => status)).toEqual(["ok", "ok", "failed", "failed", "ok", "ok"]);
-  expect(answers[2]?.text).toMatch(/^Error \(agent.limit\): There are 2 agents.*close_agent/);
+  expect(answers[2]?.text).toMatch(/^Error \(agent.limit\): No agent was started: there are 2,.*close_agent/);
   expect(await runtime.sessions.list({ parent: "chief" })).toHaveLength(3);
 });
 
@@ -791,7 +794,9 @@ test("J8 deeper than allowed is refused also where the tool is not hidden", asyn
   const session = await runtime.session("deep");
   await within(session.turn("Go").result());
   const [answer] = answersIn((await session.read()).messages);
-  expect(answer?.text).toBe("Error (agent.depth): Agents are 3 deep at most: do this yourself.");
+  expect(answer?.text).toBe(
+    "Error (agent.depth): You cannot start agents: they may be at most 3 deep. Do this work yourself.",
+  );
 });
 
 test("J8 a child that begins with its parent's states does not take its parent's agents for its own", async () => {

@@ -5,6 +5,7 @@
 import { definePlugin, hasCode, jsonSchema, optionsSchema, type ToolContext, type ToolManifest } from "../../index.ts";
 import { groupsOf, Index } from "./rank.ts";
 import { cutAt, signatureOf } from "./signature.ts";
+import { NAME, TEXTS } from "./texts.ts";
 
 export interface ToolsSearchOptions {
   /** The most tools that one search opens. Default 8. */
@@ -26,7 +27,6 @@ export interface ToolsSearchResult {
   readonly note: string;
 }
 
-const NAME = "tools_search";
 const QUERY_CHARS_MAX = 1_000;
 const DESCRIPTION_CHARS_MAX = 600;
 const SIGNATURE_CHARS_MAX = 1_200;
@@ -45,20 +45,12 @@ export const toolsSearch = definePlugin({
       prompt: ({ catalog }) => {
         const tools = catalog.list();
         if (!tools.some(isSearchable)) return;
-        return {
-          slot: "guidance",
-          tools: [NAME],
-          text:
-            `Not all tools are declared to you: there are ${roughly(tools.length)} in all. ` +
-            `When none of yours fits, look for one with \`${NAME}\`: what it finds can be called from your next reply on.`,
-        };
+        return { slot: "guidance", tools: [NAME], text: TEXTS.guidance(roughly(tools.length)) };
       },
       tools: [
         tool({
           name: NAME,
-          description:
-            "Finds tools that are not declared yet, by words for what they do or work on, and opens them: they can be " +
-            `called from your next reply on. "select: name, name" opens tools by their names.`,
+          description: TEXTS.description,
           input: inputSchema(max),
           writes: true,
           execute: ({ query, max: wanted = max }, context): Promise<ToolsSearchResult> => {
@@ -112,8 +104,7 @@ class Search {
     const { opened, open, failed } = await this.#open(ranked);
     if (opened.length + open.length === 0) return { opened, note: this.#nothing(query, failed) };
     const left = ranked.length - opened.length - open.length - failed.length;
-    const more = left > 0 ? ` ${left} more fit less well.` : "";
-    return result(opened, open, `${said(opened, failed)}${more}`);
+    return result(opened, open, joined(said(opened, failed), left > 0 ? TEXTS.moreFit(left) : ""));
   }
 
   async byNames(names: readonly string[]): Promise<ToolsSearchResult> {
@@ -123,11 +114,11 @@ class Search {
     const unknown = asked.filter((name) => !known.has(name));
     const notes = [
       said(opened, failed),
-      ...(left.length === 0 ? [] : [`At most ${this.#max} are opened at once: ${listed(left)} ${are(left)} not.`]),
-      ...(unknown.length === 0 ? [] : [`There is no tool ${listed(unknown)}.${this.#alike(unknown)}`]),
+      ...(left.length === 0 ? [] : [TEXTS.atMost(this.#max, listed(left))]),
+      ...(unknown.length === 0 ? [] : [TEXTS.unknown(listed(unknown)), this.#alike(unknown)]),
       ...(asked.length === 0 ? [this.#whatThereIs()] : []),
     ];
-    return result(opened, open, notes.filter((note) => note !== "").join(" "));
+    return result(opened, open, joined(...notes));
   }
 
   /** Opens the first `#max` tools. A tool that cannot be had any more makes room for the next one. */
@@ -173,21 +164,20 @@ class Search {
   }
 
   #nothing(query: string, failed: readonly string[]): string {
-    const tried = failed.length === 0 ? "" : ` ${listed(failed)} would, but cannot be had now.`;
     const shown = query.length > 100 ? `${cutAt(query, 99)}…` : query;
-    const what = query.trim() === "" ? "Nothing was asked for." : `Nothing fits ${JSON.stringify(shown)}.`;
-    return `${what}${tried} ${this.#whatThereIs()}`;
+    const what = query.trim() === "" ? TEXTS.noQuery : TEXTS.nothingFits(JSON.stringify(shown));
+    return joined(what, cannotOpen(failed), this.#whatThereIs());
   }
 
   #whatThereIs(): string {
     const tools = this.#tools.filter(isSearchable);
-    if (tools.length === 0) return "There are no tools but those that you have.";
-    return `There ${tools.length === 1 ? "is 1 tool" : `are ${tools.length} tools`} to be found, by the beginnings of their names: ${groupsOf(tools, GROUPS_MAX)}.`;
+    if (tools.length === 0) return TEXTS.noOthers;
+    return TEXTS.whatThereIs(tools.length, groupsOf(tools, GROUPS_MAX));
   }
 
   #alike(names: readonly string[]): string {
     const alike = new Set(names.slice(0, 8).flatMap((name) => this.#index.rank(name).slice(0, 3)));
-    return alike.size === 0 ? "" : ` Alike: ${listed([...alike].slice(0, 8).map(({ name }) => name))}.`;
+    return alike.size === 0 ? "" : TEXTS.similar(listed([...alike].slice(0, 8).map(({ name }) => name)));
   }
 }
 
@@ -206,16 +196,16 @@ const result = (opened: readonly Found[], open: readonly string[], note: string)
   note,
 });
 
-function said(opened: readonly Found[], failed: readonly string[]): string {
-  const can = opened.length === 0 ? "" : "You can call them from your next reply on, also in later turns.";
-  return failed.length === 0 ? can : `${can} ${listed(failed)} cannot be had now.`.trim();
-}
+const said = (opened: readonly Found[], failed: readonly string[]): string =>
+  joined(opened.length === 0 ? "" : TEXTS.callThem, cannotOpen(failed));
 
-const are = (names: readonly string[]): string => (names.length === 1 ? "is" : "are");
+const cannotOpen = (failed: readonly string[]): string => (failed.length === 0 ? "" : TEXTS.cannotOpen(listed(failed)));
+
+const joined = (...notes: readonly string[]): string => notes.filter((note) => note !== "").join(" ");
 
 function listed(names: readonly string[]): string {
   const shown = names.slice(0, 16).map((name) => (name.length > 64 ? `${cutAt(name, 63)}…` : name));
-  return `${shown.join(", ")}${names.length > 16 ? ` and ${names.length - 16} others` : ""}`;
+  return names.length > 16 ? TEXTS.others(shown.join(", "), names.length - 16) : shown.join(", ");
 }
 
 interface SearchInput {
@@ -229,9 +219,9 @@ const inputSchema = (max: number) =>
       query: {
         type: "string",
         maxLength: QUERY_CHARS_MAX,
-        description: 'Words, such as "send mail", or "select: name, name".',
+        description: TEXTS.query,
       },
-      max: { type: "integer", minimum: 1, description: `How many to open, ${max} at most and unless given.` },
+      max: { type: "integer", minimum: 1, description: TEXTS.max(max) },
     },
     required: ["query"],
     additionalProperties: false,

@@ -125,7 +125,7 @@ describe("finding", () => {
       'send({ to: string[], note?: string, how?: "mail" | "fax", at?: integer | null, who?: { name: string } })',
     );
     expect(opened[0]?.description).toHaveLength(600);
-    expect(note).toBe("You can call them from your next reply on, also in later turns.");
+    expect(note).toBe("You can call the opened tools from your next reply on, also in later turns.");
   });
 
   test("T4 what was found stays callable: in later turns, after a restart, in a fork, and not in other sessions", async () => {
@@ -229,9 +229,9 @@ describe("finding", () => {
     await (await runtime.session("s")).turn("Go.").result();
     const [first, second, third] = [0, 1, 2].map((index) => found(model, index));
     expect(namesIn(first as ToolsSearchResult)).toEqual(["translate", "resize_image"]);
-    expect(first?.note).toMatch(/There is no tool send_invoices\. Alike: mcp__billing__sendInvoice/);
+    expect(first?.note).toMatch(/There is no tool named send_invoices\. Similar names: mcp__billing__sendInvoice/);
     expect(second).toEqual({ opened: [], open: ["translate"], note: "" });
-    expect(third?.note).toContain("There are 998 tools to be found");
+    expect(third?.note).toContain("998 tools can be found");
   });
 
   test("T1 no search opens more than it may, whatever is asked for", async () => {
@@ -252,7 +252,7 @@ describe("finding", () => {
     });
     await (await runtime.session("s")).turn("Go.").result();
     expect([0, 1, 2].map((index) => found(model, index).opened.length)).toEqual([5, 5, 2]);
-    expect(found(model, 0).note).toContain("At most 5 are opened at once");
+    expect(found(model, 0).note).toContain("One search opens at most 5 tools");
     expect(found(model, 1).note).toContain("more fit less well");
   });
 
@@ -298,7 +298,7 @@ describe("finding", () => {
     await (await runtime.session("s")).turn("Go.").result();
     const result = found(model);
     expect(namesIn(result).toSorted()).toEqual(["mail_three", "mail_two"]);
-    expect(result.note).toMatch(/^You can call them .* turns\. mail_one cannot be had now\.$/);
+    expect(result.note).toMatch(/^You can call the opened tools .* turns\. These cannot be opened now: mail_one\.$/);
   });
 });
 
@@ -346,7 +346,7 @@ describe("not finding", () => {
       await session.turn("Find.").result();
       const [first = "", second = "", , refused, called] = answers(model).slice(-5);
       expect(first).not.toContain("mcp__weather__forecast");
-      expect(second).toContain("There is no tool mcp__weather__forecast.");
+      expect(second).toContain("There is no tool named mcp__weather__forecast.");
       expect(refused).toMatch(/^failed: .*mcp__weather__forecast/);
       expect(called).toBe("ok: translate was called");
       for (const request of model.requests.slice(-3))
@@ -380,19 +380,19 @@ describe("not finding", () => {
     await session.turn("Go.").result();
     expect(namesIn(found(model, 0))).toEqual(["mail"]);
     expect(found(model, 1)).toMatchObject({ opened: [] });
-    expect(found(model, 1).note).toContain("There is no tool mail_off, mail_runtime, mail_hidden, mail_chosen.");
+    expect(found(model, 1).note).toContain("There is no tool named mail_off, mail_runtime, mail_hidden, mail_chosen.");
     expect(declaredIn(model.requests.at(-1))).toEqual(["tools_search", "mail"]);
     expect(provider.loads).toEqual(["mail"]);
   });
 
   test.each([
-    ["nothing", "", "Nothing was asked for."],
-    ["blanks", " \n\t", "Nothing was asked for."],
-    ["what no tool does", "quantum chromodynamics", 'Nothing fits "quantum chromodynamics".'],
-    ["words that say nothing", "a tool for the", 'Nothing fits "a tool for the".'],
-    ["characters of regular expressions", ".*(?=[)+\\\\^$|{,", "Nothing fits"],
-    ["other signs", "🧶🪢 \ud800 \0", "Nothing fits"],
-    ["a name of objects", "__proto__ constructor", "Nothing fits"],
+    ["nothing", "", "The query is empty."],
+    ["blanks", " \n\t", "The query is empty."],
+    ["what no tool does", "quantum chromodynamics", 'No tool fits "quantum chromodynamics".'],
+    ["words that say nothing", "a tool for the", 'No tool fits "a tool for the".'],
+    ["characters of regular expressions", ".*(?=[)+\\\\^$|{,", "No tool fits"],
+    ["other signs", "🧶🪢 \ud800 \0", "No tool fits"],
+    ["a name of objects", "__proto__ constructor", "No tool fits"],
   ])("E3 a search for %s says what there is, and the turn goes on", async (_, query, note) => {
     const model = scripted(calls("tools_search", { query }), says("Done."));
     const provider = provides(THOUSAND);
@@ -403,7 +403,7 @@ describe("not finding", () => {
     expect(result.opened).toEqual([]);
     expect(result.note.startsWith(note)).toBe(true);
     expect(result.note).toContain(
-      "There are 1000 tools to be found, by the beginnings of their names: create (199), delete (199), export (199), " +
+      "1000 tools can be found. By the beginnings of their names: create (199), delete (199), export (199), " +
         "list (199), update (199), mcp__billing (2), mcp__weather (1), resize (1), translate (1).",
     );
     expect(provider.loads).toEqual([]);
@@ -424,7 +424,9 @@ describe("not finding", () => {
     const model = scripted(calls("tools_search", { query: "mail" }), says("Done."));
     await using runtime = await running(memory(), model, []);
     await (await runtime.session("s")).turn("Go.").result();
-    expect(found(model).note).toBe('Nothing fits "mail". There are no tools but those that you have.');
+    expect(found(model).note).toBe(
+      'No tool fits "mail". Try other words, or do the task without it. There are no tools besides those that you are shown.',
+    );
     expect(model.requests[0]?.system ?? "").not.toContain("tools_search");
   });
 

@@ -1,3 +1,5 @@
+import { TEXTS } from "./texts.ts";
+
 /** Keeps the beginning and the end of a stream in bounded memory, and counts what was between. */
 export class Capture {
   readonly #head: Buffer;
@@ -33,7 +35,7 @@ export class Capture {
     const tail = Buffer.concat([this.#tail.subarray(at), this.#tail.subarray(0, at)]);
     const [head, end] = [wholeEnd(this.#head), wholeStart(tail)];
     const cut = this.#total - head.length - end.length;
-    return `${head.toString()}\n[… ${cut} bytes left out …]\n${end.toString()}`;
+    return `${head.toString()}\n${TEXTS.outputCut(cut)}\n${end.toString()}`;
   }
 }
 

@@ -96,7 +96,7 @@ test("E3: a sparse file of 100 MB is refused as binary at once; an edit of one a
   await file.close();
   await assert.rejects(shown("sparse"), {
     code: "workspace.kind",
-    message: '"sparse" is a binary file of 100000000 bytes.',
+    message: /^"sparse" is a binary file/,
   });
   await assert.rejects(editFile({ path: "sparse", oldText: "a", newText: "b" }, options()), {
     code: "workspace.limit",
@@ -128,9 +128,9 @@ test.each([
 
 test("E3: a missing file, a folder, and one without permission are told apart", async () => {
   await mkdir(join(root, "folder"));
-  await assert.rejects(shown("none"), { code: "workspace.missing", message: 'There is no file "none".' });
+  await assert.rejects(shown("none"), { code: "workspace.missing", message: /^There is no file "none"\./ });
   await assert.rejects(shown("no/such/file"), { code: "workspace.missing" });
-  await assert.rejects(shown("folder"), { code: "workspace.kind", message: '"folder" is a folder, not a file.' });
+  await assert.rejects(shown("folder"), { code: "workspace.kind", message: /^"folder" is a folder, not a file\./ });
   await assert.rejects(shown("."), { code: "workspace.kind" });
 });
 
@@ -192,7 +192,7 @@ test("E3: ifMatch keeps what somebody else wrote", async () => {
   const { hash } = await writeFile({ path: "a", content: "two", ifMatch: hashOf("one") }, options());
   await assert.rejects(writeFile({ path: "a", content: "three", ifMatch: hashOf("one") }, options()), {
     code: "workspace.changed",
-    message: `"a" is not what ifMatch says: its hash is ${hash}. Read it again.`,
+    message: `"a" has changed: its hash is now ${hash}, not the one in ifMatch. Nothing was written. Read it again first.`,
   });
   await assert.rejects(editFile({ path: "a", oldText: "two", newText: "2", ifMatch: hashOf("one") }, options()), {
     code: "workspace.changed",
@@ -283,7 +283,7 @@ test("E3: a hundred thousand files are listed to a bound, and the bound is told"
     execFileSync("sh", ["-c", "seq 100001 | xargs touch"], { cwd: many });
     const listed = await listFiles({}, { ...options(), root: many }, signal);
     assert.equal(listed.split("\n").length, 501);
-    assert.match(listed, /\[only 100000 names were looked at: narrow it with path or depth\]$/);
+    assert.match(listed, /\[only the first 100000 names were looked at: narrow it with path or depth\]$/);
     const small = await listFiles({ limit: 5_000 }, { ...options(), root: many, bytesMax: 1_024 }, signal);
     assert.ok(small.length < 1_200);
   } finally {

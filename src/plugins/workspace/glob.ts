@@ -1,4 +1,5 @@
 import { Refusal, shown } from "./refusal.ts";
+import { TEXTS } from "./texts.ts";
 
 const ALTERNATIVES_MAX = 64;
 
@@ -24,10 +25,7 @@ function braces(pattern: string): readonly string[] {
   for (let next = expandOnce(open); next !== open; next = expandOnce(open)) {
     open = next;
     if (open.length > ALTERNATIVES_MAX)
-      throw new Refusal(
-        "workspace.pattern",
-        `The glob ${shown(pattern)} has more than ${ALTERNATIVES_MAX} alternatives.`,
-      );
+      throw new Refusal("workspace.pattern", TEXTS.wideGlob(shown(pattern), ALTERNATIVES_MAX));
   }
   return open;
 }

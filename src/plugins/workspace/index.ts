@@ -6,6 +6,7 @@ import { OPTIONS } from "./options.ts";
 import { readFile } from "./read.ts";
 import { searchFiles } from "./search.ts";
 import { Commands, shell } from "./shell.ts";
+import { TEXTS } from "./texts.ts";
 import { editFile, writeFile } from "./write.ts";
 
 export type { ShellOptions, WorkspaceOptions } from "./options.ts";
@@ -30,25 +31,21 @@ export const workspace = definePlugin({
     const readers = [
       tool({
         name: "read_file",
-        description:
-          "Reads a file: its lines, each after its number and a tab, and a last line in brackets that says which lines " +
-          "of how many these are, and the hash of the file. Images are shown.",
+        description: TEXTS.read,
         input: READ,
         ...reading,
         execute: (input, { signal }) => readFile(input, options, signal),
       }),
       tool({
         name: "list_files",
-        description: `Lists what is in a folder and below. Left out: ${options.ignore.join(", ") || "nothing"}.`,
+        description: TEXTS.list(options.ignore),
         input: LIST,
         ...reading,
         execute: (input, { signal }) => listFiles(input, options, signal),
       }),
       tool({
         name: "search_files",
-        description:
-          "Finds lines that match a JavaScript regular expression, as file:line: text. Binary and very large files are " +
-          `skipped. Left out: ${options.ignore.join(", ") || "nothing"}.`,
+        description: TEXTS.search(options.ignore),
         input: SEARCH,
         ...reading,
         execute: (input, { signal }) => searchFiles(input, options, signal),
@@ -57,16 +54,14 @@ export const workspace = definePlugin({
     const writers = [
       tool({
         name: "write_file",
-        description: "Writes a whole file, new or not; folders are made. To change a part of a file use edit_file.",
+        description: TEXTS.write,
         input: WRITE,
         ...writing,
         execute: (input) => writeFile(input, options),
       }),
       tool({
         name: "edit_file",
-        description:
-          "Replaces oldText by newText in a file. oldText must be there exactly once and to the letter, with its " +
-          "indentation and without line numbers; with `all` every occurrence is replaced.",
+        description: TEXTS.edit,
         input: EDIT,
         ...writing,
         onInterrupt: "fail", // A rerun would apply an edit twice whose new text contains the old one.
@@ -80,10 +75,7 @@ export const workspace = definePlugin({
         : [
             tool({
               name: "shell",
-              description:
-                "Runs a command with /bin/sh, without a terminal and without input. Returns exitCode, stdout and stderr; " +
-                "long output loses its middle. What it leaves running is ended. It may take " +
-                `${settings.timeoutMs} ms, or what timeoutMs says, at most ${settings.timeoutMsMax}.`,
+              description: TEXTS.shell(settings.timeoutMs, settings.timeoutMsMax),
               input: SHELL,
               isSerial: true,
               onInterrupt: "fail",
@@ -97,12 +89,10 @@ export const workspace = definePlugin({
       prompt: () => [
         {
           slot: "environment",
-          text: `Files are in ${options.root}; the paths that file tools take and give are relative to it.${
-            options.readonly ? " They can be read, not changed." : ""
-          }`,
+          text: options.readonly ? `${TEXTS.files(options.root)} ${TEXTS.readonly}` : TEXTS.files(options.root),
           tools: files.map(({ name }) => name),
         },
-        { slot: "environment", text: `The shell starts in ${options.root}.`, tools: ["shell"] },
+        { slot: "environment", text: TEXTS.shellStarts(options.root), tools: ["shell"] },
       ],
     };
   },

@@ -3,13 +3,13 @@ import type { ListInput } from "./list.ts";
 import type { ReadInput } from "./read.ts";
 import type { SearchInput } from "./search.ts";
 import type { ShellInput } from "./shell.ts";
+import { TEXTS } from "./texts.ts";
 import type { EditInput, WriteInput } from "./write.ts";
 
 const text = (description: string, more: object = {}) => ({ type: "string", description, ...more });
 const count = (description: string, maximum: number) => ({ type: "integer", minimum: 1, maximum, description });
 const flag = (description: string) => ({ type: "boolean", description });
-const PATH = text("Relative to the workspace.");
-const HASH = "The hash that the file must still have, as read_file told it";
+const PATH = text(TEXTS.path);
 
 function inputs<T>(required: readonly (keyof T & string)[], properties: { readonly [K in keyof T]-?: object }) {
   return jsonSchema<T>({ type: "object", properties, required, additionalProperties: false });
@@ -17,37 +17,37 @@ function inputs<T>(required: readonly (keyof T & string)[], properties: { readon
 
 export const READ = inputs<ReadInput>(["path"], {
   path: PATH,
-  offset: count("The first line to show, from 1.", 1_000_000_000),
-  limit: count("Lines to show, 2000 unless given.", 100_000),
+  offset: count(TEXTS.offset, 1_000_000_000),
+  limit: count(TEXTS.linesLimit, 100_000),
 });
 export const LIST = inputs<ListInput>([], {
-  path: text("A folder; the whole workspace unless given."),
-  glob: text("Such as *.ts, or src/**/*.{ts,tsx}; below `path`.", { maxLength: 1_000 }),
-  depth: count("Levels of folders: 3 unless given, all of them with a glob.", 32),
-  limit: count("Paths to show, 500 unless given.", 5_000),
+  path: text(TEXTS.listPath),
+  glob: text(TEXTS.listGlob, { maxLength: 1_000 }),
+  depth: count(TEXTS.depth, 32),
+  limit: count(TEXTS.pathsLimit, 5_000),
 });
 export const SEARCH = inputs<SearchInput>(["pattern"], {
-  pattern: text("A regular expression, asked of each line.", { minLength: 1, maxLength: 1_000 }),
-  path: text("A folder or a file; the whole workspace unless given."),
-  glob: text("Only files like *.ts, or src/**/*.{ts,tsx}; below `path`.", { maxLength: 1_000 }),
-  isLiteral: flag("The pattern is plain text."),
-  ignoreCase: flag("Capital letters are as small ones."),
-  limit: count("Matches to show, 200 unless given.", 2_000),
+  pattern: text(TEXTS.pattern, { minLength: 1, maxLength: 1_000 }),
+  path: text(TEXTS.searchPath),
+  glob: text(TEXTS.searchGlob, { maxLength: 1_000 }),
+  isLiteral: flag(TEXTS.isLiteral),
+  ignoreCase: flag(TEXTS.ignoreCase),
+  limit: count(TEXTS.matchesLimit, 2_000),
 });
 export const WRITE = inputs<WriteInput>(["path", "content"], {
   path: PATH,
-  content: text("All of it."),
-  ifMatch: text(`${HASH}; or "none": there must be no such file yet.`),
+  content: text(TEXTS.content),
+  ifMatch: text(TEXTS.writeIfMatch),
 });
 export const EDIT = inputs<EditInput>(["path", "oldText", "newText"], {
   path: PATH,
-  oldText: text("What is there now."),
-  newText: text("What shall be there instead."),
-  all: flag("Every occurrence."),
-  ifMatch: text(`${HASH}.`),
+  oldText: text(TEXTS.oldText),
+  newText: text(TEXTS.newText),
+  all: flag(TEXTS.all),
+  ifMatch: text(TEXTS.editIfMatch),
 });
 export const SHELL = inputs<ShellInput>(["command"], {
-  command: text("For /bin/sh -c.", { minLength: 1, maxLength: 100_000 }),
-  cwd: text("A folder, relative to the workspace."),
-  timeoutMs: count("How long it may take; then it is ended.", 86_400_000),
+  command: text(TEXTS.command, { minLength: 1, maxLength: 100_000 }),
+  cwd: text(TEXTS.cwd),
+  timeoutMs: count(TEXTS.timeout, 86_400_000),
 });

@@ -2,6 +2,7 @@ import type { Dirent } from "node:fs";
 import { readlink } from "node:fs/promises";
 import { globMatcher } from "./glob.ts";
 import { type Folder, withFolder } from "./place.ts";
+import { DEPTH_SHOWN, PATHS_SHOWN, TEXTS } from "./texts.ts";
 
 export const DEPTH_MAX = 32;
 export const VISITS_MAX = 100_000;
@@ -20,7 +21,7 @@ interface ListOptions {
 
 /** One path per line, folders with a slash at the end; a last line in brackets says when there is more. */
 export function listFiles(
-  { path = ".", glob, depth = glob === undefined ? 3 : DEPTH_MAX, limit = 500 }: ListInput,
+  { path = ".", glob, depth = glob === undefined ? DEPTH_SHOWN : DEPTH_MAX, limit = PATHS_SHOWN }: ListInput,
   { root, ignore, bytesMax }: ListOptions,
   signal: AbortSignal,
 ): Promise<string> {
@@ -35,13 +36,13 @@ export function listFiles(
       const line = oneLine((base === "." ? "" : `${base}/`) + entry.path) + (await suffix(entry));
       bytes += Buffer.byteLength(line) + 1;
       if (lines.length === limit || bytes > bytesMax) {
-        cut = `${lines.length} shown, there are more: narrow it with path, glob or depth`;
+        cut = TEXTS.morePaths(lines.length);
         break;
       }
       lines.push(line);
     }
-    if (visits.isOver) cut = `only ${VISITS_MAX} names were looked at: narrow it with path or depth`;
-    if (cut === undefined && lines.length === 0) return "[nothing there]";
+    if (visits.isOver) cut = TEXTS.visitsOver(VISITS_MAX);
+    if (cut === undefined && lines.length === 0) return TEXTS.nothingListed;
     return cut === undefined ? lines.join("\n") : [...lines, `[${cut}]`].join("\n");
   });
 }
@@ -53,7 +54,7 @@ export const oneLine = (path: string): string => (CONTROL.test(path) ? JSON.stri
 async function suffix({ kind, folder, name }: Entry): Promise<string> {
   if (kind === "folder") return "/";
   if (kind === "link") return ` -> ${oneLine(await readlink(folder.at(name)).catch(() => "?"))}`;
-  return kind === "file" ? "" : " (no regular file)";
+  return kind === "file" ? "" : TEXTS.notRegular;
 }
 
 export interface Entry {

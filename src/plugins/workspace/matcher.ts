@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { Refusal } from "./refusal.ts";
+import { TEXTS } from "./texts.ts";
 
 /** A line with a match: its number, and its text around the match. */
 export interface Hit {
@@ -93,4 +94,4 @@ export class Matcher {
 }
 
 const unusable = (cause: Error): Refusal =>
-  new Refusal("workspace.pattern", `The pattern cannot be run: ${cause.message}`, { cause });
+  new Refusal("workspace.pattern", TEXTS.patternFailed(cause.message), { cause });

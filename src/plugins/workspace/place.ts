@@ -8,6 +8,7 @@ import { type Dirent, existsSync, type Stats } from "node:fs";
 import { constants, type FileHandle, lstat, mkdir, open, opendir, readlink, realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { explained, Refusal, shown } from "./refusal.ts";
+import { TEXTS } from "./texts.ts";
 
 const { O_RDONLY, O_DIRECTORY = 0, O_NOFOLLOW = 0 } = constants;
 const PATH_BYTES_MAX = 4_096;
@@ -124,29 +125,29 @@ async function walkTo(stack: Folder[], root: string, path: string, { creates, ho
     }
     const found = await statIn(folder, name);
     if (found?.isSymbolicLink()) {
-      if (++links > LINKS_MAX) throw new Refusal("workspace.path", `${shown(path)} leads through a loop of links.`);
+      if (++links > LINKS_MAX) throw new Refusal("workspace.path", TEXTS.linkLoop(shown(path)));
       const target = await readlink(folder.at(name));
       if (isAbsolute(target)) for (const left of stack.splice(1)) await left.close();
       names.unshift(...(isAbsolute(target) ? namesOf(target, [root, real], path) : target.split(sep).filter(isName)));
       continue;
     }
     if (names.length === 0) return { folder, name, path: plain, ...(found === undefined ? {} : { found }) };
-    if (found === undefined && creates !== true) throw new Refusal("workspace.missing", `There is no ${shown(path)}.`);
+    if (found === undefined && creates !== true) throw new Refusal("workspace.missing", TEXTS.missing(shown(path)));
     if (found === undefined) await mkdir(folder.at(name)).catch(unlessThere);
-    else if (!found.isDirectory()) throw new Refusal("workspace.kind", `A part of ${shown(path)} is no folder.`);
+    else if (!found.isDirectory()) throw new Refusal("workspace.kind", TEXTS.partIsFile(shown(path)));
     stack.push(await folder.enter(name));
   }
   return { folder: stack.at(-1) as Folder, path: plain };
 }
 
 const isName = (name: string): boolean => name !== "" && name !== ".";
-const outside = (path: string) => new Refusal("workspace.outside", `${shown(path)} is outside of the workspace.`);
+const outside = (path: string) => new Refusal("workspace.outside", TEXTS.outside(shown(path)));
 
 /** The names from the root down, without `..`. An absolute path is allowed when it begins with the root. */
 function namesOf(path: string, roots: readonly string[], asked = path): string[] {
-  if (path.includes("\0")) throw new Refusal("workspace.path", "A path cannot hold a NUL character.");
+  if (path.includes("\0")) throw new Refusal("workspace.path", TEXTS.nulInPath);
   if (Buffer.byteLength(path) > PATH_BYTES_MAX)
-    throw new Refusal("workspace.path", `A path has at most ${PATH_BYTES_MAX} bytes; this is ${shown(path)}.`);
+    throw new Refusal("workspace.path", TEXTS.pathTooLong(shown(path), PATH_BYTES_MAX));
   for (const root of roots) {
     const names = relative(root, resolve(root, path)).split(sep).filter(isName);
     if (names[0] !== ".." && !isAbsolute(names[0] ?? "")) return names;
@@ -190,14 +191,13 @@ export async function openFile(folder: Folder, name: string, path = name): Promi
   const stats = await file.stat();
   if (stats.isFile()) return file;
   await file.close();
-  throw new Refusal("workspace.kind", `${shown(path)} is no regular file.`);
+  throw new Refusal("workspace.kind", TEXTS.special(shown(path)));
 }
 
 export function requireFile({ name, found }: Place, path: string): void {
-  if (name === undefined || found?.isDirectory())
-    throw new Refusal("workspace.kind", `${shown(path)} is a folder, not a file.`);
-  if (found === undefined) throw new Refusal("workspace.missing", `There is no file ${shown(path)}.`);
-  if (!found.isFile()) throw new Refusal("workspace.kind", `${shown(path)} is no regular file.`);
+  if (name === undefined || found?.isDirectory()) throw new Refusal("workspace.kind", TEXTS.isFolder(shown(path)));
+  if (found === undefined) throw new Refusal("workspace.missing", TEXTS.missingFile(shown(path)));
+  if (!found.isFile()) throw new Refusal("workspace.kind", TEXTS.special(shown(path)));
 }
 
 /** Opens an existing folder for `use`. */
@@ -208,8 +208,8 @@ export function withFolder<T>(
 ): Promise<T> {
   return withPlace(root, path, async ({ folder, name, found, path: plain }) => {
     if (name === undefined) return use(folder, plain);
-    if (found === undefined) throw new Refusal("workspace.missing", `There is no folder ${shown(path)}.`);
-    if (!found.isDirectory()) throw new Refusal("workspace.kind", `${shown(path)} is a file, not a folder.`);
+    if (found === undefined) throw new Refusal("workspace.missing", TEXTS.missingFolder(shown(path)));
+    if (!found.isDirectory()) throw new Refusal("workspace.kind", TEXTS.isFile(shown(path)));
     const inner = await folder.enter(name);
     try {
       return await use(inner, plain);

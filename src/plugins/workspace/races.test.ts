@@ -83,7 +83,7 @@ test.each(Object.entries(openers))(
   async (name, run) => {
     beforeOpening = { name: "a.txt", run: swapFile };
     const answer = await run().catch((error: Error) => error.message);
-    assert.match(String(answer), name === "search_files" ? /1 unreadable/ : /replaced by a link meanwhile/);
+    assert.match(String(answer), name === "search_files" ? /1 unreadable/ : /replaced by a link just now/);
     await nothingHappenedOutside();
   },
 );

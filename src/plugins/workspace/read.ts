@@ -3,9 +3,9 @@ import type { FileHandle } from "node:fs/promises";
 import { type Attachable, attach } from "../../index.ts";
 import { withFile } from "./place.ts";
 import { Refusal, shown } from "./refusal.ts";
+import { LINE_CHARS_MAX, LINES_SHOWN, TEXTS } from "./texts.ts";
 
 const CHUNK_BYTES = 65_536;
-const LINE_CHARS_MAX = 2_000;
 
 export interface ReadInput {
   readonly path: string;
@@ -20,7 +20,7 @@ interface ReadOptions {
 
 /** Numbered lines and a last line in brackets about the file; an image is attached. */
 export function readFile(
-  { path, offset = 1, limit = 2_000 }: ReadInput,
+  { path, offset = 1, limit = LINES_SHOWN }: ReadInput,
   { root, bytesMax, fileBytesMax }: ReadOptions,
   signal: AbortSignal,
 ): Promise<string | Attachable> {
@@ -38,7 +38,7 @@ export function readFile(
     let at = 0;
     for (let chunk = first; chunk.length > 0; chunk = await chunkAt(file, at, size)) {
       signal.throwIfAborted();
-      if (chunk.includes(0)) throw new Refusal("workspace.kind", `${shown(path)} is a binary file of ${size} bytes.`);
+      if (chunk.includes(0)) throw new Refusal("workspace.kind", TEXTS.binaryFile(shown(path)));
       at += chunk.length;
       if (readsAll) hash.update(chunk);
       lines.add(chunk);
@@ -71,7 +71,7 @@ export async function readWhole(file: FileHandle, path: string, bytesMax: number
 }
 
 export const tooLarge = (path: string, bytes: number, bytesMax: number): Refusal =>
-  new Refusal("workspace.limit", `${shown(path)} has ${bytes} bytes; at most ${bytesMax} are allowed here.`);
+  new Refusal("workspace.limit", TEXTS.tooLarge(shown(path), bytes, bytesMax));
 
 /** 16 digits are enough to notice a change, and short for a model to repeat. */
 const short = (hash: string): string => hash.slice(0, 16);
@@ -122,14 +122,12 @@ class Lines {
     this.#take(this.#decoder.decode());
     if (this.#isOpen && isWhole) this.#close();
     const last = this.#offset + this.#kept.length - 1;
-    const total = isWhole ? `${this.#count}` : "many";
+    const total = isWhole ? `${this.#count}` : TEXTS.manyLines;
     const facts = [
-      this.#kept.length === 0
-        ? `no lines from ${this.#offset} on, of ${total}`
-        : `lines ${this.#offset}-${last} of ${total}`,
-      ...(this.#kept.length > 0 && (!isWhole || last < this.#count) ? [`go on with offset ${last + 1}`] : []),
-      ...(this.#hasCrlf ? ["lines end in CRLF"] : []),
-      ...(hash === undefined ? [] : [`hash ${hash}`]),
+      this.#kept.length === 0 ? TEXTS.noLines(this.#offset, total) : TEXTS.linesOf(this.#offset, last, total),
+      ...(this.#kept.length > 0 && (!isWhole || last < this.#count) ? [TEXTS.goOnAt(last + 1)] : []),
+      ...(this.#hasCrlf ? [TEXTS.crlf] : []),
+      ...(hash === undefined ? [] : [TEXTS.hash(hash)]),
     ];
     return [...this.#kept, `[${facts.join("; ")}]`].join("\n");
   }
@@ -160,7 +158,7 @@ class Lines {
     const endsInReturn = raw.endsWith("\r") && raw.length === chars;
     if (endsInReturn) this.#hasCrlf = true;
     const cut = chars - LINE_CHARS_MAX - (endsInReturn ? 1 : 0);
-    const text = cut > 0 ? `${raw.slice(0, LINE_CHARS_MAX)}[… ${cut} more characters]` : raw.replace(/\r$/, "");
+    const text = cut > 0 ? raw.slice(0, LINE_CHARS_MAX) + TEXTS.lineCut(cut) : raw.replace(/\r$/, "");
     const line = `${this.#count}\t${text}`;
     this.#bytes += Buffer.byteLength(line) + 1;
     // The first line is shown even if it is too long; otherwise reading on from it would never get past it.

@@ -1,4 +1,5 @@
 import { retryable, ToolError } from "../../index.ts";
+import { TEXTS } from "./texts.ts";
 
 const CODES = {
   "workspace.outside": "denied",
@@ -35,24 +36,24 @@ export function explained(error: unknown, path: string): Error {
   const refuse = (why: Code, message: string) => new Refusal(why, message, { cause: error });
   switch (code) {
     case "ENOENT":
-      return refuse("workspace.missing", `There is no ${at}.`);
+      return refuse("workspace.missing", TEXTS.missing(at));
     case "EACCES":
     case "EPERM":
     case "EROFS":
-      return refuse("workspace.permission", `The system permits no access to ${at} (${code}).`);
+      return refuse("workspace.permission", TEXTS.noAccess(at, code));
     case "ENOTDIR":
-      return refuse("workspace.kind", `A part of ${at} is no folder.`);
+      return refuse("workspace.kind", TEXTS.partIsFile(at));
     case "EISDIR":
-      return refuse("workspace.kind", `${at} is a folder.`);
+      return refuse("workspace.kind", TEXTS.isFolder(at));
     case "ENXIO":
-      return refuse("workspace.kind", `${at} is no regular file.`);
+      return refuse("workspace.kind", TEXTS.special(at));
     case "ELOOP":
-      return refuse("workspace.changed", `${at} was replaced by a link meanwhile.`);
+      return refuse("workspace.changed", TEXTS.replaced(at));
     case "ENAMETOOLONG":
-      return refuse("workspace.path", `A name in ${at} is too long.`);
+      return refuse("workspace.path", TEXTS.nameTooLong(at));
     default:
       return PASSING.has(code)
-        ? retryable(refuse("workspace.io", `${at} is busy (${code}).`))
-        : refuse("workspace.io", `${at} cannot be used (${code}).`);
+        ? retryable(refuse("workspace.io", TEXTS.busy(at, code)))
+        : refuse("workspace.io", TEXTS.unusable(at, code));
   }
 }

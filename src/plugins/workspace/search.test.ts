@@ -40,7 +40,7 @@ test("E3: a literal is not a pattern, and a broken pattern is told", async () =>
   assert.equal(await search({ pattern: "f(x) [0] a.b* \\d", isLiteral: true }), "a:1: f(x) [0] a.b* \\d");
   assert.throws(() => search({ pattern: "f(x" }), {
     code: "workspace.pattern",
-    message: /Unterminated group; or set isLiteral/,
+    message: /Unterminated group\. Correct the pattern, or set isLiteral/,
   });
 });
 

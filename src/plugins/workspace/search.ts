@@ -4,8 +4,8 @@ import { Matcher, TooSlow } from "./matcher.ts";
 import { openFile, withPlace } from "./place.ts";
 import { readWhole } from "./read.ts";
 import { Refusal, shown } from "./refusal.ts";
+import { MATCHES_SHOWN, SEARCHED_BYTES_MAX, TEXTS } from "./texts.ts";
 
-const SEARCHED_BYTES_MAX = 2_097_152;
 const FILE_MS = 2_000;
 const SEARCH_MS = 30_000;
 
@@ -25,7 +25,7 @@ interface SearchOptions {
 
 /** Every line that matches, as `file:line: text`; last lines in brackets say what was left out. */
 export function searchFiles(
-  { pattern, path = ".", glob, isLiteral = false, ignoreCase = false, limit = 200 }: SearchInput,
+  { pattern, path = ".", glob, isLiteral = false, ignoreCase = false, limit = MATCHES_SHOWN }: SearchInput,
   { root, ignore, bytesMax }: SearchOptions,
   signal: AbortSignal,
 ): Promise<string> {
@@ -34,8 +34,7 @@ export function searchFiles(
   requirePattern(source, flags);
   const isWanted = glob === undefined ? () => true : globMatcher(glob);
   return withPlace(root, path, async ({ folder, name, found, path: base }) => {
-    if (name !== undefined && found === undefined)
-      throw new Refusal("workspace.missing", `There is no ${shown(path)}.`);
+    if (name !== undefined && found === undefined) throw new Refusal("workspace.missing", TEXTS.missing(shown(path)));
     const started = performance.now();
     const visits = { left: VISITS_MAX, isOver: false };
     const top = name === undefined ? folder : found?.isDirectory() ? await folder.enter(name) : undefined;
@@ -50,14 +49,14 @@ export function searchFiles(
         if (entry.kind !== "file" || !(entry.path === "" || isWanted(entry.path))) continue;
         const whole = [base === "." ? "" : base, entry.path].filter((part) => part !== "").join("/");
         await searchOne(entry, whole, results, matcher, signal);
-        if (performance.now() - started > SEARCH_MS) results.cut ??= `stopped after ${SEARCH_MS} ms`;
+        if (performance.now() - started > SEARCH_MS) results.cut ??= TEXTS.searchStopped(SEARCH_MS);
         if (results.cut !== undefined) break;
       }
     } finally {
       await matcher.close();
       if (top !== folder) await top?.close();
     }
-    if (visits.isOver) results.cut ??= `only ${VISITS_MAX} names were looked at`;
+    if (visits.isOver) results.cut ??= TEXTS.searchVisitsOver(VISITS_MAX);
     return results.text();
   });
 }
@@ -66,9 +65,8 @@ function requirePattern(source: string, flags: string): void {
   try {
     new RegExp(source, flags);
   } catch (cause) {
-    throw new Refusal("workspace.pattern", `${cause instanceof Error ? cause.message : cause}; or set isLiteral.`, {
-      cause,
-    });
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    throw new Refusal("workspace.pattern", TEXTS.badPattern(problem), { cause });
   }
 }
 
@@ -87,7 +85,7 @@ async function searchOne(
     else results.add(path, hits);
   } catch (error) {
     if (!(error instanceof TooSlow)) throw error;
-    const slow = `the pattern took more than ${FILE_MS} ms on ${shown(path)}: make it simpler, or set isLiteral`;
+    const slow = TEXTS.slowPattern(FILE_MS, shown(path));
     if (results.isEmpty) throw new Refusal("workspace.pattern", `Stopped: ${slow}.`);
     results.cut = `stopped: ${slow}`;
   }
@@ -138,7 +136,7 @@ class Results {
       const shownLine = `${oneLine(path)}:${line}: ${text}`;
       this.#bytesLeft -= Buffer.byteLength(shownLine) + 1;
       if (this.#lines.length === this.#limit || this.#bytesLeft < 0) {
-        this.cut = `${this.#lines.length} matches shown, there are more: narrow it with path or glob`;
+        this.cut = TEXTS.moreMatches(this.#lines.length);
         return;
       }
       this.#lines.push(shownLine);
@@ -148,15 +146,15 @@ class Results {
   text(): string {
     const { binary, large, unreadable } = this.skipped;
     const skipped = [
-      ...(binary > 0 ? [`${binary} binary`] : []),
-      ...(large > 0 ? [`${large} over ${SEARCHED_BYTES_MAX} bytes`] : []),
-      ...(unreadable > 0 ? [`${unreadable} unreadable`] : []),
+      ...(binary > 0 ? [TEXTS.binary(binary)] : []),
+      ...(large > 0 ? [TEXTS.large(large)] : []),
+      ...(unreadable > 0 ? [TEXTS.unreadable(unreadable)] : []),
     ];
     return [
       ...this.#lines,
-      ...(this.isEmpty ? [`[no match in ${this.#files} files]`] : []),
+      ...(this.isEmpty ? [TEXTS.noMatch(this.#files)] : []),
       ...(this.cut === undefined ? [] : [`[${this.cut}]`]),
-      ...(skipped.length === 0 ? [] : [`[not searched: ${skipped.join(", ")}]`]),
+      ...(skipped.length === 0 ? [] : [TEXTS.skipped(skipped.join(", "))]),
     ].join("\n");
   }
 }

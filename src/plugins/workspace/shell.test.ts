@@ -158,7 +158,7 @@ test("E3: NUL and an endless command are refused in words", async () => {
   await assert.rejects(run("echo \0"), { code: "workspace.command" });
   await assert.rejects(run(`: ${"x".repeat(3_000_000)}`), {
     code: "workspace.command",
-    message: /It cannot be run: .*E2BIG/,
+    message: /could not be started: .*E2BIG/,
   });
 });
 

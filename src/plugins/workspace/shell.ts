@@ -10,6 +10,7 @@ import { Capture } from "./capture.ts";
 import { Family } from "./family.ts";
 import { withFolder } from "./place.ts";
 import { Refusal } from "./refusal.ts";
+import { TEXTS } from "./texts.ts";
 
 /** How long the pipes are still read when the command is over but a process outside of its family holds them open. */
 const DRAIN_MS = 250;
@@ -80,9 +81,9 @@ export function shell(
   commands: Commands,
   { signal, output }: Watching,
 ): Promise<ShellResult> {
-  if (command.includes("\0")) throw new Refusal("workspace.command", "A command cannot hold a NUL character.");
+  if (command.includes("\0")) throw new Refusal("workspace.command", TEXTS.nulInCommand);
   if (settings.allow?.some((pattern) => isWholly(pattern, command)) === false)
-    throw new Refusal("workspace.command", "This command is not among those that are allowed here.");
+    throw new Refusal("workspace.command", TEXTS.notAllowed(settings.allow.join(" ")));
   const ms = Math.min(timeoutMs ?? settings.timeoutMs, settings.timeoutMsMax);
   return withFolder(root, cwd, ({ path }) => run(command, path, ms, bytesMax, settings, commands, signal, output));
 }
@@ -127,8 +128,8 @@ async function run(
     family.signal("SIGTERM");
     killing = setTimeout(() => family.signal("SIGKILL"), graceMs);
   };
-  const onAbort = (): void => stop("The call was cancelled.");
-  const timer = setTimeout(() => stop(`It took more than ${ms} ms.`), ms);
+  const onAbort = (): void => stop(TEXTS.cancelled);
+  const timer = setTimeout(() => stop(TEXTS.late(ms)), ms);
   signal.addEventListener("abort", onAbort, { once: true });
 
   const over = ending
@@ -164,7 +165,7 @@ function begin(command: string, cwd: string, env: Record<string, string>): Child
 }
 
 const unrunnable = (cause: unknown): Refusal =>
-  new Refusal("workspace.command", `It cannot be run: ${cause instanceof Error ? cause.message : cause}.`, { cause });
+  new Refusal("workspace.command", TEXTS.notRun(cause instanceof Error ? cause.message : String(cause)), { cause });
 
 function inherited(): Record<string, string> {
   const found = INHERITED.map((name) => [name, process.env[name]] as const);

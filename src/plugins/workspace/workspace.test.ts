@@ -64,7 +64,7 @@ test("E3: a model writes, reads, edits, lists, searches and runs", async () => {
   assert.equal(said(5), '{"exitCode":3,"stdout":"42\\n","stderr":""}');
   assert.equal(
     model.requests[0]?.system,
-    `Files are in ${root}; the paths that file tools take and give are relative to it.\n\nThe shell starts in ${root}.`,
+    `The workspace is the folder ${root}. File tools take and return paths relative to it.\n\nShell commands start in ${root}.`,
   );
 });
 
@@ -77,7 +77,7 @@ test("E3: without a shell there is none, and read-only there is nothing that wri
   assert.deepEqual(await tools({ readonly: true }), reading);
   assert.deepEqual(await tools({}), [...reading, "edit_file", "write_file"].sort());
   const { model, said } = await turn({ readonly: true }, [calls("write_file", { path: "a", content: "" })]);
-  assert.match(model.requests[0]?.system ?? "", /They can be read, not changed\.$/);
+  assert.match(model.requests[0]?.system ?? "", /You can read these files, not change them\.$/);
   assert.match(said(0), /no tool write_file/);
 });
 

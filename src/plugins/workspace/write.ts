@@ -7,6 +7,7 @@ import { constants, link, rename, unlink } from "node:fs/promises";
 import { type Folder, openFile, type Place, requireFile, withPlace } from "./place.ts";
 import { hashOf, readWhole, tooLarge } from "./read.ts";
 import { Refusal, shown } from "./refusal.ts";
+import { TEXTS } from "./texts.ts";
 
 interface WriteOptions {
   readonly root: string;
@@ -55,12 +56,7 @@ async function currentHash({ folder, name, found }: Place, path: string, bytesMa
 }
 
 const changed = (path: string, hash: string): Refusal =>
-  new Refusal(
-    "workspace.changed",
-    hash === ABSENT
-      ? `There is no ${shown(path)} any more; leave out ifMatch to create it.`
-      : `${shown(path)} is not what ifMatch says: its hash is ${hash}. Read it again.`,
-  );
+  new Refusal("workspace.changed", hash === ABSENT ? TEXTS.gone(shown(path)) : TEXTS.changed(shown(path), hash));
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NONBLOCK } = constants;
 
@@ -92,7 +88,7 @@ async function replace({ folder, name = "", found }: Place, path: string, data: 
     }
     if (!isExclusive) return await rename(folder.at(beside), folder.at(name));
     await link(folder.at(beside), folder.at(name)).catch((error: NodeJS.ErrnoException) => {
-      throw error.code === "EEXIST" ? new Refusal("workspace.changed", `${shown(path)} is there already.`) : error;
+      throw error.code === "EEXIST" ? new Refusal("workspace.changed", TEXTS.existsAlready(shown(path))) : error;
     });
     await unlink(folder.at(beside));
   } catch (error) {
@@ -128,11 +124,11 @@ export function editFile(input: EditInput, { root, fileBytesMax }: WriteOptions)
 
 /** Decodes without loss, the byte order mark included: the untouched rest of the file must stay byte for byte. */
 function textOf(data: Uint8Array, path: string): string {
-  if (data.includes(0)) throw new Refusal("workspace.kind", `${shown(path)} is a binary file.`);
+  if (data.includes(0)) throw new Refusal("workspace.kind", TEXTS.binaryFile(shown(path)));
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data);
   } catch (cause) {
-    throw new Refusal("workspace.kind", `${shown(path)} is not UTF-8; an edit would damage it.`, { cause });
+    throw new Refusal("workspace.kind", TEXTS.notUtf8(shown(path)), { cause });
   }
 }
 
@@ -147,21 +143,16 @@ export function edited(
   { path, oldText, newText, all = false }: EditInput,
 ): { readonly text: string; readonly replaced: number; readonly line: number } {
   const [sought, wanted, plain] = [unixed(oldText), unixed(newText), unixed(text)];
-  if (sought === "") throw new Refusal("workspace.edit", "oldText is empty; use write_file for a new file.");
-  if (sought === wanted) throw new Refusal("workspace.edit", "oldText and newText are the same: nothing would change.");
+  if (sought === "") throw new Refusal("workspace.edit", TEXTS.emptyOldText);
+  if (sought === wanted) throw new Refusal("workspace.edit", TEXTS.sameTexts);
   const first = plain.indexOf(sought);
-  if (first === -1)
-    throw new Refusal(
-      "workspace.edit",
-      `oldText is not in ${shown(path)}. It must be there to the letter, without line numbers; read the file again.`,
-    );
+  if (first === -1) throw new Refusal("workspace.edit", TEXTS.notFound(shown(path)));
   // Occurrences that overlap count too: `aa` is twice in `aaa`.
   const count = all ? 1 : positions(plain, sought, 1, COUNT_MAX).length;
   if (count > 1)
     throw new Refusal(
       "workspace.edit",
-      `oldText is ${count === COUNT_MAX ? "at least " : ""}${count} times in ${shown(path)}. ` +
-        "Add lines around it until it is there once, or set all.",
+      TEXTS.notUnique(shown(path), count === COUNT_MAX ? `at least ${count}` : String(count)),
     );
   const found = all ? positions(plain, sought, sought.length, Number.POSITIVE_INFINITY) : [first];
   return {

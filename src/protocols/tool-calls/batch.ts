@@ -5,8 +5,7 @@ import { type TextPart, type ToolCallPart, type ToolResultPart, text } from "../
 import { BATCH_TOOL, statusOf } from "../../model/tool.ts";
 import type { PlacedResult } from "../../turn/driver.ts";
 import type { PlacedCall } from "../../turn/effect.ts";
-
-const CALLS_MAX = 25;
+import { CALLS_MAX, TEXTS } from "./texts.ts";
 
 interface Batched {
   readonly tool: string;
@@ -16,12 +15,12 @@ interface Batched {
 /** What is wrong with the arguments of a batch; undefined when its calls can be made. */
 function problemOf(input: Json): string | undefined {
   const calls = isObject(input) ? input.calls : undefined;
-  if (!Array.isArray(calls) || calls.length === 0) return "/calls must be a list with at least one call";
-  if (calls.length > CALLS_MAX) return `/calls must have at most ${CALLS_MAX} calls`;
+  if (!Array.isArray(calls) || calls.length === 0) return TEXTS.noCalls;
+  if (calls.length > CALLS_MAX) return TEXTS.tooManyCalls;
   for (const [index, call] of calls.entries()) {
-    if (!isObject(call) || typeof call.tool !== "string") return `/calls/${index} must have a tool's name`;
-    if (!isObject(call.input)) return `/calls/${index}/input must be an object`;
-    if (call.tool === BATCH_TOOL) return `/calls/${index} must not be a batch`;
+    if (!isObject(call) || typeof call.tool !== "string") return TEXTS.noTool(index);
+    if (!isObject(call.input)) return TEXTS.noInput(index);
+    if (call.tool === BATCH_TOOL) return TEXTS.nested(index);
   }
   return undefined;
 }
@@ -58,17 +57,21 @@ export function joined(part: ToolCallPart, results: readonly PlacedResult[]): To
  */
 export const batchTool: Tool = {
   name: BATCH_TOOL,
-  description: `Makes up to ${CALLS_MAX} tool calls at once and gives all their results, in order. The calls must not depend on each other.`,
+  description: TEXTS.batch,
   inputSchema: {
     type: "object",
     properties: {
       calls: {
         type: "array",
+        description: TEXTS.calls,
         minItems: 1,
         maxItems: CALLS_MAX,
         items: {
           type: "object",
-          properties: { tool: { type: "string" }, input: { type: "object" } },
+          properties: {
+            tool: { type: "string", description: TEXTS.tool },
+            input: { type: "object", description: TEXTS.input },
+          },
           required: ["tool", "input"],
           additionalProperties: false,
         },

@@ -6,6 +6,7 @@ import { OUTPUT_TOOL, statusOf } from "../../model/tool.ts";
 import type { Decision, PlacedResult, ProtocolDriver, RequestView, RoundView } from "../../turn/driver.ts";
 import type { PlacedCall } from "../../turn/effect.ts";
 import { expanded, joined } from "./batch.ts";
+import { TEXTS } from "./texts.ts";
 
 /** How often a model is told that its typed result was wrong or missing, before the turn fails. */
 const REPAIRS_MAX = 2;
@@ -40,7 +41,7 @@ function request({ system, messages, tools, settings, output }: RequestView): Mo
 
 const outputTool = (inputSchema: JsonObject): ToolDeclaration => ({
   name: OUTPUT_TOOL,
-  description: "Hands in the final result. Call it once, when the work is done; do not answer in prose.",
+  description: TEXTS.output,
   inputSchema,
 });
 
@@ -54,8 +55,7 @@ function onReply(view: RoundView, reply: Reply, place: Place): Decision {
   if (reply.finish === "refused") return ended("stopped", "incomplete", "reply.refused");
   if (calls.length > 0) return { kind: "calls", calls: calls.flatMap(place) };
   if (reply.finish === "length") return ended("stopped", "incomplete", "reply.truncated");
-  if (view.output !== undefined)
-    return repair(view, `Hand the result in with ${OUTPUT_TOOL}; the words of an answer are not read.`);
+  if (view.output !== undefined) return repair(view, TEXTS.outputMissing);
   if (textOf(reply.parts).trim() !== "" || isAfterWork(view)) return { kind: "answer" };
   if (reply.finish === "aborted") return ended("stopped", "plugin", "reply.aborted");
   return {

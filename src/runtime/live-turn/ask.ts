@@ -12,6 +12,7 @@ import { describeThrown, toJson } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { ModelRequest, Reply } from "../../model/request.ts";
 import type { Scope } from "../../model/scope.ts";
+import { TEXTS } from "../../model/texts.ts";
 import { OUTPUT_TOOL } from "../../model/tool.ts";
 import type { EffectOf } from "../../turn/effect.ts";
 import { itemsOf } from "../../turn/log.ts";
@@ -132,9 +133,6 @@ function bodyOf(asked: ModelAnswer, model: string, usual: string): Body {
   return { ...rest, ...other, error, partial };
 }
 
-const ANSWER_NOW = "No tool can be called any more: answer with what you have.";
-const HAND_IN_NOW = `Hand in the result with ${OUTPUT_TOOL}, with what you have; no other tool can be called any more.`;
-
 /** A2: the last round is for the answer. Tools stay in the request, so that the provider's cache still fits. */
 const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelRequest => ({
   ...request,
@@ -143,12 +141,7 @@ const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelReq
     {
       id: nodeId(`${turnId}/answer`, 0),
       role: "user",
-      parts: [
-        {
-          kind: "text",
-          text: `This is the last round of the turn. ${state.output === undefined ? ANSWER_NOW : HAND_IN_NOW}`,
-        },
-      ],
+      parts: [{ kind: "text", text: state.output === undefined ? TEXTS.answerNow : TEXTS.submitNow }],
       origin: { kind: "runtime" },
     },
   ],

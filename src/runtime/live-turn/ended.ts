@@ -3,6 +3,7 @@ import { describeThrown } from "../../model/json.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import { hasOpenCalls, pairingProblem } from "../../model/pairing.ts";
+import { TEXTS } from "../../model/texts.ts";
 import { addUsage, type Spent, totalOf, type Usage } from "../../model/usage.ts";
 import type { EndedTurn } from "../../stores/store.ts";
 import { itemsOf } from "../../turn/log.ts";
@@ -32,8 +33,7 @@ export function salvagedTurn(live: LiveTurn, error: unknown, cancel: string | un
   return whole(live, entries, outcome, cancel, recorded);
 }
 
-const whyInterrupted = (error: unknown): string =>
-  hasCode(error, "turn.expired") ? "It was interrupted, too long ago." : "It was interrupted by an upgrade.";
+const whyInterrupted = (error: unknown): string => (hasCode(error, "turn.expired") ? TEXTS.expired : TEXTS.upgraded);
 
 /** The longest beginning in which every call has its result. */
 function wholePart(entries: readonly Entry[]): readonly Entry[] {

@@ -4,6 +4,7 @@ import { saidBy } from "../../kernel/owned.ts";
 import { type Awaitable, andThen, isThenable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { Scope } from "../../model/scope.ts";
+import { TEXTS } from "../../model/texts.ts";
 import type { ToolOutput } from "../../model/tool.ts";
 import type { PendingInput } from "../../stores/store.ts";
 import { attempt, gate, settle } from "../../tools/dispatch.ts";
@@ -96,7 +97,7 @@ function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Await
   if (scope.isAborted)
     return returned(live, effect, {
       kind: scope.isResumed === true ? "unknown" : "cancelled",
-      reason: "The turn was stopped.",
+      reason: TEXTS.turnStopped,
     });
   const output = attempt(live, effect, scope);
   return isThenable(output) ? output.then((found) => called(live, effect, found)) : called(live, effect, output);

@@ -9,6 +9,7 @@ import { callsOf, type Draft, textOf } from "../../model/message.ts";
 import type { ModelRequest, Reply } from "../../model/request.ts";
 import { check, documentOf, type OutputOf, type Schema } from "../../model/schema.ts";
 import { LazyScope } from "../../model/scope.ts";
+import { TEXTS } from "../../model/texts.ts";
 import { OUTPUT_TOOL } from "../../model/tool.ts";
 import type { Spent } from "../../model/usage.ts";
 import { requireConfig, requireOptions } from "../checks.ts";
@@ -128,7 +129,7 @@ async function object<S extends Schema>(
   const of = "the schema of a completion";
   const tool = {
     name: OUTPUT_TOOL,
-    description: "Hands in the result.",
+    description: TEXTS.submit,
     inputSchema: { type: "object", properties: { value: documentOf(schema, of) }, required: ["value"] } as const,
   };
   let messages: readonly Draft[] = request.messages ?? [];
@@ -140,7 +141,7 @@ async function object<S extends Schema>(
     const result = check(schema, value, of);
     if (result.ok) return result.value as OutputOf<S>;
     if (repairs === REPAIRS_MAX) throw new RuntimeError("output.invalid", { problem: result.problem });
-    const words = `That is not right: ${result.problem}. Call ${OUTPUT_TOOL} again.`;
+    const words = TEXTS.submitAgain(result.problem);
     messages = [...messages, { role: "user", parts: [{ kind: "text", text: words }] }];
   }
 }
