@@ -19,6 +19,13 @@ const ERRORS = {
   // Runtime, sessions and inputs
   "options.invalid": (d: { option: string; problem: string }) =>
     said(`The option \`${d.option}\` is not right: ${d.problem}.`, "Check it against its type."),
+  "options.unknown": (d: { where: string; name: string; nearest?: string }) =>
+    said(
+      `There is no option \`${d.name}\` in ${d.where}.`,
+      d.nearest === undefined
+        ? "Leave it out, or look its name up in the type of the options."
+        : `Did you mean \`${d.nearest}\`?`,
+    ),
   "runtime.closed": (_: object) =>
     said("The runtime is closed.", "Create a new one; accepted work is kept by the store.", "reopen"),
   "session.id": (d: { id: string; problem: string }) =>

@@ -1,4 +1,5 @@
 import { type Awaitable, andThen } from "../model/awaitable.ts";
+import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
@@ -63,12 +64,50 @@ export interface SqliteStore extends Store {
  * the store's from then on, and closed with it.
  */
 export function sqlite(path: string | Database, options: SqliteOptions = {}): SqliteStore {
+  requireRight(path, options);
   const { strength = "power", lockedMs = 5_000, leaseMs = LEASE_MS, now = Date.now } = options;
   const isPath = typeof path === "string";
   const name = isPath ? path : "(handed in)";
   const db = new Connection(isPath ? openFile(path) : path, name, strength, lockedMs, leaseMs);
   db.setUp(() => setUp(db));
   return new Sqlite(db, now);
+}
+
+const STRENGTHS: readonly unknown[] = ["process", "power", "power-all"] satisfies Strength[];
+const OPTIONS = Object.keys({ strength: true, lockedMs: true, leaseMs: true, now: true } satisfies {
+  readonly [K in keyof Required<SqliteOptions>]: true;
+});
+
+/** For callers without types: an unknown strength would be the weakest one. */
+function requireRight(path: unknown, options: SqliteOptions): void {
+  const wrong = (option: string, problem: string): never => {
+    throw new RuntimeError("options.invalid", { option, problem });
+  };
+  const { prepare, exec, close } = Object(path) as Partial<Database>;
+  const isDatabase = [prepare, exec, close].every((each) => typeof each === "function");
+  if (typeof path !== "string" && !isDatabase)
+    throw new RuntimeError("store.path", {
+      path: String(path),
+      problem: 'a store is opened with the path of its file, such as sqlite("agent.db"), or with an open database',
+    });
+  if (typeof options !== "object" || options === null) wrong("options", "they are no object");
+  for (const name of Object.keys(options)) if (!OPTIONS.includes(name)) refuse(name);
+  const { strength = "power", lockedMs = 0, leaseMs = 1, now = Date.now } = options;
+  if (!STRENGTHS.includes(strength))
+    wrong("strength", `it is ${JSON.stringify(strength)}, and must be "process", "power" or "power-all"`);
+  if (!(typeof lockedMs === "number" && lockedMs >= 0)) wrong("lockedMs", "it must be a number of 0 or more");
+  if (!(typeof leaseMs === "number" && leaseMs > 0)) wrong("leaseMs", "it must be a number above 0");
+  if (typeof now !== "function") wrong("now", "it must be a function that returns a time in ms");
+}
+
+function refuse(name: string): never {
+  const start = name.slice(0, 3).toLowerCase();
+  const nearest = OPTIONS.find((each) => each.toLowerCase().startsWith(start));
+  throw new RuntimeError("options.unknown", {
+    where: "sqlite()",
+    name,
+    ...(nearest === undefined ? {} : { nearest }),
+  });
 }
 
 const NO_WAITS: readonly NewWait[] = [];
