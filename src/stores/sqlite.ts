@@ -41,7 +41,10 @@ export type { CheckOptions, Database, Finding, Strength, SweepOptions, Swept, Va
 export interface SqliteOptions {
   /** What a power cut may cost; `power` unless given. A killed process costs nothing in any of them. */
   readonly strength?: Strength;
-  /** How long to wait for another process that writes, before `store.locked`. */
+  /**
+   * How long to wait for another process that writes, before `store.locked`; 5 s unless given. What a running turn
+   * writes is tried as long as its lease holds.
+   */
   readonly lockedMs?: number;
   /** How long a turn is held without being renewed, before another process may take it over; 30 s unless given. */
   readonly leaseMs?: number;
@@ -194,7 +197,7 @@ class Sqlite implements SqliteStore {
   }
 
   renew(lease: Lease, now: number) {
-    return this.#db.writeOne(false, () => this.#journals.renew(lease, now));
+    return this.#db.writeOne(false, () => this.#journals.renew(lease, now), this.#db.heldMs);
   }
 
   release(lease: Lease) {
@@ -204,7 +207,7 @@ class Sqlite implements SqliteStore {
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits = NO_WAITS): Awaitable<number> {
     const until = now + this.#db.leaseMs;
     if (waits.length > 0 || events.length === 0) return this.#appendInSteps(lease, seq, events, until, waits);
-    const isDone = this.#db.writeOne(false, () => this.#journals.insert(lease, seq, events, until));
+    const isDone = this.#db.writeOne(false, () => this.#journals.insert(lease, seq, events, until), this.#db.heldMs);
     if (isDone === true) return until;
     return andThen(isDone, (done) => (done ? until : this.#appendInSteps(lease, seq, events, until, waits)));
   }
@@ -216,10 +219,11 @@ class Sqlite implements SqliteStore {
     until: number,
     waits: readonly NewWait[],
   ): Awaitable<number> {
-    return this.#db.write(false, () => {
+    const work = (): number => {
       this.#journals.append(lease, seq, events, until, waits);
       return until;
-    });
+    };
+    return this.#db.write(false, work, this.#db.heldMs);
   }
 
   journal(turn: TurnId, after: number) {
@@ -230,7 +234,7 @@ class Sqlite implements SqliteStore {
   }
 
   commit(lease: Lease, ended: EndedTurn) {
-    return this.#db.write(true, () => this.#commits.commit(lease, ended));
+    return this.#db.write(true, () => this.#commits.commit(lease, ended), this.#db.heldMs);
   }
 
   apply(change: SessionChange) {
@@ -267,11 +271,15 @@ class Sqlite implements SqliteStore {
   };
 
   #take(lease: Lease, boundary: EffectName, max: number, takesTurns: boolean) {
-    return this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns));
+    const work = () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns);
+    return this.#db.write(false, work, this.#db.heldMs);
   }
 
   readonly waits = {
-    resolve: (key: WaitKey, answer: WaitAnswer) => this.#db.write(true, () => resolve(this.#db, key, answer)),
+    resolve: (key: WaitKey, answer: WaitAnswer) => {
+      const patienceMs = answer.kind === "timeout" ? this.#db.heldMs : undefined; // The turn itself notes that one.
+      return this.#db.write(true, () => resolve(this.#db, key, answer), patienceMs);
+    },
     peek: (key: WaitKey) => this.#db.read(() => peek(this.#db, key)),
     due: (now: number, max: number) => this.#db.read(() => due(this.#db, now, max)),
     revoke: (turn: TurnId) => this.#db.write(true, () => revoke(this.#db, this.#journals, turn)),
@@ -279,11 +287,11 @@ class Sqlite implements SqliteStore {
 
   note(turn: TurnId, effect: EffectName, key: string, value?: Json) {
     const work = () => note(this.#db, this.#journals, turn, effect, key, value);
-    return value === undefined ? this.#db.readAll(work) : this.#db.write(false, work);
+    return value === undefined ? this.#db.readAll(work) : this.#db.write(false, work, this.#db.heldMs);
   }
 
   attempt(turn: TurnId, effect: EffectName) {
-    return this.#db.write(false, () => attempt(this.#db, this.#journals, turn, effect));
+    return this.#db.write(false, () => attempt(this.#db, this.#journals, turn, effect), this.#db.heldMs);
   }
 
   runnable(now: number, max: number) {
