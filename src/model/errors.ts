@@ -231,6 +231,12 @@ const ERRORS = {
       "Nothing was written. End what holds it, or try again.",
       "unchanged",
     ),
+  "store.in-use": (d: { path: string; turns: number }) =>
+    said(
+      `Other processes run ${d.turns} turns on ${d.path}, and would have to wait until it is rewritten.`,
+      "Nothing was changed. Compact when they are done, or leave `compact` out: pages are then given back in slices.",
+      "unchanged",
+    ),
   "store.full": (d: { path: string }) =>
     said(`There is no room left for ${d.path}.`, "Nothing was written. Free some space, then try again.", "unchanged"),
   "store.readonly": (d: { path: string }) =>

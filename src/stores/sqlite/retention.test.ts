@@ -8,7 +8,8 @@ import { afterAll, expect, test } from "vitest";
 import { asBlobHash, asEffectName, asSessionId, type BlobHash } from "../../model/ids.ts";
 import type { Part } from "../../model/message.ts";
 import { alice, assistant, begin, bob, commit, NOW, newSession, node, turn } from "../../testing/cast.ts";
-import { type SqliteStore, type Strength, sqlite } from "../sqlite.ts";
+import { type Database, type SqliteStore, type Strength, sqlite } from "../sqlite.ts";
+import { thisProcess } from "./process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-retention-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -99,23 +100,65 @@ test("D9 sqlite: a sweep is bounded, says what remains, and goes on where it sto
   await store.close();
 });
 
-test("D9 sqlite: what a deleted session leaves can be given back to the disk", async () => {
-  const path = newFile();
-  const store = sqlite(path, { now: () => 0 });
+/** A file with a megabyte of free pages, and its size. */
+async function emptied(path: string, made?: (db: DatabaseSync) => void): Promise<{ store: SqliteStore; size: number }> {
+  const db = new DatabaseSync(path);
+  made?.(db);
+  const store = sqlite(db as unknown as Database, { now: () => 0 });
   await store.create(newSession());
   const big = "x".repeat(50_000);
   for (let n = 0; n < 20; n++) await turn(store, `${n}`, { says: [big] });
   await store.vacuum();
-  const before = statSync(path).size;
+  const size = statSync(path).size;
   await store.delete(alice);
-  const kept = await store.vacuum();
-  expect(kept.isCompacted).toBe(false);
-  expect(kept.freeBytes).toBeGreaterThan(900_000);
-  expect(statSync(path).size).toBe(before);
-  const compacted = await store.vacuum({ compact: true });
-  expect(compacted).toMatchObject({ isCompacted: true, freeBytes: 0, isLogEmptied: true });
-  expect(statSync(path).size).toBeLessThan(before / 5);
+  return { store, size };
+}
+
+test("D9 sqlite: what a deleted session leaves is given back to the disk in slices, without rewriting the file", async () => {
+  const path = newFile();
+  const { store, size } = await emptied(path);
+  expect(await store.vacuum({ ms: 0 })).toMatchObject({ freeBytes: expect.closeTo(1_000_000, -5) });
+  expect(await store.vacuum()).toMatchObject({ isCompacted: false, freeBytes: 0, isLogEmptied: true });
+  expect(statSync(path).size).toBeLessThan(size / 5);
   expect(await store.list()).toEqual([]);
+  expect(await store.check({ deep: true })).toEqual([]);
+  await store.close();
+});
+
+test("D9 sqlite: a file that was made before can be compacted, and gives pages back in slices from then on", async () => {
+  const path = newFile();
+  const { store, size } = await emptied(path, (db) => db.exec("PRAGMA auto_vacuum = NONE; VACUUM"));
+  const kept = await store.vacuum();
+  expect(kept).toMatchObject({ isCompacted: false });
+  expect(kept.freeBytes).toBeGreaterThan(900_000);
+  expect(statSync(path).size).toBe(size);
+  expect(await store.vacuum({ compact: true })).toMatchObject({ isCompacted: true, freeBytes: 0, isLogEmptied: true });
+  expect(statSync(path).size).toBeLessThan(size / 5);
+  const db = new DatabaseSync(path);
+  expect(db.prepare("PRAGMA auto_vacuum").get()).toEqual({ auto_vacuum: 2 });
+  db.close();
+  await store.close();
+});
+
+test("D2 D9 sqlite: a file is not rewritten while another process runs a turn on it", async () => {
+  const path = newFile();
+  const clock = { now: NOW };
+  const store = sqlite(path, { now: () => clock.now });
+  await store.create(newSession());
+  const theirs = { id: "them", process: "elsewhere/boot/7/1" };
+  const ours = { id: "us", process: thisProcess() };
+  await commit(store, await begin(store, "ours", { by: ours }));
+  const lease = await begin(store, "theirs", { by: theirs });
+  await expect(store.vacuum({ compact: true })).rejects.toMatchObject({
+    code: "store.in-use",
+    details: { path, turns: 1 },
+  });
+  expect(await store.vacuum()).toMatchObject({ isCompacted: false });
+  await store.release(lease);
+  expect(await store.vacuum({ compact: true })).toMatchObject({ isCompacted: true });
+  await store.renew(lease, NOW);
+  clock.now = lease.until;
+  expect(await store.vacuum({ compact: true })).toMatchObject({ isCompacted: true });
   await store.close();
 });
 

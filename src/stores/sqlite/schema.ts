@@ -98,6 +98,9 @@ export function setUp(db: Connection): void {
   } finally {
     db.exec("ROLLBACK");
   }
+  // Only a file that is still empty can be told to give pages back in slices; one that is not would be written to.
+  if (db.row<{ page_count: number }>("PRAGMA page_count")!.page_count === 0)
+    db.exec("PRAGMA auto_vacuum = INCREMENTAL");
   const { journal_mode: mode } = db.row<{ journal_mode: string }>("PRAGMA journal_mode = WAL")!;
   if (mode !== "wal" && mode !== "memory")
     throw new RuntimeError("store.path", { path: db.path, problem: "its file system cannot keep a write-ahead log" });

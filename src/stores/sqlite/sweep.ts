@@ -1,7 +1,10 @@
+import { RuntimeError } from "../../model/errors.ts";
 import { FRESH_MS } from "./blobs.ts";
 import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
 import { limit } from "./facts.ts";
+import { isProvenDead, thisProcess } from "./process.ts";
+import { type OpenTurn, openTurns } from "./turns.ts";
 
 export interface SweepOptions {
   /** Younger blobs stay, named or not: someone may be about to name them. An hour unless given, two minutes at least. */
@@ -23,7 +26,11 @@ export interface Swept {
 }
 
 export interface VacuumOptions extends SweepOptions {
-  /** Rewrites the whole file without its free pages. Takes as long and as much room as the file is big, and blocks. */
+  /**
+   * Rewrites the whole file, which takes as long and as much room as the file is big. Nobody can write meanwhile, so it
+   * throws `store.in-use` while other processes run turns. Without it, free pages at the end are given back in slices,
+   * for `ms` at most; a file that an earlier version made must be compacted once before.
+   */
   readonly compact?: boolean;
 }
 export interface Vacuumed extends Swept {
@@ -60,6 +67,9 @@ const ROOTS: readonly Root[] = [
   { sql: "SELECT session AS a, body AS text FROM config WHERE session > ? ORDER BY session", start: [-1] },
 ];
 const PAGE = 50;
+const SEARCH_MS = 1_000;
+/** Pages that are given back in one transaction: a megabyte, which nobody notices waiting for. */
+const SLICE = 256;
 const HASH_LENGTH = 43;
 
 /** A search for names that is under way. */
@@ -85,7 +95,7 @@ export class Sweeper {
     this.#now = now;
   }
 
-  async sweep({ olderThanMs = 3_600_000, max = 1_000, ms = 1_000 }: SweepOptions): Promise<Swept> {
+  async sweep({ olderThanMs = 3_600_000, max = 1_000, ms = SEARCH_MS }: SweepOptions): Promise<Swept> {
     const end = performance.now() + ms;
     this.#search ??= await this.#db.read(() => this.#begin(olderThanMs, max));
     const search = this.#search;
@@ -100,14 +110,39 @@ export class Sweeper {
   }
 
   async vacuum(options: VacuumOptions): Promise<Vacuumed> {
+    if (options.compact === true) await this.#db.read(() => this.#requireUnused());
     const swept = await this.sweep(options);
     const isCompacted = options.compact === true && !swept.isPartial;
-    if (isCompacted) await this.#db.writeOne(true, () => this.#db.exec("VACUUM"));
+    if (isCompacted) await this.#db.writeOne(true, () => this.#db.exec("PRAGMA auto_vacuum = INCREMENTAL; VACUUM"));
+    else await this.#giveBack(options.ms);
     const log = await this.#db.read(() => this.#db.rows<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")[0]);
-    const free = await this.#db.read(() => this.#db.row<{ freelist_count: number }>("PRAGMA freelist_count"));
     const page = await this.#db.read(() => this.#db.row<{ page_size: number }>("PRAGMA page_size"));
-    const freeBytes = (free?.freelist_count ?? 0) * (page?.page_size ?? 0);
+    const freeBytes = (await this.#free()) * (page?.page_size ?? 0);
     return { ...swept, freeBytes, isCompacted, isLogEmptied: log?.busy === 0 };
+  }
+
+  #requireUnused(): void {
+    const [now, ours] = [this.#now(), thisProcess()];
+    const isLive = ({ process, until }: OpenTurn): boolean => process !== ours && until > now && !isProvenDead(process);
+    const turns = openTurns(this.#db).filter(isLive).length;
+    if (turns > 0) throw new RuntimeError("store.in-use", { path: this.#db.path, turns });
+  }
+
+  async #giveBack(ms = SEARCH_MS): Promise<void> {
+    const end = performance.now() + ms;
+    for (let [before, free] = [Infinity, await this.#free()]; free > 0 && free < before; ) {
+      if (performance.now() > end) return;
+      await this.#db.writeOne(false, () => this.#db.exec(`PRAGMA incremental_vacuum(${SLICE})`));
+      await new Promise((resolve) => setImmediate(resolve)); // Turns of this process go on between two slices.
+      [before, free] = [free, await this.#free()];
+    }
+  }
+
+  async #free(): Promise<number> {
+    const row = await this.#db.read(() =>
+      this.#db.row<{ pages: number }>("SELECT freelist_count AS pages FROM pragma_freelist_count"),
+    );
+    return row?.pages ?? 0;
   }
 
   #begin(olderThanMs: number, max: number): Search {

@@ -159,20 +159,30 @@ interface Held extends Stood {
   readonly renewed: number;
 }
 
-/** Sessions with work that nobody holds: a turn whose lease has lapsed or whose holder is dead, or inputs that wait. */
-export function runnable(db: Connection, now: number, max: number): readonly SessionId[] {
-  // Every open turn has a journal: its key leads from open session to open session.
-  const open = db.rows<{ id: SessionId; process: string; until: number }>(
+/** A turn that is open, and who has it until when. */
+export interface OpenTurn {
+  readonly id: SessionId;
+  readonly turn: number;
+  readonly process: string;
+  readonly until: number;
+}
+
+/** Every open turn has a journal: its key leads from open session to open session. */
+export const openTurns = (db: Connection): readonly OpenTurn[] =>
+  db.rows(
     `WITH RECURSIVE open(n) AS (
        SELECT (SELECT k / ${SEQS} FROM journal ORDER BY k LIMIT 1)
        UNION ALL
        SELECT (SELECT k / ${SEQS} FROM journal WHERE k >= (open.n + 1) * ${SEQS} ORDER BY k LIMIT 1) FROM open
          WHERE open.n IS NOT NULL
      )
-     SELECT s.id, s.process, max(s.until,
+     SELECT s.id, s.turn, s.process, max(s.until,
        (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1)) AS until
      FROM open JOIN session s ON s.n = open.n`,
   );
+
+/** Sessions with work that nobody holds: a turn whose lease has lapsed or whose holder is dead, or inputs that wait. */
+export function runnable(db: Connection, now: number, max: number): readonly SessionId[] {
   const dead = new Map<string, boolean>();
   const isDead = (process: string): boolean => {
     const known = dead.get(process) ?? isProvenDead(process);
@@ -180,7 +190,7 @@ export function runnable(db: Connection, now: number, max: number): readonly Ses
     return known;
   };
   const found: SessionId[] = [];
-  for (const { id, process, until } of open) {
+  for (const { id, process, until } of openTurns(db)) {
     if (found.length >= max) return found;
     if (until <= now || isDead(process)) found.push(id);
   }
