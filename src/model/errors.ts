@@ -231,6 +231,12 @@ const ERRORS = {
       "Nothing was written. End what holds it, or try again.",
       "unchanged",
     ),
+  "store.swept": (d: { hash: string }) =>
+    said(
+      `The bytes ${d.hash} were swept before anything named them.`,
+      "Nothing was written. Put the bytes again, then write again.",
+      "reload",
+    ),
   "store.in-use": (d: { path: string; turns: number }) =>
     said(
       `Other processes run ${d.turns} turns on ${d.path}, and would have to wait until it is rewritten.`,

@@ -205,7 +205,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     tools,
     providers,
     listings: new Listings((problem, about) => trace("tool.source", { problem, ...about })),
-    artifacts: new Artifacts(store, world, template),
+    artifacts: new Artifacts(store, template),
     models,
     prompt: prompt ?? [],
     blobs: blobsOf(store),

@@ -139,9 +139,9 @@ class Sqlite implements SqliteStore {
     this.#db = db;
     this.#sessions = new Sessions(db);
     this.#journals = new Journals(db);
-    this.#turns = new Turns(db, this.#sessions, this.#journals);
-    this.#commits = new Commits(db, this.#sessions);
     this.#blobs = new Blobs(db, now);
+    this.#turns = new Turns(db, this.#sessions, this.#journals, this.#blobs);
+    this.#commits = new Commits(db, this.#sessions, this.#blobs);
     this.#sweeper = new Sweeper(db, now);
   }
 
@@ -300,7 +300,7 @@ class Sqlite implements SqliteStore {
 
   readonly blobs = {
     put: (hash: BlobHash, data: Uint8Array) =>
-      this.#blobs.isFresh(hash) ? this.#db.read(() => {}) : this.#db.writeOne(false, () => this.#blobs.put(hash, data)),
+      this.#db.writeOne(false, () => this.#blobs.put(hash, data), this.#db.heldMs),
     get: (hash: BlobHash) => this.#db.read(() => this.#blobs.get(hash)),
   };
 

@@ -64,6 +64,10 @@ function sized(core: Core, bytes: number): void {
   if (bytes > max) throw new RuntimeError("limit.bytes", { what: "The input", bytes, max });
 }
 
+/** Stores the attachments of an input again; undefined where there cannot be any. */
+export const attaching = (core: Core, input: Input): (() => Promise<unknown>) | undefined =>
+  typeof input === "string" ? undefined : () => ofParts(core, input);
+
 async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {
   if (!Array.isArray(parts))
     throw new RuntimeError("input.invalid", { problem: "it is neither text nor a list of parts" });

@@ -8,7 +8,7 @@
 import { compaction } from "../../kernel/compact.ts";
 import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
 import { describeThrown, isObject, toJson } from "../../model/json.ts";
 import type { Draft } from "../../model/message.ts";
@@ -49,7 +49,7 @@ export function changeSession<T>(
 ): Promise<T> {
   const { kept } = session;
   return session.exclusive(name, async () => {
-    for (;;) {
+    for (let isSwept = false; ; ) {
       await kept.refresh();
       const spent: Spent[] = [];
       let worked: Worked<T>;
@@ -72,7 +72,9 @@ export function changeSession<T>(
         await undo?.();
         kept.isStale = true; // C4
         await kept.refresh().catch(() => {}); // A store that fails now is read when the session is next used.
-        throw error;
+        if (isSwept || !hasCode(error, "store.swept")) throw error;
+        isSwept = true; // C2: what the change had put is put again.
+        continue;
       }
       if (committed !== undefined) return worked.done(committed);
       await undo?.();

@@ -19,12 +19,20 @@ import type {
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Spent } from "../../model/usage.ts";
-import type { CancelAnswer, InputRef, NewInput, Opening, StoredSession, Withdrawal } from "../../stores/store.ts";
+import type {
+  CancelAnswer,
+  InputRef,
+  NewInput,
+  Opening,
+  Receipt,
+  StoredSession,
+  Withdrawal,
+} from "../../stores/store.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
@@ -56,6 +64,19 @@ interface Inside {
   readonly outer: Inside | undefined;
 }
 const inside = new AsyncLocalStorage<Inside>();
+
+const ATTACH_TRIES = 5;
+
+async function keptFirst(accept: () => Awaitable<Receipt>, attach: () => Promise<unknown>): Promise<Receipt> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await accept();
+    } catch (error) {
+      if (!hasCode(error, "store.swept") || tries === ATTACH_TRIES) throw error;
+      await attach();
+    }
+  }
+}
 
 export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly core: Core;
@@ -133,9 +154,13 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Makes the first event of a turn; the store calls it when it opens one. */
   readonly opening: Opening = (input, config) => openedFor(this, input, config);
 
-  /** Accepts an input and runs the turn it opens, or queues it behind the one that runs. */
+  /**
+   * Accepts an input and runs the turn it opens, or queues it behind the one that runs. `attach` stores its attachments
+   * again, if a sweep was quicker than the acceptance.
+   */
   async accept(
     given: Awaitable<NewInput>,
+    attach?: () => Promise<unknown>,
     handle?: TurnHandle,
     output?: Validate,
     isCancelled?: () => string | undefined,
@@ -148,7 +173,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       if (output !== undefined) followers.expect(input.turnId, output);
       // Q3: without an opening the store queues the input and begins no turn.
       const opening = queue.doing === "operation" ? undefined : this.opening;
-      const accepted = core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
+      const accept = () => core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
+      const accepted = attach === undefined ? accept() : keptFirst(accept, attach);
       const receipt = isThenable(accepted) ? await accepted : accepted;
       const { turnId } = receipt;
       if (turnId !== input.turnId) followers.expectNot(input.turnId);

@@ -88,6 +88,11 @@ const MIGRATIONS: readonly string[] = [
   DROP INDEX turn_key;
   CREATE UNIQUE INDEX turn_key ON turn (session, key) WHERE key IS NOT NULL AND state <> 2;
   `,
+  // Version 3 numbers sweeps, by the facts they began after, and knows under which of them a blob was last put.
+  `
+  CREATE TABLE sweep (n INTEGER PRIMARY KEY, fact INTEGER NOT NULL) STRICT;
+  ALTER TABLE blob ADD COLUMN sweep INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** Brings the file to today's schema, or refuses it unchanged: another program's, or a later version's. */

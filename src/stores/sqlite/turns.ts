@@ -2,6 +2,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import type { Opened } from "../../turn/event.ts";
 import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
+import { type Blobs, SWEEPS } from "./blobs.ts";
 import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit } from "./facts.ts";
@@ -16,11 +17,13 @@ export class Turns {
   readonly #db: Connection;
   readonly #sessions: Sessions;
   readonly #journals: Journals;
+  readonly #blobs: Blobs;
 
-  constructor(db: Connection, sessions: Sessions, journals: Journals) {
+  constructor(db: Connection, sessions: Sessions, journals: Journals, blobs: Blobs) {
     this.#db = db;
     this.#sessions = sessions;
     this.#journals = journals;
+    this.#blobs = blobs;
   }
 
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Receipt {
@@ -41,6 +44,7 @@ export class Turns {
       return { kind: "known", ...again };
     }
     if (!isIdle && session.waiting >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
+    for (const part of input.message.parts) if (part.kind === "attachment") this.#blobs.keep([part.hash]);
     if (!opens) return { kind: "queued", inputId, turnId };
     const opened = this.#opened(opening, session, input);
     const lease = this.#begin(session, turn, input, owner, input.at, opened);
@@ -105,7 +109,7 @@ export class Turns {
   }
 
   #hold(session: Stood, run: Run, turnId: TurnId, owner: Owner, now: number): Lease {
-    const { id: sessionId, revision } = session;
+    const { id: sessionId, revision, sweeps } = session;
     const generation = session.generation + 1;
     const until = now + this.#db.leaseMs;
     this.#db.run(
@@ -117,7 +121,7 @@ export class Turns {
       until,
       session.n,
     );
-    return { sessionId, turnId, generation, owner, until, revision };
+    return { sessionId, turnId, generation, owner, until, revision, sweeps };
   }
 
   #require(id: SessionId): Held {
@@ -128,7 +132,7 @@ export class Turns {
 }
 
 // Statements are found by their text: one that is put together anew for each call would be read through each time.
-const COMMON = `s.n, s.id, s.revision, s.generation, s.turn,
+const COMMON = `s.n, s.id, s.revision, s.generation, s.turn, ${SWEEPS} AS sweeps,
   (SELECT count(*) FROM turn WHERE session = s.n AND state = 0) AS waiting`;
 const FOUND = `SELECT ${COMMON}, ${LATEST_FACT} AS latest FROM session s WHERE s.id = ?`;
 const HELD = `SELECT ${COMMON}, s.owner, s.process, s.until,
@@ -146,6 +150,7 @@ interface Stood {
   readonly generation: number;
   readonly turn: number | null;
   readonly waiting: number;
+  readonly sweeps: number;
 }
 interface Found extends Stood {
   readonly latest: number;
