@@ -94,12 +94,13 @@ for (const [clock, ahead] of AHEAD)
 for (const [clock, ahead] of AHEAD)
   test(`D9 a sweep between the bytes of a prompt and the event that names them takes nothing: a clock ${clock}`, async () => {
     const { store, sweep } = swept(ahead);
-    let appended = 0;
+    const gone: string[][] = [];
     const busy = around(store, {
-      append: async (append) => {
+      append: async (append, lease) => {
         await sweep();
-        appended++;
-        return append();
+        const until = await append();
+        gone.push([...(await missing(store, (lease as { turnId: string }).turnId))]);
+        return until;
       },
     });
     const runtime = await searching(busy, () => "Nine.");
@@ -108,8 +109,8 @@ for (const [clock, ahead] of AHEAD)
       const turn = session.turn(words);
       expect((await turn.result()).outcome.kind).toBe("answered");
     }
-    expect(appended).toBeGreaterThan(4);
-    expect(await store.check({ deep: true })).toEqual([]);
+    expect(gone.length).toBeGreaterThanOrEqual(4);
+    expect(gone.flat()).toEqual([]);
     await runtime.close();
   });
 
