@@ -37,6 +37,56 @@ const INPUT_BY_TURN = `${INPUT} WHERE t.n = ?`;
 const OLDEST = `${INPUT} WHERE t.session = ? AND t.state = 0 ORDER BY t.n LIMIT 1`;
 const LIST = `${INPUT} WHERE t.session = (SELECT n FROM session WHERE id = ?) AND t.state = 0 ORDER BY t.n`;
 
+/**
+ * How many inputs wait in each of the latest sessions. They are counted once and then reckoned with: a count takes
+ * longer the more there are, and every acceptance needs it.
+ */
+class Counts {
+  readonly #db: Connection;
+  readonly #bySession = new Map<number, number>();
+  #version: number | undefined;
+
+  constructor(db: Connection) {
+    this.#db = db;
+  }
+
+  clear(): void {
+    this.#bySession.clear();
+  }
+
+  /** Only while what is counted is known: `by` is what this connection adds or takes. */
+  change(session: number, by: number): void {
+    const known = this.#bySession.get(session);
+    if (known !== undefined) this.#bySession.set(session, known + by);
+  }
+
+  of(session: number): number {
+    // Moves when another connection writes, and not when this one does.
+    const { version } = this.#db.row<{ version: number }>("SELECT data_version AS version FROM pragma_data_version")!;
+    if (version !== this.#version || this.#bySession.size >= SESSIONS) this.clear();
+    this.#version = version;
+    const known = this.#bySession.get(session) ?? this.#db.row<{ count: number }>(COUNT, session)!.count;
+    this.#bySession.set(session, known);
+    return known;
+  }
+}
+const COUNT = "SELECT count(*) AS count FROM turn WHERE session = ? AND state = 0";
+const SESSIONS = 1_000;
+const COUNTS = new WeakMap<Connection, Counts>();
+function countsOf(db: Connection): Counts {
+  const counts = COUNTS.get(db) ?? db.remembers(new Counts(db));
+  COUNTS.set(db, counts);
+  return counts;
+}
+
+export const countWaiting = (db: Connection, session: number): number => countsOf(db).of(session);
+
+/** Takes an input that waits for the turn that it opens. */
+export function takeOwn(db: Connection, session: number, n: number): void {
+  db.run("UPDATE turn SET state = 1 WHERE n = ?", n);
+  countsOf(db).change(session, -1);
+}
+
 export function addInput(db: Connection, n: number, session: number, input: NewInput, state: number): void {
   const { id, turnId, key, place, hash, message, at, wants } = input;
   db.run(
@@ -51,6 +101,7 @@ export function addInput(db: Connection, n: number, session: number, input: NewI
     hash,
     seal(encodeInput(wants === undefined ? { message, at } : { message, at, wants }), n),
   );
+  if (state === WAITING) countsOf(db).change(session, 1);
 }
 
 /** The input of a turn that has not ended; afterwards it is not kept. */
@@ -70,6 +121,7 @@ export const waiting = (db: Connection, session: SessionId): readonly PendingInp
 
 /** Withdraws inputs that wait; for the others it answers what became of them. */
 export function withdraw(db: Connection, session: SessionId, which: InputRef): readonly Withdrawal[] {
+  countsOf(db).clear();
   return named(db, session, which).map(({ n, id, input_id, state, done, ended_by }) => {
     if (state === WAITING) db.run("UPDATE turn SET state = 2, input = NULL WHERE n = ?", n);
     const taken = done === null && ended_by === null ? "taken" : "ended";
@@ -129,6 +181,7 @@ export function claim(
 ): readonly PendingInput[] {
   const before = db.rows<InputRow>(CLAIMED, run.turn, boundary);
   if (before.length > 0) return before.map(shown);
+  countsOf(db).clear();
   db.run(
     `UPDATE turn SET state = 1, claim = ?, boundary = ? WHERE n IN (
        SELECT n FROM turn WHERE session = ? AND ${FREE} AND is_aside >= ? ORDER BY n LIMIT ?)`,
@@ -151,6 +204,7 @@ function withoutWants(db: Connection, session: number, max: number): number {
 /** Ends the claimed inputs that the turn settled; the others wait again, in their old places. */
 export function settle(db: Connection, turn: number, settled: readonly InputId[]): void {
   const ids = new Set<string>(settled);
+  countsOf(db).clear();
   for (const row of db.rows<{ n: number; input_id: string }>("SELECT n, input_id FROM turn WHERE claim = ?", turn)) {
     if (ids.has(row.input_id))
       db.run("UPDATE turn SET claim = NULL, boundary = NULL, ended_by = ?, input = NULL WHERE n = ?", turn, row.n);

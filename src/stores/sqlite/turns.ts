@@ -7,7 +7,7 @@ import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit } from "./facts.ts";
 import { isConstraint } from "./faults.ts";
-import { addInput, oldestWaiting, type Run, TAKEN, WAITING } from "./inputs.ts";
+import { addInput, countWaiting, oldestWaiting, type Run, TAKEN, takeOwn, WAITING } from "./inputs.ts";
 import { type Journals, SEQS } from "./journal.ts";
 import { isProvenDead } from "./process.ts";
 import type { Sessions } from "./sessions.ts";
@@ -32,7 +32,7 @@ export class Turns {
     if (session === undefined) throw new RuntimeError("session.unknown", { id: sessionId });
     const known = input.key === undefined ? undefined : this.#known(session.n, input);
     if (known !== undefined) return { kind: "known", ...known };
-    const isIdle = session.turn === null && session.waiting === 0;
+    const isIdle = session.turn === null && session.has_waiting === 0;
     const opens = isIdle && opening !== undefined;
     const turn = session.latest + 1;
     try {
@@ -43,7 +43,8 @@ export class Turns {
       if (again === undefined) throw error;
       return { kind: "known", ...again };
     }
-    if (!isIdle && session.waiting >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
+    if (!isIdle && countWaiting(this.#db, session.n) > pendingMax)
+      throw new RuntimeError("input.full", { max: pendingMax });
     for (const part of input.message.parts) if (part.kind === "attachment") this.#blobs.keep([part.hash]);
     if (!opens) return { kind: "queued", inputId, turnId };
     const opened = this.#opened(opening, session, input);
@@ -71,7 +72,7 @@ export class Turns {
   }
 
   #lookAt(session: Held, now: number): OpenAnswer | undefined {
-    if (session.turn === null) return session.waiting === 0 ? { kind: "idle" } : undefined;
+    if (session.turn === null) return session.has_waiting === 0 ? { kind: "idle" } : undefined;
     const holder = { id: session.owner, process: session.process };
     const until = Math.max(session.until, session.renewed);
     if (until <= now || isProvenDead(holder.process)) return undefined;
@@ -92,7 +93,7 @@ export class Turns {
     }
     const { seq, ...input } = oldestWaiting(this.#db, session.n)!;
     const opened = this.#opened(opening, session, input);
-    this.#db.run("UPDATE turn SET state = 1 WHERE n = ?", seq);
+    takeOwn(this.#db, session.n, seq);
     return { kind: "opened", lease: this.#begin(session, seq, input, owner, now, opened), opened };
   }
 
@@ -133,7 +134,7 @@ export class Turns {
 
 // Statements are found by their text: one that is put together anew for each call would be read through each time.
 const COMMON = `s.n, s.id, s.revision, s.generation, s.turn, ${SWEEPS} AS sweeps,
-  (SELECT count(*) FROM turn WHERE session = s.n AND state = 0) AS waiting`;
+  EXISTS (SELECT 1 FROM turn WHERE session = s.n AND state = 0) AS has_waiting`;
 const FOUND = `SELECT ${COMMON}, ${LATEST_FACT} AS latest FROM session s WHERE s.id = ?`;
 const HELD = `SELECT ${COMMON}, s.owner, s.process, s.until,
     (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1) AS renewed
@@ -149,7 +150,7 @@ interface Stood {
   readonly revision: number;
   readonly generation: number;
   readonly turn: number | null;
-  readonly waiting: number;
+  readonly has_waiting: number;
   readonly sweeps: number;
 }
 interface Found extends Stood {
