@@ -45,7 +45,7 @@ import { Memo } from "./live-turn/memo.ts";
 import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
 import { cancel } from "./services/sessions.ts";
-import { RECOVER_MS, type Recovered, recover } from "./session/elsewhere.ts";
+import { RECOVER_MS, type Recovered, recover, UnderWay } from "./session/elsewhere.ts";
 import type { Session } from "./session/handle.ts";
 import { type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
@@ -222,8 +222,7 @@ class RuntimeHandle implements Runtime {
   readonly #closing: AbortController;
   #closed: Promise<void> | undefined;
   #looking: Promise<Recovered> | undefined;
-  /** One promise per session that recovery resumed; `recover()` waits for them. */
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #underWay = new UnderWay();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(core: Core, closing: AbortController) {
@@ -327,7 +326,7 @@ class RuntimeHandle implements Runtime {
       await this.#looking; // R2
       const found = (await this.#look(seen)).sessions;
       sessions += found;
-      await Promise.all(this.#underWay);
+      await this.#underWay.done();
       await open.takenUp();
       if (found === 0 || door.isClosed) return { sessions };
     }

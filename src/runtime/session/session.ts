@@ -19,25 +19,17 @@ import type {
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import { hasCode, RuntimeError } from "../../model/errors.ts";
+import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Spent } from "../../model/usage.ts";
-import type {
-  CancelAnswer,
-  InputRef,
-  NewInput,
-  Opening,
-  Receipt,
-  StoredSession,
-  Withdrawal,
-} from "../../stores/store.ts";
+import type { CancelAnswer, InputRef, NewInput, Opening, StoredSession, Withdrawal } from "../../stores/store.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 import type { TurnHandle } from "../live-turn/handle.ts";
-import { openedFor } from "../live-turn/input.ts";
+import { openedFor, whileSwept } from "../live-turn/input.ts";
 import { Memo } from "../live-turn/memo.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
@@ -65,19 +57,6 @@ interface Inside {
 }
 const inside = new AsyncLocalStorage<Inside>();
 
-const ATTACH_TRIES = 5;
-
-async function keptFirst(accept: () => Awaitable<Receipt>, attach: () => Promise<unknown>): Promise<Receipt> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await accept();
-    } catch (error) {
-      if (!hasCode(error, "store.swept") || tries === ATTACH_TRIES) throw error;
-      await attach();
-    }
-  }
-}
-
 export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly core: Core;
   readonly id: SessionId;
@@ -92,6 +71,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   now: TurnId | undefined = undefined;
   /** The same turn from its opening in the host to its commit. */
   running: LiveTurn | undefined = undefined;
+  /** Called when the turn here may have come to wait for nothing but answers: recovery counts on it. */
+  onWaiting: (() => void) | undefined = undefined;
   /** Settles when the turn that another process left, and this one resumed, is done. */
   takenUp: Promise<void> | undefined = undefined;
   /** S3: inputs whose attachments are still being stored. Nothing in the queue waits for them. */
@@ -174,7 +155,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       // Q3: without an opening the store queues the input and begins no turn.
       const opening = queue.doing === "operation" ? undefined : this.opening;
       const accept = () => core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
-      const accepted = attach === undefined ? accept() : keptFirst(accept, attach);
+      const accepted = attach === undefined ? accept() : whileSwept(accept, attach);
       const receipt = isThenable(accepted) ? await accepted : accepted;
       const { turnId } = receipt;
       if (turnId !== input.turnId) followers.expectNot(input.turnId);

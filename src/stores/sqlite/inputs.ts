@@ -158,17 +158,20 @@ function named(db: Connection, session: SessionId, which: InputRef): readonly Na
 
 /** Whether there is anything to claim at a boundary. Mostly there is not, and then no write lock is needed. */
 export function couldClaim(db: Connection, run: Run, lease: Lease, boundary: EffectName, takesTurns: boolean): boolean {
-  const least = takesTurns ? ANY : ASIDE;
-  const row = db.row<{ held: number | null }>(COULD_CLAIM, run.session, run.turn, lease.generation, least, boundary);
+  const could = takesTurns ? COULD_TAKE : COULD_CLAIM;
+  const row = db.row<{ held: number | null }>(could, run.session, run.turn, lease.generation, boundary);
   if (row?.held === null) throw leaseLost(lease);
   return row !== undefined;
 }
-/** The least `is_aside` that a claim takes: of all inputs, or of those for a boundary. */
-const [ANY, ASIDE] = [0, 1];
+/** The inputs that any turn takes at a boundary, by an index of their own: those that are not may be many. */
+const ASIDE = `${FREE} AND is_aside = 1`;
 // The lease counts and there is nothing to claim: this is answered most often, so it is answered without a row.
-const COULD_CLAIM = `SELECT s.n AS held FROM meta LEFT JOIN session s ON s.n = ? AND s.turn = ? AND s.generation = ?
-  WHERE s.n IS NULL OR EXISTS (SELECT 1 FROM turn WHERE session = s.n AND ${FREE} AND is_aside >= ?)
+const could = (free: string): string => `SELECT s.n AS held
+  FROM meta LEFT JOIN session s ON s.n = ? AND s.turn = ? AND s.generation = ?
+  WHERE s.n IS NULL OR EXISTS (SELECT 1 FROM turn WHERE session = s.n AND ${free})
     OR EXISTS (SELECT 1 FROM turn WHERE claim = s.turn AND boundary = ?)`;
+const COULD_TAKE = could(FREE);
+const COULD_CLAIM = could(ASIDE);
 const CLAIMED = `${INPUT} WHERE t.claim = ? AND t.boundary = ? ORDER BY t.n`;
 
 /** Claims inputs for a boundary; asked again, it answers the same ones. */
@@ -184,11 +187,10 @@ export function claim(
   countsOf(db).clear();
   db.run(
     `UPDATE turn SET state = 1, claim = ?, boundary = ? WHERE n IN (
-       SELECT n FROM turn WHERE session = ? AND ${FREE} AND is_aside >= ? ORDER BY n LIMIT ?)`,
+       SELECT n FROM turn WHERE session = ? AND ${takesTurns ? FREE : ASIDE} ORDER BY n LIMIT ?)`,
     run.turn,
     boundary,
     run.session,
-    takesTurns ? ANY : ASIDE,
     takesTurns ? withoutWants(db, run.session, max) : limit(max),
   );
   return db.rows<InputRow>(CLAIMED, run.turn, boundary).map(shown);

@@ -88,10 +88,12 @@ const MIGRATIONS: readonly string[] = [
   DROP INDEX turn_key;
   CREATE UNIQUE INDEX turn_key ON turn (session, key) WHERE key IS NOT NULL AND state <> 2;
   `,
-  // Version 3 numbers sweeps, by the facts they began after, and knows under which of them a blob was last put.
+  // Version 3 numbers sweeps, by the facts they began after, knows under which of them a blob was last put, and finds
+  // inputs for a boundary among many that wait for their own turns.
   `
   CREATE TABLE sweep (n INTEGER PRIMARY KEY, fact INTEGER NOT NULL) STRICT;
   ALTER TABLE blob ADD COLUMN sweep INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX turn_aside ON turn (session) WHERE state = 0 AND cancel IS NULL AND is_aside = 1;
   `,
 ];
 
