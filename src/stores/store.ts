@@ -92,7 +92,7 @@ export interface Lease {
   /** The session's revision, read in the write that took the lease: the turn runs on that head. */
   readonly revision: number;
   /**
-   * How many sweeps of blobs were begun before this lease was taken; absent where nothing is swept. What a turn under
+   * How many sweeps of blobs were begun before this lease was taken; absent if none was. What a turn under
    * the same count has put is there, and stays until this turn ends.
    */
   readonly sweeps?: number;

@@ -122,7 +122,8 @@ export class Turns {
       until,
       session.n,
     );
-    return { sessionId, turnId, generation, owner, until, revision, sweeps };
+    const lease = { sessionId, turnId, generation, owner, until, revision };
+    return sweeps === 0 ? lease : { ...lease, sweeps };
   }
 
   #require(id: SessionId): Held {
