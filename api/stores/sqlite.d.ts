@@ -7,7 +7,10 @@ import { SweepOptions, Swept, VacuumOptions, Vacuumed } from "../shared/stores/s
 interface SqliteOptions {
   /** What a power cut may cost; `power` unless given. A killed process costs nothing in any of them. */
   readonly strength?: Strength;
-  /** How long to wait for another process that writes, before `store.locked`. */
+  /**
+   * How long to wait for another process that writes, before `store.locked`; 5 s unless given. What a running turn
+   * writes is tried as long as its lease holds.
+   */
   readonly lockedMs?: number;
   /** How long a turn is held without being renewed, before another process may take it over; 30 s unless given. */
   readonly leaseMs?: number;

@@ -13,6 +13,11 @@ declare const ERRORS: {
     option: string;
     problem: string;
   }) => Said;
+  readonly "options.unknown": (d: {
+    where: string;
+    name: string;
+    nearest?: string;
+  }) => Said;
   readonly "runtime.closed": (_: object) => Said;
   readonly "session.id": (d: {
     id: string;
@@ -257,6 +262,13 @@ declare const ERRORS: {
   readonly "store.locked": (d: {
     path: string;
     ms: number;
+  }) => Said;
+  readonly "store.swept": (d: {
+    hash: string;
+  }) => Said;
+  readonly "store.in-use": (d: {
+    path: string;
+    turns: number;
   }) => Said;
   readonly "store.full": (d: {
     path: string;
