@@ -82,8 +82,8 @@ interface Search {
 }
 
 /**
- * Removes blobs that nothing names and nobody is about to name. What was put is not named yet, by whoever put it, on
- * whatever clock; so no blob is taken for old by its age alone.
+ * Removes blobs that nothing names and nobody is about to name. A blob is put before it is named, and the clocks of
+ * processes differ: age alone never makes a blob fit to be removed.
  *
  * 1. Sweeps are numbered. A blob has the number of the latest sweep that had begun when it was last put.
  * 2. A turn that is opened after a sweep began knows that (`Lease.sweeps`): it puts again what it would name. An input
