@@ -6,13 +6,16 @@ import { Strength } from "../shared/stores/sqlite/connection.js";
 import { SweepOptions, Swept, VacuumOptions, Vacuumed } from "../shared/stores/sqlite/sweep.js";
 interface SqliteOptions {
   /** What a power cut may cost; `power` unless given. A killed process costs nothing in any of them. */
-  readonly strength?: Strength;
-  /** How long to wait for another process that writes, before `store.locked`. */
-  readonly lockedMs?: number;
+  readonly strength?: Strength | undefined;
+  /**
+   * How long to wait for another process that writes, before `store.locked`; 5 s unless given. What a running turn
+   * writes is tried as long as its lease holds.
+   */
+  readonly lockedMs?: number | undefined;
   /** How long a turn is held without being renewed, before another process may take it over; 30 s unless given. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** The clock that tells the age of blobs; the real one unless given. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
 }
 interface SqliteStore extends Store {
   /** Removes blobs that nothing names. Bounded; call it again while something remains. */

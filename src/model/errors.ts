@@ -365,6 +365,18 @@ const ERRORS = {
       "Nothing was written. Try again; if it stays locked, end the program that holds the file open.",
       "unchanged",
     ),
+  "store.swept": (d: { hash: string }) =>
+    said(
+      `The bytes ${d.hash} were swept before anything named them.`,
+      "Nothing was written. Put the bytes again, then write again.",
+      "reload",
+    ),
+  "store.in-use": (d: { path: string; turns: number }) =>
+    said(
+      `Other processes run ${d.turns} turns on ${d.path}, and would have to wait until it is rewritten.`,
+      "Nothing was changed. Compact when they are done, or leave `compact` out: pages are then given back in slices.",
+      "unchanged",
+    ),
   "store.full": (d: { path: string }) =>
     said(
       `There is no room left for ${d.path}.`,

@@ -48,7 +48,7 @@ import { ownStore } from "./own-store.ts";
 import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
 import { cancel } from "./services/sessions.ts";
-import { RECOVER_MS, type Recovered, recover } from "./session/elsewhere.ts";
+import { RECOVER_MS, type Recovered, recover, UnderWay } from "./session/elsewhere.ts";
 import type { Session } from "./session/handle.ts";
 import { FORK, type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
@@ -226,7 +226,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     tools,
     providers,
     listings: new Listings((problem, about) => trace("tool.source", { problem, ...about })),
-    artifacts: new Artifacts(store, world, template),
+    artifacts: new Artifacts(store, template),
     models,
     prompt: prompt ?? [],
     blobs: blobsOf(store),
@@ -243,8 +243,7 @@ class RuntimeHandle implements Runtime {
   readonly #closing: AbortController;
   #closed: Promise<void> | undefined;
   #looking: Promise<Recovered> | undefined;
-  /** One promise per session that recovery resumed; `recover()` waits for them. */
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #underWay = new UnderWay();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(core: Core, closing: AbortController) {
@@ -347,7 +346,7 @@ class RuntimeHandle implements Runtime {
       await this.#looking; // R2
       const found = (await this.#look(seen)).sessions;
       sessions += found;
-      await Promise.all(this.#underWay);
+      await this.#underWay.done();
       await open.takenUp();
       if (found === 0 || door.isClosed) return { sessions };
     }

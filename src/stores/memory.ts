@@ -134,6 +134,9 @@ class MemoryStore implements Store {
     if (known !== undefined) return { kind: "known", inputId: known.inputId, turnId: known.id };
     const isIdle = session.run === undefined && session.waiting.length === 0;
     if (!isIdle && session.waiting.length >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
+    for (const part of input.message.parts)
+      if (part.kind === "attachment" && !this.#blobs.has(part.hash))
+        throw new RuntimeError("store.swept", { hash: part.hash });
     // An opening may throw, so it is called before anything changes (2).
     const opened =
       isIdle && opening !== undefined

@@ -1,6 +1,8 @@
 import { type Awaitable, andThen } from "../model/awaitable.ts";
+import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
+import { type Known, requireKnown } from "../model/known.ts";
 import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { Blobs } from "./sqlite/blobs.ts";
 import { changes } from "./sqlite/changes.ts";
@@ -39,13 +41,16 @@ export type { CheckOptions, Database, Finding, Strength, SweepOptions, Swept, Va
 
 export interface SqliteOptions {
   /** What a power cut may cost; `power` unless given. A killed process costs nothing in any of them. */
-  readonly strength?: Strength;
-  /** How long to wait for another process that writes, before `store.locked`. */
-  readonly lockedMs?: number;
+  readonly strength?: Strength | undefined;
+  /**
+   * How long to wait for another process that writes, before `store.locked`; 5 s unless given. What a running turn
+   * writes is tried as long as its lease holds.
+   */
+  readonly lockedMs?: number | undefined;
   /** How long a turn is held without being renewed, before another process may take it over; 30 s unless given. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** The clock that tells the age of blobs; the real one unless given. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
 }
 
 export interface SqliteStore extends Store {
@@ -63,12 +68,38 @@ export interface SqliteStore extends Store {
  * the store's from then on, and closed with it.
  */
 export function sqlite(path: string | Database, options: SqliteOptions = {}): SqliteStore {
+  requireRight(path, options);
   const { strength = "power", lockedMs = 5_000, leaseMs = LEASE_MS, now = Date.now } = options;
   const isPath = typeof path === "string";
   const name = isPath ? path : "(handed in)";
   const db = new Connection(isPath ? openFile(path) : path, name, strength, lockedMs, leaseMs);
   db.setUp(() => setUp(db));
   return new Sqlite(db, now);
+}
+
+const STRENGTHS: readonly unknown[] = ["process", "power", "power-all"] satisfies Strength[];
+const OPTIONS: Known<SqliteOptions> = { strength: true, lockedMs: true, leaseMs: true, now: true };
+
+/** For callers without types: an unknown strength would be the weakest one. */
+function requireRight(path: unknown, options: SqliteOptions): void {
+  const wrong = (option: string, problem: string): never => {
+    throw new RuntimeError("options.invalid", { option, problem });
+  };
+  const { prepare, exec, close } = Object(path) as Partial<Database>;
+  const isDatabase = [prepare, exec, close].every((each) => typeof each === "function");
+  if (typeof path !== "string" && !isDatabase)
+    throw new RuntimeError("store.path", {
+      path: String(path),
+      problem: 'a store is opened with the path of its file, such as sqlite("agent.db"), or with an open database',
+    });
+  if (typeof options !== "object" || options === null) wrong("options", "they are no object");
+  requireKnown("sqlite()", options, OPTIONS);
+  const { strength = "power", lockedMs = 0, leaseMs = 1, now = Date.now } = options;
+  if (!STRENGTHS.includes(strength))
+    wrong("strength", `it is ${JSON.stringify(strength)}, and must be "process", "power" or "power-all"`);
+  if (!(typeof lockedMs === "number" && lockedMs >= 0)) wrong("lockedMs", "it must be a number of 0 or more");
+  if (!(typeof leaseMs === "number" && leaseMs > 0)) wrong("leaseMs", "it must be a number above 0");
+  if (typeof now !== "function") wrong("now", "it must be a function that returns a time in ms");
 }
 
 const NO_WAITS: readonly NewWait[] = [];
@@ -97,9 +128,9 @@ class Sqlite implements SqliteStore {
     this.#db = db;
     this.#sessions = new Sessions(db);
     this.#journals = new Journals(db);
-    this.#turns = new Turns(db, this.#sessions, this.#journals);
-    this.#commits = new Commits(db, this.#sessions);
     this.#blobs = new Blobs(db, now);
+    this.#turns = new Turns(db, this.#sessions, this.#journals, this.#blobs);
+    this.#commits = new Commits(db, this.#sessions, this.#blobs);
     this.#sweeper = new Sweeper(db, now);
   }
 
@@ -155,7 +186,7 @@ class Sqlite implements SqliteStore {
   }
 
   renew(lease: Lease, now: number) {
-    return this.#db.writeOne(false, () => this.#journals.renew(lease, now));
+    return this.#db.writeOne(false, () => this.#journals.renew(lease, now), this.#db.heldMs);
   }
 
   release(lease: Lease) {
@@ -165,7 +196,7 @@ class Sqlite implements SqliteStore {
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits = NO_WAITS): Awaitable<number> {
     const until = now + this.#db.leaseMs;
     if (waits.length > 0 || events.length === 0) return this.#appendInSteps(lease, seq, events, until, waits);
-    const isDone = this.#db.writeOne(false, () => this.#journals.insert(lease, seq, events, until));
+    const isDone = this.#db.writeOne(false, () => this.#journals.insert(lease, seq, events, until), this.#db.heldMs);
     if (isDone === true) return until;
     return andThen(isDone, (done) => (done ? until : this.#appendInSteps(lease, seq, events, until, waits)));
   }
@@ -177,10 +208,11 @@ class Sqlite implements SqliteStore {
     until: number,
     waits: readonly NewWait[],
   ): Awaitable<number> {
-    return this.#db.write(false, () => {
+    const work = (): number => {
       this.#journals.append(lease, seq, events, until, waits);
       return until;
-    });
+    };
+    return this.#db.write(false, work, this.#db.heldMs);
   }
 
   journal(turn: TurnId, after: number) {
@@ -191,7 +223,7 @@ class Sqlite implements SqliteStore {
   }
 
   commit(lease: Lease, ended: EndedTurn) {
-    return this.#db.write(true, () => this.#commits.commit(lease, ended));
+    return this.#db.write(true, () => this.#commits.commit(lease, ended), this.#db.heldMs);
   }
 
   apply(change: SessionChange) {
@@ -229,11 +261,15 @@ class Sqlite implements SqliteStore {
   };
 
   #take(lease: Lease, boundary: EffectName, max: number, takesTurns: boolean) {
-    return this.#db.write(false, () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns));
+    const work = () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns);
+    return this.#db.write(false, work, this.#db.heldMs);
   }
 
   readonly waits = {
-    resolve: (key: WaitKey, answer: WaitAnswer) => this.#db.write(true, () => resolve(this.#db, key, answer)),
+    resolve: (key: WaitKey, answer: WaitAnswer) => {
+      const patienceMs = answer.kind === "timeout" ? this.#db.heldMs : undefined; // The turn itself notes that one.
+      return this.#db.write(true, () => resolve(this.#db, key, answer), patienceMs);
+    },
     peek: (key: WaitKey) => this.#db.read(() => peek(this.#db, key)),
     due: (now: number, max: number) => this.#db.read(() => due(this.#db, now, max)),
     revoke: (turn: TurnId) => this.#db.write(true, () => revoke(this.#db, this.#journals, turn)),
@@ -241,11 +277,11 @@ class Sqlite implements SqliteStore {
 
   note(turn: TurnId, effect: EffectName, key: string, value?: Json) {
     const work = () => note(this.#db, this.#journals, turn, effect, key, value);
-    return value === undefined ? this.#db.readAll(work) : this.#db.write(false, work);
+    return value === undefined ? this.#db.readAll(work) : this.#db.write(false, work, this.#db.heldMs);
   }
 
   attempt(turn: TurnId, effect: EffectName) {
-    return this.#db.write(false, () => attempt(this.#db, this.#journals, turn, effect));
+    return this.#db.write(false, () => attempt(this.#db, this.#journals, turn, effect), this.#db.heldMs);
   }
 
   runnable(now: number, max: number) {
@@ -254,7 +290,7 @@ class Sqlite implements SqliteStore {
 
   readonly blobs = {
     put: (hash: BlobHash, data: Uint8Array) =>
-      this.#blobs.isFresh(hash) ? this.#db.read(() => {}) : this.#db.writeOne(false, () => this.#blobs.put(hash, data)),
+      this.#db.writeOne(false, () => this.#blobs.put(hash, data), this.#db.heldMs),
     get: (hash: BlobHash) => this.#db.read(() => this.#blobs.get(hash)),
   };
 

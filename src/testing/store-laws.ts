@@ -15,7 +15,7 @@ import {
   type SessionId,
 } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
-import { type Draft, type Message, text, textOf } from "../model/message.ts";
+import { type Draft, type Message, type Part, text, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import { addUsage, NO_USAGE } from "../model/usage.ts";
@@ -1518,6 +1518,15 @@ const blobLaws = [
     data.fill(0);
     (await store.blobs.get(HASH))?.fill(0);
     assert.deepEqual([...((await store.blobs.get(HASH)) ?? [])], [...hello()]);
+  }),
+  law("an input whose attachment is not there is refused, and kept once its bytes are", async (store) => {
+    await store.create(newSession(alice));
+    const parts: readonly Part[] = [{ kind: "attachment", hash: HASH, mediaType: "text/plain", bytes: 5 }];
+    await refused("store.swept", () => send(store, "look", { parts, key: "k" }));
+    assert.deepEqual([await store.inputs.list(alice), await store.latest()], [[], undefined]);
+    await store.blobs.put(HASH, hello());
+    assert.equal((await send(store, "look", { parts, key: "k" })).kind, "opened");
+    assert.equal((await send(store, "look", { parts, key: "k" })).kind, "known");
   }),
   law("a blob may be empty", async (store) => {
     const empty = asBlobHash("47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU");

@@ -278,6 +278,13 @@ declare const ERRORS: {
     path: string;
     ms: number;
   }) => Said;
+  readonly "store.swept": (d: {
+    hash: string;
+  }) => Said;
+  readonly "store.in-use": (d: {
+    path: string;
+    turns: number;
+  }) => Said;
   readonly "store.full": (d: {
     path: string;
   }) => Said;

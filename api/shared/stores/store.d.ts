@@ -88,6 +88,11 @@ interface Lease {
   readonly until: number;
   /** The session's revision, read in the write that took the lease: the turn runs on that head. */
   readonly revision: number;
+  /**
+   * How many sweeps of blobs were begun before this lease was taken; absent if none was. What a turn under
+   * the same count has put is there, and stays until this turn ends.
+   */
+  readonly sweeps?: number;
 }
 /**
  * Makes the first event of a turn from an input and the session's own config as it is now; the store adds the
@@ -295,7 +300,7 @@ interface Store {
   holds(session: SessionId, node: NodeId): Awaitable<boolean>;
   /**
    * Keeps an input; on an idle session with nothing waiting it opens the turn in the same write. Throws
-   * `session.unknown`, `input.conflict`, `input.full`.
+   * `session.unknown`, `input.conflict`, `input.full`, and `store.swept` when the bytes of an attachment are not there.
    */
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt>;
   /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. Throws `session.unknown`. */
@@ -320,7 +325,7 @@ interface Store {
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
   /**
    * Makes a change between turns, whole or not at all. Entries become the nodes `(operation, index)`, so operations are
-   * named uniquely over all sessions.
+   * named uniquely over all sessions. Throws `store.swept` when bytes that were put for it are not there any more.
    */
   apply(change: SessionChange): Awaitable<ChangeAnswer>;
   /**
@@ -368,6 +373,10 @@ interface Store {
   attempt(turn: TurnId, effect: EffectName): Awaitable<"first" | "again">;
   /** Sessions with work that nobody holds: a turn whose lease has lapsed, or inputs that wait. */
   runnable(now: number, max: number): Awaitable<readonly SessionId[]>;
+  /**
+   * Bytes by the hash of their content. A store may remove those that nothing names, but none that were put while a turn
+   * is open, before that turn has ended: its tools may name them until then.
+   */
   readonly blobs: {
     put(hash: BlobHash, data: Uint8Array): Awaitable<void>;
     get(hash: BlobHash): Awaitable<Uint8Array | undefined>;

@@ -43,6 +43,8 @@ export class LocalRun implements TurnRun {
   #head = 0;
   #waiter: { resolve(event: TurnEvent): void; reject(error: unknown): void } | undefined;
   #lost: unknown;
+  /** How many looks for mail are under way. */
+  #looks = 0;
   #cancelSeen = false;
   /** When the event happened that opens the next effects. */
   #openedAt: number;
@@ -248,15 +250,23 @@ export class LocalRun implements TurnRun {
     return event;
   }
 
+  /** Looks as the timer wants it: while the store is locked, looks must not pile up. */
+  look(): void {
+    if (this.#looks === 0) void this.poke();
+  }
+
   poke(): Awaitable<void> {
     if (this.isOver) return;
     try {
       const mail = this.context.store.renew(this.turn.lease, this.context.world.now());
       if (!isThenable(mail)) return this.read(mail);
-      return mail.then(
-        (found) => this.read(found),
-        (error: unknown) => this.lose(error),
-      );
+      this.#looks++;
+      return mail
+        .then(
+          (found) => this.read(found),
+          (error: unknown) => this.lose(error),
+        )
+        .then(() => void this.#looks--);
     } catch (error) {
       this.lose(error);
     }

@@ -1,5 +1,3 @@
-import type { TurnRun } from "../host.ts";
-
 /**
  * How often a turn looks for mail that nobody told it of: a cancel or an answer from another process. This renews its
  * lease, too.
@@ -7,8 +5,9 @@ import type { TurnRun } from "../host.ts";
 export const LOOK_MS = 500;
 
 /** A turn that knows its index in the list, so that it can be removed without a search. */
-interface Listed extends TurnRun {
+interface Listed {
   place: number;
+  look(): void;
 }
 
 /** The turns of one host. One timer looks for the mail of all of them and runs only while there are any. */
@@ -36,6 +35,6 @@ export class Runs {
       clearInterval(this.#timer);
       this.#timer = undefined;
     }
-    for (const run of [...this.#runs]) void run.poke();
+    for (const run of [...this.#runs]) run.look();
   }
 }

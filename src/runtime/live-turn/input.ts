@@ -1,7 +1,7 @@
 import type { GivenInput } from "../../kernel/hooks.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asBlobHash, asInputId, asTurnId, type SessionId } from "../../model/ids.ts";
 import { bytesOver, isObject } from "../../model/json.ts";
@@ -63,6 +63,24 @@ function made(
 function sized(core: Core, bytes: number): void {
   const max = core.limits.inputBytesMax;
   if (bytes > max) throw new RuntimeError("limit.bytes", { what: "The input", bytes, max });
+}
+
+/** Stores the attachments of an input again; undefined where there cannot be any. */
+export const attaching = (core: Core, input: Input): (() => Promise<unknown>) | undefined =>
+  typeof input === "string" ? undefined : () => ofParts(core, input);
+
+const ATTACH_TRIES = 5;
+
+/** Accepts an input, and stores its attachments again when a sweep was quicker. */
+export async function whileSwept<T>(accept: () => Awaitable<T>, attach: () => Promise<unknown>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await accept();
+    } catch (error) {
+      if (!hasCode(error, "store.swept") || tries === ATTACH_TRIES) throw error;
+      await attach();
+    }
+  }
 }
 
 async function ofParts(core: Core, parts: readonly unknown[]): Promise<Draft> {

@@ -1,8 +1,8 @@
 import type { SessionConfig } from "../../model/config.ts";
-import type { BlobHash } from "../../model/ids.ts";
 import type { PromptPart } from "../../model/prompt.ts";
+import type { Lease } from "../../stores/store.ts";
 import type { Answer } from "../../turn/event.ts";
-import type { Artifact, Artifacts, Prompt, PromptParts } from "../toolset/artifacts.ts";
+import { type Artifact, isFresh, type Prompt, type PromptParts, type Put } from "../toolset/artifacts.ts";
 
 /** What a turn was prepared with, and what that was made from. */
 export interface Prepared {
@@ -11,7 +11,7 @@ export interface Prepared {
   readonly parts: PromptParts;
   readonly prompt: Prompt;
   /** The blob of the parts, where plugins gave any. */
-  readonly stored: { readonly hash: BlobHash; readonly putAt: number } | undefined;
+  readonly stored: Put | undefined;
   /** What `prepared` records of plugins and tools. */
   readonly stages: Stages;
 }
@@ -36,20 +36,18 @@ export class Memo {
   }
 
   /** For plain sessions: their tools are the app's, so the config alone decides. */
-  ofConfig(config: SessionConfig, artifacts: Artifacts): Prepared | undefined {
+  ofConfig(config: SessionConfig, lease: Lease): Prepared | undefined {
     const last = this.#last;
     if (last === undefined || last.config !== config) return undefined;
-    return artifacts.isFresh(last.artifact) && artifacts.isFresh(last.prompt) ? last : undefined;
+    return isFresh(last.artifact, lease) && isFresh(last.prompt, lease) ? last : undefined;
   }
 
   /** For every session: the same tools and the same parts give the same prompt. */
-  of(artifact: Artifact, parts: PromptParts, artifacts: Artifacts): Prepared | undefined {
+  of(artifact: Artifact, parts: PromptParts, lease: Lease): Prepared | undefined {
     const last = this.#last;
     if (last === undefined || last.artifact !== artifact) return undefined;
     if (!isSame(last.parts.given, parts.given) || !isSame(last.parts.plugins, parts.plugins)) return undefined;
-    return artifacts.isFresh(last.prompt) && (last.stored === undefined || artifacts.isFresh(last.stored))
-      ? last
-      : undefined;
+    return isFresh(last.prompt, lease) && (last.stored === undefined || isFresh(last.stored, lease)) ? last : undefined;
   }
 }
 

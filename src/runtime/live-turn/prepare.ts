@@ -11,7 +11,6 @@ import { secondLook } from "../../kernel/seams.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.ts";
 import { type Awaitable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { hashOf } from "../../model/hash.ts";
 import type { BlobHash } from "../../model/ids.ts";
 import type { Message } from "../../model/message.ts";
 import type { PromptPart } from "../../model/prompt.ts";
@@ -19,7 +18,7 @@ import type { Scope } from "../../model/scope.ts";
 import { TOOLS_STATE } from "../../model/tool.ts";
 import { type EffectOf, name } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
-import { type Artifact, NO_PARTS } from "../toolset/artifacts.ts";
+import { type Artifact, NO_PARTS, type Put } from "../toolset/artifacts.ts";
 import { carryOut, NOTHING } from "./directives.ts";
 import type { Stages } from "./memo.ts";
 import type { LiveTurn } from "./turn.ts";
@@ -38,7 +37,7 @@ function remembered(live: LiveTurn): PreparedBody | undefined {
   // A protocol with `beforeAsk` must be asked in the first round too.
   if (opened.prompt !== undefined || session.composition.stages.skips?.prepare !== true || !session.isPlain)
     return undefined;
-  const known = core.plain.ofConfig(opened.config, core.artifacts);
+  const known = core.plain.ofConfig(opened.config, live.lease);
   if (known === undefined) return undefined;
   const { artifact, prompt } = known;
   live.artifact = artifact;
@@ -63,7 +62,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
       live.show.answered(effect.name, before.answer.text);
       return { kind: "prepared", ...session.composition.stages, ...before };
     }
-    live.artifact = await toolset.artifact(site);
+    live.artifact = await toolset.artifact(site, live.lease);
   } catch (error) {
     undo();
     throw error;
@@ -71,7 +70,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   const { artifact, shown } = live;
   live.parts = { given: [...layersOf(live), ...context], plugins: await collected(live, site) };
   const isPlain = live.parts.plugins.length + context.length === 0;
-  const known = isVolatile(live) ? undefined : memo.of(artifact, live.parts, core.artifacts);
+  const known = isVolatile(live) ? undefined : memo.of(artifact, live.parts, live.lease);
   const tail = known === undefined ? await render(live) : "";
   if (known !== undefined) live.prompt = known.prompt;
   const stored = isPlain ? undefined : (known?.stored ?? (await keepJson(live, live.parts)));
@@ -93,14 +92,8 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
 }
 
 /** P3 */
-async function keepJson(
-  { core }: LiveTurn,
-  value: unknown,
-): Promise<{ readonly hash: BlobHash; readonly putAt: number }> {
-  const json = JSON.stringify(value);
-  const hash = hashOf(json);
-  return { hash, putAt: await core.artifacts.keep(hash, json) };
-}
+const keepJson = ({ core, lease }: LiveTurn, value: unknown): Promise<Put> =>
+  core.artifacts.keep(JSON.stringify(value), lease);
 
 /** P1: reads back what an earlier run was prepared with. */
 export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void> {
@@ -131,14 +124,14 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
   await session.toolset.refresh();
   session.toolset.begin();
   if (hasTools) await recallTools(live, site());
-  const artifact = await session.toolset.artifact(site);
+  const artifact = await session.toolset.artifact(site, live.lease);
   if (!isSinceChanged) live.basis = artifact; // Else the next round must see the change.
   const isSame = recorded.catalog === undefined || recorded.catalog === artifact.hash;
   live.artifact = isSame
     ? artifact
     : { ...artifact, declarations: JSON.parse(await text(recorded.catalog as BlobHash)) };
   if (recorded.prompt !== undefined)
-    live.prompt = { system: await text(recorded.prompt), hash: recorded.prompt, putAt: core.world.now() };
+    live.prompt = { system: await text(recorded.prompt), hash: recorded.prompt, sweeps: live.lease.sweeps ?? 0 };
   live.parts =
     recorded.parts === undefined
       ? { given: layersOf(live), plugins: [] }
@@ -155,7 +148,7 @@ async function recallTools(live: LiveTurn, site: Site): Promise<void> {
 /** In later rounds: takes in changed tools and volatile prompt parts. */
 async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<PreparedBody> {
   const site = once(() => live.site(scope, effect.name));
-  const artifact = await live.session.toolset.artifact(site);
+  const artifact = await live.session.toolset.artifact(site, live.lease);
   const isChanged = artifact !== (live.basis ?? live.artifact); // Today's, not the recorded one (P1).
   if (isChanged) {
     live.artifact = artifact;
@@ -187,7 +180,7 @@ const isVolatile = ({ parts: { given, plugins, isVolatile: wasVolatile } }: Live
 /** P2 */
 async function render(live: LiveTurn): Promise<string> {
   const { catalog } = live.artifact as Artifact;
-  live.prompt = await live.core.artifacts.prompt(partsOf(live).filter(isStable), catalog.names);
+  live.prompt = await live.core.artifacts.prompt(partsOf(live).filter(isStable), catalog.names, live.lease);
   return renderTail(live);
 }
 

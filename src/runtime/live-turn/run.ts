@@ -107,6 +107,7 @@ function open(live: LiveTurn, { lease, journal, isResumed }: OpenedTurn): Awaita
 function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
   live.state = state;
   live.run.start(effects, dropped);
+  live.session.onWaiting?.();
 }
 
 // ── Turns that an earlier run left ──────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ import { compaction } from "../../kernel/compact.ts";
 import type { ConfigPatch } from "../../kernel/operation.ts";
 import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
 import { defined, describeThrown, isObject, ownJson, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
@@ -53,7 +53,7 @@ export function changeSession<T>(
 ): Promise<T> {
   const { kept } = session;
   const run = async (): Promise<T> => {
-    for (;;) {
+    for (let isSwept = false; ; ) {
       await kept.refresh();
       const spent: Spent[] = [];
       let worked: Worked<T>;
@@ -76,7 +76,9 @@ export function changeSession<T>(
         await undo?.();
         kept.isStale = true; // C4
         await kept.refresh().catch(() => {}); // A store that fails now is read when the session is next used.
-        throw error;
+        if (isSwept || !hasCode(error, "store.swept")) throw error;
+        isSwept = true; // C2: what the change had put is put again.
+        continue;
       }
       if (committed !== undefined) return worked.done(committed);
       await undo?.();

@@ -88,39 +88,91 @@ export interface Recovered {
   readonly sessions: number;
 }
 
+/** A session that was resumed here, and the end of its work. */
+export interface TakenUp {
+  readonly session: LiveSession;
+  readonly done: Promise<void>;
+}
+
 /** How often a runtime looks for turns that other processes left. */
 export const RECOVER_MS = 10_000;
 const AT_ONCE = 8;
 const PAGE = 64;
-/** Sessions that are resumed at the same time; further ones are left to a later look. */
-const UNDER_WAY_MAX = 100;
+/** Resumed sessions that work at the same time. One whose turn only waits for an answer does not count. */
+const WORKING_MAX = 100;
+/** Resumed sessions that are held in memory, waiting ones included. */
+const RESUMED_MAX = 10_000;
+
+/** Whether a turn waits for answers of people and does nothing else, perhaps for days. */
+function isWaiting({ running }: LiveSession): boolean {
+  const open = running?.state?.open ?? [];
+  return open.length > 0 && open.every(({ kind }) => kind === "wait");
+}
+
+/** The sessions that recovery has resumed and that are not done. */
+export class UnderWay {
+  readonly #resumed = new Map<LiveSession, Promise<void>>();
+  #moved = Promise.withResolvers<void>();
+
+  add({ session, done }: TakenUp): void {
+    const watched = done
+      .catch(() => {})
+      .then(() => {
+        session.onWaiting = undefined;
+        this.#resumed.delete(session);
+        this.#move();
+      });
+    session.onWaiting = () => this.#move();
+    this.#resumed.set(session, watched);
+  }
+
+  #move(): void {
+    const moved = this.#moved;
+    this.#moved = Promise.withResolvers();
+    moved.resolve();
+  }
+
+  /** Settles when another session may be resumed. */
+  async room(): Promise<void> {
+    while (this.#resumed.size >= WORKING_MAX && !this.#hasRoom) await this.#moved.promise;
+  }
+  get #hasRoom(): boolean {
+    const working = [...this.#resumed.keys()].filter((session) => !isWaiting(session)).length;
+    return working < WORKING_MAX && this.#resumed.size < RESUMED_MAX;
+  }
+
+  async done(): Promise<void> {
+    await Promise.all(this.#resumed.values());
+  }
+}
 
 /**
- * Resumes sessions with unfinished work and does not wait for them: a turn may take days. `takeUp` answers once a
+ * Resumes sessions with unfinished work and does not wait for their ends: a turn may take days. `takeUp` answers once a
  * session is resumed, with a promise of its end, or undefined when another process has it.
  */
 export async function recover(
   core: Core,
-  underWay: Set<Promise<void>>,
-  takeUp: (id: string) => Promise<{ readonly done: Promise<void> } | undefined>,
+  underWay: UnderWay,
+  takeUp: (id: string) => Promise<TakenUp | undefined>,
   /** Sessions that an earlier look has found. */
   seen: Set<string> = new Set(),
 ): Promise<Recovered> {
   let sessions = 0;
-  const hasRoom = (): boolean => !core.door.isClosed && underWay.size < UNDER_WAY_MAX;
   const begin = async (id: string): Promise<void> => {
     const taken = await takeUp(id);
     if (taken === undefined) return;
     sessions++;
-    const watched: Promise<void> = taken.done.catch(() => {}).then(() => void underWay.delete(watched));
-    underWay.add(watched);
+    underWay.add(taken);
   };
-  while (hasRoom()) {
-    const found = (await core.store.runnable(core.world.now(), PAGE)).filter((id) => !seen.has(id));
+  while (!core.door.isClosed) {
+    // What was seen may be there again, for example because its model is not here: it must not hide the rest.
+    const runnable = await core.store.runnable(core.world.now(), PAGE + seen.size);
+    const found = runnable.filter((id) => !seen.has(id));
     if (found.length === 0) break;
-    const waiting = [...found];
     const worker = async (): Promise<void> => {
-      for (let id = waiting.shift(); id !== undefined && hasRoom(); id = waiting.shift()) {
+      for (let id = found.shift(); id !== undefined; id = found.shift()) {
+        await underWay.room();
+        if (core.door.isClosed) return;
         seen.add(id);
         try {
           await begin(id);

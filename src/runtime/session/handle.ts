@@ -32,7 +32,7 @@ import { typed } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { REASON_MAX, requireConfig, requireOptions, requireRef } from "../checks.ts";
 import { type Turn, TurnHandle } from "../live-turn/handle.ts";
-import { type Input, newInput } from "../live-turn/input.ts";
+import { attaching, type Input, newInput } from "../live-turn/input.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
 import { type Compacted, compact, configure } from "./change.ts";
@@ -183,7 +183,8 @@ export class SessionHandle implements Session {
       const { check, wants } = output === undefined && prompt === undefined ? NO_WANTS : wantsOf(output, prompt);
       const input = newInput(session.core, session.id, said, key, "turn", wants);
       const isCancelled = signal === undefined ? undefined : () => (signal.aborted ? reasonOf(signal) : undefined);
-      session.accept(input, handle, check, isCancelled).catch((error: unknown) => handle.failed(error));
+      const attach = attaching(session.core, said);
+      session.accept(input, attach, handle, check, isCancelled).catch((error: unknown) => handle.failed(error));
       if (signal !== undefined) cancelWith(signal, handle);
     } catch (error) {
       handle.failed(error);
@@ -198,7 +199,8 @@ export class SessionHandle implements Session {
     if (at !== "boundary" && at !== "next-turn")
       throw new RuntimeError("options.invalid", { option: "at", problem: "it is neither boundary nor next-turn" });
     const place = at === "boundary" ? "boundary" : "turn";
-    return { turnId: await session.accept(newInput(session.core, session.id, said, key, place)) };
+    const { core, id } = session;
+    return { turnId: await session.accept(newInput(core, id, said, key, place), attaching(core, said)) };
   }
 
   async cancel(turnId: string, options: CancelOptions = {}): Promise<CancelAnswer> {

@@ -7,6 +7,7 @@ import { describeThrown, ownJson } from "../../model/json.ts";
 import type { StoredSession } from "../../stores/store.ts";
 import { makeTool } from "../../tools/define.ts";
 import { type Core, overran } from "../core.ts";
+import type { TakenUp } from "./elsewhere.ts";
 import { type Session, SessionHandle } from "./handle.ts";
 import type { KnownTranscript } from "./kept.ts";
 import { LiveSession } from "./session.ts";
@@ -103,12 +104,15 @@ export class OpenSessions implements Iterable<LiveSession> {
   }
 
   /** Resumes a session that other processes left; undefined when one of them has it. */
-  async takeUp(id: SessionId): Promise<{ readonly done: Promise<void> } | undefined> {
+  async takeUp(id: SessionId): Promise<TakenUp | undefined> {
     const open = await this.#entries.get(id)?.opening;
-    if (open !== undefined) return (await open.takeUp(true)) ? { done: open.queue.settled() } : undefined;
+    if (open !== undefined)
+      return (await open.takeUp(true)) ? { session: open, done: open.queue.settled() } : undefined;
     const handle = await this.handle(id, { isRecovery: true });
-    const settled = this.find(id)?.queue.settled() ?? Promise.resolve();
-    return { done: settled.finally(() => handle.close()) };
+    const session = this.find(id);
+    if (session !== undefined) return { session, done: session.queue.settled().finally(() => handle.close()) };
+    await handle.close();
+    return undefined;
   }
 
   /** Settles when the turns are done that open sessions resumed. */

@@ -30,7 +30,7 @@ import type { Validate } from "../../tools/validator.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 import type { TurnHandle } from "../live-turn/handle.ts";
-import { heardInput, openedFor } from "../live-turn/input.ts";
+import { heardInput, openedFor, whileSwept } from "../live-turn/input.ts";
 import { Memo } from "../live-turn/memo.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
@@ -72,6 +72,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   now: TurnId | undefined = undefined;
   /** The same turn from its opening in the host to its commit. */
   running: LiveTurn | undefined = undefined;
+  /** Called when the turn here may have come to wait for nothing but answers: recovery counts on it. */
+  onWaiting: (() => void) | undefined = undefined;
   /** Settles when the turn that another process left, and this one resumed, is done. */
   takenUp: Promise<void> | undefined = undefined;
   /** S3: inputs whose attachments are still being stored. Nothing in the queue waits for them. */
@@ -139,9 +141,13 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Makes the first event of a turn; the store calls it when it opens one. */
   readonly opening: Opening = (input, config) => openedFor(this, input, config);
 
-  /** Accepts an input and runs the turn it opens, or queues it behind the one that runs. */
+  /**
+   * Accepts an input and runs the turn it opens, or queues it behind the one that runs. `attach` stores its attachments
+   * again, if a sweep was quicker than the acceptance.
+   */
   async accept(
     given: Awaitable<NewInput>,
+    attach?: () => Promise<unknown>,
     handle?: TurnHandle,
     output?: Validate,
     isCancelled?: () => string | undefined,
@@ -155,7 +161,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       if (output !== undefined) followers.expect(input.turnId, output);
       // Q3: without an opening the store queues the input and begins no turn.
       const opening = queue.doing === "operation" ? undefined : this.opening;
-      const accepted = core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
+      const accept = () => core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
+      const accepted = attach === undefined ? accept() : whileSwept(accept, attach);
       const receipt = isThenable(accepted) ? await accepted : accepted;
       const { turnId } = receipt;
       if (turnId !== input.turnId) followers.expectNot(input.turnId);

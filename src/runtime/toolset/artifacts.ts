@@ -5,18 +5,18 @@ import { hashOf } from "../../model/hash.ts";
 import type { BlobHash } from "../../model/ids.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
-import type { World } from "../../model/world.ts";
-import type { Store } from "../../stores/store.ts";
+import type { Lease, Store } from "../../stores/store.ts";
 import { type Catalog, type Chosen, composeCatalog, type Granted, type Loaded } from "../../tools/catalog.ts";
 import type { Policies } from "../../turn/event.ts";
 
-/** A blob older than this is put again before a turn names it: a sweep could have taken it. */
-const FRESH_MS = 1_800_000;
-
-interface Put {
+/** What a turn under the same count of sweeps, or a lower one, may name without putting it again (`Lease.sweeps`). */
+export interface Put {
   readonly hash: BlobHash;
-  putAt: number;
+  sweeps: number;
 }
+const NEVER = -1;
+
+export const isFresh = (put: Put, { sweeps = 0 }: Lease): boolean => put.sweeps >= sweeps;
 
 /** A catalog and what the protocol makes of it: built once, used by every turn and session with the same tools. */
 export interface Artifact extends Put {
@@ -65,20 +65,18 @@ export const blobsOf = ({ blobs }: Store): Services["blobs"] => ({
 /** Artifacts and prompts of all sessions: equal ingredients give the identical one, built and stored once. */
 export class Artifacts {
   readonly #store: Store;
-  readonly #world: World;
   readonly #template: readonly Section[] | undefined;
   readonly #built: { readonly from: Ingredients; readonly artifact: Artifact }[] = [];
   readonly #prompts = new Map<string, Prompt>();
 
-  constructor(store: Store, world: World, template: readonly Section[] | undefined) {
+  constructor(store: Store, template: readonly Section[] | undefined) {
     this.#store = store;
-    this.#world = world;
     this.#template = template;
   }
 
-  async of(from: Ingredients): Promise<Artifact> {
+  async of(from: Ingredients, lease: Lease): Promise<Artifact> {
     const known = this.#built.find((each) => isSame(each.from, from))?.artifact;
-    if (known !== undefined) return this.#put(known, known.json);
+    if (known !== undefined) return this.#put(known, known.json, lease);
     const catalog = composeCatalog(from.loaded, from.others, from.granted);
     const { tools: declarations, prompt } = from.slot.preamble(catalog.declarations);
     const json = JSON.stringify(declarations);
@@ -89,35 +87,31 @@ export class Artifacts {
       policies: policiesOf(catalog),
       json,
       hash: hashOf(json),
-      putAt: 0,
+      sweeps: NEVER,
     };
-    await this.#put(artifact, json);
+    await this.#put(artifact, json, lease);
     this.#built.unshift({ from, artifact });
     this.#built.length = Math.min(this.#built.length, KEPT);
     return artifact;
   }
 
-  async #put<T extends Put>(blob: T, text: string): Promise<T> {
-    if (this.isFresh(blob)) return blob;
+  async #put<T extends Put>(blob: T, text: string, lease: Lease): Promise<T> {
+    if (isFresh(blob, lease)) return blob;
     await this.#store.blobs.put(blob.hash, utf8.encode(text));
-    blob.putAt = this.#world.now();
+    blob.sweeps = lease.sweeps ?? 0;
     return blob;
   }
 
-  isFresh({ putAt }: Put): boolean {
-    return this.#world.now() - putAt < FRESH_MS;
+  /** Stores a text that a turn is about to name. */
+  keep(text: string, lease: Lease): Promise<Put> {
+    return this.#put({ hash: hashOf(text), sweeps: NEVER }, text, lease);
   }
 
-  /** Stores a text that a turn is about to name; returns when it was put. */
-  async keep(hash: BlobHash, text: string): Promise<number> {
-    return (await this.#put({ hash, putAt: 0 }, text)).putAt;
-  }
-
-  async prompt(parts: readonly PromptPart[], tools: readonly string[]): Promise<Prompt> {
+  async prompt(parts: readonly PromptPart[], tools: readonly string[], lease: Lease): Promise<Prompt> {
     const system = renderPrompt(mergePrompt(parts, tools), this.#template);
     const known = this.#prompts.get(system);
-    if (known !== undefined) return this.#put(known, system);
-    const prompt = await this.#put({ system, hash: hashOf(system), putAt: 0 }, system);
+    if (known !== undefined) return this.#put(known, system, lease);
+    const prompt = await this.#put({ system, hash: hashOf(system), sweeps: NEVER }, system, lease);
     if (this.#prompts.size >= KEPT) this.#prompts.delete(this.#prompts.keys().next().value as string);
     this.#prompts.set(system, prompt);
     return prompt;

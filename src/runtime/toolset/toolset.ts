@@ -13,6 +13,7 @@ import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.
 import { type Awaitable, andThen, isThenable } from "../../model/awaitable.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
 import { TOOLS_STATE, type ToolManifest } from "../../model/tool.ts";
+import type { Lease } from "../../stores/store.ts";
 import {
   APP,
   baseOf,
@@ -28,7 +29,7 @@ import {
 import { NO_CHOICES, Registry, type ToolChoices } from "../../tools/registry.ts";
 import { Listing, type Offered, type Source, staticSource } from "../../tools/source.ts";
 import type { LiveSession } from "../session/session.ts";
-import type { Artifact } from "./artifacts.ts";
+import { type Artifact, isFresh } from "./artifacts.ts";
 
 const NO_OVERLAY: Overlay = { offers: [], includeBase: true };
 
@@ -131,19 +132,19 @@ export class Toolset {
   }
 
   /** Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
-  async artifact(site: () => Site): Promise<Artifact> {
+  async artifact(site: () => Site, lease: Lease): Promise<Artifact> {
     const key = this.#isUnsettled ? undefined : this.#key();
     const known = key === undefined ? undefined : this.#cache?.find(key);
-    return known !== undefined && this.#session.core.artifacts.isFresh(known) ? known : this.#build(key, site);
+    return known !== undefined && isFresh(known, lease) ? known : this.#build(key, site, lease);
   }
 
-  async #build(key: CatalogKey | undefined, site: () => Site): Promise<Artifact> {
+  async #build(key: CatalogKey | undefined, site: () => Site, lease: Lease): Promise<Artifact> {
     const { core, slot } = this.#session;
     const all = await this.#chosen(site);
     const callable = all.filter(({ availability }) => isCallable(availability));
     const loaded = (await this.#load(callable)).filter((each) => each !== undefined);
     const others = all.filter(({ availability }) => !isCallable(availability));
-    const artifact = await core.artifacts.of({ slot, loaded, others, granted: await this.#granted() });
+    const artifact = await core.artifacts.of({ slot, loaded, others, granted: await this.#granted() }, lease);
     // Not cached when a tool could not be loaded: the next turn tries again.
     if (key !== undefined && loaded.length === callable.length)
       (this.#cache ??= new CatalogCache()).keep(key, artifact);

@@ -40,6 +40,7 @@ function take(
   max: number,
   isWanted: (row: TurnRow, index: number) => boolean,
 ): readonly TurnRow[] {
+  if (!session.waiting.some(isWanted)) return []; // Mostly: the queue of a busy session is not copied for nothing.
   const taken: TurnRow[] = [];
   const left: TurnRow[] = [];
   for (const [index, row] of session.waiting.entries())

@@ -3,6 +3,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeId } from "../../model/ids.ts";
 import { totalOf } from "../../model/usage.ts";
 import type { ChangeAnswer, ChangedBy, CommitAnswer, Committed, EndedTurn, Lease, SessionChange } from "../store.ts";
+import type { Blobs } from "./blobs.ts";
 import { seal, unseal } from "./checksum.ts";
 import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
@@ -32,10 +33,12 @@ type Kept = Pick<Ended, "revision" | "head" | "branch" | "plugins">;
 export class Commits {
   readonly #db: Connection;
   readonly #sessions: Sessions;
+  readonly #blobs: Blobs;
 
-  constructor(db: Connection, sessions: Sessions) {
+  constructor(db: Connection, sessions: Sessions, blobs: Blobs) {
     this.#db = db;
     this.#sessions = sessions;
+    this.#blobs = blobs;
   }
 
   commit(lease: Lease, turn: EndedTurn): CommitAnswer {
@@ -125,7 +128,8 @@ export class Commits {
     const n = latestFact(db) + 1;
     const memo = this.#sessions.memo(session);
     const { place, tip } = this.#extended(memo, n, change);
-    const { plugins, config, spent = [], by } = change;
+    const { plugins, config, spent = [], by, entries } = change;
+    this.#blobs.keepNamed(() => JSON.stringify([entries, plugins]));
     bookSpent(db, session.n, spent, n);
     const revision = this.#sessions.keep(
       memo,

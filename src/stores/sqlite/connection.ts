@@ -27,6 +27,8 @@ const OPENING_MS = 5_000;
 export class Connection {
   readonly path: string;
   readonly leaseMs: number;
+  /** The patience of whoever holds a lease: while the file is locked, nobody else can take the turn. */
+  readonly heldMs: number;
   readonly #db: Database;
   readonly #patienceMs: number;
   /** The sync of writes that someone is told of, and of all others. */
@@ -36,14 +38,15 @@ export class Connection {
   readonly #memories: { clear(): void }[] = [];
   #sync: Sync | undefined;
   #isClosed = false;
-  /** The end of the line of calls that wait for another connection (1); undefined when none does. */
-  #line: Promise<void> | undefined;
+  /** The calls that wait for another connection, in their order (1). */
+  #line: Waiting[] = [];
 
   constructor(db: Database, path: string, strength: Strength, patienceMs: number, leaseMs: number) {
     this.leaseMs = leaseMs;
     this.#db = db;
     this.path = path;
     this.#patienceMs = patienceMs;
+    this.heldMs = Math.max(patienceMs, leaseMs);
     this.#acknowledged = strength === "process" ? "NORMAL" : "FULL";
     this.#other = strength === "power-all" ? "FULL" : "NORMAL";
   }
@@ -128,13 +131,13 @@ export class Connection {
   }
 
   /** Runs work of one statement that writes; where it returns rows, `rows` must be used. */
-  writeOne<T>(isAcknowledged: boolean, work: () => T): Awaitable<T> {
-    return this.#patiently(isAcknowledged, undefined, work);
+  writeOne<T>(isAcknowledged: boolean, work: () => T, patienceMs?: number): Awaitable<T> {
+    return this.#patiently(isAcknowledged, undefined, work, patienceMs);
   }
 
   /** Keeps all of the work or nothing. The write lock comes first, so that what is read inside holds until the end. */
-  write<T>(isAcknowledged: boolean, work: () => T): Awaitable<T> {
-    return this.#patiently(isAcknowledged, "BEGIN IMMEDIATE", work);
+  write<T>(isAcknowledged: boolean, work: () => T, patienceMs?: number): Awaitable<T> {
+    return this.#patiently(isAcknowledged, "BEGIN IMMEDIATE", work, patienceMs);
   }
 
   close(): void {
@@ -144,14 +147,23 @@ export class Connection {
     this.#db.close();
   }
 
-  #patiently<T>(isAcknowledged: boolean | undefined, begin: string | undefined, work: () => T): Awaitable<T> {
-    const isFirst = this.#line === undefined;
+  #patiently<T>(
+    isAcknowledged: boolean | undefined,
+    begin: string | undefined,
+    work: () => T,
+    patienceMs = this.#patienceMs,
+  ): Awaitable<T> {
     try {
-      if (isFirst) return this.#now(isAcknowledged, begin, work);
+      if (this.#line.length === 0) return this.#now(isAcknowledged, begin, work);
     } catch (error) {
       if (!isBusy(error)) throw typed(error, this.path);
     }
-    return this.#inLine(isFirst, isAcknowledged, begin, work);
+    return new Promise((resolve, reject) => {
+      const end = performance.now() + patienceMs;
+      const attempt = (): void => resolve(this.#now(isAcknowledged, begin, work));
+      this.#line.push({ attempt, reject, patienceMs, end });
+      if (this.#line.length === 1) void this.#serve();
+    });
   }
 
   #now<T>(isAcknowledged: boolean | undefined, begin: string | undefined, work: () => T): T {
@@ -178,47 +190,42 @@ export class Connection {
     }
   }
 
-  /** Does the work behind the calls that wait already (1). */
-  #inLine<T>(
-    wasTried: boolean,
-    isAcknowledged: boolean | undefined,
-    begin: string | undefined,
-    work: () => T,
-  ): Promise<T> {
-    const attempt = (): T => this.#now(isAcknowledged, begin, work);
-    const turn = async (): Promise<T> => {
-      try {
-        if (!wasTried) return attempt();
-      } catch (error) {
-        if (!isBusy(error)) throw typed(error, this.path);
-      }
-      return this.#again(attempt);
-    };
-    const done = (this.#line ?? Promise.resolve()).then(turn);
-    const line: Promise<void> = done.then(
-      () => {},
-      () => {},
-    );
-    this.#line = line;
-    void line.then(() => {
-      if (this.#line === line) this.#line = undefined;
-    });
-    return done;
-  }
-
-  /** Tries again until the file is free (2), or patience ends. */
-  async #again<T>(work: () => T): Promise<T> {
-    const end = performance.now() + this.#patienceMs;
-    for (let waitMs = 2; ; waitMs = Math.min(waitMs * 1.6, 50)) {
+  /** Tries again until nobody waits: a call is done when the file is free (2), or refused when its patience ends. */
+  async #serve(): Promise<void> {
+    for (let waitMs = 2; this.#line.length > 0; waitMs = Math.min(waitMs * 1.6, 50)) {
       // By chance, so that two connections which met once do not go on meeting.
       await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random())));
-      try {
-        return work();
-      } catch (error) {
-        if (!isBusy(error)) throw typed(error, this.path);
-        if (performance.now() > end)
-          throw new RuntimeError("store.locked", { path: this.path, ms: this.#patienceMs }, { cause: error });
+      for (let first = this.#line[0]; first !== undefined; first = this.#line[0]) {
+        try {
+          first.attempt();
+        } catch (error) {
+          if (isBusy(error)) {
+            this.#refuseLate(error);
+            break;
+          }
+          first.reject(typed(error, this.path));
+        }
+        this.#line.shift();
+        waitMs = 2;
       }
     }
   }
+
+  /** Nobody waits longer than was agreed because others, before it in the line, have more patience. */
+  #refuseLate(cause: unknown): void {
+    const now = performance.now();
+    const late = this.#line.filter(({ end }) => end < now);
+    if (late.length > 0) this.#line = this.#line.filter(({ end }) => end >= now);
+    for (const { reject, patienceMs: ms } of late)
+      reject(new RuntimeError("store.locked", { path: this.path, ms }, { cause }));
+  }
+}
+
+/** A call that found the file locked, or came after one that did. */
+interface Waiting {
+  /** Throws when the file is still locked. */
+  attempt(): void;
+  reject(error: unknown): void;
+  readonly patienceMs: number;
+  readonly end: number;
 }

@@ -1,3 +1,5 @@
+import { statfsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Lease } from "../store.ts";
@@ -12,6 +14,8 @@ const FULL = 13;
 const CANTOPEN = 14;
 const CONSTRAINT = 19;
 const NOTADB = 26;
+/** An extended code of IOERR: the shared memory of the write-ahead log has no room on the disk. */
+const IOERR_SHMSIZE = 4874;
 const BY_NAME: { readonly [name: string]: number } = {
   SQLITE_BUSY: BUSY,
   SQLITE_LOCKED: LOCKED,
@@ -43,13 +47,12 @@ export const isConstraint = (error: unknown): boolean => primaryCode(error) === 
 export function typed(error: unknown, path: string): unknown {
   const cause = { cause: error };
   const problem = describeThrown(error);
+  if (error instanceof Error && hasNoRoom(error, path)) return new RuntimeError("store.full", { path }, cause);
   switch (primaryCode(error)) {
     case undefined:
       return error;
     case READONLY:
       return new RuntimeError("store.readonly", { path }, cause);
-    case FULL:
-      return new RuntimeError("store.full", { path }, cause);
     case CORRUPT:
       return new RuntimeError("store.corrupt", { item: `The database ${path}`, problem }, cause);
     case NOTADB:
@@ -58,6 +61,20 @@ export function typed(error: unknown, path: string): unknown {
       return new RuntimeError("store.path", { path, problem }, cause);
     default:
       return new RuntimeError("store.failed", { path, problem }, cause);
+  }
+}
+
+/** Opening a file makes two more beside it; a full disk is then told as a failure of those. */
+function hasNoRoom(error: Error, path: string): boolean {
+  const { errcode, code } = error as { readonly errcode?: unknown; readonly code?: unknown };
+  if (errcode === IOERR_SHMSIZE || code === "SQLITE_IOERR_SHMSIZE") return true;
+  const primary = primaryCode(error);
+  if (primary !== CANTOPEN) return primary === FULL;
+  try {
+    const { files, ffree } = statfsSync(dirname(resolve(path)));
+    return files > 0 && ffree === 0;
+  } catch {
+    return false; // Nor is there a folder: the path is wrong.
   }
 }
 

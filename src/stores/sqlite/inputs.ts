@@ -37,6 +37,56 @@ const INPUT_BY_TURN = `${INPUT} WHERE t.n = ?`;
 const OLDEST = `${INPUT} WHERE t.session = ? AND t.state = 0 ORDER BY t.n LIMIT 1`;
 const LIST = `${INPUT} WHERE t.session = (SELECT n FROM session WHERE id = ?) AND t.state = 0 ORDER BY t.n`;
 
+/**
+ * How many inputs wait in each of the latest sessions. They are counted once and then reckoned with: a count takes
+ * longer the more there are, and every acceptance needs it.
+ */
+class Counts {
+  readonly #db: Connection;
+  readonly #bySession = new Map<number, number>();
+  #version: number | undefined;
+
+  constructor(db: Connection) {
+    this.#db = db;
+  }
+
+  clear(): void {
+    this.#bySession.clear();
+  }
+
+  /** Only while what is counted is known: `by` is what this connection adds or takes. */
+  change(session: number, by: number): void {
+    const known = this.#bySession.get(session);
+    if (known !== undefined) this.#bySession.set(session, known + by);
+  }
+
+  of(session: number): number {
+    // Moves when another connection writes, and not when this one does.
+    const { version } = this.#db.row<{ version: number }>("SELECT data_version AS version FROM pragma_data_version")!;
+    if (version !== this.#version || this.#bySession.size >= SESSIONS) this.clear();
+    this.#version = version;
+    const known = this.#bySession.get(session) ?? this.#db.row<{ count: number }>(COUNT, session)!.count;
+    this.#bySession.set(session, known);
+    return known;
+  }
+}
+const COUNT = "SELECT count(*) AS count FROM turn WHERE session = ? AND state = 0";
+const SESSIONS = 1_000;
+const COUNTS = new WeakMap<Connection, Counts>();
+function countsOf(db: Connection): Counts {
+  const counts = COUNTS.get(db) ?? db.remembers(new Counts(db));
+  COUNTS.set(db, counts);
+  return counts;
+}
+
+export const countWaiting = (db: Connection, session: number): number => countsOf(db).of(session);
+
+/** Takes an input that waits for the turn that it opens. */
+export function takeOwn(db: Connection, session: number, n: number): void {
+  db.run("UPDATE turn SET state = 1 WHERE n = ?", n);
+  countsOf(db).change(session, -1);
+}
+
 export function addInput(db: Connection, n: number, session: number, input: NewInput, state: number): void {
   const { id, turnId, key, place, hash, message, at, wants } = input;
   db.run(
@@ -51,6 +101,7 @@ export function addInput(db: Connection, n: number, session: number, input: NewI
     hash,
     seal(encodeInput(wants === undefined ? { message, at } : { message, at, wants }), n),
   );
+  if (state === WAITING) countsOf(db).change(session, 1);
 }
 
 /** The input of a turn that has not ended; afterwards it is not kept. */
@@ -75,6 +126,7 @@ export const holds = (db: Connection, session: SessionId, key: string): boolean 
 
 /** Withdraws inputs that wait; for the others it answers what became of them. */
 export function withdraw(db: Connection, session: SessionId, which: InputRef): readonly Withdrawal[] {
+  countsOf(db).clear();
   return named(db, session, which).map(({ n, id, input_id, state, done, ended_by }) => {
     if (state === WAITING) db.run("UPDATE turn SET state = 2, input = NULL WHERE n = ?", n);
     const taken = done === null && ended_by === null ? "taken" : "ended";
@@ -111,17 +163,20 @@ function named(db: Connection, session: SessionId, which: InputRef): readonly Na
 
 /** Whether there is anything to claim at a boundary. Mostly there is not, and then no write lock is needed. */
 export function couldClaim(db: Connection, run: Run, lease: Lease, boundary: EffectName, takesTurns: boolean): boolean {
-  const least = takesTurns ? ANY : ASIDE;
-  const row = db.row<{ held: number | null }>(COULD_CLAIM, run.session, run.turn, lease.generation, least, boundary);
+  const could = takesTurns ? COULD_TAKE : COULD_CLAIM;
+  const row = db.row<{ held: number | null }>(could, run.session, run.turn, lease.generation, boundary);
   if (row?.held === null) throw leaseLost(lease);
   return row !== undefined;
 }
-/** The least `is_aside` that a claim takes: of all inputs, or of those for a boundary. */
-const [ANY, ASIDE] = [0, 1];
+/** The inputs that any turn takes at a boundary, by an index of their own: those that are not may be many. */
+const ASIDE = `${FREE} AND is_aside = 1`;
 // The lease counts and there is nothing to claim: this is answered most often, so it is answered without a row.
-const COULD_CLAIM = `SELECT s.n AS held FROM meta LEFT JOIN session s ON s.n = ? AND s.turn = ? AND s.generation = ?
-  WHERE s.n IS NULL OR EXISTS (SELECT 1 FROM turn WHERE session = s.n AND ${FREE} AND is_aside >= ?)
+const could = (free: string): string => `SELECT s.n AS held
+  FROM meta LEFT JOIN session s ON s.n = ? AND s.turn = ? AND s.generation = ?
+  WHERE s.n IS NULL OR EXISTS (SELECT 1 FROM turn WHERE session = s.n AND ${free})
     OR EXISTS (SELECT 1 FROM turn WHERE claim = s.turn AND boundary = ?)`;
+const COULD_TAKE = could(FREE);
+const COULD_CLAIM = could(ASIDE);
 const CLAIMED = `${INPUT} WHERE t.claim = ? AND t.boundary = ? ORDER BY t.n`;
 
 /** Claims inputs for a boundary; asked again, it answers the same ones. */
@@ -134,13 +189,13 @@ export function claim(
 ): readonly PendingInput[] {
   const before = db.rows<InputRow>(CLAIMED, run.turn, boundary);
   if (before.length > 0) return before.map(shown);
+  countsOf(db).clear();
   db.run(
     `UPDATE turn SET state = 1, claim = ?, boundary = ? WHERE n IN (
-       SELECT n FROM turn WHERE session = ? AND ${FREE} AND is_aside >= ? ORDER BY n LIMIT ?)`,
+       SELECT n FROM turn WHERE session = ? AND ${takesTurns ? FREE : ASIDE} ORDER BY n LIMIT ?)`,
     run.turn,
     boundary,
     run.session,
-    takesTurns ? ANY : ASIDE,
     takesTurns ? withoutWants(db, run.session, max) : limit(max),
   );
   return db.rows<InputRow>(CLAIMED, run.turn, boundary).map(shown);
@@ -156,6 +211,7 @@ function withoutWants(db: Connection, session: number, max: number): number {
 /** Ends the claimed inputs that the turn settled; the others wait again, in their old places. */
 export function settle(db: Connection, turn: number, settled: readonly InputId[]): void {
   const ids = new Set<string>(settled);
+  countsOf(db).clear();
   for (const row of db.rows<{ n: number; input_id: string }>("SELECT n, input_id FROM turn WHERE claim = ?", turn)) {
     if (ids.has(row.input_id))
       db.run("UPDATE turn SET claim = NULL, boundary = NULL, ended_by = ?, input = NULL WHERE n = ?", turn, row.n);

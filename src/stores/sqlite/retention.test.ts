@@ -8,7 +8,8 @@ import { afterAll, expect, test } from "vitest";
 import { asBlobHash, asEffectName, asSessionId, type BlobHash } from "../../model/ids.ts";
 import type { Part } from "../../model/message.ts";
 import { alice, assistant, begin, bob, commit, NOW, newSession, node, turn } from "../../testing/cast.ts";
-import { type SqliteStore, type Strength, sqlite } from "../sqlite.ts";
+import { type Database, type SqliteStore, type Strength, sqlite } from "../sqlite.ts";
+import { thisProcess } from "./process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-retention-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -38,15 +39,21 @@ test("D9 sqlite: a sweep removes old blobs that nothing names, and no other", as
     begun: await put(store, "in a state that a session began with"),
   };
   const unnamed = [await put(store, "in nothing"), await put(store, "in a journal that has ended")];
-  const keeps = (name: BlobHash) => ({ plugin: { version: "1", revision: 1, state: null, blobs: { x: name } } });
+  const keeps = (...names: readonly BlobHash[]) => ({
+    plugin: {
+      version: "1",
+      revision: 1,
+      state: null,
+      blobs: Object.fromEntries(names.map((name, n) => [`x${n}`, name])),
+    },
+  });
+  const keeper = asSessionId("keeper");
+  await store.create({ ...newSession(keeper), plugins: keeps(named.input, named.journal, named.note) });
   await store.create({ ...newSession(bob), plugins: keeps(named.begun) });
   const one = await begin(store, "one");
   await store.append(one, 1, [{ kind: "prepared", at: NOW, effect: asEffectName("p"), prompt: unnamed[1]! }], NOW);
   await commit(store, one, { says: [assistant(attachment(named.node))], plugins: keeps(named.old) });
   await turn(store, "two", { plugins: keeps(named.state) });
-  const three = await begin(store, "three", { parts: [attachment(named.input)] });
-  await store.append(three, 1, [{ kind: "prepared", at: NOW, effect: asEffectName("p"), prompt: named.journal }], NOW);
-  await store.note(three.turnId, asEffectName("e"), "k", `blob:${named.note}/x`);
   expect(await store.sweep()).toEqual({ isPartial: false, deleted: 0, bytes: 0, kept: 0, remaining: 0 });
   now = 2 * HOUR;
   const fresh = await put(store, "about to be named");
@@ -57,8 +64,17 @@ test("D9 sqlite: a sweep removes old blobs that nothing names, and no other", as
     kept: 7,
     remaining: 0,
   });
-  for (const name of [...Object.values(named), fresh]) expect(await has(store, name)).toBe(true);
+  expect(await has(store, fresh)).toBe(true);
   for (const name of unnamed) expect(await has(store, name)).toBe(false);
+  const three = await begin(store, "three", { parts: [attachment(named.input)] });
+  await store.append(three, 1, [{ kind: "prepared", at: NOW, effect: asEffectName("p"), prompt: named.journal }], NOW);
+  await store.note(three.turnId, asEffectName("e"), "k", `blob:${named.note}/x`);
+  await store.delete(keeper);
+  now = 4 * HOUR;
+  expect(await store.sweep()).toMatchObject({ deleted: 1, kept: 0 }); // Not named after all.
+  expect(await has(store, fresh)).toBe(false);
+  expect(await store.sweep()).toMatchObject({ deleted: 0, kept: 6, remaining: 0 }); // The input's own was touched.
+  for (const name of Object.values(named)) expect(await has(store, name)).toBe(true);
   expect(await store.check({ deep: true })).toEqual([]);
   await store.close();
 });
@@ -77,6 +93,138 @@ test("D9 sqlite: putting a blob again keeps it for the one who is about to name 
   await put(store, "a prompt"); // The store must not go on remembering it as there.
   expect(await has(store, name)).toBe(true);
   await store.close();
+});
+
+/** Another process, on the same file and with another clock: everything looks old to it. */
+const sweeper = (path: string, ahead = 2 * HOUR): SqliteStore => sqlite(path, { now: () => NOW + ahead });
+const NOW_ON = { now: () => NOW };
+
+for (const ahead of [2 * HOUR, 0, -2 * HOUR])
+  test(`D9 sqlite: what an open turn has put and not named yet is not swept, by a clock ${ahead / HOUR} h ahead`, async () => {
+    const path = newFile();
+    const [store, other] = [sqlite(path, NOW_ON), sweeper(path, ahead)];
+    await store.create(newSession());
+    await turn(store, "before");
+    for (let round = 0; round < 3; round++) {
+      const lease = await begin(store, `turn ${round}`);
+      const name = await put(store, "a tool's result");
+      for (let sweeps = 0; sweeps < 3; sweeps++) await other.sweep({ olderThanMs: -1 });
+      expect(await has(other, name)).toBe(true);
+      await commit(store, lease, { says: [`Not named in round ${round}.`] });
+    }
+    if (ahead >= 0) {
+      await other.sweep({ olderThanMs: -1 });
+      expect((await other.sweep({ olderThanMs: -1 })).deleted + (await other.sweep({ olderThanMs: -1 })).deleted).toBe(
+        0,
+      );
+      expect(await other.blobs.get(asBlobHash(hash("sha256", "a tool's result", "base64url")))).toBe(undefined);
+    }
+    await Promise.all([store.close(), other.close()]);
+  });
+
+/** A database that says when it is read page by page. */
+function paged(path: string, onPage: () => void): Database {
+  const db = new DatabaseSync(path);
+  return {
+    exec: (sql) => db.exec(sql),
+    close: () => db.close(),
+    prepare(sql) {
+      const statement = db.prepare(sql);
+      return {
+        run: (...values) => statement.run(...values),
+        get: (...values) => statement.get(...values),
+        all(...values) {
+          if (sql.endsWith(" LIMIT 50")) onPage();
+          return statement.all(...values);
+        },
+      };
+    },
+  };
+}
+
+/** What happens before each of the pages of another process's search, in a file of its own for each. */
+async function amidSearch(act: (store: SqliteStore) => Promise<() => Promise<BlobHash>>): Promise<void> {
+  let happened = 0;
+  for (let page = 1; page <= 10; page++) {
+    const path = newFile();
+    const store = sqlite(path, { ...NOW_ON, strength: "process" });
+    await store.create(newSession());
+    await turn(store, "one", { says: [assistant(attachment(await put(store, "to be searched for")))] });
+    await store.sweep({ olderThanMs: -1 });
+    const then = await act(store);
+    let [pages, named]: [number, Promise<BlobHash> | undefined] = [0, undefined];
+    const search = (): void => {
+      if (++pages === page) named = then();
+    };
+    const other = sqlite(paged(path, search), { now: () => NOW + 2 * HOUR });
+    await other.sweep();
+    if (named !== undefined) {
+      happened++;
+      expect(await has(store, await named), `page ${page} of ${pages}`).toBe(true);
+    }
+    await Promise.all([store.close(), other.close()]);
+  }
+  expect(happened).toBeGreaterThanOrEqual(8); // Every table in which blobs are named.
+}
+
+test("D9 sqlite: a turn that was open when a search began keeps what it names, though it ends before the search does", async () => {
+  await amidSearch(async (store) => {
+    const lease = await begin(store, "names late");
+    const name = await put(store, "a prompt");
+    return async () => {
+      await commit(store, lease, { says: [assistant(attachment(name))] });
+      return name;
+    };
+  });
+});
+
+test("D9 sqlite: an input that comes during a search keeps its attachment, though that was put before", async () => {
+  await amidSearch(async (store) => {
+    const name = await put(store, "a picture");
+    return async () => {
+      await begin(store, "look", { parts: [attachment(name)] });
+      return name;
+    };
+  });
+});
+
+test("D9 sqlite: an input whose attachment was swept before is refused, and kept once its bytes are put again", async () => {
+  const path = newFile();
+  const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
+  await store.create(newSession());
+  const name = await put(store, "a picture");
+  expect(await other.sweep()).toMatchObject({ deleted: 1 });
+  const swept = { code: "store.swept", details: { hash: name } };
+  await expect(begin(store, "look", { parts: [attachment(name)] })).rejects.toMatchObject(swept);
+  expect(await store.inputs.list(alice)).toEqual([]);
+  await put(store, "a picture");
+  await begin(store, "look", { parts: [attachment(name)] });
+  await other.sweep();
+  expect(await has(store, name)).toBe(true);
+  await Promise.all([store.close(), other.close()]);
+});
+
+test("D9 sqlite: a change that names what was swept since it was put is refused, and nothing of it is kept", async () => {
+  const path = newFile();
+  const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
+  await store.create(newSession());
+  const name = await put(store, "a plugin's bytes");
+  await other.sweep();
+  const change = (state: object) => ({
+    sessionId: alice,
+    operation: "op",
+    at: NOW,
+    plugins: { p: { version: "1", revision: 1, state: null, ...state } },
+  });
+  const named = [change({ blobs: { x: name } }), change({ state: { mine: `blob ${name}` } })];
+  for (const each of named) await expect(async () => store.apply(each)).rejects.toMatchObject({ code: "store.swept" });
+  expect((await store.load(alice))?.revision).toBe(0);
+  await put(store, "a plugin's bytes");
+  expect(await store.apply(named[0]!)).toMatchObject({ kind: "committed" });
+  expect(await store.apply(change({ blobs: { x: name } }))).toMatchObject({ kind: "committed" }); // A repeat.
+  await other.sweep();
+  expect(await has(store, name)).toBe(true);
+  await Promise.all([store.close(), other.close()]);
 });
 
 test("D9 sqlite: a sweep is bounded, says what remains, and goes on where it stopped", async () => {
@@ -99,23 +247,65 @@ test("D9 sqlite: a sweep is bounded, says what remains, and goes on where it sto
   await store.close();
 });
 
-test("D9 sqlite: what a deleted session leaves can be given back to the disk", async () => {
-  const path = newFile();
-  const store = sqlite(path, { now: () => 0 });
+/** A file with a megabyte of free pages, and its size. */
+async function emptied(path: string, made?: (db: DatabaseSync) => void): Promise<{ store: SqliteStore; size: number }> {
+  const db = new DatabaseSync(path);
+  made?.(db);
+  const store = sqlite(db as unknown as Database, { now: () => 0 });
   await store.create(newSession());
   const big = "x".repeat(50_000);
   for (let n = 0; n < 20; n++) await turn(store, `${n}`, { says: [big] });
   await store.vacuum();
-  const before = statSync(path).size;
+  const size = statSync(path).size;
   await store.delete(alice);
-  const kept = await store.vacuum();
-  expect(kept.isCompacted).toBe(false);
-  expect(kept.freeBytes).toBeGreaterThan(900_000);
-  expect(statSync(path).size).toBe(before);
-  const compacted = await store.vacuum({ compact: true });
-  expect(compacted).toMatchObject({ isCompacted: true, freeBytes: 0, isLogEmptied: true });
-  expect(statSync(path).size).toBeLessThan(before / 5);
+  return { store, size };
+}
+
+test("D9 sqlite: what a deleted session leaves is given back to the disk in slices, without rewriting the file", async () => {
+  const path = newFile();
+  const { store, size } = await emptied(path);
+  expect(await store.vacuum({ ms: 0 })).toMatchObject({ freeBytes: expect.closeTo(1_000_000, -5) });
+  expect(await store.vacuum()).toMatchObject({ isCompacted: false, freeBytes: 0, isLogEmptied: true });
+  expect(statSync(path).size).toBeLessThan(size / 5);
   expect(await store.list()).toEqual([]);
+  expect(await store.check({ deep: true })).toEqual([]);
+  await store.close();
+});
+
+test("D9 sqlite: a file that was made before can be compacted, and gives pages back in slices from then on", async () => {
+  const path = newFile();
+  const { store, size } = await emptied(path, (db) => db.exec("PRAGMA auto_vacuum = NONE; VACUUM"));
+  const kept = await store.vacuum();
+  expect(kept).toMatchObject({ isCompacted: false });
+  expect(kept.freeBytes).toBeGreaterThan(900_000);
+  expect(statSync(path).size).toBe(size);
+  expect(await store.vacuum({ compact: true })).toMatchObject({ isCompacted: true, freeBytes: 0, isLogEmptied: true });
+  expect(statSync(path).size).toBeLessThan(size / 5);
+  const db = new DatabaseSync(path);
+  expect(db.prepare("PRAGMA auto_vacuum").get()).toEqual({ auto_vacuum: 2 });
+  db.close();
+  await store.close();
+});
+
+test("D2 D9 sqlite: a file is not rewritten while another process runs a turn on it", async () => {
+  const path = newFile();
+  const clock = { now: NOW };
+  const store = sqlite(path, { now: () => clock.now });
+  await store.create(newSession());
+  const theirs = { id: "them", process: "elsewhere/boot/7/1" };
+  const ours = { id: "us", process: thisProcess() };
+  await commit(store, await begin(store, "ours", { by: ours }));
+  const lease = await begin(store, "theirs", { by: theirs });
+  await expect(store.vacuum({ compact: true })).rejects.toMatchObject({
+    code: "store.in-use",
+    details: { path, turns: 1 },
+  });
+  expect(await store.vacuum()).toMatchObject({ isCompacted: false });
+  await store.release(lease);
+  expect(await store.vacuum({ compact: true })).toMatchObject({ isCompacted: true });
+  await store.renew(lease, NOW);
+  clock.now = lease.until;
+  expect(await store.vacuum({ compact: true })).toMatchObject({ isCompacted: true });
   await store.close();
 });
 

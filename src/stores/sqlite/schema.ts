@@ -93,6 +93,13 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE ledger ADD COLUMN estimated_input REAL NOT NULL DEFAULT 0;
   ALTER TABLE ledger ADD COLUMN estimated_output REAL NOT NULL DEFAULT 0;
   `,
+  // Version 4 numbers sweeps, by the facts they began after, knows under which of them a blob was last put, and finds
+  // inputs for a boundary among many that wait for their own turns.
+  `
+  CREATE TABLE sweep (n INTEGER PRIMARY KEY, fact INTEGER NOT NULL) STRICT;
+  ALTER TABLE blob ADD COLUMN sweep INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX turn_aside ON turn (session) WHERE state = 0 AND cancel IS NULL AND is_aside = 1;
+  `,
 ];
 
 /** Brings the file to today's schema, or refuses it unchanged: another program's, or a later version's. */
@@ -103,6 +110,9 @@ export function setUp(db: Connection): void {
   } finally {
     db.exec("ROLLBACK");
   }
+  // Only a file that is still empty can be told to give pages back in slices; one that is not would be written to.
+  if (db.row<{ page_count: number }>("PRAGMA page_count")!.page_count === 0)
+    db.exec("PRAGMA auto_vacuum = INCREMENTAL");
   const { journal_mode: mode } = db.row<{ journal_mode: string }>("PRAGMA journal_mode = WAL")!;
   if (mode !== "wal" && mode !== "memory")
     throw new RuntimeError("store.path", { path: db.path, problem: "its file system cannot keep a write-ahead log" });

@@ -1,10 +1,13 @@
-import { FRESH_MS } from "./blobs.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { hashesIn, SWEEPS } from "./blobs.ts";
 import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
-import { limit } from "./facts.ts";
+import { latestFact, limit } from "./facts.ts";
+import { isProvenDead, thisProcess } from "./process.ts";
+import { type OpenTurn, openTurns } from "./turns.ts";
 
 export interface SweepOptions {
-  /** Younger blobs stay, named or not: someone may be about to name them. An hour unless given, two minutes at least. */
+  /** Younger blobs stay, named or not: most are put again soon. An hour unless given. */
   readonly olderThanMs?: number;
   /** How many blobs to decide on. */
   readonly max?: number;
@@ -23,7 +26,11 @@ export interface Swept {
 }
 
 export interface VacuumOptions extends SweepOptions {
-  /** Rewrites the whole file without its free pages. Takes as long and as much room as the file is big, and blocks. */
+  /**
+   * Rewrites the whole file, which takes as long and as much room as the file is big. Nobody can write meanwhile, so it
+   * throws `store.in-use` while other processes run turns. Without it, free pages at the end are given back in slices,
+   * for `ms` at most; a file that an earlier version made must be compacted once before.
+   */
   readonly compact?: boolean;
 }
 export interface Vacuumed extends Swept {
@@ -39,10 +46,7 @@ interface Root {
   readonly sql: string;
   readonly start: readonly Value[];
 }
-/**
- * Rows that end with their turn come first: a name that moves from them into a commit during the search was seen there.
- * A name that appears later was put again just before, so that its blob is fresh and stays.
- */
+/** Rows that end with their turn come first: a name that moves from them into a commit during the search was seen. */
 const ROOTS: readonly Root[] = [
   { sql: "SELECT k AS a, events AS text FROM journal WHERE k > ? ORDER BY k", start: [-1] },
   { sql: "SELECT n AS a, input AS text FROM turn WHERE n > ? AND input IS NOT NULL ORDER BY n", start: [-1] },
@@ -60,11 +64,15 @@ const ROOTS: readonly Root[] = [
   { sql: "SELECT session AS a, body AS text FROM config WHERE session > ? ORDER BY session", start: [-1] },
 ];
 const PAGE = 50;
-const HASH_LENGTH = 43;
+const SEARCH_MS = 1_000;
+/** Pages that are given back in one transaction: a megabyte, which nobody notices waiting for. */
+const SLICE = 256;
 
 /** A search for names that is under way. */
 interface Search {
   readonly cutoff: number;
+  /** Only blobs that were last put under an earlier sweep than this one are collected (2, 3). */
+  readonly floor: number;
   /** The old blobs that nothing was found to name: their numbers by hash. */
   readonly unnamed: Map<string, number>;
   readonly size: number;
@@ -73,6 +81,15 @@ interface Search {
   place: readonly Value[];
 }
 
+/**
+ * Removes blobs that nothing names and nobody is about to name. A blob is put before it is named, and the clocks of
+ * processes differ: age alone never makes a blob fit to be removed.
+ *
+ * 1. Sweeps are numbered. A blob has the number of the latest sweep that had begun when it was last put.
+ * 2. A turn that is opened after a sweep began knows that (`Lease.sweeps`): it puts again what it would name. An input
+ *    or a change between turns keeps what it names in the transaction that names it (`Blobs.keep`).
+ * 3. A turn that was open when the sweep began may name what was put since the last sweep before its acceptance.
+ */
 export class Sweeper {
   readonly #db: Connection;
   readonly #now: () => number;
@@ -85,9 +102,9 @@ export class Sweeper {
     this.#now = now;
   }
 
-  async sweep({ olderThanMs = 3_600_000, max = 1_000, ms = 1_000 }: SweepOptions): Promise<Swept> {
+  async sweep({ olderThanMs = 3_600_000, max = 1_000, ms = SEARCH_MS }: SweepOptions): Promise<Swept> {
     const end = performance.now() + ms;
-    this.#search ??= await this.#db.read(() => this.#begin(olderThanMs, max));
+    this.#search ??= await this.#db.write(false, () => this.#begin(olderThanMs, max));
     const search = this.#search;
     while (search.root < ROOTS.length) {
       if (performance.now() > end) return this.#told(search, true, 0, 0);
@@ -100,24 +117,70 @@ export class Sweeper {
   }
 
   async vacuum(options: VacuumOptions): Promise<Vacuumed> {
+    if (options.compact === true) await this.#db.read(() => this.#requireUnused());
     const swept = await this.sweep(options);
     const isCompacted = options.compact === true && !swept.isPartial;
-    if (isCompacted) await this.#db.writeOne(true, () => this.#db.exec("VACUUM"));
+    if (isCompacted) await this.#db.writeOne(true, () => this.#db.exec("PRAGMA auto_vacuum = INCREMENTAL; VACUUM"));
+    else await this.#giveBack(options.ms);
     const log = await this.#db.read(() => this.#db.rows<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")[0]);
-    const free = await this.#db.read(() => this.#db.row<{ freelist_count: number }>("PRAGMA freelist_count"));
     const page = await this.#db.read(() => this.#db.row<{ page_size: number }>("PRAGMA page_size"));
-    const freeBytes = (free?.freelist_count ?? 0) * (page?.page_size ?? 0);
+    const freeBytes = (await this.#free()) * (page?.page_size ?? 0);
     return { ...swept, freeBytes, isCompacted, isLogEmptied: log?.busy === 0 };
   }
 
+  #requireUnused(): void {
+    const [now, ours] = [this.#now(), thisProcess()];
+    const isLive = ({ process, until }: OpenTurn): boolean => process !== ours && until > now && !isProvenDead(process);
+    const turns = openTurns(this.#db).filter(isLive).length;
+    if (turns > 0) throw new RuntimeError("store.in-use", { path: this.#db.path, turns });
+  }
+
+  async #giveBack(ms = SEARCH_MS): Promise<void> {
+    const end = performance.now() + ms;
+    for (let [before, free] = [Infinity, await this.#free()]; free > 0 && free < before; ) {
+      if (performance.now() > end) return;
+      await this.#db.writeOne(false, () => this.#db.exec(`PRAGMA incremental_vacuum(${SLICE})`));
+      await new Promise((resolve) => setImmediate(resolve)); // Turns of this process go on between two slices.
+      [before, free] = [free, await this.#free()];
+    }
+  }
+
+  async #free(): Promise<number> {
+    const row = await this.#db.read(() =>
+      this.#db.row<{ pages: number }>("SELECT freelist_count AS pages FROM pragma_freelist_count"),
+    );
+    return row?.pages ?? 0;
+  }
+
   #begin(olderThanMs: number, max: number): Search {
-    const cutoff = this.#now() - Math.max(olderThanMs, 2 * FRESH_MS);
-    const old = "SELECT n, hash FROM blob WHERE n > ? AND at < ? ORDER BY n LIMIT ?";
-    let rows = this.#db.rows<{ n: number; hash: string }>(old, this.#decided, cutoff, limit(max));
-    if (rows.length === 0 && this.#decided > 0) rows = this.#db.rows(old, (this.#decided = 0), cutoff, limit(max));
+    const cutoff = this.#now() - olderThanMs;
+    const floor = Math.min(this.#number(cutoff), this.#oldestOpen());
+    const old = "SELECT n, hash FROM blob WHERE n > ? AND at < ? AND sweep < ? ORDER BY n LIMIT ?";
+    const find = (): { n: number; hash: string }[] => this.#db.rows(old, this.#decided, cutoff, floor, limit(max));
+    let rows = find();
+    if (rows.length === 0 && this.#decided > 0) {
+      this.#decided = 0;
+      rows = find();
+    }
     const unnamed = new Map(rows.map(({ n, hash }) => [hash, n]));
     const root = rows.length === 0 ? ROOTS.length : 0;
-    return { cutoff, unnamed, size: rows.length, last: rows.at(-1)?.n ?? 0, root, place: ROOTS[0]!.start };
+    return { cutoff, floor, unnamed, size: rows.length, last: rows.at(-1)?.n ?? 0, root, place: ROOTS[0]!.start };
+  }
+
+  /** The number of this sweep (1): a new one only when old blobs were put since the last. */
+  #number(cutoff: number): number {
+    const since = `SELECT ${SWEEPS} AS last, EXISTS (SELECT 1 FROM blob WHERE sweep = ${SWEEPS} AND at < ?) AS is_more`;
+    const { last, is_more: isMore } = this.#db.row<{ last: number; is_more: number }>(since, cutoff)!;
+    if (isMore === 0) return last;
+    this.#db.run("INSERT INTO sweep VALUES (?, ?)", last + 1, latestFact(this.#db));
+    return last + 1;
+  }
+
+  /** The number of the sweep that the oldest open turn certainly knew of (3). */
+  #oldestOpen(): number {
+    const oldest = openTurns(this.#db).reduce((least, { turn }) => Math.min(least, turn), Infinity);
+    if (oldest === Infinity) return Infinity;
+    return this.#db.row<{ n: number }>("SELECT coalesce(max(n), 0) AS n FROM sweep WHERE fact < ?", oldest)!.n;
   }
 
   #page(search: Search): void {
@@ -134,11 +197,11 @@ export class Sweeper {
     search.place = ROOTS[search.root]?.start ?? [];
   }
 
-  #remove({ unnamed, cutoff }: Search): { readonly deleted: number; readonly bytes: number } {
+  #remove({ unnamed, floor }: Search): { readonly deleted: number; readonly bytes: number } {
     let [deleted, bytes] = [0, 0];
     for (const n of unnamed.values()) {
-      const gone = "DELETE FROM blob WHERE n = ? AND at < ? RETURNING length(data) AS bytes";
-      const row = this.#db.row<{ bytes: number }>(gone, n, cutoff);
+      const gone = "DELETE FROM blob WHERE n = ? AND sweep < ? RETURNING length(data) AS bytes";
+      const row = this.#db.row<{ bytes: number }>(gone, n, floor);
       if (row === undefined) continue;
       deleted += 1;
       bytes += row.bytes;
@@ -148,19 +211,16 @@ export class Sweeper {
 
   #told(search: Search, isPartial: boolean, deleted: number, bytes: number): Swept {
     const left = this.#db.row<{ left: number }>(
-      "SELECT count(*) AS left FROM blob WHERE n > ? AND at < ?",
+      "SELECT count(*) AS left FROM blob WHERE n > ? AND at < ? AND sweep < ?",
       search.last,
       search.cutoff,
+      search.floor,
     )!.left;
     if (isPartial) return { isPartial, deleted: 0, bytes: 0, kept: 0, remaining: left + search.size };
     return { isPartial, deleted, bytes, kept: search.size - deleted, remaining: left };
   }
 }
 
-/** Forgets what a text names. Whatever looks like a hash counts as one: rather too much is kept than too little. */
 function forgetNamed(unnamed: Map<string, number>, text: string): void {
-  for (const [run] of text.matchAll(/[\w-]{43,}/g)) {
-    for (let at = 0; at + HASH_LENGTH <= run.length && unnamed.size > 0; at++)
-      unnamed.delete(run.slice(at, at + HASH_LENGTH));
-  }
+  if (unnamed.size > 0) for (const name of hashesIn(text)) unnamed.delete(name);
 }

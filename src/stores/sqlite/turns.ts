@@ -2,11 +2,12 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import type { Opened } from "../../turn/event.ts";
 import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
+import { type Blobs, SWEEPS } from "./blobs.ts";
 import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit } from "./facts.ts";
 import { isConstraint } from "./faults.ts";
-import { addInput, oldestWaiting, type Run, TAKEN, WAITING } from "./inputs.ts";
+import { addInput, countWaiting, oldestWaiting, type Run, TAKEN, takeOwn, WAITING } from "./inputs.ts";
 import { type Journals, SEQS } from "./journal.ts";
 import { isProvenDead } from "./process.ts";
 import type { Sessions } from "./sessions.ts";
@@ -16,11 +17,13 @@ export class Turns {
   readonly #db: Connection;
   readonly #sessions: Sessions;
   readonly #journals: Journals;
+  readonly #blobs: Blobs;
 
-  constructor(db: Connection, sessions: Sessions, journals: Journals) {
+  constructor(db: Connection, sessions: Sessions, journals: Journals, blobs: Blobs) {
     this.#db = db;
     this.#sessions = sessions;
     this.#journals = journals;
+    this.#blobs = blobs;
   }
 
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Receipt {
@@ -29,7 +32,7 @@ export class Turns {
     if (session === undefined) throw new RuntimeError("session.unknown", { id: sessionId });
     const known = input.key === undefined ? undefined : this.#known(session.n, input);
     if (known !== undefined) return { kind: "known", ...known };
-    const isIdle = session.turn === null && session.waiting === 0;
+    const isIdle = session.turn === null && session.has_waiting === 0;
     const opens = isIdle && opening !== undefined;
     const turn = session.latest + 1;
     try {
@@ -40,7 +43,9 @@ export class Turns {
       if (again === undefined) throw error;
       return { kind: "known", ...again };
     }
-    if (!isIdle && session.waiting >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
+    if (!isIdle && countWaiting(this.#db, session.n) > pendingMax)
+      throw new RuntimeError("input.full", { max: pendingMax });
+    for (const part of input.message.parts) if (part.kind === "attachment") this.#blobs.keep([part.hash]);
     if (!opens) return { kind: "queued", inputId, turnId };
     const opened = this.#opened(opening, session, input);
     const lease = this.#begin(session, turn, input, owner, input.at, opened);
@@ -67,7 +72,7 @@ export class Turns {
   }
 
   #lookAt(session: Held, now: number): OpenAnswer | undefined {
-    if (session.turn === null) return session.waiting === 0 ? { kind: "idle" } : undefined;
+    if (session.turn === null) return session.has_waiting === 0 ? { kind: "idle" } : undefined;
     const holder = { id: session.owner, process: session.process };
     const until = Math.max(session.until, session.renewed);
     if (until <= now || isProvenDead(holder.process)) return undefined;
@@ -88,7 +93,7 @@ export class Turns {
     }
     const { seq, ...input } = oldestWaiting(this.#db, session.n)!;
     const opened = this.#opened(opening, session, input);
-    this.#db.run("UPDATE turn SET state = 1 WHERE n = ?", seq);
+    takeOwn(this.#db, session.n, seq);
     return { kind: "opened", lease: this.#begin(session, seq, input, owner, now, opened), opened };
   }
 
@@ -105,7 +110,7 @@ export class Turns {
   }
 
   #hold(session: Stood, run: Run, turnId: TurnId, owner: Owner, now: number): Lease {
-    const { id: sessionId, revision } = session;
+    const { id: sessionId, revision, sweeps } = session;
     const generation = session.generation + 1;
     const until = now + this.#db.leaseMs;
     this.#db.run(
@@ -117,7 +122,8 @@ export class Turns {
       until,
       session.n,
     );
-    return { sessionId, turnId, generation, owner, until, revision };
+    const lease = { sessionId, turnId, generation, owner, until, revision };
+    return sweeps === 0 ? lease : { ...lease, sweeps };
   }
 
   #require(id: SessionId): Held {
@@ -128,8 +134,8 @@ export class Turns {
 }
 
 // Statements are found by their text: one that is put together anew for each call would be read through each time.
-const COMMON = `s.n, s.id, s.revision, s.generation, s.turn,
-  (SELECT count(*) FROM turn WHERE session = s.n AND state = 0) AS waiting`;
+const COMMON = `s.n, s.id, s.revision, s.generation, s.turn, ${SWEEPS} AS sweeps,
+  EXISTS (SELECT 1 FROM turn WHERE session = s.n AND state = 0) AS has_waiting`;
 const FOUND = `SELECT ${COMMON}, ${LATEST_FACT} AS latest FROM session s WHERE s.id = ?`;
 const HELD = `SELECT ${COMMON}, s.owner, s.process, s.until,
     (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1) AS renewed
@@ -145,7 +151,8 @@ interface Stood {
   readonly revision: number;
   readonly generation: number;
   readonly turn: number | null;
-  readonly waiting: number;
+  readonly has_waiting: number;
+  readonly sweeps: number;
 }
 interface Found extends Stood {
   readonly latest: number;
@@ -159,20 +166,30 @@ interface Held extends Stood {
   readonly renewed: number;
 }
 
-/** Sessions with work that nobody holds: a turn whose lease has lapsed or whose holder is dead, or inputs that wait. */
-export function runnable(db: Connection, now: number, max: number): readonly SessionId[] {
-  // Every open turn has a journal: its key leads from open session to open session.
-  const open = db.rows<{ id: SessionId; process: string; until: number }>(
+/** A turn that is open, and who has it until when. */
+export interface OpenTurn {
+  readonly id: SessionId;
+  readonly turn: number;
+  readonly process: string;
+  readonly until: number;
+}
+
+/** Every open turn has a journal: its key leads from open session to open session. */
+export const openTurns = (db: Connection): readonly OpenTurn[] =>
+  db.rows(
     `WITH RECURSIVE open(n) AS (
        SELECT (SELECT k / ${SEQS} FROM journal ORDER BY k LIMIT 1)
        UNION ALL
        SELECT (SELECT k / ${SEQS} FROM journal WHERE k >= (open.n + 1) * ${SEQS} ORDER BY k LIMIT 1) FROM open
          WHERE open.n IS NOT NULL
      )
-     SELECT s.id, s.process, max(s.until,
+     SELECT s.id, s.turn, s.process, max(s.until,
        (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1)) AS until
      FROM open JOIN session s ON s.n = open.n`,
   );
+
+/** Sessions with work that nobody holds: a turn whose lease has lapsed or whose holder is dead, or inputs that wait. */
+export function runnable(db: Connection, now: number, max: number): readonly SessionId[] {
   const dead = new Map<string, boolean>();
   const isDead = (process: string): boolean => {
     const known = dead.get(process) ?? isProvenDead(process);
@@ -180,7 +197,7 @@ export function runnable(db: Connection, now: number, max: number): readonly Ses
     return known;
   };
   const found: SessionId[] = [];
-  for (const { id, process, until } of open) {
+  for (const { id, process, until } of openTurns(db)) {
     if (found.length >= max) return found;
     if (until <= now || isDead(process)) found.push(id);
   }

@@ -1,5 +1,5 @@
 interface SweepOptions {
-  /** Younger blobs stay, named or not: someone may be about to name them. An hour unless given, two minutes at least. */
+  /** Younger blobs stay, named or not: most are put again soon. An hour unless given. */
   readonly olderThanMs?: number;
   /** How many blobs to decide on. */
   readonly max?: number;
@@ -17,7 +17,11 @@ interface Swept {
   readonly remaining: number;
 }
 interface VacuumOptions extends SweepOptions {
-  /** Rewrites the whole file without its free pages. Takes as long and as much room as the file is big, and blocks. */
+  /**
+   * Rewrites the whole file, which takes as long and as much room as the file is big. Nobody can write meanwhile, so it
+   * throws `store.in-use` while other processes run turns. Without it, free pages at the end are given back in slices,
+   * for `ms` at most; a file that an earlier version made must be compacted once before.
+   */
   readonly compact?: boolean;
 }
 interface Vacuumed extends Swept {
