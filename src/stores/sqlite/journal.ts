@@ -1,13 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
 import { RuntimeError } from "../../model/errors.ts";
-import { asWaitKey, type SessionId, type TurnId } from "../../model/ids.ts";
-import type { Opened, TurnEvent, WaitAnswer } from "../../turn/event.ts";
+import type { SessionId, TurnId } from "../../model/ids.ts";
+import type { Opened, TurnEvent } from "../../turn/event.ts";
 import type { Lease, Mail, NewInput, NewWait } from "../store.ts";
 import { corrupt, seal, unseal } from "./checksum.ts";
 import { decodeEvents, decodeOpened, type EncodedOpened, encodeEvents, encodeOpened } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { isConstraint, leaseLost } from "./faults.ts";
 import { inputOf, type Run } from "./inputs.ts";
+import { countRows } from "./own-rows.ts";
+import { addWait, answerIn, type WaitRow } from "./waits.ts";
 
 /**
  * The journals of open turns, and the leases that fence them. Who may take a turn (`turns.ts`) and what its end keeps
@@ -16,8 +18,13 @@ import { inputOf, type Run } from "./inputs.ts";
  * 1. A session has one open turn at a time: the rows of its journal lie together, under `session * SEQS + seq`.
  * 2. An append is one statement that writes one page. So its row also says how long the lease holds.
  * 3. The fence: every lease on a session has its own generation, and no turn is open after its end.
+ * 4. The last row of a journal has no events and says where the journal ends: `k + size`, as of any other row, is the
+ *    place of the next event. A trigger moves it with each append, in the same page; without it nobody would find that
+ *    the latest events are missing.
  */
 export const SEQS = 2 ** 22;
+const endOf = (session: number): number => (session + 1) * SEQS - 1;
+const BEGIN = "INSERT INTO journal VALUES (?, ?, 0, ''), (?, 1, 0, ?)";
 
 const RENEW = `UPDATE session SET until = max(until, ?) WHERE n = ? AND generation = ? AND turn IS NOT NULL
   RETURNING (SELECT cancel FROM turn t WHERE t.n = session.turn) AS cancel,
@@ -98,7 +105,8 @@ export class Journals {
 
   begin(run: Run, input: NewInput, opened: Opened): void {
     const at = run.session * SEQS;
-    this.#db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", at, seal([encodeOpened(opened, input)], at + run.turn));
+    const text = seal([encodeOpened(opened, input)], at + run.turn);
+    this.#db.run(BEGIN, endOf(run.session), 1 + at - endOf(run.session), at, text);
   }
 
   /** Appends in one statement (2); false when it cannot, and then `append` finds out why. */
@@ -132,14 +140,8 @@ export class Journals {
       this.#requireRepeat(lease, this.requireHeld(lease), seq, events);
       this.#renewed(lease, until);
     }
-    const run = this.requireRun(lease);
-    for (const wait of waits)
-      this.#db.run(
-        "INSERT INTO wait (key, turn, until) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-        wait.key,
-        run.turn,
-        wait.until,
-      );
+    const { turn, session } = this.requireRun(lease);
+    for (const wait of waits) countRows(this.#db, session, addWait(this.#db, turn, wait));
   }
 
   renew(lease: Lease, now: number): Mail {
@@ -161,14 +163,8 @@ export class Journals {
 
   #resolved(turn: number): NonNullable<Mail["resolved"]> {
     return this.#db
-      .rows<{ key: string; answer: string }>(
-        "SELECT key, answer FROM wait WHERE turn = ? AND answer IS NOT NULL ORDER BY nth",
-        turn,
-      )
-      .map(({ key, answer }) => ({
-        key: asWaitKey(key),
-        answer: unseal<WaitAnswer>(answer, turn, "The answer to a wait"),
-      }));
+      .rows<WaitRow>("SELECT * FROM wait WHERE turn = ? AND answer IS NOT NULL ORDER BY nth", turn)
+      .map((row) => ({ key: row.key, answer: answerIn(row)! }));
   }
 
   /** Throws `append.conflict` unless the events are a retry's: those that are there already. */
@@ -195,20 +191,12 @@ export class Journals {
   /** The events of an open turn, without the first `after`. */
   read(run: Run, after: number): TurnEvent[] {
     const start = run.session * SEQS;
-    const rows = this.#db.rows<{ k: number; size: number; events: string }>(
-      "SELECT k, size, events FROM journal WHERE k >= ? AND k < ? ORDER BY k",
+    const rows = this.#db.rows<JournalRow>(
+      "SELECT k, size, until, events FROM journal WHERE k >= ? AND k < ? ORDER BY k",
       start,
       (run.session + 1) * SEQS,
     );
-    const events: TurnEvent[] = [];
-    for (const row of rows) {
-      const item = `The journal of turn ${run.turn} at ${row.k - start}`;
-      if (row.k !== start + events.length) throw corrupt(item, "events before it are missing");
-      const found = decodeEvents(unseal(row.events, row.k + run.turn, item));
-      if (found.length !== row.size) throw corrupt(item, `it has ${found.length} events, not ${row.size}`);
-      events.push(...found);
-    }
-    if (events.length === 0) throw corrupt(`The journal of turn ${run.turn}`, "it is missing");
+    const events = eventsIn(run, rows);
     if (after > 0) return events.slice(after);
     events[0] = this.#whole(run, events[0] as Opened | EncodedOpened);
     return events;
@@ -234,6 +222,30 @@ export class Journals {
     const [start, end] = [run.session * SEQS, (run.session + 1) * SEQS];
     this.#db.run("UPDATE journal SET until = 0 WHERE k >= ? AND k < ? AND until > 0", start, end);
   }
+}
+
+export interface JournalRow {
+  readonly k: number;
+  readonly size: number;
+  readonly until: number;
+  readonly events: string;
+}
+
+/** The events of all rows of a journal. The first may be without its input, which is kept in a row of its own. */
+export function eventsIn({ session, turn }: Run, rows: readonly JournalRow[]): TurnEvent[] {
+  const start = session * SEQS;
+  const events: TurnEvent[] = [];
+  for (const row of rows.slice(0, -1)) {
+    const item = `The journal of turn ${turn} at ${row.k - start}`;
+    if (row.k !== start + events.length) throw corrupt(item, "events before it are missing");
+    const found = decodeEvents(unseal(row.events, row.k + turn, item));
+    if (found.length !== row.size) throw corrupt(item, `it has ${found.length} events, not ${row.size}`);
+    events.push(...found);
+  }
+  const end = rows.at(-1);
+  if (events.length === 0 || end?.k !== endOf(session) || end.k + end.size !== start + events.length)
+    throw corrupt(`The journal of turn ${turn}`, "its end is missing");
+  return events;
 }
 
 export function forgetJournal(db: Connection, session: number): void {

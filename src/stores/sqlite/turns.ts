@@ -1,5 +1,5 @@
 import { RuntimeError } from "../../model/errors.ts";
-import type { SessionId, TurnId } from "../../model/ids.ts";
+import { asInputId, asTurnId, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Opened } from "../../turn/event.ts";
 import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
 import { keyText } from "./codec.ts";
@@ -8,8 +8,10 @@ import { LATEST_FACT, limit } from "./facts.ts";
 import { isConstraint } from "./faults.ts";
 import { addInput, oldestWaiting, type Run, TAKEN, WAITING } from "./inputs.ts";
 import { type Journals, SEQS } from "./journal.ts";
+import { countRows } from "./own-rows.ts";
 import { isProvenDead } from "./process.ts";
-import type { Sessions } from "./sessions.ts";
+import { type Sessions, sealOf } from "./sessions.ts";
+import { amend, requireWhole, TURN_COLUMNS, type TurnColumns } from "./turn-row.ts";
 
 /** How inputs become turns, and who holds them. */
 export class Turns {
@@ -41,6 +43,7 @@ export class Turns {
       return { kind: "known", ...again };
     }
     if (!isIdle && session.waiting >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
+    countRows(this.#db, session.n, 1);
     if (!opens) return { kind: "queued", inputId, turnId };
     const opened = this.#opened(opening, session, input);
     const lease = this.#begin(session, turn, input, owner, input.at, opened);
@@ -49,15 +52,12 @@ export class Turns {
 
   /** The turn of an input that came before: under its key, or in the same write. Other content is `input.conflict`. */
   #known(session: number, { id, turnId, key, hash }: NewInput): Pick<Receipt, "inputId" | "turnId"> | undefined {
-    interface Row extends Pick<Receipt, "inputId" | "turnId"> {
-      readonly session: number;
-      readonly hash: string;
-    }
-    const byKey = key === undefined ? undefined : this.#db.row<Row>(KNOWN_BY_KEY, session, keyText(key));
-    const row = byKey ?? this.#db.row<Row>(KNOWN_BY_ID, turnId);
+    const byKey = key === undefined ? undefined : this.#db.row<TurnColumns>(KNOWN_BY_KEY, session, keyText(key));
+    const row = byKey ?? this.#db.row<TurnColumns>(KNOWN_BY_ID, turnId);
     if (row === undefined) return undefined;
-    if (row.hash === hash && row.session === session && (row === byKey || row.inputId === id))
-      return { inputId: row.inputId, turnId: row.turnId };
+    requireWhole(row);
+    if (row.hash === hash && row.session === session && (row === byKey || row.input_id === id))
+      return { inputId: asInputId(row.input_id), turnId: asTurnId(row.id) };
     throw new RuntimeError("input.conflict", { key: key ?? id });
   }
 
@@ -88,7 +88,7 @@ export class Turns {
     }
     const { seq, ...input } = oldestWaiting(this.#db, session.n)!;
     const opened = this.#opened(opening, session, input);
-    this.#db.run("UPDATE turn SET state = 1 WHERE n = ?", seq);
+    amend(this.#db, seq, { state: TAKEN });
     return { kind: "opened", lease: this.#begin(session, seq, input, owner, now, opened), opened };
   }
 
@@ -108,13 +108,16 @@ export class Turns {
     const { id: sessionId, revision } = session;
     const generation = session.generation + 1;
     const until = now + this.#db.leaseMs;
+    const { row } = this.#sessions.memo(session);
+    const held = { generation, turn: run.turn, owner: owner.id, process: owner.process };
     this.#db.run(
-      "UPDATE session SET generation = ?, turn = ?, owner = ?, process = ?, until = ? WHERE n = ?",
+      "UPDATE session SET generation = ?, turn = ?, owner = ?, process = ?, until = ?, seal = ? WHERE n = ?",
       generation,
       run.turn,
       owner.id,
       owner.process,
       until,
+      sealOf(row, held),
       session.n,
     );
     return { sessionId, turnId, generation, owner, until, revision };
@@ -134,7 +137,7 @@ const FOUND = `SELECT ${COMMON}, ${LATEST_FACT} AS latest FROM session s WHERE s
 const HELD = `SELECT ${COMMON}, s.owner, s.process, s.until,
     (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1) AS renewed
   FROM session s WHERE s.id = ?`;
-const KNOWN = "SELECT input_id AS inputId, id AS turnId, session, hash FROM turn";
+const KNOWN = `SELECT ${TURN_COLUMNS} FROM turn t`;
 const KNOWN_BY_KEY = `${KNOWN} WHERE session = ? AND key = ? AND state <> 2`; // A withdrawn input has left its key.
 const KNOWN_BY_ID = `${KNOWN} WHERE id = ?`;
 
