@@ -45,6 +45,5 @@ export class Blobs {
   }
 }
 
-/** Whether content fits its name. Empty content fits any: nothing of it can be damaged. */
-export const isWhole = (name: string, data: Uint8Array): boolean =>
-  data.length === 0 || hash("sha256", data, "base64url") === name;
+/** Whether content fits its name. */
+export const isWhole = (name: string, data: Uint8Array): boolean => hash("sha256", data, "base64url") === name;

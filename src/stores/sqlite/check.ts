@@ -1,3 +1,4 @@
+import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { isWhole } from "./blobs.ts";
@@ -44,7 +45,15 @@ export function check(db: Connection, { max = 100, deep = false }: CheckOptions)
   return checkup.findings;
 }
 
+/** What the error of a damaged row says, without its advice. */
+function damageIn({ details }: RuntimeError): Finding {
+  const { item, problem } = details as RuntimeError<"store.corrupt">["details"];
+  return { item, problem };
+}
+
 const PAGE = 200;
+/** Before all numbers: a damaged one may be negative. */
+const LOWEST = Number.MIN_SAFE_INTEGER;
 const DAY_MS = 86_400_000;
 
 class Checkup {
@@ -65,7 +74,8 @@ class Checkup {
       const problem = work();
       if (typeof problem === "string") this.findings.push({ item, problem });
     } catch (error) {
-      this.findings.push({ item, problem: describeThrown(error) });
+      const isDamage = error instanceof RuntimeError && error.code === "store.corrupt";
+      this.findings.push(isDamage ? damageIn(error) : { item, problem: describeThrown(error) });
     }
   }
 
@@ -120,12 +130,12 @@ class Checkup {
       "gone",
       `SELECT g.*, (SELECT count(*) FROM state WHERE session = g.n) AS left,
          (SELECT count(*) FROM segment WHERE session = g.n AND is_named = 1) AS segments
-       FROM gone g WHERE id > ? ORDER BY id`,
+       FROM gone g WHERE id > ? OR id = '' ORDER BY id`,
       [""],
       ({ id }) => [id],
       ({ id, n, states, seal, left, segments }) =>
         this.#look(`The deleted session ${id}`, () => {
-          requireFit(seal, [id, n, states], "it");
+          requireFit(seal, [id, n, states], `The deleted session ${id}`);
           if (seal === null) return undefined;
           return left === (segments === 0 ? 0 : states) ? undefined : "plugin states of it are missing";
         }),
@@ -145,7 +155,7 @@ class Checkup {
     this.#each<SessionRow & { until: number; own_rows: number; found: number }>(
       "session",
       `SELECT s.*, ${OWN_ROWS} AS found FROM session s WHERE s.n > ? ORDER BY s.n`,
-      [-1],
+      [LOWEST],
       ({ n }) => [n],
       (row) => {
         const item = `Session ${row.id}`;
@@ -154,10 +164,11 @@ class Checkup {
           if (row.head === null) return undefined;
           return (row.head_index ?? -1) < requireBones(db, row.head).size ? undefined : "its head is no node";
         });
-        this.#look(`The configuration of session ${row.id}`, () => {
+        const its = `The configuration of session ${row.id}`;
+        this.#look(its, () => {
           const config = db.row<{ body: string }>("SELECT body FROM config WHERE session = ?", row.n);
           if (config === undefined) return "it is missing";
-          unseal(config.body, row.n, "it");
+          unseal(config.body, row.n, its);
           return undefined;
         });
         this.#look(item, () =>
@@ -195,7 +206,7 @@ class Checkup {
     this.#each<{ n: number }>(
       "segment",
       "SELECT n FROM segment WHERE n > ? ORDER BY n",
-      [-1],
+      [LOWEST],
       ({ n }) => [n],
       ({ n }) =>
         this.#look(`Segment ${n}`, () => {
@@ -225,15 +236,17 @@ class Checkup {
       "turn",
       `SELECT ${WHOLE_TURN_COLUMNS}, s.n AS owner, s.turn AS open, g.size FROM turn t
          LEFT JOIN session s ON s.n = t.session LEFT JOIN segment g ON g.n = t.n WHERE t.n > ? ORDER BY t.n`,
-      [-1],
+      [LOWEST],
       ({ n }) => [n],
       (row) => {
         const item = `Turn ${row.id}`;
+        this.#look(item, () => void requireWhole(row));
         this.#look(item, () => {
-          const { n, state, claim, ended_by, done, cancel, ended, input, owner, open, size } = requireWhole(row);
+          const { n, state, claim, ended_by, done, cancel, ended, input, owner, open, size } = row;
           if (owner === null) return "its session is missing";
           if (cancel !== null) requestOf(n, cancel);
-          if (input !== null) this.#name(item, attachmentsIn(decodeInput(unseal(input, n, "its input"))));
+          if (input !== null)
+            this.#name(item, attachmentsIn(decodeInput(unseal(input, n, `The input of turn ${row.id}`))));
           if ((done === null) !== (ended === null)) return "it has half an end";
           if (ended !== null) {
             const receipt = endedOf(row);
@@ -254,14 +267,14 @@ class Checkup {
     this.#each<OperationRow>(
       "operation",
       "SELECT * FROM operation WHERE n > ? ORDER BY n",
-      [-1],
+      [LOWEST],
       ({ n }) => [n],
       (row) => this.#look(`The receipt of ${row.name}`, () => void appliedOf(row)),
     );
     this.#each<StateRow>(
       "state",
       "SELECT * FROM state WHERE (session, plugin, since) > (?, ?, ?) ORDER BY session, plugin, since",
-      [-1, "", -1],
+      [LOWEST, "", LOWEST],
       ({ session, plugin, since }) => [session, plugin, since],
       (row) => {
         const item = `The state of plugin ${row.plugin} in session ${row.session}`;
@@ -274,7 +287,7 @@ class Checkup {
     this.#each<SpentRow>(
       "ledger",
       ALL_BOOKED,
-      [-1, "", ""],
+      [LOWEST, "", ""],
       ({ session, source, model }) => [session, source, model],
       (row) => this.#look(`The ledger of session ${row.session}`, () => void spentOf(row)),
     );
@@ -290,7 +303,7 @@ class Checkup {
     for (const row of this.#all<NoteRow>("note"))
       this.#look(`The note ${row.key}`, () => this.#name("A note", attachmentsIn(noteIn(row))));
     for (const { turn, effect, seal } of this.#all<{ turn: number; effect: string; seal: number | null }>("attempt"))
-      this.#look(`The attempt ${effect}`, () => requireFit(seal, [turn, effect], "it"));
+      this.#look(`The attempt ${effect}`, () => requireFit(seal, [turn, effect], `The attempt ${effect}`));
     const left = `SELECT k AS n FROM journal
       WHERE NOT EXISTS (SELECT 1 FROM session WHERE n = k / ${SEQS} AND turn IS NOT NULL)`;
     this.#rows("The journals", left, () => "events of no open turn are there");
@@ -309,7 +322,7 @@ class Checkup {
     this.#each<{ n: number; hash: string; data: Uint8Array }>(
       "blob",
       "SELECT n, hash, data FROM blob WHERE n > ? ORDER BY n",
-      [-1],
+      [LOWEST],
       ({ n }) => [n],
       ({ hash, data }) =>
         this.#look(`The blob ${hash}`, () => (isWhole(hash, data) ? undefined : "its content has another hash")),
