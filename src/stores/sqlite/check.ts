@@ -1,6 +1,5 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
-import type { TurnEvent } from "../../turn/event.ts";
 import { isWhole } from "./blobs.ts";
 import { requireFit, unseal } from "./checksum.ts";
 import { decodeInput } from "./codec.ts";
@@ -11,7 +10,7 @@ import { endedOf, requestOf, type TurnRow } from "./endings.ts";
 import { requireMeta } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { TAKEN, WAITING } from "./inputs.ts";
-import { eventsIn, type JournalRow, SEQS } from "./journal.ts";
+import { eventsOf, SEQS } from "./journal.ts";
 import { attachmentsIn, blobsOfEvent, blobsOfState } from "./named-blobs.ts";
 import { OWN_ROWS } from "./own-rows.ts";
 import { schemaProblem } from "./schema.ts";
@@ -190,15 +189,13 @@ class Checkup {
     if (row === undefined) return "its open turn is missing";
     if (row.done !== null) return "it is held by a turn that has ended";
     if (row.session !== n || row.state !== TAKEN || row.input === null) return "its open turn is not its own";
-    const rows = this.#db.rows<JournalRow>(
-      "SELECT * FROM journal WHERE k >= ? AND k < ? ORDER BY k",
-      n * SEQS,
-      (n + 1) * SEQS,
-    );
     const item = `The journal of turn ${turn}`;
-    for (const event of eventsIn({ session: n, turn }, rows)) this.#name(item, blobsOfEvent(event as TurnEvent));
-    const last = Math.max(until, rows.at(-1)?.until ?? 0);
-    return last > Date.now() + this.#db.leaseMs + DAY_MS ? "its lease ends too late" : undefined;
+    for (const event of eventsOf(this.#db, { session: n, turn })) this.#name(item, blobsOfEvent(event));
+    const renewed = "SELECT max(until) AS until FROM journal WHERE k >= ? AND k < ?";
+    const lease = this.#db.row<{ until: number }>(renewed, n * SEQS, (n + 1) * SEQS)!;
+    return Math.max(until, lease.until) > Date.now() + this.#db.leaseMs + DAY_MS
+      ? "its lease ends too late"
+      : undefined;
   }
 
   segments(): void {

@@ -14,15 +14,18 @@ import { settle } from "./inputs.ts";
 import { forgetJournal } from "./journal.ts";
 import { countRows } from "./own-rows.ts";
 import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
-import { requireWhole, sealOfTurn, TURN_COLUMNS } from "./turn-row.ts";
+import { sealMoves, UNCLAIMED } from "./turn-row.ts";
 
 /** A turn and all that its end depends on: read by one statement, since every turn passes here. */
-interface EndingRow extends TurnRow, Pick<SessionRow, "revision" | "generation" | "turn"> {
+interface EndingRow
+  extends Omit<TurnRow, "is_aside" | "key" | "hash" | "claim" | "boundary" | "seal">,
+    Pick<SessionRow, "revision" | "generation" | "turn"> {
   readonly latest: number;
   readonly has_claims: number;
   readonly has_more: number;
 }
-const ENDING = `SELECT ${TURN_COLUMNS}, s.id AS sessionId, s.revision, s.generation, s.turn, ${LATEST_FACT} AS latest,
+const ENDING = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended,
+    substr(t.input, 1, 8) AS input, s.revision, s.generation, s.turn, ${LATEST_FACT} AS latest,
     EXISTS (SELECT 1 FROM turn c WHERE c.claim = t.n) AS has_claims,
     EXISTS (SELECT 1 FROM wait WHERE turn = t.n) OR EXISTS (SELECT 1 FROM note WHERE turn = t.n)
       OR EXISTS (SELECT 1 FROM attempt WHERE turn = t.n) AS has_more
@@ -43,9 +46,8 @@ export class Commits {
     const db = this.#db;
     const row = db.row<EndingRow>(ENDING, turn.turnId);
     if (row === undefined) throw leaseLost(lease);
-    requireWhole(row);
     if (row.done !== null || row.ended_by !== null) {
-      const receipt = receiptOf(db, row, turn);
+      const receipt = receiptOf(db, turn);
       // Another worker took the turn over and ended it.
       if (receipt === "conflict" && row.generation !== lease.generation) throw leaseLost(lease);
       if (receipt === "conflict") throw new RuntimeError("store.conflict", { turnId: turn.turnId });
@@ -71,8 +73,9 @@ export class Commits {
       ...kept,
     };
     const text = sealEnded(ended, row.n);
-    const sum = sealOfTurn({ ...row, done, ended: text, input: null });
-    db.run("UPDATE turn SET done = ?, ended = ?, input = NULL, seal = ? WHERE n = ?", done, text, sum, row.n);
+    const open = { ...UNCLAIMED, state: row.state, cancel: row.cancel, input: row.input };
+    const moves = sealMoves(open, { ...open, done, ended: text, input: null });
+    db.run("UPDATE turn SET done = ?, ended = ?, input = NULL, seal = seal + ? WHERE n = ?", done, text, moves, row.n);
     if (row.has_claims === 1) settle(db, row.n, inputs);
     forgetJournal(db, row.session);
     if (row.has_more === 1)
@@ -89,7 +92,7 @@ export class Commits {
     const of = { n: row.n, ...own, isNamed: false, isBranch: false };
     const place = entries.length === 0 ? headOf(session) : lay(db, of, session, headOf(session), entries);
     // Under the fact of this commit: a change just before it has `latest`.
-    const rows = bookSpent(db, session.n, spent, row.latest + 1);
+    const rows = bookSpent(db, session, spent, row.latest + 1);
     const next = { place, tip: entries.length === 0 ? tip : own, turns: session.turns + 1, usage, rows };
     const revision = this.#sessions.keep(memo, row.generation, next, { plugins });
     return entries.length > 0 ? { revision } : { revision, head: head ?? null };
@@ -133,7 +136,7 @@ export class Commits {
     const memo = this.#sessions.memo(session);
     const { place, tip } = this.#extended(memo, n, change);
     const { plugins, config, spent = [], by } = change;
-    const rows = 1 + bookSpent(db, session.n, spent, n);
+    const rows = 1 + bookSpent(db, session, spent, n);
     const revision = this.#sessions.keep(
       memo,
       session.generation,

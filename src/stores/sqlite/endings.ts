@@ -148,8 +148,9 @@ export function outcomeIn(row: TurnRow, { outcome }: Ended, entries: readonly En
 }
 
 /** The receipt of an ended turn when the same commit is sent again; `conflict` when it is another. */
-export function receiptOf(db: Connection, row: TurnRow, sent: EndedTurn): Committed | "conflict" | undefined {
-  const end = endOf(db, row);
+export function receiptOf(db: Connection, sent: EndedTurn): Committed | "conflict" | undefined {
+  const row = turnById(db, sent.turnId);
+  const end = row && endOf(db, row);
   if (end === undefined) return undefined;
   const ended = endedOf(end);
   const kept = {

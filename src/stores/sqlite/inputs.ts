@@ -6,7 +6,7 @@ import { decodeInput, encodeInput, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
 import { leaseLost } from "./faults.ts";
-import { amend, requireWhole, sealOfTurn, type TurnColumns, WHOLE_TURN_COLUMNS } from "./turn-row.ts";
+import { amend, requireWhole, sealOfTurn, type TurnColumns, UNCLAIMED, WHOLE_TURN_COLUMNS } from "./turn-row.ts";
 
 /** The states of an input. An index of its own finds those that wait. */
 export const WAITING = 0;
@@ -45,12 +45,8 @@ export function addInput(db: Connection, n: number, session: number, input: NewI
     is_aside: place === "boundary" ? 1 : 0,
     key: key === undefined ? null : keyText(key),
     hash,
-    claim: null,
-    boundary: null,
-    ended_by: null,
-    done: null,
+    ...UNCLAIMED,
     cancel: null,
-    ended: null,
     input: seal(encodeInput(wants === undefined ? { message, at } : { message, at, wants }), n),
   };
   db.run(ADD, n, session, turnId, id, state, row.is_aside, row.key, hash, row.input, sealOfTurn(row));

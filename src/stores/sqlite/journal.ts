@@ -18,15 +18,13 @@ import { addWait, answerIn, type WaitRow } from "./waits.ts";
  * 1. A session has one open turn at a time: the rows of its journal lie together, under `session * SEQS + seq`.
  * 2. An append is one statement that writes one page. So its row also says how long the lease holds.
  * 3. The fence: every lease on a session has its own generation, and no turn is open after its end.
- * 4. The last row of a journal has no events and says where the journal ends: `k + size`, as of any other row, is the
- *    place of the next event. A trigger moves it with each append, in the same page; without it nobody would find that
- *    the latest events are missing.
+ * 4. The session knows how long the journal was when its lease was last taken, renewed or released: nothing else would
+ *    tell that events at its end are missing. To write it with each append would write a second page (2).
  */
 export const SEQS = 2 ** 22;
-const endOf = (session: number): number => (session + 1) * SEQS - 1;
-const BEGIN = "INSERT INTO journal VALUES (?, ?, 0, ''), (?, 1, 0, ?)";
 
-const RENEW = `UPDATE session SET until = max(until, ?) WHERE n = ? AND generation = ? AND turn IS NOT NULL
+const RENEW = `UPDATE session SET until = max(until, ?), written = max(written, ?)
+  WHERE n = ? AND generation = ? AND turn IS NOT NULL
   RETURNING (SELECT cancel FROM turn t WHERE t.n = session.turn) AS cancel,
     EXISTS (SELECT 1 FROM wait w WHERE w.turn = session.turn AND answer IS NOT NULL) AS resolved`;
 interface MailRow {
@@ -105,8 +103,7 @@ export class Journals {
 
   begin(run: Run, input: NewInput, opened: Opened): void {
     const at = run.session * SEQS;
-    const text = seal([encodeOpened(opened, input)], at + run.turn);
-    this.#db.run(BEGIN, endOf(run.session), 1 + at - endOf(run.session), at, text);
+    this.#db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", at, seal([encodeOpened(opened, input)], at + run.turn));
   }
 
   /** Appends in one statement (2); false when it cannot, and then `append` finds out why. */
@@ -156,7 +153,8 @@ export class Journals {
   }
 
   #renewed(lease: Lease, until: number): MailRow {
-    const [row] = this.#db.rows<MailRow>(RENEW, until, this.requireRun(lease).session, lease.generation);
+    const run = this.requireRun(lease);
+    const [row] = this.#db.rows<MailRow>(RENEW, until, writtenUnder(lease, run), run.session, lease.generation);
     if (row === undefined) throw leaseLost(lease);
     return row;
   }
@@ -190,13 +188,7 @@ export class Journals {
 
   /** The events of an open turn, without the first `after`. */
   read(run: Run, after: number): TurnEvent[] {
-    const start = run.session * SEQS;
-    const rows = this.#db.rows<JournalRow>(
-      "SELECT k, size, until, events FROM journal WHERE k >= ? AND k < ? ORDER BY k",
-      start,
-      (run.session + 1) * SEQS,
-    );
-    const events = eventsIn(run, rows);
+    const events = eventsOf(this.#db, run);
     if (after > 0) return events.slice(after);
     events[0] = this.#whole(run, events[0] as Opened | EncodedOpened);
     return events;
@@ -213,7 +205,8 @@ export class Journals {
     const run = this.find(lease.turnId);
     if (run === undefined) return;
     const held = this.#db.run(
-      "UPDATE session SET until = 0 WHERE n = ? AND turn = ? AND generation = ?",
+      "UPDATE session SET until = 0, written = max(written, ?) WHERE n = ? AND turn = ? AND generation = ?",
+      writtenUnder(lease, run),
       run.session,
       run.turn,
       lease.generation,
@@ -224,27 +217,33 @@ export class Journals {
   }
 }
 
-export interface JournalRow {
+/** How much of the journal this process knows to be written; 0 when it does not know. */
+const writtenUnder = ({ generation }: Lease, run: Seen): number =>
+  run.generation === generation ? (run.length ?? 0) : 0;
+
+interface JournalRow {
   readonly k: number;
   readonly size: number;
-  readonly until: number;
   readonly events: string;
+  readonly written: number;
 }
+const ROWS = `SELECT j.k, j.size, j.events, s.written FROM session s JOIN journal j ON j.k >= s.n * ${SEQS}
+  AND j.k < (s.n + 1) * ${SEQS} WHERE s.n = ? ORDER BY j.k`;
 
-/** The events of all rows of a journal. The first may be without its input, which is kept in a row of its own. */
-export function eventsIn({ session, turn }: Run, rows: readonly JournalRow[]): TurnEvent[] {
+/** All events of a journal. The first may be without its input, which is kept in a row of its own. */
+export function eventsOf(db: Connection, { session, turn }: Run): TurnEvent[] {
   const start = session * SEQS;
+  const rows = db.rows<JournalRow>(ROWS, session);
   const events: TurnEvent[] = [];
-  for (const row of rows.slice(0, -1)) {
+  for (const row of rows) {
     const item = `The journal of turn ${turn} at ${row.k - start}`;
     if (row.k !== start + events.length) throw corrupt(item, "events before it are missing");
     const found = decodeEvents(unseal(row.events, row.k + turn, item));
     if (found.length !== row.size) throw corrupt(item, `it has ${found.length} events, not ${row.size}`);
     events.push(...found);
   }
-  const end = rows.at(-1);
-  if (events.length === 0 || end?.k !== endOf(session) || end.k + end.size !== start + events.length)
-    throw corrupt(`The journal of turn ${turn}`, "its end is missing");
+  if (events.length < (rows[0]?.written ?? 1))
+    throw corrupt(`The journal of turn ${turn}`, "events at its end are missing");
   return events;
 }
 

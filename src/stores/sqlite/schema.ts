@@ -110,13 +110,8 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
       + (SELECT count(*) FROM note WHERE turn = session.turn)
       + (SELECT count(*) FROM attempt WHERE turn = session.turn);
 
-    -- The last row of a journal says where it ends: k + size is the place of the next event.
-    INSERT INTO journal
-      SELECT (k / 4194304 + 1) * 4194304 - 1, max(k + size) - (k / 4194304 + 1) * 4194304 + 1, max(until), ''
-      FROM journal GROUP BY k / 4194304;
-    CREATE TRIGGER journal_end AFTER INSERT ON journal BEGIN
-      UPDATE journal SET size = new.k + new.size - k, until = new.until WHERE k = new.k | 4194303;
-    END;
+    -- How long the journal of the open turn was when its lease was last taken, renewed or released.
+    ALTER TABLE session ADD COLUMN written INTEGER NOT NULL DEFAULT 0;
 
     ALTER TABLE gone ADD COLUMN n INTEGER;
     ALTER TABLE gone ADD COLUMN states INTEGER;

@@ -337,11 +337,17 @@ export function requireSealed(row: SessionRow): void {
 }
 
 /** Adds to the ledger, and answers how many rows it has more. */
-export function bookSpent(db: Connection, session: number, spent: readonly Spent[], fact: number): number {
+export function bookSpent(
+  db: Connection,
+  { n: session, revision }: Pick<Kept, "n" | "revision">,
+  spent: readonly Spent[],
+  fact: number,
+): number {
   let added = 0;
   for (let index = 0; index < spent.length; index++) {
     const { source, model, usage, calls } = spent[index] as Spent;
-    const before = db.row<SpentRow>(BOOKED_AS, session, source, model);
+    const isFirst = revision === 0 && index === 0; // Then there is none to be found.
+    const before = isFirst ? undefined : db.row<SpentRow>(BOOKED_AS, session, source, model);
     if (before === undefined) added += 1;
     const had = before === undefined ? { calls: 0, usage: NO_USAGE } : spentOf(before);
     const { input, cacheRead, cacheWrite, output, reasoning, unknownCalls } = addUsage(had.usage, usage);

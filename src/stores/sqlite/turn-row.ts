@@ -1,5 +1,4 @@
-import type { Json } from "../../model/json.ts";
-import { checksumOf, corrupt, requireFit, sumIn } from "./checksum.ts";
+import { checksumOf, corrupt, sumIn } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -34,38 +33,37 @@ export const TURN_COLUMNS = `${COLUMNS}, substr(t.input, 1, 8) AS input`;
 export const WHOLE_TURN_COLUMNS = `${COLUMNS}, t.input`;
 const BY_NUMBER = `SELECT ${TURN_COLUMNS} FROM turn t WHERE t.n = ?`;
 
-const sealed = (row: Omit<TurnColumns, "seal">): readonly Json[] => [
-  row.n,
-  row.session,
-  row.id,
-  row.input_id,
-  row.state,
-  row.is_aside,
-  row.key,
-  row.hash,
-  row.claim,
-  row.boundary,
-  row.ended_by,
-  row.done,
-  sumIn(row.cancel),
-  sumIn(row.ended),
-  sumIn(row.input),
-];
+type Identity = Pick<TurnColumns, "n" | "session" | "id" | "input_id" | "is_aside" | "key" | "hash">;
+export type Changing = Pick<
+  TurnColumns,
+  "state" | "claim" | "boundary" | "ended_by" | "done" | "cancel" | "ended" | "input"
+>;
 
-export const sealOfTurn = (row: Omit<TurnColumns, "seal">): number => checksumOf(sealed(row));
+const sumOfIdentity = ({ n, session, id, input_id, is_aside, key, hash }: Identity): number =>
+  checksumOf([n, session, id, input_id, is_aside, key, hash]);
+const sumOfChanging = ({ state, claim, boundary, ended_by, done, cancel, ended, input }: Changing): number =>
+  checksumOf([state, claim, boundary, ended_by, done, sumIn(cancel), sumIn(ended), sumIn(input)]);
 
+/** An input that no other turn took, and that has not ended. */
+export const UNCLAIMED = { claim: null, boundary: null, ended_by: null, done: null, ended: null };
+
+/** The sum of two checksums, of what stays and of what changes: a change need not read what stays. */
+export const sealOfTurn = (row: Identity & Changing): number => sumOfIdentity(row) + sumOfChanging(row);
+
+/** By how much a change moves the seal. Of a row that does not fit its seal, the new one does not either. */
+export const sealMoves = (from: Changing, to: Changing): number => sumOfChanging(to) - sumOfChanging(from);
+
+/** Throws unless the seal fits. Rows that were written before schema 3 have none. */
 export function requireWhole<Row extends TurnColumns>(row: Row): Row {
-  requireFit(row.seal, sealed(row), `Turn ${row.id}`);
+  if (row.seal !== null && row.seal !== sealOfTurn(row)) throw corrupt(`Turn ${row.id}`, "its checksum does not fit");
   return row;
 }
 
-type Changing = Pick<TurnColumns, "state" | "claim" | "boundary" | "ended_by" | "cancel" | "input">;
-
-/** Changes columns of a turn, and its checksum with them. */
+/** Changes columns of a turn, and its seal with them. */
 export function amend(db: Connection, n: number, change: Partial<Changing>): void {
   const row = db.row<TurnColumns>(BY_NUMBER, n);
   if (row === undefined) throw corrupt(`Turn ${n}`, "it is missing");
   const columns = Object.keys(change).map((column) => `${column} = ?`);
-  const seal = sealOfTurn({ ...requireWhole(row), ...change });
-  db.run(`UPDATE turn SET ${columns.join(", ")}, seal = ? WHERE n = ?`, ...Object.values(change), seal, n);
+  const moves = sealMoves(requireWhole(row), { ...row, ...change });
+  db.run(`UPDATE turn SET ${columns.join(", ")}, seal = seal + ? WHERE n = ?`, ...Object.values(change), moves, n);
 }

@@ -43,10 +43,12 @@ export class Turns {
       return { kind: "known", ...again };
     }
     if (!isIdle && session.waiting >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
-    countRows(this.#db, session.n, 1);
-    if (!opens) return { kind: "queued", inputId, turnId };
+    if (!opens) {
+      countRows(this.#db, session.n, 1);
+      return { kind: "queued", inputId, turnId };
+    }
     const opened = this.#opened(opening, session, input);
-    const lease = this.#begin(session, turn, input, owner, input.at, opened);
+    const lease = this.#begin(session, turn, input, owner, input.at, opened, 1);
     return { kind: "opened", inputId, turnId, lease, opened };
   }
 
@@ -82,9 +84,7 @@ export class Turns {
       const run: Run = { session: session.n, turn: session.turn };
       const journal = this.#journals.read(run, 0);
       const { turnId } = journal[0] as Opened;
-      const lease = this.#hold(session, run, turnId, owner, now);
-      this.#journals.held(lease, run, journal.length);
-      return { kind: "resumed", lease, journal };
+      return { kind: "resumed", lease: this.#hold(session, run, turnId, owner, now, journal.length, 0), journal };
     }
     const { seq, ...input } = oldestWaiting(this.#db, session.n)!;
     const opened = this.#opened(opening, session, input);
@@ -96,31 +96,34 @@ export class Turns {
     return { ...opening(input, this.#sessions.memo(session).config), generation: session.generation + 1 };
   }
 
-  #begin(session: Stood, turn: number, input: NewInput, owner: Owner, now: number, opened: Opened): Lease {
+  #begin(session: Stood, turn: number, input: NewInput, owner: Owner, now: number, opened: Opened, rows = 0): Lease {
     const run = { session: session.n, turn };
     this.#journals.begin(run, input, opened);
-    const lease = this.#hold(session, run, input.turnId, owner, now);
-    this.#journals.held(lease, run, 1);
-    return lease;
+    return this.#hold(session, run, input.turnId, owner, now, 1, rows);
   }
 
-  #hold(session: Stood, run: Run, turnId: TurnId, owner: Owner, now: number): Lease {
+  /** `length` is that of the turn's journal; `rows`, how many came to the session with it. */
+  #hold(session: Stood, run: Run, turnId: TurnId, owner: Owner, now: number, length: number, rows: number): Lease {
     const { id: sessionId, revision } = session;
     const generation = session.generation + 1;
     const until = now + this.#db.leaseMs;
     const { row } = this.#sessions.memo(session);
     const held = { generation, turn: run.turn, owner: owner.id, process: owner.process };
     this.#db.run(
-      "UPDATE session SET generation = ?, turn = ?, owner = ?, process = ?, until = ?, seal = ? WHERE n = ?",
+      HOLD,
       generation,
       run.turn,
       owner.id,
       owner.process,
       until,
+      length,
       sealOf(row, held),
+      rows,
       session.n,
     );
-    return { sessionId, turnId, generation, owner, until, revision };
+    const lease = { sessionId, turnId, generation, owner, until, revision };
+    this.#journals.held(lease, run, length);
+    return lease;
   }
 
   #require(id: SessionId): Held {
@@ -133,6 +136,9 @@ export class Turns {
 // Statements are found by their text: one that is put together anew for each call would be read through each time.
 const COMMON = `s.n, s.id, s.revision, s.generation, s.turn,
   (SELECT count(*) FROM turn WHERE session = s.n AND state = 0) AS waiting`;
+const HOLD = `UPDATE session
+  SET generation = ?, turn = ?, owner = ?, process = ?, until = ?, written = ?, seal = ?, own_rows = own_rows + ?
+  WHERE n = ?`;
 const FOUND = `SELECT ${COMMON}, ${LATEST_FACT} AS latest FROM session s WHERE s.id = ?`;
 const HELD = `SELECT ${COMMON}, s.owner, s.process, s.until,
     (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1) AS renewed
