@@ -3,7 +3,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeId } from "../../model/ids.ts";
 import { totalOf } from "../../model/usage.ts";
 import type { ChangeAnswer, ChangedBy, CommitAnswer, Committed, EndedTurn, Lease, SessionChange } from "../store.ts";
-import { checksumOf, seal, unseal } from "./checksum.ts";
+import { seal, sumOf, unseal } from "./checksum.ts";
 import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { committedOf, type Ended, receiptOf, requestOf, sealEnded, type TurnRow, told } from "./endings.ts";
@@ -181,8 +181,7 @@ export interface OperationRow {
   readonly hash: string;
   readonly committed: string;
 }
-const seedOf = ({ n, session, name, hash }: Omit<OperationRow, "committed">): number =>
-  checksumOf([n, session, name, hash]);
+const seedOf = ({ n, session, name, hash }: Omit<OperationRow, "committed">): number => sumOf([n, session, name, hash]);
 
 /** The receipt of an operation, and what made it. */
 export function appliedOf(row: OperationRow): { readonly by: ChangedBy; readonly committed: Committed } {

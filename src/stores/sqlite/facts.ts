@@ -1,6 +1,6 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { asCursor, type Cursor } from "../../model/ids.ts";
-import { checksumOf, requireFit } from "./checksum.ts";
+import { requireFit, sumOf } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -27,7 +27,7 @@ const metaOf = (db: Connection): Meta => db.row<Meta>("SELECT floor, gone, seal 
 
 export function sealMeta(db: Connection): void {
   const { floor, gone } = metaOf(db);
-  db.run("UPDATE meta SET seal = ?", checksumOf([floor, gone]));
+  db.run("UPDATE meta SET seal = ?", sumOf([floor, gone]));
 }
 
 export function requireMeta(db: Connection): Meta {

@@ -3,7 +3,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Segment } from "../store.ts";
-import { checksumOf, corrupt, seal, unsealText } from "./checksum.ts";
+import { corrupt, seal, sumOf, unsealText } from "./checksum.ts";
 import { decodeEntries, type EncodedEntry, encodeEntries, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
@@ -125,7 +125,7 @@ function read(row: SegmentRow, commit: string): readonly Entry[] {
 }
 
 const seedOf = ({ n, session, revision, depth, parent, parent_index, size, is_branch, name }: Bones): number =>
-  checksumOf([n, session, revision, depth, parent, parent_index, size, is_branch, name]);
+  sumOf([n, session, revision, depth, parent, parent_index, size, is_branch, name]);
 const seedBefore = (n: number, base: Place | undefined): number =>
   n * 31 + (base === undefined ? 0 : base.segment * 17 + base.index + 1);
 

@@ -12,7 +12,7 @@ import {
 import type { Json } from "../../model/json.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage } from "../../model/usage.ts";
 import type { Booked, NewSession, PluginSnapshots, Store, StoredSession } from "../store.ts";
-import { checksumOf, corrupt, requireFit, seal, unseal } from "./checksum.ts";
+import { checksumOf, corrupt, requireFit, seal, sumOf, unseal } from "./checksum.ts";
 import { decodeUsage, type EncodedUsage, encodeUsage, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit, requireMeta, sealMeta } from "./facts.ts";
@@ -266,7 +266,7 @@ export class Sessions {
     db.run(`UPDATE meta SET floor = ${LATEST_FACT}, gone = gone + 1`);
     sealMeta(db);
     const { states } = db.row<{ states: number }>("SELECT count(*) AS states FROM state WHERE session = ?", n)!;
-    db.run("INSERT INTO gone VALUES (?, ?, ?, ?)", id, n, states, checksumOf([id, n, states]));
+    db.run("INSERT INTO gone VALUES (?, ?, ?, ?)", id, n, states, sumOf([id, n, states]));
     db.run("DELETE FROM session WHERE n = ?", n);
     // Forks may go on using the segments; without their turns these are found by name.
     db.run("UPDATE segment SET is_named = 1 WHERE n IN (SELECT n FROM turn WHERE session = ?)", n);
@@ -320,7 +320,7 @@ function originOf(id: string, at: string | null): NonNullable<StoredSession["ori
 
 /** The checksum of a session. The end of its lease is not in it: that is written again and again. */
 export function sealOf(row: Omit<Kept, "n">, { generation, turn, owner, process }: Held): number {
-  return checksumOf([...keptOf(row), row.origin_id, row.origin_at, generation, turn, owner, process]);
+  return sumOf([...keptOf(row), row.origin_id, row.origin_at, generation, turn, owner, process]);
 }
 
 const keptOf = (row: Omit<Kept, "n">): readonly Json[] => {
@@ -365,7 +365,7 @@ export function bookSpent(
       output,
       reasoning,
     ] as const;
-    db.run(BOOK, ...row, unknownCalls, checksumOf([...row, unknownCalls]));
+    db.run(BOOK, ...row, unknownCalls, sumOf([...row, unknownCalls]));
   }
   return added;
 }

@@ -1,4 +1,4 @@
-import { checksumOf, corrupt, sumIn } from "./checksum.ts";
+import { corrupt, sumIn, sumOf } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -40,9 +40,9 @@ export type Changing = Pick<
 >;
 
 const sumOfIdentity = ({ n, session, id, input_id, is_aside, key, hash }: Identity): number =>
-  checksumOf([n, session, id, input_id, is_aside, key, hash]);
+  sumOf([n, session, id, input_id, is_aside, key, hash]);
 const sumOfChanging = ({ state, claim, boundary, ended_by, done, cancel, ended, input }: Changing): number =>
-  checksumOf([state, claim, boundary, ended_by, done, sumIn(cancel), sumIn(ended), sumIn(input)]);
+  sumOf([state, claim, boundary, ended_by, done, sumIn(cancel), sumIn(ended), sumIn(input)]);
 
 /** An input that no other turn took, and that has not ended. */
 export const UNCLAIMED = { claim: null, boundary: null, ended_by: null, done: null, ended: null };

@@ -2,7 +2,7 @@ import type { EffectName, TurnId, WaitKey } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { WaitAnswer } from "../../turn/event.ts";
 import type { NewWait } from "../store.ts";
-import { checksumOf, requireFit, seal, sumIn, unseal } from "./checksum.ts";
+import { requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
 import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
@@ -19,7 +19,7 @@ export function resolve(db: Connection, key: WaitKey, answer: WaitAnswer): "acce
   const next = "SELECT coalesce(max(nth), 0) + 1 AS nth FROM wait WHERE turn = ?";
   const { nth } = db.row<{ nth: number }>(next, row.turn)!;
   const text = seal(answer, row.turn);
-  const sum = checksumOf(sealed({ ...row, nth, answer: text }));
+  const sum = sumOf(sealed({ ...row, nth, answer: text }));
   db.run("UPDATE wait SET answer = ?, nth = ?, seal = ? WHERE key = ?", text, nth, sum, key);
   return "accepted";
 }
@@ -38,7 +38,7 @@ const sealed = ({ key, turn, until, nth, answer }: Omit<WaitRow, "seal">) => [ke
 
 /** Answers how many rows there are more: none, when the wait is there already. */
 export function addWait(db: Connection, turn: number, { key, until }: NewWait): number {
-  const sum = checksumOf(sealed({ key, turn, until, nth: null, answer: null }));
+  const sum = sumOf(sealed({ key, turn, until, nth: null, answer: null }));
   const add = "INSERT INTO wait (key, turn, until, seal) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
   return db.run(add, key, turn, until, sum);
 }
@@ -93,7 +93,7 @@ export function note(
   const first = db.row<NoteRow>(found, run.turn, effect, kept);
   if (first !== undefined) return noteIn(first);
   if (value === undefined) return undefined;
-  const text = seal(value, checksumOf([run.turn, effect, kept]));
+  const text = seal(value, sumOf([run.turn, effect, kept]));
   countRows(db, run.session, db.run("INSERT INTO note VALUES (?, ?, ?, ?)", run.turn, effect, kept, text));
   return value;
 }
@@ -105,12 +105,12 @@ export interface NoteRow {
   readonly value: string;
 }
 export const noteIn = ({ turn, effect, key, value }: NoteRow): Json =>
-  unseal(value, checksumOf([turn, effect, key]), `The note ${key} of turn ${turn}`, turn);
+  unseal(value, sumOf([turn, effect, key]), `The note ${key} of turn ${turn}`, turn);
 
 export function attempt(db: Connection, journals: Journals, turn: TurnId, effect: EffectName): "first" | "again" {
   const run = journals.openRun(turn);
   if (run === undefined) return "again";
-  const sum = checksumOf([run.turn, effect]);
+  const sum = sumOf([run.turn, effect]);
   const begun = db.run("INSERT INTO attempt VALUES (?, ?, ?) ON CONFLICT DO NOTHING", run.turn, effect, sum);
   countRows(db, run.session, begun);
   return begun === 0 ? "again" : "first";
