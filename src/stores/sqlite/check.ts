@@ -17,7 +17,8 @@ import { schemaProblem } from "./schema.ts";
 import { ALL_BOOKED, requireSealed, type SessionRow, type SpentRow, spentOf } from "./sessions.ts";
 import { type StateRow, stateIn } from "./states.ts";
 import { requireWhole, WHOLE_TURN_COLUMNS } from "./turn-row.ts";
-import { answerIn, type NoteRow, noteIn, type WaitRow } from "./waits.ts";
+import { answerIn, type WaitRow } from "./wait-row.ts";
+import { type NoteRow, noteIn } from "./waits.ts";
 
 /** Damage: where it is, and what is wrong. */
 export interface Finding {
@@ -296,7 +297,7 @@ class Checkup {
         (turns) => `${turns}: not open`,
       );
     for (const row of this.#all<WaitRow>("wait"))
-      this.#look(`The wait ${row.key}`, () => this.#name("The answer to a wait", attachmentsIn(answerIn(row))));
+      this.#look("A wait", () => this.#name("The answer to a wait", attachmentsIn(answerIn(row))));
     for (const row of this.#all<NoteRow>("note"))
       this.#look(`The note ${row.key}`, () => this.#name("A note", attachmentsIn(noteIn(row))));
     for (const { turn, effect, seal } of this.#all<{ turn: number; effect: string; seal: number | null }>("attempt"))

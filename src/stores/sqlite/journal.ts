@@ -9,7 +9,7 @@ import type { Connection } from "./connection.ts";
 import { isConstraint, leaseLost } from "./faults.ts";
 import { inputOf, type Run } from "./inputs.ts";
 import { countRows } from "./own-rows.ts";
-import { addWait, answerIn, type WaitRow } from "./waits.ts";
+import { addWait, answerIn, type WaitRow } from "./wait-row.ts";
 
 /**
  * The journals of open turns, and the leases that fence them. Who may take a turn (`turns.ts`) and what its end keeps

@@ -1,15 +1,17 @@
 import type { EffectName, TurnId, WaitKey } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { WaitAnswer } from "../../turn/event.ts";
-import type { NewWait } from "../store.ts";
-import { requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
+import { seal, sumOf, unseal } from "./checksum.ts";
 import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
 import type { Journals } from "./journal.ts";
 import { countRows } from "./own-rows.ts";
+import { answerIn, requireWait, sealOfWait, type WaitRow } from "./wait-row.ts";
 
 /** What an open turn has besides its journal: waits, notes of nested work, and the effects that were begun. */
+
+const BY_KEY = "SELECT * FROM wait WHERE key = ?";
 
 export function resolve(db: Connection, key: WaitKey, answer: WaitAnswer): "accepted" | "already-resolved" | "unknown" {
   const row = db.row<WaitRow>(BY_KEY, key);
@@ -19,36 +21,9 @@ export function resolve(db: Connection, key: WaitKey, answer: WaitAnswer): "acce
   const next = "SELECT coalesce(max(nth), 0) + 1 AS nth FROM wait WHERE turn = ?";
   const { nth } = db.row<{ nth: number }>(next, row.turn)!;
   const text = seal(answer, row.turn);
-  const sum = sumOf(sealed({ ...row, nth, answer: text }));
+  const sum = sealOfWait({ ...row, nth, answer: text });
   db.run("UPDATE wait SET answer = ?, nth = ?, seal = ? WHERE key = ?", text, nth, sum, key);
   return "accepted";
-}
-
-export interface WaitRow {
-  readonly key: WaitKey;
-  readonly turn: number;
-  readonly until: number;
-  /** Its place among the answers of its turn. */
-  readonly nth: number | null;
-  readonly answer: string | null;
-  readonly seal: number | null;
-}
-const BY_KEY = "SELECT * FROM wait WHERE key = ?";
-const sealed = ({ key, turn, until, nth, answer }: Omit<WaitRow, "seal">) => [key, turn, until, nth, sumIn(answer)];
-
-/** Answers how many rows there are more: none, when the wait is there already. */
-export function addWait(db: Connection, turn: number, { key, until }: NewWait): number {
-  const sum = sumOf(sealed({ key, turn, until, nth: null, answer: null }));
-  const add = "INSERT INTO wait (key, turn, until, seal) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
-  return db.run(add, key, turn, until, sum);
-}
-
-const requireWait = (row: WaitRow): void => requireFit(row.seal, sealed(row), `The wait ${row.key}`);
-
-/** The answer to a wait, if there is any yet. */
-export function answerIn(row: WaitRow): WaitAnswer | undefined {
-  requireWait(row);
-  return row.answer === null ? undefined : unseal(row.answer, row.turn, `The answer to the wait ${row.key}`);
 }
 
 export function peek(db: Connection, key: WaitKey): WaitAnswer | undefined {
