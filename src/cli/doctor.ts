@@ -38,7 +38,7 @@ export async function doctor(io: Io, settings: Settings): Promise<number> {
 async function examine(place: Place): Promise<Diagnosis> {
   const store = openExisting(place);
   try {
-    const findings = [...(await store.check())];
+    const findings = [...(await store.check({ deep: true }))];
     /** Goes on after damage: `check` has reported it already, and the rest of the store is to be told too. */
     const unless = async <T>(otherwise: T, look: () => Promise<T>): Promise<T> => {
       try {

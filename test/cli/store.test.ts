@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
@@ -102,13 +102,26 @@ test("E6 the doctor tells sizes and schema, finds damage and changes nothing", a
   copyFileSync(join(cwd, DB), join(cwd, "copy.db"));
   const ill = await inProcess(["doctor", "--db", "copy.db"], "", { cwd });
   expect(ill.code).toBe(1);
-  expect(ill.stdout).toMatch(/^Segment \d+: .*\n(.*\n)*\d+ findings?\. Nothing was changed\.\n$/m);
+  expect(ill.stdout).toMatch(/^The segment of \S+: .*\n(.*\n)*\d+ findings?\. Nothing was changed\.\n$/m);
   const json = await inProcess(["doctor", "--json"], "", { cwd });
   expect(json.code).toBe(1);
   expect(JSON.parse(json.stdout)).toMatchObject({
     sessions: 1,
-    findings: [{ item: expect.stringContaining("Segment") }],
+    findings: [{ item: expect.stringContaining("segment") }],
   });
+});
+
+test("E6 the doctor finds a letter of an id that changed, in its row and in each index of it", async () => {
+  const cwd = await kept();
+  const whole = readFileSync(join(cwd, DB));
+  let places = 0;
+  for (let at = whole.indexOf("trn_"); at >= 0; at = whole.indexOf("trn_", at + 1), places++) {
+    const damaged = Buffer.from(whole);
+    damaged[at + 6]! ^= 1;
+    writeFileSync(join(cwd, "damaged.db"), damaged);
+    expect((await inProcess(["doctor", "--db", "damaged.db"], "", { cwd })).code, `at ${at}`).toBe(1);
+  }
+  expect(places).toBeGreaterThan(2);
 });
 
 test("E6 sessions are listed with their last answers, the latest first, and looking makes no file", async () => {

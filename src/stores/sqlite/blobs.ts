@@ -60,6 +60,5 @@ export function* hashesIn(text: string): Iterable<string> {
     for (let at = 0; at + HASH_LENGTH <= run.length; at++) yield run.slice(at, at + HASH_LENGTH);
 }
 
-/** Whether content fits its name. Empty content fits any: nothing of it can be damaged. */
-export const isWhole = (name: string, data: Uint8Array): boolean =>
-  data.length === 0 || hash("sha256", data, "base64url") === name;
+/** Whether content fits its name. */
+export const isWhole = (name: string, data: Uint8Array): boolean => hash("sha256", data, "base64url") === name;

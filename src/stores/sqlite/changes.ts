@@ -1,11 +1,12 @@
-import { asInputId, asTurnId, type Cursor, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
+import type { RuntimeError } from "../../model/errors.ts";
+import { type Cursor, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Change, Store } from "../store.ts";
 import { corrupt } from "./checksum.ts";
 import { fromKeyText } from "./codec.ts";
-import { appliedOf } from "./commits.ts";
+import { appliedOf, type OperationRow } from "./commits.ts";
 import type { Connection } from "./connection.ts";
-import { endedOf, outcomeIn, TURN_BY_NUMBER, type TurnRow } from "./endings.ts";
+import { endedOf, outcomeIn, type TurnRow, turnByNumber } from "./endings.ts";
 import { cursorOf, limit, requireFact } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { TREE } from "./sessions.ts";
@@ -56,21 +57,12 @@ type Told = Change extends infer One ? (One extends Change ? Omit<One, "cursor">
 
 const TOLD: { readonly [kind in Fact["kind"]]: (db: Connection, n: number) => Told } = {
   accepted(db, n) {
-    const { id, sessionId, inputId, key } = requireRow<{
-      id: string;
-      sessionId: SessionId;
-      inputId: string;
-      key: string | null;
-    }>(
-      db,
-      "SELECT t.id, s.id AS sessionId, t.input_id AS inputId, t.key FROM turn t JOIN session s ON s.n = t.session WHERE t.n = ?",
-      n,
-    );
-    const input = { turnId: asTurnId(id), inputId: asInputId(inputId) };
+    const { id, sessionId, input_id, key } = requireTurn(db, n);
+    const input = { turnId: id, inputId: input_id };
     return { sessionId, kind: "accepted", ...input, ...(key === null ? {} : { key: fromKeyText(key) }) };
   },
   ended(db, n) {
-    const row = requireRow<TurnRow>(db, TURN_BY_NUMBER, n);
+    const row = requireTurn(db, n);
     const { id: turnId, sessionId } = row;
     const ended = endedOf(row);
     const entries = ended.size === 0 ? [] : entriesOf(db, requireBones(db, n));
@@ -80,29 +72,27 @@ const TOLD: { readonly [kind in Fact["kind"]]: (db: Connection, n: number) => To
     return { sessionId, kind: "committed", ...turn, ...beside, ...nodesOf(turnId, entries) };
   },
   applied(db, n) {
-    const { name, sessionId, committed, segment } = requireRow<{
-      name: string;
-      sessionId: SessionId;
-      committed: string;
-      segment: number | null;
-    }>(
-      db,
-      `SELECT o.name, s.id AS sessionId, o.committed, g.n AS segment FROM operation o JOIN session s ON s.n = o.session
+    const row = db.row<OperationRow & { readonly sessionId: SessionId; readonly segment: number | null }>(
+      `SELECT o.*, s.id AS sessionId, g.n AS segment FROM operation o JOIN session s ON s.n = o.session
          LEFT JOIN segment g ON g.n = o.n WHERE o.n = ?`,
       n,
     );
-    const operation = fromKeyText(name);
-    const { by } = appliedOf(n, operation, committed);
+    if (row === undefined) throw lost(n);
+    const { sessionId, segment } = row;
+    const { by } = appliedOf(row);
+    const operation = fromKeyText(row.name);
     const entries = segment === null ? [] : entriesOf(db, requireBones(db, segment));
     return { sessionId, kind: "committed", by, operation, ...nodesOf(operation, entries) };
   },
 };
 
-function requireRow<Row>(db: Connection, sql: string, n: number): Row {
-  const row = db.row<Row>(sql, n);
-  if (row === undefined) throw corrupt(`Fact ${n}`, "its session is missing");
+function requireTurn(db: Connection, n: number): TurnRow {
+  const row = turnByNumber(db, n);
+  if (row === undefined) throw lost(n);
   return row;
 }
+
+const lost = (n: number): RuntimeError => corrupt(`Fact ${n}`, "its session is missing");
 
 function nodesOf(
   commit: string,

@@ -14,8 +14,9 @@ export function seal(value: unknown, seed: number): string {
 
 export const sealText = (text: string, seed: number): string => sum(text, seed) + text;
 
-export function unseal<T>(sealed: string, seed: number, item: string): T {
-  const text = unsealText(sealed, seed, item);
+/** `before` is the seed of rows that were written before schema 3. */
+export function unseal<T>(sealed: string, seed: number, item: string, before?: number): T {
+  const text = unsealText(sealed, seed, item, before);
   try {
     return JSON.parse(text) as T;
   } catch (error) {
@@ -23,15 +24,27 @@ export function unseal<T>(sealed: string, seed: number, item: string): T {
   }
 }
 
-export function unsealText(sealed: string, seed: number, item: string): string {
+export function unsealText(sealed: string, seed: number, item: string, before?: number): string {
+  if (typeof sealed !== "string") throw corrupt(item, "it is no text"); // A damaged page may say anything of a column.
   const text = sealed.slice(SUM_LENGTH);
-  if (!sealed.startsWith(sum(text, seed))) throw corrupt(item, "its checksum does not fit");
+  const isWhole = sealed.startsWith(sum(text, seed)) || (before !== undefined && sealed.startsWith(sum(text, before)));
+  if (!isWhole) throw corrupt(item, NO_FIT);
   return text;
+}
+
+/** The checksum of a sealed text, which stands for the text in the checksum of its row. */
+export const sumIn = (sealed: string | null): Json =>
+  typeof sealed === "string" ? sealed.slice(0, SUM_LENGTH) : sealed;
+
+/** Throws unless the checksum of a row's columns fits. Rows that were written before schema 3 have none. */
+export function requireFit(seal: number | null, columns: readonly Json[], item: string): void {
+  if (seal !== null && seal !== sumOf(columns)) throw corrupt(item, NO_FIT);
 }
 
 export const corrupt = (item: string, problem: string, cause?: unknown): RuntimeError =>
   new RuntimeError("store.corrupt", { item, problem }, { cause });
 
+const NO_FIT = "its checksum does not fit";
 const SUM_LENGTH = 8;
 const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 function sum(text: string, seed: number): string {
@@ -40,3 +53,11 @@ function sum(text: string, seed: number): string {
 }
 
 export const checksumOf = (values: readonly Json[]): number => crc32(JSON.stringify(values));
+
+/** The checksum of a row's columns (FNV-1a): they are few letters, for which a call of zlib costs more. */
+export function sumOf(columns: readonly Json[]): number {
+  const text = JSON.stringify(columns);
+  let sum = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193);
+  return sum >>> 0;
+}

@@ -16,6 +16,7 @@ import type { Reply } from "../../model/request.ts";
 import type { Usage } from "../../model/usage.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
 import type { NewInput } from "../store.ts";
+import { corrupt } from "./checksum.ts";
 
 /**
  * Writes what rows say most in fewer letters: spelled out, a journal is mostly names of fields. An array stands for an
@@ -319,5 +320,11 @@ export function keyText(text: string): string {
   return text.isWellFormed() && !/\u0000|^\u0001/.test(text) ? text : `\u0001${JSON.stringify(text)}`;
 }
 
-export const fromKeyText = (kept: string): string =>
-  kept.startsWith("\u0001") ? (JSON.parse(kept.slice(1)) as string) : kept;
+export function fromKeyText(kept: string): string {
+  if (!kept.startsWith("\u0001")) return kept;
+  try {
+    return JSON.parse(kept.slice(1)) as string;
+  } catch (error) {
+    throw corrupt(`The name ${kept.slice(1)}`, "it is not JSON", error);
+  }
+}

@@ -4,7 +4,7 @@ import { type NodeId, nodeId } from "../../model/ids.ts";
 import { totalOf } from "../../model/usage.ts";
 import type { ChangeAnswer, ChangedBy, CommitAnswer, Committed, EndedTurn, Lease, SessionChange } from "../store.ts";
 import type { Blobs } from "./blobs.ts";
-import { seal, unseal } from "./checksum.ts";
+import { seal, sumOf, unseal } from "./checksum.ts";
 import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { committedOf, type Ended, receiptOf, requestOf, sealEnded, type TurnRow, told } from "./endings.ts";
@@ -13,16 +13,20 @@ import { leaseLost } from "./faults.ts";
 import { isOnPath, lay, numberOf, type Place, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { settle } from "./inputs.ts";
 import { forgetJournal } from "./journal.ts";
+import { countRows } from "./own-rows.ts";
 import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
+import { sealMoves, UNCLAIMED } from "./turn-row.ts";
 
 /** A turn and all that its end depends on: read by one statement, since every turn passes here. */
-interface EndingRow extends TurnRow, Pick<SessionRow, "revision" | "generation" | "turn"> {
+interface EndingRow
+  extends Omit<TurnRow, "is_aside" | "key" | "hash" | "claim" | "boundary" | "seal">,
+    Pick<SessionRow, "revision" | "generation" | "turn"> {
   readonly latest: number;
   readonly has_claims: number;
   readonly has_more: number;
 }
 const ENDING = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended,
-    s.revision, s.generation, s.turn, ${LATEST_FACT} AS latest,
+    substr(t.input, 1, 8) AS input, s.revision, s.generation, s.turn, ${LATEST_FACT} AS latest,
     EXISTS (SELECT 1 FROM turn c WHERE c.claim = t.n) AS has_claims,
     EXISTS (SELECT 1 FROM wait WHERE turn = t.n) OR EXISTS (SELECT 1 FROM note WHERE turn = t.n)
       OR EXISTS (SELECT 1 FROM attempt WHERE turn = t.n) AS has_more
@@ -46,7 +50,7 @@ export class Commits {
     const row = db.row<EndingRow>(ENDING, turn.turnId);
     if (row === undefined) throw leaseLost(lease);
     if (row.done !== null || row.ended_by !== null) {
-      const receipt = receiptOf(db, row, turn);
+      const receipt = receiptOf(db, turn);
       // Another worker took the turn over and ended it.
       if (receipt === "conflict" && row.generation !== lease.generation) throw leaseLost(lease);
       if (receipt === "conflict") throw new RuntimeError("store.conflict", { turnId: turn.turnId });
@@ -71,11 +75,15 @@ export class Commits {
       ...(isOwnInput ? {} : { inputs }),
       ...kept,
     };
-    db.run("UPDATE turn SET done = ?, ended = ?, input = NULL WHERE n = ?", done, sealEnded(ended, row.n), row.n);
+    const text = sealEnded(ended, row.n);
+    const open = { ...UNCLAIMED, state: row.state, cancel: row.cancel, input: row.input };
+    const moves = sealMoves(open, { ...open, done, ended: text, input: null });
+    db.run("UPDATE turn SET done = ?, ended = ?, input = NULL, seal = seal + ? WHERE n = ?", done, text, moves, row.n);
     if (row.has_claims === 1) settle(db, row.n, inputs);
     forgetJournal(db, row.session);
     if (row.has_more === 1)
-      for (const table of ["wait", "note", "attempt"]) db.run(`DELETE FROM ${table} WHERE turn = ?`, row.n);
+      for (const table of ["wait", "note", "attempt"])
+        countRows(db, row.session, -db.run(`DELETE FROM ${table} WHERE turn = ?`, row.n));
     return committedOf({ id: row.id, done }, ended);
   }
 
@@ -86,9 +94,10 @@ export class Commits {
     const own: Tip = { name: row.id, depth: (tip?.depth ?? -1) + 1 };
     const of = { n: row.n, ...own, isNamed: false, isBranch: false };
     const place = entries.length === 0 ? headOf(session) : lay(db, of, session, headOf(session), entries);
-    bookSpent(db, session.n, spent, row.latest + 1); // The fact of this commit: a change just before it has `latest`.
-    const next = { place, tip: entries.length === 0 ? tip : own, turns: session.turns + 1, usage };
-    const revision = this.#sessions.keep(memo, next, { plugins });
+    // Under the fact of this commit: a change just before it has `latest`.
+    const rows = bookSpent(db, session, spent, row.latest + 1);
+    const next = { place, tip: entries.length === 0 ? tip : own, turns: session.turns + 1, usage, rows };
+    const revision = this.#sessions.keep(memo, row.generation, next, { plugins });
     return entries.length > 0 ? { revision } : { revision, head: head ?? null };
   }
 
@@ -98,7 +107,7 @@ export class Commits {
     const { entries, base, plugins } = turn;
     const kept = { revision: session.revision, head: head ?? null, plugins };
     const at = base === undefined ? undefined : requirePlace(db, base);
-    this.#sessions.endLease(session.n);
+    this.#sessions.endLease(session, row.generation);
     if (entries.length === 0) return base === undefined ? kept : { ...kept, branch: base };
     const depth = at === undefined ? 0 : tipOf(db, at.segment).depth + 1;
     lay(db, { n: row.n, name: row.id, depth, isNamed: false, isBranch: true }, session, at, entries);
@@ -111,14 +120,15 @@ export class Commits {
     const session = this.#sessions.require(change.sessionId);
     const { operation, base, requires } = change;
     const content = contentOf(change);
-    const before = db.row<{ n: number; hash: string; committed: string }>(
-      "SELECT n, hash, committed FROM operation WHERE session = ? AND name = ?",
+    const before = db.row<OperationRow>(
+      "SELECT * FROM operation WHERE session = ? AND name = ?",
       session.n,
       keyText(operation),
     );
     if (before !== undefined) {
+      const { committed } = appliedOf(before);
       if (before.hash !== content) throw new RuntimeError("append.conflict", { operation });
-      return appliedOf(before.n, operation, before.committed).committed;
+      return committed;
     }
     if (session.turn !== null) return { kind: "busy" };
     const { revision: now } = session;
@@ -130,10 +140,11 @@ export class Commits {
     const { place, tip } = this.#extended(memo, n, change);
     const { plugins, config, spent = [], by, entries } = change;
     this.#blobs.keepNamed(() => JSON.stringify([entries, plugins]));
-    bookSpent(db, session.n, spent, n);
+    const rows = 1 + bookSpent(db, session, spent, n);
     const revision = this.#sessions.keep(
       memo,
-      { place, tip, turns: session.turns, usage: totalOf(spent) },
+      session.generation,
+      { place, tip, turns: session.turns, usage: totalOf(spent), rows },
       {
         ...(plugins === undefined ? {} : { plugins: { ...memo.plugins, ...plugins } }),
         ...(config === undefined ? {} : { config }),
@@ -145,8 +156,9 @@ export class Commits {
       ...(place === undefined || tip === undefined ? {} : { head: nodeId(tip.name, place.index) }),
       cursor: cursorOf(n),
     };
-    const receipt = seal({ ...committed, by }, n);
-    db.run("INSERT INTO operation VALUES (?, ?, ?, ?, ?)", n, session.n, keyText(operation), content, receipt);
+    const row = { n, session: session.n, name: keyText(operation), hash: content };
+    const receipt = seal({ ...committed, by }, seedOf(row));
+    db.run("INSERT INTO operation VALUES (?, ?, ?, ?, ?)", n, row.session, row.name, content, receipt);
     return committed;
   }
 
@@ -165,14 +177,21 @@ export class Commits {
   }
 }
 
+export interface OperationRow {
+  readonly n: number;
+  readonly session: number;
+  readonly name: string;
+  /** Of the content: it tells a repeat from a conflict. */
+  readonly hash: string;
+  readonly committed: string;
+}
+const seedOf = ({ n, session, name, hash }: Omit<OperationRow, "committed">): number => sumOf([n, session, name, hash]);
+
 /** The receipt of an operation, and what made it. */
-export function appliedOf(
-  n: number,
-  operation: string,
-  receipt: string,
-): { readonly by: ChangedBy; readonly committed: Committed } {
-  const item = `The receipt of operation ${operation}`;
-  const { by = "command", ...committed } = unseal<Committed & { readonly by?: ChangedBy }>(receipt, n, item);
+export function appliedOf(row: OperationRow): { readonly by: ChangedBy; readonly committed: Committed } {
+  const item = `The receipt of operation ${row.name}`;
+  const receipt = unseal<Committed & { readonly by?: ChangedBy }>(row.committed, seedOf(row), item, row.n);
+  const { by = "command", ...committed } = receipt;
   return { by, committed };
 }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { hash } from "node:crypto";
 import {
   copyFileSync,
   existsSync,
@@ -15,7 +16,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
 import { type Code, RuntimeError } from "../../model/errors.ts";
-import { text } from "../../model/message.ts";
+import { asBlobHash, asEffectName, asWaitKey } from "../../model/ids.ts";
+import { type Part, text } from "../../model/message.ts";
 import { NO_USAGE } from "../../model/usage.ts";
 import {
   alice,
@@ -29,6 +31,7 @@ import {
   NOW,
   newSession,
   opening,
+  send,
   spent,
   turnId,
 } from "../../testing/cast.ts";
@@ -108,7 +111,7 @@ test("D8 sqlite: a newer schema is refused with both versions, and left as it wa
   db.exec("PRAGMA user_version = 99");
   db.close();
   const error = await refused("store.newer", () => sqlite(path));
-  expect(error.details).toMatchObject({ found: 99, known: 4 });
+  expect(error.details).toMatchObject({ found: 99, known: 5 });
   expect(error.hint).toMatch(/Update/);
   const again = new DatabaseSync(path);
   expect(again.prepare("PRAGMA user_version").get()).toEqual({ user_version: 99 });
@@ -271,6 +274,106 @@ test("D8 sqlite: where a fork began is under a checksum, and what made an operat
   await hurt(id("NULL, origin_at = 'op.0'"), load, id(`'${alice}', origin_at = NULL`));
   const made = (from: string, to: string) => `UPDATE operation SET committed = replace(committed, '${from}', '${to}')`;
   await hurt(made("append", "compact"), () => store.changes(undefined, { max: 1 }), made("compact", "append"));
+  db.close();
+  await store.close();
+});
+
+test("D8 sqlite: whatever of a row is changed or lost is found, though nobody reads it", async () => {
+  const path = newFile();
+  const store = sqlite(path);
+  await store.create({ ...newSession(), plugins: { notes: { version: "1", revision: 1, state: 1 } } });
+  await turn(store, "one", "First.");
+  await turn(store, "two", "Second.");
+  await store.apply({ sessionId: alice, operation: "op", at: NOW, config: { model: "n" } });
+  await store.create(newSession(bob));
+  await store.delete(bob);
+  const lease = await begin(store, "three");
+  const wait = { key: asWaitKey("w"), until: NOW + 5 };
+  await store.append(lease, 1, [{ kind: "slept", at: 1, effect: asEffectName("e") }], NOW, [wait]);
+  await store.note(lease.turnId, asEffectName("e"), "k", 1);
+  await store.attempt(lease.turnId, asEffectName("e"));
+  await send(store, "four", { key: "k" });
+  await store.release(lease);
+  const db = new DatabaseSync(path);
+  const damages = [
+    "UPDATE turn SET key = 'another' WHERE n = 1",
+    "UPDATE turn SET hash = 'another'",
+    "UPDATE turn SET state = 2 WHERE state = 0",
+    "UPDATE turn SET input_id = 'another' WHERE n = 1",
+    "UPDATE turn SET cancel = ended",
+    "UPDATE turn SET done = done + 100 WHERE n = 1",
+    "UPDATE ledger SET calls = calls + 1",
+    "UPDATE ledger SET source = 'another'",
+    "UPDATE segment SET name = 'another' WHERE n = 1",
+    "UPDATE segment SET is_named = 1 - is_named WHERE n = 1",
+    "UPDATE operation SET hash = 'another'",
+    "UPDATE session SET generation = generation + 1",
+    "UPDATE session SET until = 1e15",
+    "UPDATE state SET body = NULL WHERE since = 0",
+    "UPDATE wait SET until = until + 1",
+    "UPDATE meta SET floor = floor + 100",
+    "UPDATE gone SET id = 'another'",
+    "UPDATE sqlite_sequence SET seq = 1",
+    "DELETE FROM turn WHERE state = 0",
+    "DELETE FROM turn WHERE n = 1",
+    "DELETE FROM operation",
+    "DELETE FROM ledger",
+    "DELETE FROM state WHERE since > 0",
+    "DELETE FROM state WHERE since = 0",
+    "DELETE FROM journal WHERE k = (SELECT max(k) FROM journal)",
+    "DELETE FROM wait",
+    "DELETE FROM note",
+    "DELETE FROM attempt",
+    "DELETE FROM gone",
+    "DELETE FROM session",
+    "DROP INDEX turn_key",
+  ];
+  expect(await store.check({ deep: true })).toEqual([]);
+  for (const sql of damages) {
+    const copy = newFile();
+    db.exec(`VACUUM INTO '${copy}'`);
+    const other = new DatabaseSync(copy);
+    other.exec(sql);
+    other.close();
+    const damaged = sqlite(copy);
+    expect((await damaged.check()).length, sql).toBeGreaterThan(0);
+    await damaged.close();
+  }
+  db.close();
+  await store.close();
+}, 30_000);
+
+test("D8 sqlite: a blob that is named and missing is found, wherever it is named", async () => {
+  const path = newFile();
+  const store = sqlite(path);
+  const put = async (words: string) => {
+    const name = asBlobHash(hash("sha256", words, "base64url"));
+    await store.blobs.put(name, new TextEncoder().encode(words));
+    return name;
+  };
+  const attached = async (words: string): Promise<Part> => {
+    return { kind: "attachment", hash: await put(words), mediaType: "text/plain", bytes: words.length };
+  };
+  const state = { version: "1", revision: 1, state: null, blobs: { x: await put("a state's") } };
+  await store.create({ ...newSession(), plugins: { notes: state } });
+  const one = await begin(store, "one");
+  await commit(store, one, {
+    says: [{ role: "assistant", parts: [await attached("a node's")] }],
+    plugins: { notes: state },
+  });
+  const two = await beginTurn(store, "two", { parts: [await attached("an input's")] });
+  const prepared = { kind: "prepared", at: 1, effect: asEffectName("e"), prompt: await put("a journal's") } as const;
+  await store.append(two, 1, [prepared], NOW);
+  await put("nobody's");
+  const db = new DatabaseSync(path);
+  const missing = async (words: string) => {
+    const name = hash("sha256", words, "base64url");
+    db.exec(`BEGIN; DELETE FROM blob WHERE hash = '${name}'; COMMIT`);
+    return (await store.check()).filter(({ problem }) => problem === `the blob ${name} is missing`).length;
+  };
+  expect(await missing("nobody's")).toBe(0);
+  for (const words of ["a state's", "a node's", "an input's", "a journal's"])
+    expect(await missing(words), words).toBe(1);
   db.close();
   await store.close();
 });

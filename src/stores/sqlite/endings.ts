@@ -20,6 +20,7 @@ import { cursorOf } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { TAKEN, WAITING, WITHDRAWN } from "./inputs.ts";
 import { statesAt } from "./states.ts";
+import { amend, requireWhole, TURN_COLUMNS, type TurnColumns } from "./turn-row.ts";
 
 /** How a turn ended, without what its segment and the plugins' states say already. */
 export interface Ended {
@@ -42,53 +43,51 @@ interface Told {
   readonly node: number;
 }
 
-export interface TurnRow {
-  readonly n: number;
+export interface TurnRow extends TurnColumns {
   readonly id: TurnId;
-  readonly session: number;
   readonly sessionId: SessionId;
   readonly input_id: InputId;
-  readonly state: number;
-  readonly ended_by: number | null;
-  readonly done: number | null;
-  readonly cancel: string | null;
-  readonly ended: string | null;
 }
-const TURN = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended
-  FROM turn t JOIN session s ON s.n = t.session`;
+const TURN = `SELECT s.id AS sessionId, ${TURN_COLUMNS} FROM turn t JOIN session s ON s.n = t.session`;
 const TURN_BY_ID = `${TURN} WHERE t.id = ?`;
-export const TURN_BY_NUMBER = `${TURN} WHERE t.n = ?`;
+const TURN_BY_NUMBER = `${TURN} WHERE t.n = ?`;
 const OPEN_TURN = `${TURN} WHERE t.n = (SELECT turn FROM session WHERE n = ?)`;
 
+function whole(row: TurnRow | undefined): TurnRow | undefined {
+  return row && requireWhole(row);
+}
+const turnById = (db: Connection, id: TurnId): TurnRow | undefined => whole(db.row(TURN_BY_ID, id));
+export const turnByNumber = (db: Connection, n: number): TurnRow | undefined => whole(db.row(TURN_BY_NUMBER, n));
+
 export function cancel(db: Connection, id: TurnId, request: CancelRequest, session?: SessionId): CancelAnswer {
-  const row = db.row<TurnRow>(TURN_BY_ID, id);
+  const row = turnById(db, id);
   if (row === undefined || row.state === WITHDRAWN) return { kind: "unknown" };
   if (session !== undefined && row.sessionId !== session) return { kind: "unknown" };
   const end = endOf(db, row);
   if (end !== undefined) return { kind: "already-completed", outcome: outcomeOf(db, end, endedOf(end)) };
   // An input that another turn took ends with that turn, or is given back: both must know of the cancel.
-  const open = row.state === TAKEN ? db.row<TurnRow>(OPEN_TURN, row.session) : undefined;
+  const open = row.state === TAKEN ? whole(db.row(OPEN_TURN, row.session)) : undefined;
   const { n, cancel: before } = open ?? row;
   if (before !== null) return { kind: "already-requested", request: requestOf(n, before) };
-  for (const each of new Set([n, row.n])) db.run("UPDATE turn SET cancel = ? WHERE n = ?", seal(request, each), each);
+  for (const each of new Set([n, row.n])) amend(db, each, { cancel: seal(request, each) });
   return { kind: "requested", request };
 }
 
 export function find(db: Connection, id: TurnId): FoundTurn | undefined {
-  const row = db.row<{ sessionId: SessionId; state: number; isOpen: number | null; isEnded: number }>(FOUND, id);
+  const row = db.row<TurnRow & { readonly isOpen: number | null }>(FOUND, id);
   if (row === undefined) return undefined;
-  const { sessionId, state, isOpen, isEnded } = row;
+  const { sessionId, state, isOpen, done, ended_by } = requireWhole(row);
   if (state !== TAKEN) return { sessionId, state: state === WAITING ? "waiting" : "withdrawn" };
-  return { sessionId, state: isEnded === 1 ? "ended" : isOpen === 1 ? "open" : "taken" };
+  if (done !== null || ended_by !== null) return { sessionId, state: "ended" };
+  return { sessionId, state: isOpen === 1 ? "open" : "taken" };
 }
-const FOUND = `SELECT s.id AS sessionId, t.state, s.turn = t.n AS isOpen,
-    t.done IS NOT NULL OR t.ended_by IS NOT NULL AS isEnded
+const FOUND = `SELECT s.id AS sessionId, s.turn = t.n AS isOpen, ${TURN_COLUMNS}
   FROM turn t JOIN session s ON s.n = t.session WHERE t.id = ?`;
 
 export const requestOf = (n: number, cancel: string): CancelRequest => unseal(cancel, n, `The cancel of turn ${n}`);
 
 export function terminal(db: Connection, id: TurnId): Terminal | undefined {
-  const turn = db.row<TurnRow>(TURN_BY_ID, id);
+  const turn = turnById(db, id);
   const end = turn && endOf(db, turn);
   if (end === undefined) return undefined;
   const ended = endedOf(end);
@@ -106,7 +105,7 @@ type EndRow = TurnRow & { readonly done: number };
 
 /** The end of a turn: its own, or that of the turn which took its input. */
 function endOf(db: Connection, row: TurnRow): EndRow | undefined {
-  const by = row.ended_by === null ? row : db.row<TurnRow>(TURN_BY_NUMBER, row.ended_by);
+  const by = row.ended_by === null ? row : turnByNumber(db, row.ended_by);
   return by === undefined || by.done === null ? undefined : (by as EndRow);
 }
 
@@ -149,8 +148,9 @@ export function outcomeIn(row: TurnRow, { outcome }: Ended, entries: readonly En
 }
 
 /** The receipt of an ended turn when the same commit is sent again; `conflict` when it is another. */
-export function receiptOf(db: Connection, row: TurnRow, sent: EndedTurn): Committed | "conflict" | undefined {
-  const end = endOf(db, row);
+export function receiptOf(db: Connection, sent: EndedTurn): Committed | "conflict" | undefined {
+  const row = turnById(db, sent.turnId);
+  const end = row && endOf(db, row);
   if (end === undefined) return undefined;
   const ended = endedOf(end);
   const kept = {

@@ -1,5 +1,6 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { asCursor, type Cursor } from "../../model/ids.ts";
+import { requireFit, sumOf } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -15,6 +16,25 @@ export const LATEST_FACT = `max(
 const LATEST = `SELECT ${LATEST_FACT} AS latest`;
 
 export const latestFact = (db: Connection): number => db.row<{ latest: number }>(LATEST)!.latest;
+
+/** What is known of deleted sessions: the latest fact when the last one went, and how many there are in `gone`. */
+interface Meta {
+  readonly floor: number;
+  readonly gone: number;
+  readonly seal: number;
+}
+const metaOf = (db: Connection): Meta => db.row<Meta>("SELECT floor, gone, seal FROM meta")!;
+
+export function sealMeta(db: Connection): void {
+  const { floor, gone } = metaOf(db);
+  db.run("UPDATE meta SET seal = ?", sumOf([floor, gone]));
+}
+
+export function requireMeta(db: Connection): Meta {
+  const meta = metaOf(db);
+  requireFit(meta?.seal ?? -1, [meta?.floor ?? -1, meta?.gone ?? -1], "What is known of deleted sessions");
+  return meta;
+}
 
 export const cursorOf = (fact: number): Cursor => asCursor(String(fact));
 

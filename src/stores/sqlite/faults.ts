@@ -43,6 +43,10 @@ export const isBusy = (error: unknown): boolean => {
 };
 export const isConstraint = (error: unknown): boolean => primaryCode(error) === CONSTRAINT;
 
+/** A number that JavaScript cannot hold: the store writes none. */
+const isTooBig = (error: unknown): boolean =>
+  error instanceof RangeError && (error as { readonly code?: unknown }).code === "ERR_OUT_OF_RANGE";
+
 /** Turns an error of SQLite into one that a caller can act on; other errors are left as they are. */
 export function typed(error: unknown, path: string): unknown {
   const cause = { cause: error };
@@ -50,7 +54,9 @@ export function typed(error: unknown, path: string): unknown {
   if (error instanceof Error && hasNoRoom(error, path)) return new RuntimeError("store.full", { path }, cause);
   switch (primaryCode(error)) {
     case undefined:
-      return error;
+      return isTooBig(error)
+        ? new RuntimeError("store.corrupt", { item: `A number in ${path}`, problem }, cause)
+        : error;
     case READONLY:
       return new RuntimeError("store.readonly", { path }, cause);
     case CORRUPT:

@@ -3,7 +3,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Segment } from "../store.ts";
-import { corrupt, seal, unsealText } from "./checksum.ts";
+import { corrupt, seal, sumOf, unsealText } from "./checksum.ts";
 import { decodeEntries, type EncodedEntry, encodeEntries, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
@@ -23,12 +23,14 @@ interface Bones {
   readonly parent: number | null;
   readonly parent_index: number | null;
   readonly size: number;
+  readonly is_branch: number;
   readonly name: string;
 }
-const BONES = "n, session, revision, depth, parent, parent_index, size, name";
-const FIND = `SELECT ${BONES} FROM segment WHERE n = ?`;
-const LAY = `INSERT INTO segment (${BONES}, users, is_named, is_branch, entries)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`;
+const BONES = "s.n, s.session, s.revision, s.depth, s.parent, s.parent_index, s.size, s.is_branch, s.name";
+const FIND = `SELECT ${BONES} FROM segment s WHERE n = ?`;
+const LAY = `INSERT INTO segment (n, session, revision, depth, parent, parent_index, size, is_branch, name, users, is_named,
+    entries)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)`;
 
 /** Throws `fork.unknown` when there is no such node. */
 export function requirePlace(db: Connection, id: NodeId): Place {
@@ -88,20 +90,19 @@ export function lay(
   base: Place | undefined,
   entries: readonly Entry[],
 ): Place {
-  db.run(
-    LAY,
-    of.n,
-    session.n,
-    session.revision,
-    of.depth,
-    base?.segment ?? null,
-    base?.index ?? null,
-    entries.length,
-    keyText(of.name),
-    of.isNamed ? 1 : 0,
-    of.isBranch ? 1 : 0,
-    seal(encodeEntries(entries, of.name), seedOf(of.n, base)),
-  );
+  const bones: Bones = {
+    n: of.n,
+    session: session.n,
+    revision: session.revision,
+    depth: of.depth,
+    parent: base?.segment ?? null,
+    parent_index: base?.index ?? null,
+    size: entries.length,
+    is_branch: of.isBranch ? 1 : 0,
+    name: keyText(of.name),
+  };
+  const text = seal(encodeEntries(entries, of.name), seedOf(bones));
+  db.run(LAY, ...Object.values(bones), of.isNamed ? 1 : 0, text);
   return { segment: of.n, index: entries.length - 1 };
 }
 
@@ -112,7 +113,7 @@ export function entriesOf(db: Connection, bones: Bones): readonly Entry[] {
 
 function read(row: SegmentRow, commit: string): readonly Entry[] {
   const item = `The segment of ${commit}`;
-  const text = unsealText(row.entries, seedOf(row.n, parentOf(row)), item);
+  const text = unsealText(row.entries, seedOf(row), item, seedBefore(row.n, parentOf(row)));
   let found: readonly Entry[];
   try {
     found = decodeEntries(JSON.parse(restored(text, commit)) as readonly EncodedEntry[], commit);
@@ -123,7 +124,9 @@ function read(row: SegmentRow, commit: string): readonly Entry[] {
   return found;
 }
 
-const seedOf = (n: number, base: Place | undefined): number =>
+const seedOf = ({ n, session, revision, depth, parent, parent_index, size, is_branch, name }: Bones): number =>
+  sumOf([n, session, revision, depth, parent, parent_index, size, is_branch, name]);
+const seedBefore = (n: number, base: Place | undefined): number =>
   n * 31 + (base === undefined ? 0 : base.segment * 17 + base.index + 1);
 
 // Old files spell out the ids of messages, with this mark for the commit's name; no JSON contains it otherwise.
@@ -131,14 +134,14 @@ const MARK = "\u0001";
 const restored = (text: string, name: string): string =>
   text.includes(MARK) ? text.replaceAll(MARK, () => JSON.stringify(name).slice(1, -1)) : text;
 
-interface SegmentRow extends Pick<Bones, "n" | "parent" | "parent_index" | "size" | "name"> {
+interface SegmentRow extends Bones {
   readonly entries: string;
 }
 // CROSS JOIN keeps the order of the path: SQLite takes no table before the one on its left.
 const PATH = `WITH RECURSIVE path(n, parent) AS (
     SELECT n, parent FROM segment WHERE n = ?
     UNION ALL SELECT s.n, s.parent FROM path JOIN segment s ON s.n = path.parent LIMIT ?)
-  SELECT s.n, s.parent, s.parent_index, s.size, s.name, s.entries FROM path CROSS JOIN segment s ON s.n = path.n`;
+  SELECT ${BONES}, s.entries FROM path CROSS JOIN segment s ON s.n = path.n`;
 /** How many segments are read at first where nobody knows how far the frame is. */
 const PAGE = 50;
 

@@ -6,6 +6,7 @@ import { decodeInput, encodeInput, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
 import { leaseLost } from "./faults.ts";
+import { amend, requireWhole, sealOfTurn, type TurnColumns, UNCLAIMED, WHOLE_TURN_COLUMNS } from "./turn-row.ts";
 
 /** The states of an input. An index of its own finds those that wait. */
 export const WAITING = 0;
@@ -21,17 +22,10 @@ export interface Run {
   readonly turn: number;
 }
 
-interface InputRow {
-  readonly n: number;
+interface InputRow extends TurnColumns {
   readonly session_id: SessionId;
-  readonly id: string;
-  readonly input_id: string;
-  readonly is_aside: number;
-  readonly key: string | null;
-  readonly hash: string;
-  readonly input: string | null;
 }
-const INPUT = `SELECT t.n, s.id AS session_id, t.id, t.input_id, t.is_aside, t.key, t.hash, t.input
+const INPUT = `SELECT s.id AS session_id, ${WHOLE_TURN_COLUMNS}
   FROM turn t JOIN session s ON s.n = t.session`;
 const INPUT_BY_TURN = `${INPUT} WHERE t.n = ?`;
 const OLDEST = `${INPUT} WHERE t.session = ? AND t.state = 0 ORDER BY t.n LIMIT 1`;
@@ -83,24 +77,29 @@ export const countWaiting = (db: Connection, session: number): number => countsO
 
 /** Takes an input that waits for the turn that it opens. */
 export function takeOwn(db: Connection, session: number, n: number): void {
-  db.run("UPDATE turn SET state = 1 WHERE n = ?", n);
+  amend(db, n, { state: TAKEN });
   countsOf(db).change(session, -1);
 }
 
+const ADD = `INSERT INTO turn (n, session, id, input_id, state, is_aside, key, hash, input, seal)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
 export function addInput(db: Connection, n: number, session: number, input: NewInput, state: number): void {
   const { id, turnId, key, place, hash, message, at, wants } = input;
-  db.run(
-    `INSERT INTO turn (n, session, id, input_id, state, is_aside, key, hash, input) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  const row = {
     n,
     session,
-    turnId,
-    id,
+    id: turnId,
+    input_id: id,
     state,
-    place === "boundary" ? 1 : 0,
-    key === undefined ? null : keyText(key),
+    is_aside: place === "boundary" ? 1 : 0,
+    key: key === undefined ? null : keyText(key),
     hash,
-    seal(encodeInput(wants === undefined ? { message, at } : { message, at, wants }), n),
-  );
+    ...UNCLAIMED,
+    cancel: null,
+    input: seal(encodeInput(wants === undefined ? { message, at } : { message, at, wants }), n),
+  };
+  db.run(ADD, n, session, turnId, id, state, row.is_aside, row.key, hash, row.input, sealOfTurn(row));
   if (state === WAITING) countsOf(db).change(session, 1);
 }
 
@@ -128,7 +127,7 @@ export const holds = (db: Connection, session: SessionId, key: string): boolean 
 export function withdraw(db: Connection, session: SessionId, which: InputRef): readonly Withdrawal[] {
   countsOf(db).clear();
   return named(db, session, which).map(({ n, id, input_id, state, done, ended_by }) => {
-    if (state === WAITING) db.run("UPDATE turn SET state = 2, input = NULL WHERE n = ?", n);
+    if (state === WAITING) amend(db, n, { state: WITHDRAWN, input: null });
     const taken = done === null && ended_by === null ? "taken" : "ended";
     return { inputId: asInputId(input_id), turnId: asTurnId(id), answer: state === TAKEN ? taken : "withdrawn" };
   });
@@ -190,14 +189,12 @@ export function claim(
   const before = db.rows<InputRow>(CLAIMED, run.turn, boundary);
   if (before.length > 0) return before.map(shown);
   countsOf(db).clear();
-  db.run(
-    `UPDATE turn SET state = 1, claim = ?, boundary = ? WHERE n IN (
-       SELECT n FROM turn WHERE session = ? AND ${takesTurns ? FREE : ASIDE} ORDER BY n LIMIT ?)`,
-    run.turn,
-    boundary,
+  const free = db.rows<{ n: number }>(
+    `SELECT n FROM turn WHERE session = ? AND ${takesTurns ? FREE : ASIDE} ORDER BY n LIMIT ?`,
     run.session,
     takesTurns ? withoutWants(db, run.session, max) : limit(max),
   );
+  for (const { n } of free) amend(db, n, { state: TAKEN, claim: run.turn, boundary });
   return db.rows<InputRow>(CLAIMED, run.turn, boundary).map(shown);
 }
 
@@ -213,13 +210,13 @@ export function settle(db: Connection, turn: number, settled: readonly InputId[]
   const ids = new Set<string>(settled);
   countsOf(db).clear();
   for (const row of db.rows<{ n: number; input_id: string }>("SELECT n, input_id FROM turn WHERE claim = ?", turn)) {
-    if (ids.has(row.input_id))
-      db.run("UPDATE turn SET claim = NULL, boundary = NULL, ended_by = ?, input = NULL WHERE n = ?", turn, row.n);
-    else db.run("UPDATE turn SET claim = NULL, boundary = NULL, state = 0 WHERE n = ?", row.n);
+    if (ids.has(row.input_id)) amend(db, row.n, { claim: null, boundary: null, ended_by: turn, input: null });
+    else amend(db, row.n, { claim: null, boundary: null, state: WAITING });
   }
 }
 
-function shown({ n, session_id, id, input_id, is_aside, key, hash, input }: InputRow): PendingInput {
+function shown(row: InputRow): PendingInput {
+  const { n, session_id, id, input_id, is_aside, key, hash, input } = requireWhole(row);
   const item = `The input ${input_id}`;
   if (input === null) throw corrupt(item, "what was said is missing");
   return {

@@ -1,13 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
 import { RuntimeError } from "../../model/errors.ts";
-import { asWaitKey, type SessionId, type TurnId } from "../../model/ids.ts";
-import type { Opened, TurnEvent, WaitAnswer } from "../../turn/event.ts";
+import type { SessionId, TurnId } from "../../model/ids.ts";
+import type { Opened, TurnEvent } from "../../turn/event.ts";
 import type { Lease, Mail, NewInput, NewWait } from "../store.ts";
 import { corrupt, seal, unseal } from "./checksum.ts";
 import { decodeEvents, decodeOpened, type EncodedOpened, encodeEvents, encodeOpened } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { isConstraint, leaseLost } from "./faults.ts";
 import { inputOf, type Run } from "./inputs.ts";
+import { countRows } from "./own-rows.ts";
+import { addWait, answerIn, type WaitRow } from "./wait-row.ts";
 
 /**
  * The journals of open turns, and the leases that fence them. Who may take a turn (`turns.ts`) and what its end keeps
@@ -16,10 +18,13 @@ import { inputOf, type Run } from "./inputs.ts";
  * 1. A session has one open turn at a time: the rows of its journal lie together, under `session * SEQS + seq`.
  * 2. An append is one statement that writes one page. So its row also says how long the lease holds.
  * 3. The fence: every lease on a session has its own generation, and no turn is open after its end.
+ * 4. The session knows how long the journal was when its lease was last taken, renewed or released: nothing else would
+ *    tell that events at its end are missing. To write it with each append would write a second page (2).
  */
 export const SEQS = 2 ** 22;
 
-const RENEW = `UPDATE session SET until = max(until, ?) WHERE n = ? AND generation = ? AND turn IS NOT NULL
+const RENEW = `UPDATE session SET until = max(until, ?), written = max(written, ?)
+  WHERE n = ? AND generation = ? AND turn IS NOT NULL
   RETURNING (SELECT cancel FROM turn t WHERE t.n = session.turn) AS cancel,
     EXISTS (SELECT 1 FROM wait w WHERE w.turn = session.turn AND answer IS NOT NULL) AS resolved`;
 interface MailRow {
@@ -132,14 +137,8 @@ export class Journals {
       this.#requireRepeat(lease, this.requireHeld(lease), seq, events);
       this.#renewed(lease, until);
     }
-    const run = this.requireRun(lease);
-    for (const wait of waits)
-      this.#db.run(
-        "INSERT INTO wait (key, turn, until) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-        wait.key,
-        run.turn,
-        wait.until,
-      );
+    const { turn, session } = this.requireRun(lease);
+    for (const wait of waits) countRows(this.#db, session, addWait(this.#db, turn, wait));
   }
 
   renew(lease: Lease, now: number): Mail {
@@ -154,21 +153,16 @@ export class Journals {
   }
 
   #renewed(lease: Lease, until: number): MailRow {
-    const [row] = this.#db.rows<MailRow>(RENEW, until, this.requireRun(lease).session, lease.generation);
+    const run = this.requireRun(lease);
+    const [row] = this.#db.rows<MailRow>(RENEW, until, writtenUnder(lease, run), run.session, lease.generation);
     if (row === undefined) throw leaseLost(lease);
     return row;
   }
 
   #resolved(turn: number): NonNullable<Mail["resolved"]> {
     return this.#db
-      .rows<{ key: string; answer: string }>(
-        "SELECT key, answer FROM wait WHERE turn = ? AND answer IS NOT NULL ORDER BY nth",
-        turn,
-      )
-      .map(({ key, answer }) => ({
-        key: asWaitKey(key),
-        answer: unseal<WaitAnswer>(answer, turn, "The answer to a wait"),
-      }));
+      .rows<WaitRow>("SELECT * FROM wait WHERE turn = ? AND answer IS NOT NULL ORDER BY nth", turn)
+      .map((row) => ({ key: row.key, answer: answerIn(row)! }));
   }
 
   /** Throws `append.conflict` unless the events are a retry's: those that are there already. */
@@ -194,21 +188,7 @@ export class Journals {
 
   /** The events of an open turn, without the first `after`. */
   read(run: Run, after: number): TurnEvent[] {
-    const start = run.session * SEQS;
-    const rows = this.#db.rows<{ k: number; size: number; events: string }>(
-      "SELECT k, size, events FROM journal WHERE k >= ? AND k < ? ORDER BY k",
-      start,
-      (run.session + 1) * SEQS,
-    );
-    const events: TurnEvent[] = [];
-    for (const row of rows) {
-      const item = `The journal of turn ${run.turn} at ${row.k - start}`;
-      if (row.k !== start + events.length) throw corrupt(item, "events before it are missing");
-      const found = decodeEvents(unseal(row.events, row.k + run.turn, item));
-      if (found.length !== row.size) throw corrupt(item, `it has ${found.length} events, not ${row.size}`);
-      events.push(...found);
-    }
-    if (events.length === 0) throw corrupt(`The journal of turn ${run.turn}`, "it is missing");
+    const events = eventsOf(this.#db, run);
     if (after > 0) return events.slice(after);
     events[0] = this.#whole(run, events[0] as Opened | EncodedOpened);
     return events;
@@ -225,7 +205,8 @@ export class Journals {
     const run = this.find(lease.turnId);
     if (run === undefined) return;
     const held = this.#db.run(
-      "UPDATE session SET until = 0 WHERE n = ? AND turn = ? AND generation = ?",
+      "UPDATE session SET until = 0, written = max(written, ?) WHERE n = ? AND turn = ? AND generation = ?",
+      writtenUnder(lease, run),
       run.session,
       run.turn,
       lease.generation,
@@ -234,6 +215,36 @@ export class Journals {
     const [start, end] = [run.session * SEQS, (run.session + 1) * SEQS];
     this.#db.run("UPDATE journal SET until = 0 WHERE k >= ? AND k < ? AND until > 0", start, end);
   }
+}
+
+/** How much of the journal this process knows to be written; 0 when it does not know. */
+const writtenUnder = ({ generation }: Lease, run: Seen): number =>
+  run.generation === generation ? (run.length ?? 0) : 0;
+
+interface JournalRow {
+  readonly k: number;
+  readonly size: number;
+  readonly events: string;
+  readonly written: number;
+}
+const ROWS = `SELECT j.k, j.size, j.events, s.written FROM session s JOIN journal j ON j.k >= s.n * ${SEQS}
+  AND j.k < (s.n + 1) * ${SEQS} WHERE s.n = ? ORDER BY j.k`;
+
+/** All events of a journal. The first may be without its input, which is kept in a row of its own. */
+export function eventsOf(db: Connection, { session, turn }: Run): TurnEvent[] {
+  const start = session * SEQS;
+  const rows = db.rows<JournalRow>(ROWS, session);
+  const events: TurnEvent[] = [];
+  for (const row of rows) {
+    const item = `The journal of turn ${turn} at ${row.k - start}`;
+    if (row.k !== start + events.length) throw corrupt(item, "events before it are missing");
+    const found = decodeEvents(unseal(row.events, row.k + turn, item));
+    if (found.length !== row.size) throw corrupt(item, `it has ${found.length} events, not ${row.size}`);
+    events.push(...found);
+  }
+  if (events.length < (rows[0]?.written ?? 1))
+    throw corrupt(`The journal of turn ${turn}`, "events at its end are missing");
+  return events;
 }
 
 export function forgetJournal(db: Connection, session: number): void {

@@ -183,6 +183,22 @@ test("D8 sqlite: what schema 1 left unfinished goes on", async () => {
   await again.close();
 });
 
+test("D8 sqlite: a plugin that kept nothing any more in schema 1 keeps nothing, and a state that is lost is told from it", async () => {
+  const path = ofVersion1();
+  const db = new DatabaseSync(path);
+  db.exec("INSERT INTO state VALUES (1, 'acme/notes', 5, NULL)");
+  const store = sqlite(path);
+  expect((await store.load(main))?.plugins).not.toHaveProperty("acme/notes");
+  expect(await store.check({ deep: true })).toEqual([]);
+  db.exec("UPDATE state SET body = NULL WHERE session = 1 AND since = 5");
+  db.close();
+  expect(await store.check()).toMatchObject([{ item: "The state of plugin acme/notes" }]);
+  await store.close();
+  const again = sqlite(path);
+  await assert.rejects(async () => again.load(main), { code: "store.corrupt" });
+  await again.close();
+});
+
 test("D8 sqlite: a file of schema 1 that cannot be written is refused, and left as it was", async () => {
   const path = ofVersion1();
   const before = readFileSync(path);

@@ -1,5 +1,8 @@
 import { RuntimeError } from "../../model/errors.ts";
-import type { Connection } from "./connection.ts";
+import { Connection } from "./connection.ts";
+import { openFile } from "./database.ts";
+import { sealMeta } from "./facts.ts";
+import { sealRemovals } from "./states.ts";
 
 /** "Bowl", in the file's header: says whose file it is before anything else in it is believed. */
 const APPLICATION_ID = 0x426f776c;
@@ -12,7 +15,7 @@ const APPLICATION_ID = 0x426f776c;
  * fact that it was accepted, and its end by the fact that it ended (`done`): the order of all facts, without a table of
  * them. A segment has the number of the turn or the operation that made it.
  */
-const MIGRATIONS: readonly string[] = [
+const MIGRATIONS: readonly (string | readonly Step[])[] = [
   `
   CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), floor INTEGER NOT NULL) STRICT;
   INSERT INTO meta VALUES (1, 0);
@@ -100,7 +103,40 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE blob ADD COLUMN sweep INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX turn_aside ON turn (session) WHERE state = 0 AND cancel IS NULL AND is_aside = 1;
   `,
+  // Version 5 has every column under a checksum, and knows of rows that are missing. Rows of before keep the checksums
+  // that they have: sealing them all would rewrite the file.
+  [
+    `
+    ALTER TABLE turn ADD COLUMN seal INTEGER;
+    ALTER TABLE ledger ADD COLUMN seal INTEGER;
+    ALTER TABLE wait ADD COLUMN seal INTEGER;
+    ALTER TABLE attempt ADD COLUMN seal INTEGER;
+
+    -- How many rows of other tables are the session's: turn, operation, ledger, state, wait, note and attempt.
+    ALTER TABLE session ADD COLUMN own_rows INTEGER NOT NULL DEFAULT 0;
+    UPDATE session SET own_rows = (SELECT count(*) FROM turn WHERE session = session.n)
+      + (SELECT count(*) FROM operation WHERE session = session.n)
+      + (SELECT count(*) FROM ledger WHERE session = session.n)
+      + (SELECT count(*) FROM state WHERE session = session.n)
+      + (SELECT count(*) FROM wait WHERE turn = session.turn)
+      + (SELECT count(*) FROM note WHERE turn = session.turn)
+      + (SELECT count(*) FROM attempt WHERE turn = session.turn);
+
+    -- How long the journal of the open turn was when its lease was last taken, renewed or released.
+    ALTER TABLE session ADD COLUMN written INTEGER NOT NULL DEFAULT 0;
+
+    ALTER TABLE gone ADD COLUMN n INTEGER;
+    ALTER TABLE gone ADD COLUMN states INTEGER;
+    ALTER TABLE gone ADD COLUMN seal INTEGER;
+    ALTER TABLE meta ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE meta ADD COLUMN seal INTEGER NOT NULL DEFAULT 0;
+    UPDATE meta SET gone = (SELECT count(*) FROM gone);
+    `,
+    sealMeta,
+    sealRemovals,
+  ],
 ];
+type Step = string | ((db: Connection) => void);
 
 /** Brings the file to today's schema, or refuses it unchanged: another program's, or a later version's. */
 export function setUp(db: Connection): void {
@@ -121,7 +157,7 @@ export function setUp(db: Connection): void {
   db.exec("BEGIN IMMEDIATE");
   try {
     // Another process may have migrated the file meanwhile.
-    for (let version = requireOurs(db); version < MIGRATIONS.length; version++) db.exec(MIGRATIONS[version]!);
+    for (let version = requireOurs(db); version < MIGRATIONS.length; version++) migrate(db, version);
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`);
   } catch (error) {
     try {
@@ -130,6 +166,34 @@ export function setUp(db: Connection): void {
       // SQLite has rolled back by itself; the first error tells why.
     }
     throw error;
+  }
+}
+
+/** What is wrong with the tables themselves: a letter of their text that flipped may change what they mean. */
+export function schemaProblem(db: Connection): string | undefined {
+  const fresh = new Connection(openFile(":memory:"), ":memory:", "process", 0, 0);
+  try {
+    fresh.setUp(() => setUp(fresh));
+    const [found, right] = [db, fresh].map(
+      (each) => new Map(each.rows<TextRow>(TEXTS).map((row) => [row.name, row.sql])),
+    );
+    for (const [name, sql] of right!) if (found!.get(name) !== sql) return `${name} is not as it was made`;
+    for (const name of found!.keys()) if (!right!.has(name)) return `${name} is not of this program`;
+    return undefined;
+  } finally {
+    fresh.close();
+  }
+}
+interface TextRow {
+  readonly name: string;
+  readonly sql: string | null;
+}
+const TEXTS = "SELECT type || ' ' || name || ' of ' || tbl_name AS name, sql FROM sqlite_schema";
+
+function migrate(db: Connection, version: number): void {
+  for (const step of [MIGRATIONS[version]!].flat()) {
+    if (typeof step === "string") db.exec(step);
+    else step(db);
   }
 }
 

@@ -9,17 +9,18 @@ import {
   type SessionId,
   type TurnId,
 } from "../../model/ids.ts";
+import type { Json } from "../../model/json.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage, withEstimate } from "../../model/usage.ts";
 import type { Booked, NewSession, PluginSnapshots, Store, StoredSession } from "../store.ts";
-import { checksumOf, corrupt, seal, unseal } from "./checksum.ts";
+import { checksumOf, corrupt, requireFit, seal, sumOf, unseal } from "./checksum.ts";
 import { decodeUsage, type EncodedUsage, encodeUsage, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
-import { LATEST_FACT, limit } from "./facts.ts";
+import { LATEST_FACT, limit, requireMeta, sealMeta } from "./facts.ts";
 import { forgetStates, forkPoint, type Place, release, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { forgetJournal } from "./journal.ts";
 import { changedStates, keepStates, statesAt } from "./states.ts";
 
-/** The columns of a session that only commits and changes move; its seal is over them. */
+/** The columns of a session that only commits and changes move. */
 export interface Kept {
   readonly n: number;
   readonly id: SessionId;
@@ -34,15 +35,21 @@ export interface Kept {
   readonly origin_id: string | null;
   readonly origin_at: string | null;
 }
-export interface SessionRow extends Kept {
-  readonly seal: number;
+/** The columns that say who holds a session. */
+interface Held {
   readonly generation: number;
   /** The open turn. */
   readonly turn: number | null;
+  readonly owner: string | null;
+  readonly process: string | null;
 }
+export interface SessionRow extends Kept, Held {
+  readonly seal: number;
+}
+const heldByNobody = (generation: number): Held => ({ generation, turn: null, owner: null, process: null });
 const NOT_HELD = "turn = NULL, owner = NULL, process = NULL, until = 0";
 const COLUMNS = `s.n, s.id, s.parent_id, s.created_at, s.revision, s.turns, s.head, s.head_index, s.usage, s.origin_id,
-  s.origin_at, s.seal, s.generation, s.turn`;
+  s.origin_at, s.seal, s.generation, s.turn, s.owner, s.process`;
 const FIND = `SELECT ${COLUMNS} FROM session s WHERE id = ?`;
 const REMEMBERED = `SELECT ${COLUMNS}, c.body AS config, g.name AS tip_name, g.depth AS tip_depth,
     EXISTS (SELECT 1 FROM state WHERE session = s.n) AS has_states
@@ -54,10 +61,11 @@ interface RememberedRow extends SessionRow {
   readonly has_states: number;
 }
 const ADD = `INSERT INTO session (id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id,
-    origin_at, seal, generation, until)
-  SELECT ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, 0, 0 WHERE NOT EXISTS (SELECT 1 FROM gone WHERE id = ?)`;
+    origin_at, seal, own_rows, generation, until)
+  SELECT ?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?, 0, 0 WHERE NOT EXISTS (SELECT 1 FROM gone WHERE id = ?)`;
 const KEEP = `UPDATE session
-  SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, seal = ?, ${NOT_HELD} WHERE n = ?`;
+  SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, seal = ?, own_rows = own_rows + ?, ${NOT_HELD}
+  WHERE n = ?`;
 
 /** A session as of a revision. The process that made a commit most often makes the next: it need not read again. */
 export interface Memo {
@@ -162,7 +170,10 @@ export class Sessions {
       origin_id: fork?.from ?? null,
       origin_at: head === undefined || tip === undefined ? null : keyText(nodeId(tip.name, head.index)),
     };
-    const sum = sealOf(kept);
+    const plugins = { ...fork?.plugins, ...session.plugins };
+    const states = changedStates({}, plugins);
+    const held = heldByNobody(0);
+    const sum = sealOf(kept, held);
     const n = db.insert(
       ADD,
       id,
@@ -174,17 +185,16 @@ export class Sessions {
       kept.origin_id,
       kept.origin_at,
       sum,
+      states.length,
       id,
     );
     if (n === undefined) throw new RuntimeError("session.deleted", { id });
     db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, seal(session.config, n));
-    const plugins = { ...fork?.plugins, ...session.plugins };
-    const states = changedStates({}, plugins);
     keepStates(db, n, 0, states);
     if (head !== undefined) use(db, head);
     const row = { n, ...kept };
     if (states.length === 0) this.#remember({ row, usage: NO_USAGE, tip, config: session.config, plugins });
-    return { ...row, seal: sum, generation: 0, turn: null };
+    return { ...row, ...held, seal: sum };
   }
 
   #existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
@@ -214,31 +224,37 @@ export class Sessions {
   /** Keeps what a commit or a change made of the session, ends its lease, and answers its revision. */
   keep(
     { row, usage, config, plugins }: Memo,
+    generation: number,
     next: {
       readonly place: Place | undefined;
       readonly tip: Tip | undefined;
       readonly turns: number;
       /** To be added to the session's. */
       readonly usage: Usage;
+      /** How many rows came to the session, besides those of plugin states. */
+      readonly rows: number;
     },
     change: Partial<Pick<Memo, "config" | "plugins">>,
   ): number {
     const db = this.#db;
     const { n } = row;
     const revision = row.revision + 1;
-    if (change.plugins !== undefined) keepStates(db, n, revision, changedStates(plugins, change.plugins));
+    const states = change.plugins === undefined ? [] : changedStates(plugins, change.plugins);
+    keepStates(db, n, revision, states);
     if (change.config !== undefined) db.run("UPDATE config SET body = ? WHERE session = ?", seal(change.config, n), n);
     const [head, head_index] = [next.place?.segment ?? null, next.place?.index ?? null];
     const used = addUsage(usage, next.usage);
     const text = JSON.stringify(encodeUsage(used));
     const now: Kept = { ...row, revision, turns: next.turns, head, head_index, usage: text };
-    db.run(KEEP, revision, next.turns, head, head_index, text, sealOf(now), n);
+    const sum = sealOf(now, heldByNobody(generation));
+    db.run(KEEP, revision, next.turns, head, head_index, text, sum, next.rows + states.length, n);
     this.#remember({ row: now, usage: used, tip: next.tip, config, plugins, ...change });
     return revision;
   }
 
-  endLease(n: number): void {
-    this.#db.run(`UPDATE session SET ${NOT_HELD} WHERE n = ?`, n);
+  endLease(row: Kept, generation: number): void {
+    const sum = sealOf(row, heldByNobody(generation));
+    this.#db.run(`UPDATE session SET ${NOT_HELD}, seal = ? WHERE n = ?`, sum, row.n);
   }
 
   delete(id: SessionId): void {
@@ -246,8 +262,11 @@ export class Sessions {
     const row = this.find(id);
     if (row === undefined) return;
     const { n } = row;
-    db.run(`UPDATE meta SET floor = ${LATEST_FACT}`);
-    db.run("INSERT INTO gone (id) VALUES (?)", id);
+    requireMeta(db);
+    db.run(`UPDATE meta SET floor = ${LATEST_FACT}, gone = gone + 1`);
+    sealMeta(db);
+    const { states } = db.row<{ states: number }>("SELECT count(*) AS states FROM state WHERE session = ?", n)!;
+    db.run("INSERT INTO gone VALUES (?, ?, ?, ?)", id, n, states, sumOf([id, n, states]));
     db.run("DELETE FROM session WHERE n = ?", n);
     // Forks may go on using the segments; without their turns these are found by name.
     db.run("UPDATE segment SET is_named = 1 WHERE n IN (SELECT n FROM turn WHERE session = ?)", n);
@@ -299,57 +318,84 @@ function originOf(id: string, at: string | null): NonNullable<StoredSession["ori
   };
 }
 
-/** The checksum of what only commits and changes move. The lease's columns are not in it: every turn writes them. */
-export function sealOf(row: Omit<Kept, "n">): number {
-  const { id, parent_id, created_at, revision, turns, head, head_index, usage, origin_id, origin_at } = row;
-  const values = [id, parent_id, created_at, revision, turns, head, head_index, usage];
-  // Sessions of the first schema were sealed without an origin.
-  if (origin_id !== null || origin_at !== null) values.push(origin_id, origin_at);
-  return checksumOf(values);
+/** The checksum of a session. The end of its lease is not in it: that is written again and again. */
+export function sealOf(row: Omit<Kept, "n">, { generation, turn, owner, process }: Held): number {
+  return sumOf([...keptOf(row), row.origin_id, row.origin_at, generation, turn, owner, process]);
 }
+
+const keptOf = (row: Omit<Kept, "n">): readonly Json[] => {
+  const { id, parent_id, created_at, revision, turns, head, head_index, usage } = row;
+  return [id, parent_id, created_at, revision, turns, head, head_index, usage];
+};
 
 export function requireSealed(row: SessionRow): void {
-  if (row.seal !== sealOf(row)) throw corrupt(`Session ${row.id}`, "its checksum does not fit");
+  const { seal, origin_id, origin_at } = row;
+  if (seal === sealOf(row, row)) return;
+  // Before schema 3 the lease was not in it, and where there was none, neither was the origin.
+  const origin = origin_id === null && origin_at === null ? [] : [origin_id, origin_at];
+  if (seal !== checksumOf([...keptOf(row), ...origin])) throw corrupt(`Session ${row.id}`, "its checksum does not fit");
 }
 
-export function bookSpent(db: Connection, session: number, spent: readonly Spent[], fact: number): void {
+/** Adds to the ledger, and answers how many rows it has more. */
+export function bookSpent(
+  db: Connection,
+  { n: session, revision }: Pick<Kept, "n" | "revision">,
+  spent: readonly Spent[],
+  fact: number,
+): number {
+  let added = 0;
   for (let index = 0; index < spent.length; index++) {
     const { source, model, usage, calls } = spent[index] as Spent;
-    db.run(
-      `INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-         calls = calls + excluded.calls, input = input + excluded.input, cache_read = cache_read + excluded.cache_read,
-         cache_write = cache_write + excluded.cache_write, output = output + excluded.output,
-         reasoning = reasoning + excluded.reasoning, unknown_calls = unknown_calls + excluded.unknown_calls,
-         estimated_input = estimated_input + excluded.estimated_input,
-         estimated_output = estimated_output + excluded.estimated_output`,
+    const isFirst = revision === 0 && index === 0; // Then there is none to be found.
+    const before = isFirst ? undefined : db.row<SpentRow>(BOOKED_AS, session, source, model);
+    if (before === undefined) added += 1;
+    const had = before === undefined ? { calls: 0, usage: NO_USAGE } : spentOf(before);
+    const sum = addUsage(had.usage, usage);
+    // `nth`: a ledger is read in the order in which its rows first came.
+    const nth = before?.nth ?? fact + index / spent.length;
+    const row = [
       session,
       source,
       model,
-      fact + index / spent.length, // `nth`: a ledger is read in the order in which its rows first came.
-      calls,
-      usage.input,
-      usage.cacheRead,
-      usage.cacheWrite,
-      usage.output,
-      usage.reasoning,
-      usage.unknownCalls,
-      usage.estimatedInput ?? 0,
-      usage.estimatedOutput ?? 0,
-    );
+      nth,
+      had.calls + calls,
+      sum.input,
+      sum.cacheRead,
+      sum.cacheWrite,
+      sum.output,
+      sum.reasoning,
+      sum.unknownCalls,
+      sum.estimatedInput ?? 0,
+      sum.estimatedOutput ?? 0,
+    ] as const;
+    db.run(BOOK, ...row, sumOf(row));
   }
+  return added;
 }
 
-const SPENT = `source, model, calls, input, cache_read AS cacheRead, cache_write AS cacheWrite, output, reasoning,
-  unknown_calls AS unknownCalls, estimated_input AS estimatedInput, estimated_output AS estimatedOutput`;
-const LEDGER = `SELECT ${SPENT} FROM ledger WHERE session = ? ORDER BY nth`;
-type SpentRow = Omit<Spent, "usage"> & Required<Usage>;
+const BOOK = "REPLACE INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const SPENT = `l.session, l.source, l.model, l.nth, l.calls, l.input, l.cache_read AS cacheRead,
+  l.cache_write AS cacheWrite, l.output, l.reasoning, l.unknown_calls AS unknownCalls,
+  l.estimated_input AS estimatedInput, l.estimated_output AS estimatedOutput, l.seal`;
+export const ALL_BOOKED = `SELECT ${SPENT} FROM ledger l WHERE (session, source, model) > (?, ?, ?)
+  ORDER BY session, source, model`;
+const BOOKED_AS = `SELECT ${SPENT} FROM ledger l WHERE session = ? AND source = ? AND model = ?`;
+const LEDGER = `SELECT ${SPENT} FROM ledger l WHERE session = ? ORDER BY nth`;
+export interface SpentRow extends Omit<Spent, "usage">, Required<Usage> {
+  readonly session: number;
+  readonly nth: number;
+  readonly seal: number | null;
+}
 
 const ledgerOf = (db: Connection, session: number): readonly Spent[] => db.rows<SpentRow>(LEDGER, session).map(spentOf);
 
-function spentOf(row: SpentRow): Spent {
-  const { source, model, calls, input, cacheRead, cacheWrite, output, reasoning, unknownCalls } = row;
+export function spentOf(row: SpentRow): Spent {
+  const { session, source, model, nth, calls, input, cacheRead, cacheWrite, output, reasoning, unknownCalls } = row;
+  const { estimatedInput, estimatedOutput } = row;
+  const tokens = [input, cacheRead, cacheWrite, output, reasoning, unknownCalls, estimatedInput, estimatedOutput];
+  requireFit(row.seal, [session, source, model, nth, calls, ...tokens], `The ledger of session ${session}`);
   const usage = { input, cacheRead, cacheWrite, output, reasoning, unknownCalls };
-  return { source, model, usage: withEstimate(usage, row.estimatedInput, row.estimatedOutput), calls };
+  return { source, model, usage: withEstimate(usage, estimatedInput, estimatedOutput), calls };
 }
 
 /** The ids of a session and of all that descend from it; `UNION` ends a circle. Its one value is the session. */

@@ -4,8 +4,8 @@ import type { Connection } from "./connection.ts";
 
 /**
  * Plugin states, a row for each change: what did not change is not written again, and a fork finds what was kept at any
- * commit. `since` is the revision of the session that the row came with; a row without a body says that the plugin
- * keeps nothing any more.
+ * commit. `since` is the revision of the session that the row came with; a body of `null` says that the plugin keeps
+ * nothing any more.
  */
 export function statesAt(db: Connection, session: number, revision: number): PluginSnapshots {
   // The key leads from plugin to plugin, so that a long history is not read.
@@ -17,8 +17,7 @@ export function statesAt(db: Connection, session: number, revision: number): Plu
          WHERE name.plugin IS NOT NULL
      )
      SELECT s.plugin, s.since, s.body FROM name JOIN state s ON s.session = ? AND s.plugin = name.plugin
-       AND s.since = (SELECT max(since) FROM state WHERE session = ? AND plugin = name.plugin AND since <= ?)
-     WHERE s.body IS NOT NULL`,
+       AND s.since = (SELECT max(since) FROM state WHERE session = ? AND plugin = name.plugin AND since <= ?)`,
     session,
     session,
     session,
@@ -27,26 +26,33 @@ export function statesAt(db: Connection, session: number, revision: number): Plu
   );
   const states: { [plugin: string]: PluginSnapshot } = {};
   for (const { plugin, since, body } of rows) {
-    const snapshot = unseal<PluginSnapshot>(body, seedOf(session, plugin, since), `The state of plugin ${plugin}`);
+    const snapshot = stateIn({ session, plugin, since, body });
+    if (snapshot === null) continue;
     Object.defineProperty(states, plugin, { value: snapshot, enumerable: true, configurable: true, writable: true });
   }
   return states;
 }
 
-/** The states that differ, as JSON; `undefined` for a plugin that keeps nothing any more. */
-export function changedStates(
-  before: PluginSnapshots,
-  after: PluginSnapshots,
-): readonly [string, string | undefined][] {
+export interface StateRow {
+  readonly session: number;
+  readonly plugin: string;
+  readonly since: number;
+  readonly body: string;
+}
+export const stateIn = ({ session, plugin, since, body }: StateRow): PluginSnapshot | null =>
+  unseal(body, seedOf(session, plugin, since), `The state of plugin ${plugin}`);
+
+/** The states that differ, as JSON; `null` for a plugin that keeps nothing any more. */
+export function changedStates(before: PluginSnapshots, after: PluginSnapshots): readonly [string, string][] {
   if (before === after) return [];
-  const changed: [string, string | undefined][] = [];
+  const changed: [string, string][] = [];
   for (const plugin of Object.keys(after)) {
     const [old, now] = [Object.hasOwn(before, plugin) ? before[plugin] : undefined, after[plugin]];
     if (old === now) continue; // The runtime hands back what it was given where nothing changed.
     const json = JSON.stringify(now);
     if (old === undefined || JSON.stringify(old) !== json) changed.push([plugin, json]);
   }
-  for (const plugin of Object.keys(before)) if (!Object.hasOwn(after, plugin)) changed.push([plugin, undefined]);
+  for (const plugin of Object.keys(before)) if (!Object.hasOwn(after, plugin)) changed.push([plugin, NOTHING]);
   return changed;
 }
 
@@ -54,12 +60,27 @@ export function keepStates(
   db: Connection,
   session: number,
   since: number,
-  changed: readonly (readonly [string, string | undefined])[],
+  changed: readonly (readonly [string, string])[],
 ): void {
   for (const [plugin, json] of changed) {
-    const body = json === undefined ? null : sealText(json, seedOf(session, plugin, since));
+    const body = sealText(json, seedOf(session, plugin, since));
     db.run("INSERT INTO state (session, plugin, since, body) VALUES (?, ?, ?, ?)", session, plugin, since, body);
   }
 }
 
+/** Before schema 3 a plugin that kept nothing any more had no body, and a body that was lost looked the same. */
+export function sealRemovals(db: Connection): void {
+  for (const { session, plugin, since } of db.rows<StateRow>(
+    "SELECT session, plugin, since FROM state WHERE body IS NULL",
+  ))
+    db.run(
+      "UPDATE state SET body = ? WHERE session = ? AND plugin = ? AND since = ?",
+      sealText(NOTHING, seedOf(session, plugin, since)),
+      session,
+      plugin,
+      since,
+    );
+}
+
+const NOTHING = "null";
 const seedOf = (session: number, plugin: string, since: number): number => checksumOf([session, plugin, since]);

@@ -1,5 +1,5 @@
 import { RuntimeError } from "../../model/errors.ts";
-import type { SessionId, TurnId } from "../../model/ids.ts";
+import { asInputId, asTurnId, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Opened } from "../../turn/event.ts";
 import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
 import { type Blobs, SWEEPS } from "./blobs.ts";
@@ -9,8 +9,10 @@ import { LATEST_FACT, limit } from "./facts.ts";
 import { isConstraint } from "./faults.ts";
 import { addInput, countWaiting, oldestWaiting, type Run, TAKEN, takeOwn, WAITING } from "./inputs.ts";
 import { type Journals, SEQS } from "./journal.ts";
+import { countRows } from "./own-rows.ts";
 import { isProvenDead } from "./process.ts";
-import type { Sessions } from "./sessions.ts";
+import { type Sessions, sealOf } from "./sessions.ts";
+import { requireWhole, TURN_COLUMNS, type TurnColumns } from "./turn-row.ts";
 
 /** How inputs become turns, and who holds them. */
 export class Turns {
@@ -46,23 +48,23 @@ export class Turns {
     if (!isIdle && countWaiting(this.#db, session.n) > pendingMax)
       throw new RuntimeError("input.full", { max: pendingMax });
     for (const part of input.message.parts) if (part.kind === "attachment") this.#blobs.keep([part.hash]);
-    if (!opens) return { kind: "queued", inputId, turnId };
+    if (!opens) {
+      countRows(this.#db, session.n, 1);
+      return { kind: "queued", inputId, turnId };
+    }
     const opened = this.#opened(opening, session, input);
-    const lease = this.#begin(session, turn, input, owner, input.at, opened);
+    const lease = this.#begin(session, turn, input, owner, input.at, opened, 1);
     return { kind: "opened", inputId, turnId, lease, opened };
   }
 
   /** The turn of an input that came before: under its key, or in the same write. Other content is `input.conflict`. */
   #known(session: number, { id, turnId, key, hash }: NewInput): Pick<Receipt, "inputId" | "turnId"> | undefined {
-    interface Row extends Pick<Receipt, "inputId" | "turnId"> {
-      readonly session: number;
-      readonly hash: string;
-    }
-    const byKey = key === undefined ? undefined : this.#db.row<Row>(KNOWN_BY_KEY, session, keyText(key));
-    const row = byKey ?? this.#db.row<Row>(KNOWN_BY_ID, turnId);
+    const byKey = key === undefined ? undefined : this.#db.row<TurnColumns>(KNOWN_BY_KEY, session, keyText(key));
+    const row = byKey ?? this.#db.row<TurnColumns>(KNOWN_BY_ID, turnId);
     if (row === undefined) return undefined;
-    if (row.hash === hash && row.session === session && (row === byKey || row.inputId === id))
-      return { inputId: row.inputId, turnId: row.turnId };
+    requireWhole(row);
+    if (row.hash === hash && row.session === session && (row === byKey || row.input_id === id))
+      return { inputId: asInputId(row.input_id), turnId: asTurnId(row.id) };
     throw new RuntimeError("input.conflict", { key: key ?? id });
   }
 
@@ -87,9 +89,7 @@ export class Turns {
       const run: Run = { session: session.n, turn: session.turn };
       const journal = this.#journals.read(run, 0);
       const { turnId } = journal[0] as Opened;
-      const lease = this.#hold(session, run, turnId, owner, now);
-      this.#journals.held(lease, run, journal.length);
-      return { kind: "resumed", lease, journal };
+      return { kind: "resumed", lease: this.#hold(session, run, turnId, owner, now, journal.length, 0), journal };
     }
     const { seq, ...input } = oldestWaiting(this.#db, session.n)!;
     const opened = this.#opened(opening, session, input);
@@ -101,29 +101,35 @@ export class Turns {
     return { ...opening(input, this.#sessions.memo(session).config), generation: session.generation + 1 };
   }
 
-  #begin(session: Stood, turn: number, input: NewInput, owner: Owner, now: number, opened: Opened): Lease {
+  #begin(session: Stood, turn: number, input: NewInput, owner: Owner, now: number, opened: Opened, rows = 0): Lease {
     const run = { session: session.n, turn };
     this.#journals.begin(run, input, opened);
-    const lease = this.#hold(session, run, input.turnId, owner, now);
-    this.#journals.held(lease, run, 1);
-    return lease;
+    return this.#hold(session, run, input.turnId, owner, now, 1, rows);
   }
 
-  #hold(session: Stood, run: Run, turnId: TurnId, owner: Owner, now: number): Lease {
+  /** `length` is that of the turn's journal; `rows`, how many came to the session with it. */
+  #hold(session: Stood, run: Run, turnId: TurnId, owner: Owner, now: number, length: number, rows: number): Lease {
     const { id: sessionId, revision, sweeps } = session;
     const generation = session.generation + 1;
     const until = now + this.#db.leaseMs;
+    const { row } = this.#sessions.memo(session);
+    const held = { generation, turn: run.turn, owner: owner.id, process: owner.process };
     this.#db.run(
-      "UPDATE session SET generation = ?, turn = ?, owner = ?, process = ?, until = ? WHERE n = ?",
+      HOLD,
       generation,
       run.turn,
       owner.id,
       owner.process,
       until,
+      length,
+      sealOf(row, held),
+      rows,
       session.n,
     );
-    const lease = { sessionId, turnId, generation, owner, until, revision };
-    return sweeps === 0 ? lease : { ...lease, sweeps };
+    const plain = { sessionId, turnId, generation, owner, until, revision };
+    const lease = sweeps === 0 ? plain : { ...plain, sweeps };
+    this.#journals.held(lease, run, length);
+    return lease;
   }
 
   #require(id: SessionId): Held {
@@ -136,11 +142,14 @@ export class Turns {
 // Statements are found by their text: one that is put together anew for each call would be read through each time.
 const COMMON = `s.n, s.id, s.revision, s.generation, s.turn, ${SWEEPS} AS sweeps,
   EXISTS (SELECT 1 FROM turn WHERE session = s.n AND state = 0) AS has_waiting`;
+const HOLD = `UPDATE session
+  SET generation = ?, turn = ?, owner = ?, process = ?, until = ?, written = ?, seal = ?, own_rows = own_rows + ?
+  WHERE n = ?`;
 const FOUND = `SELECT ${COMMON}, ${LATEST_FACT} AS latest FROM session s WHERE s.id = ?`;
 const HELD = `SELECT ${COMMON}, s.owner, s.process, s.until,
     (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1) AS renewed
   FROM session s WHERE s.id = ?`;
-const KNOWN = "SELECT input_id AS inputId, id AS turnId, session, hash FROM turn";
+const KNOWN = `SELECT ${TURN_COLUMNS} FROM turn t`;
 const KNOWN_BY_KEY = `${KNOWN} WHERE session = ? AND key = ? AND state <> 2`; // A withdrawn input has left its key.
 const KNOWN_BY_ID = `${KNOWN} WHERE id = ?`;
 

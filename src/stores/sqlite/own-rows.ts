@@ -1,0 +1,15 @@
+import type { Connection } from "./connection.ts";
+
+/** A session counts the rows of other tables that are its own: a row that is missing leaves no other trace. */
+
+export function countRows(db: Connection, session: number, by: number): void {
+  if (by !== 0) db.run("UPDATE session SET own_rows = own_rows + ? WHERE n = ?", by, session);
+}
+
+export const OWN_ROWS = `(SELECT count(*) FROM turn WHERE session = s.n)
+  + (SELECT count(*) FROM operation WHERE session = s.n)
+  + (SELECT count(*) FROM ledger WHERE session = s.n)
+  + (SELECT count(*) FROM state WHERE session = s.n)
+  + (SELECT count(*) FROM wait WHERE turn = s.turn)
+  + (SELECT count(*) FROM note WHERE turn = s.turn)
+  + (SELECT count(*) FROM attempt WHERE turn = s.turn)`;
