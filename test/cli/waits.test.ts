@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { createRuntime, type Json } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { scripted } from "bowline/testing";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { bowline, folder, hasTerminal, start } from "./program.ts";
 
 /**
- * A folder with an app that asks before it pays. Told "Pay 3 4", its model pays twice, then says what became of it. The
- * files `pid`, `paid` and `keys` tell about the app: its process, what was paid, and the keys of calls that wait.
+ * A folder with an app that asks before it pays. Told "Pay 3 4", its model pays twice, then says what became of it; told
+ * "Have 3 paid", it has an agent do it. The files `pid`, `paid` and `keys` tell about the app: its process, what was paid, and the keys of calls that wait.
  */
 function appIn() {
   const cwd = folder();
@@ -31,6 +31,7 @@ function appIn() {
 const APP = `
 import { appendFileSync, writeFileSync } from "node:fs";
 import { ask, createRuntime, definePlugin, defineTool } from "bowline";
+import { subagents } from "bowline/plugins/subagents";
 import { sqlite } from "bowline/stores/sqlite";
 
 writeFileSync("pid", String(process.pid));
@@ -43,14 +44,24 @@ const pay = defineTool({
     return "paid " + amount;
   },
 });
-const careful = definePlugin({ id: "acme/careful", setup: () => ({ beforeToolCall: () => ask("It moves money.") }) });
+const careful = definePlugin({ id: "acme/careful", setup: () => ({
+  beforeToolCall: ({ call }) => (call.name === "pay" ? ask("It moves money.") : undefined),
+}) });
+const agents = subagents({ capabilities: { payer: { description: "Pays." } } });
 const model = {
   id: "fixed",
   modelId: "test",
-  async *stream({ messages }) {
+  async *stream(request) {
+    const messages = request.messages.filter(({ origin }) => origin?.kind !== "plugin" && origin?.kind !== "runtime");
     const usage = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1, reasoning: 0, unknownCalls: 0 };
     const { role, parts } = messages.at(-1);
-    const amounts = role === "user" ? (parts[0].text.match(/\\d+/g) ?? []) : [];
+    const words = role === "user" ? parts[0].text : "";
+    if (words.startsWith("Have")) {
+      yield { kind: "call", callId: "call_agent", name: "spawn_agent", input: { task: words.replace("Have", "Pay") } };
+      yield { kind: "finish", reason: "calls", usage };
+      return;
+    }
+    const amounts = words.match(/\\d+/g) ?? [];
     const results = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
     const said = results.flatMap(({ parts }) => parts).flatMap((part) => part.kind === "toolResult" ? part.parts : []);
     for (const amount of amounts)
@@ -60,7 +71,7 @@ const model = {
   },
 };
 export default async () => {
-  const runtime = await createRuntime({ store: sqlite("app.db"), model, tools: [pay], plugins: [careful], recover: "manual" });
+  const runtime = await createRuntime({ store: sqlite("app.db"), model, tools: [pay], plugins: [careful, agents], recover: "manual" });
   const open = async (id) => {
     const session = await runtime.session(id);
     (async () => {
@@ -187,11 +198,28 @@ function inTerminal(): void {
     expect(await last.ended).toBe(0);
   });
 
+  test.concurrent("E6 D2 a call of an agent is asked about too, and again after a kill", async () => {
+    const { cwd, linesOf } = appIn();
+    const killed = await chat(cwd);
+    killed.send("Have 3 paid\r");
+    await killed.until(QUESTION(3));
+    process.kill(Number(linesOf("pid")[0]), "SIGKILL");
+    expect(await killed.ended).toBe(1);
+    const program = start(["chat", ...flags], { cwd, terminal: true });
+    await program.until(QUESTION(3));
+    program.send("y\r");
+    await program.until(/So: .*So: paid 3.*\nanswered · .*\n\n› $/);
+    expect(linesOf("paid")).toEqual(["3"]);
+    program.send("/quit\r");
+    expect(await program.ended).toBe(0);
+  });
+
   test.concurrent("E6 D2 an answer that is given elsewhere is told: it takes the question back, or it was the first", async () => {
     const { cwd, linesOf, answer } = appIn();
     const program = await chat(cwd);
     program.send("Pay 3 4\r");
     await program.until(QUESTION(3));
+    await vi.waitFor(() => expect(linesOf("keys")).toHaveLength(2));
     const [three, four] = linesOf("keys") as [string, string];
     await answer(three, { approved: false, reason: "Not today." });
     program.send("y\r");
