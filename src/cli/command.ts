@@ -12,7 +12,8 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
        bowline doctor          looks for damage, and for turns that are open
 
   --app <file>      with chat and run: your own runtime, the default export of a module, such as
-                    export default () => createRuntime({ … }). On a terminal it is loaded anew when its files change
+                    export default () => createRuntime({ … }). On a terminal it is loaded anew when its files change,
+                    and you are asked about calls that wait for an approval
   --model <name>    <provider>/<model>, or demo; else BOWLINE_MODEL; else the offline demo
   --db <file>       where conversations are kept; else BOWLINE_DB; else .bowline/agent.db in this folder.
                     :memory: keeps nothing

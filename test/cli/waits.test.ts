@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createRuntime, type Json } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { scripted } from "bowline/testing";
@@ -159,6 +159,34 @@ function inTerminal(): void {
     program.send("y\r");
     await program.until(/So: paid 3\nanswered · .*\n\n› y\nSo:\nanswered · .*\n\n› half a$/);
     program.send("\x03/quit\r");
+    expect(await program.ended).toBe(0);
+  });
+
+  test.concurrent("E6 the example of an app asks before it writes into its log", async () => {
+    const cwd = folder();
+    const program = start(["chat", "--app", resolve("examples/app.ts")], { cwd, terminal: true });
+    await program.until(/› $/);
+    program.send("Remember to buy rope\r");
+    await program.until(/Allow notes_add \{"text":"buy rope"\}\? The log is kept in ink\.\n.* why not: $/);
+    program.send("y\r");
+    await program.until(/I noted that as number 1: buy rope\.\n.*\n\n› $/);
+    expect(readFileSync(join(cwd, "ship.log"), "utf8")).toBe("buy rope\n");
+    program.send("/quit\r");
+    expect(await program.ended).toBe(0);
+  });
+
+  test.concurrent("E6 a change of the app while a question stands is told above it, and waits for the turn", async () => {
+    const { cwd } = appIn();
+    const program = await chat(cwd);
+    program.send("Pay 3\r");
+    await program.until(QUESTION(3));
+    writeFileSync(join(cwd, "agent.ts"), APP.replace("So:", "Thus:"));
+    await program.until(/the new version takes over after this turn\.\n\[y\]es, \[n\]o, or say why not: $/);
+    program.send("y\r");
+    await program.until(/So: paid 3\nanswered · .*\n\n\nReloaded agent\.ts\.\n› $/);
+    program.send("Hi\r");
+    await program.until(/Thus:\nanswered · .*\n\n› $/);
+    program.send("/quit\r");
     expect(await program.ended).toBe(0);
   });
 
