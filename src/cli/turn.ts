@@ -11,7 +11,7 @@ import { type Answer, Asker } from "./waits.ts";
  */
 export type Taken = TurnResult | "left" | "waiting" | "refused";
 
-/** The exit codes of a program that a turn outlives. */
+/** What the program ends with when it does not go on after a turn. */
 export const LEFT = { left: EXIT.interrupted, interrupted: EXIT.interrupted, waiting: EXIT.waiting } as const;
 
 /** Runs one turn and shows it as it comes. */

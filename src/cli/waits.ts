@@ -66,6 +66,8 @@ export class Asker {
   readonly #answer: Answer;
   readonly #left: Left;
   readonly #held: SessionEvent[] = [];
+  /** Keys of the waits that were seen. A turn that is taken up again tells of them again. */
+  readonly #seen = new Set<string>();
   #asked: { readonly wait: Waiting; readonly over: AbortController } | undefined;
   #isShowing = false;
   #isStopped = false;
@@ -98,8 +100,9 @@ export class Asker {
     for (let event = this.#held.shift(); event !== undefined; event = this.#held.shift()) {
       this.#printer.event(event);
       const wait = waitIn(event);
-      if (wait !== undefined && !this.#isStopped && !this.#held.some((later) => goesOn(wait, later)))
-        await this.#ask(wait);
+      if (wait === undefined || this.#isStopped || this.#seen.has(wait.wait)) continue;
+      this.#seen.add(wait.wait);
+      if (!this.#held.some((later) => goesOn(wait, later))) await this.#ask(wait);
     }
     this.#isShowing = false;
   }
@@ -119,10 +122,9 @@ const GONE = "This waits no longer: it was answered elsewhere, or its time is up
 const waitIn = (event: SessionEvent): Waiting | undefined =>
   event.kind === "child" ? waitIn(event.event) : event.kind === "waiting" ? event : undefined;
 
-/** Whether the event tells more of a call that waited. */
+/** Whether the event tells that a call which waited has its answer. */
 function goesOn(wait: Waiting, event: SessionEvent): boolean {
   if (event.kind === "child") return goesOn(wait, event.event);
-  return (
-    !event.fact && event.kind !== "waiting" && event.turnId === wait.turnId && event.key.effect === wait.key.effect
-  );
+  if (event.fact || event.kind === "waiting" || event.kind === "toolStarted") return false;
+  return event.turnId === wait.turnId && event.key.effect === wait.key.effect;
 }

@@ -37,5 +37,10 @@ interface Budget {
   readonly tree?: Allowance | undefined;
   /** Reserves the last of `roundsMax` rounds for an answer: the model is told so and gets no tools in that round. */
   readonly keepsAnswer?: boolean | undefined;
+  /**
+   * What to do when a provider does not say what a call used. `estimate` counts a quarter of the bytes sent and received
+   * as tokens. `stop` ends the turn before its next call. Default: `estimate`.
+   */
+  readonly unknown?: "estimate" | "stop" | undefined;
 }
 export { Allowance, Budget, SessionConfig };
