@@ -4,7 +4,7 @@ import { Json } from "./shared/model/json.js";
 import { ProviderFailureClass } from "./shared/model/request.js";
 import { SessionEvent } from "./shared/model/event.js";
 import { SessionView } from "./shared/model/view.js";
-import { ToolOutput } from "./shared/model/tool.js";
+import { ToolCall, ToolOutput } from "./shared/model/tool.js";
 import { TurnOutcome } from "./shared/model/outcome.js";
 import { Usage } from "./shared/model/usage.js";
 /** What there is to show of a session. Plain JSON, and never changed: compare views and their parts by identity. */
@@ -90,6 +90,8 @@ interface ClientWait {
   readonly key: WaitKey;
   readonly reason: string;
   readonly callId: CallId;
+  /** The call as it would be made. */
+  readonly call: ToolCall;
   readonly effect: EffectName;
 }
 interface ClientRetry {

@@ -1,8 +1,11 @@
 // An agent of your own for the command line: `bowline chat --app examples/app.ts`. On a terminal, change this file and
-// save it: the next answer comes from the new version, in the same conversation. The demo model keeps it offline.
-import { createRuntime, defineTool } from "bowline";
+// save it: the next answer comes from the new version, in the same conversation. Say "remember to buy rope", and it asks
+// you before it writes that down. The demo model keeps it offline.
+import { appendFileSync, readFileSync } from "node:fs";
+import { ask, createRuntime, definePlugin, defineTool } from "bowline";
 import { demo } from "bowline/providers/demo";
 import { sqlite } from "bowline/stores/sqlite";
+import { z } from "zod";
 
 const clock = defineTool({
   name: "clock",
@@ -10,5 +13,20 @@ const clock = defineTool({
   input: { type: "object" },
   execute: () => "eight bells",
 });
+const log = defineTool({
+  name: "notes_add",
+  description: "Writes a line into the ship's log and gives its number.",
+  input: z.object({ text: z.string() }),
+  execute: ({ text }) => {
+    appendFileSync("ship.log", `${text}\n`);
+    return { number: readFileSync("ship.log", "utf8").split("\n").length - 1 };
+  },
+});
+const careful = definePlugin({
+  id: "example/careful",
+  setup: () => ({
+    beforeToolCall: ({ call }) => (call.name === log.name ? ask("The log is kept in ink.") : undefined),
+  }),
+});
 
-export default () => createRuntime({ store: sqlite("app.db"), model: demo(), tools: [clock] });
+export default () => createRuntime({ store: sqlite("app.db"), model: demo(), tools: [clock, log], plugins: [careful] });

@@ -8,7 +8,7 @@ import type { Json } from "./model/json.ts";
 import type { Draft, ToolStatus } from "./model/message.ts";
 import type { TurnOutcome } from "./model/outcome.ts";
 import type { ProviderFailureClass } from "./model/request.ts";
-import type { ToolOutput } from "./model/tool.ts";
+import type { ToolCall, ToolOutput } from "./model/tool.ts";
 import type { Usage } from "./model/usage.ts";
 import type { SessionView } from "./model/view.ts";
 
@@ -100,6 +100,8 @@ export interface ClientWait {
   readonly key: WaitKey;
   readonly reason: string;
   readonly callId: CallId;
+  /** The call as it would be made. */
+  readonly call: ToolCall;
   readonly effect: EffectName;
 }
 
@@ -234,8 +236,8 @@ function shown(turn: RunningTurn, event: Preview): RunningTurn {
       return withCall(turn, key, (call) => ({ ...call, state: "ended", status, ms, output }));
     }
     case "waiting": {
-      const { wait, reason, callId } = event;
-      return { ...turn, waits: [...waitsWithout(turn, key), { key: wait, reason, callId, effect: key.effect }] };
+      const { wait, reason, callId, call } = event;
+      return { ...turn, waits: [...waitsWithout(turn, key), { key: wait, reason, callId, call, effect: key.effect }] };
     }
     case "child": {
       const { sessionId } = event.event;

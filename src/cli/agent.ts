@@ -1,4 +1,4 @@
-import { createRuntime, type Session, type Store } from "../index.ts";
+import { createRuntime, type Runtime, type Session, type Store } from "../index.ts";
 import { asSessionId } from "../model/ids.ts";
 import { textOf } from "../model/message.ts";
 import { loadApp } from "./app.ts";
@@ -16,6 +16,7 @@ const DEMO =
 
 export interface Agent {
   readonly session: Session;
+  readonly waits: Runtime["waits"];
   /** Left out for an app, whose store is its own. */
   readonly store?: Store;
   /** What a user talks to, and where it is kept, for the greeting. */
@@ -43,7 +44,7 @@ async function openApp(io: Io, app: string, id: string | undefined): Promise<Age
     const session = await runtime.session(id);
     const { inputs } = await session.read();
     const left = new Map(inputs.map(({ turnId, message }) => [turnId, { turnId, words: textOf(message.parts) }]));
-    return { session, about: app, left: [...left.values()], lost: new Map(), close };
+    return { session, waits: runtime.waits, about: app, left: [...left.values()], lost: new Map(), close };
   } catch (error) {
     await close();
     throw error;
@@ -75,7 +76,7 @@ async function openBundled(io: Io, settings: Settings, id: string | undefined): 
     const isOurs = unfinished.length === 0 || (await busyElsewhere({ session, store })) === undefined;
     const about = model.isDemo ? DEMO : model.name;
     const where = place.path === MEMORY ? "and is gone when you leave" : `kept in ${place.shown}`;
-    return { session, store, about, where, left: isOurs ? unfinished : [], lost, close };
+    return { session, waits: runtime.waits, store, about, where, left: isOurs ? unfinished : [], lost, close };
   } catch (error) {
     await close();
     throw error;

@@ -5,7 +5,8 @@ import { EXIT, type Io, isInteractive, type Settings } from "./io.ts";
 import { keepUp } from "./keeper.ts";
 import { asidePrinter, counted, isGood, livePrinter, type Printer, painter, plainPrinter, tokens } from "./print.ts";
 import { Prompt } from "./prompt.ts";
-import { finishLeft, takeTurn } from "./turn.ts";
+import { finishLeft, LEFT, takeTurn } from "./turn.ts";
+import { atPrompt, byNobody } from "./waits.ts";
 
 const SESSION = "chat";
 /** A second Ctrl-C at the empty prompt leaves within this time. */
@@ -18,16 +19,17 @@ export async function chat(io: Io, settings: Settings): Promise<number> {
     return keepUp(io, io.start);
   const agent = await openAgent(io, settings, settings.session ?? SESSION);
   if (agent === undefined) return EXIT.ok;
-  const code = isInteractive(io) ? await talk(agent, io) : await answerLines(agent, io, settings);
+  const code = isInteractive(io) ? await talk(agent, io, settings) : await answerLines(agent, io, settings);
   // A user who left in the middle of a turn does not wait for it: closing would.
   if (code !== EXIT.interrupted) await agent.close();
   return code;
 }
 
-async function talk(agent: Agent, io: Io): Promise<number> {
+async function talk(agent: Agent, io: Io, settings: Settings): Promise<number> {
   const paint = painter(io);
   const { kept } = io;
   const prompt = new Prompt(io, paint("bold", "› "), kept?.typed);
+  const answer = atPrompt(prompt, agent, paint, byNobody(agent, io, settings));
   let isIdle = false;
   let pressedAt = Number.NEGATIVE_INFINITY;
   /** One Ctrl-C does not leave: it may have been meant for an answer that has just ended. */
@@ -42,15 +44,16 @@ async function talk(agent: Agent, io: Io): Promise<number> {
     printer = livePrinter(io);
     return printer;
   };
-  const tell = (words: string): void => (isIdle ? prompt.tell(paint("yellow", words)) : printer.note(words));
+  const tell = (words: string): void => (prompt.isShown ? prompt.tell(paint("yellow", words)) : printer.note(words));
   const leave = (): void =>
-    isIdle ? prompt.close() : printer.note(`${agent.about} has changed: the new version takes over after this turn.`);
+    isIdle ? prompt.close() : tell(`${agent.about} has changed: the new version takes over after this turn.`);
   kept?.on("tell", tell).on("leave", leave);
   io.interrupts.on("interrupt", interrupted);
   const opening = kept?.isReload ? `Reloaded ${agent.about}.` : greeting(agent, io, await agent.session.read());
   io.stdout.write(`${paint("dim", opening)}\n${kept?.isReload ? "" : "\n"}`);
   try {
-    if ((await finishLeft(agent, newPrinter, io)) === "left") return EXIT.interrupted;
+    const finished = await finishLeft(agent, newPrinter, io, answer);
+    if (finished === "left" || finished === "waiting") return LEFT[finished];
     if (agent.left.length > 0) io.stdout.write("\n");
     const other = await busyElsewhere(agent);
     if (other !== undefined) {
@@ -72,8 +75,8 @@ async function talk(agent: Agent, io: Io): Promise<number> {
         continue;
       }
       isIdle = false;
-      const taken = await takeTurn(agent, line, newPrinter(), io);
-      if (taken === "left") return EXIT.interrupted;
+      const taken = await takeTurn(agent, line, newPrinter(), io, answer);
+      if (taken === "left" || taken === "waiting") return LEFT[taken];
       io.stdout.write("\n");
     }
   } finally {
@@ -87,7 +90,9 @@ async function talk(agent: Agent, io: Io): Promise<number> {
 async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<number> {
   const printer = plainPrinter(io, settings.verbose);
   const aside = asidePrinter(io, settings.verbose);
-  if ((await finishLeft(agent, () => aside, io)) !== "finished") return EXIT.interrupted;
+  const nobody = byNobody(agent, io, settings);
+  const finished = await finishLeft(agent, () => aside, io, nobody);
+  if (finished !== "finished") return LEFT[finished];
   const lines = createInterface({ input: io.stdin, crlfDelay: Number.POSITIVE_INFINITY });
   let code: number = EXIT.ok;
   let isIdle = true;
@@ -105,9 +110,9 @@ async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<nu
       if (command !== undefined) io.stdout.write(`${await command(agent)}\n`);
       if (line === "" || command !== undefined) continue;
       isIdle = false;
-      const taken = await takeTurn(agent, line, printer, io);
+      const taken = await takeTurn(agent, line, printer, io, nobody);
       isIdle = true;
-      if (taken === "left") return EXIT.interrupted;
+      if (taken === "left" || taken === "waiting") return LEFT[taken];
       if (taken === "refused" || !isGood(taken)) code = EXIT.failed;
       if (isInterrupted) return code;
     }

@@ -10,8 +10,10 @@ export interface Printer {
   ended(result: TurnResult): void;
   /** The turn has no result: its input was refused, or the turn was lost. */
   refused(error: unknown): void;
-  note(words: string): void;
+  note(words: string, style?: Style): void;
 }
+
+export type Waiting = Extract<SessionEvent, { kind: "waiting" }>;
 
 type Style = "dim" | "bold" | "red" | "yellow" | "cyan";
 export type Paint = (style: Style, words: string) => string;
@@ -130,9 +132,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
         case "toolEnded": // Told already, unless a hook has changed it.
           if (returned.get(event.key.effect) !== event.status) ended(event.key.effect, event);
           break;
-        case "waiting":
-          line(`  waiting: ${printable(event.reason)}`, "yellow");
-          break;
+        case "waiting": // Asked about in `waits.ts`.
         case "plugin":
         case "committed":
           break;
@@ -148,7 +148,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
       line(facts.join(" · "), "dim");
     },
     refused: (error) => line(printable(explain(error, io.env)), "red"),
-    note: (words) => line(words, "dim"),
+    note: (words, style = "dim") => line(words, style),
   };
 }
 
@@ -162,7 +162,6 @@ export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose:
       if (event.kind === "toolEnded") aside(`${event.name} → ${event.status}, ${event.ms} ms`);
       if (event.kind === "retracted") aside("The reply broke off; the model is asked again.");
       if (event.kind === "retrying") aside(retryOf(event));
-      if (event.kind === "waiting") aside(`waiting: ${event.reason}`);
     },
     ended({ outcome, usage }) {
       const problem = problemOf(outcome);
@@ -171,7 +170,7 @@ export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose:
       aside(`${outcome.kind} · ${tokens(usage)}`);
     },
     refused: (error) => tell(io.stderr, explain(error, io.env)),
-    note: aside,
+    note: (words) => aside(words),
   };
 }
 
@@ -241,6 +240,17 @@ const SHOWN_MAX = 80;
 const cut = (words: string, max: number): string => (words.length > max ? `${words.slice(0, max)}…` : words);
 const short = (input: unknown): string => cut(printable(JSON.stringify(input)), SHOWN_MAX);
 export const firstWords = (words: string, max = SHOWN_MAX): string => cut(oneLine(words), max);
+
+/** Asks whether a call may be made. Whoever allows it must see what it does: characters that hide are spelt out. */
+export function questionOf({ call, reason }: Waiting): string {
+  const input = visible(JSON.stringify(call.input));
+  const more = input.length - ARGUMENTS_MAX;
+  const shown = more > 0 ? `${input.slice(0, ARGUMENTS_MAX)}… (${counted(more, "more character")})` : input;
+  return `Allow ${visible(call.name)} ${shown}? ${oneLine(visible(reason))}`;
+}
+const ARGUMENTS_MAX = 2_000;
+const visible = (words: string): string =>
+  words.replace(/[\p{Cf}\p{Zl}\p{Zp}\x7f-\x9f]/gu, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`);
 
 /** Removes control characters: words of a model or a tool must not move the cursor or colour the screen. */
 export const printable = (words: string): string => words.replace(/(?![\n\t])\p{Cc}/gu, "");

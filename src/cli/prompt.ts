@@ -20,7 +20,7 @@ export class Prompt {
     this.#mark = mark;
     this.#stdout = stdout;
     this.#screen = new Screen(stdout);
-    this.#editor = createInterface({ input: stdin, output: this.#screen, terminal: true, prompt: mark });
+    this.#editor = createInterface({ input: stdin, output: this.#screen, terminal: true });
     this.#editor.on("line", (line) => {
       this.#screen.isHidden = true; // At once, because more lines may come in the same chunk.
       if (this.#waiter === undefined) this.#lines.push(line);
@@ -46,12 +46,36 @@ export class Prompt {
       this.#stdout.write(`${this.#mark}${line}\n`);
       return line;
     }
+    return this.#read(this.#mark);
+  }
+
+  /**
+   * Asks for a line that is typed from now on: what was typed before is for the next turn, and comes back then.
+   * Undefined at the end of the input, or when it is withdrawn.
+   */
+  async ask(mark: string, withdrawn: AbortSignal): Promise<string | undefined> {
     if (this.#isClosed) return undefined;
-    this.#screen.isHidden = false;
-    this.#show();
-    return new Promise((resolve) => {
-      this.#waiter = resolve;
-    });
+    const { line: before } = this.#editor;
+    this.clear();
+    const leave = (): void => {
+      this.#stdout.write("\n");
+      this.#screen.isHidden = true;
+    };
+    const withdraw = (): void => {
+      this.clear();
+      leave(); // At once: something else is about to be printed.
+      this.#answer(undefined);
+    };
+    withdrawn.addEventListener("abort", withdraw);
+    const line = await this.#read(mark);
+    withdrawn.removeEventListener("abort", withdraw);
+    if (this.#isClosed) leave();
+    else this.#editor.write(before);
+    return line;
+  }
+
+  get isShown(): boolean {
+    return this.#waiter !== undefined;
   }
 
   /** Clears what is typed so far. Returns false when there was nothing. */
@@ -71,6 +95,16 @@ export class Prompt {
 
   close(): void {
     this.#editor.close();
+  }
+
+  async #read(mark: string): Promise<string | undefined> {
+    if (this.#isClosed) return undefined;
+    this.#editor.setPrompt(mark);
+    this.#screen.isHidden = false;
+    this.#show();
+    return new Promise((resolve) => {
+      this.#waiter = resolve;
+    });
   }
 
   #show(): void {

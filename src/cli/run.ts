@@ -1,8 +1,9 @@
 import { text as textOf } from "node:stream/consumers";
-import { openAgent } from "./agent.ts";
+import { type Agent, openAgent } from "./agent.ts";
 import { EXIT, type Io, type Settings, UsageError } from "./io.ts";
 import { asidePrinter, isGood, jsonPrinter, livePrinter, plainPrinter } from "./print.ts";
-import { finishLeft, takeTurn } from "./turn.ts";
+import { finishLeft, LEFT, takeTurn } from "./turn.ts";
+import { byNobody } from "./waits.ts";
 
 /** `bowline run <text>`: one turn, in a new session unless one is named. With `-` the text is read from stdin. */
 export async function run(io: Io, settings: Settings, words: readonly string[]): Promise<number> {
@@ -10,12 +11,19 @@ export async function run(io: Io, settings: Settings, words: readonly string[]):
   if (text.trim() === "") throw new UsageError("There is nothing to run.", 'Say what: bowline run "What is 21*2?"');
   const agent = await openAgent(io, settings, settings.session);
   if (agent === undefined) return EXIT.ok;
+  const code = await answer(agent, text.trim(), io, settings);
+  if (code !== EXIT.interrupted) await agent.close();
+  return code;
+}
+
+async function answer(agent: Agent, text: string, io: Io, settings: Settings): Promise<number> {
+  const nobody = byNobody(agent, io, settings);
   const isLive = io.stdout.isTTY === true && !settings.json;
   const aside = () => (isLive ? livePrinter(io) : asidePrinter(io, settings.verbose));
-  if ((await finishLeft(agent, aside, io)) !== "finished") return EXIT.interrupted;
+  const finished = await finishLeft(agent, aside, io, nobody);
+  if (finished !== "finished") return LEFT[finished];
   const printer = isLive ? livePrinter(io) : settings.json ? jsonPrinter(io) : plainPrinter(io, settings.verbose);
-  const taken = await takeTurn(agent, text.trim(), printer, io);
-  if (taken === "left") return EXIT.interrupted;
-  await agent.close();
+  const taken = await takeTurn(agent, text, printer, io, nobody);
+  if (taken === "left" || taken === "waiting") return LEFT[taken];
   return taken !== "refused" && isGood(taken) ? EXIT.ok : EXIT.failed;
 }

@@ -67,7 +67,14 @@ export type Preview = Previewed &
         readonly ms: number;
         readonly output: ToolOutput;
       }
-    | { readonly kind: "waiting"; readonly callId: CallId; readonly wait: WaitKey; readonly reason: string }
+    /** `call` as it is made if it is approved: hooks may have replaced the arguments of `toolStarted`. */
+    | {
+        readonly kind: "waiting";
+        readonly callId: CallId;
+        readonly call: ToolCall;
+        readonly wait: WaitKey;
+        readonly reason: string;
+      }
     | { readonly kind: "plugin"; readonly plugin: string; readonly name: string; readonly payload: Json }
     /** An event of a session that this turn started. */
     | { readonly kind: "child"; readonly event: SessionEvent }

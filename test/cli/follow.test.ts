@@ -23,7 +23,14 @@ async function shown(lost: (turnId: string) => Agent["lost"], isEnded: boolean) 
   const seen = isEnded ? store : { ...store, terminal: () => undefined, journal: () => [] };
   const left = [{ sessionId: session.id, turnId, words: "Where are\nyou?\x1b[2J" }];
   const agent = { session, store: seen, left, lost: lost(turnId) } as unknown as Agent;
-  expect(await finishLeft(agent, () => plainPrinter(io, true), io)).toBe("finished");
+  expect(
+    await finishLeft(
+      agent,
+      () => plainPrinter(io, true),
+      io,
+      async () => true,
+    ),
+  ).toBe("finished");
   expect(interrupts.listenerCount("interrupt")).toBe(0);
   await runtime.close();
   return { stdout: String(stdout.read() ?? ""), stderr: String(stderr.read()) };

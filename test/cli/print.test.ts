@@ -1,7 +1,7 @@
 import { EventEmitter, once } from "node:events";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { livePrinter, plainPrinter } from "../../src/cli/print.ts";
+import { livePrinter, plainPrinter, questionOf, type Waiting } from "../../src/cli/print.ts";
 import {
   createRuntime,
   definePlugin,
@@ -176,4 +176,13 @@ test("E6 an answer that was not shown as it came is shown at the end", async () 
   printer.ended(await turn.result());
   expect(String(stdout.read())).toMatch(/^Here I am\.\nanswered · /);
   await runtime.close();
+});
+
+test("E6 a question shows the whole call: nothing hides in its arguments, and what is left out is counted", () => {
+  const question = (input: unknown, reason = "Sure?"): string =>
+    questionOf({ call: { name: "pay", input }, reason } as Waiting);
+  expect(question({ to: "\u202eecila\u202c\u200b", for: "a\nb\x1b[2J\x9b" }, "Sure,\n\x1b[2Jor not?")).toBe(
+    'Allow pay {"to":"\\u{202e}ecila\\u{202c}\\u{200b}","for":"a\\nb\\u001b[2J\\u{9b}"}? Sure, [2Jor not?',
+  );
+  expect(question("x".repeat(5_000))).toMatch(/^Allow pay "x{1999}… \(3002 more characters\)\? Sure\?$/);
 });

@@ -26,7 +26,13 @@ test("E6 a second Ctrl-C leaves, even when a tool does not listen", async () => 
   });
   const store = memory();
   const runtime = await createRuntime({ store, model: scripted(calls("deaf")), tools: [deaf] });
-  const taken = await takeTurn({ store, session: await runtime.session() }, "Go", plainPrinter(io, true), io);
+  const taken = await takeTurn(
+    { store, session: await runtime.session() },
+    "Go",
+    plainPrinter(io, true),
+    io,
+    async () => true,
+  );
   expect(taken).toBe("left");
   expect(interrupts.listenerCount("interrupt")).toBe(0);
   expect(String(stderr.read())).toContain("Cancelling. Ctrl-C again leaves at once.");

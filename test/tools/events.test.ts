@@ -5,11 +5,14 @@ import {
   definePlugin,
   defineTool,
   deny,
+  replaceArgs,
   type SessionEvent,
   shortCircuit,
   type Turn,
 } from "bowline";
 import { toolCalls } from "bowline/protocols/tool-calls";
+import { memory } from "bowline/stores/memory";
+import { sqlite } from "bowline/stores/sqlite";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -197,6 +200,31 @@ test("T13 an approval waits between start and end: given, refused, and denied by
   }
   expectPairs(events, { c0: "ok", c1: "denied", c2: "denied" });
 });
+
+test.each([
+  ["memory", () => memory()],
+  ["sqlite", () => sqlite(":memory:")],
+])(
+  "T13 %s: whoever is asked sees the arguments that the call is made with, also if a plugin has replaced them",
+  async (_, store) => {
+    const asks = definePlugin({
+      id: "acme/asks",
+      setup: () => ({ beforeToolCall: () => [replaceArgs({ euros: 900 }), ask("May I?")] }),
+    });
+    const paid: unknown[] = [];
+    const pay = named("pay", async (input) => void paid.push(input));
+    await using world = await opened({ store: store(), tools: [pay], plugins: [asks] });
+    const shown: unknown[] = [];
+    const turn = begins(world.session, "pay");
+    for await (const event of turn) {
+      if (event.kind !== "waiting") continue;
+      shown.push(event.call.input);
+      await world.runtime.waits.resolve(event.wait, { approved: true });
+    }
+    expect(shown).toEqual([{ euros: 900 }]);
+    expect(paid).toEqual(shown);
+  },
+);
 
 test("T13 the typed result of a turn starts and ends like a call", async () => {
   const model = scripted(calls("submit_output", { n: "x" }, "a"), calls("submit_output", { n: 1 }, "b"));

@@ -77,9 +77,12 @@ type Preview = Previewed & ({
   readonly status: ToolStatus;
   readonly ms: number;
   readonly output: ToolOutput;
-} | {
+} |
+/** `call` as it is made if it is approved: hooks may have replaced the arguments of `toolStarted`. */
+{
   readonly kind: "waiting";
   readonly callId: CallId;
+  readonly call: ToolCall;
   readonly wait: WaitKey;
   readonly reason: string;
 } | {

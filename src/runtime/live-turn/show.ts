@@ -210,6 +210,7 @@ export class TurnShow implements CallShow {
       key: this.#live.key(this.#position(placed), 1),
       kind: "waiting",
       callId: placed.call.id,
+      call: waits?.call ?? placed.call,
       wait,
       reason: asked?.reason ?? waits?.reason ?? interrupted ?? "It waits for somebody to answer.",
     });
