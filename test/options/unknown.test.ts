@@ -52,7 +52,7 @@ test("the error says where, and asks whether the nearest name is meant", async (
   const error = await running(typo({ limits: { toolsMs: 5 } })).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({
     message: "There is no option `toolsMs` in limits.",
-    hint: "Did you mean `toolMs`?",
+    hint: "Did you mean `toolMs`? If not, leave it out.",
     retry: "never",
   });
 });

@@ -51,14 +51,10 @@ export class TurnHandle implements Turn {
     return this.#id.promise;
   }
 
-  result(): Promise<TurnResult> {
-    if (this.#session.isInside && this.#ended === undefined)
+  /** The runtime itself, which waits nowhere, may always ask. */
+  result(isInside = this.#session.isInside): Promise<TurnResult> {
+    if (isInside && this.#ended === undefined)
       return Promise.reject(new RuntimeError("operation.reentrant", { name: "The result of a turn" }));
-    return this.ending();
-  }
-
-  /** `result` for the runtime itself, which waits nowhere. */
-  ending(): Promise<TurnResult> {
     if (this.#result === undefined) {
       this.#result = Promise.withResolvers<TurnResult>();
       if (this.#ended !== undefined) {

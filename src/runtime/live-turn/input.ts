@@ -65,9 +65,11 @@ function sized(core: Core, bytes: number): void {
   if (bytes > max) throw new RuntimeError("limit.bytes", { what: "The input", bytes, max });
 }
 
-/** Stores the attachments of an input again; undefined where there cannot be any. */
-export const attaching = (core: Core, input: Input): (() => Promise<unknown>) | undefined =>
-  typeof input === "string" ? undefined : () => ofParts(core, input);
+/** Stores the attachments of an input again. */
+export const attaching =
+  (core: Core, input: Exclude<Input, string>): (() => Promise<unknown>) =>
+  () =>
+    ofParts(core, input);
 
 const ATTACH_TRIES = 5;
 

@@ -130,14 +130,8 @@ async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Pro
 const CLAIM_MAX = 64;
 
 function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {
-  const { at } = effect;
-  if (at === "after-work" && live.session.takeNewTools())
-    return andThen(boundaryAt(live, effect, scope), (body) => ({ ...body, hasNewTools: true }));
-  return boundaryAt(live, effect, scope);
-}
-
-function boundaryAt(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Awaitable<Body> {
   const { at, name } = effect;
+  if (at === "after-work" && live.session.hasNewTools) return boundaryWithTools(live, effect, scope);
   if (live.hooks.has.checkpoint || live.isBudgeted) return boundaryWithHooks(live, effect, scope);
   if (at !== "opening" && isLastRound(live.state)) return { kind: "bounded" };
   const found = live.core.store.inputs.claim(live.lease, name, CLAIM_MAX, at === "opening" || undefined);
@@ -145,12 +139,19 @@ function boundaryAt(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope):
   return found.length === 0 ? { kind: "bounded" } : bounded(found);
 }
 
-function bounded(found: readonly PendingInput[]): Extract<Body, { readonly kind: "bounded" }> {
+type Bounded = Extract<Body, { readonly kind: "bounded" }>;
+function bounded(found: readonly PendingInput[]): Bounded {
   if (found.length === 0) return { kind: "bounded" };
   return { kind: "bounded", inputs: found.map(({ id: inputId, message }) => ({ inputId, message })) };
 }
 
-async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundary">, scope: Scope): Promise<Body> {
+/** Tools were added to the session: the next round is prepared anew. */
+async function boundaryWithTools(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Promise<Body> {
+  live.session.hasNewTools = false;
+  return { ...(await boundaryWithHooks(live, effect, scope)), hasNewTools: true };
+}
+
+async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundary">, scope: Scope): Promise<Bounded> {
   const { inputs } = live.core.store;
   if (at === "opening") return bounded(await inputs.claim(live.lease, name, CLAIM_MAX, true));
   // With no round or no budget left, waiting inputs are left to the next turn.

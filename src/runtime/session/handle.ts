@@ -183,7 +183,7 @@ export class SessionHandle implements Session {
       const { check, wants } = output === undefined && prompt === undefined ? NO_WANTS : wantsOf(output, prompt);
       const input = newInput(session.core, session.id, said, key, "turn", wants);
       const isCancelled = signal === undefined ? undefined : () => (signal.aborted ? reasonOf(signal) : undefined);
-      const attach = attaching(session.core, said);
+      const attach = typeof said === "string" ? undefined : attaching(session.core, said);
       session.accept(input, attach, handle, check, isCancelled).catch((error: unknown) => handle.failed(error));
       if (signal !== undefined) cancelWith(signal, handle);
     } catch (error) {
@@ -200,7 +200,8 @@ export class SessionHandle implements Session {
       throw new RuntimeError("options.invalid", { option: "at", problem: "it is neither boundary nor next-turn" });
     const place = at === "boundary" ? "boundary" : "turn";
     const { core, id } = session;
-    return { turnId: await session.accept(newInput(core, id, said, key, place), attaching(core, said)) };
+    const attach = typeof said === "string" ? undefined : attaching(core, said);
+    return { turnId: await session.accept(newInput(core, id, said, key, place), attach) };
   }
 
   async cancel(turnId: string, options: CancelOptions = {}): Promise<CancelAnswer> {
@@ -374,5 +375,5 @@ function cancelWith(signal: AbortSignal, handle: TurnHandle): void {
   if (signal.aborted) return;
   signal.addEventListener("abort", cancel, { once: true });
   const stop = (): void => signal.removeEventListener("abort", cancel);
-  void handle.ending().then(stop, stop);
+  void handle.result(false).then(stop, stop);
 }

@@ -136,7 +136,8 @@ export class OpenSessions implements Iterable<LiveSession> {
     const closing = [...this.#entries.values()].map(async ({ opening }) => {
       const session = await opening;
       await session.close(graceMs);
-      await Promise.race([session.letGo(), world.sleep(graceMs)]);
+      const timer = new AbortController(); // A sleep that goes on would keep the process alive.
+      await Promise.race([session.letGo(), world.sleep(graceMs, timer.signal)]).finally(() => timer.abort());
     });
     for (const closed of await Promise.allSettled(closing))
       if (closed.status === "rejected") this.#core().trace("session.close", { problem: describeThrown(closed.reason) });

@@ -79,6 +79,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** S3: inputs whose attachments are still being stored. Nothing in the queue waits for them. */
   #entering: Set<PromiseLike<NewInput>> | undefined;
   #hearing: Promise<unknown> | undefined;
+  /** Sources of tools were added since the running turn was last prepared. */
+  hasNewTools = false;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
 
@@ -101,10 +103,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   get toolset(): Toolset {
     this.#toolset ??= new Toolset(this);
     return this.#toolset;
-  }
-  /** Sources of tools were added since the turn was last prepared. */
-  takeNewTools(): boolean {
-    return this.#toolset?.takeGrown() ?? false;
   }
   get memo(): Memo {
     this.#memo ??= new Memo();

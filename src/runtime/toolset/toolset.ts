@@ -49,7 +49,6 @@ export class Toolset {
   #cache: CatalogCache<Artifact> | undefined;
   /** Providers that were added to this session alone. */
   #live: readonly Listing[] = [];
-  #isGrown = false;
 
   constructor(session: LiveSession) {
     this.#session = session;
@@ -201,7 +200,7 @@ export class Toolset {
     this.#isInTurn = false;
     if (!this.#isStatic) void this.registry;
     this.#isInTurn = true;
-    this.#isGrown = false;
+    this.#session.hasNewTools = false;
   }
 
   end(): void {
@@ -287,15 +286,8 @@ export class Toolset {
     this.#live = [...this.#live, listing];
     await listing.refresh();
     this.registry.admit(listing);
-    this.#isGrown = this.#isInTurn;
+    this.#session.hasNewTools = this.#isInTurn;
     return listing;
-  }
-
-  /** Whether sources were added since the turn was last prepared: it must be prepared anew, to tell the model. */
-  takeGrown(): boolean {
-    const isGrown = this.#isGrown;
-    this.#isGrown = false;
-    return isGrown;
   }
 
   /** Returns the choices that remain. */
