@@ -21,10 +21,11 @@ function owned(part: object, whole: object | undefined): object {
     const found: unknown = methods[name];
     if (typeof found === "object" && found !== null) own[name] = owned(found, owner);
     else if (typeof found !== "function") own[name] = found;
+    // As many as any method takes: a list of them would be made anew for each call.
     else
-      own[name] = (...given: readonly unknown[]): unknown => {
+      own[name] = (a: unknown, b: unknown, c: unknown, d: unknown, e: unknown): unknown => {
         try {
-          const answer = (methods[name] as Methods[string])(...given);
+          const answer = (methods[name] as Methods[string])(a, b, c, d, e);
           return isThenable(answer) ? answer.then(undefined, throwing) : answer;
         } catch (error) {
           return throwing(error);

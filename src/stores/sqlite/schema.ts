@@ -139,7 +139,7 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
 type Step = string | ((db: Connection) => void);
 
 /** Brings the file to today's schema, or refuses it unchanged: another program's, or a later version's. */
-export function setUp(db: Connection): void {
+export function setUp(db: Connection, shrinks: boolean): void {
   db.exec("BEGIN"); // What is read must be of one moment: another process may be making the file right now.
   try {
     requireOurs(db);
@@ -147,7 +147,7 @@ export function setUp(db: Connection): void {
     db.exec("ROLLBACK");
   }
   // Only a file that is still empty can be told to give pages back in slices; one that is not would be written to.
-  if (db.row<{ page_count: number }>("PRAGMA page_count")!.page_count === 0)
+  if (shrinks && db.row<{ page_count: number }>("PRAGMA page_count")!.page_count === 0)
     db.exec("PRAGMA auto_vacuum = INCREMENTAL");
   const { journal_mode: mode } = db.row<{ journal_mode: string }>("PRAGMA journal_mode = WAL")!;
   if (mode !== "wal" && mode !== "memory")
@@ -173,7 +173,7 @@ export function setUp(db: Connection): void {
 export function schemaProblem(db: Connection): string | undefined {
   const fresh = new Connection(openFile(":memory:"), ":memory:", "process", 0, 0);
   try {
-    fresh.setUp(() => setUp(fresh));
+    fresh.setUp(() => setUp(fresh, false));
     const [found, right] = [db, fresh].map(
       (each) => new Map(each.rows<TextRow>(TEXTS).map((row) => [row.name, row.sql])),
     );

@@ -12,7 +12,7 @@ import {
 import type { Json } from "../../model/json.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage, withEstimate } from "../../model/usage.ts";
 import type { Booked, NewSession, PluginSnapshots, Store, StoredSession } from "../store.ts";
-import { checksumOf, corrupt, requireFit, seal, sumOf, unseal } from "./checksum.ts";
+import { corrupt, requireFit, seal, sumOf, unseal } from "./checksum.ts";
 import { decodeUsage, type EncodedUsage, encodeUsage, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit, requireMeta, sealMeta } from "./facts.ts";
@@ -333,7 +333,7 @@ export function requireSealed(row: SessionRow): void {
   if (seal === sealOf(row, row)) return;
   // Before schema 3 the lease was not in it, and where there was none, neither was the origin.
   const origin = origin_id === null && origin_at === null ? [] : [origin_id, origin_at];
-  if (seal !== checksumOf([...keptOf(row), ...origin])) throw corrupt(`Session ${row.id}`, "its checksum does not fit");
+  if (seal !== sumOf([...keptOf(row), ...origin])) throw corrupt(`Session ${row.id}`, "its checksum does not fit");
 }
 
 /** Adds to the ledger, and answers how many rows it has more. */

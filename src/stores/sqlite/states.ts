@@ -1,5 +1,5 @@
 import type { PluginSnapshot, PluginSnapshots } from "../store.ts";
-import { checksumOf, sealText, unseal } from "./checksum.ts";
+import { sealText, sumOf, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -83,4 +83,4 @@ export function sealRemovals(db: Connection): void {
 }
 
 const NOTHING = "null";
-const seedOf = (session: number, plugin: string, since: number): number => checksumOf([session, plugin, since]);
+const seedOf = (session: number, plugin: string, since: number): number => sumOf([session, plugin, since]);

@@ -120,7 +120,7 @@ export class Sweeper {
     if (options.compact === true) await this.#db.read(() => this.#requireUnused());
     const swept = await this.sweep(options);
     const isCompacted = options.compact === true && !swept.isPartial;
-    if (isCompacted) await this.#db.writeOne(true, () => this.#db.exec("PRAGMA auto_vacuum = INCREMENTAL; VACUUM"));
+    if (isCompacted) await this.#db.writeOne(true, () => this.#db.exec("VACUUM"));
     else await this.#giveBack(options.ms);
     const log = await this.#db.read(() => this.#db.rows<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")[0]);
     const page = await this.#db.read(() => this.#db.row<{ page_size: number }>("PRAGMA page_size"));
