@@ -10,6 +10,9 @@ type Methods = { [name: string]: (...given: readonly unknown[]) => unknown };
  */
 export const ownStore = (store: Store): Store => owned(store, undefined) as unknown as Store;
 
+/** The methods of a store that stand in groups. Whatever else it holds is its own affair, and may lead in circles. */
+const GROUPS: ReadonlySet<string> = new Set(["inputs", "waits", "blobs"] satisfies (keyof Store)[]);
+
 function owned(part: object, whole: object | undefined): object {
   const methods = part as Methods;
   const own: { [name: string]: unknown } = {};
@@ -19,7 +22,7 @@ function owned(part: object, whole: object | undefined): object {
   };
   for (const name of namesOf(part)) {
     const found: unknown = methods[name];
-    if (typeof found === "object" && found !== null) own[name] = owned(found, owner);
+    if (GROUPS.has(name)) own[name] = owned(found as object, owner);
     else if (typeof found !== "function") own[name] = found;
     // As many as any method takes: a list of them would be made anew for each call.
     else
