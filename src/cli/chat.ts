@@ -6,7 +6,7 @@ import { keepUp } from "./keeper.ts";
 import { asidePrinter, counted, isGood, livePrinter, type Printer, painter, plainPrinter, tokens } from "./print.ts";
 import { Prompt } from "./prompt.ts";
 import { finishLeft, LEFT, takeTurn } from "./turn.ts";
-import { atPrompt, byNobody } from "./waits.ts";
+import { atPrompt, byNobody, NOT_SENT } from "./waits.ts";
 
 const SESSION = "chat";
 /** A second Ctrl-C at the empty prompt leaves within this time. */
@@ -92,6 +92,7 @@ async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<nu
   const aside = asidePrinter(io, settings.verbose);
   const nobody = byNobody(agent, io, settings);
   const finished = await finishLeft(agent, () => aside, io, nobody);
+  if (finished === "waiting") io.stderr.write(NOT_SENT);
   if (finished !== "finished") return LEFT[finished];
   const lines = createInterface({ input: io.stdin, crlfDelay: Number.POSITIVE_INFINITY });
   let code: number = EXIT.ok;

@@ -98,7 +98,7 @@ function told({ db, schema, bytes, logBytes, sessions, turns, open, findings }: 
     ...open.map(({ session, turn, words, holder, until }) => {
       const by =
         holder === undefined
-          ? `nobody is at it; bowline chat --session ${session} goes on with it`
+          ? `nobody is at it; the program that began it goes on with it (bowline chat --db ${db} --session ${session}, or with --app)`
           : `held by ${holder} until ${new Date(until ?? 0).toISOString()}`;
       return `Open in ${session}: ${turn} (${firstWords(words, 40)}), ${by}`;
     }),

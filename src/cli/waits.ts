@@ -55,6 +55,9 @@ export function byNobody({ session }: Agent, { stderr }: Io, { app }: Settings):
   };
 }
 
+/** Said when a turn of before still waits: a script must not take its own text for sent. */
+export const NOT_SENT = "bowline: An earlier turn of this session still waits, so nothing new was sent.\n";
+
 type Left = Pick<PromiseWithResolvers<"waiting">, "resolve" | "reject">;
 
 /**
