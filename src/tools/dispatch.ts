@@ -281,8 +281,11 @@ function run(
     const returned: unknown = tool.run(own, context);
     if (isThenable(returned)) return inTime(dispatch, tool, Promise.resolve(returned), undefined, context, scope);
     const output = finished(dispatch, tool, returned);
-    return isThenable(output) ? inTime(dispatch, tool, undefined, output, context, scope) : output;
+    if (isThenable(output)) return inTime(dispatch, tool, undefined, output, context, scope);
+    context.close();
+    return output;
   } catch (error) {
+    context.close();
     return failureOf(tool.name, error, dispatch.limits.resultBytesMax);
   }
 }

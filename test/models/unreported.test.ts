@@ -211,3 +211,22 @@ test("S14 D2 an estimate is recorded with its reply: the next process counts the
   expect(result.usage).toMatchObject({ unknownCalls: 2, estimatedInput: expect.any(Number) });
   await second.runtime.close();
 });
+
+test.each([{ input: Number.NaN, output: Number.NaN }, null, {}])(
+  "S14 usage that is no count (%j) is not taken for zero",
+  async (usage) => {
+    const model: Provider = {
+      id: "odd",
+      modelId: "test",
+      async *stream() {
+        yield text("Done.");
+        yield { kind: "finish", reason: "stop", usage } as unknown as ModelPart;
+      },
+    };
+    await using runtime = await running({ model });
+    const result = await (await runtime.session()).turn("Go.").result();
+    expect(result.outcome.kind).toBe("answered");
+    expect(result.usage.unknownCalls).toBe(1);
+    expect(issuesOf(result)).toEqual(["usage.estimated"]);
+  },
+);

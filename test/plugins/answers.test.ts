@@ -1,11 +1,11 @@
 import { abortTurn, answer, definePlugin, enqueueMessages } from "bowline";
-import { says, scripted } from "bowline/testing";
+import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 
 import { eventsOf, only, outline } from "../kit/reading.ts";
 import { file, STORES } from "../kit/stores.ts";
-import { open, running, runningOn } from "../kit/worlds.ts";
+import { held, open, running, runningOn } from "../kit/worlds.ts";
 
 const faq = (id: string, ...said: readonly ReturnType<typeof answer>[]) =>
   definePlugin({ id, setup: () => ({ beforeTurn: () => said }) });
@@ -80,6 +80,27 @@ test("K7 a turn that wants a typed result cannot be answered by a plugin: it fai
   await using world = await open(scripted(), { plugins: [faq("acme/faq", answer("Open."))] });
   const { outcome } = await world.session.turn("Go.", { output: z.object({ open: z.boolean() }) }).result();
   expect(outcome).toMatchObject({ kind: "failed", by: "plugin", reason: expect.stringContaining("acme/faq") });
+});
+
+test("K7 S3 an answer swallows no other input: a turn that merged several asks the model", async () => {
+  const gate = held("slow");
+  const help = definePlugin({
+    id: "acme/help",
+    setup: () => ({
+      beforeTurn: ({ input }) =>
+        input.parts[0]?.kind === "text" && input.parts[0].text === "/help" ? answer("Usage.") : undefined,
+    }),
+  });
+  const model = scripted(calls("slow"), says("First."), says("Booked."));
+  await using runtime = await running({ model, plugins: [help], tools: [gate.tool] });
+  const session = await runtime.session("a", { config: { mergesInputs: true } });
+  const first = session.turn("first");
+  await gate.began();
+  const both = [session.turn("/help"), session.turn("Book the flight.")];
+  await Promise.all(both.map((turn) => turn.id));
+  gate.release();
+  await first.result();
+  for (const turn of both) expect((await turn.result()).outcome).toMatchObject({ text: "Booked." });
 });
 
 // ── Inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────────

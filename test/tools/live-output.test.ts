@@ -188,3 +188,64 @@ test("T13 what a tool shows after its attempt is over is shown to nobody, and ha
   expect(only(events, "toolProgress")).toEqual([]);
   expect(printed(events)).toBe("");
 });
+
+test("T13 a tool that returned at once and prints later is not heard, and what a failed attempt prints late is not mixed in", async () => {
+  const late: (() => void)[] = [];
+  let tries = 0;
+  const tool = defineTool({
+    name: "late",
+    description: "Prints late.",
+    input: z.object({}),
+    retry: { policy: "safe", baseMs: 1 },
+    execute: (_, { output, attempt }) => {
+      late.push(() => output(`late ${attempt};`));
+      output(`${attempt};`);
+      late[0]?.();
+      if (++tries === 1) throw retryable(new Error("Once."));
+      return "Done.";
+    },
+  });
+  await using world = await open(scripted(calls("late"), says("Done.")), { tools: [tool] });
+  const { session } = world;
+  const events: SessionEvent[] = [];
+  const stop = new AbortController();
+  const watching = (async () => {
+    for await (const event of session.observe({ signal: stop.signal })) events.push(event);
+  })();
+  await session.turn("Go.").result();
+  for (const print of late) print();
+  stop.abort();
+  await watching;
+  const second = only(events, "toolOutput").filter(({ key }) => key.attempt === 2);
+  expect(second.map(({ delta }) => delta).join("")).toBe("2;");
+  expect(events.findLastIndex(({ kind }) => kind === "toolOutput")).toBeLessThan(
+    events.findIndex(({ kind }) => kind === "toolEnded"),
+  );
+});
+
+test("T13 D1 a call of a round that was not over is told again without its output: a plugin of today may take something out", async () => {
+  const path = file();
+  const secret = defineTool({ name: "secret", description: "Tells.", input: z.object({}), execute: () => "RAW" });
+  const redacts = definePlugin({
+    id: "acme/redacts",
+    setup: () => ({ afterToolCall: ({ call }) => (call.name === "secret" ? replaceResult("redacted") : undefined) }),
+  });
+  const [once, again] = [held(), held()];
+  const first = await deployed(sqlite(path), quickWorld({ now: Date.now() }), {
+    model: scripted(both(calls("secret"), calls("work"))),
+    tools: [secret, once.tool],
+  });
+  const { turnId } = await (await first.runtime.session("a")).send("Go.");
+  await once.began();
+  await first.runtime.close();
+  again.release();
+  const { runtime } = await deployed(sqlite(path), quickWorld({ now: Date.now() }), {
+    model: scripted(says("Done.")),
+    tools: [secret, again.tool],
+    plugins: [redacts],
+  });
+  const events = await eventsOf((await runtime.session("a")).follow(turnId));
+  await runtime.close();
+  expect(JSON.stringify(events)).not.toContain("RAW");
+  expect(only(events, "toolEnded").map(({ name }) => name)).toEqual(["secret", "work"]);
+});

@@ -18,7 +18,8 @@ const TYPED = "the turn wants a typed result, which only the model can hand in";
 
 /**
  * Carries out directives of hooks. Those about the turn's log are returned for the event; of several aborts the last
- * counts, of several answers the first.
+ * counts, of several answers the first. An answer is for one input: in a turn that merged several it would swallow the
+ * others, so the model is asked.
  */
 export function carryOut(live: LiveTurn, effect: EffectName, directives: readonly Owned<Directive>[]): typeof NOTHING {
   const messages: Draft[] = [];
@@ -35,7 +36,8 @@ export function carryOut(live: LiveTurn, effect: EffectName, directives: readonl
     else if (value.kind === "answer") {
       if (live.output !== undefined)
         throw new RuntimeError("hook.answer", { plugin, hook: "beforeTurn", problem: TYPED });
-      if (answer === undefined) answer = { plugin, text: value.text };
+      if (live.state.inputs.length > 1) live.trace("hook.unanswered", { plugin, inputs: live.state.inputs.length });
+      else if (answer === undefined) answer = { plugin, text: value.text };
       else live.conflict({ hook: "beforeTurn", winner: answer.plugin, loser: plugin });
     } else if (value.kind === "abortTurn") abort = { plugin, code: value.code, message: value.message };
   }

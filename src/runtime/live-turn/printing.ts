@@ -35,7 +35,7 @@ export class LivePrinting {
   printed(effect: EffectName, placed: PlacedCall, attempt: number, chunk: string): void {
     const printing = this.#of(effect, placed, attempt);
     const text = String(chunk);
-    if (printing.room <= 0 || text === "") return;
+    if (printing === undefined || printing.room <= 0 || text === "") return;
     printing.text += text.length <= printing.room ? text : text.slice(0, printing.room) + CUT;
     printing.room -= text.length;
     this.#show(printing);
@@ -51,6 +51,7 @@ export class LivePrinting {
           : undefined;
     if (problem !== undefined) return this.#live.trace("tool.progress", { name: placed.call.name, problem });
     const printing = this.#of(effect, placed, attempt);
+    if (printing === undefined) return;
     printing.progress = ("json" in found ? found.json : null) as Json;
     this.#show(printing);
   }
@@ -63,9 +64,11 @@ export class LivePrinting {
     this.#tell(printing);
   }
 
-  #of(effect: EffectName, placed: PlacedCall, attempt: number): Printing {
+  /** Undefined for an attempt that another one has followed. */
+  #of(effect: EffectName, placed: PlacedCall, attempt: number): Printing | undefined {
     let printing = this.#printing.get(effect);
     if (printing?.key.attempt === attempt) return printing;
+    if (printing !== undefined && printing.key.attempt > attempt) return undefined;
     this.close(effect);
     const key = this.#live.key(effect, attempt);
     const { id: callId } = placed.call;

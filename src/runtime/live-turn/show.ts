@@ -33,6 +33,8 @@ export class TurnShow implements CallShow {
   #startedAt: Map<string, number> | undefined;
   #returnedAt: Map<string, number> | undefined;
   #retoldAt: number | undefined;
+  /** The ends of calls that are told again once their round is over. */
+  #plain: (() => void)[] | undefined;
   #printing: LivePrinting | undefined;
   #asked: Map<WaitKey, { readonly placed: PlacedCall; readonly reason: string }> | undefined;
 
@@ -95,8 +97,14 @@ export class TurnShow implements CallShow {
       }
     if (effect?.kind === "call" && event.kind === "returned" && !isTriedAgain(before, effect, event.output)) {
       this.#start(position(effect), effect.call, began);
-      if (isEndedByItself(before, effect)) this.#end(position(effect), effect.call, event.output, event.at);
-      else this.#return(position(effect), effect.call, event.output, event.at);
+      const [at, { call }] = [position(effect), effect];
+      const isPlain = isEndedByItself(before, effect);
+      if (isPlain) (this.#plain ??= []).push(() => this.#end(at, call, event.output, event.at));
+      const { phase, round } = this.#live.state;
+      const isOver = phase.kind !== "working" || round !== before.round;
+      // Of a round that was not over, plugins of today see the results first.
+      if (!isPlain || !isOver) this.#return(at, call, event.output, event.at);
+      if (isOver) for (const end of this.#plain?.splice(0) ?? []) end();
     }
     if (effect?.kind === "settle" && event.kind === "settled")
       for (const [index, { call, output, ...placed }] of effect.results.entries()) {
@@ -117,10 +125,17 @@ export class TurnShow implements CallShow {
   }
 
   progressed(placed: PlacedCall, attempt: number, value: Json): void {
+    if (this.#isEnded(placed)) return;
     (this.#printing ??= new LivePrinting(this.#live)).progressed(this.#position(placed), placed, attempt, value);
   }
 
+  /** A tool that goes on after its call has ended shows nothing more. */
+  #isEnded(placed: PlacedCall): boolean {
+    return this.#live.state.phase.kind === "ended" || this.#startedAt?.get(this.#position(placed)) === ENDED;
+  }
+
   printed(placed: PlacedCall, attempt: number, chunk: string): void {
+    if (this.#isEnded(placed)) return;
     (this.#printing ??= new LivePrinting(this.#live)).printed(this.#position(placed), placed, attempt, chunk);
   }
 

@@ -42,6 +42,10 @@ function usageOf(given: Usage): Usage {
   return usage;
 }
 
+/** What is no count says nothing: to take it for zero would make a budget void. */
+const reported = (usage: Usage | undefined): Usage | undefined =>
+  Number.isFinite(usage?.input) || Number.isFinite(usage?.output) ? usage : undefined;
+
 const MAY_BE_BILLED: ReadonlySet<ProviderFailureClass> = new Set([
   "network",
   "timeout",
@@ -167,7 +171,7 @@ export class ReplyStream {
     }
     if (this.#isAborted) {
       if (finished !== undefined) await finished("aborted");
-      const told = this.#finish?.usage;
+      const told = reported(this.#finish?.usage);
       const usage = told === undefined ? this.estimate() : usageOf(told);
       return { parts: this.#parts(), finish: "aborted", usage, route: this.#route };
     }
@@ -177,7 +181,8 @@ export class ReplyStream {
         message: `The stream of ${this.#route} ended before the reply did.`,
       });
     if (finished !== undefined) await finished("complete");
-    const { reason, usage: told } = this.#finish;
+    const { reason } = this.#finish;
+    const told = reported(this.#finish.usage);
     if (told === undefined) this.#call.unreported();
     const usage = told === undefined ? this.estimate() : usageOf(told);
     return { parts: this.#parts(), finish: reason, usage, route: this.#route };
