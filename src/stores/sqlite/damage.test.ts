@@ -447,3 +447,18 @@ test("D8 sqlite: a file that was cut short is refused, or has what it had", asyn
     }
   }
 }, 30_000);
+
+test("D8 sqlite: a history that was made to lead in a circle is refused, and not read for ever", async () => {
+  const path = newFile();
+  const store = sqlite(path);
+  await store.create(newSession());
+  for (const words of ["one", "two", "three"]) await turn(store, words, words);
+  await store.close();
+  const db = new DatabaseSync(path);
+  db.exec("UPDATE segment SET parent = (SELECT max(n) FROM segment) WHERE n = (SELECT min(n) FROM segment)");
+  db.close();
+  const again = sqlite(path);
+  await refused("store.corrupt", () => again.view(alice));
+  expect(await again.check()).not.toEqual([]);
+  await again.close();
+});

@@ -137,10 +137,11 @@ const restored = (text: string, name: string): string =>
 interface SegmentRow extends Bones {
   readonly entries: string;
 }
-// CROSS JOIN keeps the order of the path: SQLite takes no table before the one on its left.
+// CROSS JOIN keeps the order of the path: SQLite takes no table before the one on its left. A parent is older than its
+// child: one that is not is damaged, would lead in a circle, and is found by the child's checksum.
 const PATH = `WITH RECURSIVE path(n, parent) AS (
     SELECT n, parent FROM segment WHERE n = ?
-    UNION ALL SELECT s.n, s.parent FROM path JOIN segment s ON s.n = path.parent LIMIT ?)
+    UNION ALL SELECT s.n, s.parent FROM path JOIN segment s ON s.n = path.parent AND s.n < path.n LIMIT ?)
   SELECT ${BONES}, s.entries FROM path CROSS JOIN segment s ON s.n = path.n`;
 /** How many segments are read at first where nobody knows how far the frame is. */
 const PAGE = 50;
