@@ -1,6 +1,6 @@
 // Job: the table of hooks, and the types that follow from it. The runner, the checks at run time and docs/hooks.md read
 // the same rows, so none of them can disagree with the others.
-// Not its job: calling hooks (`run.ts`), merging verdicts on calls (`seams.ts`), checking answers (`answers.ts`).
+// Not its job: calling hooks (`hook-runner.ts`), merging verdicts on calls (`seams.ts`), checking answers (`answers.ts`).
 
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";

@@ -1,6 +1,6 @@
 // Job: what a plugin is: its definition, its options, its opening once per runtime and its `setup` once per opened
 // session.
-// Not its job: putting the parts of several plugins together (`compose.ts`) and calling them (`run.ts`).
+// Not its job: putting the parts of several plugins together (`compose.ts`) and calling them (`hook-runner.ts`).
 
 import { type Awaitable, unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";

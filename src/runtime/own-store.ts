@@ -24,7 +24,7 @@ function owned(part: object, whole: object | undefined): object {
     const found: unknown = methods[name];
     if (GROUPS.has(name)) own[name] = owned(found as object, owner);
     else if (typeof found !== "function") own[name] = found;
-    // As many as any method takes: a list of them would be made anew for each call.
+    // Five is the most that a method of a store takes; a rest parameter would make a list for each call.
     else
       own[name] = (a: unknown, b: unknown, c: unknown, d: unknown, e: unknown): unknown => {
         try {

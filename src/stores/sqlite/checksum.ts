@@ -14,7 +14,7 @@ export function seal(value: unknown, seed: number): string {
 
 export const sealText = (text: string, seed: number): string => sum(text, seed) + text;
 
-/** `before` is the seed of rows that were written before schema 3. */
+/** `before` is the seed of rows that were written before schema 5. */
 export function unseal<T>(sealed: string, seed: number, item: string, before?: number): T {
   const text = unsealText(sealed, seed, item, before);
   try {
@@ -36,7 +36,7 @@ export function unsealText(sealed: string, seed: number, item: string, before?: 
 export const sumIn = (sealed: string | null): Json =>
   typeof sealed === "string" ? sealed.slice(0, SUM_LENGTH) : sealed;
 
-/** Throws unless the checksum of a row's columns fits. Rows that were written before schema 3 have none. */
+/** Throws unless the checksum of a row's columns fits. Rows that were written before schema 5 have none. */
 export function requireFit(seal: number | null, columns: readonly Json[], item: string): void {
   if (seal !== null && seal !== sumOf(columns)) throw corrupt(item, NO_FIT);
 }

@@ -331,7 +331,7 @@ const keptOf = (row: Omit<Kept, "n">): readonly Json[] => {
 export function requireSealed(row: SessionRow): void {
   const { seal, origin_id, origin_at } = row;
   if (seal === sealOf(row, row)) return;
-  // Before schema 3 the lease was not in it, and where there was none, neither was the origin.
+  // Before schema 5 the lease was not in it, and where there was none, neither was the origin.
   const origin = origin_id === null && origin_at === null ? [] : [origin_id, origin_at];
   if (seal !== sumOf([...keptOf(row), ...origin])) throw corrupt(`Session ${row.id}`, "its checksum does not fit");
 }

@@ -68,7 +68,7 @@ export function keepStates(
   }
 }
 
-/** Before schema 3 a plugin that kept nothing any more had no body, and a body that was lost looked the same. */
+/** Before schema 5 a plugin that kept nothing any more had no body, and a body that was lost looked the same. */
 export function sealRemovals(db: Connection): void {
   for (const { session, plugin, since } of db.rows<StateRow>(
     "SELECT session, plugin, since FROM state WHERE body IS NULL",

@@ -53,7 +53,7 @@ export const sealOfTurn = (row: Identity & Changing): number => sumOfIdentity(ro
 /** By how much a change moves the seal. Of a row that does not fit its seal, the new one does not either. */
 export const sealMoves = (from: Changing, to: Changing): number => sumOfChanging(to) - sumOfChanging(from);
 
-/** Throws unless the seal fits. Rows that were written before schema 3 have none. */
+/** Throws unless the seal fits. Rows that were written before schema 5 have none. */
 export function requireWhole<Row extends TurnColumns>(row: Row): Row {
   if (row.seal !== null && row.seal !== sealOfTurn(row)) throw corrupt(`Turn ${row.id}`, "its checksum does not fit");
   return row;
