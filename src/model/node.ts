@@ -1,12 +1,17 @@
 import type { Json } from "./json.ts";
-import type { Message } from "./message.ts";
+import type { Draft, Message } from "./message.ts";
 
 /** The content of a node in the session graph. */
 export type NodeBody =
   | { readonly kind: "message"; readonly message: Message }
   | { readonly kind: "plugin"; readonly plugin: string; readonly type: string; readonly body: Json }
   /** A fresh context window begins here; earlier nodes stay readable, but the model no longer sees them. */
-  | { readonly kind: "frame"; readonly reason: string; readonly task?: string };
+  | { readonly kind: "frame"; readonly reason: string; readonly task?: string; readonly name?: string };
+
+/** The content of a node that gets its place, and with it its id, later. */
+export type Addition =
+  | { readonly kind: "message"; readonly message: Draft }
+  | { readonly kind: "plugin"; readonly plugin: string; readonly type: string; readonly body: Json };
 
 /** A node that a turn adds. Its id follows from its index in the commit, and its parent is the entry before it. */
 export type Entry = { readonly at: number } & NodeBody;

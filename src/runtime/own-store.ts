@@ -11,7 +11,7 @@ type Methods = { [name: string]: (...given: readonly unknown[]) => unknown };
 export const ownStore = (store: Store): Store => owned(store, undefined) as unknown as Store;
 
 /** The methods of a store that stand in groups. Whatever else it holds is its own affair, and may lead in circles. */
-const GROUPS: ReadonlySet<string> = new Set(["inputs", "waits", "blobs"] satisfies (keyof Store)[]);
+const GROUPS: ReadonlySet<string> = new Set(["inputs", "waits", "blobs", "operations"] satisfies (keyof Store)[]);
 
 function owned(part: object, whole: object | undefined): object {
   const methods = part as Methods;

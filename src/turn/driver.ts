@@ -18,6 +18,10 @@ export interface RoundView {
   readonly limits: Limits;
   /** The JSON Schema of the typed result that the caller asked for. */
   readonly output?: JsonObject;
+  /** The protocol's own durable options, as this frame has them. */
+  readonly options?: Json;
+  /** The caller's input for plugins, by the id of the extension. */
+  readonly extensions?: JsonObject;
 }
 
 /** What a protocol sees when it makes a model request. */
@@ -43,7 +47,7 @@ export type Decision = { readonly memo?: Json; readonly add?: readonly Draft[] }
   | { readonly kind: "ask" }
   /** Ask again because the reply was of no use; counts against `noProgressMax`. */
   | { readonly kind: "retry" }
-  | { readonly kind: "switchFrame"; readonly task: string; readonly seed?: Json }
+  | { readonly kind: "switchFrame"; readonly task: string; readonly seed?: Json; readonly name?: string }
   | { readonly kind: "end"; readonly ending: Ending }
 );
 

@@ -3,6 +3,7 @@ import type { BlobHash, EffectName, InputId, SessionId, TurnId, WaitKey } from "
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Draft, Part } from "../model/message.ts";
+import type { Addition } from "../model/node.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { Attempt, ProviderFailureClass, Reply } from "../model/request.ts";
 import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
@@ -27,11 +28,16 @@ export interface Opened {
   /** A store may keep the input once, with the input's own row, and put it back here when it reads. */
   readonly input: Draft;
   readonly step: number;
-  readonly protocol: { readonly id: string; readonly version: number };
+  /** `options`: the protocol's own, as the frame has them in which the turn begins. */
+  readonly protocol: { readonly id: string; readonly version: number; readonly options?: Json };
   readonly host: string;
   readonly plugins: readonly { readonly id: string; readonly version: string }[];
   readonly limits: Limits;
   readonly config: SessionConfig;
+  /** The session's own options of plugins, as they were given. */
+  readonly options?: { readonly [plugin: string]: Json };
+  /** Input for plugins, by the id of the extension. */
+  readonly extensions?: JsonObject;
   /** Prompt parts for this turn alone. */
   readonly prompt?: readonly PromptPart[];
   /** The JSON Schema of the typed result, when the caller asked for one. */
@@ -40,6 +46,8 @@ export interface Opened {
   readonly unwraps?: true;
   /** Other inputs that wait for turns of their own are taken into this turn before it begins. */
   readonly merges?: true;
+  /** Injected inputs wait: the turn takes them in before it begins. */
+  readonly takes?: true;
   readonly generation: number;
 }
 
@@ -95,6 +103,18 @@ export interface CellOutput {
   readonly finish?: Json;
 }
 
+/** What a turn takes in at a boundary: something that was said, or nodes that others appended meanwhile. */
+export type TakenInput =
+  | { readonly inputId: InputId; readonly message: Draft }
+  | { readonly inputId: InputId; readonly nodes: readonly Addition[] };
+
+/** Nodes that a hook or a tool appends to its own session. */
+export interface Appending {
+  readonly nodes: readonly Addition[];
+  /** Named by the caller: a repeat, in this turn or later, appends nothing. `hash` is of the nodes. */
+  readonly operation?: { readonly name: string; readonly hash: string };
+}
+
 /** An answer closes the effect that it names. */
 type Answered = {
   readonly at: number;
@@ -104,6 +124,8 @@ type Answered = {
   readonly spent?: readonly Spent[];
   /** The notes of nested calls that `spent` includes, so that none is booked twice. */
   readonly booked?: readonly string[];
+  /** What hooks and tools appended to the conversation while the effect ran. */
+  readonly appends?: readonly Appending[];
 };
 
 export type Answer = Answered &
@@ -127,7 +149,7 @@ export type Answer = Answered &
         readonly answer?: { readonly plugin: string; readonly text: string };
         /** A plugin wants the conversation compacted before the model is asked. */
         readonly compact?: true;
-        readonly frame?: { readonly task: string; readonly seed?: Json };
+        readonly frame?: { readonly task: string; readonly seed?: Json; readonly name?: string };
         /** Whether response hooks and compactors are installed. Where they are not, the turn has no such stage. */
         readonly responds?: true;
         readonly compacts?: true;
@@ -154,7 +176,7 @@ export type Answer = Answered &
     | { readonly kind: "executed"; readonly output: CellOutput }
     | {
         readonly kind: "bounded";
-        readonly inputs?: readonly { readonly inputId: InputId; readonly message: Draft }[];
+        readonly inputs?: readonly TakenInput[];
         readonly messages?: readonly Draft[];
         readonly abort?: Abort;
         readonly compact?: true;
