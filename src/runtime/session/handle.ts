@@ -300,7 +300,7 @@ export class SessionHandle implements Session {
 
   async append(nodes: readonly AppendNode[], options: AppendOptions = {}): Promise<Appended> {
     requireOptions("session.append", options, APPEND);
-    return this.#open().append("app", nodes, options);
+    return this.#open().append(nodes, options);
   }
 
   get complete(): Complete {
