@@ -1,6 +1,6 @@
 import { type Appended, definePlugin, defineTool, type Services, type SessionReading } from "bowline";
 import { memory } from "bowline/stores/memory";
-import { calls, says, scripted } from "bowline/testing";
+import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { overflow } from "../kit/models.ts";
@@ -125,7 +125,7 @@ test.each(KEPT)(
       tool("second", async () => setImmediate(() => second.resolve())),
       tool("third", () => Promise.reject(new Error("No."))),
     ];
-    const model = scripted(calls("first", "second", "third"), says("Done."));
+    const model = scripted(both(calls("first"), calls("second"), calls("third")), says("Done."));
     await using world = await open(model, { store, tools });
     await world.session.turn("Go.").result();
     expect((await nodesOf(store, world.session)).filter((node) => node.startsWith("app"))).toEqual([
