@@ -411,6 +411,20 @@ test("K5 a probe sees the beginning and the end of every hook call, also of thos
   ]);
 });
 
+test("K5 stages that nobody hooks are passed by: a probe hears of those that somebody hooks, and of no other", async () => {
+  const choices: readonly (readonly HookName[])[] = [[], ["stream"], ["streamFinished"], ["lifecycle"], ORDERED];
+  for (const hooks of choices) {
+    const probed = new Set<string>();
+    await using world = await open(scripted(calls("ping"), says("Done.")), {
+      plugins: [loose("a/few", Object.fromEntries(hooks.map((hook) => [hook, () => {}])))],
+      tools: [ping],
+      probe: ({ hook }) => void probed.add(hook),
+    });
+    expect((await world.session.turn("Go.").result()).outcome.kind).toBe("answered");
+    expect([...probed].sort()).toEqual([...hooks].sort());
+  }
+});
+
 test("K5 a probe or a trace that throws changes nothing", async () => {
   const plugins = [loose("a/fine", { beforeTurn: () => emitTrace("x"), beforeToolCall: async () => {} })];
   const probe = () => {

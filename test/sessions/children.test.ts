@@ -452,6 +452,30 @@ test("K15 a parent keeps its tools, and a child without an authority has them al
   for (const { tools: shown } of model.requests) expect(shown.map(({ name }) => name)).toEqual(["a", "b", "c", "d"]);
 });
 
+test("K15 a plugin reads what its session may have and whose subagent it is, in turns and operations; a root has no bounds", async () => {
+  const read: unknown[] = [];
+  const looks = definePlugin({
+    id: "b/looks",
+    setup: ({ query }) => ({
+      beforeTurn: ({ session }) => void read.push(session.read().authority),
+      operations: { authority: query({ run: ({ session }) => session.read().authority ?? null }) },
+    }),
+  });
+  const authority = {
+    toolAccess: ["a"],
+    hiddenTools: ["b"],
+    subagent: { capability: "scout", depth: 1, depthMax: 2 },
+  };
+  await using runtime = await running({ plugins: [maker, looks] });
+  const parent = await runtime.session("parent");
+  await parent.command(maker, "make", { id: "child", kind: "child", authority });
+  const child = await runtime.session("child");
+  for (const session of [parent, child]) await session.turn("Go.").result();
+  expect(read).toEqual([undefined, authority]);
+  expect(await child.query(looks, "authority")).toEqual(authority);
+  expect((await runtime.sessions.get("child")).authority).toEqual(authority);
+});
+
 test("K15 hidden tools are not in the catalog that plugins of the child read, in turns and between them", async () => {
   const seen: (readonly string[])[] = [];
   const { tools, plugin } = countingTools();
