@@ -86,6 +86,20 @@ export class HookRunner {
     return this.#slots.get(hook)?.value as AnswerOf<N> | undefined;
   }
 
+  /** Calls a method of a slot's value, under the name of its plugin (H1). */
+  async inSlot<N extends SlotName>(
+    hook: N,
+    method: keyof AnswerOf<N> & string,
+    run: (value: AnswerOf<N>) => Awaitable<void>,
+  ): Promise<void> {
+    const slot = this.#slots.get(hook) as Owned<AnswerOf<N>>;
+    try {
+      await run(slot.value);
+    } catch (error) {
+      throw owned(`${hook}.${method}`, slot.plugin, error);
+    }
+  }
+
   handlers(hook: HandledName): readonly Bound[] {
     return this.#bound.get(hook) ?? NONE;
   }
@@ -350,7 +364,7 @@ function isOwnedAlready(error: unknown): error is RuntimeError {
 }
 
 /** The error with the name of the plugin that it came from. */
-const owned = (hook: HookName, plugin: string, error: unknown): RuntimeError =>
+const owned = (hook: string, plugin: string, error: unknown): RuntimeError =>
   isOwnedAlready(error)
     ? error
     : new RuntimeError("hook.failed", { plugin, hook, problem: describeThrown(error) }, { cause: error });

@@ -44,9 +44,10 @@ export class Move implements Step {
   }
 
   view(): RoundView {
-    const { round, memo, log, limits, output } = this.state;
+    const { round, memo, log, limits, output, extensions } = this.state;
     const view = { round, memo, log: itemsOf(log), limits };
-    return output === undefined ? view : { ...view, output };
+    const typed = output === undefined ? view : { ...view, output };
+    return extensions === undefined ? typed : { ...typed, extensions };
   }
 
   open(effect: Effect): void {

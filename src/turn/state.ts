@@ -61,6 +61,7 @@ export interface TurnState {
   readonly turnId: TurnId;
   readonly limits: Limits;
   readonly output?: JsonObject;
+  readonly extensions?: JsonObject;
   /** Only an answer counts in the last round: other work that the model asks for there is not done. */
   readonly keepsAnswer?: true;
   readonly phase: Phase;

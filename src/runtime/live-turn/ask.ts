@@ -81,6 +81,7 @@ function requestOf(live: LiveTurn): ModelRequest {
     messages: live.messages(),
     tools: live.artifact?.declarations ?? [],
     ...(state.output === undefined ? {} : { output: state.output }),
+    ...(state.extensions === undefined ? {} : { extensions: state.extensions }),
     ...(settings === undefined ? {} : { settings }),
   });
   if (!Array.isArray((request as Partial<ModelRequest> | undefined)?.messages))

@@ -23,7 +23,7 @@ import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
-import { describeThrown } from "../../model/json.ts";
+import { describeThrown, type JsonObject } from "../../model/json.ts";
 import type { Spent } from "../../model/usage.ts";
 import type { CancelAnswer, InputRef, NewInput, Opening, StoredSession, Withdrawal } from "../../stores/store.ts";
 import type { Validate } from "../../tools/validator.ts";
@@ -132,6 +132,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   site(scope?: { readonly signal: AbortSignal }, spend?: (spent: Spent) => Awaitable<void>): SessionSite {
     return new SessionSite(this, undefined, scope, spend);
+  }
+  /** Between turns, where it is about one turn: before it opens, or after its commit. */
+  siteAbout(extensions: JsonObject | undefined): SessionSite {
+    return new SessionSite(this, undefined, undefined, undefined, extensions);
   }
 
   // ── Inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────
