@@ -27,6 +27,7 @@ import { DEFAULT_LIMITS, Limits } from "./shared/model/limits.js";
 import { Decision, ProtocolDriver, RequestView, RoundView } from "./shared/turn/driver.js";
 import { DescribedSchema, JsonSchema, Schema, ToolSchema, described } from "./shared/model/schema.js";
 import { EffectHost } from "./shared/hosts/host.js";
+import { Extension, ExtensionValue, extension } from "./shared/kernel/extension.js";
 import { Fields, optionsSchema } from "./shared/model/options-schema.js";
 import { Input } from "./shared/runtime/live-turn/input.js";
 import { Issue, Probe } from "./shared/kernel/hook-runner.js";
@@ -88,6 +89,8 @@ export {
   type DescribedSchema,
   type Draft,
   type EffectHost,
+  type Extension,
+  type ExtensionValue,
   type Failed,
   type FailureClass,
   type Fields,
@@ -188,6 +191,7 @@ export {
   emitEvent,
   emitTrace,
   enqueueMessages,
+  extension,
   fail,
   finish,
   hasCode,

@@ -46,7 +46,14 @@ const SLOT_HOOKS: ReadonlySet<string> = new Set<SlotName>([
   "proseProjector",
 ]);
 const REQUIRED: readonly HookName[] = HOOK_NAMES.filter((hook) => (HOOKS[hook] as RowData).isRequired === true);
-const KNOWN: ReadonlySet<string> = new Set([...HOOK_NAMES, "tools", "operations", "contributions", "triggers", "extensions"]);
+const KNOWN: ReadonlySet<string> = new Set([
+  ...HOOK_NAMES,
+  "tools",
+  "operations",
+  "contributions",
+  "triggers",
+  "extensions",
+]);
 
 /**
  * Composes the plugins of a session. `protocol` is the default one: it is set up only when no plugin fills a required

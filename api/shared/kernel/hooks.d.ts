@@ -4,6 +4,7 @@ import { CatalogOverlay, Services } from "./services.js";
 import { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.js";
 import { DirectiveKind, DirectiveOf } from "./directive.js";
 import { Draft, Message, Part } from "../model/message.js";
+import { Extension } from "./extension.js";
 import { Json } from "../model/json.js";
 import { ModelRequest, Reply } from "../model/request.js";
 import { Point } from "./point.js";
@@ -344,6 +345,8 @@ interface Here {
   readonly signal: AbortSignal;
   /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
+  /** What the caller of the turn gave for this extension; undefined when nothing, and outside a turn. */
+  extension<Out>(extension: Extension<Any, Out>): Out | undefined;
   /**
    * Runs `run` once in this turn under this name, which is the plugin's own. A rerun after a crash gets the recorded
    * value.

@@ -26,6 +26,15 @@ interface ProtocolSession {
     readonly task: string;
     readonly seed?: Json;
   } | undefined | void>;
+  /** Takes an extension for the session, between turns: `session.extend(value)`. Without it there are none. */
+  extend?(context: {
+    readonly sessionId: SessionId;
+    readonly isRoot: boolean;
+    readonly extension: {
+      readonly id: string;
+      readonly value: Json;
+    };
+  }): Awaitable<void>;
 }
 /** What a protocol tells the model of the tools: declarations and prompt parts. Made once per catalog. */
 interface Preamble {
