@@ -140,4 +140,4 @@ const invalid = (declared: Extensions, id: string, problem: string, cause?: unkn
 
 /** Reads a recorded value, also one that no plugin declares any more. */
 export const extensionIn = (kept: JsonObject | undefined, id: string): Json | undefined =>
-  kept !== undefined && Object.hasOwn(kept, id) ? frozen(kept[id]) : undefined;
+  kept !== undefined && Object.hasOwn(kept, id) ? kept[id] : undefined;

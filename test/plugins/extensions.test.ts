@@ -382,7 +382,8 @@ describe("after a crash", () => {
       id: "a/reader",
       setup: () => ({
         checkpoint: (event) => {
-          read.push(`checkpoint ${event.extension(urgency)?.level}`);
+          const found = event.extension(urgency);
+          read.push(`checkpoint ${found?.level} ${Object.isFrozen(found) ? "frozen" : "loose"}`);
         },
       }),
     });
@@ -409,7 +410,7 @@ describe("after a crash", () => {
     const second = await lives.next({ model: after, plugins: [reader(read)], tools: [look(false)] });
     const session = await second.runtime.session("s");
     await within(second.runtime.recover());
-    expect(read).toEqual(["tool 2", "tool 2", "checkpoint 2", "checkpoint 2", "checkpoint 3"]);
+    expect(read).toEqual(["tool 2", "tool 2", ...[2, 2, 3].map((level) => `checkpoint ${level} frozen`)]);
     expect((await session.read()).turns).toBe(2);
     await second.runtime.close();
   });

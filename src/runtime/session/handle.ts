@@ -3,7 +3,7 @@
 // H1 A closed handle refuses every call. The session and its turns go on.
 // H2 `turn()` never throws: what is wrong with an input rejects the turn's `id` and `result()`.
 import { type HistoryPage, historyOf, type Node } from "../../graph/history.ts";
-import { type ExtensionValue, keptExtension, keptExtensions } from "../../kernel/extension.ts";
+import { type ExtensionValue, keptExtensions } from "../../kernel/extension.ts";
 import {
   type ConfigPatch,
   type InputArgs,
@@ -37,6 +37,7 @@ import { attaching, type Input, newInput } from "../live-turn/input.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
 import { type Compacted, compact, configure } from "./change.ts";
+import { extend } from "./extend.ts";
 import { FORK, type ForkOptions, forkOf } from "./make.ts";
 import type { OpenSessions } from "./open.ts";
 import { type OperationOptions, operate, operationsIn, query, type Receipt, requireOperation } from "./operate.ts";
@@ -311,16 +312,7 @@ export class SessionHandle implements Session {
   }
 
   async extend(value: ExtensionValue): Promise<void> {
-    const session = this.#open();
-    const { core, id, ancestors, slot } = session;
-    const { hooks, extensions } = session.composition;
-    const extension = keptExtension(extensions, value, core.limits.inputBytesMax);
-    if (hooks.slot("protocolSession")?.extend === undefined)
-      throw new RuntimeError("protocol.extension", { protocol: slot.driver.id, extension: extension.id });
-    const context = { sessionId: id, isRoot: ancestors.length === 0, extension };
-    return session.exclusive("extend", () =>
-      hooks.inSlot("protocolSession", "extend", (protocol) => protocol.extend?.(context)),
-    );
+    return extend(this.#open(), value);
   }
 
   get complete(): Complete {
