@@ -308,15 +308,15 @@ export const HOOKS = {
     onThrow: "issue",
     deadlineMs: 30_000,
     state: "read",
-    services: ["session", "catalog", "complete", "trace"],
+    services: ["session", "catalog", "graph", "complete", "trace"],
   }),
   protocolSession: hook<never, ProtocolSession>()({
     family: "single",
     fires: "see protocols",
     onThrow: "fail-build",
-    deadlineMs: 5_000,
+    deadlineMs: 300_000,
     state: "read",
-    services: [],
+    services: ["session", "graph", "jobs", "complete"],
     isRequired: true,
   }),
   protocolDriver: hook<never, ProtocolDriverSlot>()({

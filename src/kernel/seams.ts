@@ -169,8 +169,9 @@ export const secondLook = (here: Site): Site => ({
     return here.signal;
   },
 });
-/** Services that do nothing in a second look: what was traced and chosen in the first must not be repeated. */
-const QUIET: Pick<Services, "trace" | "membership"> = {
+/** Services that do nothing in a second look: what was traced, chosen and appended in the first must not be repeated. */
+const QUIET: Pick<Services, "trace" | "membership" | "graph"> = {
+  graph: { append: async (_, { operationId = "" } = {}) => ({ kind: "queued", operationId }) },
   trace: { emit: () => {} },
   membership: { set: () => {}, grant: () => {}, revoke: () => {} },
 };

@@ -506,7 +506,7 @@ test("P1 a protocol that throws on an extension is named, and the session goes o
   await using world = await open(echo(), { plugins: [broken] });
   await expect(world.session.extend(urgency.of({ level: 1 }))).rejects.toMatchObject({
     code: "hook.failed",
-    details: { plugin: "test/telling", hook: "protocolSession.extend", problem: "Hoarse." },
+    details: { plugin: "test/telling", hook: "protocolSession", problem: "Hoarse." },
   });
   expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "finished" });
 });

@@ -7,10 +7,11 @@ import { asBlobHash, asInputId, asTurnId, type SessionId } from "../../model/ids
 import { bytesOver, isObject } from "../../model/json.ts";
 import type { Attachment, Draft, TextPart } from "../../model/message.ts";
 import { Attachable } from "../../model/tool.ts";
-import type { NewInput, TurnWants } from "../../stores/store.ts";
+import type { NewInput, Standing, TurnWants } from "../../stores/store.ts";
 import type { Opened } from "../../turn/event.ts";
 import { STEP_VERSION } from "../../turn/state.ts";
 import { type Core, effectiveConfig } from "../core.ts";
+import { ofProtocol } from "../services/reading.ts";
 import type { LiveSession } from "../session/session.ts";
 
 /** What a user says: text, or a list of texts and attachments. */
@@ -168,8 +169,11 @@ export function openedFor(
   { core, slot }: LiveSession,
   input: NewInput,
   config: Partial<SessionConfig>,
+  { plugins, hasInjected }: Standing,
 ): Omit<Opened, "generation"> {
   const effective = effectiveConfig(core, config);
+  const options = ofProtocol(plugins)?.options;
+  const { id, version } = slot.driver;
   return {
     kind: "opened",
     at: core.world.now(),
@@ -178,12 +182,13 @@ export function openedFor(
     inputId: input.id,
     input: input.message,
     step: STEP_VERSION,
-    protocol: { id: slot.driver.id, version: slot.driver.version },
+    protocol: options === undefined ? { id, version } : { id, version, options },
     host: core.host.kind,
     plugins: core.pluginList,
     limits: core.limits,
     config: effective,
     ...(effective.mergesInputs === true && input.wants === undefined ? { merges: true } : {}),
+    ...(hasInjected === true ? { takes: true } : {}),
     ...input.wants,
   };
 }

@@ -250,7 +250,7 @@ function eventsIn(change: Change, cursor: Cursor): readonly FactEvent[] {
   const base = { fact: true, sessionId, cursor } as const;
   if (change.kind === "accepted") {
     const { turnId, inputId, key } = change;
-    return [{ ...base, kind: "accepted", turnId, inputId, ...(key === undefined ? {} : { key }) }];
+    return [defined({ ...base, kind: "accepted" as const, turnId, inputId, key })];
   }
   const { nodes, frames = [] } = change;
   const opened = frames.map((frame): FactEvent => ({ ...base, kind: "frame", frame }));

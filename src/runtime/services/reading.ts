@@ -11,6 +11,17 @@ import { type Core, effectiveConfig } from "../core.ts";
 export const AUTHORITY = "bowline/authority";
 export const OVERLAY = "bowline/overlay";
 export const FIRST_INPUT = "bowline/first-input";
+export const PROTOCOL = "bowline/protocol";
+
+/** What a session keeps for its protocol. */
+export interface OfProtocol {
+  /** The options that a turn begins with. */
+  readonly options?: Json;
+  /** What was last set for all frames, and how often that was done: a fork at an older node has it too. */
+  readonly all?: { readonly nth: number; readonly value: Json };
+}
+export const ofProtocol = (plugins: PluginSnapshots): OfProtocol | undefined =>
+  plugins[PROTOCOL]?.state as OfProtocol | undefined;
 
 export const authorityOf = (stored: StoredSession): Authority => (stored.plugins[AUTHORITY]?.state ?? {}) as Authority;
 

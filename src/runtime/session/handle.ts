@@ -37,10 +37,10 @@ import { attaching, type Input, newInput } from "../live-turn/input.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
 import { type Compacted, compact, configure } from "./change.ts";
-import { extend } from "./extend.ts";
 import { FORK, type ForkOptions, forkOf } from "./make.ts";
 import type { OpenSessions } from "./open.ts";
 import { type OperationOptions, operate, operationsIn, query, type Receipt, requireOperation } from "./operate.ts";
+import { extend } from "./protocol.ts";
 import type { LiveSession } from "./session.ts";
 import { viewOf } from "./view.ts";
 
@@ -308,7 +308,7 @@ export class SessionHandle implements Session {
 
   async append(nodes: readonly AppendNode[], options: AppendOptions = {}): Promise<Appended> {
     requireOptions("session.append", options, APPEND);
-    return this.#open().append("app", nodes, options);
+    return this.#open().append(nodes, options);
   }
 
   async extend(value: ExtensionValue): Promise<void> {

@@ -10,6 +10,7 @@ import { type Core, overran } from "../core.ts";
 import type { TakenUp } from "./elsewhere.ts";
 import { type Session, SessionHandle } from "./handle.ts";
 import type { KnownTranscript } from "./kept.ts";
+import { materialize } from "./protocol.ts";
 import { LiveSession } from "./session.ts";
 
 export interface OpenOptions {
@@ -155,9 +156,7 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
   const session = new LiveSession(core, stored, transcript, composition, ancestors);
   const { hooks } = composition;
   const isNew = stored.turns === 0 && stored.head === undefined;
-  const protocol = hooks.slot("protocolSession");
-  const tell = isNew ? protocol?.initialize : protocol?.restore;
-  if (tell !== undefined) await tell.call(protocol, { sessionId: id, isRoot: stored.parentId === undefined });
+  await materialize(session);
   if (hooks.has.lifecycle) await session.tell({ kind: "sessionRestored", isNew });
   if (store.isDurable) await session.takeUp(how.isRecovery === true);
   return session;

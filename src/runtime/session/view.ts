@@ -60,7 +60,8 @@ async function takenBy(store: Store, turnId: TurnId): Promise<readonly OpenInput
   const add = (id: InputId, message: Draft): void => void taken.push({ id, turnId, state: "running", message });
   for (const event of await store.journal(turnId, 0)) {
     if (event.kind === "opened") add(event.inputId, event.input);
-    if (event.kind === "bounded") for (const { inputId, message } of event.inputs ?? []) add(inputId, message);
+    if (event.kind !== "bounded") continue;
+    for (const input of event.inputs ?? []) if ("message" in input) add(input.inputId, input.message);
   }
   return taken;
 }
