@@ -146,6 +146,12 @@ export type LifecycleEvent =
   | { readonly kind: "sessionClosed" }
   | { readonly kind: "sessionConfigChanged"; readonly previous: SessionConfig; readonly current: SessionConfig };
 
+/** How long a call took. */
+export interface Took {
+  /** All attempts, and what it waited for, together. Left out when the call was not made. */
+  readonly durationMs?: number;
+}
+
 const EMIT = ["createSession", "emitEvent", "emitTrace"] as const;
 const READS = ["session", "catalog"] as const;
 const HISTORY = ["session", "sessions", "graph", "jobs", "complete"] as const;
@@ -273,7 +279,7 @@ export const HOOKS = {
     services: EVERYTHING,
     directives: ["abort", "deny", "ask", "shortCircuit", "replaceArgs", ...EMIT],
   }),
-  afterToolCall: hook<{ readonly call: ToolCall; readonly output: ToolOutput }>()({
+  afterToolCall: hook<{ readonly call: ToolCall; readonly output: ToolOutput } & Took>()({
     family: "gate",
     fires: "for each final result, in call order",
     onThrow: "withhold",
@@ -284,7 +290,7 @@ export const HOOKS = {
   }),
   projectResult: hook<
     /** `parts` is what would be shown without the hook. */
-    { readonly call: ToolCall; readonly output: ToolOutput; readonly parts: readonly ResultPart[] },
+    { readonly call: ToolCall; readonly output: ToolOutput; readonly parts: readonly ResultPart[] } & Took,
     readonly ResultPart[]
   >()({
     family: "single",

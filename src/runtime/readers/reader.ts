@@ -7,6 +7,7 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { FactEvent, Preview, SessionEvent } from "../../model/event.ts";
 import { asCursor, type Cursor, type SessionId, type TurnId } from "../../model/ids.ts";
+import { defined } from "../../model/json.ts";
 import type { SessionView } from "../../model/view.ts";
 import type { Change, Store, StoredSession } from "../../stores/store.ts";
 import { cursorFor, type ReadCursor } from "./cursor.ts";

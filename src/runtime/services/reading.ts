@@ -2,9 +2,9 @@ import { Transcript } from "../../graph/transcript.ts";
 import type { Authority, CatalogOverlay, SessionReading } from "../../kernel/services.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type BlobHash, type SessionId } from "../../model/ids.ts";
-import { defined } from "../../model/json.ts";
+import { defined, type Json } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
-import type { StoredSession } from "../../stores/store.ts";
+import type { PluginSnapshots, StoredSession } from "../../stores/store.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 
 /** Ids of what a session was created with: stored like plugin states, so that forks and restores carry it. */

@@ -81,6 +81,16 @@ export class OpenSessions implements Iterable<LiveSession> {
     return this.#handleOf(session);
   }
 
+  /** Holds a session open while `use` runs. Its turns go on afterwards. */
+  async using<T>(id: SessionId, use: (session: LiveSession) => Promise<T>): Promise<T> {
+    const handle = await this.handle(id);
+    try {
+      return await use(this.find(id) as LiveSession);
+    } finally {
+      await handle.close();
+    }
+  }
+
   #handleOf(session: LiveSession): SessionHandle {
     const handle = new SessionHandle(session, this);
     this.#forgotten.register(handle, session, handle);

@@ -39,7 +39,8 @@ export async function viewOf(session: LiveSession): Promise<SessionView> {
 async function openInputs(session: LiveSession, openTurn: TurnId | undefined): Promise<readonly OpenInput[]> {
   const { store } = session.core;
   const waiting = (await store.inputs.list(session.id)).map(
-    ({ id, turnId, message }): OpenInput => ({ id, turnId, state: "waiting", message }),
+    ({ id, turnId, place, message }): OpenInput =>
+      place === "injected" ? { id, state: "waiting", message } : { id, turnId, state: "waiting", message },
   );
   return openTurn === undefined ? waiting : [...(takenHere(session) ?? (await takenBy(store, openTurn))), ...waiting];
 }
