@@ -4,15 +4,17 @@ import {
   type ExtensionValue,
   extension,
   type HookName,
+  type Json,
   type Plugin,
   type Session,
 } from "bowline";
+import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { echo, listener } from "../kit/models.ts";
 import { codeOf, within } from "../kit/reading.ts";
-import { KEPT, STORES } from "../kit/stores.ts";
+import { durable, KEPT, STORES } from "../kit/stores.ts";
 import { held, lifetimes, named, open, ping, running, Stop } from "../kit/worlds.ts";
 
 const urgency = extension("acme/urgency", z.object({ level: z.number().max(5), why: z.string().default("asked") }));
@@ -167,8 +169,13 @@ test("P1 a catalog that is edited by an extension is not the next turn's", async
   expect(model.requests.map(({ tools }) => tools.length)).toEqual([1, 0, 1]);
 });
 
+type Extend = (context: {
+  readonly extension: { readonly id: string; readonly value: Json };
+  readonly options: { get(): Json | undefined; set(value: Json): void };
+}) => void;
+
 /** A protocol that says in the request, and in the turn's value, what its view has of extensions. */
-const telling = (extend?: (context: object) => void): Plugin =>
+const telling = (extend?: Extend): Plugin =>
   definePlugin({
     id: "test/telling",
     setup: () => ({
@@ -180,7 +187,7 @@ const telling = (extend?: (context: object) => void): Plugin =>
           id: "test/telling",
           version: 1,
           request: ({ messages, tools, extensions }) => ({ system: JSON.stringify(extensions) ?? "", messages, tools }),
-          onReply: ({ extensions }) => ({ kind: "finish", value: extensions ?? "none" }),
+          onReply: ({ extensions, options }) => ({ kind: "finish", value: extensions ?? options ?? "none" }),
           onResults: () => ({ kind: "ask" }),
           onExec: () => ({ kind: "ask" }),
         },
@@ -490,13 +497,29 @@ test("P1 a protocol that takes extensions for a session is given them between tu
   stop.go();
   await turn.result();
   await within(extending);
-  expect(given).toEqual([
+  expect(given).toMatchObject([
     { sessionId: "s", isRoot: true, extension: { id: "acme/urgency", value: { level: 5, why: "asked" } } },
   ]);
   expect(await codeOf(session.extend(urgency.of({ level: 9 })))).toBe("extension.invalid");
   expect(await codeOf(session.extend(tenant.of("x")))).toBe("extension.unknown");
   expect(await codeOf(session.extend(undefined as never))).toBe("options.invalid");
   expect(given).toHaveLength(1);
+});
+
+test("P1 what a protocol keeps of extensions in its options is there in later turns, and none is lost to another", async () => {
+  const adding = telling(({ extension: { value }, options }) =>
+    options.set([...((options.get() ?? []) as readonly Json[]), (value as { level: number }).level]),
+  );
+  const store = durable(memory());
+  const runtime = await running({ store, plugins: [adding] });
+  const session = await runtime.session("s");
+  await Promise.all([1, 2, 3].map((level) => session.extend(urgency.of({ level }))));
+  expect((await session.turn("Go.").result()).outcome).toMatchObject({ value: [1, 2, 3] });
+  await using later = await running({ store, plugins: [adding] });
+  const again = await later.session("s");
+  await again.extend(urgency.of({ level: 5 }));
+  expect((await again.turn("Go.").result()).outcome).toMatchObject({ value: [1, 2, 3, 5] });
+  await runtime.close();
 });
 
 test("P1 a protocol that throws on an extension is named, and the session goes on", async () => {
