@@ -227,6 +227,10 @@ const oddities = definePlugin({
           throw new Error("Cannot look.");
         },
       },
+      {
+        extension: extension("acme/waits", z.any()),
+        validate: (async () => Promise.reject(new Error("Too late."))) as never,
+      },
     ],
   }),
 });
@@ -272,6 +276,11 @@ test.each<readonly [string, unknown, object]>([
     "an owner that throws",
     [{ id: "acme/throws", value: 1 }],
     { code: "extension.invalid", details: { plugin: "acme/oddities", problem: "Cannot look." } },
+  ],
+  [
+    "an owner that answers later",
+    [{ id: "acme/waits", value: 1 }],
+    { code: "extension.invalid", details: { problem: "its `validate` returned no text" } },
   ],
   ["too much", [tenant.of("x".repeat(2_000))], { code: "limit.bytes" }],
   ["too much together", [tenant.of("x".repeat(800)), strange.of("y".repeat(800))], { code: "limit.bytes" }],
