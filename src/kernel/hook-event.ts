@@ -196,12 +196,16 @@ function membershipUntil(scope: CallScope, here: Site, plugin: string, where: st
 }
 
 /** What a handler appends is kept with the answer of its effect, so it must come before that. */
-export const graphUntil = (scope: CallScope, here: Site, plugin: string, where: string): Services["graph"] => ({
-  append: async (nodes, options) => {
-    requireTime(scope, plugin, where);
-    return here.service("graph", plugin).append(nodes, options);
-  },
-});
+export function graphUntil(scope: CallScope, here: Site, plugin: string, where: string): Services["graph"] {
+  const { epoch } = here.states;
+  return {
+    append: async (nodes, options) => {
+      requireTime(scope, plugin, where);
+      if (here.turnId !== undefined && here.states.epoch !== epoch) throw late(plugin, where);
+      return here.service("graph", plugin).append(nodes, options);
+    },
+  };
+}
 
 /** The service is made when it is used: most handlers are given it and never do. */
 const completeAt = (here: Site, plugin: string): Services["complete"] => ({

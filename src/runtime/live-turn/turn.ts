@@ -162,11 +162,12 @@ export class LiveTurn implements Dispatch {
   messagesAt(effect: EffectName): readonly Message[] {
     const messages = this.messages();
     const { held = NO_APPENDS, log } = this.state;
-    const own = this.appending?.get(effect) ?? NO_APPENDS;
-    if (held.length + own.length === 0) return messages;
+    // What belongs to no effect is asked for by hooks, of which one runs at a time.
+    const own = effect === STANDING ? [...(this.appending?.values() ?? [])].flat() : this.appending?.get(effect);
+    if (held.length + (own?.length ?? 0) === 0) return messages;
     const commit = this.#isInRound ? `${this.turnId}/held` : this.turnId;
     let next = this.#isInRound ? 0 : log.length;
-    const waiting = [...held, ...own].flatMap(({ nodes }) =>
+    const waiting = [...held, ...(own ?? NO_APPENDS)].flatMap(({ nodes }) =>
       nodes.flatMap((node) => {
         const id = nodeId(commit, next++);
         return node.kind === "message" ? [{ id, ...node.message }] : [];
