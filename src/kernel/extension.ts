@@ -2,7 +2,7 @@
 // declares it, and what is kept of a value.
 // E1 A value is checked by its owner before anything is stored: by the schema, then by `validate`.
 // E2 What is kept is what the schema made of the value, as JSON: a value that would come back as another is refused.
-import { isThenable, unheard } from "../model/awaitable.ts";
+import { unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { describeThrown, frozen, isObject, type Json, type JsonObject, toJson } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
@@ -120,7 +120,7 @@ export function keptExtension(
   requireSize(`The extension ${id}`, text, bytesMax);
   const value = frozen(JSON.parse(text) as Json);
   const problem: unknown = within(() => validate?.(value));
-  if (isThenable(problem)) unheard(problem);
+  unheard(problem);
   if (problem !== undefined && problem !== null)
     throw invalid(declared, id, typeof problem === "string" ? problem : "its `validate` returned no text");
   return { id, value };
