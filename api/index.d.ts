@@ -1,4 +1,5 @@
 import { Allowance, Budget, SessionConfig } from "./shared/model/config.js";
+import { AppendNode, Appended, NewSessionRequest, Services, SessionReading } from "./shared/kernel/services.js";
 import { Approval, Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
 import {
   Attachable,
@@ -27,12 +28,12 @@ import { DEFAULT_LIMITS, Limits } from "./shared/model/limits.js";
 import { Decision, ProtocolDriver, RequestView, RoundView } from "./shared/turn/driver.js";
 import { DescribedSchema, JsonSchema, Schema, ToolSchema, described } from "./shared/model/schema.js";
 import { EffectHost } from "./shared/hosts/host.js";
+import { Extension, ExtensionValue, extension } from "./shared/kernel/extension.js";
 import { Fields, optionsSchema } from "./shared/model/options-schema.js";
 import { Input } from "./shared/runtime/live-turn/input.js";
 import { Issue, Probe } from "./shared/kernel/hook-runner.js";
 import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
-import { NewSessionRequest, Services } from "./shared/kernel/services.js";
 import { OpenInput, SessionView } from "./shared/model/view.js";
 import { OperationDefinition } from "./shared/kernel/operation.js";
 import { Plugin, PluginFactory, PluginOptions, TriggerDeclaration, definePlugin } from "./shared/kernel/plugin.js";
@@ -71,6 +72,8 @@ import { jsonSchema } from "./shared/tools/validator.js";
 declare function createRuntime(options: RuntimeOptions): Promise<Runtime>;
 export {
   type Allowance,
+  type AppendNode,
+  type Appended,
   type Approval,
   type Attachable,
   type Attachment,
@@ -88,6 +91,8 @@ export {
   type DescribedSchema,
   type Draft,
   type EffectHost,
+  type Extension,
+  type ExtensionValue,
   type Failed,
   type FailureClass,
   type Fields,
@@ -141,6 +146,7 @@ export {
   type SessionEvent,
   type SessionId,
   type SessionInputs,
+  type SessionReading,
   type SessionSummary,
   type SessionTools,
   type SessionView,
@@ -188,6 +194,7 @@ export {
   emitEvent,
   emitTrace,
   enqueueMessages,
+  extension,
   fail,
   finish,
   hasCode,

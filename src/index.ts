@@ -32,6 +32,7 @@ export {
   replaceResult,
   shortCircuit,
 } from "./kernel/directive.ts";
+export { type Extension, type ExtensionValue, extension } from "./kernel/extension.ts";
 export type { Issue, Probe } from "./kernel/hook-runner.ts";
 export { type Compaction, type CompactionSees, HOOKS, type HookName } from "./kernel/hooks.ts";
 export type { OperationDefinition } from "./kernel/operation.ts";

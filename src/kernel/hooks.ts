@@ -14,6 +14,7 @@ import type { Any } from "../model/schema.ts";
 import type { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 import type { DirectiveKind, DirectiveOf } from "./directive.ts";
+import type { Extension } from "./extension.ts";
 import type { Point } from "./point.ts";
 import type { CatalogOverlay, ServiceName, Services } from "./services.ts";
 import type { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.ts";
@@ -377,6 +378,8 @@ export interface Here {
   readonly signal: AbortSignal;
   /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
+  /** What the caller of the turn gave for this extension; undefined when nothing, and outside a turn. */
+  extension<Out>(extension: Extension<Any, Out>): Out | undefined;
   /**
    * Runs `run` once in this turn under this name, which is the plugin's own. A rerun after a crash gets the recorded
    * value.

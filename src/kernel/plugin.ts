@@ -16,6 +16,7 @@ import {
   type Schema,
   type ToolSchema,
 } from "../model/schema.ts";
+import type { ExtensionDeclaration } from "./extension.ts";
 import type { Gate, Gated, GateName, Hooks, Order, ToolRef, Ungated } from "./hooks.ts";
 import { makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
 import type { Contribution } from "./point.ts";
@@ -59,6 +60,8 @@ interface OtherParts<S> {
   readonly operations?: { readonly [name: string]: Operation<Any, Any, Any, S> } | undefined;
   readonly contributions?: readonly Contribution[] | undefined;
   readonly triggers?: readonly TriggerDeclaration[] | undefined;
+  /** The typed inputs that this plugin takes, with a turn or for a session. Others may read them too. */
+  readonly extensions?: readonly ExtensionDeclaration[] | undefined;
 }
 /** The same, with any gates: `setup` types them by their tools, `Before` and `After`. */
 type SomeParts<S> = Ungated<S> & { readonly [N in GateName]?: unknown } & OtherParts<S>;

@@ -63,6 +63,13 @@ export interface ProtocolSession {
   appended?(context: ProtocolPlace & { readonly nodes: readonly Addition[] }): Awaitable<void>;
   /** Called before each model call. A result makes the turn go on in a fresh frame instead. */
   beforeAsk?(context: BeforeAsk): Awaitable<FrameSwitch | undefined | void>;
+  /** Takes an extension for the session, between turns: `session.extend(value)`. Without it there are none. */
+  extend?(
+    context: ProtocolPlace & {
+      readonly extension: { readonly id: string; readonly value: Json };
+      readonly options: ProtocolOptions;
+    },
+  ): Awaitable<void>;
 }
 
 /** What a protocol tells the model of the tools: declarations and prompt parts. Made once per catalog. */

@@ -44,10 +44,15 @@ export class Move implements Step {
   }
 
   view(): RoundView {
-    const { round, memo, log, limits, output, options } = this.state;
+    const { round, memo, log, limits, output, options, extensions } = this.state;
     const view = { round, memo, log: itemsOf(log), limits };
-    if (output === undefined && options === undefined) return view;
-    return { ...view, ...(output === undefined ? {} : { output }), ...(options === undefined ? {} : { options }) };
+    if (output === undefined && options === undefined && extensions === undefined) return view;
+    return {
+      ...view,
+      ...(output === undefined ? {} : { output }),
+      ...(options === undefined ? {} : { options }),
+      ...(extensions === undefined ? {} : { extensions }),
+    };
   }
 
   open(effect: Effect): void {

@@ -11,7 +11,7 @@
 // T5. Once `winding` is set, no model call, gate or tool call opens: what is open is settled, and the turn ends.
 import { describe, RuntimeError } from "../model/errors.ts";
 import { nodeId } from "../model/ids.ts";
-import { describeThrown, type Json } from "../model/json.ts";
+import { describeThrown, frozen, type Json } from "../model/json.ts";
 import { type Draft, type Message, textOf } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
@@ -28,7 +28,7 @@ import * as calls from "./work.ts";
 
 /** The first step: from the event that opened the turn. */
 export function begin(opened: Opened): Step {
-  const { sessionId, turnId, inputId, input, limits, output, at } = opened;
+  const { sessionId, turnId, inputId, input, limits, output, extensions, at } = opened;
   const message: Message = { id: nodeId(turnId, 0), ...input, origin: { kind: "input", inputId } };
   const move = new Move(
     NOBODY,
@@ -59,6 +59,7 @@ export function begin(opened: Opened): Step {
     at,
   );
   if (output !== undefined) move.state.output = output;
+  if (extensions !== undefined) move.state.extensions = frozen(extensions);
   if (opened.protocol.options !== undefined) move.state.options = opened.protocol.options;
   if (opened.config.budget?.keepsAnswer === true) move.state.keepsAnswer = true;
   if (opened.merges === true || opened.takes === true) boundary(move, "opening");

@@ -136,6 +136,7 @@ test("K1 a plugin is told where it is: session, turn, what was said, and nothing
   expect((await turn.result()).outcome.kind).toBe("answered");
   expect(seen[0]).toMatchObject({ turnId: await turn.id });
   expect(Object.keys(seen[0] ?? {}).sort()).toEqual([
+    "extension",
     "input",
     "membership",
     "once",
@@ -147,7 +148,15 @@ test("K1 a plugin is told where it is: session, turn, what was said, and nothing
     "trace",
     "turnId",
   ]);
-  expect(Object.keys(seen[1] ?? {}).sort()).toEqual(["chunk", "once", "read", "sessionId", "signal", "turnId"]);
+  expect(Object.keys(seen[1] ?? {}).sort()).toEqual([
+    "chunk",
+    "extension",
+    "once",
+    "read",
+    "sessionId",
+    "signal",
+    "turnId",
+  ]);
 });
 
 // ── Errors in hooks ─────────────────────────────────────────────────────────────────────────────────────────────────

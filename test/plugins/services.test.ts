@@ -74,7 +74,7 @@ test("K18 each hook is given exactly the services of its row, and nothing else t
     expect(services.sort(), key).toEqual([...HOOKS[hook].services].sort());
     const isInTurn = hook !== "config" && hook !== "input" && (moment === undefined || moment === "turnFinalized");
     const rest = [...found].filter((name) => !ALL_SERVICES.has(name));
-    const common = ["sessionId", "signal", "read", "once", ...(isInTurn ? ["turnId"] : [])];
+    const common = ["sessionId", "signal", "read", "extension", "once", ...(isInTurn ? ["turnId"] : [])];
     expect(rest.sort(), key).toEqual([...common, ...(SEES[hook] ?? [])].sort());
     expect([...(withState.get(key) ?? [])].sort(), key).toEqual([...found, "state"].sort());
   }

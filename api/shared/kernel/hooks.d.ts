@@ -4,6 +4,7 @@ import { CatalogOverlay, Services } from "./services.js";
 import { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.js";
 import { DirectiveKind, DirectiveOf } from "./directive.js";
 import { Draft, Message, Part } from "../model/message.js";
+import { Extension } from "./extension.js";
 import { Json } from "../model/json.js";
 import { ModelRequest, Reply } from "../model/request.js";
 import { Point } from "./point.js";
@@ -113,6 +114,11 @@ type LifecycleEvent = {
   readonly previous: SessionConfig;
   readonly current: SessionConfig;
 };
+/** How long a call took. */
+interface Took {
+  /** All attempts, and what it waited for, together. Left out when the call was not made. */
+  readonly durationMs?: number;
+}
 /** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
 declare const HOOKS: {
   readonly input: {
@@ -258,7 +264,7 @@ declare const HOOKS: {
   } & HookTypes<{
     readonly call: ToolCall;
     readonly output: ToolOutput;
-  }, never>;
+  } & Took, never>;
   readonly projectResult: {
     readonly family: "single";
     readonly fires: "when a result is shown to the model";
@@ -270,7 +276,7 @@ declare const HOOKS: {
     readonly call: ToolCall;
     readonly output: ToolOutput;
     readonly parts: readonly ResultPart[];
-  }, readonly ResultPart[]>;
+  } & Took, readonly ResultPart[]>;
   readonly config: {
     readonly family: "transform";
     readonly fires: "when the session's config really changed";
@@ -287,7 +293,7 @@ declare const HOOKS: {
     readonly onThrow: "issue";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog", "complete", "trace"];
+    readonly services: readonly ["session", "catalog", "graph", "complete", "trace"];
   } & HookTypes<{
     readonly event: LifecycleEvent;
   }, never>;
@@ -295,9 +301,9 @@ declare const HOOKS: {
     readonly family: "single";
     readonly fires: "see protocols";
     readonly onThrow: "fail-build";
-    readonly deadlineMs: 5000;
+    readonly deadlineMs: 300000;
     readonly state: "read";
-    readonly services: readonly [];
+    readonly services: readonly ["session", "graph", "jobs", "complete"];
     readonly isRequired: true;
   } & HookTypes<never, ProtocolSession>;
   readonly protocolDriver: {
@@ -344,6 +350,8 @@ interface Here {
   readonly signal: AbortSignal;
   /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
+  /** What the caller of the turn gave for this extension; undefined when nothing, and outside a turn. */
+  extension<Out>(extension: Extension<Any, Out>): Out | undefined;
   /**
    * Runs `run` once in this turn under this name, which is the plugin's own. A rerun after a crash gets the recorded
    * value.

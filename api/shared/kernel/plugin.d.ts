@@ -1,6 +1,7 @@
 import { Any, InputOf, JsonSchema, OutputOf, Schema, ToolSchema } from "../model/schema.js";
 import { Awaitable } from "../model/awaitable.js";
 import { Contribution } from "./point.js";
+import { ExtensionDeclaration } from "./extension.js";
 import { Gate, GateName, Gated, Hooks, Order, ToolRef, Ungated } from "./hooks.js";
 import { Json } from "../model/json.js";
 import { Operation, OperationMaker, SignaturesOf } from "./operation.js";
@@ -47,6 +48,8 @@ interface OtherParts<S> {
   } | undefined;
   readonly contributions?: readonly Contribution[] | undefined;
   readonly triggers?: readonly TriggerDeclaration[] | undefined;
+  /** The typed inputs that this plugin takes, with a turn or for a session. Others may read them too. */
+  readonly extensions?: readonly ExtensionDeclaration[] | undefined;
 }
 /** The same, with any gates: `setup` types them by their tools, `Before` and `After`. */
 type SomeParts<S> = Ungated<S> & { readonly [N in GateName]?: unknown; } & OtherParts<S>;

@@ -157,7 +157,7 @@ export async function heardInput(session: LiveSession, input: NewInput): Promise
   const parts = await composition.hooks.transform(
     "input",
     given,
-    session.site(),
+    session.siteAbout(input.wants?.extensions),
     (now) => ({ input: { parts: now, at, ...(key === undefined ? {} : { key }) } }),
     (_, answer): GivenInput["parts"] => (typeof answer === "string" ? [{ kind: "text", text: answer }] : answer),
   );

@@ -23,7 +23,7 @@ import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
-import { describeThrown, frozen } from "../../model/json.ts";
+import { describeThrown, frozen, type JsonObject } from "../../model/json.ts";
 import type { Addition } from "../../model/node.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
 import type { CancelAnswer, InputRef, NewInput, Opening, StoredSession, Withdrawal } from "../../stores/store.ts";
@@ -136,6 +136,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   site(scope?: { readonly signal: AbortSignal }, working?: Working): SessionSite {
     return new SessionSite(this, undefined, scope, working);
+  }
+  /** Between turns, where it is about one turn: before it opens, or after its commit. */
+  siteAbout(extensions: JsonObject | undefined): SessionSite {
+    return new SessionSite(this, undefined, undefined, undefined, extensions);
   }
 
   // ── Inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────

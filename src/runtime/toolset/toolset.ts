@@ -3,7 +3,8 @@
 // (`tools/dispatch.ts`), turns of plain sessions, which share the runtime's memo (`live-turn/memo.ts`).
 // T1 A turn keeps the sources it began with: from `begin` to `end` the registry takes in new choices, and sources that
 //    are added to the session.
-// T2 A cached artifact is reused only for an equal `#key`: base tools, the turn's tools, generation, plugin states.
+// T2 A cached artifact is reused only for an equal `#key`: base tools, the turn's tools, generation, plugin states, and
+//    the turn's extensions.
 // T3 Nothing is cached while a `toolCatalog` hook may see a pending state: that state may never be committed.
 // T4 Each listing that was taken is given back once.
 import type { Site } from "../../kernel/hook-runner.ts";
@@ -28,10 +29,14 @@ import {
 } from "../../tools/catalog.ts";
 import { NO_CHOICES, Registry, type ToolChoices } from "../../tools/registry.ts";
 import { Listing, type Offered, type Source, staticSource } from "../../tools/source.ts";
+import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "../session/session.ts";
 import { type Artifact, isFresh } from "./artifacts.ts";
 
 const NO_OVERLAY: Overlay = { offers: [], includeBase: true };
+
+const extended = (running: LiveTurn | undefined): string =>
+  running?.opened.extensions === undefined ? "" : JSON.stringify(running.opened.extensions);
 
 export class Toolset {
   readonly #session: LiveSession;
@@ -106,13 +111,13 @@ export class Toolset {
   }
 
   #key(): CatalogKey {
-    const { composition, kept } = this.#session;
+    const { composition, kept, running } = this.#session;
     return {
       includeBase: !this.#isInTurn || this.#overlay.includeBase,
       overlay: this.#isInTurn ? this.#overlayRevision : 0,
       generation: this.#isStatic ? 0 : this.registry.generation,
-      // Plugin states matter only where a hook may edit the catalog by them.
-      fingerprint: composition.hooks.has.toolCatalog ? kept.states.fingerprint() : "",
+      // Plugin states and extensions matter only where a hook may edit the catalog by them.
+      fingerprint: composition.hooks.has.toolCatalog ? kept.states.fingerprint() + extended(running) : "",
     };
   }
 
