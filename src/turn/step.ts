@@ -240,7 +240,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   const { state } = move;
   if (decision.memo !== undefined) state.memo = decision.memo;
   if (decision.add !== undefined) move.add(...decision.add);
-  move.releaseHeld();
+  if (state.held !== undefined) move.releaseHeld(state.held);
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (state.phase.kind === "working" && (decision.kind === "calls" || decision.kind === "cell")) {
     // A second piece of work in a round would repeat the names of its effects (T2).
@@ -305,7 +305,7 @@ function bounded(move: Move, effect: EffectOf<"boundary">, event: Extract<Answer
   const inputs = event.inputs ?? [];
   const messages = event.messages ?? [];
   if (inputs.length > 0) state.inputs = [...state.inputs, ...inputs.map((input) => input.inputId)];
-  const said = messages.length + take(move, inputs);
+  const said = messages.length + (inputs.length === 0 ? 0 : take(move, inputs));
   if (messages.length > 0) move.add(...messages);
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);

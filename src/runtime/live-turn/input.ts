@@ -11,7 +11,7 @@ import type { NewInput, Standing, TurnWants } from "../../stores/store.ts";
 import type { Opened } from "../../turn/event.ts";
 import { STEP_VERSION } from "../../turn/state.ts";
 import { type Core, effectiveConfig } from "../core.ts";
-import { ofProtocol } from "../services/reading.ts";
+import { ofProtocol, PROTOCOL } from "../services/reading.ts";
 import type { LiveSession } from "../session/session.ts";
 
 /** What a user says: text, or a list of texts and attachments. */
@@ -172,7 +172,7 @@ export function openedFor(
   { plugins, hasInjected }: Standing,
 ): Omit<Opened, "generation"> {
   const effective = effectiveConfig(core, config);
-  const options = ofProtocol(plugins)?.options;
+  const options = plugins[PROTOCOL] === undefined ? undefined : ofProtocol(plugins)?.options;
   const { id, version } = slot.driver;
   return {
     kind: "opened",

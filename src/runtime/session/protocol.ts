@@ -42,8 +42,6 @@ class Options implements ProtocolOptions {
 /** Tells the protocol that the session is here (P1), and lets it set its options. */
 export async function materialize(session: LiveSession, isFirst = true): Promise<void> {
   const { composition, kept, core } = session;
-  const protocol = composition.hooks.slot("protocolSession");
-  if (protocol === undefined || !TOLD.some((name) => protocol[name] !== undefined)) return;
   const { stored, transcript } = kept;
   const isNew = ofProtocol(stored.plugins) === undefined && stored.origin === undefined && isEmpty(stored);
   if (isFirst && isNew) await tellProtocol(session, "initialize", {});
@@ -56,7 +54,6 @@ export async function materialize(session: LiveSession, isFirst = true): Promise
     return tellProtocol(session, "configure", { options, plugins, isNew, isFork: stored.origin !== undefined });
   });
 }
-const TOLD = ["initialize", "restore", "configure"] as const;
 const isEmpty = ({ turns, head }: StoredSession): boolean => turns === 0 && head === undefined;
 
 /** Runs what may set the protocol's options, and stores them if they are new. */

@@ -126,7 +126,7 @@ export const newSession = (session: NewSession, fork?: Forked): SessionRow => ({
   revision: 0,
   head: fork?.place,
   plugins: fork === undefined && session.plugins === undefined ? NO_PLUGINS : { ...fork?.plugins, ...session.plugins },
-  options: optionsOf(session.options ?? fork?.options),
+  options: session.options === undefined ? fork?.options : optionsOf(session.options),
   usage: NO_USAGE,
   ledger: NO_LEDGER,
   turns: 0,
