@@ -14,8 +14,8 @@ export interface WalkedTurn {
 }
 
 export const PATHS: { readonly [id: string]: WalkedTurn } = {
-  "P-text": { about: "a text reply", input: "text", functionsMax: 202 },
-  "P-ten": { about: "ten rounds of one call, then text", input: "loop:10", functionsMax: 282 },
+  "P-text": { about: "a text reply", input: "text", functionsMax: 200 },
+  "P-ten": { about: "ten rounds of one call, then text", input: "loop:10", functionsMax: 280 },
   "P-fifty": { about: "50 calls in one reply, then text", input: "par:50" },
   "P-durable": { about: "ten rounds of one call, then text, on a file", input: "loop:10", isDurable: true },
 };
