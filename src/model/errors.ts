@@ -556,7 +556,10 @@ const ERRORS = {
   "code.unavailable": (_: object) =>
     said("Code cannot be run in this session.", "Add a protocol with a code executor to `plugins`."),
   "code.stopped": (d: { problem: string }) =>
-    said(`The code was stopped: ${d.problem}`, "Do less in one cell, or raise the limit that the message names."),
+    said(
+      `The code executor broke down: ${d.problem}`,
+      "What was said is kept. Look into the plugin that fills codeExecutor, then start another turn.",
+    ),
 } as const satisfies { readonly [code: string]: (details: never) => Said };
 
 /** The codes of all errors, such as `session.unknown`. */

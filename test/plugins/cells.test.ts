@@ -51,3 +51,24 @@ test("P5 a cell is run by the executor in its slot: given language, code and acc
     [world.session.id, false, { language: "ts", code: "finish(4)", acceptFinish: true }],
   ]);
 });
+
+test("P5 a cell without an executor ends the turn as code.unavailable, and what was said stays", async () => {
+  await using world = await open(scripted(says("2 + 2")), { plugins: [cells] });
+  const { outcome } = await world.session.turn("Go.").result();
+  expect(outcome).toMatchObject({ kind: "failed", by: "runtime", code: "code.unavailable", text: "2 + 2" });
+  expect(outline((await world.session.read()).messages)).toEqual(["user: Go.", "assistant: 2 + 2"]);
+});
+
+test("P5 a cell whose executor broke down ends the turn as code.stopped, with what went wrong", async () => {
+  for (const execute of [() => Promise.reject(new Error("It exited.")), () => thrown(new Error("It exited."))]) {
+    const executor = definePlugin({ id: "test/executor", setup: () => ({ codeExecutor: { execute } }) });
+    await using world = await open(scripted(says("2 + 2"), says("Hi.")), { plugins: [cells, executor] });
+    const { outcome } = await world.session.turn("Go.").result();
+    expect(outcome).toMatchObject({ kind: "failed", by: "runtime", code: "code.stopped", text: "2 + 2" });
+    expect((outcome as { reason: string }).reason).toContain("It exited.");
+  }
+});
+
+function thrown(error: Error): never {
+  throw error;
+}
