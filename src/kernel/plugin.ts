@@ -19,6 +19,7 @@ import {
 import type { Gate, Gated, GateName, Hooks, Order, ToolRef, Ungated } from "./hooks.ts";
 import { makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
 import type { Contribution } from "./point.ts";
+import type { Authority } from "./services.ts";
 import type { Tool, ToolProvider, ToolSpec } from "./tool.ts";
 
 type StateOf<S> = S extends Schema ? OutputOf<S> : undefined;
@@ -28,7 +29,13 @@ export interface SetupContext<Options, Shared, S> {
   readonly options: Options;
   /** The value that `open` returned, shared by all sessions of the runtime. */
   readonly shared: Shared;
-  readonly session: { readonly id: SessionId; readonly parentId?: SessionId; readonly isRoot: boolean };
+  readonly session: {
+    readonly id: SessionId;
+    readonly parentId?: SessionId;
+    readonly isRoot: boolean;
+    /** Restrictions of the session; left out when there are none. */
+    readonly authority?: Authority;
+  };
   /** Makers of tools and operations that are given the plugin's own state. */
   tool<I extends ToolSchema, O, Writes extends true | undefined = undefined, const Name extends string = string>(
     spec: ToolSpec<I, O, S, Writes> & { readonly name: Name },

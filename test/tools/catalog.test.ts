@@ -356,7 +356,7 @@ function counting() {
     protocolSession: {},
     protocolDriver: {
       driver: toolLoop,
-      preamble: (tools) => {
+      preamble: ({ tools }) => {
         counts.preambles++;
         return { tools, prompt: [] };
       },
