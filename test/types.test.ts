@@ -18,6 +18,7 @@ import {
   type ModelPart,
   type Plugin,
   type Provider,
+  point,
   type RuntimeOptions,
   replaceArgs,
   replaceResult,

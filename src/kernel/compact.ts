@@ -20,7 +20,9 @@ export async function compaction(
 ): Promise<readonly Draft[] | undefined> {
   const before = sizeOf(messages);
   for (let attempt = 1; ; attempt++) {
-    const found = await hooks.first("compact", { messages, reason, attempt }, site, (answer) => begun(answer, messages));
+    const found = await hooks.first("compact", { messages, reason, attempt }, site, (answer) =>
+      begun(answer, messages),
+    );
     if (found === undefined) return undefined;
     const { plugin, frame } = found;
     const after = sizeOf(frame);

@@ -1,6 +1,6 @@
 import type { CatalogEdit, Owned } from "../kernel/hooks.ts";
-import type { Authority } from "../kernel/services.ts";
 import { isSamePrompt } from "../kernel/prompt.ts";
+import type { Authority } from "../kernel/services.ts";
 import type { Tool } from "../kernel/tool.ts";
 import { frozen, type JsonObject } from "../model/json.ts";
 import type { PromptPart } from "../model/prompt.ts";

@@ -536,7 +536,11 @@ const driver = {
 
 test.each<readonly [string, object, string]>([
   ["protocolSession", {}, "protocolDriver"],
-  ["protocolDriver", { driver, preamble: ({ tools }: { tools: unknown }) => ({ tools, prompt: [] }) }, "protocolSession"],
+  [
+    "protocolDriver",
+    { driver, preamble: ({ tools }: { tools: unknown }) => ({ tools, prompt: [] }) },
+    "protocolSession",
+  ],
 ])("K6 a protocol that fills only %s is refused, and the missing slot is named", async (slot, value, missing) => {
   await expect(opening(loose("a/half", { [slot]: value }))).rejects.toMatchObject({
     code: "hook.missing",

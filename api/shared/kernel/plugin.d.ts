@@ -1,4 +1,5 @@
 import { Any, InputOf, JsonSchema, OutputOf, Schema, ToolSchema } from "../model/schema.js";
+import { Authority } from "./services.js";
 import { Awaitable } from "../model/awaitable.js";
 import { Contribution } from "./point.js";
 import { Gate, GateName, Gated, Hooks, Order, ToolRef, Ungated } from "./hooks.js";
@@ -16,6 +17,8 @@ interface SetupContext<Options, Shared, S> {
     readonly id: SessionId;
     readonly parentId?: SessionId;
     readonly isRoot: boolean;
+    /** Restrictions of the session; left out when there are none. */
+    readonly authority?: Authority;
   };
   /** Makers of tools and operations that are given the plugin's own state. */
   tool<I extends ToolSchema, O, Writes extends true | undefined = undefined, const Name extends string = string>(spec: ToolSpec<I, O, S, Writes> & {
