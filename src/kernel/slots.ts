@@ -7,8 +7,8 @@ import type { Any } from "../model/schema.ts";
 import type { ProtocolDriver } from "../turn/driver.ts";
 import type { Cell } from "../turn/effect.ts";
 import type { CellOutput } from "../turn/event.ts";
-import type { TriggerDeclaration } from "./plugin.ts";
 import type { Point } from "./point.ts";
+import type { TriggerDeclaration } from "./trigger.ts";
 
 /** The session half of a protocol. Everything is optional. */
 export interface ProtocolSession {

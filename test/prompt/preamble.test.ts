@@ -1,4 +1,4 @@
-import { definePlugin, type Plugin, type PromptPart, type Protocol, point } from "bowline";
+import { definePlugin, type Plugin, type PreambleInput, type PromptPart, type Protocol, point } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -9,13 +9,10 @@ import { BEGINNING, deployed, HOUR, named, quickWorld } from "../kit/worlds.ts";
 import { did, opened } from "../tools/obedient.ts";
 import { toolLoop } from "../turn/drivers.ts";
 
-type Preamble = Protocol["protocolDriver"]["preamble"];
-type Input = Parameters<Preamble>[0];
-
 /** A protocol that keeps what its preamble was made from, as `look` sees it. */
-function looking(look: (input: Input) => unknown) {
+function looking(look: (input: PreambleInput) => unknown) {
   const looks: unknown[] = [];
-  const preamble: Preamble = (input) => {
+  const preamble: Protocol["protocolDriver"]["preamble"] = (input) => {
     looks.push(look(input));
     return { tools: input.tools, prompt: [{ slot: "execution", text: JSON.stringify(looks.at(-1)) }] };
   };
@@ -37,7 +34,7 @@ const adds = (text: () => string): Plugin =>
       prompt: () => [{ slot: "guidance", text: "Of a prompt hook." }],
     }),
   })();
-const texts = ({ prompt }: Input): readonly string[] => prompt.map(({ text }) => text);
+const texts = ({ prompt }: PreambleInput): readonly string[] => prompt.map(({ text }) => text);
 
 test("P3 a preamble is made from the tools, points, triggers, and the prompt of runtime, session, turn and context", async () => {
   const { looks, protocol } = looking((input) => ({

@@ -8,7 +8,7 @@ import { PromptPart } from "../model/prompt.js";
 import { ProtocolDriver } from "../turn/driver.js";
 import { SessionId } from "../model/ids.js";
 import { ToolDeclaration } from "../model/request.js";
-import { TriggerDeclaration } from "./plugin.js";
+import { TriggerDeclaration } from "./trigger.js";
 /** The session half of a protocol. Everything is optional. */
 interface ProtocolSession {
   /** Called when a session was made. */
@@ -68,4 +68,4 @@ interface CodeExecutor {
 }
 /** Turns raw model text into what a person sees. */
 type ProseProjector = (text: string) => string;
-export { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession };
+export { CodeExecutor, PreambleInput, ProseProjector, ProtocolDriverSlot, ProtocolSession };

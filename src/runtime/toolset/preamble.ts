@@ -3,10 +3,10 @@
 // A preamble is a pure function, so it can only depend on what it looked at: a protocol that reads no prompt shares one
 // artifact between sessions with different instructions.
 import type { Owned } from "../../kernel/hooks.ts";
-import type { TriggerDeclaration } from "../../kernel/plugin.ts";
 import type { Contributions, Point } from "../../kernel/point.ts";
 import { copied, isSamePrompt } from "../../kernel/prompt.ts";
 import type { PreambleInput } from "../../kernel/slots.ts";
+import type { TriggerDeclaration } from "../../kernel/trigger.ts";
 import { frozen } from "../../model/json.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
