@@ -31,7 +31,8 @@ const adds = (text: () => string): Plugin =>
     id: "acme/adds",
     setup: () => ({
       context: ({ context }) => ({ ...context, prompt: [...context.prompt, { slot: "context", text: text() }] }),
-      prompt: () => [{ slot: "guidance", text: "Of a prompt hook." }],
+      // Volatile, so that every round is prepared anew.
+      prompt: () => [{ slot: "guidance", text: "Of a prompt hook.", isVolatile: true as const }],
     }),
   })();
 const texts = ({ prompt }: PreambleInput): readonly string[] => prompt.map(({ text }) => text);
@@ -110,9 +111,7 @@ test("P3 sessions share a preamble as long as what it looked at is the same, wha
 });
 
 test("P3 a protocol cannot change the prompt parts that it is shown", async () => {
-  const { protocol } = looking(({ prompt }) => {
-    (prompt as PromptPart[]).push({ slot: "intro", text: "More." });
-  });
+  const { protocol } = looking(({ prompt }) => (prompt as PromptPart[]).push({ slot: "intro", text: "More." }));
   await using world = await opened({ instructions: "Be kind.", plugins: [protocol] });
   expect((await did(world.session)).outcome.kind).toBe("failed");
 });

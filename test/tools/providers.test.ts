@@ -327,32 +327,41 @@ test("T4 a refresh while a turn runs counts from the next turn: the turn keeps i
   expect((await world.session.tools.export()).generation).toBeGreaterThan(generations[1] ?? 0);
 });
 
-test("T4 a refresh asks catalog hooks again, and those who give providers to a turn", async () => {
-  let note = "One.";
+test("T4 a refresh asks catalog hooks again, though nothing that the runtime knows of has changed", async () => {
+  let description = "One.";
+  const plugin = definePlugin({
+    id: "acme/edits",
+    setup: () => ({ toolCatalog: () => ({ tool: "ping", description }) }),
+  });
+  await using world = await opened({ tools: [named("ping")], plugins: [plugin] });
+  const described = async () => {
+    await did(world.session);
+    return world.model.requests.at(-1)?.tools[0]?.description;
+  };
+  expect(await described()).toBe("One.");
+  description = "Two.";
+  expect(await described()).toBe("One.");
+  await world.session.tools.refresh();
+  expect(await described()).toBe("Two.");
+});
+
+test("T4 a refresh reaches the providers that a plugin gives to each turn", async () => {
   let tool = named("lent", () => "old");
   const supply = supplies("acme/lent", [], {
     list: () => [{ name: "lent", description: "Lent." }],
     load: () => tool,
     watch: () => () => {},
   });
-  const plugin = definePlugin({
-    id: "acme/edits",
-    setup: () => ({
-      toolCatalog: () => ({ tool: "ping", description: note }),
-      context: ({ context }) => ({ ...context, tools: [supply] }),
-    }),
+  const lends = definePlugin({
+    id: "acme/lends",
+    setup: () => ({ context: ({ context }) => ({ ...context, tools: [supply] }) }),
   });
-  await using world = await opened({ tools: [named("ping")], plugins: [plugin] });
-  const offers = async () => {
-    const { shown } = await did(world.session, "lent");
-    return [world.model.requests.at(-1)?.tools[0]?.description, shown[0]];
-  };
-  expect(await offers()).toEqual(["One.", "lent ok: old"]);
-  note = "Two.";
+  await using world = await opened({ plugins: [lends] });
+  expect((await did(world.session, "lent")).shown).toEqual(["lent ok: old"]);
   tool = named("lent", () => "new");
-  expect(await offers(), "what a hook reads elsewhere is not seen by itself").toEqual(["One.", "lent ok: old"]);
+  expect((await did(world.session, "lent")).shown).toEqual(["lent ok: old"]);
   await world.session.tools.refresh();
-  expect(await offers()).toEqual(["Two.", "lent ok: new"]);
+  expect((await did(world.session, "lent")).shown).toEqual(["lent ok: new"]);
 });
 
 test("T4 a provider that fails when a refresh lists it keeps its tools, and is told; the next one tries again", async () => {
