@@ -155,7 +155,7 @@ export class Listing implements Source {
         wasLate = false;
       } catch (error) {
         loading = undefined;
-        if (error instanceof Late) wasLate = true;
+        wasLate = error instanceof Late;
         this.#told(describeThrown(error), { source: this.id, tool: manifest.name });
       }
       return tool;

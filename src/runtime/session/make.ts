@@ -29,7 +29,7 @@ export async function makeSession(
   const authority = narrowed(kind === "fresh" ? {} : authorityOf(from), request.authority ?? {});
   const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
   const { label: _, ...inherited } = from.config;
-  // Given here for a fork that begins empty, which copies no states.
+  // A fork that begins empty copies no states, so the store would not keep its origin's overlay.
   const overlay = request.overlay ?? (kind === "fork" ? from.plugins[OVERLAY]?.state : undefined);
   const own = (state: Json): PluginSnapshots[string] => ({ version: "1", revision: 1, state });
   const plugins: PluginSnapshots = {
