@@ -36,8 +36,9 @@ import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
 import { OpenInput, SessionView } from "./shared/model/view.js";
 import { OperationDefinition } from "./shared/kernel/operation.js";
-import { Plugin, PluginFactory, PluginOptions, TriggerDeclaration, definePlugin } from "./shared/kernel/plugin.js";
+import { Plugin, PluginFactory, PluginOptions, definePlugin } from "./shared/kernel/plugin.js";
 import { Point, point } from "./shared/kernel/point.js";
+import { PreambleInput } from "./shared/kernel/slots.js";
 import { PreviewKey, SessionEvent, TurnProgress } from "./shared/model/event.js";
 import { Price, PriceTable, Spent, Usage } from "./shared/model/usage.js";
 import { PromptPart } from "./shared/model/prompt.js";
@@ -50,6 +51,7 @@ import { Store } from "./shared/stores/store.js";
 import { Tool, ToolContext, ToolProvider, ToolSpec } from "./shared/kernel/tool.js";
 import { TraceRecord, TraceSink } from "./shared/trace/trace.js";
 import { TranscriptOptions, shortened, transcriptText, transcriptTexts } from "./shared/model/transcript-text.js";
+import { TriggerDeclaration } from "./shared/kernel/trigger.js";
 import { Turn, TurnResult } from "./shared/runtime/live-turn/handle.js";
 import {
   abort,
@@ -122,6 +124,7 @@ export {
   type PluginFactory,
   type PluginOptions,
   type Point,
+  type PreambleInput,
   type PreviewKey,
   type Price,
   type PriceTable,

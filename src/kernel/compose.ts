@@ -18,9 +18,10 @@ import {
   type SlotName,
 } from "./hooks.ts";
 import { type OwnedOperation, operationsOf, wireName } from "./operation.ts";
-import { type Installed, type SetupContext, setUp, type TriggerDeclaration } from "./plugin.ts";
+import { type Installed, type SetupContext, setUp } from "./plugin.ts";
 import { Contributions, contributionsOf } from "./point.ts";
 import { isTool, isToolProvider, type Tool, type ToolProvider } from "./tool.ts";
+import type { TriggerDeclaration } from "./trigger.ts";
 
 /** A session's plugins, composed: which handlers run, in which order, and what the plugins add. */
 export interface Composition {

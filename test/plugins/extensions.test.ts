@@ -182,7 +182,7 @@ const telling = (extend?: Extend): Plugin =>
       extensions: [urgency],
       protocolSession: extend === undefined ? {} : { extend },
       protocolDriver: {
-        preamble: (tools) => ({ tools, prompt: [] }),
+        preamble: ({ tools }) => ({ tools, prompt: [] }),
         driver: {
           id: "test/telling",
           version: 1,

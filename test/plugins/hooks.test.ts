@@ -456,7 +456,7 @@ const shouting = definePlugin({
   setup: () => ({
     protocolSession: {},
     protocolDriver: {
-      preamble: (catalog) => ({ tools: catalog.slice(0, 0), prompt: [{ slot: "execution", text: "Shout." }] }),
+      preamble: () => ({ tools: [], prompt: [{ slot: "execution", text: "Shout." }] }),
       driver: {
         id: "test/shouting",
         version: 1,
@@ -495,7 +495,7 @@ const nonsense = (part: "request" | "onReply" | "onResults", answer: unknown): P
   loose("test/nonsense", {
     protocolSession: {},
     protocolDriver: {
-      preamble: (tools: unknown) => ({ tools, prompt: [] }),
+      preamble: ({ tools }: { tools: unknown }) => ({ tools, prompt: [] }),
       driver: {
         id: "test/nonsense",
         version: 1,
@@ -559,7 +559,11 @@ const driver = {
 
 test.each<readonly [string, object, string]>([
   ["protocolSession", {}, "protocolDriver"],
-  ["protocolDriver", { driver, preamble: (tools: unknown) => ({ tools, prompt: [] }) }, "protocolSession"],
+  [
+    "protocolDriver",
+    { driver, preamble: ({ tools }: { tools: unknown }) => ({ tools, prompt: [] }) },
+    "protocolSession",
+  ],
 ])("K6 a protocol that fills only %s is refused, and the missing slot is named", async (slot, value, missing) => {
   await expect(opening(loose("a/half", { [slot]: value }))).rejects.toMatchObject({
     code: "hook.missing",
@@ -960,7 +964,7 @@ test("K2 a runtime closes its plugins also when a session could not be opened", 
   };
   const protocol = loose("a/protocol", {
     protocolSession: { initialize },
-    protocolDriver: { driver, preamble: (tools: unknown) => ({ tools, prompt: [] }) },
+    protocolDriver: { driver, preamble: ({ tools }: { tools: unknown }) => ({ tools, prompt: [] }) },
   });
   const runtime = await createRuntime({ store: memory(), model: echo(), plugins: [noted("a", notes), protocol] });
   const opening = runtime.session().catch((error: unknown) => error);

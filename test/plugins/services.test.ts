@@ -15,7 +15,7 @@ const SEES: Partial<Record<HookName, readonly string[]>> = {
   input: ["input"],
   context: ["context"],
   compact: ["messages", "reason", "attempt"],
-  toolCatalog: ["tools"],
+  toolCatalog: ["tools", "contract"],
   beforeTurn: ["input"],
   checkpoint: ["at"],
   afterTurn: ["report"],

@@ -221,6 +221,28 @@ test("K15 a plugin in a child knows whose child it is, and the root that it is o
   ]);
 });
 
+test("K15 a plugin is told at its setup which authority the session has, in every process that opens it", async () => {
+  const told: unknown[] = [];
+  const looks = definePlugin({
+    id: "a/looks",
+    setup: ({ session }) => {
+      told.push([session.id, session.authority]);
+      return {};
+    },
+  });
+  const authority = { toolAccess: ["ping"], subagent: { capability: "search", depth: 1, depthMax: 2 } };
+  await using world = await twoOn(memory(), { plugins: [maker, looks] });
+  const parent = await world.one.session("parent");
+  await parent.command(maker, "make", { id: "child", kind: "child", authority });
+  await world.one.session("child");
+  await world.two.session("child");
+  expect(told).toEqual([
+    ["parent", undefined],
+    ["child", authority],
+    ["child", authority],
+  ]);
+});
+
 const SEAMS = ["beforeTurn", "checkpoint", "afterTurn", "beforeToolCall", "afterToolCall"] as const;
 
 /** A plugin that asks for a session once, by a directive in this hook. */

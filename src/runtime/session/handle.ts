@@ -14,9 +14,10 @@ import {
   type OutputFor,
   wireName,
 } from "../../kernel/operation.ts";
-import type { Plugin, TriggerDeclaration } from "../../kernel/plugin.ts";
+import type { Plugin } from "../../kernel/plugin.ts";
 import type { Point } from "../../kernel/point.ts";
 import { APPEND, type Appended, type AppendNode, type AppendOptions, type Complete } from "../../kernel/services.ts";
+import type { TriggerDeclaration } from "../../kernel/trigger.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";

@@ -3,10 +3,11 @@ import { type Composition, compose } from "../../kernel/compose.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids.ts";
-import { describeThrown, ownJson } from "../../model/json.ts";
+import { defined, describeThrown, frozen, ownJson } from "../../model/json.ts";
 import type { StoredSession } from "../../stores/store.ts";
 import { makeTool } from "../../tools/define.ts";
 import { type Core, overran } from "../core.ts";
+import { restrictionsOf } from "../services/reading.ts";
 import type { TakenUp } from "./elsewhere.ts";
 import { type Session, SessionHandle } from "./handle.ts";
 import type { KnownTranscript } from "./kept.ts";
@@ -194,10 +195,11 @@ async function ancestorsOf({ store }: Core, parent: SessionId): Promise<readonly
 
 function compositionOf(
   core: Core,
-  { id, parentId }: StoredSession,
+  stored: StoredSession,
   options: ReadonlyMap<string, unknown> = NO_OPTIONS,
 ): Composition {
   if (core.bare !== undefined && options.size === 0) return core.bare;
-  const about = parentId === undefined ? { id, isRoot: true } : { id, parentId, isRoot: false };
+  const { id, parentId } = stored;
+  const about = { id, isRoot: parentId === undefined, ...defined({ parentId }), ...frozen(restrictionsOf(stored)) };
   return compose(core.plugins, core.protocol, options, about, makeTool, core.probe, overran(core.trace));
 }

@@ -36,7 +36,7 @@ import { Memo } from "../live-turn/memo.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import { Followers } from "../readers/followers.ts";
-import { authorityOf, overlayOf } from "../services/reading.ts";
+import { authorityOf, overlayOf, restrictionsOf } from "../services/reading.ts";
 import { SessionSite, type Working } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
 import { append, book, changeSession, type Worked } from "./change.ts";
@@ -123,6 +123,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   get authority(): Authority {
     return authorityOf(this.kept.stored);
+  }
+  get restrictions(): { readonly authority?: Authority } {
+    return restrictionsOf(this.kept.stored);
   }
   get catalogEdits(): readonly CatalogOverlay[] {
     return overlayOf(this.kept.stored);

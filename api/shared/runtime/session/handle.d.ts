@@ -19,13 +19,14 @@ import { InputId, SessionId, TurnId } from "../../model/ids.js";
 import { Json } from "../../model/json.js";
 import { ObserveOptions } from "../readers/readers.js";
 import { OperationOptions, Receipt } from "./operate.js";
-import { Plugin, TriggerDeclaration } from "../../kernel/plugin.js";
+import { Plugin } from "../../kernel/plugin.js";
 import { Point } from "../../kernel/point.js";
 import { PromptPart } from "../../model/prompt.js";
 import { SessionConfig } from "../../model/config.js";
 import { SessionEvent } from "../../model/event.js";
 import { SessionTools } from "../toolset/tools.js";
 import { SessionView } from "../../model/view.js";
+import { TriggerDeclaration } from "../../kernel/trigger.js";
 import { Turn } from "../live-turn/handle.js";
 /** Options of one turn. */
 interface TurnOptions {

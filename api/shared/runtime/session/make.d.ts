@@ -1,3 +1,4 @@
+import { CatalogOverlay } from "../../kernel/services.js";
 interface ForkOptions {
   /** The last node that the fork has. Default: the head. */
   readonly at?: string | undefined;
@@ -6,5 +7,7 @@ interface ForkOptions {
   readonly id?: string | undefined;
   /** A name for people to read. */
   readonly label?: string | undefined;
+  /** Edits of its catalog, in place of those of its origin. */
+  readonly overlay?: readonly CatalogOverlay[] | undefined;
 }
 export { ForkOptions };
