@@ -16,7 +16,7 @@ import type { Lease } from "../../stores/store.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
 import type { Step } from "../../turn/state.ts";
 import { begin, step } from "../../turn/step.ts";
-import type { LiveSession } from "../session/session.ts";
+import type { Inside, LiveSession } from "../session/session.ts";
 import { announce, type CommittedTurn, lose } from "./announce.ts";
 import { endedTurn, salvagedTurn } from "./ended.ts";
 import { perform } from "./perform.ts";
@@ -35,6 +35,8 @@ export interface OpenedTurn {
   readonly isRecovery?: true;
   /** The cancel of a caller whose signal had aborted already: the turn begins after it. */
   readonly before?: Promise<unknown>;
+  /** The code that sent its input, if that runs in a session (S2 in `session.ts`). */
+  readonly asker?: Inside | undefined;
 }
 
 /**

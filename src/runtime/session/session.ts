@@ -49,16 +49,24 @@ import { Queue, type QueueWork } from "./queue.ts";
 interface Operation {
   run(): Promise<void>;
   refuse(): void;
+  /** The code that asked for it. */
+  readonly asker?: Inside | undefined;
 }
 
 /** S2: the turn or operation that the current code runs in. */
-interface Inside {
+export interface Inside {
   readonly session: LiveSession;
   readonly work: OpenedTurn | Operation;
-  /** The work that started this one, perhaps in another session. */
+  /** The work whose code asked for this one, perhaps in another session; not who woke the queue that it runs in. */
   readonly outer: Inside | undefined;
 }
 const inside = new AsyncLocalStorage<Inside>();
+
+/** Without work that is over: sessions that send to each other in turns would lengthen the chain for ever. */
+function underWay(at: Inside): Inside | undefined {
+  const outer = at.outer && underWay(at.outer);
+  return at.session.queue.has !== at.work ? outer : outer === at.outer ? at : { ...at, outer };
+}
 
 export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly core: Core;
@@ -87,6 +95,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   hasNewTools = false;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
+  /** S2: the code that sent inputs that wait. */
+  #askers: Map<TurnId, Inside> | undefined;
 
   constructor(
     core: Core,
@@ -162,6 +172,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     isCancelled?: () => string | undefined,
   ): Promise<TurnId> {
     const { core, queue, followers } = this;
+    const asker = inside.getStore();
     let input = isThenable(given) ? await this.#entered(given) : given;
     if (this.composition.hooks.has.input) input = await this.#entered(this.#heard(input));
     queue.accepting();
@@ -184,9 +195,11 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       else {
         const cancelled = isCancelled?.();
         const before = cancelled === undefined ? undefined : this.cancel(turnId, cancelled);
-        if (receipt.kind === "queued") queue.putFollower(true);
-        else {
-          const opened = { lease: receipt.lease, journal: [receipt.opened] };
+        if (receipt.kind === "queued") {
+          if (asker !== undefined) (this.#askers ??= new Map()).set(turnId, asker);
+          queue.putFollower(true);
+        } else {
+          const opened = { lease: receipt.lease, journal: [receipt.opened], asker };
           queue.putTurn(before === undefined ? opened : { ...opened, before });
         }
       }
@@ -286,7 +299,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   // ── A turn has the session ──────────────────────────────────────────────────────────────────────────────────────
 
   runTurn(turn: OpenedTurn): Promise<void> {
-    return inside.run({ session: this, work: turn, outer: inside.getStore() }, runTurn, this, turn);
+    const asker = turn.asker ?? this.#askers?.get(turn.lease.turnId);
+    const outer = asker && underWay(asker);
+    return inside.run({ session: this, work: turn, outer }, runTurn, this, turn);
   }
 
   async giveBack({ lease }: OpenedTurn): Promise<void> {
@@ -320,6 +335,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       if (signal?.aborted === true) return withdraw();
       signal?.addEventListener("abort", withdraw, { once: true });
       this.queue.putOperation({
+        asker: inside.getStore(),
         run: () => {
           signal?.removeEventListener("abort", withdraw);
           return signal?.aborted === true ? Promise.resolve() : run().then(resolve, reject);
@@ -333,7 +349,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   }
 
   runOperation(operation: Operation): Promise<void> {
-    return inside.run({ session: this, work: operation, outer: inside.getStore() }, operation.run);
+    return inside.run(
+      { session: this, work: operation, outer: operation.asker && underWay(operation.asker) },
+      operation.run,
+    );
   }
 
   refuse(operation: Operation): void {
@@ -377,8 +396,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   // ── The queue's other work ──────────────────────────────────────────────────────────────────────────────────────
 
-  look(): Promise<void> {
-    return look(this);
+  async look(): Promise<void> {
+    await look(this);
+    if (!this.queue.mayHaveMore) this.#askers = undefined; // Nothing that was sent here waits any more.
   }
 
   settleElsewhere(): Promise<boolean> {
