@@ -1,5 +1,12 @@
 import { Allowance, Budget, SessionConfig } from "./shared/model/config.js";
-import { AppendNode, Appended, NewSessionRequest, Services, SessionReading } from "./shared/kernel/services.js";
+import {
+  AppendNode,
+  Appended,
+  NewSessionRequest,
+  Services,
+  SessionReading,
+  SessionTurn,
+} from "./shared/kernel/services.js";
 import { Approval, Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
 import {
   Attachable,
@@ -30,7 +37,7 @@ import { DescribedSchema, JsonSchema, Schema, ToolSchema, described } from "./sh
 import { EffectHost } from "./shared/hosts/host.js";
 import { Extension, ExtensionValue, extension } from "./shared/kernel/extension.js";
 import { Fields, optionsSchema } from "./shared/model/options-schema.js";
-import { Input } from "./shared/runtime/live-turn/input.js";
+import { InjectOptions, InjectedMessage, Input } from "./shared/model/input.js";
 import { Issue, Probe } from "./shared/kernel/hook-runner.js";
 import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
@@ -101,6 +108,8 @@ export {
   HOOKS,
   type HistoryPage,
   type HookName,
+  type InjectOptions,
+  type InjectedMessage,
   type Input,
   type Issue,
   type Json,
@@ -152,6 +161,7 @@ export {
   type SessionReading,
   type SessionSummary,
   type SessionTools,
+  type SessionTurn,
   type SessionView,
   type Spent,
   type StateCell,

@@ -40,7 +40,14 @@ export type { OperationDefinition } from "./kernel/operation.ts";
 export { definePlugin, type Plugin, type PluginFactory, type PluginOptions } from "./kernel/plugin.ts";
 export { type Point, point } from "./kernel/point.ts";
 export type { Section } from "./kernel/prompt.ts";
-export type { Appended, AppendNode, NewSessionRequest, Services, SessionReading } from "./kernel/services.ts";
+export type {
+  Appended,
+  AppendNode,
+  NewSessionRequest,
+  Services,
+  SessionReading,
+  SessionTurn,
+} from "./kernel/services.ts";
 export type { PreambleInput } from "./kernel/slots.ts";
 export type { Tool, ToolContext, ToolProvider, ToolSpec } from "./kernel/tool.ts";
 export type { TriggerDeclaration } from "./kernel/trigger.ts";
@@ -48,6 +55,7 @@ export type { Allowance, Budget, SessionConfig } from "./model/config.ts";
 export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
 export type { PreviewKey, SessionEvent, TurnProgress } from "./model/event.ts";
 export type { Cursor, NodeId, SessionId, TurnId, WaitKey } from "./model/ids.ts";
+export type { InjectedMessage, InjectOptions, Input } from "./model/input.ts";
 export type { Json } from "./model/json.ts";
 export { DEFAULT_LIMITS, type Limits } from "./model/limits.ts";
 export type { Attachment, Draft, Message, Origin, Part, TextPart } from "./model/message.ts";
@@ -78,7 +86,6 @@ export type { OpenInput, SessionView } from "./model/view.ts";
 export type { Protocol } from "./protocols/protocol.ts";
 export type { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
 export type { Turn, TurnResult } from "./runtime/live-turn/handle.ts";
-export type { Input } from "./runtime/live-turn/input.ts";
 export type { Approval, Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./runtime/runtime.ts";
 export type { Session, SessionInputs, TurnOptions } from "./runtime/session/handle.ts";
 export type { Receipt } from "./runtime/session/operate.ts";

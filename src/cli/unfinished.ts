@@ -22,8 +22,8 @@ export async function unfinishedIn(store: Store, session?: SessionId): Promise<r
       const { turnId, input, at } = opened;
       found.push({ sessionId, turnId, words: textOf(input.parts), at });
     }
-    for (const { turnId, message, at } of await store.inputs.list(sessionId))
-      found.push({ sessionId, turnId, words: textOf(message.parts), at });
+    for (const { turnId, place, message, at } of await store.inputs.list(sessionId))
+      if (place !== "injected") found.push({ sessionId, turnId, words: textOf(message.parts), at });
   }
   return found.sort((a, b) => a.at - b.at).map(({ at: _, ...each }) => each);
 }

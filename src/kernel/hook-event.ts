@@ -1,4 +1,4 @@
-import type { Awaitable } from "../model/awaitable.ts";
+import { type Awaitable, unwaited } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
 import { frozen, type Json } from "../model/json.ts";
@@ -10,7 +10,7 @@ import type { Extension } from "./extension.ts";
 import { HOOKS, type HookName, type RowData, type SeesOf, type TurnContext } from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
 import type { Point } from "./point.ts";
-import type { ServiceName, Services } from "./services.ts";
+import type { ServiceName, Services, ToolsOfSession } from "./services.ts";
 import type { StateAccess } from "./states.ts";
 
 /** Where a hook is called: the session, the turn if there is one, its signal, its services. */
@@ -88,6 +88,7 @@ export function eventFor(hook: HookName, plugin: Installed, sees: object, here: 
   freezeSeen(hook, sees);
   Object.assign(event, sees);
   if (services.includes("complete")) event.complete = completeAt(here, id);
+  if (services.includes("sessions")) event.sessions = sessionsAt(scope, here, id, hook);
   if (services.includes("graph")) event.graph = graphUntil(scope, here, id, hook);
   if (services.includes("membership")) event.membership = membershipUntil(scope, here, id, hook);
   if (spec.state !== undefined)
@@ -139,8 +140,8 @@ const COMMON = Symbol("common");
 interface Known extends Site {
   [COMMON]?: Map<Installed, { [N in HookName]?: Common }>;
 }
-/** Services made anew for each effect, because what they write or pay for is recorded with that effect's answer. */
-const OF_EFFECT: ReadonlySet<ServiceName> = new Set(["complete", "graph", "membership"]);
+/** Made anew for each effect: its answer records what they write or pay for, and it names what they send. */
+const OF_EFFECT: ReadonlySet<ServiceName> = new Set(["complete", "membership", "sessions", "graph"]);
 
 /** The fields that are alike in every call of a handler: services that belong to no effect. Made once per site. */
 function commonOf(hook: HookName, plugin: Installed, here: Site): Common {
@@ -177,6 +178,17 @@ const requireTime = (scope: CallScope, plugin: string, where: string): void => {
   if (scope.isOver) throw late(plugin, where);
 };
 
+const requireEffect = (
+  scope: CallScope,
+  here: Site,
+  epoch: number | undefined,
+  plugin: string,
+  where: string,
+): void => {
+  requireTime(scope, plugin, where);
+  if (here.states.epoch !== epoch) throw late(plugin, where);
+};
+
 /**
  * The session's choice of tools is state: it is changed within the effect in which the handler is called, and not after
  * the handler's time.
@@ -184,8 +196,7 @@ const requireTime = (scope: CallScope, plugin: string, where: string): void => {
 function membershipUntil(scope: CallScope, here: Site, plugin: string, where: string): Services["membership"] {
   const { epoch } = here.states;
   const inTime = (): Services["membership"] => {
-    requireTime(scope, plugin, where);
-    if (here.states.epoch !== epoch) throw late(plugin, where);
+    requireEffect(scope, here, epoch, plugin, where);
     return here.service("membership", plugin);
   };
   return {
@@ -213,6 +224,37 @@ const completeAt = (here: Site, plugin: string): Services["complete"] => ({
   object: (prompt, schema, options) => here.service("complete", plugin).object(prompt, schema, options),
   reply: (request, options) => here.service("complete", plugin).reply(request, options),
 });
+
+/** Made like `completeAt`. The tools of this session change in the handler's time alone, as with `membership`. */
+function sessionsAt(scope: CallScope, here: Site, plugin: string, where: string): Services["sessions"] {
+  const { epoch } = here.states;
+  const sessions = (): Services["sessions"] => here.service("sessions", plugin);
+  const tools = (id: string): ToolsOfSession => {
+    const made = sessions().tools(id);
+    if (id !== here.sessionId) return made;
+    const inTime = async <T>(change: () => Promise<T>): Promise<T> => {
+      requireEffect(scope, here, epoch, plugin, where);
+      return change();
+    };
+    return {
+      ...made,
+      apply: (state) => unwaited(() => inTime(() => made.apply(state))),
+      set: (names, availability) => unwaited(() => inTime(() => made.set(names, availability))),
+    };
+  };
+  return {
+    create: (request) => sessions().create(request),
+    takeFirstInput: (id) => sessions().takeFirstInput(id),
+    turn: (id, input, options) => sessions().turn(id, input, options),
+    send: (id, input, options) => sessions().send(id, input, options),
+    result: (id, turnId, options) => sessions().result(id, turnId, options),
+    cancel: (id, turnId, reason) => sessions().cancel(id, turnId, reason),
+    inject: (id, message, options) => sessions().inject(id, message, options),
+    close: (id) => sessions().close(id),
+    tools,
+    children: (id) => sessions().children(id),
+  };
+}
 
 /** A cell that refuses writes once the handler's time is over, though its effect runs on. */
 function cellUntil(scope: CallScope, cell: StateCell<Json>, plugin: string, where: string): StateCell<Json> {

@@ -1,13 +1,15 @@
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { BlobHash, NodeId, SessionId, TurnId } from "../model/ids.ts";
+import type { TurnProgress } from "../model/event.ts";
+import type { BlobHash, InputId, NodeId, SessionId, TurnId } from "../model/ids.ts";
+import type { InjectedMessage, InjectOptions, Input } from "../model/input.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Known, Optional } from "../model/known.ts";
 import type { Draft, Message } from "../model/message.ts";
 import type { CancelAnswer, TurnOutcome } from "../model/outcome.ts";
 import type { ModelSettings, Reply, ToolDeclaration } from "../model/request.ts";
 import type { JsonSchema, OutputOf, Schema } from "../model/schema.ts";
-import type { Availability, ToolManifest } from "../model/tool.ts";
+import type { Availability, ToolListing, ToolManifest, ToolState } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 
 /**
@@ -68,6 +70,37 @@ export interface TurnEnd {
   readonly turnId: TurnId;
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
+}
+
+/** Options of `sessions.turn`. */
+export interface SessionTurnOptions {
+  /** The same key gives the same turn. Default in a turn: one that a rerun after a crash has again. */
+  readonly key?: string | undefined;
+  /** Lets the turn end with a value of this schema. */
+  readonly output?: JsonSchema | undefined;
+  /** Cancels the turn when it aborts. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A turn of another session. It goes on whatever becomes of the caller. */
+export interface SessionTurn extends AsyncIterable<TurnProgress> {
+  /** Resolves when the input is durable. */
+  readonly id: Promise<TurnId>;
+  /** Waits for its end, wherever it runs. In a turn of that session, or below it, that is `operation.reentrant`. */
+  result(): Promise<TurnEnd>;
+  cancel(reason?: string): Promise<CancelAnswer>;
+}
+
+/** The tools of a session, for plugins. */
+export interface ToolsOfSession {
+  /** Lists all tools, also those that are off and those whose source is gone. */
+  list(): Promise<readonly ToolListing[]>;
+  /** Gives the choices as data, to edit and `apply`. */
+  export(): Promise<ToolState>;
+  /** Applies an edited export; gives the new generation. Throws `tool.generation` when the tools have changed since. */
+  apply(state: ToolState): Promise<number>;
+  /** Sets how far tools are open to the model, or with `null` back to their default; gives the new generation. */
+  set(names: string | readonly string[], availability: Availability | null): Promise<number>;
 }
 
 /** How to make another session. */
@@ -182,7 +215,8 @@ export interface Services {
    * `writes: true`.
    */
   readonly membership: {
-    set(names: string | readonly string[], availability: Availability): void;
+    /** `null` sets tools back to their default. */
+    set(names: string | readonly string[], availability: Availability | null): void;
     /** Lets the model call this tool of this source under this name, whether or not the catalog shows it. */
     grant(name: string, grant: ToolGrant): void;
     revoke(name: string): void;
@@ -191,19 +225,32 @@ export interface Services {
     create(request: NewSessionRequest): Promise<{ readonly id: SessionId }>;
     /** Returns the `firstInput` of a session; undefined from the second time on. */
     takeFirstInput(id: string): Promise<string | undefined>;
+    /** Starts a turn of another session, to be followed and cancelled as an app would. Never throws. */
+    turn(id: string, input: Input, options?: SessionTurnOptions): SessionTurn;
     /**
-     * Starts a turn of another session. The same key gives the same turn. The turn goes on whatever becomes of the
-     * caller.
+     * Starts a turn of another session. The same key gives the same turn; in a turn the default key is one that a rerun
+     * after a crash has again. The turn goes on whatever becomes of the caller.
      */
     send(
       id: string,
-      input: string,
+      input: Input,
       options?: { readonly key?: string | undefined; readonly output?: JsonSchema | undefined },
     ): Promise<{ readonly turnId: TurnId }>;
     /** Waits for the end of a turn of another session, in whichever process it runs. */
     result(id: string, turnId: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<TurnEnd>;
     /** Asks a turn of another session to end. Without `turnId`: the open turn, and inputs that wait are withdrawn. */
     cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
+    /**
+     * Puts a message into a session, this one or another, at the next boundary of its running turn, else when its next
+     * turn begins. It opens no turn. In a turn the default id is one that a rerun after a crash has again.
+     */
+    inject(id: string, message: string | InjectedMessage, options?: InjectOptions): Promise<{ readonly id: InputId }>;
+    /** Lets go of a session that `turn` holds open in this process. Its turns go on. */
+    close(id: string): Promise<void>;
+    /**
+     * The tools of a session. Those of this one change as with `membership`, those of another between its turns.
+     */
+    tools(id: string): ToolsOfSession;
     /** The children of this session, or of another, without their messages. */
     children(id?: string): Promise<readonly SessionReading[]>;
   };

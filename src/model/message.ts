@@ -62,7 +62,8 @@ export type Role = "system" | "user" | "assistant" | "tool";
 /** Where a message came from, when it is not the model's own reply. */
 export type Origin =
   | { readonly kind: "input"; readonly inputId: string }
-  | { readonly kind: "plugin"; readonly plugin: string }
+  /** `inputId`: the plugin injected it, perhaps from another session. */
+  | { readonly kind: "plugin"; readonly plugin: string; readonly inputId?: string }
   /** Written by the runtime, for example a repair or a limit. */
   | { readonly kind: "runtime" }
   /** The reply was cut short by a cancel or a failure; this much had arrived. */
@@ -96,6 +97,10 @@ export function freezeMessage(message: Message): void {
     else if (part.kind !== "attachment" && part.made !== undefined) frozen(part.made);
   }
 }
+
+/** The input that a message was said with. */
+export const inputIdOf = ({ origin }: Draft): string | undefined =>
+  origin?.kind === "input" || origin?.kind === "plugin" ? origin.inputId : undefined;
 
 export const text = (words: string): TextPart => ({ kind: "text", text: words });
 

@@ -236,6 +236,29 @@ export class ToolError extends Error {
   }
 }
 
+/** A session's tools, to be shown, kept elsewhere, edited and given back (`export`, `apply`, `restore`). */
+export interface ToolState {
+  /** The generation it was exported at. `apply` refuses it once the session's tools have changed since. */
+  readonly generation: number;
+  /** A hash of the names and sources that were there, checked by `apply` too. */
+  readonly surface?: string;
+  readonly tools: { readonly [name: string]: ToolStateEntry };
+}
+export interface ToolStateEntry {
+  readonly source: string;
+  readonly availability: Availability;
+  /**
+   * Its source is not there. The choice is kept, the tool cannot be called, and it is bound again when the source
+   * offers it.
+   */
+  readonly isOrphan?: true;
+}
+
+export interface ToolListing extends ToolStateEntry {
+  readonly name: string;
+  readonly description: string;
+}
+
 interface About {
   readonly mediaType: string;
   readonly name?: string | undefined;

@@ -202,6 +202,14 @@ export function requireWords(option: string, words: unknown, max = REASON_MAX): 
     invalid(option, `it must be text of 1 to ${max} characters`);
 }
 
+/** The most characters of the key of an input. */
+export const KEY_MAX = 256;
+
+export function requireKey(name: "key" | "id", key: unknown): void {
+  if (typeof key !== "string" || key === "" || key.length > KEY_MAX)
+    throw new RuntimeError("input.invalid", { problem: `its ${name} must be text of 1 to ${KEY_MAX} characters` });
+}
+
 /** A session id of the caller's own: anything readable, up to 256 bytes. */
 export function checkedId(id: string): string {
   const wrong = (problem: string): never => {

@@ -15,7 +15,8 @@ import type { SessionReading } from "../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { asSessionId, asWaitKey, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
+import { asSessionId, asWaitKey, type InputId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
+import type { InjectedMessage, InjectOptions } from "../model/input.ts";
 import { defined, describeThrown, type Json, ownJson } from "../model/json.ts";
 import type { Known, Optional } from "../model/known.ts";
 import type { Limits } from "../model/limits.ts";
@@ -47,7 +48,7 @@ import { Memo } from "./live-turn/memo.ts";
 import { ownStore } from "./own-store.ts";
 import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
-import { cancel } from "./services/sessions.ts";
+import { cancel, INJECT } from "./services/sessions.ts";
 import { RECOVER_MS, type Recovered, recover, UnderWay } from "./session/elsewhere.ts";
 import type { Session } from "./session/handle.ts";
 import { FORK, type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
@@ -102,6 +103,11 @@ export interface Runtime extends AsyncDisposable {
     fork(id: string, options?: ForkOptions): Promise<Session>;
     /** Asks a turn to end, without opening the session. Without `turnId`: the open turn and all waiting inputs. */
     cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
+    /**
+     * Puts a message into a session without opening it: at the next boundary of its running turn, in whatever process,
+     * else when its next turn begins. It opens no turn, and `input` hooks do not see it.
+     */
+    inject(id: string, message: string | InjectedMessage, options?: InjectOptions): Promise<{ readonly id: InputId }>;
     /** Finds the last node that two sessions share, and what each has after it. */
     compare(id: string, other: string): Promise<Comparison>;
     /** Adds up what a session and all its descendants have spent. */
@@ -303,6 +309,15 @@ class RuntimeHandle implements Runtime {
       const { id: known } = await requireStored(core, id);
       requireWords("reason", reason);
       return cancel(core, known, turnId, reason);
+    },
+    inject: async (
+      id: string,
+      message: string | InjectedMessage,
+      options: InjectOptions = {},
+    ): Promise<{ readonly id: InputId }> => {
+      const { sessions } = this.#open();
+      requireOptions("sessions.inject", options, INJECT);
+      return sessions.inject(id, message, options.id);
     },
     compare: async (id: string, other: string): Promise<Comparison> => {
       const core = this.#open();

@@ -11,7 +11,13 @@ import { createHash } from "node:crypto";
 import type { ToolGrant } from "../kernel/services.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { AVAILABILITIES, type Availability } from "../model/tool.ts";
+import {
+  AVAILABILITIES,
+  type Availability,
+  type ToolListing,
+  type ToolState,
+  type ToolStateEntry,
+} from "../model/tool.ts";
 import type { Offered, Source } from "./source.ts";
 
 /** What was chosen for a session, apart from what its sources offer. Stored as the state of `bowline/tools`. */
@@ -21,29 +27,6 @@ export interface ToolChoices {
   readonly grants: { readonly [name: string]: ToolGrant };
 }
 export const NO_CHOICES: ToolChoices = { generation: 0, tools: {}, grants: {} };
-
-/** A session's tools, to be shown, kept elsewhere, edited and given back (`export`, `apply`, `restore`). */
-export interface ToolState {
-  /** The generation it was exported at. `apply` refuses it once the session's tools have changed since. */
-  readonly generation: number;
-  /** A hash of the names and sources that were there, checked by `apply` too. */
-  readonly surface?: string;
-  readonly tools: { readonly [name: string]: ToolStateEntry };
-}
-export interface ToolStateEntry {
-  readonly source: string;
-  readonly availability: Availability;
-  /**
-   * Its source is not there. The choice is kept, the tool cannot be called, and it is bound again when the source
-   * offers it.
-   */
-  readonly isOrphan?: true;
-}
-
-export interface ToolListing extends ToolStateEntry {
-  readonly name: string;
-  readonly description: string;
-}
 
 export interface Registered extends Offered {
   readonly availability: Availability;
@@ -179,15 +162,18 @@ export class Registry {
 
   // ── Choices: these return the new choices; the caller keeps them ────────────────────────────────────────────────
 
-  /** `lent`: the tools of the running turn alone, which stand before the session's own. */
-  set(names: readonly string[], availability: Availability, lent: readonly Offered[] = []): ToolChoices {
-    requireAvailability(availability);
+  /**
+   * `null` takes a choice back. `lent`: the tools of the running turn alone, which stand before the session's own.
+   */
+  set(names: readonly string[], availability: Availability | null, lent: readonly Offered[] = []): ToolChoices {
+    if (availability !== null) requireAvailability(availability);
     const tools = { ...this.#choices.tools };
     for (const name of names) {
       const ofTurn = lent.find(({ manifest }) => manifest.name === name);
       const source = ofTurn?.source ?? this.#entries.get(name)?.source ?? tools[name]?.source;
       if (source === undefined) throw this.#unknown(name);
-      tools[name] = { source, availability };
+      if (availability === null) delete tools[name];
+      else tools[name] = { source, availability };
     }
     return { ...this.#choices, generation: this.generation + 1, tools };
   }

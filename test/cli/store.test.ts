@@ -1,6 +1,9 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createRuntime } from "bowline";
+import { demo } from "bowline/providers/demo";
+import { sqlite } from "bowline/stores/sqlite";
 import { expect, test } from "vitest";
 import { inProcess } from "./in-process.ts";
 import { folder } from "./program.ts";
@@ -143,4 +146,16 @@ test("E6 nothing is kept where only help was asked for, or wrongly", async () =>
   for (const args of [["--help"], ["dance"], ["run"], ["run", "--model", "nonsense", "hi"], ["sessions"]])
     await inProcess(args, "", { cwd });
   expect((await inProcess(["sessions", "--db", DB], "", { cwd })).stderr).toContain("there is no such file");
+});
+
+test("S2 E6 what was injected is no unfinished turn: the next question takes it", async () => {
+  const cwd = await kept();
+  const store = sqlite(join(cwd, DB));
+  const runtime = await createRuntime({ store, model: demo(), recover: "manual" });
+  await runtime.sessions.inject("s", "Mind the dog.");
+  await runtime.close();
+  const { stdout } = await inProcess(["doctor"], "", { cwd });
+  expect(stdout).not.toContain("Mind the dog.");
+  const asked = await inProcess(["run", "--session", "s", "What is 4*5?"], "", { cwd });
+  expect(asked).toMatchObject({ code: 0, stderr: "" });
 });

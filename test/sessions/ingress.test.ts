@@ -227,8 +227,8 @@ describe.each(STORES)("on %s", (kind, make) => {
       { id: "inp_nobody" },
       { key: "nobody" },
       { from: "nobody" },
-      { id: a!.turnId },
-      { from: a!.turnId },
+      { id: a!.turnId! },
+      { from: a!.turnId! },
     ])
       expect(await session.inputs.cancel(ref)).toEqual([]);
     world.work.release();
@@ -891,7 +891,7 @@ describe.each(STORES)("on %s", (kind, make) => {
       });
       world.work.release();
       const [a] = await world.session.inputs.list();
-      await world.session.follow(a!.turnId).result();
+      await world.session.follow(a!.turnId!).result();
       const later = await world.session.turn("B again.", { key: "b" }).result();
       expect(later.outcome).toMatchObject({ text: "re: B again." });
     });

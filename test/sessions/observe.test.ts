@@ -1417,7 +1417,7 @@ class Telling {
   async end(): Promise<void> {
     const session = this.#session;
     // What was said to a turn that had no boundary left has its own now.
-    for (const { turnId } of await session.inputs.list()) await session.follow(turnId).result();
+    for (const { turnId } of await session.inputs.list()) await session.follow(turnId!).result();
     await session.configure({ label: "The end." });
     const last = factsIn(await watch(session).caughtUp(session));
     const state = await kept(session);

@@ -58,9 +58,12 @@ type Role = "system" | "user" | "assistant" | "tool";
 type Origin = {
   readonly kind: "input";
   readonly inputId: string;
-} | {
+} |
+/** `inputId`: the plugin injected it, perhaps from another session. */
+{
   readonly kind: "plugin";
   readonly plugin: string;
+  readonly inputId?: string;
 } |
 /** Written by the runtime, for example a repair or a limit. */
 {

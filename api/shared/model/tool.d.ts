@@ -159,6 +159,29 @@ declare class ToolError extends Error {
     readonly cause?: unknown;
   });
 }
+/** A session's tools, to be shown, kept elsewhere, edited and given back (`export`, `apply`, `restore`). */
+interface ToolState {
+  /** The generation it was exported at. `apply` refuses it once the session's tools have changed since. */
+  readonly generation: number;
+  /** A hash of the names and sources that were there, checked by `apply` too. */
+  readonly surface?: string;
+  readonly tools: {
+    readonly [name: string]: ToolStateEntry;
+  };
+}
+interface ToolStateEntry {
+  readonly source: string;
+  readonly availability: Availability;
+  /**
+   * Its source is not there. The choice is kept, the tool cannot be called, and it is bound again when the source
+   * offers it.
+   */
+  readonly isOrphan?: true;
+}
+interface ToolListing extends ToolStateEntry {
+  readonly name: string;
+  readonly description: string;
+}
 interface About {
   readonly mediaType: string;
   readonly name?: string | undefined;
@@ -184,9 +207,11 @@ export {
   StateView,
   ToolCall,
   ToolError,
+  ToolListing,
   ToolManifest,
   ToolOutput,
   ToolResult,
+  ToolState,
   attach,
   fail,
   finish,

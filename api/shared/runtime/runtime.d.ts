@@ -3,11 +3,12 @@ import { CancelAnswer } from "../model/outcome.js";
 import { Comparison } from "../graph/history.js";
 import { EffectHost } from "../hosts/host.js";
 import { ForkOptions } from "./session/make.js";
+import { InjectOptions, InjectedMessage } from "../model/input.js";
+import { InputId, NodeId, SessionId, TurnId } from "../model/ids.js";
 import { Json } from "../model/json.js";
 import { Limits } from "../model/limits.js";
 import { Model, ModelResolver } from "../providers/provider.js";
 import { ModelSettings } from "../model/request.js";
-import { NodeId, SessionId, TurnId } from "../model/ids.js";
 import { Optional } from "../model/known.js";
 import { Plugin, PluginOptions } from "../kernel/plugin.js";
 import { PriceTable, Spent, Usage } from "../model/usage.js";
@@ -69,6 +70,13 @@ interface Runtime extends AsyncDisposable {
     fork(id: string, options?: ForkOptions): Promise<Session>;
     /** Asks a turn to end, without opening the session. Without `turnId`: the open turn and all waiting inputs. */
     cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
+    /**
+     * Puts a message into a session without opening it: at the next boundary of its running turn, in whatever process,
+     * else when its next turn begins. It opens no turn, and `input` hooks do not see it.
+     */
+    inject(id: string, message: string | InjectedMessage, options?: InjectOptions): Promise<{
+      readonly id: InputId;
+    }>;
     /** Finds the last node that two sessions share, and what each has after it. */
     compare(id: string, other: string): Promise<Comparison>;
     /** Adds up what a session and all its descendants have spent. */

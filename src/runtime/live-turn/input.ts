@@ -3,19 +3,19 @@ import type { Awaitable } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
-import { asBlobHash, asInputId, asTurnId, type SessionId } from "../../model/ids.ts";
+import { asBlobHash, asInputId, asTurnId, type SessionId, type TurnId } from "../../model/ids.ts";
+import type { InjectedMessage, Input } from "../../model/input.ts";
 import { bytesOver, isObject } from "../../model/json.ts";
+import { type Known, requireKnown } from "../../model/known.ts";
 import type { Attachment, Draft, TextPart } from "../../model/message.ts";
 import { Attachable } from "../../model/tool.ts";
 import type { NewInput, Standing, TurnWants } from "../../stores/store.ts";
 import type { Opened } from "../../turn/event.ts";
 import { STEP_VERSION } from "../../turn/state.ts";
+import { requireKey } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 import { ofProtocol, PROTOCOL } from "../services/reading.ts";
 import type { LiveSession } from "../session/session.ts";
-
-/** What a user says: text, or a list of texts and attachments. */
-export type Input = string | readonly (string | TextPart | Attachable | Attachment)[];
 
 /**
  * Checks an input and makes it ready to be accepted. Attachments are stored first: an accepted input never names
@@ -29,14 +29,41 @@ export function newInput(
   place: NewInput["place"],
   wants?: TurnWants,
 ): Awaitable<NewInput> {
-  if (key !== undefined && (typeof key !== "string" || key === "" || key.length > 256))
-    throw new RuntimeError("input.invalid", { problem: "its key must be text of 1 to 256 characters" });
+  if (key !== undefined) requireKey("key", key);
   if (typeof input !== "string")
     return ofParts(core, input).then((message) => made(core, sessionId, message, key, place, wants));
   if (input.trim() === "") throw new RuntimeError("input.invalid", { problem: "it is empty" });
   const bytes = bytesOver(input, core.limits.inputBytesMax);
   if (bytes !== undefined) sized(core, bytes);
   return made(core, sessionId, { role: "user", parts: [{ kind: "text", text: input }] }, key, place, wants);
+}
+
+const MESSAGE: Known<InjectedMessage> = { role: true, parts: true };
+
+/** Checks a message that opens no turn and makes it ready to be accepted; `plugin`: who injects it, if not the app. */
+export async function injectedInput(
+  core: Core,
+  sessionId: SessionId,
+  given: string | InjectedMessage,
+  id: string | undefined,
+  plugin: string | undefined,
+): Promise<NewInput> {
+  if (id !== undefined) requireKey("id", id);
+  const { role, parts } = messageOf(given);
+  const said = { ...(await ofParts(core, parts)), role };
+  if (plugin === undefined) return made(core, sessionId, said, id, "injected", undefined);
+  const origin = { kind: "plugin", plugin } as const;
+  const input = made(core, sessionId, { ...said, origin }, id, "injected", undefined);
+  // Not hashed: a repeat has another id.
+  return { ...input, message: { ...said, origin: { ...origin, inputId: input.id } } };
+}
+
+function messageOf(given: string | InjectedMessage): InjectedMessage {
+  if (typeof given === "string") return { role: "user", parts: [given] };
+  if (!isObject(given) || (given.role !== "user" && given.role !== "system"))
+    throw new RuntimeError("input.invalid", { problem: "only text, or a message of role user or system, is injected" });
+  requireKnown("sessions.inject", given, MESSAGE);
+  return given;
 }
 
 function made(
@@ -57,9 +84,14 @@ function made(
     hash: "",
   };
   if (key === undefined) return wants === undefined ? input : { ...input, wants };
-  const hash = hashOf(JSON.stringify(wants ? [message, wants] : message));
+  const about = wants ?? (place === "injected" ? place : undefined);
+  const hash = hashOf(JSON.stringify(about === undefined ? message : [message, about]));
   return { ...input, ...(wants === undefined ? {} : { wants }), key, hash };
 }
+
+/** The turn that a waiting input opens; an injected one opens none. */
+export const ownTurn = (place: NewInput["place"], turnId: TurnId): { readonly turnId?: TurnId } =>
+  place === "injected" ? {} : { turnId };
 
 function sized(core: Core, bytes: number): void {
   const max = core.limits.inputBytesMax;

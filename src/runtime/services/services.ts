@@ -43,7 +43,7 @@ const withoutJobs = (plugin: string): Services["jobs"] =>
   });
 
 /** Services that are the same for every plugin: one frozen object serves them all. */
-const FOR_ALL: ReadonlySet<ServiceName> = new Set(["session", "catalog", "sessions", "blobs"]);
+const FOR_ALL: ReadonlySet<ServiceName> = new Set(["session", "catalog", "blobs"]);
 export const isForAll = (name: ServiceName): boolean => FOR_ALL.has(name);
 
 export function serviceOf<N extends ServiceName>(site: SessionSite, name: N, plugin: string): Services[N] {

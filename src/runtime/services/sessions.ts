@@ -1,59 +1,65 @@
 import { NEW_SESSION, type Services, type TurnEnd } from "../../kernel/services.ts";
 import { unwaited } from "../../model/awaitable.ts";
-import { hasCode, RuntimeError } from "../../model/errors.ts";
+import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, asTurnId, type SessionId } from "../../model/ids.ts";
+import type { InjectOptions } from "../../model/input.ts";
 import { frozen } from "../../model/json.ts";
+import type { Known } from "../../model/known.ts";
 import type { CancelAnswer } from "../../model/outcome.ts";
 import type { PluginSnapshots } from "../../stores/store.ts";
 import { requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
-import type { Session } from "../session/handle.ts";
+import { toolsOf } from "./other-tools.ts";
+import { otherTurn } from "./other-turn.ts";
 import { children, FIRST_INPUT, requireStored } from "./reading.ts";
 import type { SessionSite } from "./site.ts";
+import { requireBelow, unlessClosed, using } from "./using.ts";
 
 const SEND = { key: true, output: true } as const;
 const RESULT = { signal: true } as const;
+export const INJECT: Known<InjectOptions> = { id: true };
 
 /** The `sessions` service: plugins and tools create, message, await, cancel and list other sessions with it. */
-export const sessionsService = ({ core, session }: SessionSite): Services["sessions"] => ({
-  create: (request) =>
-    unwaited(async () => {
-      requireOptions("sessions.create", request, NEW_SESSION);
-      return session.create(request);
-    }),
-  takeFirstInput: (id) => unwaited(() => takeFirstInput(core, id)),
-  send: (id, input, options = {}) =>
-    unwaited(async () => {
-      requireOptions("sessions.send", options, SEND);
-      return using(core, id, async (other) => ({ turnId: await other.turn(input, options).id }));
-    }),
-  result: (id, turnId, options = {}) =>
-    unwaited(async () => {
-      requireOptions("sessions.result", options, RESULT);
-      return frozen(await result(core, session.id, id, turnId, options.signal));
-    }),
-  cancel: (id, turnId, reason) => unwaited(() => cancel(core, id, turnId, reason)),
-  children: (id) => unwaited(async () => frozen(await children(core, id === undefined ? session.id : asSessionId(id)))),
-});
+export const sessionsService = (site: SessionSite, plugin: string): Services["sessions"] => {
+  const { core, session } = site;
+  const change = site.changeTools(plugin); // Made with the service: a tool that uses it after its time is refused.
+  return {
+    create: (request) =>
+      unwaited(async () => {
+        requireOptions("sessions.create", request, NEW_SESSION);
+        return session.create(request);
+      }),
+    takeFirstInput: (id) => unwaited(() => takeFirstInput(core, id)),
+    turn: (id, input, options = {}) => otherTurn(site, id, input, options, options?.key ?? site.nextKey(plugin)),
+    send: (id, input, options = {}) => {
+      const key = options?.key ?? site.nextKey(plugin);
+      return unwaited(async () => {
+        requireOptions("sessions.send", options, SEND);
+        return using(core, id, async (other) => ({ turnId: await other.turn(input, { ...options, key }).id }));
+      });
+    },
+    result: (id, turnId, options = {}) =>
+      unwaited(async () => {
+        requireOptions("sessions.result", options, RESULT);
+        return frozen(await result(core, session.id, id, turnId, options.signal));
+      }),
+    cancel: (id, turnId, reason) => unwaited(() => cancel(core, id, turnId, reason)),
+    inject: (id, message, options = {}) => {
+      const key = options?.id ?? site.nextKey(plugin);
+      return unwaited(() =>
+        unlessClosed(core, async () => {
+          requireOptions("sessions.inject", options, INJECT);
+          return core.sessions.inject(id, message, key, plugin);
+        }),
+      );
+    },
+    close: (id) => unwaited(async () => core.sessions.unhold((await requireStored(core, id)).id)),
+    tools: (id) => toolsOf(site, id, change),
+    children: (id) =>
+      unwaited(async () => frozen(await children(core, id === undefined ? session.id : asSessionId(id)))),
+  };
+};
 
-/** Opens a session for one call. Closing the handle afterwards does not stop its turns. */
-async function using<T>(core: Core, id: string, use: (session: Session) => Promise<T>): Promise<T> {
-  try {
-    await requireStored(core, id);
-    const session = await core.sessions.handle(asSessionId(id));
-    try {
-      return await use(session);
-    } finally {
-      await session.close();
-    }
-  } catch (error) {
-    // Never settles: the asking turn will be resumed elsewhere, and an error would be recorded as its tool's failure.
-    if (core.door.isClosed && hasCode(error, "runtime.closed")) return new Promise<never>(() => {});
-    throw error;
-  }
-}
-
-/** Refuses to wait for the asking session or one above it: they would wait for each other for ever. */
 async function result(
   core: Core,
   asking: SessionId,
@@ -61,8 +67,7 @@ async function result(
   turnId: string,
   signal: AbortSignal | undefined,
 ): Promise<TurnEnd> {
-  for (let above: SessionId | undefined = asking; above !== undefined; above = (await core.store.load(above))?.parentId)
-    if (above === id) throw new RuntimeError("operation.reentrant", { name: "sessions.result" });
+  await requireBelow(core, asking, id, "sessions.result");
   return using(core, id, (session) => {
     const ended = session.follow(turnId).result();
     if (signal === undefined) return ended;

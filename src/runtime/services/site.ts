@@ -17,15 +17,14 @@ import type { ToolManifest } from "../../model/tool.ts";
 import type { Spent } from "../../model/usage.ts";
 import type { PartOperation } from "../../stores/store.ts";
 import { name } from "../../turn/effect.ts";
+import { KEY_MAX } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "../session/session.ts";
-import { membershipOf } from "../toolset/membership.ts";
+import { type ChangeTools, membershipOf, toolChanges } from "../toolset/membership.ts";
 import { requireBudget } from "./budget.ts";
 import { type CompletionSite, completer } from "./complete.ts";
 import { isForAll, serviceOf } from "./services.ts";
-
-const KEY_MAX = 256;
 
 /** The effect name under which `once` values are recorded: they belong to the whole turn. */
 const ONCE = name("once");
@@ -149,8 +148,11 @@ export class SessionSite implements Site {
   }
 
   membership(plugin: string): Services["membership"] {
+    return membershipOf(this.session, this.changeTools(plugin));
+  }
+  changeTools(plugin: string): ChangeTools {
     const { where, mayWrite } = this.turn ?? { where: "an operation", mayWrite: true };
-    return membershipOf(this.session, this.states, plugin, where, mayWrite);
+    return toolChanges(this.session, this.states, plugin, where, mayWrite);
   }
 
   trace(event: string, about: { readonly [key: string]: Json }): void {

@@ -23,6 +23,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asTurnId, type InputId, type SessionId, type TurnId } from "../../model/ids.ts";
+import type { Input } from "../../model/input.ts";
 import { defined, isObject, type Json, ownJson } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import { textOf } from "../../model/message.ts";
@@ -34,7 +35,7 @@ import { typed } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { REASON_MAX, requireConfig, requireOptions, requireRef } from "../checks.ts";
 import { type Turn, TurnHandle } from "../live-turn/handle.ts";
-import { attaching, type Input, newInput } from "../live-turn/input.ts";
+import { attaching, newInput, ownTurn } from "../live-turn/input.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
 import { requireStored } from "../services/reading.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
@@ -83,10 +84,11 @@ export interface SessionInputs {
 }
 export interface WaitingInput {
   readonly id: InputId;
-  /** The turn that the input opens, unless a running turn takes it. */
-  readonly turnId: TurnId;
+  /** The turn that the input opens, unless a running turn takes it. An injected one opens none. */
+  readonly turnId?: TurnId;
   readonly key?: string;
-  readonly at: "boundary" | "next-turn";
+  /** `injected`: for a boundary of the running or the next turn (`sessions.inject`). */
+  readonly at: "boundary" | "next-turn" | "injected";
   readonly text: string;
   /** Milliseconds since 1970. */
   readonly acceptedAt: number;
@@ -390,8 +392,8 @@ function wantsOf({ core, composition }: LiveSession, { output, prompt, extension
 const CANCELLED = { withdrawn: "cancelled", taken: "already-taken", ended: "already-completed" } as const;
 
 const waitingInput = ({ id, turnId, key, place, message, at: acceptedAt }: PendingInput): WaitingInput =>
-  defined({ id, turnId, key, at: PLACES[place], text: textOf(message.parts), acceptedAt });
-const PLACES = { boundary: "boundary", turn: "next-turn" } as const;
+  defined({ id, ...ownTurn(place, turnId), key, at: PLACES[place], text: textOf(message.parts), acceptedAt });
+const PLACES = { boundary: "boundary", turn: "next-turn", injected: "injected" } as const;
 
 /** The reason is stored with the turn, so it is text of bounded length. */
 function reasonOf({ reason }: AbortSignal): string {

@@ -2,12 +2,14 @@ import { Transcript } from "../../graph/transcript.ts";
 import { type Composition, compose } from "../../kernel/compose.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import type { SessionId } from "../../model/ids.ts";
+import type { InputId, SessionId } from "../../model/ids.ts";
+import type { InjectedMessage } from "../../model/input.ts";
 import { defined, describeThrown, frozen, ownJson } from "../../model/json.ts";
 import type { StoredSession } from "../../stores/store.ts";
 import { makeTool } from "../../tools/define.ts";
 import { type Core, overran } from "../core.ts";
-import { restrictionsOf } from "../services/reading.ts";
+import { injectedInput, whileSwept } from "../live-turn/input.ts";
+import { requireStored, restrictionsOf } from "../services/reading.ts";
 import type { TakenUp } from "./elsewhere.ts";
 import { type Session, SessionHandle } from "./handle.ts";
 import type { KnownTranscript } from "./kept.ts";
@@ -36,6 +38,8 @@ interface Entry {
 export class OpenSessions implements Iterable<LiveSession> {
   readonly #core: () => Core;
   readonly #entries = new Map<SessionId, Entry>();
+  /** The handles that plugins hold. */
+  readonly #held = new Map<SessionId, Set<Session>>();
   /** Handles that nobody closed and nobody has any more count as closed: they would hold their sessions for ever. */
   readonly #forgotten = new FinalizationRegistry<LiveSession>((session) => this.#left(session));
 
@@ -100,6 +104,8 @@ export class OpenSessions implements Iterable<LiveSession> {
 
   closed(handle: SessionHandle, session: LiveSession): void {
     this.#forgotten.unregister(handle);
+    const held = this.#held.get(session.id);
+    if (held?.delete(handle) === true && held.size === 0) this.#held.delete(session.id);
     this.#left(session);
   }
 
@@ -113,6 +119,37 @@ export class OpenSessions implements Iterable<LiveSession> {
       this.#entries.delete(id);
       void session.letGo();
     });
+  }
+
+  /** Opens a session for a plugin, which may never close the handle: `unhold` closes it too. */
+  async hold(id: SessionId): Promise<Session> {
+    const handle = await this.handle(id);
+    const held = this.#held.get(id);
+    if (held === undefined) this.#held.set(id, new Set([handle]));
+    else held.add(handle);
+    return handle;
+  }
+  async unhold(id: SessionId): Promise<void> {
+    for (const handle of [...(this.#held.get(id) ?? [])]) await handle.close();
+  }
+
+  /** Accepts a message for the next boundary of a session, without opening it. */
+  async inject(
+    id: string,
+    message: string | InjectedMessage,
+    key?: string,
+    plugin?: string,
+  ): Promise<{ readonly id: InputId }> {
+    const core = this.#core();
+    const { id: sessionId } = await requireStored(core, id);
+    const make = () => injectedInput(core, sessionId, message, key, plugin);
+    const input = await make();
+    if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
+    const accept = () => core.store.accept(input, core.owner, undefined, core.limits.pendingInputsMax);
+    const { inputId } = await whileSwept(accept, make);
+    const open = this.find(sessionId);
+    if (open !== undefined) core.readers.moved(open);
+    return { id: inputId };
   }
 
   /** Resumes a session that other processes left; undefined when one of them has it. */

@@ -1,11 +1,12 @@
 import type { InputId, TurnId } from "../../model/ids.ts";
 import { defined } from "../../model/json.ts";
-import type { Draft } from "../../model/message.ts";
+import { type Draft, inputIdOf } from "../../model/message.ts";
 import { costOf } from "../../model/usage.ts";
 import type { OpenInput, SessionView } from "../../model/view.ts";
 import type { Store } from "../../stores/store.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { effectiveConfig } from "../core.ts";
+import { ownTurn } from "../live-turn/input.ts";
 import { cursorFor } from "../readers/cursor.ts";
 import type { LiveSession } from "./session.ts";
 
@@ -39,8 +40,7 @@ export async function viewOf(session: LiveSession): Promise<SessionView> {
 async function openInputs(session: LiveSession, openTurn: TurnId | undefined): Promise<readonly OpenInput[]> {
   const { store } = session.core;
   const waiting = (await store.inputs.list(session.id)).map(
-    ({ id, turnId, place, message }): OpenInput =>
-      place === "injected" ? { id, state: "waiting", message } : { id, turnId, state: "waiting", message },
+    ({ id, turnId, place, message }): OpenInput => ({ id, ...ownTurn(place, turnId), state: "waiting", message }),
   );
   return openTurn === undefined ? waiting : [...(takenHere(session) ?? (await takenBy(store, openTurn))), ...waiting];
 }
@@ -48,9 +48,9 @@ async function openInputs(session: LiveSession, openTurn: TurnId | undefined): P
 function takenHere({ running }: LiveSession): readonly OpenInput[] | undefined {
   if (running?.state === undefined) return undefined;
   return itemsOf(running.state.log).flatMap((entry) => {
-    if (entry.kind !== "message" || entry.message.origin?.kind !== "input") return [];
-    const { role, parts, origin } = entry.message;
-    const id = origin.inputId as InputId;
+    const id = entry.kind === "message" ? (inputIdOf(entry.message) as InputId | undefined) : undefined;
+    if (entry.kind !== "message" || id === undefined) return [];
+    const { role, parts } = entry.message;
     return [{ id, turnId: running.turnId, state: "running" as const, message: { role, parts } }];
   });
 }
@@ -61,8 +61,8 @@ async function takenBy(store: Store, turnId: TurnId): Promise<readonly OpenInput
   const add = (id: InputId, message: Draft): void => void taken.push({ id, turnId, state: "running", message });
   for (const event of await store.journal(turnId, 0)) {
     if (event.kind === "opened") add(event.inputId, event.input);
-    if (event.kind !== "bounded") continue;
-    for (const input of event.inputs ?? []) if ("message" in input) add(input.inputId, input.message);
+    if (event.kind === "bounded")
+      for (const input of event.inputs ?? []) if ("message" in input) add(input.inputId, input.message);
   }
   return taken;
 }

@@ -30,19 +30,22 @@ export const TOOLS_PLUGIN: Installed = {
   shared: undefined,
 };
 
-/** The `membership` service. Without `mayWrite`, outside serial effects and operations, it throws `state.parallel`. */
-export function membershipOf(
+/** Changes the session's choices of tools; returns the new generation. */
+export type ChangeTools = (work: (registry: Registry) => ToolChoices) => number;
+
+/** Without `mayWrite`, outside serial effects and operations, changes throw `state.parallel`. */
+export function toolChanges(
   session: LiveSession,
   states: PluginStates,
   plugin: string,
   where: string,
   mayWrite: boolean,
-): Services["membership"] {
+): ChangeTools {
   const refuse = (): never => {
     throw new RuntimeError("state.parallel", { plugin, where });
   };
   const requireOpen = mayWrite ? states.untilEnd(TOOLS_STATE, where) : refuse;
-  const change = (work: (registry: Registry) => ToolChoices): void => {
+  return (work) => {
     requireOpen();
     const { registry } = session.toolset;
     try {
@@ -52,18 +55,26 @@ export function membershipOf(
         ? new RuntimeError("state.too-large", { ...error.details, plugin }, { cause: error })
         : error;
     }
+    return session.toolset.registry.generation;
   };
-  return {
-    set: (names, availability) =>
-      change((registry) =>
-        registry.set(typeof names === "string" ? [names] : names, availability, session.toolset.lent),
-      ),
-    grant: (name, grant) => {
-      requireGrant(name, grant);
-      change((registry) => registry.grant(name, grant));
-    },
-    revoke: (name) => change((registry) => registry.revoke(name)),
-  };
+}
+
+/** The `membership` service. */
+export const membershipOf = (session: LiveSession, change: ChangeTools): Services["membership"] => ({
+  set: (names, availability) =>
+    void change((registry) => registry.set(namesOf(names), availability, session.toolset.lent)),
+  grant: (name, grant) => {
+    requireGrant(name, grant);
+    change((registry) => registry.grant(name, grant));
+  },
+  revoke: (name) => void change((registry) => registry.revoke(name)),
+});
+
+export function namesOf(names: string | readonly string[]): readonly string[] {
+  if (typeof names === "string") return [names];
+  if (!Array.isArray(names) || !names.every((name) => typeof name === "string"))
+    throw new RuntimeError("input.invalid", { problem: "tools are named by a name or a list of names" });
+  return names;
 }
 
 const GRANT: Known<ToolGrant> = { source: true, tool: true, bindings: true };

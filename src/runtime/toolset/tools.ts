@@ -1,10 +1,10 @@
 import type { ToolProvider } from "../../kernel/tool.ts";
-import { RuntimeError } from "../../model/errors.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
-import { type Availability, TOOLS_STATE } from "../../model/tool.ts";
+import { type Availability, TOOLS_STATE, type ToolListing, type ToolState } from "../../model/tool.ts";
 import { requireProvider } from "../../tools/define.ts";
-import type { Registry, ToolChoices, ToolListing, ToolState } from "../../tools/registry.ts";
+import type { Registry, ToolChoices } from "../../tools/registry.ts";
 import type { LiveSession } from "../session/session.ts";
+import { namesOf } from "./membership.ts";
 
 /** Which tools a session has. Changes are stored with the session and count from its next turn on. */
 export interface SessionTools {
@@ -12,8 +12,11 @@ export interface SessionTools {
   list(): Promise<readonly ToolListing[]>;
   /** Gives a tool with its input schema, loading it if necessary; undefined when it is off or unknown. */
   describe(name: string): Promise<ToolDeclaration | undefined>;
-  /** Sets how far tools are open to the model: `off`, `searchable`, `callable` or `documented`. */
-  set(names: string | readonly string[], availability: Availability): Promise<void>;
+  /**
+   * Sets how far tools are open to the model: `off`, `searchable`, `callable` or `documented`, or with `null` back to
+   * their default. Gives the new generation.
+   */
+  set(names: string | readonly string[], availability: Availability | null): Promise<number>;
   /**
    * Adds a provider's tools while this session is open here; a turn that runs has them from its next round on. Choices
    * for them stay stored for when they come back.
@@ -57,9 +60,7 @@ export function sessionTools(open: () => LiveSession): SessionTools {
       return session.toolset.describe(name, session.site());
     },
     set: async (names, availability) =>
-      void (await change("set", (registry) =>
-        registry.set(typeof names === "string" ? [names] : namesOf(names), availability),
-      )),
+      (await change("set", (registry) => registry.set(namesOf(names), availability))).generation,
     add: async (provider) => {
       const session = open();
       requireProvider(provider);
@@ -87,10 +88,4 @@ export function sessionTools(open: () => LiveSession): SessionTools {
       return { state: registry.export(), orphans };
     },
   };
-}
-
-function namesOf(names: readonly string[]): readonly string[] {
-  if (!Array.isArray(names) || !names.every((name) => typeof name === "string"))
-    throw new RuntimeError("input.invalid", { problem: "tools are named by a name or a list of names" });
-  return names;
 }

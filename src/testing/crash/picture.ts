@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { asBlobHash, type TurnId } from "../../model/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../model/json.ts";
-import type { Message } from "../../model/message.ts";
+import { inputIdOf, type Message } from "../../model/message.ts";
 import type { NodeBody } from "../../model/node.ts";
 import { pairingProblem } from "../../model/pairing.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
@@ -166,9 +166,9 @@ const opening: Opening = () => {
 function countInputs({ commit, entries }: Segment, seen: Set<string>, inputs: Map<string, number>): void {
   for (const [index, entry] of entries.entries()) {
     const place = `${commit}.${index}`;
-    if (entry.kind !== "message" || entry.message.origin?.kind !== "input" || seen.has(place)) continue;
+    const inputId = entry.kind === "message" ? inputIdOf(entry.message) : undefined;
+    if (inputId === undefined || seen.has(place)) continue;
     seen.add(place);
-    const { inputId } = entry.message.origin;
     inputs.set(inputId, (inputs.get(inputId) ?? 0) + 1);
   }
 }

@@ -14,7 +14,7 @@ import {
 import { ExtensionValue } from "../../kernel/extension.js";
 import { ForkOptions } from "./make.js";
 import { HistoryPage, Node } from "../../graph/history.js";
-import { Input } from "../live-turn/input.js";
+import { Input } from "../../model/input.js";
 import { InputId, SessionId, TurnId } from "../../model/ids.js";
 import { Json } from "../../model/json.js";
 import { ObserveOptions } from "../readers/readers.js";
@@ -67,10 +67,11 @@ interface SessionInputs {
 }
 interface WaitingInput {
   readonly id: InputId;
-  /** The turn that the input opens, unless a running turn takes it. */
-  readonly turnId: TurnId;
+  /** The turn that the input opens, unless a running turn takes it. An injected one opens none. */
+  readonly turnId?: TurnId;
   readonly key?: string;
-  readonly at: "boundary" | "next-turn";
+  /** `injected`: for a boundary of the running or the next turn (`sessions.inject`). */
+  readonly at: "boundary" | "next-turn" | "injected";
   readonly text: string;
   /** Milliseconds since 1970. */
   readonly acceptedAt: number;

@@ -1,6 +1,5 @@
-import { Availability } from "../../model/tool.js";
+import { Availability, ToolListing, ToolState } from "../../model/tool.js";
 import { ToolDeclaration } from "../../model/request.js";
-import { ToolListing, ToolState } from "../../tools/registry.js";
 import { ToolProvider } from "../../kernel/tool.js";
 /** Which tools a session has. Changes are stored with the session and count from its next turn on. */
 interface SessionTools {
@@ -8,8 +7,11 @@ interface SessionTools {
   list(): Promise<readonly ToolListing[]>;
   /** Gives a tool with its input schema, loading it if necessary; undefined when it is off or unknown. */
   describe(name: string): Promise<ToolDeclaration | undefined>;
-  /** Sets how far tools are open to the model: `off`, `searchable`, `callable` or `documented`. */
-  set(names: string | readonly string[], availability: Availability): Promise<void>;
+  /**
+   * Sets how far tools are open to the model: `off`, `searchable`, `callable` or `documented`, or with `null` back to
+   * their default. Gives the new generation.
+   */
+  set(names: string | readonly string[], availability: Availability | null): Promise<number>;
   /**
    * Adds a provider's tools while this session is open here; a turn that runs has them from its next round on. Choices
    * for them stay stored for when they come back.

@@ -1,0 +1,74 @@
+import type { SessionTurn, SessionTurnOptions } from "../../kernel/services.ts";
+import { unwaited } from "../../model/awaitable.ts";
+import type { TurnProgress } from "../../model/event.ts";
+import { asSessionId } from "../../model/ids.ts";
+import type { Input } from "../../model/input.ts";
+import { frozen } from "../../model/json.ts";
+import type { Known } from "../../model/known.ts";
+import { requireOptions } from "../checks.ts";
+import type { TurnHandle } from "../live-turn/handle.ts";
+import { requireStored } from "./reading.ts";
+import type { SessionSite } from "./site.ts";
+import { requireBelow, unlessClosed } from "./using.ts";
+
+const TURN: Known<SessionTurnOptions> = { key: true, output: true, signal: true };
+
+/**
+ * A turn of another session, for a plugin. Its session is held open until the turn has ended, its reader has left, or
+ * `sessions.close` lets it go; a plugin that never looks holds it no longer.
+ */
+export function otherTurn(
+  { core, session }: SessionSite,
+  id: string,
+  input: Input,
+  options: SessionTurnOptions,
+  key: string | undefined,
+): SessionTurn {
+  let leave = (): void => {};
+  const begun = unwaited(() =>
+    unlessClosed(core, async () => {
+      requireOptions("sessions.turn", options, TURN);
+      await requireStored(core, id);
+      const held = await core.sessions.hold(asSessionId(id));
+      leave = () => void held.close();
+      const turn = held.turn(input, { ...options, key }) as TurnHandle;
+      void turn.result(false).then(leave, leave);
+      return turn;
+    }),
+  );
+  const mayWait = (): Promise<void> => requireBelow(core, session.id, id, "A turn of sessions.turn");
+  return {
+    get id() {
+      return unwaited(async () => (await begun).id);
+    },
+    result: () =>
+      unwaited(() =>
+        unlessClosed(core, async () => {
+          await mayWait();
+          return frozen(await (await begun).result());
+        }),
+      ),
+    cancel: (reason) => unwaited(async () => (await begun).cancel(reason)),
+    [Symbol.asyncIterator]: () => {
+      let reading: Promise<AsyncIterator<TurnProgress>> | undefined;
+      const read = async (): Promise<AsyncIterator<TurnProgress>> => {
+        await mayWait();
+        return (await begun)[Symbol.asyncIterator]();
+      };
+      return {
+        next: () =>
+          unwaited(() =>
+            unlessClosed(core, async () => {
+              reading ??= read();
+              return frozen(await (await reading).next());
+            }),
+          ),
+        return: async () => {
+          leave();
+          await (await reading)?.return?.();
+          return { value: undefined, done: true };
+        },
+      };
+    },
+  };
+}
