@@ -154,12 +154,6 @@ export type LifecycleEvent =
   | { readonly kind: "sessionClosed" }
   | { readonly kind: "sessionConfigChanged"; readonly previous: SessionConfig; readonly current: SessionConfig };
 
-/** How long a call took. */
-export interface Took {
-  /** All attempts, and what it waited for, together. Left out when the call was not made. */
-  readonly durationMs?: number;
-}
-
 const EMIT = ["createSession", "emitEvent", "emitTrace"] as const;
 const READS = ["session", "catalog"] as const;
 const HISTORY = ["session", "sessions", "graph", "jobs", "complete"] as const;
@@ -287,7 +281,8 @@ export const HOOKS = {
     services: EVERYTHING,
     directives: ["abort", "deny", "ask", "shortCircuit", "replaceArgs", ...EMIT],
   }),
-  afterToolCall: hook<{ readonly call: ToolCall; readonly output: ToolOutput } & Took>()({
+  /** `durationMs`: of all attempts and what the call waited for; left out when it was not made. */
+  afterToolCall: hook<{ readonly call: ToolCall; readonly output: ToolOutput; readonly durationMs?: number }>()({
     family: "gate",
     fires: "for each final result, in call order",
     onThrow: "withhold",
@@ -298,7 +293,12 @@ export const HOOKS = {
   }),
   projectResult: hook<
     /** `parts` is what would be shown without the hook. */
-    { readonly call: ToolCall; readonly output: ToolOutput; readonly parts: readonly ResultPart[] } & Took,
+    {
+      readonly call: ToolCall;
+      readonly output: ToolOutput;
+      readonly parts: readonly ResultPart[];
+      readonly durationMs?: number;
+    },
     readonly ResultPart[]
   >()({
     family: "single",
@@ -372,6 +372,8 @@ export type AnswerOf<N extends HookName> = Rows[N] extends {
   : Rows[N] extends HookTypes<unknown, infer Answer>
     ? Answer
     : never;
+
+export type Took = Pick<SeesOf<"afterToolCall">, "durationMs">;
 
 /** Slots hold a value; every other hook is a handler. */
 export type SlotName = { [N in HookName]: [SeesOf<N>] extends [never] ? N : never }[HookName];

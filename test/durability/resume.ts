@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import type { Json, Store } from "bowline";
 import { memory } from "bowline/stores/memory";
 import type { TurnEvent } from "../../src/turn/event.ts";
@@ -9,9 +9,12 @@ import { load, messagesOf, type Recorded } from "./recorded.ts";
 import { beginning, SCENARIOS, type Scenario } from "./scenarios.ts";
 import { type Did, nothing } from "./witness.ts";
 
-/** A journal that was recorded by the first version of the machine. */
-export const journalOf = (name: string): Recorded =>
-  JSON.parse(readFileSync(new URL(`./journals/${name}.1.json`, import.meta.url), "utf8")) as Recorded;
+/** A journal as the first version of the machine recorded it that knew the scenario. */
+export function journalOf(name: string): Recorded {
+  const files = readdirSync(new URL("./journals/", import.meta.url)).sort();
+  const first = files.find((file) => file.startsWith(`${name}.`));
+  return JSON.parse(readFileSync(new URL(`./journals/${first}`, import.meta.url), "utf8")) as Recorded;
+}
 
 export const scenarioOf = (name: string): Scenario => {
   const found = SCENARIOS.find((scenario) => scenario.name === name);

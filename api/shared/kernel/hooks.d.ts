@@ -122,11 +122,6 @@ type LifecycleEvent = {
   readonly previous: SessionConfig;
   readonly current: SessionConfig;
 };
-/** How long a call took. */
-interface Took {
-  /** All attempts, and what it waited for, together. Left out when the call was not made. */
-  readonly durationMs?: number;
-}
 /** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
 declare const HOOKS: {
   readonly input: {
@@ -259,6 +254,7 @@ declare const HOOKS: {
   } & HookTypes<{
     readonly call: ToolCall;
   }, never>;
+  /** `durationMs`: of all attempts and what the call waited for; left out when it was not made. */
   readonly afterToolCall: {
     readonly family: "gate";
     readonly fires: "for each final result, in call order";
@@ -270,7 +266,8 @@ declare const HOOKS: {
   } & HookTypes<{
     readonly call: ToolCall;
     readonly output: ToolOutput;
-  } & Took, never>;
+    readonly durationMs?: number;
+  }, never>;
   readonly projectResult: {
     readonly family: "single";
     readonly fires: "when a result is shown to the model";
@@ -282,7 +279,8 @@ declare const HOOKS: {
     readonly call: ToolCall;
     readonly output: ToolOutput;
     readonly parts: readonly ResultPart[];
-  } & Took, readonly ResultPart[]>;
+    readonly durationMs?: number;
+  }, readonly ResultPart[]>;
   readonly config: {
     readonly family: "transform";
     readonly fires: "when the session's config really changed";
