@@ -9,6 +9,7 @@ import type { ModelSettings, Reply, ToolDeclaration } from "../model/request.ts"
 import type { JsonSchema, OutputOf, Schema } from "../model/schema.ts";
 import type { Availability, ToolManifest } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
+import type { PluginOptions } from "./plugin.ts";
 
 /**
  * A session as plugins may read it: what is committed, and for the current session also what its turn has added so far.
@@ -90,6 +91,11 @@ export interface NewSessionRequest {
   readonly authority?: Authority | undefined;
   /** Edits of its catalog, applied after those of plugins. A fork without its own takes over those of its origin. */
   readonly overlay?: readonly CatalogOverlay[] | undefined;
+  /**
+   * Options of plugins for it: `[frugal.options({ … })]`. A child and a fork begin with those of the session that they
+   * come from, and these replace them plugin by plugin. JSON, and no secrets.
+   */
+  readonly options?: readonly PluginOptions[] | undefined;
   /** Starts a child with a copy of the parent's plugin states. Default: false. */
   readonly copiesState?: boolean | undefined;
   /** A text for its first turn. `sessions.takeFirstInput` returns it once. */
@@ -107,6 +113,7 @@ export const NEW_SESSION: Known<NewSessionRequest> = {
   config: true,
   authority: true,
   overlay: true,
+  options: true,
   copiesState: true,
   firstInput: true,
   seed: true,

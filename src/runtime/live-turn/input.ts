@@ -7,7 +7,7 @@ import { asBlobHash, asInputId, asTurnId, type SessionId } from "../../model/ids
 import { bytesOver, isObject } from "../../model/json.ts";
 import type { Attachment, Draft, TextPart } from "../../model/message.ts";
 import { Attachable } from "../../model/tool.ts";
-import type { NewInput, TurnWants } from "../../stores/store.ts";
+import type { NewInput, Standing, TurnWants } from "../../stores/store.ts";
 import type { Opened } from "../../turn/event.ts";
 import { STEP_VERSION } from "../../turn/state.ts";
 import { type Core, effectiveConfig } from "../core.ts";
@@ -165,10 +165,13 @@ export async function heardInput(session: LiveSession, input: NewInput): Promise
 
 /** The first event of a turn: everything that a later fold must not read from today's configuration. */
 export function openedFor(
-  { core, slot }: LiveSession,
+  session: LiveSession,
   input: NewInput,
   config: Partial<SessionConfig>,
+  { options }: Standing,
 ): Omit<Opened, "generation"> {
+  const { core } = session;
+  const slot = session.slotFor(options);
   const effective = effectiveConfig(core, config);
   return {
     kind: "opened",
@@ -183,6 +186,7 @@ export function openedFor(
     plugins: core.pluginList,
     limits: core.limits,
     config: effective,
+    ...(options === undefined ? {} : { options }),
     ...(effective.mergesInputs === true && input.wants === undefined ? { merges: true } : {}),
     ...input.wants,
   };

@@ -48,7 +48,9 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     const { lease, before, isResumed } = opened;
     if (before !== undefined) await before;
     if (opened.isRecovery === true && !(await hasModel(session, opened))) return;
-    if (isResumed === true || !session.kept.isAt(lease)) await session.kept.goTo(lease, isResumed === true);
+    const { options } = opened.journal[0] as Opened;
+    if (isResumed === true || !session.kept.isAt(lease, options)) await session.kept.goTo(lease, isResumed === true);
+    const unusable = useOptions(session, options, isResumed);
     live = new LiveTurn(session, opened);
     const run = open(live, opened);
     live.run = isThenable(run) ? await run : run;
@@ -58,7 +60,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
       const first = begin(live.opened);
       live.state = first.state;
       let isPast = live.recorded.length > 0;
-      if (isPast) followJournal(live);
+      if (isPast) followJournal(live, unusable);
       advance(live, first);
       while (done === undefined) {
         while (live.state.phase.kind !== "ended") {
@@ -112,15 +114,27 @@ function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
 
 // ── Turns that an earlier run left ──────────────────────────────────────────────────────────────────────────────────
 
+/** Uses the turn's own options. Those of a resumed turn may parse no longer: what is wrong with them is returned. */
+function useOptions(session: LiveSession, options: Opened["options"], isResumed?: true): RuntimeError | undefined {
+  try {
+    session.use(options);
+    return undefined;
+  } catch (error) {
+    if (isResumed === true && hasCode(error, "plugin.options")) return error;
+    throw error;
+  }
+}
+
 const DAY_MS = 86_400_000;
 
 /** Refuses a journal that today's host, protocol or plugins cannot follow, or that is too old. */
-function followJournal(live: LiveTurn): void {
+function followJournal(live: LiveTurn, unusable: RuntimeError | undefined): void {
   const { protocol, host, limits } = live.opened;
   if (host !== live.core.host.kind)
     throw new RuntimeError("turn.host", { expected: host, actual: live.core.host.kind });
   try {
     live.recall();
+    if (unusable !== undefined) throw unusable;
     const age = live.core.world.now() - (live.recorded.at(-1)?.at ?? 0);
     if (age > limits.turnAgeMs) throw new RuntimeError("turn.expired", { days: Math.floor(age / DAY_MS) });
     const { id, version } = live.driver;

@@ -55,6 +55,7 @@ export function changeSession<T>(
   const run = async (): Promise<T> => {
     for (let isSwept = false; ; ) {
       await kept.refresh();
+      session.use(kept.stored.options);
       const spent: Spent[] = [];
       let worked: Worked<T>;
       try {
@@ -193,8 +194,9 @@ export type Compacted =
   | { readonly kind: "nothing" };
 
 export function compact(session: LiveSession): Promise<Compacted> {
-  const { core, composition, kept } = session;
+  const { core, kept } = session;
   return changeSession(session, "compact", async ({ operation, spent }) => {
+    const { composition } = session;
     const { messages } = kept.transcript;
     const nothing: Worked<Compacted> = { change: { by: "compact" }, done: () => ({ kind: "nothing" }) };
     if (messages.length === 0 || !composition.hooks.has.compact) return nothing;

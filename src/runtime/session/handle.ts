@@ -279,15 +279,15 @@ export class SessionHandle implements Session {
   }
 
   operations(): readonly OperationDefinition[] {
-    return operationsIn(this.#open());
+    return operationsIn(this.#current());
   }
 
   contributed<Out>(point: Point<Any, Out>): Out {
-    return this.#open().composition.contributions.read(point);
+    return this.#current().composition.contributions.read(point);
   }
 
   triggers(): readonly TriggerDeclaration[] {
-    return this.#open().composition.triggers.map(({ value }) => value);
+    return this.#current().composition.triggers.map(({ value }) => value);
   }
 
   get fingerprint(): string {
@@ -325,6 +325,13 @@ export class SessionHandle implements Session {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** With its plugins as the session's options are now. */
+  #current(): LiveSession {
+    const session = this.#open();
+    session.useStored();
+    return session;
   }
 
   #open(): LiveSession {

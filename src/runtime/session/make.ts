@@ -1,5 +1,6 @@
 import { parentOf } from "../../graph/history.ts";
 import { answerProblem } from "../../kernel/answers.ts";
+import type { PluginOptions } from "../../kernel/plugin.ts";
 import type { Authority, NewSessionRequest } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
@@ -13,6 +14,7 @@ import { checkedId, requireConfig } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { AUTHORITY, authorityOf, FIRST_INPUT, OVERLAY, requireStored } from "../services/reading.ts";
 import type { KnownTranscript } from "./kept.ts";
+import { givenOptions, withOptions } from "./options.ts";
 import type { LiveSession } from "./session.ts";
 
 /** Creates a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
@@ -27,6 +29,8 @@ export async function makeSession(
   const config = ownJson(request.config ?? {}) as Partial<SessionConfig>;
   const from = request.from === undefined || kind !== "fork" ? by : await requireStored(core, request.from);
   const authority = narrowed(kind === "fresh" ? {} : authorityOf(from), request.authority ?? {});
+  const given = givenOptions(core, request.options ?? [], "options");
+  const options = kind === "fresh" ? given : withOptions(from.options, given);
   const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
   const { label: _, ...inherited } = from.config;
   const own = (state: Json): PluginSnapshots[string] => ({ version: "1", revision: 1, state });
@@ -45,6 +49,7 @@ export async function makeSession(
     // A fork of another session belongs to the one that asks for it.
     ...(kind === "child" || (kind === "fork" && request.from !== undefined) ? { parentId: by.id } : {}),
     ...(Object.keys(plugins).length === 0 ? {} : { plugins }),
+    ...(options === undefined ? {} : { options }),
   };
   if (kind === "fork" && request.isEmpty !== true) await store.fork(from.id, made, request.at as NodeId | undefined);
   else await store.create(made);
@@ -61,18 +66,20 @@ export interface ForkOptions {
   readonly id?: string | undefined;
   /** A name for people to read. */
   readonly label?: string | undefined;
+  /** Options of plugins, in place of those that the fork takes over. JSON, and no secrets. */
+  readonly plugins?: readonly PluginOptions[] | undefined;
 }
-export const FORK: Known<ForkOptions> = { at: true, before: true, id: true, label: true };
+export const FORK: Known<ForkOptions> = { at: true, before: true, id: true, label: true, plugins: true };
 
 /** `parent`: the parent of the node `before`, or null when that is the first one. */
 export function forkRequest(options: ForkOptions, parent: NodeId | null | undefined): NewSessionRequest {
   if (parent !== undefined && options.at !== undefined)
     throw new RuntimeError("options.invalid", { option: "before", problem: "it stands in the place of at" });
-  const { at = parent ?? undefined, id, label } = options;
+  const { at = parent ?? undefined, id, label, plugins } = options;
   if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: typeof at });
   requireConfig({ label }, "fork");
   const config = label === undefined ? undefined : { label };
-  return defined({ kind: "fork" as const, id, at, config, ...(parent === null ? { isEmpty: true } : {}) });
+  return defined({ kind: "fork" as const, id, at, config, options: plugins, ...(parent === null ? { isEmpty: true } : {}) });
 }
 
 /** Forks a session that is open here; the fork takes its conversation over where it can, and need not read it. */

@@ -1,25 +1,27 @@
 import { Transcript } from "../../graph/transcript.ts";
-import { type Composition, compose } from "../../kernel/compose.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids.ts";
 import { describeThrown, ownJson } from "../../model/json.ts";
-import type { StoredSession } from "../../stores/store.ts";
-import { makeTool } from "../../tools/define.ts";
-import { type Core, overran } from "../core.ts";
+import type { SessionOptions, StoredSession } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
 import type { TakenUp } from "./elsewhere.ts";
 import { type Session, SessionHandle } from "./handle.ts";
 import type { KnownTranscript } from "./kept.ts";
+import { Compositions, withOptions } from "./options.ts";
 import { LiveSession } from "./session.ts";
 
 export interface OpenOptions {
   /** The session's own settings, if this opening creates it. */
   readonly config?: Partial<SessionConfig>;
-  /** Plugin options by plugin id, in place of those of the installation. */
-  readonly plugins?: ReadonlyMap<string, unknown>;
+  /** Checked options of plugins, in place of those that are stored. */
+  readonly options?: SessionOptions | undefined;
   /** The conversation, where it need not be read. */
   readonly known?: KnownTranscript | undefined;
-  /** Recovery opens it and no caller: a turn whose model is missing here is left to other processes. */
+  /**
+   * Recovery opens it and no caller: a turn whose model is missing here is left to other processes, and options that no
+   * longer parse end the turn that was to run with them, not the opening.
+   */
   readonly isRecovery?: true;
 }
 
@@ -66,16 +68,17 @@ export class OpenSessions implements Iterable<LiveSession> {
       }
       return this.#handleOf(entry.session);
     }
-    for (const plugin of how.plugins?.keys() ?? [])
-      throw new RuntimeError("plugin.options", {
-        plugin,
-        problem: "the session is open already, with the options it was opened with",
-      });
     entry.handles++;
     const session = await entry.opening;
     if (how.known === undefined && !(await core.store.has(id))) {
       if (this.#entries.get(id) === entry) this.#entries.delete(id);
       throw new RuntimeError("session.deleted", { id }); // Another process deleted it.
+    }
+    try {
+      await session.setOptions(how.options);
+    } catch (error) {
+      this.#left(session);
+      throw error;
     }
     return this.#handleOf(session);
   }
@@ -148,12 +151,20 @@ export class OpenSessions implements Iterable<LiveSession> {
 async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise<LiveSession> {
   const { store, world } = core;
   const config = how.config === undefined ? {} : (ownJson(how.config) as Partial<SessionConfig>);
-  const stored = await store.create({ id, config, at: world.now() });
+  const given = how.options === undefined ? {} : { options: how.options };
+  const stored = await store.create({ id, config, at: world.now(), ...given });
   const transcript = stored.head === undefined ? Transcript.empty : await transcriptOf(core, stored, how.known);
   const ancestors = stored.parentId === undefined ? NO_ANCESTORS : await ancestorsOf(core, stored.parentId);
-  const composition = (how.plugins === undefined ? core.bare : undefined) ?? compositionOf(core, stored, how.plugins);
-  const session = new LiveSession(core, stored, transcript, composition, ancestors);
-  const { hooks } = composition;
+  const compositions = new Compositions(core, stored);
+  const options = withOptions(stored.options, how.options);
+  const composed =
+    how.isRecovery === true
+      ? compositions.ofWhatParses(options)
+      : { options, composition: compositions.of(options) };
+  if (options !== undefined && options !== stored.options) await store.setOptions(id, options);
+  const session = new LiveSession(core, stored, transcript, compositions, composed, ancestors);
+  session.kept.takeOptions(options);
+  const { hooks } = composed.composition;
   const isNew = stored.turns === 0 && stored.head === undefined;
   const protocol = hooks.slot("protocolSession");
   const tell = isNew ? protocol?.initialize : protocol?.restore;
@@ -164,7 +175,6 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
 }
 
 const NO_ANCESTORS: readonly SessionId[] = [];
-const NO_OPTIONS: ReadonlyMap<string, unknown> = new Map();
 
 async function transcriptOf(
   { store }: Core,
@@ -180,14 +190,4 @@ async function ancestorsOf({ store }: Core, parent: SessionId): Promise<readonly
   const found: SessionId[] = [];
   for (let id: SessionId | undefined = parent; id !== undefined; id = (await store.load(id))?.parentId) found.push(id);
   return found;
-}
-
-function compositionOf(
-  core: Core,
-  { id, parentId }: StoredSession,
-  options: ReadonlyMap<string, unknown> = NO_OPTIONS,
-): Composition {
-  if (core.bare !== undefined && options.size === 0) return core.bare;
-  const about = parentId === undefined ? { id, isRoot: true } : { id, parentId, isRoot: false };
-  return compose(core.plugins, core.protocol, options, about, makeTool, core.probe, overran(core.trace));
 }

@@ -77,9 +77,10 @@ export async function query(
   input: unknown,
   options: OperationOptions,
 ): Promise<unknown> {
-  const owned = requireOperation(session, "query", name);
   requireSignal(options.signal);
   await session.kept.catchUp();
+  session.useStored();
+  const owned = requireOperation(session, "query", name);
   if (options.signal?.aborted === true)
     throw new RuntimeError("operation.cancelled", { name }, { cause: options.signal.reason });
   const isOn = runsOnSession(owned, options);
@@ -97,9 +98,10 @@ export async function operate(
   input: unknown,
   options: OperationOptions = {},
 ): Promise<Receipt> {
-  const owned = requireOperation(session, kind, name);
+  requireOperation(session, kind, name);
   requireSignal(options.signal);
   const work = async (working: Working): Promise<Worked<Receipt>> => {
+    const owned = requireOperation(session, kind, name); // The session's options may have changed meanwhile.
     const ran = await runOn(session, owned, input, options, working);
     const config = ran.config === undefined ? undefined : await configured(session, ran.config);
     const queued = await queue(session, ran.turns);

@@ -5,6 +5,8 @@
 // S2 Code that runs inside the session (in a turn or an operation of it) may queue no operation on it, nor wait for a
 //    turn of it: both would wait for each other. That holds across sessions too.
 // S3 The session is let go only when nothing runs, waits or comes in, also no attachment that is still being stored.
+// S4 Its plugins are composed with the options of the turn that has the session, else with the stored ones (`use`,
+//    `useStored`). They change only when a turn begins, in an operation, or while nothing has the session.
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Transcript } from "../../graph/transcript.ts";
 import type { Composition } from "../../kernel/compose.ts";
@@ -25,7 +27,15 @@ import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Spent } from "../../model/usage.ts";
-import type { CancelAnswer, InputRef, NewInput, Opening, StoredSession, Withdrawal } from "../../stores/store.ts";
+import type {
+  CancelAnswer,
+  InputRef,
+  NewInput,
+  Opening,
+  SessionOptions,
+  StoredSession,
+  Withdrawal,
+} from "../../stores/store.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
@@ -39,9 +49,10 @@ import { authorityOf, overlayOf } from "../services/reading.ts";
 import { SessionSite } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
 import { append, book, changeSession, type Worked } from "./change.ts";
-import { look, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
+import { look, nextTurn, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
 import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
+import { type Composed, type Compositions, withOptions } from "./options.ts";
 import { Queue, type QueueWork } from "./queue.ts";
 
 interface Operation {
@@ -61,8 +72,9 @@ const inside = new AsyncLocalStorage<Inside>();
 export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly core: Core;
   readonly id: SessionId;
-  readonly composition: Composition;
-  readonly slot: ProtocolDriverSlot;
+  /** S4 */
+  composition: Composition;
+  slot: ProtocolDriverSlot;
   /** The parent first, the root of the tree last. */
   readonly ancestors: readonly SessionId[];
   readonly kept: KeptSession;
@@ -83,19 +95,25 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   hasNewTools = false;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
+  readonly #compositions: Compositions;
+  /** S4: the options that `composition` is made with. */
+  #options: SessionOptions | undefined;
 
   constructor(
     core: Core,
     stored: StoredSession,
     transcript: Transcript,
-    composition: Composition,
+    compositions: Compositions,
+    { options, composition }: Composed,
     ancestors: readonly SessionId[],
   ) {
     this.core = core;
     this.id = stored.id;
     this.ancestors = ancestors;
+    this.#compositions = compositions;
+    this.#options = options;
     this.composition = composition;
-    this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
+    this.slot = slotOf(composition);
     this.queue = new Queue(this);
     this.kept = new KeptSession(core, stored, transcript, this.queue);
   }
@@ -134,10 +152,47 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return new SessionSite(this, undefined, scope, spend);
   }
 
+  // ── Options of plugins (S4) ─────────────────────────────────────────────────────────────────────────────────────
+
+  /** Composes the plugins with these options, if they are others. Throws `plugin.options`. */
+  use(options: SessionOptions | undefined): void {
+    if (options === this.#options) return;
+    const composition = this.#compositions.of(options);
+    this.#options = options;
+    if (composition === this.composition) return;
+    this.#toolset?.renew();
+    this.#memo = undefined;
+    this.composition = composition;
+    this.slot = slotOf(composition);
+  }
+
+  /** Uses the options as they were last read, unless a turn or an operation has the session. */
+  useStored(): void {
+    if (!this.queue.isTaken) this.use(this.kept.stored.options);
+  }
+
+  /** The protocol of a turn that begins with these options. Throws `plugin.options`. */
+  slotFor(options: SessionOptions | undefined): ProtocolDriverSlot {
+    return options === this.#options ? this.slot : slotOf(this.#compositions.of(options));
+  }
+
+  /** Replaces the options of some plugins, from the next turn on. Throws `plugin.options` if any option is not right. */
+  async setOptions(given: SessionOptions | undefined): Promise<void> {
+    const { core, kept } = this;
+    if (given !== undefined) kept.takeOptions((await kept.requireThere()).options);
+    const options = withOptions(kept.stored.options, given);
+    this.#compositions.of(options); // Nothing is stored that cannot be opened.
+    if (options !== undefined && options !== kept.stored.options) {
+      await core.store.setOptions(this.id, options);
+      kept.takeOptions(options);
+    }
+    this.useStored();
+  }
+
   // ── Inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Makes the first event of a turn; the store calls it when it opens one. */
-  readonly opening: Opening = (input, config) => openedFor(this, input, config);
+  readonly opening: Opening = (input, config, standing) => openedFor(this, input, config, standing);
 
   /**
    * Accepts an input and runs the turn it opens, or queues it behind the one that runs. `attach` stores its attachments
@@ -152,6 +207,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   ): Promise<TurnId> {
     const { core, queue, followers } = this;
     let input = isThenable(given) ? await this.#entered(given) : given;
+    this.useStored();
     if (this.composition.hooks.has.input) input = await this.#entered(this.#heard(input));
     queue.accepting();
     try {
@@ -380,8 +436,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   async takeUp(isRecovery: boolean): Promise<boolean> {
     const { queue, core } = this;
     if (queue.isTaken || queue.hasReady) return true;
-    const answer = await core.store.open(this.id, core.owner, core.world.now(), this.opening);
-    if (answer.kind === "busy" || answer.kind === "idle") return false;
+    const answer = await nextTurn(this);
+    if (answer === undefined || answer.kind === "busy" || answer.kind === "idle") return false;
     const opened = openedBy(answer);
     queue.mayHaveMore = true; // More may wait behind it.
     queue.putTurn(isRecovery ? { ...opened, isRecovery } : opened);
@@ -431,3 +487,5 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.#toolset?.close();
   }
 }
+
+const slotOf = ({ hooks }: Composition): ProtocolDriverSlot => hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.

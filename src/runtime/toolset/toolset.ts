@@ -63,8 +63,12 @@ export class Toolset {
   get registry(): Registry {
     const { states } = this.#session.kept;
     const choices = (states.peek(TOOLS_STATE) as ToolChoices | undefined) ?? NO_CHOICES;
-    if (this.#registry === undefined) this.#registry = this.#made(choices);
-    else this.#registry.sync(choices, !this.#isInTurn);
+    if (this.#registry === undefined) {
+      const made = this.#made(choices);
+      for (const listing of this.#live) made.add(listing);
+      for (const listing of this.#live) made.admit(listing);
+      this.#registry = made;
+    } else this.#registry.sync(choices, !this.#isInTurn);
     return this.#registry;
   }
 
@@ -300,13 +304,19 @@ export class Toolset {
 
   /** T4 */
   close(): void {
-    const { core, composition } = this.#session;
     for (const listing of this.#live) listing.close();
     this.#live = [];
+    this.renew();
+  }
+
+  /** Forgets what came from the session's plugins, which are about to be others. What was added to the session stays. */
+  renew(): void {
+    const { core, composition } = this.#session;
     if (this.#known !== undefined)
       for (const { value } of [...core.providers, ...composition.providers]) core.listings.give(value);
     this.#known = undefined;
     this.#registry = undefined;
+    this.#cache = undefined;
     for (const provider of this.#contextProviders) core.listings.give(provider);
     this.#contextProviders = [];
   }
