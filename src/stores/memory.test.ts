@@ -6,7 +6,7 @@ import { asEffectName, asInputId, asTurnId, type EffectName, type InputId } from
 import { alice, ann, ben, ended, inputId, newInput, newSession, opening, slept } from "../testing/cast.ts";
 import { storeLaws } from "../testing/store-laws.ts";
 import { memory } from "./memory.ts";
-import { LEASE_MS, type Lease, type Owner, type PendingInput, type Store } from "./store.ts";
+import { LEASE_MS, type Lease, type Owner, type PendingAppend, type PendingInput, type Store } from "./store.ts";
 
 for (const { law, check } of storeLaws) test(`D5 memory: ${law}`, () => check(memory()));
 
@@ -142,7 +142,7 @@ const append =
 const claim =
   (owner: Owner, boundary: EffectName, max: number, takesTurns?: true): Step =>
   async (world, store) => {
-    let given: readonly PendingInput[] = [];
+    let given: readonly (PendingInput | PendingAppend)[] = [];
     const take = async (lease: Lease) => (given = await store.inputs.claim(lease, boundary, max, takesTurns));
     if (!(await underLease(world, owner, take))) return;
     const ids = given.map((input) => input.id);

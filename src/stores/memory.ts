@@ -1,14 +1,24 @@
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
-import { addSpent, addUsage, totalOf } from "../model/usage.ts";
+import { addSpent, addUsage } from "../model/usage.ts";
 import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { cursorOf, Facts } from "./memory/facts.ts";
 import { forkPoint, Graph, isOnPath, lay, pathOf } from "./memory/graph.ts";
-import { addToQueue, removeFromQueue, shown, withdraw } from "./memory/queue.ts";
-import type { End, OperationRow, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
+import { contentOf, enqueue, findOperation, keepOperation, keepParts, noteOperation } from "./memory/operations.ts";
+import {
+  addToQueue,
+  isInput,
+  nextOf,
+  removeFromQueue,
+  shown,
+  shownAny,
+  takeAppends,
+  withdraw,
+} from "./memory/queue.ts";
+import type { AppendRow, End, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
 import { attempt, begin, claim, mailOf, note, record, renew, settle, takeOver } from "./memory/run.ts";
-import { newSession, Sessions, stored } from "./memory/sessions.ts";
+import { newSession, optionsOf, Sessions, standingOf, stored } from "./memory/sessions.ts";
 import { stateOf, Turns } from "./memory/turns.ts";
 import { Waits } from "./memory/waits.ts";
 import type {
@@ -20,6 +30,7 @@ import type {
   CommitAnswer,
   Committed,
   EndedTurn,
+  FoundOperation,
   FoundTurn,
   InputRef,
   Lease,
@@ -30,10 +41,12 @@ import type {
   OpenAnswer,
   Opening,
   Owner,
+  PendingAppend,
   PendingInput,
   Receipt,
   Segment,
   SessionChange,
+  SessionOptions,
   Store,
   StoredSession,
   Terminal,
@@ -63,7 +76,7 @@ class MemoryStore implements Store {
   readonly #facts = new Facts();
   readonly #waits = new Waits();
   readonly #blobs = new Map<BlobHash, Uint8Array>();
-  /** Sessions with an open turn or with inputs that wait. */
+  /** Sessions with an open turn or with inputs that wait to open one. */
   readonly #active = new Set<SessionRow>();
   #isClosed = false;
 
@@ -97,11 +110,17 @@ class MemoryStore implements Store {
     const known = this.#sessions.byId.get(to.id);
     if (known !== undefined) return existing(known, to);
     const source = this.#sessions.require(from);
+    const { options } = source;
     const { place, plugins } =
       at === undefined ? { place: source.head, plugins: source.plugins } : forkPoint(source, this.#graph.require(at));
-    const fork = this.#sessions.add(newSession(to, { from, place, plugins }));
+    const fork = this.#sessions.add(newSession(to, { from, place, plugins, options }));
     if (place !== undefined) place.segment.users += 1;
     return stored(fork);
+  }
+
+  setOptions(id: SessionId, options: SessionOptions): void {
+    this.#requireOpen();
+    this.#sessions.require(id).options = optionsOf(options);
   }
 
   delete(id: SessionId): void {
@@ -132,20 +151,20 @@ class MemoryStore implements Store {
     const session = this.#sessions.require(input.sessionId);
     const known = this.#turns.known(session, input);
     if (known !== undefined) return { kind: "known", inputId: known.inputId, turnId: known.id };
-    const isIdle = session.run === undefined && session.waiting.length === 0;
-    if (!isIdle && session.waiting.length >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
+    const isFirst = session.run === undefined && input.place !== "injected" && nextOf(session) === undefined;
+    if (!isFirst && session.waiting.length >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
     for (const part of input.message.parts)
       if (part.kind === "attachment" && !this.#blobs.has(part.hash))
         throw new RuntimeError("store.swept", { hash: part.hash });
     // An opening may throw, so it is called before anything changes (2).
     const opened =
-      isIdle && opening !== undefined
-        ? { ...opening(input, session.config), generation: session.generation + 1 }
+      isFirst && opening !== undefined
+        ? { ...opening(input, session.config, standingOf(session)), generation: session.generation + 1 }
         : undefined;
 
     const turn = this.#turns.add(session, input);
     turn.acceptedAs = this.#facts.add(turn);
-    this.#active.add(session);
+    if (isFirst) this.#active.add(session);
     const { inputId, id: turnId } = turn;
     if (opened !== undefined)
       return { kind: "opened", inputId, turnId, lease: begin(turn, owner, input.at, opened), opened };
@@ -161,9 +180,9 @@ class MemoryStore implements Store {
       if (run.until > now) return { kind: "busy", holder: run.owner, until: run.until };
       return { kind: "resumed", lease: takeOver(run, owner, now), journal: run.journal.slice() };
     }
-    const next = session.waiting[0];
+    const next = nextOf(session);
     if (next === undefined) return { kind: "idle" };
-    const opened = { ...opening(next.input!, session.config), generation: session.generation + 1 };
+    const opened = { ...opening(next.input!, session.config, standingOf(session)), generation: session.generation + 1 };
     removeFromQueue(session, next);
     return { kind: "opened", lease: begin(next, owner, now, opened), opened };
   }
@@ -216,52 +235,64 @@ class MemoryStore implements Store {
     if (run.claims !== undefined) settle(run, inputs);
     if (run.waits !== undefined) this.#waits.drop(run);
     session.run = undefined;
-    if (session.waiting.length === 0) this.#active.delete(session);
+    if (ended.parts !== undefined) keepParts(session, ended.parts);
+    if (session.appends !== undefined) for (const append of takeAppends(session)) this.#applyLate(session, append);
+    if (nextOf(session) === undefined) this.#active.delete(session);
     return committed;
   }
 
   apply(change: SessionChange): ChangeAnswer {
     this.#requireOpen();
     const session = this.#sessions.require(change.sessionId);
-    const { operation, at: _, base: __, by = "command", ...rest } = change;
-    // Times are no content: a retry has another clock.
-    const content = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value));
-    const before = session.operations?.get(operation);
+    const { operation, queueMax } = change;
+    const content = contentOf(change);
+    const before = session.operations?.get(operation) ?? session.appends?.get(operation);
     if (before !== undefined) {
       if (before.content !== content) throw new RuntimeError("append.conflict", { operation });
-      return before.committed;
+      return "committed" in before ? before.committed : { kind: "queued" };
     }
-    if (session.run !== undefined) return { kind: "busy" };
+    if (session.run !== undefined && queueMax === undefined) return { kind: "busy" };
     const { revision } = session;
     if (change.base !== undefined && change.base !== revision) return { kind: "stale", revision };
     if (change.requires !== undefined && !isOnPath(session, change.requires)) return { kind: "stale", revision };
-    const added = change.entries?.length ? this.#graph.add(operation, session, change.entries) : undefined;
-    session.head = added ?? session.head;
-    if (change.plugins !== undefined) session.plugins = { ...session.plugins, ...change.plugins };
-    if (change.config !== undefined) session.config = change.config;
-    const spent = change.spent ?? [];
-    session.usage = addUsage(session.usage, totalOf(spent));
-    session.ledger = addSpent(session.ledger, spent);
-    session.revision += 1;
-    const { head } = session;
-    const cursor = cursorOf(this.#facts.next);
-    const committed: Committed = {
-      kind: "committed",
-      revision: session.revision,
-      cursor,
-      ...(head === undefined ? {} : { head: head.id }),
-    };
-    const row: OperationRow = { session, operation, by, segment: added?.segment, content, committed };
-    session.operations ??= new Map();
-    session.operations.set(operation, row);
-    this.#facts.add(row);
-    return committed;
+    if (session.run === undefined) return this.#keep(session, change, content);
+
+    if (session.waiting.length >= queueMax!) throw new RuntimeError("input.full", { max: queueMax! });
+    enqueue(session, change, content);
+    this.#facts.skip();
+    return { kind: "queued" };
   }
+
+  /** Applies what waited for a turn that has ended now. */
+  #applyLate(session: SessionRow, { operation, change, content }: AppendRow): void {
+    session.appends?.delete(operation);
+    this.#keep(session, change!, content);
+  }
+
+  #keep(session: SessionRow, change: SessionChange, content: string): Committed {
+    const { operation, entries } = change;
+    const added = entries?.length ? this.#graph.add(operation, session, entries) : undefined;
+    const row = keepOperation(session, change, content, added, cursorOf(this.#facts.next));
+    this.#facts.add(row);
+    return row.committed;
+  }
+
+  readonly operations = {
+    find: (id: SessionId, operation: string): FoundOperation | undefined => {
+      this.#requireOpen();
+      const session = this.#sessions.byId.get(id);
+      return session && findOperation(session, operation);
+    },
+    note: (id: SessionId, operation: string, key: string, value?: Json): Json | undefined => {
+      this.#requireOpen();
+      return noteOperation(this.#sessions.require(id), operation, key, value);
+    },
+  };
 
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId): CancelAnswer {
     this.#requireOpen();
     const row = this.#turns.byId.get(turn);
-    if (row === undefined || row.state === "withdrawn") return { kind: "unknown" };
+    if (row === undefined || row.state === "withdrawn" || row.isInjected) return { kind: "unknown" };
     if (session !== undefined && row.session.id !== session) return { kind: "unknown" };
     if (row.end !== undefined) return { kind: "already-completed", outcome: row.end.outcome };
     // An input that another turn took ends with that turn, or is given back: both must know of the cancel.
@@ -289,7 +320,7 @@ class MemoryStore implements Store {
   readonly inputs = {
     list: (id: SessionId): readonly PendingInput[] => {
       this.#requireOpen();
-      return this.#sessions.byId.get(id)?.waiting.map(shown) ?? [];
+      return this.#sessions.byId.get(id)?.waiting.filter(isInput).map(shown) ?? [];
     },
     holds: (id: SessionId, key: string): boolean => {
       this.#requireOpen();
@@ -301,14 +332,19 @@ class MemoryStore implements Store {
       const session = this.#sessions.byId.get(id);
       if (session === undefined) return [];
       const answers = this.#turns.named(session, which).map((row) => withdraw(session, row));
-      if (session.run === undefined && session.waiting.length === 0) this.#active.delete(session);
+      if (session.run === undefined && nextOf(session) === undefined) this.#active.delete(session);
       return answers;
     },
-    claim: (lease: Lease, boundary: EffectName, max: number, takesTurns?: true): readonly PendingInput[] => {
+    claim: (
+      lease: Lease,
+      boundary: EffectName,
+      max: number,
+      takesTurns?: true,
+    ): readonly (PendingInput | PendingAppend)[] => {
       this.#requireOpen();
       const run = this.#requireHeld(lease);
       if (run.claims === undefined && run.turn.session.waiting.length === 0) return NO_INPUTS;
-      return claim(run, boundary, max, takesTurns === true).map(shown);
+      return claim(run, boundary, max, takesTurns === true).map(shownAny);
     },
   };
 
@@ -453,8 +489,8 @@ function existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
 
 /** Whether a commit is a retry. `at` is not compared: a retry has another clock. */
 const isSame = ({ turn, ...kept }: End, sent: EndedTurn): boolean =>
-  contentOf({ ...kept, entries: turn.segment?.entries ?? [] }) === contentOf(sent);
-const contentOf = ({ outcome, entries, plugins, usage, inputs }: Omit<EndedTurn, "turnId" | "at" | "spent">): string =>
+  endingOf({ ...kept, entries: turn.segment?.entries ?? [] }) === endingOf(sent);
+const endingOf = ({ outcome, entries, plugins, usage, inputs }: Omit<EndedTurn, "turnId" | "at" | "spent">): string =>
   JSON.stringify([outcome, entries, plugins, usage, inputs]);
 
 const leaseLost = ({ sessionId, generation }: Lease) => new RuntimeError("lease.lost", { sessionId, generation });

@@ -57,7 +57,7 @@ export interface Sending {
   readonly to?: SessionId;
   readonly by?: Owner;
   readonly key?: string | undefined;
-  readonly place?: "boundary" | "turn";
+  readonly place?: NewInput["place"];
   readonly wants?: TurnWants | undefined;
   readonly at?: number;
   readonly pendingMax?: number;

@@ -121,12 +121,16 @@ async function drain(store: Store, session = alice): Promise<readonly string[]> 
 const waiting = async (store: Store, session = alice): Promise<readonly string[]> =>
   (await store.inputs.list(session)).map((input) => textOf(input.message.parts));
 
+/** What was claimed: the words of inputs, the names of appends. */
+const wordsIn = (claimed: Awaited<ReturnType<Store["inputs"]["claim"]>>): readonly string[] =>
+  claimed.map((each) => ("operation" in each ? each.operation : textOf(each.message.parts)));
+
 const claim = async (store: Store, lease: Lease, boundary = BOUNDARY, max = 10): Promise<readonly string[]> =>
-  (await store.inputs.claim(lease, boundary, max)).map((input) => textOf(input.message.parts));
+  wordsIn(await store.inputs.claim(lease, boundary, max));
 
 /** Claims inputs, including those that wait for turns of their own. */
 const claimAll = async (store: Store, lease: Lease, boundary = BOUNDARY, max = 10): Promise<readonly string[]> =>
-  (await store.inputs.claim(lease, boundary, max, true)).map((input) => textOf(input.message.parts));
+  wordsIn(await store.inputs.claim(lease, boundary, max, true));
 
 /** Withdraws one input and returns what became of it; undefined when there is none. */
 const withdraw = async (store: Store, words: string, from = alice): Promise<Withdrawal["answer"] | undefined> =>
@@ -317,7 +321,7 @@ const acceptanceLaws = [
     const { lease, opened } = receipt;
     assert.deepEqual([receipt.inputId, receipt.turnId], [inputId("hello"), turnId("hello")]);
     assert.deepEqual([lease.sessionId, lease.turnId, lease.owner], [alice, turnId("hello"), ann]);
-    assert.deepEqual(opened, { ...opening(newInput("hello"), {}), generation: lease.generation });
+    assert.deepEqual(opened, { ...opening(newInput("hello"), {}, { plugins: {} }), generation: lease.generation });
     assert.deepEqual(await store.journal(turnId("hello"), 0), [opened]);
     assert.deepEqual(await waiting(store), []);
   }),
@@ -431,7 +435,10 @@ const queueLaws = [
     assert.equal(answer.lease.turnId, turnId("one"));
     assert.equal(answer.lease.until, LAPSED + LEASE_MS);
     const { generation } = answer.lease;
-    assert.deepEqual(answer.opened, { ...opening(newInput("one", { place: "boundary" }), {}), generation });
+    assert.deepEqual(answer.opened, {
+      ...opening(newInput("one", { place: "boundary" }), {}, { plugins: {} }),
+      generation,
+    });
     assert.deepEqual(await store.journal(turnId("one"), 0), [answer.opened]);
     assert.deepEqual(await waiting(store), ["two"]);
   }),

@@ -5,7 +5,7 @@ import type { OperationRow, SegmentRow, SessionRow, TurnRow } from "./rows.ts";
 
 /** Facts are numbered from 1, in one order over all sessions; a cursor is such a number. */
 export class Facts {
-  /** By their numbers. A turn is here twice, as accepted and as committed; a deleted session leaves holes. */
+  /** By their numbers. A turn is here twice, as accepted and as committed; a deleted session and an append that waits leave holes. */
   readonly #rows: (TurnRow | OperationRow | undefined)[] = [];
 
   get next(): number {
@@ -20,6 +20,11 @@ export class Facts {
     else if (session.facts.length < 8) session.facts = session.facts.concat(fact);
     else session.facts.push(fact);
     return fact;
+  }
+
+  /** Leaves out a number, for something that is no fact but has a place in their order. */
+  skip(): void {
+    this.#rows.push(undefined);
   }
 
   /** Facts after a cursor, of all sessions or of the given ones. */
@@ -60,9 +65,15 @@ function shown(fact: number, row: TurnRow | OperationRow): Change {
     const { by, operation, segment } = row;
     return { ...common, kind: "committed", by, operation, ...nodesOf(segment) };
   }
-  const { id: turnId, inputId, key, segment } = row;
+  const { id: turnId, inputId, key, segment, isInjected } = row;
   if (row.acceptedAs === fact)
-    return { ...common, kind: "accepted", turnId, inputId, ...(key === undefined ? {} : { key }) };
+    return {
+      ...common,
+      kind: "accepted",
+      ...(isInjected ? {} : { turnId }),
+      inputId,
+      ...(key === undefined ? {} : { key }),
+    };
   const {
     outcome,
     usage,

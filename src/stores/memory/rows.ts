@@ -13,6 +13,8 @@ import type {
   NewInput,
   Owner,
   PluginSnapshots,
+  SessionChange,
+  SessionOptions,
   StoredSession,
 } from "../store.ts";
 
@@ -45,18 +47,25 @@ export interface SessionRow {
   revision: number;
   head: Place | undefined;
   plugins: PluginSnapshots;
+  options: SessionOptions | undefined;
   usage: Usage;
   ledger: readonly Spent[];
   turns: number;
   /** Changes between turns, by operation. */
   operations: Map<string, OperationRow> | undefined;
+  /** Appends that wait for the open turn, or that a turn has taken in, by operation. */
+  appends: Map<string, AppendRow> | undefined;
+  /** The receipts of operations that were part of a turn or of another change. */
+  parts: Map<string, Json> | undefined;
+  /** Notes by operation, until that is applied. */
+  notes: Map<string, Map<string, Json>> | undefined;
   /** The generation of the latest lease; no two leases on a session have the same. */
   generation: number;
   run: Run | undefined;
-  /** How many inputs were ever accepted: the `seq` of the latest. */
+  /** How many inputs and appends ever came: the `seq` of the latest. */
   accepted: number;
-  /** Inputs that wait, oldest first. */
-  waiting: TurnRow[];
+  /** Inputs that wait, and appends, oldest first. */
+  waiting: WaitingRow[];
   /** The latest turn of each key. A withdrawn one stays here, but its key is free. */
   keys: Map<string, TurnRow> | undefined;
   /** The numbers of this session's facts, ascending. */
@@ -78,6 +87,8 @@ export interface TurnRow {
   acceptedAs: number;
   readonly hash: string;
   readonly key: string | undefined;
+  /** It opens no turn. */
+  readonly isInjected: boolean;
   state: "waiting" | "taken" | "withdrawn";
   /** Dropped when its turn has ended: nobody asks for it after that. */
   input: NewInput | undefined;
@@ -90,6 +101,20 @@ export interface TurnRow {
   readonly earlier: TurnRow | undefined;
 }
 
+/** Nodes that wait for the open turn. */
+export interface AppendRow {
+  readonly inputId: InputId;
+  readonly seq: number;
+  readonly operation: string;
+  /** What was sent, to tell a repeat from a conflict. */
+  readonly content: string;
+  /** Dropped when a turn has taken it in: nobody asks for it after that. */
+  change: SessionChange | undefined;
+  state: "waiting" | "taken";
+}
+
+export type WaitingRow = TurnRow | AppendRow;
+
 export interface OperationRow {
   readonly session: SessionRow;
   readonly operation: string;
@@ -99,6 +124,7 @@ export interface OperationRow {
   /** What was sent, to tell a repeat from a conflict. */
   readonly content: string;
   readonly committed: Committed;
+  readonly receipt: Json | undefined;
 }
 
 export interface End {
@@ -118,7 +144,7 @@ export interface Run {
   owner: Owner;
   until: number;
   readonly journal: TurnEvent[];
-  claims: Map<EffectName, readonly TurnRow[]> | undefined;
+  claims: Map<EffectName, readonly WaitingRow[]> | undefined;
   waits: WaitRow[] | undefined;
   /** Replaced, never changed: mails share it. */
   resolved: NonNullable<Mail["resolved"]> | undefined;

@@ -3,8 +3,8 @@ import type { EffectName, InputId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
 import { LEASE_MS, type Lease, type Mail, type Owner } from "../store.ts";
-import { giveBack, takeForBoundary, takeInOrder } from "./queue.ts";
-import type { Run, TurnRow } from "./rows.ts";
+import { giveBack, isInput, takeForBoundary, takeInOrder } from "./queue.ts";
+import type { Run, TurnRow, WaitingRow } from "./rows.ts";
 
 /** What is done to an open turn: holding it, recording its events, claiming inputs for it. */
 
@@ -72,7 +72,7 @@ function isSame(kept: readonly TurnEvent[], sent: readonly TurnEvent[]): boolean
   return kept.every((event, index) => event === sent[index] || JSON.stringify(event) === JSON.stringify(sent[index]));
 }
 
-export function claim(run: Run, boundary: EffectName, max: number, takesTurns: boolean): readonly TurnRow[] {
+export function claim(run: Run, boundary: EffectName, max: number, takesTurns: boolean): readonly WaitingRow[] {
   const before = run.claims?.get(boundary);
   if (before !== undefined) return before;
   const { session } = run.turn;
@@ -87,13 +87,14 @@ export function claim(run: Run, boundary: EffectName, max: number, takesTurns: b
 /** Ends the claimed inputs that the turn settled; the others wait again, in their old places. */
 export function settle(run: Run, settled: readonly InputId[]): void {
   const ids = new Set(settled);
-  const unsettled: TurnRow[] = [];
+  const unsettled: WaitingRow[] = [];
   for (const inputs of run.claims?.values() ?? []) {
     for (const row of inputs) {
-      if (ids.has(row.inputId)) {
+      if (!ids.has(row.inputId)) unsettled.push(row);
+      else if (isInput(row)) {
         row.input = undefined;
         row.end = run.turn.end;
-      } else unsettled.push(row);
+      } else row.change = undefined;
     }
   }
   giveBack(run.turn.session, unsettled);

@@ -1,8 +1,8 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids.ts";
 import { NO_USAGE } from "../../model/usage.ts";
-import type { NewSession, PluginSnapshots, StoredSession } from "../store.ts";
-import { NOBODY } from "./queue.ts";
+import type { NewSession, PluginSnapshots, SessionOptions, Standing, StoredSession } from "../store.ts";
+import { hasInjected, NOBODY } from "./queue.ts";
 import type { Place, SessionRow } from "./rows.ts";
 
 /** All sessions, by id and in order, and the ids that must not be used again. */
@@ -110,6 +110,7 @@ export interface Forked {
   readonly from: SessionId;
   readonly place: Place | undefined;
   readonly plugins: PluginSnapshots;
+  readonly options: SessionOptions | undefined;
 }
 
 // Shared by the many sessions that have none. They are replaced, never changed.
@@ -125,10 +126,14 @@ export const newSession = (session: NewSession, fork?: Forked): SessionRow => ({
   revision: 0,
   head: fork?.place,
   plugins: fork === undefined && session.plugins === undefined ? NO_PLUGINS : { ...fork?.plugins, ...session.plugins },
+  options: optionsOf(session.options ?? fork?.options),
   usage: NO_USAGE,
   ledger: NO_LEDGER,
   turns: 0,
   operations: undefined,
+  appends: undefined,
+  parts: undefined,
+  notes: undefined,
   generation: 0,
   run: undefined,
   accepted: 0,
@@ -141,12 +146,27 @@ export const newSession = (session: NewSession, fork?: Forked): SessionRow => ({
   indexed: undefined,
 });
 
+/** Options as they are kept: none instead of empty ones. */
+export const optionsOf = (options: SessionOptions | undefined): SessionOptions | undefined =>
+  options === undefined || Object.keys(options).length === 0 ? undefined : options;
+
+export function standingOf(session: SessionRow): Standing {
+  const { plugins, options } = session;
+  if (options === undefined && session.waiting.length === 0) return { plugins };
+  return {
+    plugins,
+    ...(options === undefined ? {} : { options }),
+    ...(hasInjected(session) ? { hasInjected: true } : {}),
+  };
+}
+
 export function stored(row: SessionRow): StoredSession {
   const { id, createdAt, config, revision, plugins, usage, ledger, turns } = row;
   const session: Writable<StoredSession> = { id, createdAt, config, revision, plugins, usage, ledger, turns };
   if (row.parentId !== undefined) session.parentId = row.parentId;
   if (row.origin !== undefined) session.origin = row.origin;
   if (row.head !== undefined) session.head = row.head.id;
+  if (row.options !== undefined) session.options = row.options;
   if (row.run !== undefined) session.openTurn = row.run.turn.id;
   return session;
 }

@@ -55,6 +55,7 @@ export class Turns {
       acceptedAs: 0, // Until the fact is numbered.
       hash,
       key,
+      isInjected: input.place === "injected",
       state: "waiting",
       input,
       cancel: undefined,

@@ -76,7 +76,11 @@ async function facts(store: Store): Promise<readonly Change[]> {
 }
 
 const acceptedTurns = async (store: Store): Promise<readonly TurnId[]> => [
-  ...new Set((await facts(store)).flatMap((fact) => (fact.kind === "accepted" ? [fact.turnId] : []))),
+  ...new Set(
+    (await facts(store)).flatMap((fact) =>
+      fact.kind === "accepted" && fact.turnId !== undefined ? [fact.turnId] : [],
+    ),
+  ),
 ];
 
 export async function recordedIn(store: Store): Promise<Recorded> {
