@@ -15,6 +15,7 @@ import { cursorOf, latestFact } from "./sqlite/facts.ts";
 import { isOnPath, requirePlace, view } from "./sqlite/graph.ts";
 import { claim, couldClaim, holds, waiting, withdraw } from "./sqlite/inputs.ts";
 import { Journals } from "./sqlite/journal.ts";
+import { findOperation, noteOperation } from "./sqlite/operations.ts";
 import { setUp } from "./sqlite/schema.ts";
 import { booked, headOf, Sessions } from "./sqlite/sessions.ts";
 import { Sweeper, type SweepOptions, type Swept, type Vacuumed, type VacuumOptions } from "./sqlite/sweep.ts";
@@ -31,8 +32,10 @@ import {
   type NewWait,
   type Opening,
   type Owner,
+  type PendingAppend,
   type PendingInput,
   type SessionChange,
+  type SessionOptions,
   type Store,
   type ViewPage,
 } from "./store.ts";
@@ -163,6 +166,10 @@ class Sqlite implements SqliteStore {
     return this.#db.write(false, () => this.#sessions.fork(from, to, at));
   }
 
+  setOptions(id: SessionId, options: SessionOptions) {
+    return this.#db.write(true, () => this.#sessions.setOptions(id, options));
+  }
+
   delete(id: SessionId) {
     return this.#db.write(true, () => this.#sessions.delete(id));
   }
@@ -236,6 +243,15 @@ class Sqlite implements SqliteStore {
     return this.#db.write(true, () => this.#commits.apply(change));
   }
 
+  readonly operations = {
+    find: (session: SessionId, operation: string) =>
+      this.#db.readAll(() => findOperation(this.#db, this.#sessions, session, operation)),
+    note: (session: SessionId, operation: string, key: string, value?: Json) => {
+      const work = () => noteOperation(this.#db, this.#sessions, this.#blobs, session, operation, key, value);
+      return value === undefined ? this.#db.readAll(work) : this.#db.write(false, work);
+    },
+  };
+
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId) {
     return this.#db.write(true, () => cancel(this.#db, turn, request, session));
   }
@@ -257,7 +273,7 @@ class Sqlite implements SqliteStore {
       boundary: EffectName,
       max: number,
       takesTurns = false,
-    ): Awaitable<readonly PendingInput[]> => {
+    ): Awaitable<readonly (PendingInput | PendingAppend)[]> => {
       const isThere = this.#db.read(() =>
         couldClaim(this.#db, this.#journals.requireRun(lease), lease, boundary, takesTurns),
       );

@@ -276,8 +276,7 @@ export interface FoundTurn {
 export type Change = {
   readonly cursor: Cursor;
   readonly sessionId: SessionId;
-} & /** An injected input has no `turnId`: it opens no turn. */
-(
+} /** An injected input has no `turnId`: it opens no turn. */ & (
   | { readonly kind: "accepted"; readonly turnId?: TurnId; readonly inputId: InputId; readonly key?: string }
   | ({ readonly kind: "committed"; readonly nodes: readonly NodeId[]; readonly frames?: readonly NodeId[] } & (
       | {

@@ -4,12 +4,13 @@ import type { Entry } from "../../model/node.ts";
 import type { Change, Store } from "../store.ts";
 import { corrupt } from "./checksum.ts";
 import { fromKeyText } from "./codec.ts";
-import { appliedOf, type OperationRow } from "./commits.ts";
 import type { Connection } from "./connection.ts";
 import { endedOf, outcomeIn, type TurnRow, turnByNumber } from "./endings.ts";
 import { cursorOf, limit, requireFact } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
+import { appliedOf, type OperationRow } from "./operations.ts";
 import { TREE } from "./sessions.ts";
+import { APPEND, INJECTED } from "./turn-row.ts";
 
 /** A fact, and the number of the row that tells of it. */
 interface Fact {
@@ -19,7 +20,7 @@ interface Fact {
 }
 
 const OF_ALL = `
-  SELECT * FROM (SELECT n AS fact, 'accepted' AS kind, n FROM turn WHERE n > ? ORDER BY n LIMIT ?)
+  SELECT * FROM (SELECT n AS fact, 'accepted' AS kind, n FROM turn WHERE n > ? AND is_aside < ${APPEND} ORDER BY n LIMIT ?)
   UNION ALL SELECT * FROM (SELECT done, 'ended', n FROM turn WHERE done > ? ORDER BY done LIMIT ?)
   UNION ALL SELECT * FROM (SELECT n, 'applied', n FROM operation WHERE n > ? ORDER BY n LIMIT ?)
   ORDER BY fact LIMIT ?`;
@@ -28,7 +29,7 @@ const OF_ALL = `
 // the last that ended before it: no index by session and end is kept. The unary + keeps SQLite from the index over all.
 const of = (which: string, endedBy: "n" | "done"): string => `
   SELECT * FROM (SELECT t.n AS fact, 'accepted' AS kind, t.n FROM session s CROSS JOIN turn t ON t.session = s.n
-    WHERE s.id ${which} AND t.n > ? ORDER BY t.n LIMIT ?)
+    WHERE s.id ${which} AND t.n > ? AND t.is_aside < ${APPEND} ORDER BY t.n LIMIT ?)
   UNION ALL SELECT * FROM (SELECT t.done, 'ended', t.n FROM session s CROSS JOIN turn t ON t.session = s.n
     WHERE s.id ${which} AND t.n > coalesce((SELECT e.n FROM turn e WHERE e.session = s.n AND e.n < ? AND +e.done <= ?
       ORDER BY e.n DESC LIMIT 1), 0) AND +t.done > ? ORDER BY t.${endedBy} LIMIT ?)
@@ -57,8 +58,8 @@ type Told = Change extends infer One ? (One extends Change ? Omit<One, "cursor">
 
 const TOLD: { readonly [kind in Fact["kind"]]: (db: Connection, n: number) => Told } = {
   accepted(db, n) {
-    const { id, sessionId, input_id, key } = requireTurn(db, n);
-    const input = { turnId: id, inputId: input_id };
+    const { id, sessionId, input_id, key, is_aside } = requireTurn(db, n);
+    const input = { ...(is_aside === INJECTED ? {} : { turnId: id }), inputId: input_id };
     return { sessionId, kind: "accepted", ...input, ...(key === null ? {} : { key: fromKeyText(key) }) };
   },
   ended(db, n) {

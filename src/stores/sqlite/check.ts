@@ -3,20 +3,20 @@ import { describeThrown } from "../../model/json.ts";
 import { isWhole } from "./blobs.ts";
 import { requireFit, unseal } from "./checksum.ts";
 import { decodeInput } from "./codec.ts";
-import { appliedOf, type OperationRow } from "./commits.ts";
 import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
 import { endedOf, requestOf, type TurnRow } from "./endings.ts";
 import { requireMeta } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
-import { TAKEN, WAITING } from "./inputs.ts";
 import { eventsOf, SEQS } from "./journal.ts";
 import { attachmentsIn, blobsOfEvent, blobsOfState } from "./named-blobs.ts";
+import { appliedOf, type OperationNoteRow, type OperationRow, operationNoteIn } from "./operations.ts";
+import { optionsIn } from "./options.ts";
 import { OWN_ROWS } from "./own-rows.ts";
 import { schemaProblem } from "./schema.ts";
 import { ALL_BOOKED, requireSealed, type SessionRow, type SpentRow, spentOf } from "./sessions.ts";
 import { type StateRow, stateIn } from "./states.ts";
-import { requireWhole, WHOLE_TURN_COLUMNS } from "./turn-row.ts";
+import { requireWhole, TAKEN, WAITING, WHOLE_TURN_COLUMNS } from "./turn-row.ts";
 import { answerIn, type WaitRow } from "./wait-row.ts";
 import { type NoteRow, noteIn } from "./waits.ts";
 
@@ -177,8 +177,13 @@ class Checkup {
         this.#look(item, () => this.#openTurnProblem(row));
       },
     );
-    const strays = "SELECT session AS n FROM config WHERE session NOT IN (SELECT n FROM session)";
-    this.#rows("The configurations", strays, (sessions) => `the sessions ${sessions} are missing`);
+    const missing = (sessions: string): string => `the sessions ${sessions} are missing`;
+    for (const table of ["config", "options", "operation_note"])
+      this.#rows(
+        `The table ${table}`,
+        `SELECT session AS n FROM ${table} WHERE session NOT IN (SELECT n FROM session)`,
+        missing,
+      );
   }
 
   #openTurnProblem({ n, turn, until }: SessionRow & { readonly until: number }): string | undefined {
@@ -268,6 +273,23 @@ class Checkup {
       [LOWEST],
       ({ n }) => [n],
       (row) => this.#look(`The receipt of ${row.name}`, () => void appliedOf(row)),
+    );
+    this.#each<OperationNoteRow>(
+      "operation_note",
+      `SELECT * FROM operation_note WHERE (session, operation, key) > (?, ?, ?) ORDER BY session, operation, key`,
+      [LOWEST, "", ""],
+      ({ session, operation, key }) => [session, operation, key],
+      (row) => {
+        const item = `A note of operation ${row.operation}`;
+        this.#look(item, () => this.#name(item, attachmentsIn(operationNoteIn(row))));
+      },
+    );
+    this.#each<{ session: number; body: string }>(
+      "options",
+      "SELECT session, body FROM options WHERE session > ? ORDER BY session",
+      [LOWEST],
+      ({ session }) => [session],
+      ({ session, body }) => this.#look(`The options of session ${session}`, () => void optionsIn(body, session)),
     );
     this.#each<StateRow>(
       "state",

@@ -2,20 +2,21 @@ import { hash } from "node:crypto";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeId } from "../../model/ids.ts";
 import { totalOf } from "../../model/usage.ts";
-import type { ChangeAnswer, ChangedBy, CommitAnswer, Committed, EndedTurn, Lease, SessionChange } from "../store.ts";
+import type { ChangeAnswer, CommitAnswer, Committed, EndedTurn, Lease, SessionChange } from "../store.ts";
+import { appendRow, newAppend, waitingAppends } from "./appends.ts";
 import type { Blobs } from "./blobs.ts";
-import { seal, sumOf, unseal } from "./checksum.ts";
 import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { committedOf, type Ended, receiptOf, requestOf, sealEnded, type TurnRow, told } from "./endings.ts";
 import { cursorOf, LATEST_FACT, latestFact } from "./facts.ts";
 import { leaseLost } from "./faults.ts";
 import { isOnPath, lay, numberOf, type Place, requirePlace, type Tip, tipOf, use } from "./graph.ts";
-import { settle } from "./inputs.ts";
+import { addRow, countWaiting, removeRow, settle } from "./inputs.ts";
 import { forgetJournal } from "./journal.ts";
+import { addOperation, appliedOf, forgetNotes, keepParts, operationRow } from "./operations.ts";
 import { countRows } from "./own-rows.ts";
 import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
-import { sealMoves, UNCLAIMED } from "./turn-row.ts";
+import { APPEND, sealMoves, UNCLAIMED } from "./turn-row.ts";
 
 /** A turn and all that its end depends on: read by one statement, since every turn passes here. */
 interface EndingRow
@@ -23,11 +24,13 @@ interface EndingRow
     Pick<SessionRow, "revision" | "generation" | "turn"> {
   readonly latest: number;
   readonly has_claims: number;
+  readonly has_appends: number;
   readonly has_more: number;
 }
 const ENDING = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended,
     substr(t.input, 1, 8) AS input, s.revision, s.generation, s.turn, ${LATEST_FACT} AS latest,
     EXISTS (SELECT 1 FROM turn c WHERE c.claim = t.n) AS has_claims,
+    EXISTS (SELECT 1 FROM turn a WHERE a.session = t.session AND a.state = 0 AND a.is_aside = ${APPEND}) AS has_appends,
     EXISTS (SELECT 1 FROM wait WHERE turn = t.n) OR EXISTS (SELECT 1 FROM note WHERE turn = t.n)
       OR EXISTS (SELECT 1 FROM attempt WHERE turn = t.n) AS has_more
   FROM turn t JOIN session s ON s.n = t.session WHERE t.id = ?`;
@@ -79,11 +82,18 @@ export class Commits {
     const open = { ...UNCLAIMED, state: row.state, cancel: row.cancel, input: row.input };
     const moves = sealMoves(open, { ...open, done, ended: text, input: null });
     db.run("UPDATE turn SET done = ?, ended = ?, input = NULL, seal = seal + ? WHERE n = ?", done, text, moves, row.n);
-    if (row.has_claims === 1) settle(db, row.n, inputs);
+    const givesAppendsBack = row.has_claims === 1 && settle(db, row.n, inputs);
     forgetJournal(db, row.session);
     if (row.has_more === 1)
       for (const table of ["wait", "note", "attempt"])
         countRows(db, row.session, -db.run(`DELETE FROM ${table} WHERE turn = ?`, row.n));
+    if (turn.parts !== undefined) countRows(db, row.session, keepParts(db, row.session, turn.parts));
+    if (row.has_appends === 1 || givesAppendsBack)
+      for (const { change, ...append } of waitingAppends(db, row.session)) {
+        removeRow(db, append);
+        countRows(db, row.session, -1);
+        this.#keep(this.#sessions.require(row.sessionId), change, append.hash);
+      }
     return committedOf({ id: row.id, done }, ended);
   }
 
@@ -118,29 +128,44 @@ export class Commits {
   apply(change: SessionChange): ChangeAnswer {
     const db = this.#db;
     const session = this.#sessions.require(change.sessionId);
-    const { operation, base, requires } = change;
+    const { operation, base, requires, queueMax, entries, plugins, receipt, parts } = change;
     const content = contentOf(change);
-    const before = db.row<OperationRow>(
-      "SELECT * FROM operation WHERE session = ? AND name = ?",
-      session.n,
-      keyText(operation),
-    );
+    const conflict = () => new RuntimeError("append.conflict", { operation });
+    const before = operationRow(db, session.n, operation);
     if (before !== undefined) {
       const { committed } = appliedOf(before);
-      if (before.hash !== content) throw new RuntimeError("append.conflict", { operation });
+      if (before.hash !== content) throw conflict();
       return committed;
     }
-    if (session.turn !== null) return { kind: "busy" };
+    const queued = appendRow(db, operation);
+    if (queued !== undefined) {
+      if (queued.hash !== content || queued.session !== session.n) throw conflict();
+      return { kind: "queued" };
+    }
+    if (session.turn !== null && queueMax === undefined) return { kind: "busy" };
     const { revision: now } = session;
     if (base !== undefined && base !== now) return { kind: "stale", revision: now };
     if (requires !== undefined && !isOnPath(db, headOf(session), requires)) return { kind: "stale", revision: now };
+    this.#blobs.keepNamed(() => JSON.stringify([entries, plugins, receipt, parts]));
+    if (session.turn === null) return this.#keep(session, change, content);
 
+    // The commit that applies it must not fail for its name.
+    if (numberOf(db, operation) !== undefined) throw conflict();
+    addRow(db, newAppend(latestFact(db) + 1, session.n, change, content));
+    countRows(db, session.n, 1);
+    if (countWaiting(db, session.n) > queueMax!) throw new RuntimeError("input.full", { max: queueMax! });
+    return { kind: "queued" };
+  }
+
+  /** Makes a change between turns. */
+  #keep(session: SessionRow, change: SessionChange, content: string): Committed {
+    const db = this.#db;
     const n = latestFact(db) + 1;
     const memo = this.#sessions.memo(session);
     const { place, tip } = this.#extended(memo, n, change);
-    const { plugins, config, spent = [], by, entries } = change;
-    this.#blobs.keepNamed(() => JSON.stringify([entries, plugins]));
-    const rows = 1 + bookSpent(db, session, spent, n);
+    const { operation, plugins, config, spent = [], by, receipt, parts = [] } = change;
+    const noted = forgetNotes(db, session.n, operation) + keepParts(db, session.n, parts);
+    const rows = 1 + bookSpent(db, session, spent, n) + noted;
     const revision = this.#sessions.keep(
       memo,
       session.generation,
@@ -157,8 +182,7 @@ export class Commits {
       cursor: cursorOf(n),
     };
     const row = { n, session: session.n, name: keyText(operation), hash: content };
-    const receipt = seal({ ...committed, by }, seedOf(row));
-    db.run("INSERT INTO operation VALUES (?, ?, ?, ?, ?)", n, row.session, row.name, content, receipt);
+    addOperation(db, row, committed, { by, receipt });
     return committed;
   }
 
@@ -177,26 +201,12 @@ export class Commits {
   }
 }
 
-export interface OperationRow {
-  readonly n: number;
-  readonly session: number;
-  readonly name: string;
-  /** Of the content: it tells a repeat from a conflict. */
-  readonly hash: string;
-  readonly committed: string;
-}
-const seedOf = ({ n, session, name, hash }: Omit<OperationRow, "committed">): number => sumOf([n, session, name, hash]);
-
-/** The receipt of an operation, and what made it. */
-export function appliedOf(row: OperationRow): { readonly by: ChangedBy; readonly committed: Committed } {
-  const item = `The receipt of operation ${row.name}`;
-  const receipt = unseal<Committed & { readonly by?: ChangedBy }>(row.committed, seedOf(row), item, row.n);
-  const { by = "command", ...committed } = receipt;
-  return { by, committed };
-}
-
-/** The hash that tells a repeat from a conflict. A repeat may have other times, another `by` and another `base`. */
-function contentOf({ operation: _, at: __, base: ___, by: ____, ...rest }: SessionChange): string {
+/**
+ * The hash that tells a repeat from a conflict. A repeat may have other times, another `by`, another `base`, and other
+ * receipts.
+ */
+function contentOf(change: SessionChange): string {
+  const { operation: _1, at: _2, base: _3, by: _4, receipt: _5, parts: _6, queueMax: _7, ...rest } = change;
   const json = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value));
   return hash("sha256", json, "base64url");
 }

@@ -18,9 +18,17 @@ import { decodeUsage, type EncodedUsage, encodeUsage } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { cursorOf } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
-import { TAKEN, WAITING, WITHDRAWN } from "./inputs.ts";
 import { statesAt } from "./states.ts";
-import { amend, requireWhole, TURN_COLUMNS, type TurnColumns } from "./turn-row.ts";
+import {
+  amend,
+  INJECTED,
+  requireWhole,
+  TAKEN,
+  TURN_COLUMNS,
+  type TurnColumns,
+  WAITING,
+  WITHDRAWN,
+} from "./turn-row.ts";
 
 /** How a turn ended, without what its segment and the plugins' states say already. */
 export interface Ended {
@@ -61,7 +69,7 @@ export const turnByNumber = (db: Connection, n: number): TurnRow | undefined => 
 
 export function cancel(db: Connection, id: TurnId, request: CancelRequest, session?: SessionId): CancelAnswer {
   const row = turnById(db, id);
-  if (row === undefined || row.state === WITHDRAWN) return { kind: "unknown" };
+  if (row === undefined || row.state === WITHDRAWN || row.is_aside === INJECTED) return { kind: "unknown" };
   if (session !== undefined && row.sessionId !== session) return { kind: "unknown" };
   const end = endOf(db, row);
   if (end !== undefined) return { kind: "already-completed", outcome: outcomeOf(db, end, endedOf(end)) };

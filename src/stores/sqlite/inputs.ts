@@ -1,17 +1,30 @@
 import type { EffectName } from "../../model/ids.ts";
 import { asInputId, asTurnId, type InputId, type SessionId } from "../../model/ids.ts";
-import type { InputRef, Lease, NewInput, PendingInput, Withdrawal } from "../store.ts";
+import type { InputRef, Lease, NewInput, PendingAppend, PendingInput, Withdrawal } from "../store.ts";
+import { shownAppend } from "./appends.ts";
 import { corrupt, seal, unseal } from "./checksum.ts";
 import { decodeInput, encodeInput, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
 import { leaseLost } from "./faults.ts";
-import { amend, requireWhole, sealOfTurn, type TurnColumns, UNCLAIMED, WHOLE_TURN_COLUMNS } from "./turn-row.ts";
+import {
+  APPEND,
+  amend,
+  type Changing,
+  type Identity,
+  INJECTED,
+  requireWhole,
+  sealOfTurn,
+  TAKEN,
+  type TurnColumns,
+  UNCLAIMED,
+  WAITING,
+  WHOLE_TURN_COLUMNS,
+  WITHDRAWN,
+} from "./turn-row.ts";
 
-/** The states of an input. An index of its own finds those that wait. */
-export const WAITING = 0;
-export const TAKEN = 1;
-export const WITHDRAWN = 2;
+/** The places of inputs, as `is_aside` has them. */
+const PLACES: readonly NewInput["place"][] = ["turn", "boundary", "injected"];
 
 /** The inputs that another turn may take. A cancelled one must open its own turn, which is told of the cancel. */
 export const FREE = "state = 0 AND cancel IS NULL";
@@ -28,8 +41,9 @@ interface InputRow extends TurnColumns {
 const INPUT = `SELECT s.id AS session_id, ${WHOLE_TURN_COLUMNS}
   FROM turn t JOIN session s ON s.n = t.session`;
 const INPUT_BY_TURN = `${INPUT} WHERE t.n = ?`;
-const OLDEST = `${INPUT} WHERE t.session = ? AND t.state = 0 ORDER BY t.n LIMIT 1`;
-const LIST = `${INPUT} WHERE t.session = (SELECT n FROM session WHERE id = ?) AND t.state = 0 ORDER BY t.n`;
+const OLDEST = `${INPUT} WHERE t.session = ? AND t.state = 0 AND t.is_aside < ${INJECTED} ORDER BY t.n LIMIT 1`;
+const LIST = `${INPUT} WHERE t.session = (SELECT n FROM session WHERE id = ?) AND t.state = 0
+  AND t.is_aside < ${APPEND} ORDER BY t.n`;
 
 /**
  * How many inputs wait in each of the latest sessions. They are counted once and then reckoned with: a count takes
@@ -92,15 +106,26 @@ export function addInput(db: Connection, n: number, session: number, input: NewI
     id: turnId,
     input_id: id,
     state,
-    is_aside: place === "boundary" ? 1 : 0,
+    is_aside: PLACES.indexOf(place),
     key: key === undefined ? null : keyText(key),
     hash,
     ...UNCLAIMED,
     cancel: null,
     input: seal(encodeInput(wants === undefined ? { message, at } : { message, at, wants }), n),
   };
-  db.run(ADD, n, session, turnId, id, state, row.is_aside, row.key, hash, row.input, sealOfTurn(row));
+  addRow(db, row);
+}
+
+export function addRow(db: Connection, row: Identity & Changing): void {
+  const { n, session, id, input_id, state, is_aside, key, hash, input } = row;
+  db.run(ADD, n, session, id, input_id, state, is_aside, key, hash, input, sealOfTurn(row));
   if (state === WAITING) countsOf(db).change(session, 1);
+}
+
+/** Removes a row that waits. */
+export function removeRow(db: Connection, { n, session }: Pick<TurnColumns, "n" | "session">): void {
+  db.run("DELETE FROM turn WHERE n = ?", n);
+  countsOf(db).change(session, -1);
 }
 
 /** The input of a turn that has not ended; afterwards it is not kept. */
@@ -114,6 +139,13 @@ export const oldestWaiting = (db: Connection, session: number): PendingInput | u
   const row = db.row<InputRow>(OLDEST, session);
   return row && shown(row);
 };
+
+/** Which inputs wait: some that open turns, some that were injected. */
+export const whoWaits = (db: Connection, session: number): { readonly opens: number; readonly injected: number } =>
+  db.row(WHO_WAITS, session, session)!;
+const WHO_WAITS = `SELECT
+  EXISTS (SELECT 1 FROM turn WHERE session = ? AND state = 0 AND is_aside < ${INJECTED}) AS opens,
+  EXISTS (SELECT 1 FROM turn WHERE session = ? AND state = 0 AND is_aside = ${INJECTED}) AS injected`;
 
 export const waiting = (db: Connection, session: SessionId): readonly PendingInput[] =>
   db.rows<InputRow>(LIST, session).map(shown);
@@ -142,14 +174,15 @@ interface NamedRow {
   readonly ended_by: number | null;
 }
 const NAMED = `SELECT n, id, input_id, state, done, ended_by FROM turn
-  WHERE session = (SELECT n FROM session WHERE id = ?)`;
+  WHERE is_aside < ${APPEND} AND session = (SELECT n FROM session WHERE id = ?)`;
 
 /** The rows that are meant, oldest first. */
 function named(db: Connection, session: SessionId, which: InputRef): readonly NamedRow[] {
   if ("id" in which) return db.rows(`${NAMED} AND input_id = ?`, session, which.id);
   if ("from" in which)
     return db.rows(
-      `${NAMED} AND n >= (SELECT n FROM turn WHERE session = (SELECT n FROM session WHERE id = ?) AND input_id = ?)
+      `${NAMED} AND n >= (SELECT n FROM turn WHERE session = (SELECT n FROM session WHERE id = ?) AND input_id = ?
+           AND is_aside < ${APPEND})
          ORDER BY n`,
       session,
       session,
@@ -168,7 +201,7 @@ export function couldClaim(db: Connection, run: Run, lease: Lease, boundary: Eff
   return row !== undefined;
 }
 /** The inputs that any turn takes at a boundary, by an index of their own: those that are not may be many. */
-const ASIDE = `${FREE} AND is_aside = 1`;
+const ASIDE = `${FREE} AND is_aside > 0`;
 // The lease counts and there is nothing to claim: this is answered most often, so it is answered without a row.
 const could = (free: string): string => `SELECT s.n AS held
   FROM meta LEFT JOIN session s ON s.n = ? AND s.turn = ? AND s.generation = ?
@@ -185,9 +218,9 @@ export function claim(
   boundary: EffectName,
   max: number,
   takesTurns: boolean,
-): readonly PendingInput[] {
+): readonly (PendingInput | PendingAppend)[] {
   const before = db.rows<InputRow>(CLAIMED, run.turn, boundary);
-  if (before.length > 0) return before.map(shown);
+  if (before.length > 0) return before.map(shownAny);
   countsOf(db).clear();
   const free = db.rows<{ n: number }>(
     `SELECT n FROM turn WHERE session = ? AND ${takesTurns ? FREE : ASIDE} ORDER BY n LIMIT ?`,
@@ -195,25 +228,37 @@ export function claim(
     takesTurns ? withoutWants(db, run.session, max) : limit(max),
   );
   for (const { n } of free) amend(db, n, { state: TAKEN, claim: run.turn, boundary });
-  return db.rows<InputRow>(CLAIMED, run.turn, boundary).map(shown);
+  return db.rows<InputRow>(CLAIMED, run.turn, boundary).map(shownAny);
 }
 
 /** How many inputs wait before the first that wants something of the turn it would open. */
 function withoutWants(db: Connection, session: number, max: number): number {
   const rows = db.rows<InputRow>(`${INPUT} WHERE t.session = ? AND ${FREE} ORDER BY t.n LIMIT ?`, session, limit(max));
-  const end = rows.findIndex((row) => shown(row).wants !== undefined);
+  const end = rows.findIndex((row) => row.is_aside !== APPEND && shown(row).wants !== undefined);
   return end < 0 ? rows.length : end;
 }
 
-/** Ends the claimed inputs that the turn settled; the others wait again, in their old places. */
-export function settle(db: Connection, turn: number, settled: readonly InputId[]): void {
+/**
+ * Ends the claimed inputs that the turn settled; the others wait again, in their old places. Answers whether appends are
+ * among those.
+ */
+export function settle(db: Connection, turn: number, settled: readonly InputId[]): boolean {
   const ids = new Set<string>(settled);
   countsOf(db).clear();
-  for (const row of db.rows<{ n: number; input_id: string }>("SELECT n, input_id FROM turn WHERE claim = ?", turn)) {
+  let hasAppends = false;
+  for (const row of db.rows<Pick<TurnColumns, "n" | "input_id" | "is_aside">>(CLAIMS, turn)) {
     if (ids.has(row.input_id)) amend(db, row.n, { claim: null, boundary: null, ended_by: turn, input: null });
-    else amend(db, row.n, { claim: null, boundary: null, state: WAITING });
+    else {
+      amend(db, row.n, { claim: null, boundary: null, state: WAITING });
+      hasAppends ||= row.is_aside === APPEND;
+    }
   }
+  return hasAppends;
 }
+const CLAIMS = "SELECT n, input_id, is_aside FROM turn WHERE claim = ?";
+
+const shownAny = (row: InputRow): PendingInput | PendingAppend =>
+  row.is_aside === APPEND ? shownAppend(requireWhole(row)) : shown(row);
 
 function shown(row: InputRow): PendingInput {
   const { n, session_id, id, input_id, is_aside, key, hash, input } = requireWhole(row);
@@ -224,7 +269,7 @@ function shown(row: InputRow): PendingInput {
     sessionId: session_id,
     turnId: asTurnId(id),
     ...(key === null ? {} : { key: fromKeyText(key) }),
-    place: is_aside === 1 ? "boundary" : "turn",
+    place: PLACES[is_aside]!,
     hash,
     ...decodeInput(unseal(input, n, item)),
     seq: n,

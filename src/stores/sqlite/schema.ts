@@ -135,6 +135,18 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
     sealMeta,
     sealRemovals,
   ],
+  // Version 6 keeps options of sessions, notes and parts of operations, inputs that open no turn (`is_aside` 2) and
+  // appends that wait for one (3).
+  `
+  CREATE TABLE options (session INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+  CREATE TABLE operation_note (
+    session INTEGER NOT NULL, operation TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (session, operation, key)
+  ) STRICT, WITHOUT ROWID;
+  DROP INDEX turn_aside;
+  CREATE INDEX turn_aside ON turn (session) WHERE state = 0 AND cancel IS NULL AND is_aside > 0;
+  CREATE INDEX turn_append ON turn (session) WHERE state = 0 AND is_aside = 3;
+  `,
 ];
 type Step = string | ((db: Connection) => void);
 

@@ -11,13 +11,14 @@ import {
 } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage, withEstimate } from "../../model/usage.ts";
-import type { Booked, NewSession, PluginSnapshots, Store, StoredSession } from "../store.ts";
+import type { Booked, NewSession, PluginSnapshots, SessionOptions, Store, StoredSession } from "../store.ts";
 import { corrupt, requireFit, seal, sumOf, unseal } from "./checksum.ts";
 import { decodeUsage, type EncodedUsage, encodeUsage, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit, requireMeta, sealMeta } from "./facts.ts";
 import { forgetStates, forkPoint, type Place, release, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { forgetJournal } from "./journal.ts";
+import { keepOptions, OPTIONS, optionsIn, WITH_OPTIONS } from "./options.ts";
 import { changedStates, keepStates, statesAt } from "./states.ts";
 
 /** The columns of a session that only commits and changes move. */
@@ -46,11 +47,14 @@ interface Held {
 export interface SessionRow extends Kept, Held {
   readonly seal: number;
 }
+interface FoundRow extends SessionRow {
+  readonly options: string | null;
+}
 const heldByNobody = (generation: number): Held => ({ generation, turn: null, owner: null, process: null });
 const NOT_HELD = "turn = NULL, owner = NULL, process = NULL, until = 0";
 const COLUMNS = `s.n, s.id, s.parent_id, s.created_at, s.revision, s.turns, s.head, s.head_index, s.usage, s.origin_id,
   s.origin_at, s.seal, s.generation, s.turn, s.owner, s.process`;
-const FIND = `SELECT ${COLUMNS} FROM session s WHERE id = ?`;
+const FIND = `SELECT ${COLUMNS}, ${OPTIONS} FROM session s ${WITH_OPTIONS} WHERE s.id = ?`;
 const REMEMBERED = `SELECT ${COLUMNS}, c.body AS config, g.name AS tip_name, g.depth AS tip_depth,
     EXISTS (SELECT 1 FROM state WHERE session = s.n) AS has_states
   FROM session s LEFT JOIN config c ON c.session = s.n LEFT JOIN segment g ON g.n = s.head WHERE s.n = ?`;
@@ -91,13 +95,13 @@ export class Sessions {
     return this.#db.row("SELECT 1 FROM session WHERE id = ?", id) !== undefined;
   }
 
-  find(id: SessionId): SessionRow | undefined {
-    const row = this.#db.row<SessionRow>(FIND, id);
+  find(id: SessionId): FoundRow | undefined {
+    const row = this.#db.row<FoundRow>(FIND, id);
     if (row !== undefined) requireSealed(row);
     return row;
   }
 
-  require(id: SessionId): SessionRow {
+  require(id: SessionId): FoundRow {
     const row = this.find(id);
     if (row === undefined) throw new RuntimeError("session.unknown", { id });
     return row;
@@ -150,10 +154,15 @@ export class Sessions {
     const place = at === undefined ? head : requirePlace(this.#db, at);
     const states = at === undefined || place === undefined ? now : forkPoint(this.#db, head, now, place, at);
     const plugins = statesAt(this.#db, states.session, states.revision);
-    return this.stored(this.#add(to, { from, place, plugins }));
+    return this.stored(this.#add(to, { from, place, plugins, ...optionsIn(source.options, source.n) }));
   }
 
-  #add(session: NewSession, fork: Forked | undefined): SessionRow {
+  setOptions(id: SessionId, options: SessionOptions): void {
+    const { n } = this.require(id);
+    keepOptions(this.#db, n, options);
+  }
+
+  #add(session: NewSession, fork: Forked | undefined): FoundRow {
     const db = this.#db;
     const head = fork?.place;
     const tip = head === undefined ? undefined : tipOf(db, head.segment);
@@ -191,18 +200,20 @@ export class Sessions {
     if (n === undefined) throw new RuntimeError("session.deleted", { id });
     db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, seal(session.config, n));
     keepStates(db, n, 0, states);
+    const given = session.options ?? fork?.options;
+    const options = given === undefined ? null : keepOptions(db, n, given);
     if (head !== undefined) use(db, head);
     const row = { n, ...kept };
     if (states.length === 0) this.#remember({ row, usage: NO_USAGE, tip, config: session.config, plugins });
-    return { ...row, ...held, seal: sum };
+    return { ...row, ...held, seal: sum, options };
   }
 
-  #existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
+  #existing(row: FoundRow, { id, isNew }: NewSession): StoredSession {
     if (isNew === true) throw new RuntimeError("session.exists", { id });
     return this.stored(row);
   }
 
-  stored(row: SessionRow): StoredSession {
+  stored(row: FoundRow): StoredSession {
     const { config, plugins, tip, usage } = this.memo(row);
     const head = headId(row, tip);
     return {
@@ -214,6 +225,7 @@ export class Sessions {
       revision: row.revision,
       ...(head === undefined ? {} : { head }),
       plugins,
+      ...optionsIn(row.options, row.n),
       usage,
       ledger: row.revision === 0 ? [] : ledgerOf(this.#db, row.n),
       turns: row.turns,
@@ -275,7 +287,8 @@ export class Sessions {
       release(db, branch.n);
     for (const table of ["note", "attempt", "wait"])
       db.run(`DELETE FROM ${table} WHERE turn IN (SELECT n FROM turn WHERE session = ?)`, n);
-    for (const table of ["turn", "operation", "ledger"]) db.run(`DELETE FROM ${table} WHERE session = ?`, n);
+    for (const table of ["turn", "operation", "operation_note", "ledger", "options"])
+      db.run(`DELETE FROM ${table} WHERE session = ?`, n);
     db.run("DELETE FROM config WHERE session = ?", n);
     forgetJournal(db, n);
     forgetStates(db, n);
@@ -309,6 +322,7 @@ interface Forked {
   readonly from: SessionId;
   readonly place: Place | undefined;
   readonly plugins: PluginSnapshots;
+  readonly options?: SessionOptions;
 }
 function originOf(id: string, at: string | null): NonNullable<StoredSession["origin"]> {
   const address = at === null ? undefined : nodeAddress(fromKeyText(at));

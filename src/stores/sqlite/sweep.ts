@@ -54,6 +54,10 @@ const ROOTS: readonly Root[] = [
     sql: "SELECT turn AS a, effect AS b, key AS c, value AS text FROM note WHERE (turn, effect, key) > (?, ?, ?) ORDER BY turn, effect, key",
     start: [-1, "", ""],
   },
+  {
+    sql: "SELECT session AS a, operation AS b, key AS c, value AS text FROM operation_note WHERE (session, operation, key) > (?, ?, ?) ORDER BY session, operation, key",
+    start: [-1, "", ""],
+  },
   { sql: "SELECT key AS a, answer AS text FROM wait WHERE key > ? AND answer IS NOT NULL ORDER BY key", start: [""] },
   {
     sql: "SELECT session AS a, plugin AS b, since AS c, body AS text FROM state WHERE (session, plugin, since) > (?, ?, ?) ORDER BY session, plugin, since",
@@ -61,6 +65,8 @@ const ROOTS: readonly Root[] = [
   },
   { sql: "SELECT n AS a, entries AS text FROM segment WHERE n > ? ORDER BY n", start: [-1] },
   { sql: "SELECT n AS a, ended AS text FROM turn WHERE n > ? AND ended IS NOT NULL ORDER BY n", start: [-1] },
+  { sql: "SELECT n AS a, committed AS text FROM operation WHERE n > ? ORDER BY n", start: [-1] },
+  { sql: "SELECT session AS a, body AS text FROM options WHERE session > ? ORDER BY session", start: [-1] },
   { sql: "SELECT session AS a, body AS text FROM config WHERE session > ? ORDER BY session", start: [-1] },
 ];
 const PAGE = 50;

@@ -1,6 +1,15 @@
 import { corrupt, sumIn, sumOf } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 
+/** The states of an input. An index of its own finds those that wait. */
+export const WAITING = 0;
+export const TAKEN = 1;
+export const WITHDRAWN = 2;
+
+/** What a row is, besides 0 and 1: inputs that open turns, and of these 1 those for a boundary (`is_aside`). */
+export const INJECTED = 2;
+export const APPEND = 3;
+
 /**
  * A turn's row, whose columns change one after the other as its input waits, is taken and ends. Its checksum is over all
  * of them: a key, a state or a number that flipped would be read as true.
@@ -33,7 +42,7 @@ export const TURN_COLUMNS = `${COLUMNS}, substr(t.input, 1, 8) AS input`;
 export const WHOLE_TURN_COLUMNS = `${COLUMNS}, t.input`;
 const BY_NUMBER = `SELECT ${TURN_COLUMNS} FROM turn t WHERE t.n = ?`;
 
-type Identity = Pick<TurnColumns, "n" | "session" | "id" | "input_id" | "is_aside" | "key" | "hash">;
+export type Identity = Pick<TurnColumns, "n" | "session" | "id" | "input_id" | "is_aside" | "key" | "hash">;
 export type Changing = Pick<
   TurnColumns,
   "state" | "claim" | "boundary" | "ended_by" | "done" | "cancel" | "ended" | "input"

@@ -7,12 +7,13 @@ import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit } from "./facts.ts";
 import { isConstraint } from "./faults.ts";
-import { addInput, countWaiting, oldestWaiting, type Run, TAKEN, takeOwn, WAITING } from "./inputs.ts";
+import { addInput, countWaiting, oldestWaiting, type Run, takeOwn, whoWaits } from "./inputs.ts";
 import { type Journals, SEQS } from "./journal.ts";
+import { OPTIONS, optionsIn, WITH_OPTIONS } from "./options.ts";
 import { countRows } from "./own-rows.ts";
 import { isProvenDead } from "./process.ts";
 import { type Sessions, sealOf } from "./sessions.ts";
-import { requireWhole, TURN_COLUMNS, type TurnColumns } from "./turn-row.ts";
+import { INJECTED, requireWhole, TAKEN, TURN_COLUMNS, type TurnColumns, WAITING } from "./turn-row.ts";
 
 /** How inputs become turns, and who holds them. */
 export class Turns {
@@ -34,8 +35,8 @@ export class Turns {
     if (session === undefined) throw new RuntimeError("session.unknown", { id: sessionId });
     const known = input.key === undefined ? undefined : this.#known(session.n, input);
     if (known !== undefined) return { kind: "known", ...known };
-    const isIdle = session.turn === null && session.has_waiting === 0;
-    const opens = isIdle && opening !== undefined;
+    const isFirst = session.turn === null && input.place !== "injected" && !this.#hasNext(session);
+    const opens = isFirst && opening !== undefined;
     const turn = session.latest + 1;
     try {
       addInput(this.#db, turn, session.n, input, opens ? TAKEN : WAITING);
@@ -45,7 +46,7 @@ export class Turns {
       if (again === undefined) throw error;
       return { kind: "known", ...again };
     }
-    if (!isIdle && countWaiting(this.#db, session.n) > pendingMax)
+    if (!isFirst && countWaiting(this.#db, session.n) > pendingMax)
       throw new RuntimeError("input.full", { max: pendingMax });
     for (const part of input.message.parts) if (part.kind === "attachment") this.#blobs.keep([part.hash]);
     if (!opens) {
@@ -74,7 +75,7 @@ export class Turns {
   }
 
   #lookAt(session: Held, now: number): OpenAnswer | undefined {
-    if (session.turn === null) return session.has_waiting === 0 ? { kind: "idle" } : undefined;
+    if (session.turn === null) return this.#hasNext(session) ? undefined : { kind: "idle" };
     const holder = { id: session.owner, process: session.process };
     const until = Math.max(session.until, session.renewed);
     if (until <= now || isProvenDead(holder.process)) return undefined;
@@ -97,8 +98,20 @@ export class Turns {
     return { kind: "opened", lease: this.#begin(session, seq, input, owner, now, opened), opened };
   }
 
+  /** Whether an input waits to open a turn. Mostly none waits at all. */
+  #hasNext({ n, has_waiting }: Stood): boolean {
+    return has_waiting === 1 && whoWaits(this.#db, n).opens === 1;
+  }
+
   #opened(opening: Opening, session: Stood, input: NewInput): Opened {
-    return { ...opening(input, this.#sessions.memo(session).config), generation: session.generation + 1 };
+    const { config, plugins } = this.#sessions.memo(session);
+    const hasInjected = session.has_waiting === 1 && whoWaits(this.#db, session.n).injected === 1;
+    const standing = {
+      plugins,
+      ...optionsIn(session.options, session.n),
+      ...(hasInjected ? { hasInjected } : {}),
+    };
+    return { ...opening(input, config, standing), generation: session.generation + 1 };
   }
 
   #begin(session: Stood, turn: number, input: NewInput, owner: Owner, now: number, opened: Opened, rows = 0): Lease {
@@ -140,20 +153,20 @@ export class Turns {
 }
 
 // Statements are found by their text: one that is put together anew for each call would be read through each time.
-const COMMON = `s.n, s.id, s.revision, s.generation, s.turn, ${SWEEPS} AS sweeps,
+const COMMON = `s.n, s.id, s.revision, s.generation, s.turn, ${OPTIONS}, ${SWEEPS} AS sweeps,
   EXISTS (SELECT 1 FROM turn WHERE session = s.n AND state = 0) AS has_waiting`;
 const HOLD = `UPDATE session
   SET generation = ?, turn = ?, owner = ?, process = ?, until = ?, written = ?, seal = ?, own_rows = own_rows + ?
   WHERE n = ?`;
-const FOUND = `SELECT ${COMMON}, ${LATEST_FACT} AS latest FROM session s WHERE s.id = ?`;
+const FOUND = `SELECT ${COMMON}, ${LATEST_FACT} AS latest FROM session s ${WITH_OPTIONS} WHERE s.id = ?`;
 const HELD = `SELECT ${COMMON}, s.owner, s.process, s.until,
     (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1) AS renewed
-  FROM session s WHERE s.id = ?`;
+  FROM session s ${WITH_OPTIONS} WHERE s.id = ?`;
 const KNOWN = `SELECT ${TURN_COLUMNS} FROM turn t`;
 const KNOWN_BY_KEY = `${KNOWN} WHERE session = ? AND key = ? AND state <> 2`; // A withdrawn input has left its key.
 const KNOWN_BY_ID = `${KNOWN} WHERE id = ?`;
 
-/** What decides whether a session is held, has inputs that wait, or is idle. */
+/** What decides whether a session is held, has inputs or appends that wait, or is idle. */
 interface Stood {
   readonly n: number;
   readonly id: SessionId;
@@ -161,6 +174,7 @@ interface Stood {
   readonly generation: number;
   readonly turn: number | null;
   readonly has_waiting: number;
+  readonly options: string | null;
   readonly sweeps: number;
 }
 interface Found extends Stood {
@@ -197,6 +211,10 @@ export const openTurns = (db: Connection): readonly OpenTurn[] =>
      FROM open JOIN session s ON s.n = open.n`,
   );
 
+// Who waits at all is answered by an index alone; only then is it asked whether it opens a turn.
+const READY = `SELECT id FROM session s WHERE turn IS NULL AND n IN (SELECT session FROM turn WHERE state = 0)
+  AND EXISTS (SELECT 1 FROM turn WHERE session = s.n AND state = 0 AND is_aside < ${INJECTED}) LIMIT ?`;
+
 /** Sessions with work that nobody holds: a turn whose lease has lapsed or whose holder is dead, or inputs that wait. */
 export function runnable(db: Connection, now: number, max: number): readonly SessionId[] {
   const dead = new Map<string, boolean>();
@@ -210,10 +228,6 @@ export function runnable(db: Connection, now: number, max: number): readonly Ses
     if (found.length >= max) return found;
     if (until <= now || isDead(process)) found.push(id);
   }
-  for (const { id } of db.rows<{ id: SessionId }>(
-    `SELECT id FROM session WHERE turn IS NULL AND n IN (SELECT session FROM turn WHERE state = 0) LIMIT ?`,
-    limit(max - found.length),
-  ))
-    found.push(id);
+  for (const { id } of db.rows<{ id: SessionId }>(READY, limit(max - found.length))) found.push(id);
   return found;
 }
