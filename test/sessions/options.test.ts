@@ -7,6 +7,7 @@ import {
   point,
   type Session,
 } from "bowline";
+import { toolCalls } from "bowline/protocols/tool-calls";
 import { calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -141,9 +142,13 @@ describe.each(STORES)("on %s", (_, make) => {
 
   test("K16 options that are replaced while a turn runs count from the next turn on; the turn keeps its own in all its hooks", async () => {
     const heard: string[] = [];
-    const plugin = toned(heard);
+    const asks = definePlugin({
+      id: "acme/asks",
+      setup: () => ({ afterTurn: ({ turnId }) => createSession({ kind: "child", id: `by-${turnId}` }) }),
+    });
+    const plugins = [toned(heard), asks];
     const work = held();
-    await using runtime = await running({ store: make(), model: listener(), tools: [work.tool], plugins: [plugin] });
+    await using runtime = await running({ store: make(), model: listener(), tools: [work.tool], plugins });
     const session = await runtime.session("s", grave);
     const turn = session.turn("Work.");
     await work.began();
@@ -158,6 +163,8 @@ describe.each(STORES)("on %s", (_, make) => {
     await queued.result();
     expect(heard).toEqual(["prompt merry", "request merry", "end merry"]);
     expect(replaced.contributed(tones)).toEqual(["merry"]);
+    const children = [turn, queued].map(async ({ id }) => toneOf(await runtime.session(`by-${await id}`)));
+    expect(await Promise.all(children)).toEqual(["grave", "merry"]);
   });
 
   test("K16 D3 a turn that was killed goes on with its own options, though others are stored; the next turn has those", async () => {
@@ -251,6 +258,29 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(session.contributed(tones)).toEqual(["volume 11"]);
   });
 
+  test("K16 P1 options can change the protocol: a turn that was killed goes on with that of its own options", async () => {
+    const process = lives(make());
+    const work = held();
+    const options = { model: listener(), tools: [work.tool], plugins: [toolCalls()] };
+    const batch = (isThere: boolean) => ({ plugins: [{ plugin: "bowline/tool-calls", options: { batch: isThere } }] });
+    const first = await deployed(process.next(), quickWorld({ name: "1" }), options);
+    const session = await first.runtime.session("s");
+    const neighbour = await deployed(process.next(), quickWorld({ name: "2" }), options);
+    await neighbour.runtime.session("s", batch(true));
+    const { turnId } = await session.send("Work."); // Opened by one that has not read the new options.
+    await work.began();
+    await neighbour.runtime.session("s", batch(false));
+    process.kill();
+    work.release();
+    const { runtime } = await deployed(process.next(), later("3"), options);
+    await runtime.recover();
+    const resumed = await runtime.session("s");
+    expect((await resumed.follow(turnId).result()).outcome).toMatchObject({ kind: "answered" });
+    await resumed.turn("Hi.").result();
+    const offered = options.model.requests.map(({ tools }) => (tools ?? []).length);
+    expect(offered).toEqual([2, 2, 1]);
+  });
+
   test("K16 options of a plugin that is not installed are kept, and count where it is", async () => {
     const store = durable(make());
     await using runtime = await running({ store, plugins: [tone], recover: "manual" });
@@ -266,7 +296,12 @@ describe.each(STORES)("on %s", (_, make) => {
 
   test("K16 an opening replaces the options that it gives, plugin by plugin, and writes only what changes", async () => {
     let writes = 0;
-    const store = around(make(), { setOptions: (act) => void writes++ || act() });
+    const store = around(make(), {
+      setOptions: (act) => {
+        writes++;
+        return act();
+      },
+    });
     await using runtime = await running({ store, plugins: [tone, nameTag] });
     const session = await runtime.session("s", { plugins: [tone.options({ tone: "grave" }), bob] });
     const both = async () => [await toneOf(session), await session.query(nameTag, "name")];

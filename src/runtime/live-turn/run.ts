@@ -114,13 +114,13 @@ function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
 
 // ── Turns that an earlier run left ──────────────────────────────────────────────────────────────────────────────────
 
-/** Uses the turn's own options. Those of a resumed turn may parse no longer: what is wrong with them is returned. */
+/** Uses the turn's own options. A resumed turn's may be of no use any more: it is ended with what is returned. */
 function useOptions(session: LiveSession, options: Opened["options"], isResumed?: true): RuntimeError | undefined {
   try {
     session.use(options);
     return undefined;
   } catch (error) {
-    if (isResumed === true && hasCode(error, "plugin.options")) return error;
+    if (isResumed === true && error instanceof RuntimeError) return error;
     throw error;
   }
 }

@@ -79,7 +79,14 @@ export function forkRequest(options: ForkOptions, parent: NodeId | null | undefi
   if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: typeof at });
   requireConfig({ label }, "fork");
   const config = label === undefined ? undefined : { label };
-  return defined({ kind: "fork" as const, id, at, config, options: plugins, ...(parent === null ? { isEmpty: true } : {}) });
+  return defined({
+    kind: "fork" as const,
+    id,
+    at,
+    config,
+    options: plugins,
+    ...(parent === null ? { isEmpty: true } : {}),
+  });
 }
 
 /** Forks a session that is open here; the fork takes its conversation over where it can, and need not read it. */

@@ -75,7 +75,7 @@ export class OpenSessions implements Iterable<LiveSession> {
       throw new RuntimeError("session.deleted", { id }); // Another process deleted it.
     }
     try {
-      await session.setOptions(how.options);
+      await replaceOptions(session, how.options);
     } catch (error) {
       this.#left(session);
       throw error;
@@ -158,9 +158,7 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
   const compositions = new Compositions(core, stored);
   const options = withOptions(stored.options, how.options);
   const composed =
-    how.isRecovery === true
-      ? compositions.ofWhatParses(options)
-      : { options, composition: compositions.of(options) };
+    how.isRecovery === true ? compositions.ofWhatParses(options) : { options, composition: compositions.of(options) };
   if (options !== undefined && options !== stored.options) await store.setOptions(id, options);
   const session = new LiveSession(core, stored, transcript, compositions, composed, ancestors);
   session.kept.takeOptions(options);
@@ -172,6 +170,19 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
   if (hooks.has.lifecycle) await session.tell({ kind: "sessionRestored", isNew });
   if (store.isDurable) await session.takeUp(how.isRecovery === true);
   return session;
+}
+
+/** Replaces options of a session that is open here, from its next turn on. Throws `plugin.options`, and stores nothing. */
+async function replaceOptions(session: LiveSession, given: SessionOptions | undefined): Promise<void> {
+  const { core, kept } = session;
+  if (given !== undefined) kept.takeOptions((await kept.requireThere()).options);
+  const options = withOptions(kept.stored.options, given);
+  session.slotFor(options); // They may be of no use: recovery opens a session all the same.
+  if (options !== undefined && options !== kept.stored.options) {
+    await core.store.setOptions(session.id, options);
+    kept.takeOptions(options);
+  }
+  session.useStored();
 }
 
 const NO_ANCESTORS: readonly SessionId[] = [];

@@ -13,7 +13,11 @@ import { type Core, overran } from "../core.ts";
 const PLUGIN: Known<PluginOptions> = { plugin: true, options: true };
 
 /** Checks options that a caller or a plugin gives a session; `option` is where. Undefined when there are none. */
-export function givenOptions(core: Core, given: readonly PluginOptions[], option = "plugins"): SessionOptions | undefined {
+export function givenOptions(
+  core: Core,
+  given: readonly PluginOptions[],
+  option = "plugins",
+): SessionOptions | undefined {
   if (!Array.isArray(given)) throw new RuntimeError("options.invalid", { option, problem: "it is no list" });
   const found: { [plugin: string]: Json } = {};
   for (const each of given as readonly PluginOptions[]) {

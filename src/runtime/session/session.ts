@@ -25,7 +25,7 @@ import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
-import { describeThrown } from "../../model/json.ts";
+import { defined, describeThrown } from "../../model/json.ts";
 import type { Spent } from "../../model/usage.ts";
 import type {
   CancelAnswer,
@@ -52,7 +52,7 @@ import { append, book, changeSession, type Worked } from "./change.ts";
 import { look, nextTurn, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
 import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
-import { type Composed, type Compositions, withOptions } from "./options.ts";
+import type { Composed, Compositions } from "./options.ts";
 import { Queue, type QueueWork } from "./queue.ts";
 
 interface Operation {
@@ -174,19 +174,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** The protocol of a turn that begins with these options. Throws `plugin.options`. */
   slotFor(options: SessionOptions | undefined): ProtocolDriverSlot {
     return options === this.#options ? this.slot : slotOf(this.#compositions.of(options));
-  }
-
-  /** Replaces the options of some plugins, from the next turn on. Throws `plugin.options` if any option is not right. */
-  async setOptions(given: SessionOptions | undefined): Promise<void> {
-    const { core, kept } = this;
-    if (given !== undefined) kept.takeOptions((await kept.requireThere()).options);
-    const options = withOptions(kept.stored.options, given);
-    this.#compositions.of(options); // Nothing is stored that cannot be opened.
-    if (options !== undefined && options !== kept.stored.options) {
-      await core.store.setOptions(this.id, options);
-      kept.takeOptions(options);
-    }
-    this.useStored();
   }
 
   // ── Inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -406,7 +393,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   }
 
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
-    return makeSession(this.core, request, this.kept.stored).then((id) => ({ id }));
+    // With the options in use: a turn that is resumed makes the same session as before, whatever is stored by then.
+    const by = defined({ ...this.kept.stored, options: this.#options });
+    return makeSession(this.core, request, by).then((id) => ({ id }));
   }
 
   // ── The queue's other work ──────────────────────────────────────────────────────────────────────────────────────
@@ -434,7 +423,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   /** Resumes the open turn, or opens the next one, if no other process has the session; false when there is none. */
   async takeUp(isRecovery: boolean): Promise<boolean> {
-    const { queue, core } = this;
+    const { queue } = this;
     if (queue.isTaken || queue.hasReady) return true;
     const answer = await nextTurn(this);
     if (answer === undefined || answer.kind === "busy" || answer.kind === "idle") return false;
