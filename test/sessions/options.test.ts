@@ -64,6 +64,12 @@ const upgraded = definePlugin({
     operations: { tone: query({ run: () => `volume ${options.volume}` }) },
   }),
 });
+/** A version of it that took anything. */
+const lax = definePlugin({
+  id: "acme/tone",
+  options: z.looseObject({}),
+  setup: () => ({}),
+});
 const loud = { plugins: [upgraded.options({ volume: 11 })] };
 
 describe.each(STORES)("on %s", (_, make) => {
@@ -84,8 +90,11 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(await toneOf(elsewhere)).toBe("grave");
     await other.session("s", merry);
     expect([await toneOf(elsewhere), elsewhere.contributed(tones)]).toEqual(["merry", ["merry"]]);
-    expect((await later.command(tone, "told")).output).toBe("merry"); // It was open here all the time.
+    await later.turn("Hi.").result(); // It was open here all the time.
     expect(later.contributed(tones)).toEqual(["merry"]);
+    await other.session("s", grave);
+    expect((await later.command(tone, "told")).output).toBe("grave");
+    expect(later.contributed(tones)).toEqual(["grave"]);
     expect(await toneOf(await runtime.session("other"))).toBe("plain");
   });
 
@@ -256,6 +265,43 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(outcome).toMatchObject({ kind: "failed", by: "runtime", code: "plugin.options" });
     expect((await session.turn("Next.").result()).outcome.kind).toBe("answered");
     expect(session.contributed(tones)).toEqual(["volume 11"]);
+  });
+
+  test("K16 D3 recovery goes on with a turn whose own options are right, though those that are stored no longer parse", async () => {
+    const process = lives(make());
+    const work = held();
+    const options = { model: listener(), tools: [work.tool], plugins: [upgraded] };
+    const first = await deployed(process.next(), quickWorld({ name: "1" }), options);
+    const { turnId } = await (await first.runtime.session("s", loud)).send("Work.");
+    await work.began();
+    const older = await deployed(process.next(), quickWorld({ name: "2" }), { ...options, plugins: [lax] });
+    await older.runtime.session("s", { plugins: [lax.options({ tone: "grave" })] });
+    process.kill();
+    const { runtime } = await deployed(process.next(), later("3"), options);
+    const recovered = runtime.recover();
+    await work.began(2);
+    expect(await codeOf(runtime.session("s"))).toBe("plugin.options");
+    work.release();
+    await recovered;
+    const session = await runtime.session("s", loud);
+    expect((await session.follow(turnId).result()).outcome.kind).toBe("answered");
+  });
+
+  test("K16 K5 a hook that options bring is asked in the next turn, though tools and prompt are the same", async () => {
+    const asked: string[] = [];
+    const guard = definePlugin({
+      id: "acme/guard",
+      options: z.object({ guards: z.boolean().default(false) }),
+      setup: ({ options }) =>
+        options.guards ? { beforeToolCall: ({ call }) => void asked.push(call.name) } : { beforeToolCall: undefined },
+    });
+    const model = scripted(calls("ping"), says("1"), calls("ping"), says("2"));
+    await using runtime = await running({ store: make(), model, tools: [named("ping")], plugins: [guard] });
+    const session = await runtime.session("s");
+    await session.turn("1").result();
+    await runtime.session("s", { plugins: [guard.options({ guards: true })] });
+    await session.turn("2").result();
+    expect(asked).toEqual(["ping"]);
   });
 
   test("K16 P1 options can change the protocol: a turn that was killed goes on with that of its own options", async () => {
