@@ -12,7 +12,7 @@ import { calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { listener } from "../kit/models.ts";
-import { codeOf } from "../kit/reading.ts";
+import { codeOf, ticks } from "../kit/reading.ts";
 import { around, durable, lives, STORES } from "../kit/stores.ts";
 import { BEGINNING, deployed, HOUR, held, named, quickWorld, running } from "../kit/worlds.ts";
 
@@ -91,10 +91,11 @@ describe.each(STORES)("on %s", (_, make) => {
     await other.session("s", merry);
     expect([await toneOf(elsewhere), elsewhere.contributed(tones)]).toEqual(["merry", ["merry"]]);
     await later.turn("Hi.").result(); // It was open here all the time.
+    await ticks(20); // The turn has let the session go.
     expect(later.contributed(tones)).toEqual(["merry"]);
-    await other.session("s", grave);
-    expect((await later.command(tone, "told")).output).toBe("grave");
-    expect(later.contributed(tones)).toEqual(["grave"]);
+    await other.session("s", { plugins: [tone.options({ tone: "brisk" })] });
+    expect((await later.command(tone, "told")).output).toBe("brisk");
+    expect(later.contributed(tones)).toEqual(["brisk"]);
     expect(await toneOf(await runtime.session("other"))).toBe("plain");
   });
 

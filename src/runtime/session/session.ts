@@ -161,7 +161,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.#options = options;
     if (composition === this.composition) return;
     this.#toolset?.renew();
-    this.#memo = undefined;
     this.composition = composition;
     this.slot = slotOf(composition);
   }
