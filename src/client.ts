@@ -29,8 +29,8 @@ export interface ClientView {
 
 export interface ClientInput {
   readonly id: InputId;
-  /** The turn that has taken it, or that it opens unless a running turn takes it. */
-  readonly turnId: TurnId;
+  /** The turn that has taken it, or that it opens unless a running turn takes it. An injected one opens none. */
+  readonly turnId?: TurnId;
   /** What was said: known once a `session.read()` that has the input was folded in. */
   readonly message?: Draft;
   /** The fact that told of it. Left out if it was read. */
@@ -133,7 +133,8 @@ export function fold(view: ClientView | undefined, change: SessionEvent | Sessio
   const after: ClientView = isRead ? before : { ...before, cursor, isBehind: true };
   if (change.kind === "accepted") {
     const { inputId: id, turnId } = change;
-    return isRead ? after : { ...after, inputs: [...after.inputs, { id, turnId, cursor }] };
+    const input = turnId === undefined ? { id, cursor } : { id, turnId, cursor };
+    return isRead ? after : { ...after, inputs: [...after.inputs, input] };
   }
   if (change.kind !== "committed" || change.by !== "turn") return after;
   const { turnId: id, outcome, usage, branch } = change;
@@ -177,13 +178,13 @@ function withRead(view: ClientView, read: SessionView): ClientView {
   if (at < orderOf(view.read?.cursor)) return view; // Two reads came in the wrong order.
   const isLater = ({ cursor }: { readonly cursor?: Cursor }): boolean => orderOf(cursor) > at;
   const ended = new Set(view.turns.filter((turn) => turn.kind === "ended").map(({ id }) => id));
-  const known = read.inputs.filter(({ turnId }) => !ended.has(turnId));
+  const known = read.inputs.filter(({ turnId }) => turnId === undefined || !ended.has(turnId));
   const isBehind = isLater(view);
   const cursor = isBehind ? view.cursor : read.cursor;
   return {
     ...view,
     read,
-    inputs: [...known.map(({ id, turnId, message }) => ({ id, turnId, message })), ...view.inputs.filter(isLater)],
+    inputs: [...known.map(({ state: _, ...input }) => input), ...view.inputs.filter(isLater)],
     turns: view.turns.filter((turn) => turn.kind === "running" || isLater(turn)),
     ...(cursor === undefined ? {} : { cursor }),
     isBehind,

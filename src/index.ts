@@ -45,7 +45,7 @@ export {
 } from "./kernel/plugin.ts";
 export { type Point, point } from "./kernel/point.ts";
 export type { Section } from "./kernel/prompt.ts";
-export type { NewSessionRequest, Services } from "./kernel/services.ts";
+export type { Appended, AppendNode, NewSessionRequest, Services, SessionReading } from "./kernel/services.ts";
 export type { Tool, ToolContext, ToolProvider, ToolSpec } from "./kernel/tool.ts";
 export type { Allowance, Budget, SessionConfig } from "./model/config.ts";
 export { type Code, hasCode, RuntimeError } from "./model/errors.ts";

@@ -43,7 +43,11 @@ async function openApp(io: Io, app: string, id: string | undefined): Promise<Age
     if ((await io.kept?.loaded()) === false) return void (await close());
     const session = await runtime.session(id);
     const { inputs } = await session.read();
-    const left = new Map(inputs.map(({ turnId, message }) => [turnId, { turnId, words: textOf(message.parts) }]));
+    const left = new Map(
+      inputs.flatMap(({ turnId, message }) =>
+        turnId === undefined ? [] : [[turnId, { turnId, words: textOf(message.parts) }] as const],
+      ),
+    );
     return { session, waits: runtime.waits, about: app, left: [...left.values()], lost: new Map(), close };
   } catch (error) {
     await close();

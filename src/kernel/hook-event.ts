@@ -32,13 +32,13 @@ export interface Site {
  * first read.
  */
 export class CallScope {
-  readonly #here: Site;
+  readonly #here: Pick<Site, "signal">;
   #controller: AbortController | undefined;
   #follow: (() => void) | undefined;
   #reason: unknown;
   isOver = false;
 
-  constructor(here: Site) {
+  constructor(here: Pick<Site, "signal">) {
     this.#here = here;
   }
 
@@ -85,6 +85,7 @@ export function eventFor(hook: HookName, plugin: Installed, sees: object, here: 
   freezeSeen(hook, sees);
   Object.assign(event, sees);
   if (services.includes("complete")) event.complete = completeAt(here, id);
+  if (services.includes("graph")) event.graph = graphUntil(scope, here, id, hook);
   if (services.includes("membership")) event.membership = membershipUntil(scope, here, id, hook);
   if (spec.state !== undefined)
     event.state =
@@ -136,7 +137,7 @@ interface Known extends Site {
   [COMMON]?: Map<Installed, { [N in HookName]?: Common }>;
 }
 /** Services made anew for each effect, because what they write or pay for is recorded with that effect's answer. */
-const OF_EFFECT: ReadonlySet<ServiceName> = new Set(["complete", "membership"]);
+const OF_EFFECT: ReadonlySet<ServiceName> = new Set(["complete", "graph", "membership"]);
 
 /** The fields that are alike in every call of a handler: services that belong to no effect. Made once per site. */
 function commonOf(hook: HookName, plugin: Installed, here: Site): Common {
@@ -187,6 +188,18 @@ function membershipUntil(scope: CallScope, here: Site, plugin: string, where: st
     set: (names, availability) => inTime().set(names, availability),
     grant: (name, grant) => inTime().grant(name, grant),
     revoke: (name) => inTime().revoke(name),
+  };
+}
+
+/** What a handler appends is kept with the answer of its effect, so it must come before that. */
+export function graphUntil(scope: CallScope, here: Site, plugin: string, where: string): Services["graph"] {
+  const { epoch } = here.states;
+  return {
+    append: async (nodes, options) => {
+      requireTime(scope, plugin, where);
+      if (here.turnId !== undefined && here.states.epoch !== epoch) throw late(plugin, where);
+      return here.service("graph", plugin).append(nodes, options);
+    },
   };
 }
 

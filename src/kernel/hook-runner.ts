@@ -86,6 +86,26 @@ export class HookRunner {
     return this.#slots.get(hook)?.value as AnswerOf<N> | undefined;
   }
 
+  /** The plugin that fills a slot. */
+  ownerOf(hook: SlotName): string {
+    return this.#slots.get(hook)?.plugin ?? "";
+  }
+
+  /** Calls a function of a slot's value as handlers are called: probed, within its deadline, its throw with its owner. */
+  callSlot<T>(hook: SlotName, run: (scope: CallScope) => Awaitable<T>, here: Pick<Site, "signal">): Awaitable<T> {
+    const scope = new CallScope(here);
+    const bound = { plugin: { id: this.ownerOf(hook) }, deadlineMs: HOOKS[hook].deadlineMs };
+    return this.#probed(hook, bound.plugin.id, () => {
+      let answer: Awaitable<T>;
+      try {
+        answer = run(scope);
+      } catch (error) {
+        throw owned(hook, bound.plugin.id, error);
+      }
+      return isThenable(answer) ? (inTime(hook, bound, answer, scope) as Promise<T>) : answer;
+    }) as Awaitable<T>;
+  }
+
   handlers(hook: HandledName): readonly Bound[] {
     return this.#bound.get(hook) ?? NONE;
   }
@@ -256,9 +276,13 @@ export class HookRunner {
    */
   call<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Site): unknown {
     if (this.#probe === undefined) return this.#callNow(hook, bound, sees, here);
+    return this.#probed(hook, bound.plugin.id, () => this.#callNow(hook, bound, sees, here));
+  }
+
+  #probed(hook: HookName, plugin: string, run: () => unknown): unknown {
     const tell = (kind: "begin" | "end"): void => {
       try {
-        unheard(this.#probe?.({ kind, hook, plugin: bound.plugin.id }));
+        unheard(this.#probe?.({ kind, hook, plugin }));
       } catch {
         // A failing probe must not change what the hook does.
       }
@@ -266,7 +290,7 @@ export class HookRunner {
     tell("begin");
     let answer: unknown;
     try {
-      answer = this.#callNow(hook, bound, sees, here);
+      answer = run();
     } catch (error) {
       tell("end");
       throw error;
@@ -298,11 +322,14 @@ export class HookRunner {
 
 const NONE: readonly never[] = [];
 
-const late = (hook: HookName, { plugin, deadlineMs: ms }: Bound): RuntimeError =>
+/** Whose time is measured. */
+type Timed = Pick<Bound, "deadlineMs"> & { readonly plugin: { readonly id: string } };
+
+const late = (hook: HookName, { plugin, deadlineMs: ms }: Timed): RuntimeError =>
   new RuntimeError("hook.deadline", { plugin: plugin.id, hook, ms });
 
 /** Waits for an answer until the deadline; a later one is ignored. */
-function inTime(hook: HookName, bound: Bound, answer: PromiseLike<unknown>, scope: CallScope): Promise<unknown> {
+function inTime(hook: HookName, bound: Timed, answer: PromiseLike<unknown>, scope: CallScope): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       const error = late(hook, bound);

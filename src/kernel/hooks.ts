@@ -145,6 +145,12 @@ export type LifecycleEvent =
   | { readonly kind: "sessionClosed" }
   | { readonly kind: "sessionConfigChanged"; readonly previous: SessionConfig; readonly current: SessionConfig };
 
+/** How long a call took. */
+export interface Took {
+  /** All attempts, and what it waited for, together. Left out when the call was not made. */
+  readonly durationMs?: number;
+}
+
 const EMIT = ["createSession", "emitEvent", "emitTrace"] as const;
 const READS = ["session", "catalog"] as const;
 const HISTORY = ["session", "sessions", "graph", "jobs", "complete"] as const;
@@ -272,7 +278,7 @@ export const HOOKS = {
     services: EVERYTHING,
     directives: ["abort", "deny", "ask", "shortCircuit", "replaceArgs", ...EMIT],
   }),
-  afterToolCall: hook<{ readonly call: ToolCall; readonly output: ToolOutput }>()({
+  afterToolCall: hook<{ readonly call: ToolCall; readonly output: ToolOutput } & Took>()({
     family: "gate",
     fires: "for each final result, in call order",
     onThrow: "withhold",
@@ -283,7 +289,7 @@ export const HOOKS = {
   }),
   projectResult: hook<
     /** `parts` is what would be shown without the hook. */
-    { readonly call: ToolCall; readonly output: ToolOutput; readonly parts: readonly ResultPart[] },
+    { readonly call: ToolCall; readonly output: ToolOutput; readonly parts: readonly ResultPart[] } & Took,
     readonly ResultPart[]
   >()({
     family: "single",
@@ -307,15 +313,15 @@ export const HOOKS = {
     onThrow: "issue",
     deadlineMs: 30_000,
     state: "read",
-    services: ["session", "catalog", "complete", "trace"],
+    services: ["session", "catalog", "graph", "complete", "trace"],
   }),
   protocolSession: hook<never, ProtocolSession>()({
     family: "single",
     fires: "see protocols",
     onThrow: "fail-build",
-    deadlineMs: 5_000,
+    deadlineMs: 300_000,
     state: "read",
-    services: [],
+    services: ["session", "graph", "jobs", "complete"],
     isRequired: true,
   }),
   protocolDriver: hook<never, ProtocolDriverSlot>()({

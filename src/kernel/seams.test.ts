@@ -34,7 +34,7 @@ const SEAMS = [
     hook: "afterToolCall" as Hook,
     replace: (words: string) => replaceResult(words) as object,
     run: (hooks: HookRunner, here: Site): Awaitable<Gated | Inspected> =>
-      inspectResult(hooks, CALL, { kind: "value", value: FIRST }, TARGET, here),
+      inspectResult(hooks, CALL, { kind: "value", value: FIRST }, {}, TARGET, here),
     words: ({ output }: { output: { value: string } }) => output.value,
   },
 ];

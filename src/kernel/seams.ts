@@ -15,7 +15,7 @@ import type { Checked } from "../model/schema.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
 import type { DirectiveOf } from "./directive.ts";
 import type { Bound, HookRunner, Issue, Site } from "./hook-runner.ts";
-import type { AnswerOf, HookName, Owned, SeesOf } from "./hooks.ts";
+import type { AnswerOf, HookName, Owned, SeesOf, Took } from "./hooks.ts";
 import type { Services } from "./services.ts";
 import type { Tool } from "./tool.ts";
 
@@ -100,6 +100,7 @@ export function inspectResult(
   hooks: HookRunner,
   call: ToolCall,
   given: ToolOutput,
+  took: Took,
   target: Target,
   here: Site,
 ): Awaitable<Inspected> {
@@ -116,7 +117,7 @@ export function inspectResult(
     );
   };
   const show = (bound: Bound, shown: ToolCall, isAgain: boolean): Awaitable<unknown> =>
-    seam.look("afterToolCall", bound, { call: shown, output }, isAgain, (answer) => {
+    seam.look("afterToolCall", bound, { call: shown, output, ...took }, isAgain, (answer) => {
       if (answer.kind === "emitEvent" || answer.kind === "emitTrace" || answer.kind === "createSession") {
         if (!isAgain) seam.emit(bound, answer);
       } else if (answer.kind === "enqueueMessages") {
@@ -168,8 +169,9 @@ export const secondLook = (here: Site): Site => ({
     return here.signal;
   },
 });
-/** Services that do nothing in a second look: what was traced and chosen in the first must not be repeated. */
-const QUIET: Pick<Services, "trace" | "membership"> = {
+/** Services that do nothing in a second look: what was traced, chosen and appended in the first must not be repeated. */
+const QUIET: Pick<Services, "trace" | "membership" | "graph"> = {
+  graph: { append: async (_, { operationId = "" } = {}) => ({ kind: "queued", operationId }) },
   trace: { emit: () => {} },
   membership: { set: () => {}, grant: () => {}, revoke: () => {} },
 };

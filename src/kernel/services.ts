@@ -150,9 +150,20 @@ export interface Complete {
   reply(request: CompletionRequest, options?: CompletionOptions): Promise<Reply>;
 }
 
-/** Background work; not available yet (`service.unavailable`). */
+/**
+ * Background work. Not available yet: what would begin, list or cancel it throws `service.unavailable`; what has nothing
+ * to do succeeds.
+ */
 export interface Jobs {
   list(): Promise<readonly Json[]>;
+  /** Waits for work that is not shown; there is none. */
+  awaitHidden(): Promise<void>;
+  /** Throws when one of these handles is not visible here; none is refused. */
+  validate(handles: readonly string[]): Promise<void>;
+  /** Hands work over to another session. */
+  transfer(from: string, to: string, handles: readonly string[]): Promise<void>;
+  /** Cancels work that nobody refers to any more, and gives the records of what it cancelled. */
+  cancelUnreferenced(keep: readonly string[]): Promise<readonly Json[]>;
 }
 
 /** What the runtime offers to plugins. A hook is given exactly the services that its row in the table names. */
@@ -199,8 +210,11 @@ export interface Services {
     children(id?: string): Promise<readonly SessionReading[]>;
   };
   readonly graph: {
-    /** Adds plugin nodes and messages to the conversation between turns. */
-    append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
+    /**
+     * Adds plugin nodes and messages to the conversation of this session, or of another. In a turn they are kept with
+     * what the hook or the tool answers, and follow the results of the round.
+     */
+    append(nodes: readonly AppendNode[], options?: GraphAppendOptions): Promise<Appended>;
   };
   readonly complete: Complete;
   readonly blobs: { put(data: Uint8Array): Promise<BlobHash>; get(hash: BlobHash): Promise<Uint8Array | undefined> };
@@ -222,8 +236,14 @@ export interface AppendOptions {
   readonly operationId?: string | undefined;
 }
 export const APPEND: Known<AppendOptions> = { requiresAncestor: true, operationId: true };
+export interface GraphAppendOptions extends AppendOptions {
+  /** The session to append to. Default: the one in which the hook, tool or operation runs. */
+  readonly session?: string | undefined;
+}
 export type Appended =
   | { readonly kind: "appended"; readonly nodes: readonly NodeId[]; readonly head: NodeId }
+  /** Taken, and not yet in its place: an open turn takes it in after the results of its round, or at its end. */
+  | { readonly kind: "queued"; readonly operationId: string }
   | { readonly kind: "stale-branch"; readonly required: string };
 
 /** Stands in for a service that is not there: every use throws `service.unavailable` with the plugin's name. */

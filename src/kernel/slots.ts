@@ -1,23 +1,68 @@
 import type { Awaitable } from "../model/awaitable.ts";
-import type { SessionId } from "../model/ids.ts";
+import type { SessionId, TurnId } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
+import type { Addition } from "../model/node.ts";
 import type { PromptPart } from "../model/prompt.ts";
-import type { ToolDeclaration } from "../model/request.ts";
+import type { ModelRequest, ToolDeclaration } from "../model/request.ts";
+import type { Usage } from "../model/usage.ts";
 import type { ProtocolDriver } from "../turn/driver.ts";
 import type { Cell } from "../turn/effect.ts";
 import type { CellOutput } from "../turn/event.ts";
+import type { Services, SessionReading } from "./services.ts";
+
+/** The session that a protocol is told of. */
+export interface ProtocolPlace {
+  readonly sessionId: SessionId;
+  readonly isRoot: boolean;
+}
+
+/** The durable options of a protocol in one session: JSON, which its driver is given as `view.options`. */
+export interface ProtocolOptions {
+  get(): Json | undefined;
+  /** Sets them for the frame that is active and for frames that begin later. Counts from the next turn on. */
+  set(value: Json): void;
+  /** Sets them for every frame, also for those that a fork goes back to. */
+  setAll(value: Json): void;
+}
+
+/** What `beforeAsk` is given. */
+export interface BeforeAsk extends ProtocolPlace, Pick<Services, "session" | "graph" | "jobs" | "complete"> {
+  readonly turnId: TurnId;
+  readonly round: number;
+  /** The request that would be sent, before `request` hooks. */
+  readonly request: ModelRequest;
+  readonly state: SessionReading;
+  /** What the latest model call of the session used; left out when none was made in this process. */
+  readonly latestUsage?: Usage;
+  readonly signal: AbortSignal;
+}
+
+/** A fresh frame that the turn goes on in. */
+export interface FrameSwitch {
+  readonly task: string;
+  readonly seed?: Json | undefined;
+  readonly name?: string | undefined;
+}
 
 /** The session half of a protocol. Everything is optional. */
 export interface ProtocolSession {
-  /** Called when a session was made. */
-  initialize?(context: { readonly sessionId: SessionId; readonly isRoot: boolean }): Awaitable<void>;
-  /** Called when a session was opened again. */
-  restore?(context: { readonly sessionId: SessionId; readonly isRoot: boolean }): Awaitable<void>;
+  /** Called when a session is opened for the first time. */
+  initialize?(context: ProtocolPlace): Awaitable<void>;
+  /** Called when a session is opened again, or was made as a fork, with what it holds. */
+  restore?(context: ProtocolPlace & { readonly state: SessionReading }): Awaitable<void>;
+  /** Called at every opening, after the above, with the options that plugins have in this session. */
+  configure?(
+    context: ProtocolPlace & {
+      readonly options: ProtocolOptions;
+      readonly plugins: { readonly [plugin: string]: Json };
+      readonly isNew: boolean;
+      readonly isFork: boolean;
+    },
+  ): Awaitable<void>;
+  /** Called when nodes were appended between turns while the session is open here. */
+  appended?(context: ProtocolPlace & { readonly nodes: readonly Addition[] }): Awaitable<void>;
   /** Called before each model call. A result makes the turn go on in a fresh frame instead. */
-  beforeAsk?(context: {
-    readonly sessionId: SessionId;
-    readonly round: number;
-  }): Awaitable<{ readonly task: string; readonly seed?: Json } | undefined | void>;
+  beforeAsk?(context: BeforeAsk): Awaitable<FrameSwitch | undefined | void>;
 }
 
 /** What a protocol tells the model of the tools: declarations and prompt parts. Made once per catalog. */

@@ -14,7 +14,10 @@ import {
 import type { Point } from "./point.ts";
 import type { Services } from "./services.ts";
 
-type ToolServices = Pick<Services, "session" | "sessions" | "catalog" | "membership" | "complete" | "blobs" | "trace">;
+type ToolServices = Pick<
+  Services,
+  "session" | "sessions" | "catalog" | "membership" | "graph" | "complete" | "blobs" | "trace"
+>;
 
 /**
  * What a tool's `execute` is given besides its arguments. `complete` and `once` are recorded: when the call runs again,

@@ -82,9 +82,10 @@ export type Preview = Previewed &
 
 /** A fact: it is in the store, has a cursor, and is never taken back. */
 export type FactEvent = Fact &
-  // `accepted`: the input is durable; it opens a turn now or later, or a running turn takes it at a boundary.
+  // `accepted`: the input is durable; it opens a turn now or later, or a running turn takes it at a boundary. One that was
+  // injected opens no turn, and has no `turnId`.
   (
-    | { readonly kind: "accepted"; readonly turnId: TurnId; readonly inputId: InputId; readonly key?: string }
+    | { readonly kind: "accepted"; readonly turnId?: TurnId; readonly inputId: InputId; readonly key?: string }
     | TurnCommitted
     /** A change between turns. */
     | {

@@ -6,8 +6,8 @@ import type { Spent, Usage } from "./usage.ts";
 /** An input that is in no committed turn yet. */
 export interface OpenInput {
   readonly id: InputId;
-  /** The turn that has taken it, or that it will open. */
-  readonly turnId: TurnId;
+  /** The turn that has taken it, or that it will open. Left out for an injected one that no turn has taken. */
+  readonly turnId?: TurnId;
   readonly state: "running" | "waiting";
   readonly message: Draft;
 }

@@ -102,6 +102,15 @@ export class CallContext implements ToolContext {
   get membership(): Services["membership"] {
     return this.#service("membership");
   }
+  get graph(): Services["graph"] {
+    return {
+      append: async (nodes, options) => {
+        const where = `the tool ${this.#effect.call.name}, after it had ended`;
+        if (this.#isOver) throw new RuntimeError("state.parallel", { plugin: this.#plugin, where });
+        return this.#service("graph").append(nodes, options);
+      },
+    };
+  }
   get complete(): Services["complete"] {
     return this.#service("complete");
   }

@@ -9,7 +9,7 @@
 
 import { within } from "../kernel/deadline.ts";
 import type { HookRunner, Issue, Site } from "../kernel/hook-runner.ts";
-import type { Owned } from "../kernel/hooks.ts";
+import type { Owned, Took } from "../kernel/hooks.ts";
 import { type Conflict, type Emit, gateCall, inspectResult, type Target } from "../kernel/seams.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import type { Tool } from "../kernel/tool.ts";
@@ -34,7 +34,7 @@ import {
   type ToolOutput,
 } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
-import type { EffectOf, PlacedCall } from "../turn/effect.ts";
+import type { EffectOf, PlacedCall, ReturnedCall } from "../turn/effect.ts";
 import type { Abort, Settlement, Verdict } from "../turn/event.ts";
 import type { Catalog, Member } from "./catalog.ts";
 import { CallContext } from "./context.ts";
@@ -374,14 +374,12 @@ const isAbort = (error: unknown): boolean =>
 
 // ── Settle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-type Result = PlacedCall & { readonly output: ToolOutput };
-
 /**
  * Runs the after-hooks and the projection. Where they change nothing the settlement is null, and nothing is journaled.
  */
 export function settle(
   dispatch: Dispatch,
-  results: readonly Result[],
+  results: readonly ReturnedCall[],
   site: () => Site,
 ): Awaitable<{
   readonly results: readonly Settlement[];
@@ -394,7 +392,7 @@ export function settle(
   }
   let abort: Abort | undefined;
   const messages: Owned<Draft>[] = [];
-  const one = (result: Result): Awaitable<Settlement> => {
+  const one = (result: ReturnedCall): Awaitable<Settlement> => {
     const seen = dispatch.hooks.has.afterToolCall
       ? inspect(dispatch, result, site, messages, (found) => (abort ??= found))
       : result.output;
@@ -415,7 +413,7 @@ export function settle(
 
 function inspect(
   dispatch: Dispatch,
-  placed: Result,
+  placed: ReturnedCall,
   site: () => Site,
   messages: Owned<Draft>[],
   stop: (abort: Abort) => void,
@@ -423,7 +421,7 @@ function inspect(
   const { call, output } = placed;
   // What passed the gate in this process fits; after a restart it is checked again.
   const target = targetOf(memberFor(dispatch, call)?.value, dispatch.passed?.has(call));
-  return andThen(inspectResult(dispatch.hooks, call, output, target, site()), (seen): ToolOutput => {
+  return andThen(inspectResult(dispatch.hooks, call, output, took(placed), target, site()), (seen): ToolOutput => {
     for (const emit of seen.emits) dispatch.show.emitted(emit, placed);
     for (const conflict of seen.conflicts) dispatch.conflict(conflict);
     dispatch.observed(seen.issues);
@@ -441,13 +439,15 @@ function inspect(
   });
 }
 
+const took = ({ ms }: { readonly ms?: number | undefined }): Took => (ms === undefined ? {} : { durationMs: ms });
+
 /**
  * The parts that the projector plugin made, or undefined where the plain projection stands. If it fails, the model is
  * shown its error and not the result, which it may have been meant to hide.
  */
 function project(
   dispatch: Dispatch,
-  { call }: Result,
+  { call, ms }: ReturnedCall,
   output: ToolOutput,
   site: () => Site,
 ): Awaitable<readonly ResultPart[] | undefined> {
@@ -460,7 +460,8 @@ function project(
       const json = toJson(parts); // The parts are journaled, so they must be JSON.
       return "problem" in json ? failed(`${json.path}: ${json.problem}`) : (json.json as unknown as typeof parts);
     };
-    const parts = dispatch.hooks.single("projectResult", { call, output, parts: plain }, site());
+    const sees = { call, output, parts: plain, ...took({ ms }) };
+    const parts = dispatch.hooks.single("projectResult", sees, site());
     return isThenable(parts) ? parts.then(own, failed) : own(parts);
   } catch (error) {
     return failed(error);

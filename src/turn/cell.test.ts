@@ -112,8 +112,20 @@ describe("a code cell", () => {
     expect(turn.end()).toEqual({ kind: "finished", by: "tool", value: 1 });
   });
 
-  test("that could not be run at all is told to the model as stopped", () => {
-    const turn = running().answer("r1.exec", failed("runtime", "No sandbox.")).until("r2.ask");
+  test("that cannot be run ends the turn as its failure says, and its open calls are given up", () => {
+    const turn = tell(cellLoop, {}, { step: 2 })
+      .until("r1.ask")
+      .answer("r1.ask", replied("run count()"))
+      .called("r1.exec", 0, "a")
+      .answer("r1.exec.gate.0", gated(pass()));
+    turn.answer("r1.exec", failed("runtime", "No sandbox."));
+    expect(turn.last.dropped).toEqual(["r1.exec.call.0"]);
+    expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", reason: "No sandbox." });
+  });
+
+  test("of a turn that step 1 opened is told to the model as stopped, as its journal goes on from there", () => {
+    const turn = tell(cellLoop, {}, { step: 1 }).until("r1.ask").answer("r1.ask", replied("run count()"));
+    turn.answer("r1.exec", failed("runtime", "No sandbox.")).until("r2.ask");
     expect(turn.log.at(-1)).toBe("user: [code stopped: No sandbox.]");
   });
 

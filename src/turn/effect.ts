@@ -9,6 +9,12 @@ export interface PlacedCall {
   readonly call: ToolCall;
 }
 
+/** A call with its result. `ms`: how long it took, all attempts and waits together; left out if it was not made. */
+export interface ReturnedCall extends PlacedCall {
+  readonly output: ToolOutput;
+  readonly ms?: number;
+}
+
 /** One piece of code that a model wrote. */
 export interface Cell {
   readonly language: string;
@@ -31,7 +37,7 @@ export type Effect = { readonly name: EffectName } & (
   | { readonly kind: "ask"; readonly round: number }
   | { readonly kind: "respond"; readonly round: number; readonly reply: Reply }
   | { readonly kind: "gate"; readonly calls: readonly PlacedCall[] }
-  | { readonly kind: "settle"; readonly results: readonly (PlacedCall & { readonly output: ToolOutput })[] }
+  | { readonly kind: "settle"; readonly results: readonly ReturnedCall[] }
   | { readonly kind: "boundary"; readonly at: BoundaryKind }
   | { readonly kind: "compact" }
   | { readonly kind: "finalize"; readonly outcome: TurnOutcome }

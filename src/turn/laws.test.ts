@@ -59,6 +59,14 @@ describe.each([
     everyTurn(driver, ({ state }) => expect(mispaired(itemsOf(state.log))).toEqual([]));
   });
 
+  test("what was appended with an answer is in the log once, in the order of the answers", () => {
+    everyTurn(driver, ({ moments, state }) => {
+      const appended = moments.flatMap(({ event }) => (isAnswer(event) ? (event.appends ?? []) : []));
+      const marks = itemsOf(state.log).flatMap((entry) => (entry.kind === "plugin" ? [entry.body] : []));
+      expect(marks).toEqual(appended.flatMap(({ nodes }) => nodes.map((node) => node.kind === "plugin" && node.body)));
+    });
+  });
+
   test("never two effects are open that may write plugin state", () => {
     everyTurn(driver, (played) => {
       for (const open of openSets(played)) expect(open.filter(mayWrite).length, listed(open)).toBeLessThanOrEqual(1);

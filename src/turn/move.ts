@@ -7,14 +7,14 @@
 import { describe } from "../model/errors.ts";
 import { type EffectName, nodeId } from "../model/ids.ts";
 import { callsOf, type Draft, type Message, type ToolCallPart, textOf } from "../model/message.ts";
-import type { Entry } from "../model/node.ts";
+import type { Addition, Entry } from "../model/node.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
 import { TEXTS } from "../model/texts.ts";
 import { projectOutput, statusOf, TOOLS_STATE, type ToolOutput } from "../model/tool.ts";
 import { addUsage, type Usage } from "../model/usage.ts";
 import type { ProtocolDriver, RoundView } from "./driver.ts";
 import { type Effect, FINALIZE, GRACE, type Winding } from "./effect.ts";
-import type { Changes, Failure } from "./event.ts";
+import type { Appending, Changes, Failure } from "./event.ts";
 import { append, itemsOf } from "./log.ts";
 import type { CallState, Step, TurnState } from "./state.ts";
 
@@ -44,9 +44,10 @@ export class Move implements Step {
   }
 
   view(): RoundView {
-    const { round, memo, log, limits, output } = this.state;
+    const { round, memo, log, limits, output, options } = this.state;
     const view = { round, memo, log: itemsOf(log), limits };
-    return output === undefined ? view : { ...view, output };
+    if (output === undefined && options === undefined) return view;
+    return { ...view, ...(output === undefined ? {} : { output }), ...(options === undefined ? {} : { options }) };
   }
 
   open(effect: Effect): void {
@@ -101,6 +102,35 @@ export class Move implements Step {
 
   addEntry(entry: Entry): void {
     this.state.log = append(this.state.log, entry);
+  }
+
+  /** Adds what hooks and tools append. What they append in a round stands after its results: nothing may come between. */
+  append(appends: readonly Appending[]): void {
+    if (this.state.phase.kind === "working") this.state.held = [...(this.state.held ?? NONE), ...appends];
+    else for (const each of appends) this.#place(each);
+  }
+
+  /** The results are in the log: what was held back follows them. */
+  releaseHeld(): void {
+    const { held } = this.state;
+    if (held === undefined) return;
+    delete this.state.held;
+    for (const each of held) this.#place(each);
+  }
+
+  #place({ nodes, operation }: Appending): void {
+    const { state } = this;
+    if (operation !== undefined) {
+      const placed = { ...operation, from: state.log.length, count: nodes.length };
+      state.placed = [...(state.placed ?? NONE), placed];
+    }
+    this.addNodes(nodes);
+  }
+
+  addNodes(nodes: readonly Addition[]): void {
+    for (const node of nodes)
+      if (node.kind === "message") this.add(node.message);
+      else this.addEntry({ at: this.at, ...node });
   }
 
   /**
@@ -166,6 +196,11 @@ export class Move implements Step {
 
   /** I4: no ending leaves a call without its result. */
   pairCalls(): void {
+    this.#pair();
+    this.releaseHeld();
+  }
+
+  #pair(): void {
     const last = this.state.log.items[this.state.log.length - 1];
     if (last?.kind !== "message" || last.message.role !== "assistant") return;
     const calls = callsOf(last.message.parts);

@@ -1,11 +1,13 @@
 import { type InputId, nodeId } from "../model/ids.ts";
 import { isObject, type Json } from "../model/json.ts";
 import { callsOf, type Draft, type Message, type ToolResultPart, text } from "../model/message.ts";
-import type { Entry } from "../model/node.ts";
+import type { Addition, Entry } from "../model/node.ts";
+import { hasOpenCalls } from "../model/pairing.ts";
 import { TEXTS } from "../model/texts.ts";
 import { BATCH_TOOL, projectOutput, type ResultPart, statusOf, type ToolOutput } from "../model/tool.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
-import type { Changes, Opened, TurnEvent, WaitAnswer } from "./event.ts";
+import type { Appending, Changes, Opened, TurnEvent, WaitAnswer } from "./event.ts";
+import type { PlacedAppend } from "./state.ts";
 
 /** What a journal holds, without the machine that made it. */
 export interface Salvaged {
@@ -15,6 +17,7 @@ export interface Salvaged {
   readonly asks: number;
   readonly spent: readonly Spent[];
   readonly inputs: readonly InputId[];
+  readonly placed?: readonly PlacedAppend[];
 }
 
 /**
@@ -43,7 +46,9 @@ class Salvaging {
   #isToSettle = false;
   #settles = false;
   #deferred = new Set<string>();
-  #frame: { readonly task: string; readonly seed?: Json } | undefined;
+  #frame: { readonly task: string; readonly seed?: Json; readonly name?: string } | undefined;
+  #held: readonly Appending[] = [];
+  readonly #placed: PlacedAppend[] = [];
   #changes: Changes = {};
   #usage = NO_USAGE;
   #asks = 0;
@@ -58,9 +63,16 @@ class Salvaging {
   }
 
   take(event: TurnEvent): void {
+    this.#take(event);
+    this.#place(event.at);
+  }
+
+  #take(event: TurnEvent): void {
     if ("changes" in event && event.changes !== undefined) this.#changes = { ...this.#changes, ...event.changes };
     if ("spent" in event && event.spent !== undefined) this.#spent = [...this.#spent, ...event.spent];
     const { at } = event;
+    if ("appends" in event && event.appends !== undefined) this.#held = [...this.#held, ...event.appends];
+    if (event.kind !== "returned" && event.kind !== "gated" && event.kind !== "settled") this.#place(at);
     switch (event.kind) {
       case "replied":
         this.#pair(at);
@@ -98,8 +110,11 @@ class Salvaging {
         this.#pair(at);
         this.#openFrame(at);
         this.#inputs = [...this.#inputs, ...(event.inputs ?? []).map(({ inputId }) => inputId)];
-        for (const { inputId, message } of event.inputs ?? [])
-          this.#add({ ...message, origin: { kind: "input", inputId } }, at);
+        for (const input of event.inputs ?? []) {
+          const { inputId } = input;
+          if ("nodes" in input) this.#addNodes(input.nodes, at);
+          else this.#add({ ...input.message, origin: input.message.origin ?? { kind: "input", inputId } }, at);
+        }
         return this.#say(event.messages, at);
       case "prepared":
         this.#settles = event.skips?.settle !== true;
@@ -135,7 +150,25 @@ class Salvaging {
       asks: this.#asks,
       spent: this.#spent,
       inputs: this.#inputs,
+      ...(this.#placed.length === 0 ? {} : { placed: this.#placed }),
     };
+  }
+
+  /** What hooks and tools appended; while calls have no result it waits for them. */
+  #place(at: number): void {
+    const last = this.#entries.at(-1);
+    if (this.#held.length === 0 || (last?.kind === "message" && hasOpenCalls(last.message))) return;
+    for (const { nodes, operation } of this.#held) {
+      if (operation !== undefined) this.#placed.push({ ...operation, from: this.#entries.length, count: nodes.length });
+      this.#addNodes(nodes, at);
+    }
+    this.#held = [];
+  }
+
+  #addNodes(nodes: readonly Addition[], at: number): void {
+    for (const node of nodes)
+      if (node.kind === "message") this.#add(node.message, at);
+      else this.#entries.push({ at, ...node });
   }
 
   #add(draft: Draft, at: number): void {
@@ -190,7 +223,8 @@ class Salvaging {
     if (frame === undefined) return;
     this.#frame = undefined;
     this.#pair(at);
-    this.#entries.push({ at, kind: "frame", reason: "task", task: frame.task });
+    const { task, name } = frame;
+    this.#entries.push({ at, kind: "frame", reason: "task", task, ...(name === undefined ? {} : { name }) });
     const seed =
       frame.seed === undefined ? "" : `\n\n${typeof frame.seed === "string" ? frame.seed : JSON.stringify(frame.seed)}`;
     this.#add({ role: "user", parts: [text(`${frame.task}${seed}`)], origin: { kind: "runtime" } }, at);
@@ -207,6 +241,7 @@ class Salvaging {
       return { kind: "toolResult", callId, name, status: statusOf(output), parts: shown ?? projectOutput(output) };
     });
     this.#add({ role: "tool", parts }, at);
+    this.#place(at);
   }
 
   /** Of a batch, what its calls came to. */

@@ -7,11 +7,14 @@ import type { Reply } from "../model/request.ts";
 import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
 import type { Spent, Usage } from "../model/usage.ts";
 import type { Cell, Effect, PlacedCall, Winding } from "./effect.ts";
-import type { Changes, Policies, Skips } from "./event.ts";
+import type { Appending, Changes, Policies, Skips } from "./event.ts";
 import type { Log } from "./log.ts";
 
-/** Recorded when a turn opens and when it is resumed. Raise it when an old journal would fold to another state. */
-export const STEP_VERSION = 1;
+/**
+ * Recorded when a turn opens and when it is resumed. Raise it when an old journal would fold to another state: a turn
+ * folds by the version that it was opened with. From 2 on, a cell that cannot be run ends the turn.
+ */
+export const STEP_VERSION = 2;
 
 /** One call on its way through gate, attempts and settling. */
 export interface CallState extends PlacedCall {
@@ -22,6 +25,9 @@ export interface CallState extends PlacedCall {
   readonly parts?: readonly ResultPart[];
   /** Why somebody is asked to approve the call. */
   readonly reason?: string;
+  /** When its first attempt was released, and how long it took until its result was there. */
+  readonly startedAt?: number;
+  readonly ms?: number;
   /** In a cell: the call's place in the order of return, in which a cell's calls are settled. */
   readonly returnedAs?: number;
 }
@@ -51,6 +57,14 @@ export type Phase =
   | { readonly kind: "finalizing"; readonly outcome: TurnOutcome }
   | { readonly kind: "ended"; readonly outcome: TurnOutcome };
 
+/** An append that its caller named, at its place in the log. */
+export interface PlacedAppend {
+  readonly name: string;
+  readonly hash: string;
+  readonly from: number;
+  readonly count: number;
+}
+
 /**
  * The state of a turn. Plain JSON, so it can be stored, compared and shown. It holds only what this turn adds to the
  * session.
@@ -61,6 +75,8 @@ export interface TurnState {
   readonly turnId: TurnId;
   readonly limits: Limits;
   readonly output?: JsonObject;
+  /** The protocol's own options. */
+  readonly options?: Json;
   /** Only an answer counts in the last round: other work that the model asks for there is not done. */
   readonly keepsAnswer?: true;
   readonly phase: Phase;
@@ -72,6 +88,9 @@ export interface TurnState {
   readonly idle: number;
   readonly resumes: number;
   readonly log: Log<Entry>;
+  /** Appended by hooks and tools of a round whose results are not in the log yet. */
+  readonly held?: readonly Appending[];
+  readonly placed?: readonly PlacedAppend[];
   /** The protocol's own notes. */
   readonly memo: Json;
   readonly changes: Changes;

@@ -21,19 +21,19 @@ import { NO_USAGE, UNKNOWN_CALL } from "../model/usage.ts";
 import { decisionProblem } from "./decision.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { type BoundaryKind, type Effect, type EffectOf, GRACE, name } from "./effect.ts";
-import type { Abort, Answer, Opened, TurnEvent } from "./event.ts";
+import type { Abort, Answer, Opened, TakenInput, TurnEvent } from "./event.ts";
 import { cancelled, endingOf, failed, Move, protocolFailed, stopped } from "./move.ts";
-import { isLastRound, STEP_VERSION, type Step, type TurnState, type Work } from "./state.ts";
+import { isLastRound, type Step, type TurnState, type Work } from "./state.ts";
 import * as calls from "./work.ts";
 
 /** The first step: from the event that opened the turn. */
 export function begin(opened: Opened): Step {
-  const { sessionId, turnId, inputId, input, limits, output, merges, at } = opened;
+  const { sessionId, turnId, inputId, input, limits, output, at } = opened;
   const message: Message = { id: nodeId(turnId, 0), ...input, origin: { kind: "input", inputId } };
   const move = new Move(
     NOBODY,
     {
-      version: STEP_VERSION,
+      version: opened.step,
       sessionId,
       turnId,
       limits,
@@ -59,8 +59,9 @@ export function begin(opened: Opened): Step {
     at,
   );
   if (output !== undefined) move.state.output = output;
+  if (opened.protocol.options !== undefined) move.state.options = opened.protocol.options;
   if (opened.config.budget?.keepsAnswer === true) move.state.keepsAnswer = true;
-  if (merges === true) boundary(move, "opening");
+  if (opened.merges === true || opened.takes === true) boundary(move, "opening");
   else prepare(move);
   return move;
 }
@@ -105,6 +106,7 @@ function close(move: Move, event: Answer): Effect {
   move.state.resumes = 0; // The turn got on: a crash loop is counted from here.
   if (event.changes !== undefined) move.change(event.changes);
   if (event.spent !== undefined) move.state.spent = [...move.state.spent, ...event.spent];
+  if (event.appends !== undefined) move.append(event.appends);
   return effect;
 }
 
@@ -131,7 +133,7 @@ function answer(move: Move, effect: Effect, event: Answer): void {
       if (event.kind === "interrupted") {
         if (event.key !== undefined)
           move.open({ name: calls.waitName(effect), kind: "wait", key: event.key, until: event.until ?? event.at });
-        return go(move, calls.onInterrupted(work, effect, event.key !== undefined));
+        return go(move, calls.onInterrupted(move, work, effect, event.key !== undefined));
       }
       if (event.kind !== "deferred") return diverged(event);
       move.open({ name: calls.waitName(effect), kind: "wait", key: event.key, until: event.until });
@@ -158,10 +160,10 @@ function answer(move: Move, effect: Effect, event: Answer): void {
     }
     case "sleep":
       if (event.kind !== "slept") return diverged(event);
-      return effect.name === GRACE ? graceOver(move) : go(move, calls.onWoken(working(move, event), effect));
+      return effect.name === GRACE ? graceOver(move) : go(move, calls.onWoken(move, working(move, event), effect));
     case "wait":
       if (event.kind !== "resolved") return diverged(event);
-      return go(move, calls.onWoken(working(move, event), effect, event.answer));
+      return go(move, calls.onWoken(move, working(move, event), effect, event.answer));
   }
 }
 
@@ -183,7 +185,7 @@ function prepared(move: Move, event: Extract<Answer, { kind: "prepared" }>): voi
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (event.answer !== undefined) return answered(move, event.answer);
-  if (event.frame !== undefined) return switchFrame(move, event.frame.task, event.frame.seed);
+  if (event.frame !== undefined) return switchFrame(move, event.frame);
   if (event.compact === true && mayCompact(move)) return compact(move, "ask");
   ask(move);
 }
@@ -237,6 +239,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   const { state } = move;
   if (decision.memo !== undefined) state.memo = decision.memo;
   if (decision.add !== undefined) move.add(...decision.add);
+  move.releaseHeld();
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (state.phase.kind === "working" && (decision.kind === "calls" || decision.kind === "cell")) {
     // A second piece of work in a round would repeat the names of its effects (T2).
@@ -272,7 +275,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
     case "retry":
       return goOn(move, false);
     case "switchFrame":
-      return switchFrame(move, decision.task, decision.seed);
+      return switchFrame(move, decision);
     case "end":
       return move.conclude(decision.ending);
   }
@@ -300,18 +303,30 @@ function bounded(move: Move, effect: EffectOf<"boundary">, event: Extract<Answer
   const { outcome } = state.phase;
   const inputs = event.inputs ?? [];
   const messages = event.messages ?? [];
-  if (inputs.length > 0) {
-    state.inputs = [...state.inputs, ...inputs.map((input) => input.inputId)];
-    move.add(...inputs.map(({ inputId, message }): Draft => ({ ...message, origin: { kind: "input", inputId } })));
-  }
+  if (inputs.length > 0) state.inputs = [...state.inputs, ...inputs.map((input) => input.inputId)];
+  const said = messages.length + take(move, inputs);
   if (messages.length > 0) move.add(...messages);
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (event.hasNewTools === true) move.prepareNext();
   if (effect.at === "opening") return prepare(move);
-  if (outcome !== undefined && inputs.length + messages.length === 0) return move.conclude(outcome);
+  if (outcome !== undefined && said === 0) return move.conclude(outcome);
   if (event.compact === true && mayCompact(move)) return compact(move, "round");
   nextRound(move);
+}
+
+/** Adds what was taken in, and counts what the model must hear. Nodes that others appended do not keep a turn going. */
+function take(move: Move, inputs: readonly TakenInput[]): number {
+  let said = 0;
+  for (const input of inputs) {
+    if ("nodes" in input) move.addNodes(input.nodes);
+    else {
+      const { inputId, message } = input;
+      move.add({ ...message, origin: message.origin ?? { kind: "input", inputId } });
+      said++;
+    }
+  }
+  return said;
 }
 
 /** Whether this asks for work other than an answer. Handing in a typed result counts as an answer. */
@@ -350,27 +365,42 @@ function compacted(move: Move, seed: readonly Draft[]): void {
   if (winding !== undefined) return move.conclude(winding.ending);
   if (seed.length > 0) {
     move.state.compactions++;
-    return openFrame(move, "compaction", undefined, seed);
+    return openFrame(move, "compaction", seed);
   }
   if (phase.then === undefined) return overflow(move);
   return phase.then === "ask" ? ask(move) : nextRound(move);
 }
 
-function switchFrame(move: Move, task: string, seed: Json | undefined): void {
-  const words = seed === undefined ? task : `${task}\n\n${typeof seed === "string" ? seed : JSON.stringify(seed)}`;
-  openFrame(move, "task", task, [
-    { role: "user", parts: [{ kind: "text", text: words }], origin: { kind: "runtime" } },
-  ]);
+interface NewFrame {
+  readonly task: string;
+  readonly seed?: Json;
+  readonly name?: string;
 }
 
-function openFrame(move: Move, reason: string, task: string | undefined, seed: readonly Draft[]): void {
+function switchFrame(move: Move, { task, seed, name: frame }: NewFrame): void {
+  const words = seed === undefined ? task : `${task}\n\n${typeof seed === "string" ? seed : JSON.stringify(seed)}`;
+  const about = frame === undefined ? { task } : { task, name: frame };
+  openFrame(
+    move,
+    "task",
+    [{ role: "user", parts: [{ kind: "text", text: words }], origin: { kind: "runtime" } }],
+    about,
+  );
+}
+
+function openFrame(
+  move: Move,
+  reason: string,
+  seed: readonly Draft[],
+  about: { readonly task?: string; readonly name?: string } = NOTHING,
+): void {
   const { state } = move;
   const { framesMax: max } = state.limits;
   if (state.frames >= max)
     return move.conclude(stopped("limit", "limit.frames", describe("limit.frames", { max }).message));
   state.frames++;
   move.pairCalls();
-  move.addEntry({ at: move.at, kind: "frame", reason, ...(task === undefined ? {} : { task }) });
+  move.addEntry({ at: move.at, kind: "frame", reason, ...about });
   move.add(...seed);
   nextRound(move);
 }
@@ -539,15 +569,18 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
         }),
       );
     case "exec":
-      return executed(move, { state: "stopped", parts: [{ kind: "text", text: error.message }] });
+      if (state.version < 2 || state.winding !== undefined)
+        return executed(move, { state: "stopped", parts: [{ kind: "text", text: error.message }] });
+      move.drop(() => true); // Calls of the cell: nobody is left to whom they could return.
+      return move.conclude(endingOf(error));
     case "compact":
       return compacted(move, []);
     case "finalize":
       return move.end(state.winding?.ending ?? endingOf(error));
     case "sleep":
-      return effect.name === GRACE ? graceOver(move) : go(move, calls.onWoken(working(move, event), effect));
+      return effect.name === GRACE ? graceOver(move) : go(move, calls.onWoken(move, working(move, event), effect));
     case "wait":
-      return go(move, calls.onWoken(working(move, event), effect, { kind: "revoked" }));
+      return go(move, calls.onWoken(move, working(move, event), effect, { kind: "revoked" }));
     case "prepare":
     case "boundary":
       return move.conclude(endingOf(error));

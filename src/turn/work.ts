@@ -113,7 +113,9 @@ function gate(move: Move, work: Work): Work {
 }
 
 function settle(move: Move, work: Work, calls: readonly CallState[], settleName: string): Work {
-  const results = calls.map(({ at, call, output }) => ({ at, call, output: output ?? NEVER_RAN }));
+  const results = calls.map(({ at, call, output = NEVER_RAN, ms }) =>
+    ms === undefined ? { at, call, output } : { at, call, output, ms },
+  );
   move.open({ name: name(settleName), kind: "settle", results });
   return work;
 }
@@ -150,7 +152,7 @@ function release(move: Move, work: Work, from: number): Work {
 function start(move: Move, work: Work, calls: readonly CallState[], index: number): readonly CallState[] {
   const own = move.ownCalls(calls);
   const call = own[index] as CallState;
-  own[index] = { ...call, stage: "open" };
+  own[index] = { ...call, stage: "open", startedAt: call.startedAt ?? move.at };
   move.open(attempt(work, call));
   return own;
 }
@@ -240,19 +242,24 @@ export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, out
   const wait = move.state.winding === undefined ? retryDelay(state, output) : undefined;
   if (wait === undefined && work.cell === undefined) {
     const calls = move.ownCalls(work.calls);
-    calls[indexOf(work, effect.at)] = { ...state, stage: "returned", output };
+    calls[indexOf(work, effect.at)] = { ...state, stage: "returned", output, ...tookUntil(state, move.at) };
     return { ...work, calls };
   }
-  if (wait === undefined) return returned(work, effect.at, output);
+  if (wait === undefined) return returned(work, state, output, move.at);
   move.open({ name: name(`${effect.position}.b${state.attempt}`), kind: "sleep", until: move.at + wait });
   return change(work, effect.at, { stage: "backoff" });
 }
 
-function returned(work: Work, at: string, output: ToolOutput): Work {
-  if (work.cell === undefined) return change(work, at, { stage: "returned", output });
+function returned(work: Work, state: CallState, output: ToolOutput, now: number): Work {
+  const patch = { stage: "returned", output, ...tookUntil(state, now) } as const;
+  if (work.cell === undefined) return change(work, state.at, patch);
   const returnedAs = work.calls.reduce((most, call) => Math.max(most, call.returnedAs ?? 0), 0) + 1;
-  return change(work, at, { stage: "returned", output, returnedAs });
+  return change(work, state.at, { ...patch, returnedAs });
 }
+
+const tookUntil = ({ startedAt }: CallState, now: number): { readonly ms?: number } =>
+  startedAt === undefined ? NOTHING : { ms: Math.max(0, now - startedAt) };
+const NOTHING = {};
 
 /** Whether a call that returned this is made again by its retry policy. */
 export function isTriedAgain({ phase, winding }: TurnState, { at }: PlacedCall, output: ToolOutput): boolean {
@@ -276,7 +283,7 @@ const mayRetry = (retry: NonNullable<CallPolicy["retry"]>, failure: ToolFailure)
     : retry.policy === "safe" && failure.isRetryable === true;
 
 /** Wakes a call: its backoff is over, or an approval or a deferred result arrived. */
-export function onWoken(work: Work, effect: Effect, answer?: WaitAnswer): Work {
+export function onWoken({ at: now }: Move, work: Work, effect: Effect, answer?: WaitAnswer): Work {
   const state = work.calls.find((call) => isAsleep(call) && isOf(effect, positionOf(work, call.at)));
   if (state === undefined) return work;
   if (state.stage === "backoff") return change(work, state.at, { stage: "queued", attempt: state.attempt + 1 });
@@ -284,17 +291,19 @@ export function onWoken(work: Work, effect: Effect, answer?: WaitAnswer): Work {
     const reason = answer?.kind === "revoked" ? TEXTS.revoked : TEXTS.unanswered;
     return returned(
       work,
-      state.at,
+      state,
       state.stage === "approval" ? (state.output ?? denied(state, reason)) : { kind: "unknown", reason: TEXTS.pending },
+      now,
     );
   }
-  if (state.stage === "deferred") return returned(work, state.at, { kind: "value", value: answer.value });
+  if (state.stage === "deferred") return returned(work, state, { kind: "value", value: answer.value }, now);
   const said = answer.value as { readonly approved?: Json; readonly reason?: Json; readonly args?: Json } | null;
   if (said?.approved !== true)
     return returned(
       work,
-      state.at,
+      state,
       state.output ?? denied(state, typeof said?.reason === "string" ? said.reason : TEXTS.notApproved),
+      now,
     );
   // Edited arguments are checked again when the call is made.
   const { args } = said;
@@ -328,14 +337,15 @@ export const onDeferred = (work: Work, at: string): Work =>
   });
 
 /** Ends or asks about a call that was under way at a crash and must not be repeated by itself. */
-export function onInterrupted(work: Work, effect: EffectOf<"call">, isAsked: boolean): Work {
+export function onInterrupted({ at: now }: Move, work: Work, effect: EffectOf<"call">, isAsked: boolean): Work {
   const output: ToolOutput = {
     kind: "unknown",
     reason: TEXTS.interrupted(effect.call.name),
   };
   // If approved, it runs as another attempt; if not, it stays unknown.
   if (isAsked) return change(work, effect.at, { stage: "approval", attempt: effect.attempt + 1, output });
-  return returned(work, effect.at, output);
+  const state = work.calls[indexOf(work, effect.at)];
+  return state === undefined ? work : returned(work, state, output, now);
 }
 
 export function onSettled(work: Work, settled: readonly PlacedCall[], settlements: readonly Settlement[]): Work {

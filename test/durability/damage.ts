@@ -139,7 +139,7 @@ export async function sample(path: string): Promise<Sample> {
   await store.apply(REMARK);
   const told = await store.changes(undefined, { max: 1_000 });
   const known = {
-    turns: told.flatMap((change) => (change.kind === "accepted" ? [change.turnId] : [])),
+    turns: told.flatMap((change) => (change.kind === "accepted" ? (change.turnId ?? []) : [])),
     blobs: [...new Set(JSON.stringify(await store.list()).match(HASH)), hashOf("a picture")],
   };
   await store.vacuum({ compact: true });

@@ -67,9 +67,9 @@ test.each(ALL)(
         if (event.kind === "replied")
           for (const part of event.reply.parts) expect(words, where).toContain(JSON.stringify(part));
         if (event.kind === "bounded")
-          for (const { message } of event.inputs ?? [])
+          for (const input of event.inputs ?? [])
             expect(
-              messages.some((each) => wordsOf(each) === wordsOf(message as Message)),
+              "message" in input && messages.some((each) => wordsOf(each) === wordsOf(input.message as Message)),
               where,
             ).toBe(true);
       }

@@ -152,6 +152,30 @@ export const SCENARIOS: readonly Scenario[] = [
     }),
   },
   {
+    name: "appends",
+    options: (did) => ({
+      model: model(did, inTurn(both(calls("search"), calls("mark")), says("Marked."))),
+      plugins: [
+        definePlugin({
+          id: "acme/marks",
+          setup: () => ({
+            context: async ({ graph }) =>
+              void (await graph.append([{ kind: "plugin", type: "mark", body: "context" }], { operationId: "first" })),
+            afterToolCall: async ({ graph, call }) =>
+              void (await graph.append([{ kind: "message", role: "system", text: `After ${call.name}.` }])),
+          }),
+        }),
+      ],
+      tools: [
+        tool(did, "search"),
+        tool(did, "mark", async (_, { graph }) => {
+          await graph.append([{ kind: "plugin", type: "mark", body: "tool" }]);
+          return "Marked.";
+        }),
+      ],
+    }),
+  },
+  {
     name: "boundary-input",
     options: (did, outside) => ({
       model: model(did, inTurn(calls("search"), says("First."))),

@@ -625,7 +625,9 @@ test("K13 each kind is given its services: queries read, commands change, tasks 
   const { session } = world;
   expect(await session.query(plugin, "query")).toEqual([...common, ...reads].sort());
   expect((await session.command(plugin, "command")).output).toEqual([...common, ...reads, ...changes].sort());
-  expect((await session.task(plugin, "task")).output).toEqual([...common, ...reads, ...changes, "complete"].sort());
+  expect((await session.task(plugin, "task")).output).toEqual(
+    [...common, ...reads, ...changes, "complete", "once"].sort(),
+  );
 });
 
 test("K13 operations use their services: blobs, traces, the conversation, the tools", async () => {

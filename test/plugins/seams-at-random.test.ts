@@ -89,7 +89,7 @@ const AFTER: SeamUnderTest = {
   nonsense: [...NONSENSE, { kind: "replaceResult" }, replaceResult(1n as never), ask("Sure?"), shortCircuit("x")],
   replace: replaceResult,
   async run(hooks, here) {
-    const { output, ...rest } = await inspectResult(hooks, CALL, { kind: "value", value: ORIGINAL }, TARGET, here);
+    const { output, ...rest } = await inspectResult(hooks, CALL, { kind: "value", value: ORIGINAL }, {}, TARGET, here);
     return { ...rest, value: (output as { value: unknown }).value };
   },
   value: ({ output }: { output: { value: unknown } }) => output.value,

@@ -174,8 +174,8 @@ async function lostIn(store: Store, marks: readonly Mark[], answered: ReadonlySe
 /** Whether a turn is open that only ends when someone decides, and nobody has. */
 async function waitsForSomeone(store: Store, decided: readonly string[]): Promise<boolean> {
   for (const fact of await factsOf(store)) {
-    if (fact.kind !== "accepted" || !ASKING.some((key) => key === fact.key) || decided.includes(fact.turnId)) continue;
-    if ((await store.terminal(fact.turnId)) === undefined) return true;
+    if (fact.kind !== "accepted" || fact.turnId === undefined || !ASKING.some((key) => key === fact.key)) continue;
+    if (!decided.includes(fact.turnId) && (await store.terminal(fact.turnId)) === undefined) return true;
   }
   return false;
 }

@@ -407,7 +407,7 @@ test("K18 services that a hook keeps append nothing, also when its turn is over"
   });
   await using world = await open(echo(), { plugins: [keeping] });
   await world.session.turn("Go.").result();
-  expect(await codeOf(() => append?.())).toBe("operation.reentrant");
+  expect(await codeOf(() => append?.())).toBe("state.parallel");
 });
 
 test("K18 a plugin that assigns to a service that all share fails by name, and no other is touched", async () => {

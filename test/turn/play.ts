@@ -1,13 +1,14 @@
 import { asCallId, asInputId, asSessionId, asTurnId, asWaitKey, type EffectName } from "../../src/model/ids.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/model/limits.ts";
 import { type Draft, type Part, type ToolCallPart, text } from "../../src/model/message.ts";
+import type { Addition } from "../../src/model/node.ts";
 import type { ProviderFailureClass, Reply } from "../../src/model/request.ts";
 import type { CallPolicy, Control, FailureClass, ToolFailure, ToolOutput } from "../../src/model/tool.ts";
 import { NO_USAGE } from "../../src/model/usage.ts";
 import type { ProtocolDriver } from "../../src/turn/driver.ts";
 import type { Effect, EffectOf, PlacedCall } from "../../src/turn/effect.ts";
 import type { Abort, Answer, Failure, Opened, TurnEvent, Verdict, WaitAnswer } from "../../src/turn/event.ts";
-import { isEnded, type Step, type TurnState } from "../../src/turn/state.ts";
+import { isEnded, STEP_VERSION, type Step, type TurnState } from "../../src/turn/state.ts";
 import { begin, step } from "../../src/turn/step.ts";
 import { BOOM, cellLoop } from "./drivers.ts";
 
@@ -21,7 +22,7 @@ export const opening = (limits: Partial<Limits> = {}, more: Partial<Opened> = {}
   turnId: asTurnId("trn_1"),
   inputId: asInputId("inp_1"),
   input: { role: "user", parts: [text("How many kinds of tiger?")] },
-  step: 1,
+  step: STEP_VERSION,
   protocol: { id: "test", version: 1 },
   host: "test",
   plugins: [],
@@ -130,12 +131,18 @@ export function play(driver: ProtocolDriver, opened: Opened, game: Game): Played
       const calls = effect.kind === "exec" && soFar < CELL_CALLS_MAX ? cellCalls(dice, soFar) : [];
       called.set(effect.name, soFar + calls.length);
       if (calls.length > 0) happen({ kind: "called", at, effect: effect.name, calls });
-      else happen({ ...answerTo(effect, dice, driver, at), at, effect: effect.name } as Answer);
+      else {
+        const appends = dice.chance(15) ? { appends: [{ nodes: [markOf(effect)] }] } : {};
+        happen({ ...answerTo(effect, dice, driver, at), ...appends, at, effect: effect.name } as Answer);
+      }
     }
   }
   if (game.isStormy && !isCancelled && order.chance(10)) cancel();
   return { opened, first, moments, state };
 }
+
+/** What an effect appends: a node that says by which it was. */
+export const markOf = ({ name }: Effect): Addition => ({ kind: "plugin", plugin: "marks", type: "mark", body: name });
 
 /** All effects that were ever asked for, in order. */
 export const asked = ({ first, moments }: Played): readonly Effect[] => [

@@ -15,6 +15,8 @@ export function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
   const changes = effect.kind !== "call" || effect.writes === true ? live.states.take() : undefined;
   if (changes !== undefined) answer.changes = changes;
   if (live.hasSpent) Object.assign(answer, live.takeSpent());
+  const appends = live.appending === undefined ? undefined : live.takeAppends(effect);
+  if (appends !== undefined) answer.appends = appends;
   return answer as Answer;
 }
 
@@ -23,6 +25,7 @@ export function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
   const fault = passingFault(error, live.core.store);
   if (fault !== undefined) throw fault;
   if (effect.kind !== "call" || effect.writes === true) live.states.forget();
+  live.takeAppends(effect);
   const answer = { kind: "failed", at: live.core.world.now(), effect: effect.name, error: failureOf(error) } as const;
   return { ...answer, ...live.takeSpent() };
 }

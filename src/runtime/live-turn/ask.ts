@@ -64,11 +64,12 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     };
   }
   const asked = await callModel(call);
+  if (asked.kind === "replied") live.session.latestUsage = asked.reply.usage;
   if (asked.kind === "replied" && request.model === undefined) return asked;
   return bodyOf(asked, model, opened.config.model);
 }
 
-function requestOf(live: LiveTurn): ModelRequest {
+export function requestOf(live: LiveTurn): ModelRequest {
   const { opened, state, driver } = live;
   const { settings } = opened.config;
   live.transcript().requirePaired();
@@ -81,6 +82,7 @@ function requestOf(live: LiveTurn): ModelRequest {
     messages: live.messages(),
     tools: live.artifact?.declarations ?? [],
     ...(state.output === undefined ? {} : { output: state.output }),
+    ...(state.options === undefined ? {} : { options: state.options }),
     ...(settings === undefined ? {} : { settings }),
   });
   if (!Array.isArray((request as Partial<ModelRequest> | undefined)?.messages))

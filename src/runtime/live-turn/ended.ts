@@ -9,6 +9,7 @@ import type { EndedTurn } from "../../stores/store.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { said } from "../../turn/move.ts";
 import { type Salvaged, salvage } from "../../turn/salvage.ts";
+import { partsOf } from "../services/graph.ts";
 import { authorityOf } from "../services/reading.ts";
 import type { LiveTurn } from "./turn.ts";
 
@@ -83,5 +84,6 @@ function whole(
     inputs: state.inputs,
     ...(head === undefined ? {} : { base: head }),
     ...(cancel === undefined ? {} : { cancel }),
+    ...(state.placed === undefined ? {} : { parts: partsOf(live.turnId, state.placed) }),
   };
 }

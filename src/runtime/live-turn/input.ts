@@ -11,6 +11,7 @@ import type { NewInput, Standing, TurnWants } from "../../stores/store.ts";
 import type { Opened } from "../../turn/event.ts";
 import { STEP_VERSION } from "../../turn/state.ts";
 import { type Core, effectiveConfig } from "../core.ts";
+import { ofProtocol } from "../services/reading.ts";
 import type { LiveSession } from "../session/session.ts";
 
 /** What a user says: text, or a list of texts and attachments. */
@@ -168,11 +169,13 @@ export function openedFor(
   session: LiveSession,
   input: NewInput,
   config: Partial<SessionConfig>,
-  { options }: Standing,
+  { plugins, options, hasInjected }: Standing,
 ): Omit<Opened, "generation"> {
   const { core } = session;
   const slot = session.slotFor(options);
   const effective = effectiveConfig(core, config);
+  const own = ofProtocol(plugins)?.options;
+  const { id, version } = slot.driver;
   return {
     kind: "opened",
     at: core.world.now(),
@@ -181,13 +184,14 @@ export function openedFor(
     inputId: input.id,
     input: input.message,
     step: STEP_VERSION,
-    protocol: { id: slot.driver.id, version: slot.driver.version },
+    protocol: own === undefined ? { id, version } : { id, version, options: own },
     host: core.host.kind,
     plugins: core.pluginList,
     limits: core.limits,
     config: effective,
     ...(options === undefined ? {} : { options }),
     ...(effective.mergesInputs === true && input.wants === undefined ? { merges: true } : {}),
+    ...(hasInjected === true ? { takes: true } : {}),
     ...input.wants,
   };
 }

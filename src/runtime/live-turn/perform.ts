@@ -3,16 +3,18 @@ import type { TurnReport } from "../../kernel/hooks.ts";
 import { saidBy } from "../../kernel/owned.ts";
 import { type Awaitable, andThen, isThenable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
+import { describeThrown } from "../../model/json.ts";
 import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { ToolOutput } from "../../model/tool.ts";
-import type { PendingInput } from "../../stores/store.ts";
+import type { PendingAppend, PendingInput } from "../../stores/store.ts";
 import { attempt, gate, settle } from "../../tools/dispatch.ts";
-import type { Effect, EffectKind, EffectOf } from "../../turn/effect.ts";
+import type { BoundaryKind, Effect, EffectKind, EffectOf } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { isLastRound } from "../../turn/state.ts";
 import { isTriedAgain } from "../../turn/work.ts";
+import { additionsIn } from "../services/graph.ts";
 import { type Body, failed, stamped } from "./answer.ts";
 import { ask, overspent, respond } from "./ask.ts";
 import { carryOut } from "./directives.ts";
@@ -110,19 +112,24 @@ function called(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): B
   return returned(live, effect, output);
 }
 
-/** Drops the state changes of a tool that failed. */
+/** Drops what a tool that failed has changed and appended. */
 function returned(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): Body {
-  if (effect.writes === true && output.kind !== "value") live.states.forget();
+  if (output.kind !== "value") {
+    if (effect.writes === true) live.states.forget();
+    live.takeAppends(effect);
+  }
   return { kind: "returned", output };
 }
 
 async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Promise<Body> {
   const executor = live.hooks.slot("codeExecutor");
   if (executor === undefined) throw new RuntimeError("code.unavailable", {});
-  return {
-    kind: "executed",
-    output: await executor.execute(effect.cell, { sessionId: live.sessionId, signal: scope.signal }),
-  };
+  try {
+    const output = await executor.execute(effect.cell, { sessionId: live.sessionId, signal: scope.signal });
+    return { kind: "executed", output };
+  } catch (error) {
+    throw new RuntimeError("code.stopped", { problem: describeThrown(error) }, { cause: error });
+  }
 }
 
 // ── Between rounds, and at the end ──────────────────────────────────────────────────────────────────────────────────
@@ -134,15 +141,24 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
   if (at === "after-work" && live.session.hasNewTools) return boundaryWithTools(live, effect, scope);
   if (live.hooks.has.checkpoint || live.isBudgeted) return boundaryWithHooks(live, effect, scope);
   if (at !== "opening" && isLastRound(live.state)) return { kind: "bounded" };
-  const found = live.core.store.inputs.claim(live.lease, name, CLAIM_MAX, at === "opening" || undefined);
+  const found = live.core.store.inputs.claim(live.lease, name, CLAIM_MAX, takesTurns(live, at));
   if (isThenable(found)) return found.then(bounded);
   return found.length === 0 ? { kind: "bounded" } : bounded(found);
 }
 
+/** Only a turn that merges takes inputs that would open turns of their own. */
+const takesTurns = ({ opened }: LiveTurn, at: BoundaryKind): true | undefined =>
+  at === "opening" && opened.merges === true ? true : undefined;
+
 type Bounded = Extract<Body, { readonly kind: "bounded" }>;
-function bounded(found: readonly PendingInput[]): Bounded {
+function bounded(found: readonly (PendingInput | PendingAppend)[]): Bounded {
   if (found.length === 0) return { kind: "bounded" };
-  return { kind: "bounded", inputs: found.map(({ id: inputId, message }) => ({ inputId, message })) };
+  const inputs = found.map((each) =>
+    "entries" in each
+      ? { inputId: each.id, nodes: additionsIn(each.entries) }
+      : { inputId: each.id, message: each.message },
+  );
+  return { kind: "bounded", inputs };
 }
 
 /** Tools were added to the session: the next round is prepared anew. */
@@ -153,7 +169,7 @@ async function boundaryWithTools(live: LiveTurn, effect: EffectOf<"boundary">, s
 
 async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundary">, scope: Scope): Promise<Bounded> {
   const { inputs } = live.core.store;
-  if (at === "opening") return bounded(await inputs.claim(live.lease, name, CLAIM_MAX, true));
+  if (at === "opening") return bounded(await inputs.claim(live.lease, name, CLAIM_MAX, takesTurns(live, at)));
   // With no round or no budget left, waiting inputs are left to the next turn.
   const isLast = isLastRound(live.state) || (live.isBudgeted && (await overspent(live)) !== undefined);
   const body = bounded(isLast ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));

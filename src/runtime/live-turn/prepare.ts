@@ -4,6 +4,7 @@
 // P2 Volatile parts are in the tail and never in the system prompt, which a provider may cache.
 // P3 Blobs are stored before `prepared`, which names them.
 // P4 A set-up that fails leaves the turn's tools as they were (`undo`).
+import { graphUntil } from "../../kernel/hook-event.ts";
 import type { Site } from "../../kernel/hook-runner.ts";
 import type { Owned, TurnContext } from "../../kernel/hooks.ts";
 import { mergePrompt, renderPrompt } from "../../kernel/prompt.ts";
@@ -12,13 +13,16 @@ import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.
 import { type Awaitable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { BlobHash } from "../../model/ids.ts";
+import { frozen, isObject, ownJson, toJson } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { Scope } from "../../model/scope.ts";
 import { TOOLS_STATE } from "../../model/tool.ts";
 import { type EffectOf, name } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
+import type { SessionSite } from "../services/site.ts";
 import { type Artifact, NO_PARTS, type Put } from "../toolset/artifacts.ts";
+import { requestOf } from "./ask.ts";
 import { carryOut, NOTHING } from "./directives.ts";
 import type { Stages } from "./memo.ts";
 import type { LiveTurn } from "./turn.ts";
@@ -78,17 +82,22 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   const stages = stagesOf(live, artifact);
   if (!isVolatile(live) && live.prompt !== undefined)
     memo.keep({ config: opened.config, artifact, parts: live.parts, prompt: live.prompt, stored, stages });
-  return beforeAsk(live, effect.round, {
-    kind: "prepared",
-    ...(live.prompt === undefined ? {} : { prompt: live.prompt.hash }),
-    catalog: artifact.hash,
-    ...(tail === "" ? {} : { tail }),
-    ...(shown === undefined ? {} : { shown: (await keepJson(live, shown.messages)).hash }),
-    ...(stored === undefined ? {} : { parts: stored.hash }),
-    ...(hasTools ? { hasTools } : {}),
-    ...stages,
-    ...before,
-  });
+  return beforeAsk(
+    live,
+    effect.round,
+    {
+      kind: "prepared",
+      ...(live.prompt === undefined ? {} : { prompt: live.prompt.hash }),
+      catalog: artifact.hash,
+      ...(tail === "" ? {} : { tail }),
+      ...(shown === undefined ? {} : { shown: (await keepJson(live, shown.messages)).hash }),
+      ...(stored === undefined ? {} : { parts: stored.hash }),
+      ...(hasTools ? { hasTools } : {}),
+      ...stages,
+      ...before,
+    },
+    site,
+  );
 }
 
 /** P3 */
@@ -160,13 +169,18 @@ async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
     live.parts = { ...live.parts, plugins: [...live.parts.plugins.filter(isStable), ...given], isVolatile: true };
   }
   const tail = isChanged ? await render(live) : renderTail(live);
-  return beforeAsk(live, effect.round, {
-    kind: "prepared",
-    ...(isChanged ? { catalog: artifact.hash } : {}),
-    ...(isChanged && live.prompt !== undefined ? { prompt: live.prompt.hash } : {}),
-    ...(tail === "" ? {} : { tail }),
-    ...stagesOf(live, live.artifact as Artifact),
-  });
+  return beforeAsk(
+    live,
+    effect.round,
+    {
+      kind: "prepared",
+      ...(isChanged ? { catalog: artifact.hash } : {}),
+      ...(isChanged && live.prompt !== undefined ? { prompt: live.prompt.hash } : {}),
+      ...(tail === "" ? {} : { tail }),
+      ...stagesOf(live, live.artifact as Artifact),
+    },
+    site,
+  );
 }
 
 const collected = async ({ hooks }: LiveTurn, site: () => Site): Promise<readonly PromptPart[]> =>
@@ -205,9 +219,51 @@ function layersOf({ core, opened: { config, prompt: ofTurn = [] } }: LiveTurn): 
 }
 
 /** Lets the protocol switch frames before a model call. */
-async function beforeAsk(live: LiveTurn, round: number, body: PreparedBody): Promise<PreparedBody> {
-  const frame = await live.hooks.slot("protocolSession")?.beforeAsk?.({ sessionId: live.sessionId, round });
-  return frame === undefined || frame === null ? body : { ...body, frame };
+async function beforeAsk(
+  live: LiveTurn,
+  round: number,
+  body: PreparedBody,
+  site: () => SessionSite,
+): Promise<PreparedBody> {
+  const { hooks, session } = live;
+  const protocol = hooks.slot("protocolSession");
+  const ask = protocol?.beforeAsk;
+  if (ask === undefined) return body;
+  const here = site();
+  const plugin = hooks.ownerOf("protocolSession");
+  const { latestUsage } = session;
+  const frame = await hooks.callSlot(
+    "protocolSession",
+    (scope) => {
+      const services = here.service("session", plugin);
+      return ask.call(protocol, {
+        sessionId: live.sessionId,
+        isRoot: session.ancestors.length === 0,
+        turnId: live.turnId,
+        round,
+        request: frozen(requestOf(live)),
+        state: services.read(),
+        ...(latestUsage === undefined ? {} : { latestUsage }),
+        session: services,
+        graph: graphUntil(scope, here, plugin, "beforeAsk"),
+        jobs: here.service("jobs", plugin),
+        complete: here.service("complete", plugin),
+        signal: scope.signal,
+      });
+    },
+    here,
+  );
+  if (frame === undefined || frame === null) return body;
+  const problem = frameProblem(frame);
+  if (problem !== undefined) throw new RuntimeError("hook.answer", { plugin, hook: "protocolSession", problem });
+  return { ...body, frame: ownJson(frame) as NonNullable<PreparedBody["frame"]> };
+}
+
+function frameProblem(frame: unknown): string | undefined {
+  if (!isObject(frame) || typeof frame.task !== "string") return "beforeAsk answers { task, seed?, name? } or nothing";
+  if (frame.name !== undefined && typeof frame.name !== "string") return "the name of a frame is text";
+  const json = toJson(frame.seed ?? null);
+  return "problem" in json ? `the seed of a frame is not JSON: ${json.problem}` : undefined;
 }
 
 async function transformContext(

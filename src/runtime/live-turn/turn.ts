@@ -13,7 +13,7 @@ import type { PluginStates } from "../../kernel/states.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
 import type { PreviewKey } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
-import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
+import { type EffectName, nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { Attachment, Message } from "../../model/message.ts";
@@ -27,8 +27,8 @@ import type { Dispatch } from "../../tools/dispatch.ts";
 import { checkOf } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
 import type { ProtocolDriver } from "../../turn/driver.ts";
-import { type EffectOf, name } from "../../turn/effect.ts";
-import type { Opened, TurnEvent } from "../../turn/event.ts";
+import { type Effect, type EffectOf, name } from "../../turn/effect.ts";
+import type { Appending, Opened, TurnEvent } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
 import type { TurnState } from "../../turn/state.ts";
 import type { Core } from "../core.ts";
@@ -80,6 +80,8 @@ export class LiveTurn implements Dispatch {
   shown: { readonly messages: readonly Message[]; readonly upTo: number } | undefined;
   /** L3: attachments that are being stored and sessions that are being created. */
   keeping: PromiseLike<void>[] | undefined = undefined;
+  /** What hooks and tools append, by their effect, until it answers. */
+  appending: Map<EffectName, Appended[]> | undefined = undefined;
   #standing: SessionSite | undefined;
   #transcript: Transcript;
   #grown = 0;
@@ -154,6 +156,64 @@ export class LiveTurn implements Dispatch {
       this.#grown = log.length;
     }
     return this.#transcript;
+  }
+
+  /** The same for a hook or a tool of this effect, with what it has appended itself and what waits for results. */
+  messagesAt(effect: EffectName): readonly Message[] {
+    const messages = this.messages();
+    const { held = NO_APPENDS, log } = this.state;
+    // What belongs to no effect is asked for by hooks, of which one runs at a time.
+    const own = effect === STANDING ? [...(this.appending?.values() ?? [])].flat() : this.appending?.get(effect);
+    if (held.length + (own?.length ?? 0) === 0) return messages;
+    const commit = this.#isInRound ? `${this.turnId}/held` : this.turnId;
+    let next = this.#isInRound ? 0 : log.length;
+    const waiting = [...held, ...(own ?? NO_APPENDS)].flatMap(({ nodes }) =>
+      nodes.flatMap((node) => {
+        const id = nodeId(commit, next++);
+        return node.kind === "message" ? [{ id, ...node.message }] : [];
+      }),
+    );
+    return [...messages, ...waiting];
+  }
+
+  // ── What hooks and tools append ─────────────────────────────────────────────────────────────────────────────────
+
+  /** In a round nodes wait for its results: where they will stand is not known. */
+  get #isInRound(): boolean {
+    return this.state.phase.kind === "working";
+  }
+
+  /** Keeps nodes until the effect answers. The index of the first one in the turn's log, where it is known. */
+  append(effect: EffectName, added: Appending): number | undefined {
+    this.appending ??= new Map();
+    const own = this.appending.get(effect) ?? [];
+    const before = own.reduce((sum, { nodes }) => sum + nodes.length, 0);
+    const from = this.#isInRound ? undefined : this.state.log.length + before;
+    this.appending.set(effect, [...own, from === undefined ? added : { ...added, from }]);
+    return from;
+  }
+
+  /** An append of this turn that has this name. */
+  appendedAs(name: string): { readonly hash: string; readonly from?: number } | undefined {
+    const { placed = [], held = NO_APPENDS } = this.state;
+    const found = placed.find((each) => each.name === name);
+    if (found !== undefined) return found;
+    for (const { operation, from } of [...held, ...[...(this.appending?.values() ?? [])].flat()] as readonly Appended[])
+      if (operation?.name === name) return { hash: operation.hash, ...(from === undefined ? {} : { from }) };
+    return undefined;
+  }
+
+  /** The effect answers, or has failed: what it appended goes with the answer, or nowhere. */
+  takeAppends(effect: Effect): readonly Appending[] | undefined {
+    const place = effect.kind === "call" ? effect.position : effect.name;
+    const own = this.appending?.get(place);
+    this.appending?.delete(place);
+    return own?.map(({ from: _, ...added }) => added);
+  }
+
+  /** The turn's own part of the path. */
+  grown(): { readonly commit: string; readonly length: number } {
+    return { commit: this.turnId, length: this.state.log.length };
   }
 
   // ── Where hooks and tools run ───────────────────────────────────────────────────────────────────────────────────
@@ -273,6 +333,10 @@ export class LiveTurn implements Dispatch {
     this.keeping.push(this.session.create(request).then(() => {}, failed));
   }
 }
+
+/** Nodes of an effect that runs; `from` is where they will stand in the log, if that is known. */
+type Appended = Appending & { readonly from?: number };
+const NO_APPENDS: readonly Appended[] = [];
 
 const STANDING = name("standing");
 const NO_ISSUES: readonly Issue[] = [];

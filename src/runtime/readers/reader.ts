@@ -7,6 +7,7 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { FactEvent, Preview, SessionEvent } from "../../model/event.ts";
 import { asCursor, type Cursor, type SessionId, type TurnId } from "../../model/ids.ts";
+import { defined } from "../../model/json.ts";
 import type { SessionView } from "../../model/view.ts";
 import type { Change, Store, StoredSession } from "../../stores/store.ts";
 import { cursorFor, type ReadCursor } from "./cursor.ts";
@@ -250,7 +251,7 @@ function eventsIn(change: Change, cursor: Cursor): readonly FactEvent[] {
   const base = { fact: true, sessionId, cursor } as const;
   if (change.kind === "accepted") {
     const { turnId, inputId, key } = change;
-    return [{ ...base, kind: "accepted", turnId, inputId, ...(key === undefined ? {} : { key }) }];
+    return [defined({ ...base, kind: "accepted" as const, turnId, inputId, key })];
   }
   const { nodes, frames = [] } = change;
   const opened = frames.map((frame): FactEvent => ({ ...base, kind: "frame", frame }));

@@ -2,15 +2,26 @@ import { Transcript } from "../../graph/transcript.ts";
 import type { Authority, CatalogOverlay, SessionReading } from "../../kernel/services.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type BlobHash, type SessionId } from "../../model/ids.ts";
-import { defined } from "../../model/json.ts";
+import { defined, type Json } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
-import type { StoredSession } from "../../stores/store.ts";
+import type { PluginSnapshots, StoredSession } from "../../stores/store.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 
 /** Ids of what a session was created with: stored like plugin states, so that forks and restores carry it. */
 export const AUTHORITY = "bowline/authority";
 export const OVERLAY = "bowline/overlay";
 export const FIRST_INPUT = "bowline/first-input";
+export const PROTOCOL = "bowline/protocol";
+
+/** What a session keeps for its protocol. */
+export interface OfProtocol {
+  /** The options that a turn begins with. */
+  readonly options?: Json;
+  /** What was last set for all frames, and how often that was done: a fork at an older node has it too. */
+  readonly all?: { readonly nth: number; readonly value: Json };
+}
+export const ofProtocol = (plugins: PluginSnapshots): OfProtocol | undefined =>
+  plugins[PROTOCOL]?.state as OfProtocol | undefined;
 
 export const authorityOf = (stored: StoredSession): Authority => (stored.plugins[AUTHORITY]?.state ?? {}) as Authority;
 

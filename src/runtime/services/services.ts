@@ -1,6 +1,7 @@
 import { type ServiceName, type Services, unavailable } from "../../kernel/services.ts";
 import { unwaited } from "../../model/awaitable.ts";
 import { frozen } from "../../model/json.ts";
+import { appendFrom } from "./graph.ts";
 import { readingOf, snapshot } from "./reading.ts";
 import { sessionsService } from "./sessions.ts";
 import type { SessionSite } from "./site.ts";
@@ -22,15 +23,24 @@ const MAKERS: Makers = {
   }),
   membership: (site, plugin) => site.membership(plugin),
   sessions: sessionsService,
-  graph: (site, plugin) => ({ append: (nodes, options) => unwaited(() => site.append(plugin, nodes, options)) }),
+  graph: (site, plugin) => ({ append: (nodes, options) => unwaited(() => appendFrom(site, plugin, nodes, options)) }),
   complete: (site, plugin) => site.complete(plugin),
   blobs: ({ core: { blobs } }) => ({
     put: (data) => unwaited(() => blobs.put(data)),
     get: (hash) => unwaited(() => blobs.get(hash)),
   }),
   trace: (site, plugin) => ({ emit: (name, payload = null) => site.trace(`${plugin}.${name}`, { payload }) }),
-  jobs: (_, plugin) => unavailable("jobs", plugin),
+  jobs: (_, plugin) => withoutJobs(plugin),
 };
+
+/** What has nothing to do succeeds without any job; the rest is not there yet. */
+const withoutJobs = (plugin: string): Services["jobs"] =>
+  Object.assign(unavailable("jobs", plugin), {
+    awaitHidden: async () => {},
+    validate: async () => {},
+    transfer: async () => {},
+    cancelUnreferenced: async () => [],
+  });
 
 /** Services that are the same for every plugin: one frozen object serves them all. */
 const FOR_ALL: ReadonlySet<ServiceName> = new Set(["session", "catalog", "sessions", "blobs"]);

@@ -1,27 +1,21 @@
 import type { Site } from "../../kernel/hook-runner.ts";
 import type { Point } from "../../kernel/point.ts";
-import {
-  APPEND,
-  type Appended,
-  type AppendNode,
-  type AppendOptions,
-  type Complete,
-  type ServiceName,
-  type Services,
-} from "../../kernel/services.ts";
+import type { Complete, ServiceName, Services } from "../../kernel/services.ts";
 import type { PluginStates } from "../../kernel/states.ts";
 import { type Awaitable, isThenable, unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
+import { hashOf } from "../../model/hash.ts";
 import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
 import { frozen, type Json, toJson } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
+import type { Entry } from "../../model/node.ts";
 import type { Reply } from "../../model/request.ts";
 import type { Any } from "../../model/schema.ts";
 import { LazyScope } from "../../model/scope.ts";
 import type { ToolManifest } from "../../model/tool.ts";
 import type { Spent } from "../../model/usage.ts";
+import type { PartOperation } from "../../stores/store.ts";
 import { name } from "../../turn/effect.ts";
-import { requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "../session/session.ts";
@@ -29,6 +23,8 @@ import { membershipOf } from "../toolset/membership.ts";
 import { requireBudget } from "./budget.ts";
 import { type CompletionSite, completer } from "./complete.ts";
 import { isForAll, serviceOf } from "./services.ts";
+
+const KEY_MAX = 256;
 
 /** The effect name under which `once` values are recorded: they belong to the whole turn. */
 const ONCE = name("once");
@@ -41,44 +37,63 @@ export interface InTurn {
   readonly mayWrite: boolean;
 }
 
+/** An operation that is being worked out: what runs in it adds to its change. */
+export interface Working {
+  /** The same in every attempt, so that its nodes have the same ids. */
+  readonly operation: string;
+  /** Its caller named it: what it does once, and what it pays for, is recorded under the name. */
+  readonly isNamed: boolean;
+  readonly at: number;
+  readonly nodes: Entry[];
+  readonly parts: PartOperation[];
+  /** Paid completions: booked with the change, or alone if it fails. */
+  readonly spent: Spent[];
+  /** Which recorded completions `spent` includes, for the case that it fails. */
+  readonly booked: PartOperation[];
+}
+
 /** Where a hook, a tool or an operation runs, in a turn or between turns, and what makes its services. */
 export class SessionSite implements Site {
   readonly session: LiveSession;
   readonly core: Core;
-  readonly #turn: InTurn | undefined;
+  readonly turn: InTurn | undefined;
+  readonly working: Working | undefined;
   readonly #scope: { readonly signal: AbortSignal };
-  readonly #spend: ((spent: Spent) => Awaitable<void>) | undefined;
   /** By plugin, or `""` for all: a gate may ask for the same services call after call. */
   #services: Map<string, { -readonly [N in ServiceName]?: Services[N] }> | undefined;
   #completions = 0;
+  /** How many keys each plugin was given. */
+  #keys: Map<string, number> | undefined;
+  /** Values of a named operation that are being made: a second caller waits for the same one. */
+  #noting: Map<string, Promise<Json>> | undefined;
 
   constructor(
     session: LiveSession,
     turn: InTurn | undefined,
     scope: { readonly signal: AbortSignal } = new LazyScope(),
-    spend?: (spent: Spent) => Awaitable<void>,
+    working?: Working,
   ) {
     this.session = session;
     this.core = session.core;
-    this.#turn = turn;
+    this.turn = turn;
     this.#scope = scope;
-    this.#spend = spend;
+    this.working = working;
   }
 
   get sessionId(): SessionId {
     return this.session.id;
   }
   get turnId(): TurnId | undefined {
-    return this.#turn?.live.turnId;
+    return this.turn?.live.turnId;
   }
   get signal(): AbortSignal {
     return this.#scope.signal;
   }
   get standing(): Site | undefined {
-    return this.#turn?.live.standing;
+    return this.turn?.live.standing;
   }
   get states(): PluginStates {
-    return this.#turn?.live.states ?? this.session.kept.states;
+    return this.turn?.live.states ?? this.session.kept.states;
   }
 
   service<N extends ServiceName>(service: N, plugin: string): Services[N] {
@@ -98,26 +113,35 @@ export class SessionSite implements Site {
   }
 
   messages(): readonly Message[] {
-    return this.#turn?.live.messages() ?? this.session.kept.transcript.messages;
+    const { turn } = this;
+    return turn?.live.messagesAt(turn.effect) ?? this.session.kept.transcript.messages;
+  }
+
+  /** A key for what reaches other sessions: the same when the effect or the named operation is run again. */
+  nextKey(plugin: string): string | undefined {
+    const of = this.turn === undefined ? this.#operation : `${this.turn.live.turnId}/${this.turn.effect}`;
+    if (of === undefined) return undefined;
+    this.#keys ??= new Map();
+    const nth = this.#keys.get(plugin) ?? 0;
+    this.#keys.set(plugin, nth + 1);
+    const key = `${of}/${plugin}/${nth}`;
+    return key.length > KEY_MAX ? hashOf(key) : key;
+  }
+
+  get #operation(): string | undefined {
+    return this.working?.isNamed === true ? this.working.operation : undefined;
   }
 
   tools(): readonly ToolManifest[] {
-    const live = this.#turn?.live;
+    const live = this.turn?.live;
     if (live !== undefined) return live.artifact?.catalog.manifests ?? [];
     const found = this.session.toolset.manifests(this);
     return isThenable(found) ? [] : found; // `toolCatalog` hooks are synchronous (`isSync` in the hook table).
   }
 
   membership(plugin: string): Services["membership"] {
-    const { where, mayWrite } = this.#turn ?? { where: "an operation", mayWrite: true };
+    const { where, mayWrite } = this.turn ?? { where: "an operation", mayWrite: true };
     return membershipOf(this.session, this.states, plugin, where, mayWrite);
-  }
-
-  /** Refused inside a turn, where a node could come between a call and its result. */
-  async append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
-    if (this.#turn !== undefined) throw new RuntimeError("operation.reentrant", { name: "graph.append" });
-    if (options !== undefined) requireOptions("graph.append", options, APPEND);
-    return this.session.append(plugin, nodes, options);
   }
 
   trace(event: string, about: { readonly [key: string]: Json }): void {
@@ -128,90 +152,100 @@ export class SessionSite implements Site {
   // ── Values and completions that are recorded for a rerun ────────────────────────────────────────────────────────
 
   once<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
-    const turn = this.#turn;
-    return unwaited(async () =>
-      turn === undefined ? run() : this.#noted(turn.live, ONCE, `${plugin}/${key}`, plugin, run),
-    );
+    return unwaited(async () => this.#noted(ONCE, `${plugin}/${key}`, plugin, run));
   }
   onceHere<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
-    const turn = this.#turn;
-    return unwaited(async () =>
-      turn === undefined ? run() : this.#noted(turn.live, turn.effect, `${plugin}/once/${key}`, plugin, run),
+    return unwaited(async () => this.#noted(this.turn?.effect ?? ONCE, `${plugin}/once/${key}`, plugin, run));
+  }
+
+  /**
+   * Returns the value that is being made right now, else the recorded one, else makes and records it. Outside a turn and
+   * a named operation nothing could find the record: there it is made.
+   */
+  #noted<T extends Json>(effect: EffectName, key: string, plugin: string, run: () => Awaitable<T>): Awaitable<T> {
+    const { store } = this.core;
+    const live = this.turn?.live;
+    const operation = this.#operation;
+    if (live !== undefined)
+      return this.#shared((live.noting ??= new Map()), `${effect}/${key}`, plugin, run, (value) =>
+        store.note(live.turnId, effect, key, value),
+      );
+    if (operation === undefined) return run();
+    return this.#shared((this.#noting ??= new Map()), key, plugin, run, (value) =>
+      store.operations.note(this.session.id, operation, key, value),
     );
   }
 
-  /** Returns the value that is being made right now, else the recorded one, else makes and records it. */
-  #noted<T extends Json>(
-    live: LiveTurn,
-    effect: EffectName,
-    key: string,
+  #shared<T extends Json>(
+    noting: Map<string, Promise<Json>>,
+    place: string,
     plugin: string,
     run: () => Awaitable<T>,
+    note: (value?: Json) => Awaitable<Json | undefined>,
   ): Promise<T> {
-    live.noting ??= new Map();
-    const { noting } = live;
-    const place = `${effect}/${key}`;
     const before = noting.get(place);
     if (before !== undefined) return before as Promise<T>;
-    const noted = this.#note(live.turnId, effect, key, plugin, run);
+    const noted = recorded(plugin, run, note);
     noting.set(place, noted);
     const done = (): boolean => noting.delete(place);
     noted.then(done, done);
     return noted as Promise<T>;
   }
 
-  async #note(
-    turnId: TurnId,
-    effect: EffectName,
-    key: string,
-    plugin: string,
-    run: () => Awaitable<Json>,
-  ): Promise<Json> {
-    const { store } = this.core;
-    const known = await store.note(turnId, effect, key);
-    if (known !== undefined) return frozen(known);
-    const found = toJson(await run());
-    if ("problem" in found)
-      throw new RuntimeError("hook.answer", { plugin, hook: "once", problem: `${found.path}: ${found.problem}` });
-    return frozen((await store.note(turnId, effect, key, found.json)) ?? found.json);
-  }
-
-  /** In a turn each completion is recorded under its number, so that a rerun of the effect does not pay again. */
+  /**
+   * In a turn and in a named operation each completion is recorded under its number, so that a rerun does not pay again.
+   */
   complete(plugin: string): Complete {
-    const { core, session } = this;
-    const turn = this.#turn;
+    const { core, session, turn, working } = this;
+    const live = turn?.live;
     const trace: CompletionSite["trace"] = (event, about) => this.trace(event, about);
-    if (turn === undefined) {
-      return completer({
-        core,
-        model: session.config.model,
-        limits: core.limits,
-        allow: (model) => requireBudget(core, session, session.config.budget, model),
-        spend: this.#spend ?? ((spent) => session.book(spent)),
-        once: async (run) => ({ reply: await run() }),
-        trace,
-        unreported: (model) => trace("usage.estimated", { model }),
-        signal: this.signal,
-      });
-    }
-    const { live, effect } = turn;
-    const { config } = live.opened;
+    const { model, budget } = live?.opened.config ?? session.config;
     return completer({
       core,
-      model: config.model,
-      limits: live.limits,
-      allow: (model) => requireBudget(core, session, config.budget, model, live),
-      spend: (spent, key) => live.spend(spent, key),
-      once: async (run) => {
-        const key = `${plugin}/complete/${this.#completions++}`;
-        const noted = await this.#noted(live, effect, key, plugin, async () => (await run()) as unknown as Json);
-        const place = `${effect}/${key}`;
-        const found = { reply: noted as unknown as Reply, key: place };
-        return live.isBooked(place) ? { ...found, isBooked: true } : found;
+      model,
+      limits: live?.limits ?? core.limits,
+      allow: (asked) => requireBudget(core, session, budget, asked, live),
+      spend: (spent, key) => {
+        if (live !== undefined) return live.spend(spent, key);
+        if (working === undefined) return session.book(spent);
+        working.spent.push(spent);
+        if (key !== undefined) working.booked.push({ operation: bookingOf(working, key), receipt: null });
       },
+      once: (run) => this.#recordedReply(plugin, run),
       trace,
-      unreported: (model) => live.unreported(model),
+      unreported: (asked) => (live === undefined ? trace("usage.estimated", { model: asked }) : live.unreported(asked)),
       signal: this.signal,
     });
   }
+
+  async #recordedReply(plugin: string, run: () => Promise<Reply>): ReturnType<CompletionSite["once"]> {
+    const { turn, working } = this;
+    if (turn === undefined && this.#operation === undefined) return { reply: await run() };
+    const effect = turn?.effect ?? ONCE;
+    const key = `${plugin}/complete/${this.#completions++}`;
+    const noted = await this.#noted(effect, key, plugin, async () => (await run()) as unknown as Json);
+    const place = turn === undefined ? key : `${effect}/${key}`;
+    const isBooked =
+      turn === undefined
+        ? (await this.core.store.operations.find(this.session.id, bookingOf(working as Working, key))) !== undefined
+        : turn.live.isBooked(place);
+    const found = { reply: noted as unknown as Reply, key: place };
+    return isBooked ? { ...found, isBooked: true } : found;
+  }
+}
+
+/** Under this name the store knows that a recorded completion is in the ledger. */
+const bookingOf = ({ operation }: Working, key: string): string => `${operation}/booked/${key}`;
+
+async function recorded(
+  plugin: string,
+  run: () => Awaitable<Json>,
+  note: (value?: Json) => Awaitable<Json | undefined>,
+): Promise<Json> {
+  const known = await note();
+  if (known !== undefined) return frozen(known);
+  const found = toJson(await run());
+  if ("problem" in found)
+    throw new RuntimeError("hook.answer", { plugin, hook: "once", problem: `${found.path}: ${found.problem}` });
+  return frozen((await note(found.json)) ?? found.json);
 }

@@ -9,19 +9,23 @@ import { compaction } from "../../kernel/compact.ts";
 import type { ConfigPatch } from "../../kernel/operation.ts";
 import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import { hasCode, RuntimeError } from "../../model/errors.ts";
-import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
-import { defined, describeThrown, isObject, ownJson, toJson } from "../../model/json.ts";
-import { type Known, requireKnown } from "../../model/known.ts";
+import { hasCode } from "../../model/errors.ts";
+import { type NodeId, nodeId } from "../../model/ids.ts";
+import { defined, describeThrown, ownJson } from "../../model/json.ts";
 import type { Draft } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Spent } from "../../model/usage.ts";
 import type { Committed, SessionChange } from "../../stores/store.ts";
 import { requireConfig } from "../checks.ts";
+import { additionsOf, appendReceipt, doneBefore, entriesOf, hashOfNodes, operationOf } from "../services/graph.ts";
+import type { Working } from "../services/site.ts";
 import { finishOthers } from "./elsewhere.ts";
 import type { LiveSession } from "./session.ts";
 
-export type Change = Pick<SessionChange, "by" | "entries" | "config" | "spent" | "requires">;
+export type Change = Pick<
+  SessionChange,
+  "by" | "entries" | "config" | "spent" | "requires" | "receipt" | "parts" | "plugins"
+>;
 
 /** A change as worked out on the session as it is now. */
 export interface Worked<T> {
@@ -35,44 +39,53 @@ export interface Worked<T> {
   moved?(): Promise<T | undefined>;
 }
 
-export interface Working {
-  /** The same in every attempt, so that its nodes have the same ids. */
-  readonly operation: string;
-  /** Paid completions: booked with the change, or alone if it fails (C3). */
-  readonly spent: Spent[];
-}
-
 /** Works a change out and stores it (C1 to C4). */
 export function changeSession<T>(
   session: LiveSession,
   name: string,
   work: (working: Working) => Promise<Worked<T>>,
-  operation: string = session.core.world.id("opr"),
+  /** The caller's name for it, unique over all sessions. */
+  named?: string,
   /** Ends the wait for the session; once the work has begun, it has to heed the signal itself. */
   signal?: AbortSignal,
 ): Promise<T> {
-  const { kept } = session;
+  const { kept, core } = session;
+  const operation = named ?? core.world.id("opr");
   const run = async (): Promise<T> => {
     for (let isSwept = false; ; ) {
       await kept.refresh();
       session.use(kept.stored.options);
-      const spent: Spent[] = [];
+      const isNamed = named !== undefined;
+      const working: Working = {
+        operation,
+        isNamed,
+        at: core.world.now(),
+        nodes: [],
+        parts: [],
+        spent: [],
+        booked: [],
+      };
+      const { spent, nodes, parts, booked } = working;
       let worked: Worked<T>;
       try {
-        worked = await work({ operation, spent });
+        worked = await work(working);
       } catch (error) {
         kept.states.forget();
-        if (spent.length > 0) await keep(session, { spent, by: "completion" });
+        if (spent.length > 0) await keep(session, { spent, by: "completion", parts: booked });
         throw error;
       }
       const changes = kept.states.take();
       const { change = {}, undo, moved } = worked;
-      const isEmpty = (change.entries ?? []).length === 0 && change.config === undefined && spent.length === 0;
-      if (isEmpty && changes === undefined) return worked.done(undefined);
-      const plugins = changes === undefined ? {} : { plugins: kept.states.snapshots(changes) };
+      const entries = [...nodes, ...(change.entries ?? [])];
+      const isEmpty =
+        entries.length === 0 && change.config === undefined && change.plugins === undefined && spent.length === 0;
+      if (isEmpty && changes === undefined && change.receipt === undefined) return worked.done(undefined);
+      const plugins =
+        changes === undefined ? {} : { plugins: { ...kept.states.snapshots(changes), ...change.plugins } };
       let committed: Committed | undefined;
       try {
-        committed = await keep(session, { ...change, ...plugins, ...(spent.length === 0 ? {} : { spent }) }, operation);
+        const more = { ...(parts.length === 0 ? {} : { parts }), ...(spent.length === 0 ? {} : { spent }) };
+        committed = await keep(session, { ...change, entries, ...plugins, ...more }, operation);
       } catch (error) {
         await undo?.();
         kept.isStale = true; // C4
@@ -195,100 +208,56 @@ export type Compacted =
 
 export function compact(session: LiveSession): Promise<Compacted> {
   const { core, kept } = session;
-  return changeSession(session, "compact", async ({ operation, spent }) => {
+  return changeSession(session, "compact", async (working) => {
     const { composition } = session;
     const { messages } = kept.transcript;
     const nothing: Worked<Compacted> = { change: { by: "compact" }, done: () => ({ kind: "nothing" }) };
     if (messages.length === 0 || !composition.hooks.has.compact) return nothing;
-    const site = session.site(undefined, (each) => void spent.push(each));
-    const seed = await compaction(composition.hooks, messages, "asked", site);
+    const seed = await compaction(composition.hooks, messages, "asked", session.site(undefined, working));
     if (seed === undefined) return nothing;
+    const { operation, nodes } = working;
+    const at = nodes.length; // What compactors appended stands before the frame.
     return {
-      change: { by: "compact", entries: frameOf(operation, core.world.now(), seed) },
-      done: () => ({ kind: "compacted", frame: nodeId(operation, 0) }),
+      change: { by: "compact", entries: frameOf(operation, core.world.now(), seed, at) },
+      done: () => ({ kind: "compacted", frame: nodeId(operation, at) }),
     };
   });
 }
 
-const frameOf = (operation: string, at: number, seed: readonly Draft[]): readonly Entry[] => [
+const frameOf = (operation: string, at: number, seed: readonly Draft[], from: number): readonly Entry[] => [
   { at, kind: "frame", reason: "compaction" },
   ...seed.map(
-    (draft, index): Entry => ({ at, kind: "message", message: { id: nodeId(operation, index + 1), ...draft } }),
+    (draft, index): Entry => ({ at, kind: "message", message: { id: nodeId(operation, from + index + 1), ...draft } }),
   ),
 ];
 
-/** Adds nodes after the head. An `operationId` of the caller counts within this session only. */
+/** Adds the app's nodes after the head. An `operationId` counts within this session only. */
 export function append(
   session: LiveSession,
-  plugin: string,
   nodes: readonly AppendNode[],
   { requiresAncestor, operationId }: AppendOptions = {},
 ): Promise<Appended> {
   const { core, id } = session;
-  const operation = operationId === undefined ? core.world.id("opr") : `${id}/${operationId}`;
+  const operation = operationId === undefined ? core.world.id("opr") : operationOf(id, operationId);
   const requires = requiresAncestor === undefined ? {} : { requires: requiresAncestor as NodeId };
   const work = async (): Promise<Worked<Appended>> => {
-    const entries = entriesOf(operation, plugin, nodes, core.world.now());
+    const additions = additionsOf("app", nodes);
+    const hash = hashOfNodes(additions);
+    const known = operationId === undefined ? undefined : await doneBefore(core, id, operation, hash, operationId);
+    if (known !== undefined) return { done: () => known };
+    const ids = additions.map((_, index) => nodeId(operation, index));
+    const entries = entriesOf(operation, additions, core.world.now());
     return {
-      change: { by: "append", entries, ...requires },
-      done: (kept) => ({
-        kind: "appended",
-        nodes: entries.map((_, index) => nodeId(operation, index)),
-        head: kept?.head as NodeId,
-      }),
+      change: { by: "append", entries, receipt: appendReceipt(hash, ids), ...requires },
+      done: async () => {
+        await session.toldAppended(additions);
+        return { kind: "appended", nodes: ids, head: ids.at(-1) as NodeId };
+      },
       moved: async () =>
-        requiresAncestor === undefined || (await isOnPath(session, requiresAncestor))
+        requiresAncestor === undefined || (await core.store.holds(id, requiresAncestor as NodeId))
           ? undefined
           : { kind: "stale-branch", required: requiresAncestor },
     };
   };
   return changeSession(session, "append", work, operation);
-}
-
-async function isOnPath({ core, id }: LiveSession, node: string): Promise<boolean> {
-  const address = nodeAddress(node);
-  for (const { commit, entries } of await core.store.view(id))
-    if (commit === address?.commit) return address.index < entries.length;
-  return false;
-}
-
-const MESSAGE: Known<Extract<AppendNode, { readonly kind: "message" }>> = { kind: true, role: true, text: true };
-const NODE: Known<Extract<AppendNode, { readonly kind: "plugin" }>> = { kind: true, type: true, body: true };
-
-/** Checks nodes and makes entries of them; the first has the number `from`. */
-export function entriesOf(
-  operation: string,
-  plugin: string,
-  nodes: readonly AppendNode[],
-  at: number,
-  from = 0,
-): readonly Entry[] {
-  const wrong = (problem: string): never => {
-    throw new RuntimeError("input.invalid", { problem });
-  };
-  if (!Array.isArray(nodes) || nodes.length === 0) wrong("there is nothing to append");
-  return nodes.map((node: AppendNode, index): Entry => {
-    if (!isObject(node)) return wrong("a node is an object");
-    if (node.kind === "message") {
-      requireKnown("append", node, MESSAGE);
-      if ((node.role !== "user" && node.role !== "system") || typeof node.text !== "string")
-        wrong("only user and system messages of text can be appended");
-      return {
-        at,
-        kind: "message",
-        message: {
-          id: nodeId(operation, from + index),
-          role: node.role,
-          parts: [{ kind: "text", text: node.text }],
-          origin: { kind: "plugin", plugin },
-        },
-      };
-    }
-    if (node.kind !== "plugin" || typeof node.type !== "string")
-      return wrong("a node is a message, or has a type and a body");
-    requireKnown("append", node, NODE);
-    const found = toJson(node.body);
-    if ("problem" in found) return wrong(`a node's body is not JSON: ${found.path}: ${found.problem}`);
-    return { at, kind: "plugin", plugin, type: node.type, body: found.json };
-  });
 }

@@ -34,6 +34,7 @@ import { REASON_MAX, requireConfig, requireOptions, requireRef } from "../checks
 import { type Turn, TurnHandle } from "../live-turn/handle.ts";
 import { attaching, type Input, newInput } from "../live-turn/input.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
+import { requireStored } from "../services/reading.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
 import { type Compacted, compact, configure } from "./change.ts";
 import { FORK, type ForkOptions, forkOf } from "./make.ts";
@@ -260,22 +261,32 @@ export class SessionHandle implements Session {
   }
 
   async query(plugin: Plugin<Any>, name: string, input?: unknown, options: OperationOptions = {}): Promise<Any> {
-    return query(this.#open(), wireName(plugin.id, name), input, options);
+    const wire = wireName(plugin.id, name);
+    return this.#on(options, (session) => query(session, wire, input, options));
   }
 
   async command(plugin: Plugin<Any>, name: string, input?: unknown, options?: OperationOptions): Promise<Receipt<Any>> {
-    return operate(this.#open(), "command", wireName(plugin.id, name), input, options);
+    return this.invoke("command", wireName(plugin.id, name), input as Json, options);
   }
 
   async task(plugin: Plugin<Any>, name: string, input?: unknown, options?: OperationOptions): Promise<Receipt<Any>> {
-    return operate(this.#open(), "task", wireName(plugin.id, name), input, options);
+    return this.invoke("task", wireName(plugin.id, name), input as Json, options);
   }
 
   async invoke(kind: OperationKind, name: string, input?: Json, options: OperationOptions = {}): Promise<Receipt> {
-    const session = this.#open();
-    if (kind !== "query") return operate(session, kind, name, input, options);
-    const { plugin } = requireOperation(session, kind, name);
-    return { plugin, output: await query(session, name, input, options), events: [], queued: [] };
+    return this.#on(options, async (session) => {
+      if (kind !== "query") return operate(session, kind, name, input, options);
+      const { plugin } = requireOperation(session, kind, name);
+      return { plugin, output: await query(session, name, input, options), events: [], queued: [] };
+    });
+  }
+
+  /** Runs an operation on this session, or on the one that the caller names. Throws `session.unknown`. */
+  async #on<T>({ session: id }: OperationOptions, run: (session: LiveSession) => Promise<T>): Promise<T> {
+    const own = this.#open();
+    if (typeof id !== "string" || id === own.id) return run(own);
+    const { id: known } = await requireStored(own.core, id);
+    return this.#sessions.using(known, run);
   }
 
   operations(): readonly OperationDefinition[] {
@@ -300,7 +311,7 @@ export class SessionHandle implements Session {
 
   async append(nodes: readonly AppendNode[], options: AppendOptions = {}): Promise<Appended> {
     requireOptions("session.append", options, APPEND);
-    return this.#open().append("app", nodes, options);
+    return this.#open().append(nodes, options);
   }
 
   get complete(): Complete {

@@ -15,6 +15,7 @@ import type { Core } from "../core.ts";
 import { AUTHORITY, authorityOf, FIRST_INPUT, OVERLAY, requireStored } from "../services/reading.ts";
 import type { KnownTranscript } from "./kept.ts";
 import { givenOptions, withOptions } from "./options.ts";
+import { carryOver } from "./protocol.ts";
 import type { LiveSession } from "./session.ts";
 
 /** Creates a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
@@ -51,7 +52,8 @@ export async function makeSession(
     ...(Object.keys(plugins).length === 0 ? {} : { plugins }),
     ...(options === undefined ? {} : { options }),
   };
-  if (kind === "fork" && request.isEmpty !== true) await store.fork(from.id, made, request.at as NodeId | undefined);
+  if (kind === "fork" && request.isEmpty !== true)
+    await carryOver(core, from, await store.fork(from.id, made, request.at as NodeId | undefined));
   else await store.create(made);
   if (seed !== undefined && seed.length > 0) await sow(core, id, seed);
   if (kind === "fork") await core.sessions.find(from.id)?.tell({ kind: "sessionForked", fork: id });

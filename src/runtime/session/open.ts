@@ -9,6 +9,7 @@ import type { TakenUp } from "./elsewhere.ts";
 import { type Session, SessionHandle } from "./handle.ts";
 import type { KnownTranscript } from "./kept.ts";
 import { Compositions, withOptions } from "./options.ts";
+import { materialize } from "./protocol.ts";
 import { LiveSession } from "./session.ts";
 
 export interface OpenOptions {
@@ -81,6 +82,16 @@ export class OpenSessions implements Iterable<LiveSession> {
       throw error;
     }
     return this.#handleOf(session);
+  }
+
+  /** Holds a session open while `use` runs. Its turns go on afterwards. */
+  async using<T>(id: SessionId, use: (session: LiveSession) => Promise<T>): Promise<T> {
+    const handle = await this.handle(id);
+    try {
+      return await use(this.find(id) as LiveSession);
+    } finally {
+      await handle.close();
+    }
   }
 
   #handleOf(session: LiveSession): SessionHandle {
@@ -164,9 +175,7 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
   session.kept.takeOptions(options);
   const { hooks } = composed.composition;
   const isNew = stored.turns === 0 && stored.head === undefined;
-  const protocol = hooks.slot("protocolSession");
-  const tell = isNew ? protocol?.initialize : protocol?.restore;
-  if (tell !== undefined) await tell.call(protocol, { sessionId: id, isRoot: stored.parentId === undefined });
+  await materialize(session);
   if (hooks.has.lifecycle) await session.tell({ kind: "sessionRestored", isNew });
   if (store.isDurable) await session.takeUp(how.isRecovery === true);
   return session;

@@ -4,6 +4,8 @@
 // O2 The state changes, events and nodes of a command or a task are stored in one change, or not at all.
 // O3 Turns that it queues are accepted before the change is stored, and withdrawn when it is not. They run after the
 //    operation, because it has the session.
+// O4 An operation that its caller named runs to its end once: what it has done once is recorded under the name, so that
+//    a rerun after a crash goes on, and a repeat is given the receipt of the first time.
 import {
   type ConfigPatch,
   checkedInput,
@@ -15,18 +17,20 @@ import {
   POWERS,
   wireName,
 } from "../../kernel/operation.ts";
-import { APPEND, type Appended, type AppendNode, type AppendOptions, type ServiceName } from "../../kernel/services.ts";
+import type { ServiceName, Services } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { type InputId, type NodeId, nodeId, type TurnId } from "../../model/ids.ts";
+import { hashOf } from "../../model/hash.ts";
+import type { InputId, TurnId } from "../../model/ids.ts";
 import { defined, describeThrown, type Json, toJson } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import type { Entry } from "../../model/node.ts";
 import { check, type Schema } from "../../model/schema.ts";
-import type { Spent } from "../../model/usage.ts";
 import { requireConfig, requireOptions, requireSignal } from "../checks.ts";
 import { newInput } from "../live-turn/input.ts";
-import { changeSession, configured, entriesOf, type Worked, type Working } from "./change.ts";
+import { operationOf } from "../services/graph.ts";
+import type { Working } from "../services/site.ts";
+import { changeSession, configured, type Worked } from "./change.ts";
 import type { LiveSession } from "./session.ts";
 
 /** The result of a command or a task. */
@@ -38,13 +42,18 @@ export interface Receipt<O = unknown> {
   readonly queued: readonly TurnId[];
 }
 export interface OperationOptions {
-  /** `null` runs it without the session; an id insists on the session. Default: what the operation says. */
+  /** `null` runs it without a session; an id runs it on that session. Default: what the operation says. */
   readonly session?: string | null | undefined;
+  /**
+   * Makes a command or a task repeatable: the same id again gets the receipt of the first time. One that was interrupted
+   * goes on: what it has done with `once` and `complete` is not done again.
+   */
+  readonly operationId?: string | undefined;
   /** Withdraws the operation while it waits; once it runs, it is handed the signal. */
   readonly signal?: AbortSignal | undefined;
 }
 
-const OPTIONS: Known<OperationOptions> = { session: true, signal: true };
+const OPTIONS: Known<OperationOptions> = { session: true, operationId: true, signal: true };
 const QUEUE: Known<{ readonly key?: string }> = { key: true };
 
 export function operationsIn({ composition }: LiveSession): readonly OperationDefinition[] {
@@ -100,11 +109,16 @@ export async function operate(
 ): Promise<Receipt> {
   requireOperation(session, kind, name);
   requireSignal(options.signal);
+  requireOptions(name, options, OPTIONS);
+  const { operationId } = options;
+  const operation = operationId === undefined ? undefined : operationOf(session.id, operationId);
   const work = async (working: Working): Promise<Worked<Receipt>> => {
+    const known = operation === undefined ? undefined : await doneBefore(session, operation, name, input);
+    if (known !== undefined) return { done: () => known };
     const owned = requireOperation(session, kind, name); // The session's options may have changed meanwhile.
     const ran = await runOn(session, owned, input, options, working);
     const config = ran.config === undefined ? undefined : await configured(session, ran.config);
-    const queued = await queue(session, ran.turns);
+    const queued = await queue(session, ran.turns, operation);
     const receipt = {
       plugin: owned.plugin,
       output: ran.output,
@@ -112,7 +126,11 @@ export async function operate(
       queued: queued.map(({ turnId }) => turnId),
     };
     return {
-      change: defined({ entries: ran.entries, config: config?.stored }),
+      change: defined({
+        entries: ran.entries,
+        config: config?.stored,
+        receipt: operation === undefined ? undefined : keptReceipt(name, input, receipt),
+      }),
       done: async () => {
         await config?.tell();
         return receipt;
@@ -120,7 +138,38 @@ export async function operate(
       undo: () => unqueue(session, queued),
     };
   };
-  return changeSession(session, name, work, undefined, options.signal);
+  return changeSession(session, name, work, operation, options.signal);
+}
+
+/** O4 */
+async function doneBefore(
+  { core, id }: LiveSession,
+  operation: string,
+  name: string,
+  input: unknown,
+): Promise<Receipt | undefined> {
+  const found = await core.store.operations.find(id, operation);
+  if (found === undefined) return undefined;
+  const { hash, receipt } = (found.kind === "done" ? (found.receipt ?? {}) : {}) as Partial<KeptReceipt>;
+  if (receipt === undefined || hash !== hashOfCall(name, input))
+    throw new RuntimeError("append.conflict", { operation });
+  return receipt;
+}
+
+interface KeptReceipt {
+  /** Of the operation and its input: it tells a repeat from another operation under the same id. */
+  readonly hash: string;
+  readonly receipt: Receipt;
+}
+const hashOfCall = (name: string, input: unknown): string => hashOf(JSON.stringify([name, input ?? null]));
+
+function keptReceipt(name: string, input: unknown, receipt: Receipt): Json {
+  const kept = toJson({ hash: hashOfCall(name, input), receipt: { ...receipt, output: receipt.output ?? null } });
+  if ("problem" in kept) {
+    const problem = `its output must be JSON to be kept under an operationId: ${kept.path}: ${kept.problem}`;
+    throw new RuntimeError("operation.failed", { name, problem });
+  }
+  return kept.json;
 }
 
 interface QueuedTurn {
@@ -134,10 +183,15 @@ interface Queued {
 }
 
 /** O3 */
-async function queue(session: LiveSession, turns: readonly QueuedTurn[]): Promise<readonly Queued[]> {
+async function queue(
+  session: LiveSession,
+  turns: readonly QueuedTurn[],
+  operation: string | undefined,
+): Promise<readonly Queued[]> {
   const queued: Queued[] = [];
   try {
-    for (const { input, key } of turns) {
+    for (const [index, { input, key: given }] of turns.entries()) {
+      const key = given ?? (operation === undefined ? undefined : hashOf(`${operation}/turn/${index}`));
       const made = await newInput(session.core, session.id, input, key, "turn");
       const turnId = await session.accept(made);
       queued.push(turnId === made.turnId ? { turnId, inputId: made.id } : { turnId });
@@ -167,15 +221,13 @@ async function runOn(
   owned: OwnedOperation,
   input: unknown,
   options: OperationOptions,
-  { operation, spent }: Working,
+  working: Working,
 ): Promise<Ran> {
   const isOn = runsOnSession(owned, options);
   const wire = wireName(owned.plugin, owned.name);
   const events: PluginEvent[] = [];
   const turns: QueuedTurn[] = [];
-  const nodes: Entry[] = [];
   let config: ConfigPatch | undefined;
-  const at = session.core.world.now();
   const requireSession = (): void => {
     if (!isOn) throw new RuntimeError("operation.missing-session", { name: wire });
   };
@@ -183,7 +235,7 @@ async function runOn(
     throw new RuntimeError("operation.failed", { name: wire, problem });
   };
   const given = checkedInput(owned, input);
-  const context = contextOf(session, owned, given, isOn, options, (each) => void spent.push(each));
+  const context = contextOf(session, owned, given, isOn, options, working);
   const { states } = session.kept;
   if (isOn && states.has(owned.plugin))
     context.state = states.cell(owned.plugin, `the ${owned.operation.kind} ${owned.name}`);
@@ -206,23 +258,19 @@ async function runOn(
     config = { ...config, ...patch };
   };
   if (!isOn) context.membership = { set: requireSession, grant: requireSession, revoke: requireSession };
-  // O2: nodes join the operation's change.
-  context.graph = {
-    append: async (added: readonly AppendNode[], about: AppendOptions = {}): Promise<Appended> => {
-      requireSession();
-      requireOptions("graph.append", about, APPEND);
-      if (about.requiresAncestor !== undefined) refuse("an operation's own nodes follow the head, whatever it is");
-      const entries = entriesOf(operation, owned.plugin, added, at, nodes.length);
-      const ids = entries.map((_, index) => nodeId(operation, nodes.length + index));
-      nodes.push(...entries);
-      return { kind: "appended", nodes: ids, head: ids.at(-1) as NodeId };
-    },
-  };
+  const { graph } = context as { readonly graph: Services["graph"] };
+  if (!isOn)
+    context.graph = {
+      append: async (nodes, about = {}) => {
+        if (about.session === undefined) requireSession();
+        return graph.append(nodes, about);
+      },
+    } satisfies Services["graph"];
   const result = await output(owned, await run(owned, context));
   const said = (isOn ? events : []).map(
-    (event): Entry => ({ at, kind: "plugin", plugin: owned.plugin, type: "event", body: { ...event } }),
+    (event): Entry => ({ at: working.at, kind: "plugin", plugin: owned.plugin, type: "event", body: { ...event } }),
   );
-  return { output: result, events, entries: [...nodes, ...said], turns, config };
+  return { output: result, events, entries: said, turns, config };
 }
 
 type Context = { [field: string]: unknown };
@@ -233,15 +281,17 @@ function contextOf(
   input: unknown,
   isOn: boolean,
   options: OperationOptions,
-  spend?: (spent: Spent) => Awaitable<void>,
+  working?: Working,
 ): Context {
-  const site = session.site(options.signal === undefined ? undefined : { signal: options.signal }, spend);
+  const site = session.site(options.signal === undefined ? undefined : { signal: options.signal }, working);
   const context: Context = {
     input,
     signal: options.signal ?? new AbortController().signal,
     read: (point: Parameters<typeof site.read>[0]) => site.read(point),
     ...(isOn ? { sessionId: session.id } : {}),
   };
+  if (operation.kind === "task")
+    context.once = (key: string, run: () => Awaitable<Json>): Promise<Json> => site.once(plugin, key, run);
   for (const service of POWERS[operation.kind] as readonly ServiceName[])
     context[service] = site.service(service, plugin);
   return context;

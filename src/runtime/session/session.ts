@@ -25,8 +25,9 @@ import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
-import { defined, describeThrown } from "../../model/json.ts";
-import type { Spent } from "../../model/usage.ts";
+import { defined, describeThrown, frozen } from "../../model/json.ts";
+import type { Addition } from "../../model/node.ts";
+import type { Spent, Usage } from "../../model/usage.ts";
 import type {
   CancelAnswer,
   InputRef,
@@ -46,13 +47,14 @@ import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import { Followers } from "../readers/followers.ts";
 import { authorityOf, overlayOf } from "../services/reading.ts";
-import { SessionSite } from "../services/site.ts";
+import { SessionSite, type Working } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
 import { append, book, changeSession, type Worked } from "./change.ts";
 import { look, nextTurn, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
 import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
 import type { Composed, Compositions } from "./options.ts";
+import { tellProtocol } from "./protocol.ts";
 import { Queue, type QueueWork } from "./queue.ts";
 
 interface Operation {
@@ -84,6 +86,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   now: TurnId | undefined = undefined;
   /** The same turn from its opening in the host to its commit. */
   running: LiveTurn | undefined = undefined;
+  /** What the latest model call here used. */
+  latestUsage: Usage | undefined = undefined;
   /** Called when the turn here may have come to wait for nothing but answers: recovery counts on it. */
   onWaiting: (() => void) | undefined = undefined;
   /** Settles when the turn that another process left, and this one resumed, is done. */
@@ -148,8 +152,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return { sessionId: this.id };
   }
 
-  site(scope?: { readonly signal: AbortSignal }, spend?: (spent: Spent) => Awaitable<void>): SessionSite {
-    return new SessionSite(this, undefined, scope, spend);
+  site(scope?: { readonly signal: AbortSignal }, working?: Working): SessionSite {
+    return new SessionSite(this, undefined, scope, working);
   }
 
   // ── Options of plugins (S4) ─────────────────────────────────────────────────────────────────────────────────────
@@ -383,8 +387,19 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       this.core.trace("hook.issue", { plugin, code, message }, this.asPlace);
   }
 
-  append(plugin: string, nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
-    return append(this, plugin, nodes, options);
+  append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {
+    return append(this, nodes, options);
+  }
+
+  /** Tells the protocol of nodes that were appended while the session is open here. */
+  async toldAppended(nodes: readonly Addition[]): Promise<void> {
+    await tellProtocol(this, "appended", { nodes: frozen(nodes) });
+  }
+
+  /** Reads what a hook of the session, that has it or runs beside nothing, has stored past it. */
+  async caughtUp(): Promise<void> {
+    if (this.isInside) await this.kept.refresh();
+    else await this.kept.catchUp();
   }
 
   book(spent: Spent): Promise<void> {

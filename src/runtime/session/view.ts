@@ -39,7 +39,8 @@ export async function viewOf(session: LiveSession): Promise<SessionView> {
 async function openInputs(session: LiveSession, openTurn: TurnId | undefined): Promise<readonly OpenInput[]> {
   const { store } = session.core;
   const waiting = (await store.inputs.list(session.id)).map(
-    ({ id, turnId, message }): OpenInput => ({ id, turnId, state: "waiting", message }),
+    ({ id, turnId, place, message }): OpenInput =>
+      place === "injected" ? { id, state: "waiting", message } : { id, turnId, state: "waiting", message },
   );
   return openTurn === undefined ? waiting : [...(takenHere(session) ?? (await takenBy(store, openTurn))), ...waiting];
 }
@@ -60,7 +61,8 @@ async function takenBy(store: Store, turnId: TurnId): Promise<readonly OpenInput
   const add = (id: InputId, message: Draft): void => void taken.push({ id, turnId, state: "running", message });
   for (const event of await store.journal(turnId, 0)) {
     if (event.kind === "opened") add(event.inputId, event.input);
-    if (event.kind === "bounded") for (const { inputId, message } of event.inputs ?? []) add(inputId, message);
+    if (event.kind !== "bounded") continue;
+    for (const input of event.inputs ?? []) if ("message" in input) add(input.inputId, input.message);
   }
   return taken;
 }

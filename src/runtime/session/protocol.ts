@@ -1,0 +1,107 @@
+// The session half of a protocol: what it is told when a session is opened, extended or appended to, and the options
+// that it keeps in the session.
+// Not its job: the protocol's decisions in a turn (`turn/driver.ts`), `beforeAsk` (`live-turn/prepare.ts`).
+// P1 `initialize` is for a session that no protocol was told of yet; every later opening, and every fork, is `restore`.
+// P2 Options are stored like a plugin's state. A turn is opened with those of that moment, and its driver sees no others.
+// P3 What `configure` sets while a turn is open is stored when that turn is over.
+import type { ProtocolOptions, ProtocolPlace, ProtocolSession } from "../../kernel/slots.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { describeThrown, frozen, isObject, type Json, toJson } from "../../model/json.ts";
+import type { StoredSession } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+import { type OfProtocol, ofProtocol, PROTOCOL, readingOf } from "../services/reading.ts";
+import type { LiveSession } from "./session.ts";
+
+class Options implements ProtocolOptions {
+  readonly #plugin: string;
+  kept: OfProtocol;
+  constructor(kept: OfProtocol, plugin: string) {
+    this.kept = kept;
+    this.#plugin = plugin;
+  }
+  get(): Json | undefined {
+    return frozen(this.kept.options);
+  }
+  set(value: Json): void {
+    this.kept = { ...this.kept, options: this.#checked(value) };
+  }
+  setAll(value: Json): void {
+    const options = this.#checked(value);
+    this.kept = { options, all: { nth: (this.kept.all?.nth ?? 0) + 1, value: options } };
+  }
+  #checked(value: unknown): Json {
+    const found = toJson(value);
+    if (!("problem" in found)) return found.json;
+    const problem = `the options of a protocol must be JSON: ${found.path}: ${found.problem}`;
+    throw new RuntimeError("hook.answer", { plugin: this.#plugin, hook: "protocolSession", problem });
+  }
+}
+
+/** Tells the protocol that the session is here (P1), and lets it set its options. */
+export async function materialize(session: LiveSession, isFirst = true): Promise<void> {
+  const { composition, kept, core } = session;
+  const protocol = composition.hooks.slot("protocolSession");
+  if (protocol === undefined || !TOLD.some((name) => protocol[name] !== undefined)) return;
+  const { stored, transcript } = kept;
+  const isNew = ofProtocol(stored.plugins) === undefined && stored.origin === undefined && isEmpty(stored);
+  if (isFirst && isNew) await tellProtocol(session, "initialize", {});
+  else if (isFirst) {
+    const state = frozen(readingOf(core, stored, transcript.messages));
+    await tellProtocol(session, "restore", { state });
+  }
+  await withOptions(session, (options) => {
+    const plugins = frozen(stored.options ?? {});
+    return tellProtocol(session, "configure", { options, plugins, isNew, isFork: stored.origin !== undefined });
+  });
+}
+const TOLD = ["initialize", "restore", "configure"] as const;
+const isEmpty = ({ turns, head }: StoredSession): boolean => turns === 0 && head === undefined;
+
+/** Runs what may set the protocol's options, and stores them if they are new. */
+export async function withOptions(session: LiveSession, run: (options: ProtocolOptions) => unknown): Promise<void> {
+  const { stored } = session.kept;
+  const before = ofProtocol(stored.plugins);
+  const options = new Options(before ?? {}, session.composition.hooks.ownerOf("protocolSession"));
+  await run(options);
+  if (before !== undefined && JSON.stringify(options.kept) === JSON.stringify(before)) return;
+  const keep = (): Promise<void> =>
+    session.change("protocol options", async () => {
+      const now = session.kept.stored.plugins[PROTOCOL];
+      const snapshot = { version: "1", revision: (now?.revision ?? 0) + 1, state: options.kept as unknown as Json };
+      return { change: { by: "configure", plugins: { [PROTOCOL]: snapshot } }, done: () => {} };
+    });
+  if (stored.openTurn === undefined) return keep();
+  // P3
+  keep().catch((error) => session.core.trace("protocol.options", { problem: describeThrown(error) }, session.asPlace));
+}
+
+type Told = { readonly [N in keyof ProtocolSession]-?: Parameters<NonNullable<ProtocolSession[N]>>[0] };
+
+/** Calls a function of the protocol, as hooks are called: within its deadline, probed, its throw named after its plugin. */
+export async function tellProtocol<N extends keyof ProtocolSession>(
+  session: LiveSession,
+  name: N,
+  about: Omit<Told[N], keyof ProtocolPlace>,
+): Promise<void> {
+  const { hooks } = session.composition;
+  const protocol = hooks.slot("protocolSession");
+  const tell = protocol?.[name] as ((context: object) => unknown) | undefined;
+  if (tell === undefined) return;
+  const place = { sessionId: session.id, isRoot: session.ancestors.length === 0 };
+  await hooks.callSlot("protocolSession", () => tell.call(protocol, { ...place, ...about }), session.site());
+}
+
+/** P2: a fork at an older node has what was set for all frames since. */
+export async function carryOver({ store, world }: Core, from: StoredSession, fork: StoredSession): Promise<void> {
+  const now = ofProtocol(from.plugins);
+  const then = ofProtocol(fork.plugins);
+  if (!isObject(now?.all) || now.all.nth === then?.all?.nth) return;
+  const state = { options: now.all.value, all: now.all } as unknown as Json;
+  await store.apply({
+    sessionId: fork.id,
+    operation: `protocol/${fork.id}`,
+    at: world.now(),
+    by: "configure",
+    plugins: { [PROTOCOL]: { version: "1", revision: (fork.plugins[PROTOCOL]?.revision ?? 0) + 1, state } },
+  });
+}
