@@ -23,8 +23,8 @@ interface ClientView {
 }
 interface ClientInput {
   readonly id: InputId;
-  /** The turn that has taken it, or that it opens unless a running turn takes it. */
-  readonly turnId: TurnId;
+  /** The turn that has taken it, or that it opens unless a running turn takes it. An injected one opens none. */
+  readonly turnId?: TurnId;
   /** What was said: known once a `session.read()` that has the input was folded in. */
   readonly message?: Draft;
   /** The fact that told of it. Left out if it was read. */

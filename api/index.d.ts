@@ -1,4 +1,5 @@
 import { Allowance, Budget, SessionConfig } from "./shared/model/config.js";
+import { AppendNode, Appended, NewSessionRequest, Services, SessionReading } from "./shared/kernel/services.js";
 import { Approval, Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
 import {
   Attachable,
@@ -32,7 +33,6 @@ import { Input } from "./shared/runtime/live-turn/input.js";
 import { Issue, Probe } from "./shared/kernel/hook-runner.js";
 import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
-import { NewSessionRequest, Services } from "./shared/kernel/services.js";
 import { OpenInput, SessionView } from "./shared/model/view.js";
 import { OperationDefinition } from "./shared/kernel/operation.js";
 import { Plugin, PluginFactory, PluginOptions, TriggerDeclaration, definePlugin } from "./shared/kernel/plugin.js";
@@ -71,6 +71,8 @@ import { jsonSchema } from "./shared/tools/validator.js";
 declare function createRuntime(options: RuntimeOptions): Promise<Runtime>;
 export {
   type Allowance,
+  type AppendNode,
+  type Appended,
   type Approval,
   type Attachable,
   type Attachment,
@@ -141,6 +143,7 @@ export {
   type SessionEvent,
   type SessionId,
   type SessionInputs,
+  type SessionReading,
   type SessionSummary,
   type SessionTools,
   type SessionView,

@@ -113,6 +113,11 @@ type LifecycleEvent = {
   readonly previous: SessionConfig;
   readonly current: SessionConfig;
 };
+/** How long a call took. */
+interface Took {
+  /** All attempts, and what it waited for, together. Left out when the call was not made. */
+  readonly durationMs?: number;
+}
 /** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
 declare const HOOKS: {
   readonly input: {
@@ -258,7 +263,7 @@ declare const HOOKS: {
   } & HookTypes<{
     readonly call: ToolCall;
     readonly output: ToolOutput;
-  }, never>;
+  } & Took, never>;
   readonly projectResult: {
     readonly family: "single";
     readonly fires: "when a result is shown to the model";
@@ -270,7 +275,7 @@ declare const HOOKS: {
     readonly call: ToolCall;
     readonly output: ToolOutput;
     readonly parts: readonly ResultPart[];
-  }, readonly ResultPart[]>;
+  } & Took, readonly ResultPart[]>;
   readonly config: {
     readonly family: "transform";
     readonly fires: "when the session's config really changed";
@@ -287,7 +292,7 @@ declare const HOOKS: {
     readonly onThrow: "issue";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog", "complete", "trace"];
+    readonly services: readonly ["session", "catalog", "graph", "complete", "trace"];
   } & HookTypes<{
     readonly event: LifecycleEvent;
   }, never>;
@@ -295,9 +300,9 @@ declare const HOOKS: {
     readonly family: "single";
     readonly fires: "see protocols";
     readonly onThrow: "fail-build";
-    readonly deadlineMs: 5000;
+    readonly deadlineMs: 300000;
     readonly state: "read";
-    readonly services: readonly [];
+    readonly services: readonly ["session", "graph", "jobs", "complete"];
     readonly isRequired: true;
   } & HookTypes<never, ProtocolSession>;
   readonly protocolDriver: {

@@ -39,10 +39,17 @@ interface Changing {
   /** Changes the session's settings together with what else the operation changes; the last call for a field counts. */
   configure(patch: ConfigPatch): void;
 }
+interface Lasting {
+  /**
+   * Runs `run` once under this name. A task that was called with an `operationId` and is run again, after a crash or a
+   * failure, gets the recorded value.
+   */
+  once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
+}
 type StateFor<K extends OperationKind, S> = [S] extends [undefined] ? object : {
   readonly state: K extends "query" ? StateView<S> : StateCell<S>;
 };
-type OperationContext<K extends OperationKind, I, S> = Common<I> & Pick<Services, (typeof POWERS)[K][number]> & StateFor<K, S> & (K extends "query" ? object : Changing);
+type OperationContext<K extends OperationKind, I, S> = Common<I> & Pick<Services, (typeof POWERS)[K][number]> & StateFor<K, S> & (K extends "query" ? object : Changing) & (K extends "task" ? Lasting : object);
 interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
   readonly description?: string | undefined;
   /** Whether the operation runs on a session. Default: `required`. */

@@ -104,10 +104,13 @@ type Given<In> = [In] extends [void] ? [] : Record<never, never> extends In ? [o
 /** A plugin that can be installed as it is, or called with options: `plugins: [audit, budget({ tokens: 1_000 })]`. */
 interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
   (...options: Given<In>): Plugin<Ops>;
-  /** Options for one session only: `runtime.session(id, { plugins: [frugal.options({ … })] })`. */
+  /**
+   * Options for one session only: `runtime.session(id, { plugins: [frugal.options({ … })] })`. They are stored with the
+   * session, so they must be JSON and hold no secrets.
+   */
   options(options: In): PluginOptions;
 }
-/** Options of one plugin for one session. They replace those it was installed with. */
+/** Options of one plugin for one session, as they were given. They replace those it was installed with. */
 interface PluginOptions {
   readonly plugin: string;
   readonly options: unknown;

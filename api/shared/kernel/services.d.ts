@@ -6,6 +6,7 @@ import { Json, JsonObject } from "../model/json.js";
 import { JsonSchema, OutputOf, Schema } from "../model/schema.js";
 import { ModelSettings, Reply, ToolDeclaration } from "../model/request.js";
 import { Optional } from "../model/known.js";
+import { PluginOptions } from "./plugin.js";
 import { SessionConfig } from "../model/config.js";
 import { Usage } from "../model/usage.js";
 /**
@@ -81,6 +82,11 @@ interface NewSessionRequest {
   readonly authority?: Authority | undefined;
   /** Edits of its catalog, applied after those of plugins. A fork without its own takes over those of its origin. */
   readonly overlay?: readonly CatalogOverlay[] | undefined;
+  /**
+   * Options of plugins for it: `[frugal.options({ … })]`. A child and a fork begin with those of the session that they
+   * come from, and these replace them plugin by plugin. JSON, and no secrets.
+   */
+  readonly options?: readonly PluginOptions[] | undefined;
   /** Starts a child with a copy of the parent's plugin states. Default: false. */
   readonly copiesState?: boolean | undefined;
   /** A text for its first turn. `sessions.takeFirstInput` returns it once. */
@@ -114,9 +120,20 @@ interface Complete {
   object<S extends Schema>(prompt: string | CompletionRequest, schema: S, options?: CompletionOptions): Promise<OutputOf<S>>;
   reply(request: CompletionRequest, options?: CompletionOptions): Promise<Reply>;
 }
-/** Background work; not available yet (`service.unavailable`). */
+/**
+ * Background work. Not available yet: what would begin, list or cancel it throws `service.unavailable`; what has nothing
+ * to do succeeds.
+ */
 interface Jobs {
   list(): Promise<readonly Json[]>;
+  /** Waits for work that is not shown; there is none. */
+  awaitHidden(): Promise<void>;
+  /** Throws when one of these handles is not visible here; none is refused. */
+  validate(handles: readonly string[]): Promise<void>;
+  /** Hands work over to another session. */
+  transfer(from: string, to: string, handles: readonly string[]): Promise<void>;
+  /** Cancels work that nobody refers to any more, and gives the records of what it cancelled. */
+  cancelUnreferenced(keep: readonly string[]): Promise<readonly Json[]>;
 }
 /** What the runtime offers to plugins. A hook is given exactly the services that its row in the table names. */
 interface Services {
@@ -167,8 +184,11 @@ interface Services {
     children(id?: string): Promise<readonly SessionReading[]>;
   };
   readonly graph: {
-    /** Adds plugin nodes and messages to the conversation between turns. */
-    append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
+    /**
+     * Adds plugin nodes and messages to the conversation of this session, or of another. In a turn they are kept with
+     * what the hook or the tool answers, and follow the results of the round.
+     */
+    append(nodes: readonly AppendNode[], options?: GraphAppendOptions): Promise<Appended>;
   };
   readonly complete: Complete;
   readonly blobs: {
@@ -198,10 +218,19 @@ interface AppendOptions {
   /** Makes the call repeatable: the same id again gets the answer of the first time and adds nothing. */
   readonly operationId?: string | undefined;
 }
+interface GraphAppendOptions extends AppendOptions {
+  /** The session to append to. Default: the one in which the hook, tool or operation runs. */
+  readonly session?: string | undefined;
+}
 type Appended = {
   readonly kind: "appended";
   readonly nodes: readonly NodeId[];
   readonly head: NodeId;
+} |
+/** Taken, and not yet in its place: an open turn takes it in after the results of its round, or at its end. */
+{
+  readonly kind: "queued";
+  readonly operationId: string;
 } | {
   readonly kind: "stale-branch";
   readonly required: string;

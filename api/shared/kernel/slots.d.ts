@@ -1,31 +1,67 @@
+import { Addition } from "../model/node.js";
 import { Awaitable } from "../model/awaitable.js";
 import { Cell } from "../turn/effect.js";
 import { CellOutput } from "../turn/event.js";
 import { Json } from "../model/json.js";
+import { ModelRequest, ToolDeclaration } from "../model/request.js";
 import { PromptPart } from "../model/prompt.js";
 import { ProtocolDriver } from "../turn/driver.js";
-import { SessionId } from "../model/ids.js";
-import { ToolDeclaration } from "../model/request.js";
+import { Services, SessionReading } from "./services.js";
+import { SessionId, TurnId } from "../model/ids.js";
+import { Usage } from "../model/usage.js";
+/** The session that a protocol is told of. */
+interface ProtocolPlace {
+  readonly sessionId: SessionId;
+  readonly isRoot: boolean;
+}
+/** The durable options of a protocol in one session: JSON, which its driver is given as `view.options`. */
+interface ProtocolOptions {
+  get(): Json | undefined;
+  /** Sets them for the frame that is active and for frames that begin later. Counts from the next turn on. */
+  set(value: Json): void;
+  /** Sets them for every frame, also for those that a fork goes back to. */
+  setAll(value: Json): void;
+}
+/** What `beforeAsk` is given. */
+interface BeforeAsk extends ProtocolPlace, Pick<Services, "session" | "graph" | "jobs" | "complete"> {
+  readonly turnId: TurnId;
+  readonly round: number;
+  /** The request that would be sent, before `request` hooks. */
+  readonly request: ModelRequest;
+  readonly state: SessionReading;
+  /** What the latest model call of the session used; left out when none was made in this process. */
+  readonly latestUsage?: Usage;
+  readonly signal: AbortSignal;
+}
+/** A fresh frame that the turn goes on in. */
+interface FrameSwitch {
+  readonly task: string;
+  readonly seed?: Json | undefined;
+  readonly name?: string | undefined;
+}
 /** The session half of a protocol. Everything is optional. */
 interface ProtocolSession {
-  /** Called when a session was made. */
-  initialize?(context: {
-    readonly sessionId: SessionId;
-    readonly isRoot: boolean;
+  /** Called when a session is opened for the first time. */
+  initialize?(context: ProtocolPlace): Awaitable<void>;
+  /** Called when a session is opened again, or was made as a fork, with what it holds. */
+  restore?(context: ProtocolPlace & {
+    readonly state: SessionReading;
   }): Awaitable<void>;
-  /** Called when a session was opened again. */
-  restore?(context: {
-    readonly sessionId: SessionId;
-    readonly isRoot: boolean;
+  /** Called at every opening, after the above, with the options that plugins have in this session. */
+  configure?(context: ProtocolPlace & {
+    readonly options: ProtocolOptions;
+    readonly plugins: {
+      readonly [plugin: string]: Json;
+    };
+    readonly isNew: boolean;
+    readonly isFork: boolean;
+  }): Awaitable<void>;
+  /** Called when nodes were appended between turns while the session is open here. */
+  appended?(context: ProtocolPlace & {
+    readonly nodes: readonly Addition[];
   }): Awaitable<void>;
   /** Called before each model call. A result makes the turn go on in a fresh frame instead. */
-  beforeAsk?(context: {
-    readonly sessionId: SessionId;
-    readonly round: number;
-  }): Awaitable<{
-    readonly task: string;
-    readonly seed?: Json;
-  } | undefined | void>;
+  beforeAsk?(context: BeforeAsk): Awaitable<FrameSwitch | undefined | void>;
 }
 /** What a protocol tells the model of the tools: declarations and prompt parts. Made once per catalog. */
 interface Preamble {

@@ -99,7 +99,7 @@ type Preview = Previewed & ({
 /** A fact: it is in the store, has a cursor, and is never taken back. */
 type FactEvent = Fact & ({
   readonly kind: "accepted";
-  readonly turnId: TurnId;
+  readonly turnId?: TurnId;
   readonly inputId: InputId;
   readonly key?: string;
 } | TurnCommitted |

@@ -5,8 +5,8 @@ import { Spent, Usage } from "./usage.js";
 /** An input that is in no committed turn yet. */
 interface OpenInput {
   readonly id: InputId;
-  /** The turn that has taken it, or that it will open. */
-  readonly turnId: TurnId;
+  /** The turn that has taken it, or that it will open. Left out for an injected one that no turn has taken. */
+  readonly turnId?: TurnId;
   readonly state: "running" | "waiting";
   readonly message: Draft;
 }

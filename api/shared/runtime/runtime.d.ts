@@ -99,7 +99,10 @@ interface Approval {
 interface SessionOptions {
   /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
   readonly config?: Optional<SessionConfig> | undefined;
-  /** Plugin options for this opening, in place of the installed ones. Refused when the session is open already. */
+  /**
+   * Options of plugins for this session, in place of the installed ones. They are stored with it, so give JSON and no
+   * secrets; those of an existing session are replaced, plugin by plugin, from the next turn on.
+   */
   readonly plugins?: readonly PluginOptions[] | undefined;
 }
 interface SessionsPage {

@@ -17,6 +17,10 @@ interface PluginSnapshot extends PluginState {
 type PluginSnapshots = {
   readonly [plugin: string]: PluginSnapshot;
 };
+/** The options of plugins for one session, by plugin id, as they were given: JSON, and not yet parsed. */
+type SessionOptions = {
+  readonly [plugin: string]: Json;
+};
 interface NewSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
@@ -27,6 +31,8 @@ interface NewSession {
   readonly isNew?: true;
   /** Plugin states to begin with. In a fork they replace the copied states of the same plugins. */
   readonly plugins?: PluginSnapshots;
+  /** A fork without options of its own has those of its origin. */
+  readonly options?: SessionOptions;
 }
 interface StoredSession {
   readonly id: SessionId;
@@ -42,6 +48,8 @@ interface StoredSession {
   readonly revision: number;
   readonly head?: NodeId;
   readonly plugins: PluginSnapshots;
+  /** Left out when there are none. */
+  readonly options?: SessionOptions;
   readonly usage: Usage;
   /** The usage by source and model, a row each. */
   readonly ledger: readonly Spent[];
@@ -52,12 +60,15 @@ interface StoredSession {
 interface NewInput {
   readonly id: InputId;
   readonly sessionId: SessionId;
-  /** The turn this input opens, unless a running turn takes it at a boundary. */
+  /** The turn this input opens, unless a running turn takes it at a boundary. An injected one opens none. */
   readonly turnId: TurnId;
   readonly key?: string;
   readonly message: Draft;
-  /** `boundary`: a running turn may take it; else it is the next turn. */
-  readonly place: "boundary" | "turn";
+  /**
+   * `boundary`: a running turn may take it; else it is the next turn. `injected`: a running turn, or else the next one,
+   * takes it at a boundary; it opens no turn itself.
+   */
+  readonly place: "boundary" | "turn" | "injected";
   /** What the caller asks of the turn that this input opens, besides an answer. */
   readonly wants?: TurnWants;
   /** Hash of what the caller sent. The same key with another hash is `input.conflict`. */
@@ -69,9 +80,19 @@ interface TurnWants {
   /** JSON Schema of a typed result. */
   readonly output?: JsonObject;
   readonly unwraps?: true;
+  /** Input for plugins, by the id of the extension. */
+  readonly extensions?: JsonObject;
 }
 interface PendingInput extends NewInput {
   /** Ascends with acceptance in one session, not without gaps. */
+  readonly seq: number;
+}
+/** Nodes that were to be appended while a turn was open. That turn takes them in at a boundary, or its commit appends them. */
+interface PendingAppend {
+  readonly id: InputId;
+  readonly operation: string;
+  /** As they would be after the head, with the ids of the operation. */
+  readonly entries: readonly Entry[];
   readonly seq: number;
 }
 interface Owner {
@@ -94,11 +115,16 @@ interface Lease {
    */
   readonly sweeps?: number;
 }
+/** What else a turn begins with, as it is in the write that opens it. */
+interface Standing extends Pick<StoredSession, "plugins" | "options"> {
+  /** Injected inputs wait for the turn. */
+  readonly hasInjected?: true;
+}
 /**
  * Makes the first event of a turn from an input and the session's own config as it is now; the store adds the
  * generation. Pure: it may run inside a transaction, and again.
  */
-type Opening = (input: NewInput, config: Partial<SessionConfig>) => Omit<Opened, "generation">;
+type Opening = (input: NewInput, config: Partial<SessionConfig>, standing: Standing) => Omit<Opened, "generation">;
 /** The answer to an acceptance. The input is durable before anyone is given it. */
 type Receipt = {
   readonly kind: "opened";
@@ -165,6 +191,13 @@ interface EndedTurn {
   readonly base?: NodeId;
   /** The cancel that the turn has folded; another one that is waiting reopens it. */
   readonly cancel?: string;
+  /** Operations that are part of the turn. */
+  readonly parts?: readonly PartOperation[];
+}
+/** An operation that is part of a turn or of another change: a repeat finds its receipt, and does nothing. */
+interface PartOperation {
+  readonly operation: string;
+  readonly receipt: Json;
 }
 type CommitAnswer = Committed |
 /** A cancel came that the turn has not folded. Fold it and commit again. */
@@ -205,16 +238,36 @@ interface SessionChange {
   readonly plugins?: PluginSnapshots;
   readonly config?: Partial<SessionConfig>;
   readonly spent?: readonly Spent[];
+  /** Kept with the operation, for a repeat. */
+  readonly receipt?: Json;
+  readonly parts?: readonly PartOperation[];
+  /**
+   * Of a change that has entries alone: while a turn is open it is kept and waits (`PendingAppend`), if no more than
+   * this wait with it; else `input.full`.
+   */
+  readonly queueMax?: number;
 }
 type ChangeAnswer = Committed |
 /** A turn is open: only its lease moves the head. */
 {
   readonly kind: "busy";
 } |
+/** It waits for the open turn, or that turn has taken it. */
+{
+  readonly kind: "queued";
+} |
 /** The session has moved since `base`, or left the required node. */
 {
   readonly kind: "stale";
   readonly revision: number;
+};
+/** What is known of an operation: a change, one that waits, or a part of a turn or of another change. */
+type FoundOperation = {
+  readonly kind: "done";
+  readonly committed?: Committed;
+  readonly receipt?: Json;
+} | {
+  readonly kind: "queued";
 };
 type ChangedBy = "append" | "configure" | "compact" | "command" | "completion";
 /** One input, by its id or the caller's key; or this one and all that came after it. */
@@ -240,9 +293,9 @@ interface FoundTurn {
 type Change = {
   readonly cursor: Cursor;
   readonly sessionId: SessionId;
-} & ({
+} & /** An injected input has no `turnId`: it opens no turn. */ ({
   readonly kind: "accepted";
-  readonly turnId: TurnId;
+  readonly turnId?: TurnId;
   readonly inputId: InputId;
   readonly key?: string;
 } | ({
@@ -289,6 +342,8 @@ interface Store {
    * last commit at or before that node. Throws `fork.unknown`, `fork.unpaired`, `session.unknown`.
    */
   fork(from: SessionId, to: NewSession, at?: NodeId): Awaitable<StoredSession>;
+  /** Replaces the options of a session, also while a turn is open, which keeps its own. Throws `session.unknown`. */
+  setOptions(session: SessionId, options: SessionOptions): Awaitable<void>;
   /** Final. Waits are revoked, pending inputs dropped, the id is never used again; shared history of forks stays. */
   delete(id: SessionId): Awaitable<void>;
   /**
@@ -319,7 +374,7 @@ interface Store {
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
    * Keeps the whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, the end of journal
-   * and lease. The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt,
+   * and lease. In the same write, appends that waited for it and that it does not settle are applied, in their order. The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt,
    * whatever the generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
@@ -328,6 +383,15 @@ interface Store {
    * named uniquely over all sessions. Throws `store.swept` when bytes that were put for it are not there any more.
    */
   apply(change: SessionChange): Awaitable<ChangeAnswer>;
+  readonly operations: {
+    /** Undefined when there is none of this name in the session. */
+    find(session: SessionId, operation: string): Awaitable<FoundOperation | undefined>;
+    /**
+     * Notes work of an operation, so that a rerun is given the recorded value until the operation is applied. The first
+     * write wins; without a value it only reads. Throws `session.unknown`.
+     */
+    note(session: SessionId, operation: string, key: string, value?: Json): Awaitable<Json | undefined>;
+  };
   /**
    * Asks a turn to end; the first request wins. A turn of another session than the one named is `unknown`. An input
    * that waits is from then on claimed by no other turn: its own turn opens and is told.
@@ -350,9 +414,9 @@ interface Store {
     /**
      * Inputs that a running turn may take at this boundary, oldest first. The same boundary is given the same inputs
      * again. With `takesTurns` also inputs that would open turns of their own, up to the first that wants something of
-     * its turn. Inputs whose turn was cancelled are passed over.
+     * its turn. Inputs whose turn was cancelled are passed over. Injected inputs and appends that wait are among them.
      */
-    claim(lease: Lease, boundary: EffectName, max: number, takesTurns?: true): Awaitable<readonly PendingInput[]>;
+    claim(lease: Lease, boundary: EffectName, max: number, takesTurns?: true): Awaitable<readonly (PendingInput | PendingAppend)[]>;
   };
   readonly waits: {
     /** The first answer wins, and is kept until the turn looks. A revoked key is `unknown`, as one that never was. */
@@ -371,7 +435,7 @@ interface Store {
   note(turn: TurnId, effect: EffectName, key: string, value?: Json): Awaitable<Json | undefined>;
   /** Notes that an effect begins. `again` when it was begun before and so may have run, or the turn is not open. */
   attempt(turn: TurnId, effect: EffectName): Awaitable<"first" | "again">;
-  /** Sessions with work that nobody holds: a turn whose lease has lapsed, or inputs that wait. */
+  /** Sessions with work that nobody holds: a turn whose lease has lapsed, or inputs that wait to open one. */
   runnable(now: number, max: number): Awaitable<readonly SessionId[]>;
   /**
    * Bytes by the hash of their content. A store may remove those that nothing names, but none that were put while a turn

@@ -17,6 +17,10 @@ interface RoundView {
   readonly limits: Limits;
   /** The JSON Schema of the typed result that the caller asked for. */
   readonly output?: JsonObject;
+  /** The protocol's own durable options, as this frame has them. */
+  readonly options?: Json;
+  /** The caller's input for plugins, by the id of the extension. */
+  readonly extensions?: JsonObject;
 }
 /** What a protocol sees when it makes a model request. */
 interface RequestView extends RoundView {
@@ -59,6 +63,7 @@ type Decision = {
   readonly kind: "switchFrame";
   readonly task: string;
   readonly seed?: Json;
+  readonly name?: string;
 } | {
   readonly kind: "end";
   readonly ending: Ending;

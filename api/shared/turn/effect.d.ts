@@ -7,6 +7,11 @@ interface PlacedCall {
   readonly at: string;
   readonly call: ToolCall;
 }
+/** A call with its result. `ms`: how long it took, all attempts and waits together; left out if it was not made. */
+interface ReturnedCall extends PlacedCall {
+  readonly output: ToolOutput;
+  readonly ms?: number;
+}
 /** One piece of code that a model wrote. */
 interface Cell {
   readonly language: string;
@@ -39,9 +44,7 @@ type Effect = {
   readonly calls: readonly PlacedCall[];
 } | {
   readonly kind: "settle";
-  readonly results: readonly (PlacedCall & {
-    readonly output: ToolOutput;
-  })[];
+  readonly results: readonly ReturnedCall[];
 } | {
   readonly kind: "boundary";
   readonly at: BoundaryKind;

@@ -1,3 +1,4 @@
+import { Addition } from "../model/node.js";
 import { Attempt, ProviderFailureClass, Reply } from "../model/request.js";
 import { BlobHash, EffectName, InputId, SessionId, TurnId, WaitKey } from "../model/ids.js";
 import { CallPolicy, ResultPart, ToolOutput } from "../model/tool.js";
@@ -29,9 +30,11 @@ interface Opened {
   /** A store may keep the input once, with the input's own row, and put it back here when it reads. */
   readonly input: Draft;
   readonly step: number;
+  /** `options`: the protocol's own, as the frame has them in which the turn begins. */
   readonly protocol: {
     readonly id: string;
     readonly version: number;
+    readonly options?: Json;
   };
   readonly host: string;
   readonly plugins: readonly {
@@ -40,6 +43,12 @@ interface Opened {
   }[];
   readonly limits: Limits;
   readonly config: SessionConfig;
+  /** The session's own options of plugins, as they were given. */
+  readonly options?: {
+    readonly [plugin: string]: Json;
+  };
+  /** Input for plugins, by the id of the extension. */
+  readonly extensions?: JsonObject;
   /** Prompt parts for this turn alone. */
   readonly prompt?: readonly PromptPart[];
   /** The JSON Schema of the typed result, when the caller asked for one. */
@@ -48,6 +57,8 @@ interface Opened {
   readonly unwraps?: true;
   /** Other inputs that wait for turns of their own are taken into this turn before it begins. */
   readonly merges?: true;
+  /** Injected inputs wait: the turn takes them in before it begins. */
+  readonly takes?: true;
   readonly generation: number;
 }
 /** Stages that no plugin hooks in this turn: the machine passes them by, and the journal does not mention them. */
@@ -109,6 +120,23 @@ interface CellOutput {
   readonly parts: readonly ResultPart[];
   readonly finish?: Json;
 }
+/** What a turn takes in at a boundary: something that was said, or nodes that others appended meanwhile. */
+type TakenInput = {
+  readonly inputId: InputId;
+  readonly message: Draft;
+} | {
+  readonly inputId: InputId;
+  readonly nodes: readonly Addition[];
+};
+/** Nodes that a hook or a tool appends to its own session. */
+interface Appending {
+  readonly nodes: readonly Addition[];
+  /** Named by the caller: a repeat, in this turn or later, appends nothing. `hash` is of the nodes. */
+  readonly operation?: {
+    readonly name: string;
+    readonly hash: string;
+  };
+}
 /** An answer closes the effect that it names. */
 type Answered = {
   readonly at: number;
@@ -118,6 +146,8 @@ type Answered = {
   readonly spent?: readonly Spent[];
   /** The notes of nested calls that `spent` includes, so that none is booked twice. */
   readonly booked?: readonly string[];
+  /** What hooks and tools appended to the conversation while the effect ran. */
+  readonly appends?: readonly Appending[];
 };
 type Answer = Answered & ({
   readonly kind: "prepared";
@@ -144,6 +174,7 @@ type Answer = Answered & ({
   readonly frame?: {
     readonly task: string;
     readonly seed?: Json;
+    readonly name?: string;
   };
   /** Whether response hooks and compactors are installed. Where they are not, the turn has no such stage. */
   readonly responds?: true;
@@ -180,10 +211,7 @@ type Answer = Answered & ({
   readonly output: CellOutput;
 } | {
   readonly kind: "bounded";
-  readonly inputs?: readonly {
-    readonly inputId: InputId;
-    readonly message: Draft;
-  }[];
+  readonly inputs?: readonly TakenInput[];
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
   readonly compact?: true;

@@ -2,6 +2,7 @@
 // Not its job: which options are in use when (`LiveSession.use`), and their place in the store (`open.ts`, `make.ts`).
 import { type Composition, compose } from "../../kernel/compose.ts";
 import { optionsFor, type PluginOptions } from "../../kernel/plugin.ts";
+import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import type { Json } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
@@ -56,28 +57,44 @@ export const isSame = (a: SessionOptions | undefined, b: SessionOptions | undefi
 const textOf = (options: SessionOptions | undefined): string => JSON.stringify(options ?? NONE);
 const NONE: SessionOptions = {};
 
-/** A session's plugins, composed with these options. */
-export interface Composed {
-  readonly options: SessionOptions | undefined;
-  readonly composition: Composition;
-}
-
 /** How many compositions a session keeps, so that it can go back and forth between options. */
 const KEPT_MAX = 4;
 
-/** The compositions of one session, by their options. Sessions without plugins share the runtime's one. */
-export class Compositions {
+/** The plugins of one session, composed with the options in use. Sessions without plugins share one composition. */
+export class SessionPlugins {
   readonly #core: Core;
   readonly #session: Pick<StoredSession, "id" | "parentId">;
   #kept: Map<string, Composition> | undefined;
+  options: SessionOptions | undefined;
+  composition: Composition;
+  slot: ProtocolDriverSlot;
 
-  constructor(core: Core, session: Pick<StoredSession, "id" | "parentId">) {
+  /** Throws `plugin.options` when options no longer parse, unless `isLenient`: then the installation's take their place. */
+  constructor(core: Core, session: StoredSession, options: SessionOptions | undefined, isLenient: boolean) {
     this.#core = core;
     this.#session = session;
+    this.options = isLenient ? this.#whatParses(options) : options;
+    this.composition = this.#of(this.options);
+    this.slot = slotOf(this.composition);
+  }
+
+  /** Composes with these options. `change` is called before the composition becomes another. */
+  use(options: SessionOptions | undefined, change: () => void): void {
+    const composition = this.#of(options);
+    this.options = options;
+    if (composition === this.composition) return;
+    change();
+    this.composition = composition;
+    this.slot = slotOf(composition);
+  }
+
+  /** The protocol with these options. Throws `plugin.options`. */
+  slotFor(options: SessionOptions | undefined): ProtocolDriverSlot {
+    return options === this.options ? this.slot : slotOf(this.#of(options));
   }
 
   /** Throws `plugin.options` when options no longer parse, and what a `setup` throws. */
-  of(options: SessionOptions | undefined): Composition {
+  #of(options: SessionOptions | undefined): Composition {
     const { bare } = this.#core;
     if (bare !== undefined) return bare;
     this.#kept ??= new Map();
@@ -91,11 +108,11 @@ export class Compositions {
     return made;
   }
 
-  /** Composes with the installation's options where those given no longer parse. */
-  ofWhatParses(options: SessionOptions | undefined): Composed {
+  #whatParses(options: SessionOptions | undefined): SessionOptions | undefined {
     for (let left = options; ; ) {
       try {
-        return { options: left, composition: this.of(left) };
+        this.#of(left);
+        return left;
       } catch (error) {
         if (!hasCode(error, "plugin.options")) throw error;
         const { [error.details.plugin]: _, ...others } = left ?? NONE;
@@ -116,3 +133,5 @@ export class Compositions {
     return compose(plugins, protocol, parsed, about, makeTool, probe, overran(trace));
   }
 }
+
+const slotOf = ({ hooks }: Composition): ProtocolDriverSlot => hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.

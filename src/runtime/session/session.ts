@@ -53,7 +53,7 @@ import { append, book, changeSession, type Worked } from "./change.ts";
 import { look, nextTurn, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
 import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
-import type { Composed, Compositions } from "./options.ts";
+import type { SessionPlugins } from "./options.ts";
 import { tellProtocol } from "./protocol.ts";
 import { Queue, type QueueWork } from "./queue.ts";
 
@@ -74,9 +74,6 @@ const inside = new AsyncLocalStorage<Inside>();
 export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly core: Core;
   readonly id: SessionId;
-  /** S4 */
-  composition: Composition;
-  slot: ProtocolDriverSlot;
   /** The parent first, the root of the tree last. */
   readonly ancestors: readonly SessionId[];
   readonly kept: KeptSession;
@@ -99,25 +96,19 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   hasNewTools = false;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
-  readonly #compositions: Compositions;
-  /** S4: the options that `composition` is made with. */
-  #options: SessionOptions | undefined;
+  readonly #plugins: SessionPlugins;
 
   constructor(
     core: Core,
     stored: StoredSession,
     transcript: Transcript,
-    compositions: Compositions,
-    { options, composition }: Composed,
+    plugins: SessionPlugins,
     ancestors: readonly SessionId[],
   ) {
     this.core = core;
     this.id = stored.id;
     this.ancestors = ancestors;
-    this.#compositions = compositions;
-    this.#options = options;
-    this.composition = composition;
-    this.slot = slotOf(composition);
+    this.#plugins = plugins;
     this.queue = new Queue(this);
     this.kept = new KeptSession(core, stored, transcript, this.queue);
   }
@@ -158,15 +149,16 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   // ── Options of plugins (S4) ─────────────────────────────────────────────────────────────────────────────────────
 
+  get composition(): Composition {
+    return this.#plugins.composition;
+  }
+  get slot(): ProtocolDriverSlot {
+    return this.#plugins.slot;
+  }
+
   /** Composes the plugins with these options, if they are others. Throws `plugin.options`. */
   use(options: SessionOptions | undefined): void {
-    if (options === this.#options) return;
-    const composition = this.#compositions.of(options);
-    this.#options = options;
-    if (composition === this.composition) return;
-    this.#toolset?.renew();
-    this.composition = composition;
-    this.slot = slotOf(composition);
+    if (options !== this.#plugins.options) this.#plugins.use(options, () => this.#toolset?.renew());
   }
 
   /** Uses the options as they were last read, unless a turn or an operation has the session. */
@@ -176,7 +168,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   /** The protocol of a turn that begins with these options. Throws `plugin.options`. */
   slotFor(options: SessionOptions | undefined): ProtocolDriverSlot {
-    return options === this.#options ? this.slot : slotOf(this.#compositions.of(options));
+    return this.#plugins.slotFor(options);
   }
 
   // ── Inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -408,7 +400,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
     // With the options in use: a turn that is resumed makes the same session as before, whatever is stored by then.
-    const by = defined({ ...this.kept.stored, options: this.#options });
+    const by = defined({ ...this.kept.stored, options: this.#plugins.options });
     return makeSession(this.core, request, by).then((id) => ({ id }));
   }
 
@@ -490,5 +482,3 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.#toolset?.close();
   }
 }
-
-const slotOf = ({ hooks }: Composition): ProtocolDriverSlot => hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.

@@ -1,3 +1,4 @@
+import { PluginOptions } from "../../kernel/plugin.js";
 interface ForkOptions {
   /** The last node that the fork has. Default: the head. */
   readonly at?: string | undefined;
@@ -6,5 +7,7 @@ interface ForkOptions {
   readonly id?: string | undefined;
   /** A name for people to read. */
   readonly label?: string | undefined;
+  /** Options of plugins, in place of those that the fork takes over. JSON, and no secrets. */
+  readonly plugins?: readonly PluginOptions[] | undefined;
 }
 export { ForkOptions };
