@@ -1,5 +1,12 @@
 import { Allowance, Budget, SessionConfig } from "./shared/model/config.js";
-import { AppendNode, Appended, NewSessionRequest, Services, SessionReading } from "./shared/kernel/services.js";
+import {
+  AppendNode,
+  Appended,
+  NewSessionRequest,
+  PluginOptions,
+  Services,
+  SessionReading,
+} from "./shared/kernel/services.js";
 import { Approval, Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
 import {
   Attachable,
@@ -35,7 +42,7 @@ import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
 import { OpenInput, SessionView } from "./shared/model/view.js";
 import { OperationDefinition } from "./shared/kernel/operation.js";
-import { Plugin, PluginFactory, PluginOptions, TriggerDeclaration, definePlugin } from "./shared/kernel/plugin.js";
+import { Plugin, PluginFactory, TriggerDeclaration, definePlugin } from "./shared/kernel/plugin.js";
 import { Point, point } from "./shared/kernel/point.js";
 import { PreviewKey, SessionEvent, TurnProgress } from "./shared/model/event.js";
 import { Price, PriceTable, Spent, Usage } from "./shared/model/usage.js";

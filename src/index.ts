@@ -40,12 +40,18 @@ export {
   definePlugin,
   type Plugin,
   type PluginFactory,
-  type PluginOptions,
   type TriggerDeclaration,
 } from "./kernel/plugin.ts";
 export { type Point, point } from "./kernel/point.ts";
 export type { Section } from "./kernel/prompt.ts";
-export type { Appended, AppendNode, NewSessionRequest, Services, SessionReading } from "./kernel/services.ts";
+export type {
+  Appended,
+  AppendNode,
+  NewSessionRequest,
+  PluginOptions,
+  Services,
+  SessionReading,
+} from "./kernel/services.ts";
 export type { Tool, ToolContext, ToolProvider, ToolSpec } from "./kernel/tool.ts";
 export type { Allowance, Budget, SessionConfig } from "./model/config.ts";
 export { type Code, hasCode, RuntimeError } from "./model/errors.ts";

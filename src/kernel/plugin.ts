@@ -19,6 +19,7 @@ import {
 import type { Gate, Gated, GateName, Hooks, Order, ToolRef, Ungated } from "./hooks.ts";
 import { makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
 import type { Contribution } from "./point.ts";
+import type { PluginOptions } from "./services.ts";
 import type { Tool, ToolProvider, ToolSpec } from "./tool.ts";
 
 type StateOf<S> = S extends Schema ? OutputOf<S> : undefined;
@@ -134,11 +135,6 @@ export interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
    * session, so they must be JSON and hold no secrets.
    */
   options(options: In): PluginOptions;
-}
-/** Options of one plugin for one session, as they were given. They replace those it was installed with. */
-export interface PluginOptions {
-  readonly plugin: string;
-  readonly options: unknown;
 }
 
 // Inside the kernel a plugin's type parameters are erased: its options were checked when the plugin was made, its parts

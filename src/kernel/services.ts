@@ -9,7 +9,6 @@ import type { ModelSettings, Reply, ToolDeclaration } from "../model/request.ts"
 import type { JsonSchema, OutputOf, Schema } from "../model/schema.ts";
 import type { Availability, ToolManifest } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
-import type { PluginOptions } from "./plugin.ts";
 
 /**
  * A session as plugins may read it: what is committed, and for the current session also what its turn has added so far.
@@ -69,6 +68,12 @@ export interface TurnEnd {
   readonly turnId: TurnId;
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
+}
+
+/** Options of one plugin for one session, as they were given. They replace those it was installed with. */
+export interface PluginOptions {
+  readonly plugin: string;
+  readonly options: unknown;
 }
 
 /** How to make another session. */

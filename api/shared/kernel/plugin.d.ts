@@ -4,6 +4,7 @@ import { Contribution } from "./point.js";
 import { Gate, GateName, Gated, Hooks, Order, ToolRef, Ungated } from "./hooks.js";
 import { Json } from "../model/json.js";
 import { Operation, OperationMaker, SignaturesOf } from "./operation.js";
+import { PluginOptions } from "./services.js";
 import { SessionId } from "../model/ids.js";
 import { Tool, ToolProvider, ToolSpec } from "./tool.js";
 type StateOf<S> = S extends Schema ? OutputOf<S> : undefined;
@@ -110,11 +111,6 @@ interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
    */
   options(options: In): PluginOptions;
 }
-/** Options of one plugin for one session, as they were given. They replace those it was installed with. */
-interface PluginOptions {
-  readonly plugin: string;
-  readonly options: unknown;
-}
 type AnySpec = PluginSpec<Any, Any, Any, Any>;
 interface Definition {
   readonly spec: AnySpec;
@@ -123,4 +119,4 @@ interface Definition {
 }
 /** Makes a plugin from its id, schemas and `setup`. Throws `plugin.invalid` when the definition cannot be used. */
 declare function definePlugin<Parts extends SomeParts<StateOf<S>>, O extends Schema | undefined = undefined, S extends Schema | undefined = undefined, Shared = undefined, Before extends ToolRef = ToolRef, After extends ToolRef = ToolRef>(spec: PluginSpec<Parts, O, S, Shared, Before, After>): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
-export { Plugin, PluginFactory, PluginOptions, TriggerDeclaration, definePlugin };
+export { Plugin, PluginFactory, TriggerDeclaration, definePlugin };

@@ -6,7 +6,6 @@ import { Json, JsonObject } from "../model/json.js";
 import { JsonSchema, OutputOf, Schema } from "../model/schema.js";
 import { ModelSettings, Reply, ToolDeclaration } from "../model/request.js";
 import { Optional } from "../model/known.js";
-import { PluginOptions } from "./plugin.js";
 import { SessionConfig } from "../model/config.js";
 import { Usage } from "../model/usage.js";
 /**
@@ -61,6 +60,11 @@ interface TurnEnd {
   readonly turnId: TurnId;
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
+}
+/** Options of one plugin for one session, as they were given. They replace those it was installed with. */
+interface PluginOptions {
+  readonly plugin: string;
+  readonly options: unknown;
 }
 /** How to make another session. */
 interface NewSessionRequest {
@@ -235,4 +239,14 @@ type Appended = {
   readonly kind: "stale-branch";
   readonly required: string;
 };
-export { AppendNode, AppendOptions, Appended, CatalogOverlay, Complete, NewSessionRequest, Services, SessionReading };
+export {
+  AppendNode,
+  AppendOptions,
+  Appended,
+  CatalogOverlay,
+  Complete,
+  NewSessionRequest,
+  PluginOptions,
+  Services,
+  SessionReading,
+};

@@ -172,7 +172,7 @@ export function openedFor(
   { plugins, options, hasInjected }: Standing,
 ): Omit<Opened, "generation"> {
   const { core } = session;
-  const slot = session.slotFor(options);
+  const slot = options === session.options ? session.slot : session.slotFor(options);
   const effective = effectiveConfig(core, config);
   const own = ofProtocol(plugins)?.options;
   const { id, version } = slot.driver;

@@ -50,7 +50,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     if (opened.isRecovery === true && !(await hasModel(session, opened))) return;
     const { options } = opened.journal[0] as Opened;
     if (isResumed === true || !session.kept.isAt(lease, options)) await session.kept.goTo(lease, isResumed === true);
-    const unusable = useOptions(session, options, isResumed);
+    const unusable = options === session.options ? undefined : useOptions(session, options, isResumed);
     live = new LiveTurn(session, opened);
     const run = open(live, opened);
     live.run = isThenable(run) ? await run : run;

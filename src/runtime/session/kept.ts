@@ -6,7 +6,7 @@ import { addSpent, addUsage, totalOf } from "../../model/usage.ts";
 import type { Committed, EndedTurn, Lease, SessionChange, SessionOptions, StoredSession } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { TOOLS_PLUGIN } from "../toolset/membership.ts";
-import { isSame as isSameOptions } from "./options.ts";
+import { isSameOptions } from "./options.ts";
 
 /** A conversation up to this node that is in memory already. */
 export interface KnownTranscript {
@@ -40,7 +40,8 @@ export class KeptSession {
 
   /** Whether the turn was opened on what is known here. */
   isAt({ revision }: Lease, options: SessionOptions | undefined): boolean {
-    return !this.isStale && revision === this.stored.revision && isSameOptions(options, this.stored.options);
+    if (this.isStale || revision !== this.stored.revision) return false;
+    return options === this.stored.options || isSameOptions(options, this.stored.options);
   }
 
   /** Reads the session that the lease was taken on. Under a lease nobody else moves the session. */

@@ -1,7 +1,6 @@
 import { parentOf } from "../../graph/history.ts";
 import { answerProblem } from "../../kernel/answers.ts";
-import type { PluginOptions } from "../../kernel/plugin.ts";
-import type { Authority, NewSessionRequest } from "../../kernel/services.ts";
+import type { Authority, NewSessionRequest, PluginOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";

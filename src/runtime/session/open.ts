@@ -8,7 +8,7 @@ import type { Core } from "../core.ts";
 import type { TakenUp } from "./elsewhere.ts";
 import { type Session, SessionHandle } from "./handle.ts";
 import type { KnownTranscript } from "./kept.ts";
-import { SessionPlugins, withOptions } from "./options.ts";
+import { type Composed, composed, withOptions } from "./options.ts";
 import { materialize } from "./protocol.ts";
 import { LiveSession } from "./session.ts";
 
@@ -166,11 +166,14 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
   const stored = await store.create({ id, config, at: world.now(), ...given });
   const transcript = stored.head === undefined ? Transcript.empty : await transcriptOf(core, stored, how.known);
   const ancestors = stored.parentId === undefined ? NO_ANCESTORS : await ancestorsOf(core, stored.parentId);
-  const options = withOptions(stored.options, how.options);
-  const plugins = new SessionPlugins(core, stored, options, how.isRecovery === true);
+  const options = how.options === undefined ? stored.options : withOptions(stored.options, how.options);
+  const plugins: Composed =
+    core.bare === undefined
+      ? composed(core, stored, options, how.isRecovery === true)
+      : { options, composition: core.bare };
   if (options !== undefined && options !== stored.options) await store.setOptions(id, options);
   const session = new LiveSession(core, stored, transcript, plugins, ancestors);
-  session.kept.takeOptions(options);
+  if (options !== stored.options) session.kept.takeOptions(options);
   const { hooks } = plugins.composition;
   const isNew = stored.turns === 0 && stored.head === undefined;
   await materialize(session);

@@ -1,8 +1,8 @@
 // The options of plugins for one session: stored as they were given, and parsed whenever its plugins are composed.
 // Not its job: which options are in use when (`LiveSession.use`), and their place in the store (`open.ts`, `make.ts`).
 import { type Composition, compose } from "../../kernel/compose.ts";
-import { optionsFor, type PluginOptions } from "../../kernel/plugin.ts";
-import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
+import { optionsFor } from "../../kernel/plugin.ts";
+import type { PluginOptions } from "../../kernel/services.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import type { Json } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
@@ -46,58 +46,52 @@ export function withOptions(
   stored: SessionOptions | undefined,
   given: SessionOptions | undefined,
 ): SessionOptions | undefined {
-  if (given === undefined) return stored;
   const all = { ...stored, ...given };
   return textOf(all) === textOf(stored) ? stored : all;
 }
 
-export const isSame = (a: SessionOptions | undefined, b: SessionOptions | undefined): boolean =>
-  a === b || textOf(a) === textOf(b);
+export const isSameOptions = (a: SessionOptions | undefined, b: SessionOptions | undefined): boolean =>
+  textOf(a) === textOf(b);
 
 const textOf = (options: SessionOptions | undefined): string => JSON.stringify(options ?? NONE);
 const NONE: SessionOptions = {};
 
+/** A session's plugins, composed with the options in use. */
+export interface Composed {
+  readonly options: SessionOptions | undefined;
+  readonly composition: Composition;
+  /** Left out in sessions without plugins: they share the runtime's one composition. */
+  readonly compositions?: Compositions;
+}
+
+/** Composes the plugins of a session that is opened; `isLenient` puts the installation's options for what does not parse. */
+export function composed(
+  core: Core,
+  session: StoredSession,
+  given: SessionOptions | undefined,
+  isLenient: boolean,
+): Composed {
+  const compositions = new Compositions(core, session);
+  const options = isLenient ? compositions.whatParses(given) : given;
+  return { options, composition: compositions.of(options), compositions };
+}
+
 /** How many compositions a session keeps, so that it can go back and forth between options. */
 const KEPT_MAX = 4;
 
-/** The plugins of one session, composed with the options in use. Sessions without plugins share one composition. */
-export class SessionPlugins {
+/** The compositions of one session, by their options. */
+export class Compositions {
   readonly #core: Core;
   readonly #session: Pick<StoredSession, "id" | "parentId">;
-  #kept: Map<string, Composition> | undefined;
-  options: SessionOptions | undefined;
-  composition: Composition;
-  slot: ProtocolDriverSlot;
+  readonly #kept = new Map<string, Composition>();
 
-  /** Throws `plugin.options` when options no longer parse, unless `isLenient`: then the installation's take their place. */
-  constructor(core: Core, session: StoredSession, options: SessionOptions | undefined, isLenient: boolean) {
+  constructor(core: Core, session: Pick<StoredSession, "id" | "parentId">) {
     this.#core = core;
     this.#session = session;
-    this.options = isLenient ? this.#whatParses(options) : options;
-    this.composition = this.#of(this.options);
-    this.slot = slotOf(this.composition);
-  }
-
-  /** Composes with these options. `change` is called before the composition becomes another. */
-  use(options: SessionOptions | undefined, change: () => void): void {
-    const composition = this.#of(options);
-    this.options = options;
-    if (composition === this.composition) return;
-    change();
-    this.composition = composition;
-    this.slot = slotOf(composition);
-  }
-
-  /** The protocol with these options. Throws `plugin.options`. */
-  slotFor(options: SessionOptions | undefined): ProtocolDriverSlot {
-    return options === this.options ? this.slot : slotOf(this.#of(options));
   }
 
   /** Throws `plugin.options` when options no longer parse, and what a `setup` throws. */
-  #of(options: SessionOptions | undefined): Composition {
-    const { bare } = this.#core;
-    if (bare !== undefined) return bare;
-    this.#kept ??= new Map();
+  of(options: SessionOptions | undefined): Composition {
     const text = textOf(options);
     const known = this.#kept.get(text);
     if (known !== undefined) return known;
@@ -108,10 +102,10 @@ export class SessionPlugins {
     return made;
   }
 
-  #whatParses(options: SessionOptions | undefined): SessionOptions | undefined {
+  whatParses(options: SessionOptions | undefined): SessionOptions | undefined {
     for (let left = options; ; ) {
       try {
-        this.#of(left);
+        this.of(left);
         return left;
       } catch (error) {
         if (!hasCode(error, "plugin.options")) throw error;
@@ -133,5 +127,3 @@ export class SessionPlugins {
     return compose(plugins, protocol, parsed, about, makeTool, probe, overran(trace));
   }
 }
-
-const slotOf = ({ hooks }: Composition): ProtocolDriverSlot => hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.

@@ -53,7 +53,7 @@ import { append, book, changeSession, type Worked } from "./change.ts";
 import { look, nextTurn, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
 import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
-import type { SessionPlugins } from "./options.ts";
+import type { Composed, Compositions } from "./options.ts";
 import { tellProtocol } from "./protocol.ts";
 import { Queue, type QueueWork } from "./queue.ts";
 
@@ -74,6 +74,10 @@ const inside = new AsyncLocalStorage<Inside>();
 export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly core: Core;
   readonly id: SessionId;
+  /** S4: the options in use, and what was composed with them. */
+  options: SessionOptions | undefined;
+  composition: Composition;
+  slot: ProtocolDriverSlot;
   /** The parent first, the root of the tree last. */
   readonly ancestors: readonly SessionId[];
   readonly kept: KeptSession;
@@ -96,19 +100,22 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   hasNewTools = false;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
-  readonly #plugins: SessionPlugins;
+  readonly #compositions: Compositions | undefined;
 
   constructor(
     core: Core,
     stored: StoredSession,
     transcript: Transcript,
-    plugins: SessionPlugins,
+    { options, composition, compositions }: Composed,
     ancestors: readonly SessionId[],
   ) {
     this.core = core;
     this.id = stored.id;
     this.ancestors = ancestors;
-    this.#plugins = plugins;
+    this.options = options;
+    this.composition = composition;
+    this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
+    this.#compositions = compositions;
     this.queue = new Queue(this);
     this.kept = new KeptSession(core, stored, transcript, this.queue);
   }
@@ -149,16 +156,15 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   // ── Options of plugins (S4) ─────────────────────────────────────────────────────────────────────────────────────
 
-  get composition(): Composition {
-    return this.#plugins.composition;
-  }
-  get slot(): ProtocolDriverSlot {
-    return this.#plugins.slot;
-  }
-
   /** Composes the plugins with these options, if they are others. Throws `plugin.options`. */
   use(options: SessionOptions | undefined): void {
-    if (options !== this.#plugins.options) this.#plugins.use(options, () => this.#toolset?.renew());
+    if (options === this.options) return;
+    const composition = this.#compositions?.of(options) ?? this.composition;
+    this.options = options;
+    if (composition === this.composition) return;
+    this.#toolset?.renew();
+    this.composition = composition;
+    this.slot = slotOf(composition);
   }
 
   /** Uses the options as they were last read, unless a turn or an operation has the session. */
@@ -168,7 +174,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   /** The protocol of a turn that begins with these options. Throws `plugin.options`. */
   slotFor(options: SessionOptions | undefined): ProtocolDriverSlot {
-    return this.#plugins.slotFor(options);
+    return slotOf(this.#compositions?.of(options) ?? this.composition);
   }
 
   // ── Inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -189,7 +195,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   ): Promise<TurnId> {
     const { core, queue, followers } = this;
     let input = isThenable(given) ? await this.#entered(given) : given;
-    this.useStored();
+    if (this.options !== this.kept.stored.options) this.useStored();
     if (this.composition.hooks.has.input) input = await this.#entered(this.#heard(input));
     queue.accepting();
     try {
@@ -400,7 +406,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
     // With the options in use: a turn that is resumed makes the same session as before, whatever is stored by then.
-    const by = defined({ ...this.kept.stored, options: this.#plugins.options });
+    const by = defined({ ...this.kept.stored, options: this.options });
     return makeSession(this.core, request, by).then((id) => ({ id }));
   }
 
@@ -482,3 +488,5 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.#toolset?.close();
   }
 }
+
+const slotOf = ({ hooks }: Composition): ProtocolDriverSlot => hooks.slot("protocolDriver") as ProtocolDriverSlot;

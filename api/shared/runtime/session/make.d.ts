@@ -1,4 +1,4 @@
-import { PluginOptions } from "../../kernel/plugin.js";
+import { PluginOptions } from "../../kernel/services.js";
 interface ForkOptions {
   /** The last node that the fork has. Default: the head. */
   readonly at?: string | undefined;
