@@ -14,7 +14,7 @@ import { z } from "zod";
 import { listener } from "../kit/models.ts";
 import { codeOf, ticks } from "../kit/reading.ts";
 import { around, durable, lives, STORES } from "../kit/stores.ts";
-import { BEGINNING, deployed, HOUR, held, named, quickWorld, running } from "../kit/worlds.ts";
+import { BEGINNING, deployed, HOUR, held, named, quickWorld, running, SharedFile } from "../kit/worlds.ts";
 
 const tones = point<string>("acme/tones");
 
@@ -392,6 +392,17 @@ describe.each(STORES)("on %s", (_, make) => {
       ["dig", "dig_more", "mine"],
     ]);
   });
+});
+
+test("K16 S6 two processes on one file see the same options, each with a session that it had open before", async () => {
+  await using shared = new SharedFile();
+  const [one, two] = [await shared.open({ plugins: [tone] }), await shared.open({ plugins: [tone] })];
+  const [here, there] = [await one.session("s", grave), await two.session("s")];
+  expect(await toneOf(there)).toBe("grave");
+  await two.session("s", merry);
+  expect([await toneOf(here), await toneOf(there)]).toEqual(["merry", "merry"]);
+  await here.turn("Hi.").result();
+  expect(await toneOf(await (await shared.open({ plugins: [tone] })).session("s"))).toBe("merry");
 });
 
 const offering = (id: string, tool: string) =>
