@@ -35,6 +35,7 @@ import { DEFAULT_LIMITS, Limits } from "./shared/model/limits.js";
 import { Decision, ProtocolDriver, RequestView, RoundView } from "./shared/turn/driver.js";
 import { DescribedSchema, JsonSchema, Schema, ToolSchema, described } from "./shared/model/schema.js";
 import { EffectHost } from "./shared/hosts/host.js";
+import { Extension, ExtensionValue, extension } from "./shared/kernel/extension.js";
 import { Fields, optionsSchema } from "./shared/model/options-schema.js";
 import { Input } from "./shared/runtime/live-turn/input.js";
 import { Issue, Probe } from "./shared/kernel/hook-runner.js";
@@ -42,8 +43,9 @@ import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
 import { OpenInput, SessionView } from "./shared/model/view.js";
 import { OperationDefinition } from "./shared/kernel/operation.js";
-import { Plugin, PluginFactory, TriggerDeclaration, definePlugin } from "./shared/kernel/plugin.js";
+import { Plugin, PluginFactory, definePlugin } from "./shared/kernel/plugin.js";
 import { Point, point } from "./shared/kernel/point.js";
+import { PreambleInput } from "./shared/kernel/slots.js";
 import { PreviewKey, SessionEvent, TurnProgress } from "./shared/model/event.js";
 import { Price, PriceTable, Spent, Usage } from "./shared/model/usage.js";
 import { PromptPart } from "./shared/model/prompt.js";
@@ -56,6 +58,7 @@ import { Store } from "./shared/stores/store.js";
 import { Tool, ToolContext, ToolProvider, ToolSpec } from "./shared/kernel/tool.js";
 import { TraceRecord, TraceSink } from "./shared/trace/trace.js";
 import { TranscriptOptions, shortened, transcriptText, transcriptTexts } from "./shared/model/transcript-text.js";
+import { TriggerDeclaration } from "./shared/kernel/trigger.js";
 import { Turn, TurnResult } from "./shared/runtime/live-turn/handle.js";
 import {
   abort,
@@ -97,6 +100,8 @@ export {
   type DescribedSchema,
   type Draft,
   type EffectHost,
+  type Extension,
+  type ExtensionValue,
   type Failed,
   type FailureClass,
   type Fields,
@@ -126,6 +131,7 @@ export {
   type PluginFactory,
   type PluginOptions,
   type Point,
+  type PreambleInput,
   type PreviewKey,
   type Price,
   type PriceTable,
@@ -198,6 +204,7 @@ export {
   emitEvent,
   emitTrace,
   enqueueMessages,
+  extension,
   fail,
   finish,
   hasCode,

@@ -150,7 +150,10 @@ function types() {
     const { sees, answer = "" } = typesOf(name);
     take(`${sees} ${answer}`);
   }
-  const written = [...found].map((name) => known.get(name).text.replaceAll(/readonly | \| undefined(?=;)/g, ""));
+  // What a method answers may be undefined; with a field that may be left out it goes without saying.
+  const written = [...found].map((name) =>
+    known.get(name).text.replaceAll(/readonly |(?<!\): \w+)\s+\| undefined(?=;)/g, ""),
+  );
   return ["```ts", ...written, "```"].join("\n");
 }
 

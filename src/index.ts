@@ -32,16 +32,12 @@ export {
   replaceResult,
   shortCircuit,
 } from "./kernel/directive.ts";
+export { type Extension, type ExtensionValue, extension } from "./kernel/extension.ts";
 export type { Issue, Probe } from "./kernel/hook-runner.ts";
 export { type Compaction, type CompactionSees, HOOKS, type HookName } from "./kernel/hooks.ts";
 export type { OperationDefinition } from "./kernel/operation.ts";
 // Plugins
-export {
-  definePlugin,
-  type Plugin,
-  type PluginFactory,
-  type TriggerDeclaration,
-} from "./kernel/plugin.ts";
+export { definePlugin, type Plugin, type PluginFactory } from "./kernel/plugin.ts";
 export { type Point, point } from "./kernel/point.ts";
 export type { Section } from "./kernel/prompt.ts";
 export type {
@@ -52,7 +48,9 @@ export type {
   Services,
   SessionReading,
 } from "./kernel/services.ts";
+export type { PreambleInput } from "./kernel/slots.ts";
 export type { Tool, ToolContext, ToolProvider, ToolSpec } from "./kernel/tool.ts";
+export type { TriggerDeclaration } from "./kernel/trigger.ts";
 export type { Allowance, Budget, SessionConfig } from "./model/config.ts";
 export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
 export type { PreviewKey, SessionEvent, TurnProgress } from "./model/event.ts";

@@ -18,6 +18,7 @@ import {
   type ModelPart,
   type Plugin,
   type Provider,
+  point,
   type RuntimeOptions,
   replaceArgs,
   replaceResult,
@@ -388,9 +389,12 @@ test("K6 a protocol can be written against the door alone", () =>
       setup: () => ({
         protocolSession: {},
         protocolDriver: {
-          preamble: (catalog) => {
-            expectTypeOf(catalog[0]?.name).toEqualTypeOf<string | undefined>();
-            return { tools: catalog, prompt: [] };
+          preamble: ({ tools, read, triggers, prompt }) => {
+            expectTypeOf(tools[0]?.name).toEqualTypeOf<string | undefined>();
+            expectTypeOf(triggers[0]?.name).toEqualTypeOf<string | undefined>();
+            expectTypeOf(prompt[0]?.text).toEqualTypeOf<string | undefined>();
+            expectTypeOf(read(point<string>("a/words"))).toEqualTypeOf<readonly string[]>();
+            return { tools, prompt: [] };
           },
           driver: {
             id: "a",

@@ -2,15 +2,15 @@ import { RuntimeError } from "../model/errors.ts";
 import type { Draft, Message, Part } from "../model/message.ts";
 import type { HookRunner, Site } from "./hook-runner.ts";
 import type { Compaction, CompactionSees } from "./hooks.ts";
-import { saidBy } from "./owned.ts";
+import { type Owned, saidBy } from "./owned.ts";
 
 /** A compactor is asked this often for something smaller than what was there. */
 const TRIES = 3;
 
 /**
- * Asks compactors what a new frame begins with; the answer is nothing when nobody compacts. System prompt and tools stay
- * as they are, so a smaller conversation is a smaller request. A seed that is not smaller is refused, and is
- * `compact.useless` in the end.
+ * Asks compactors what a new frame begins with; the first that gives anything decides, and without one the answer is
+ * undefined. System prompt and tools stay as they are, so a smaller conversation is a smaller request. A seed that is
+ * not smaller is refused, and is `compact.useless` in the end.
  */
 export async function compaction(
   hooks: HookRunner,
@@ -20,16 +20,26 @@ export async function compaction(
 ): Promise<readonly Draft[] | undefined> {
   const before = sizeOf(messages);
   for (let attempt = 1; ; attempt++) {
-    const found = await hooks.first("compact", { messages, reason, attempt }, site);
+    const found = await hooks.first("compact", { messages, reason, attempt }, site, (answer) =>
+      begun(answer, messages),
+    );
     if (found === undefined) return undefined;
-    const { plugin } = found;
-    const { seed, tail }: Compaction = isList(found.value) ? { seed: found.value } : found.value;
-    const whole = [...seed.map((value) => saidBy({ plugin, value })), ...carried(messages, tail, seed.length, plugin)];
-    if (whole.length === 0) return undefined;
-    const after = sizeOf(whole);
-    if (after < before) return whole;
+    const { plugin, frame } = found;
+    const after = sizeOf(frame);
+    if (after < before) return frame;
     if (attempt === TRIES) throw new RuntimeError("compact.useless", { plugin, before, after });
   }
+}
+
+/** What the new frame begins with. An answer with nothing in it is none, and the next compactor is asked. */
+function begun(
+  { plugin, value }: Owned<Compaction | readonly Draft[]>,
+  messages: readonly Message[],
+): { readonly plugin: string; readonly frame: readonly Draft[] } | undefined {
+  const { seed, tail }: Compaction = isList(value) ? { seed: value } : value;
+  const said = seed.map((draft) => saidBy({ plugin, value: draft }));
+  const frame = [...said, ...carried(messages, tail, seed.length, plugin)];
+  return frame.length === 0 ? undefined : { plugin, frame };
 }
 
 const isList = (value: Compaction | readonly Draft[]): value is readonly Draft[] => Array.isArray(value);

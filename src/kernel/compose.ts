@@ -3,6 +3,7 @@ import { isObject } from "../model/json.ts";
 import { type Known, nearest, requireKnown } from "../model/known.ts";
 import { isToolName } from "../model/tool.ts";
 import type { Answer, Skips } from "../turn/event.ts";
+import { declareExtensions, type Extensions } from "./extension.ts";
 import { type Bound, HookRunner, ORDERS, type Probe } from "./hook-runner.ts";
 import {
   type Gate,
@@ -17,9 +18,10 @@ import {
   type SlotName,
 } from "./hooks.ts";
 import { type OwnedOperation, operationsOf, wireName } from "./operation.ts";
-import { type Installed, type SetupContext, setUp, type TriggerDeclaration } from "./plugin.ts";
+import { type Installed, type SetupContext, setUp } from "./plugin.ts";
 import { Contributions, contributionsOf } from "./point.ts";
 import { isTool, isToolProvider, type Tool, type ToolProvider } from "./tool.ts";
+import type { TriggerDeclaration } from "./trigger.ts";
 
 /** A session's plugins, composed: which handlers run, in which order, and what the plugins add. */
 export interface Composition {
@@ -31,6 +33,7 @@ export interface Composition {
   readonly operations: ReadonlyMap<string, OwnedOperation>;
   readonly contributions: Contributions;
   readonly triggers: readonly Owned<TriggerDeclaration>[];
+  readonly extensions: Extensions;
   /** Which stages the turn machine can pass by with these plugins, as `prepared` records it. */
   readonly stages: Stages;
 }
@@ -44,7 +47,14 @@ const SLOT_HOOKS: ReadonlySet<string> = new Set<SlotName>([
   "proseProjector",
 ]);
 const REQUIRED: readonly HookName[] = HOOK_NAMES.filter((hook) => (HOOKS[hook] as RowData).isRequired === true);
-const KNOWN: ReadonlySet<string> = new Set([...HOOK_NAMES, "tools", "operations", "contributions", "triggers"]);
+const KNOWN: ReadonlySet<string> = new Set([
+  ...HOOK_NAMES,
+  "tools",
+  "operations",
+  "contributions",
+  "triggers",
+  "extensions",
+]);
 
 /**
  * Composes the plugins of a session. `protocol` is the default one: it is set up only when no plugin fills a required
@@ -66,6 +76,7 @@ export function compose(
   const operations = new Map<string, OwnedOperation>();
   const given: ReturnType<typeof contributionsOf>[number][] = [];
   const triggers: Owned<TriggerDeclaration>[] = [];
+  const extensions: Parameters<typeof declareExtensions>[0] = new Map();
   const add = (plugin: Installed): void => {
     const parts = setUp(plugin, options.get(plugin.id) ?? plugin.options, session, makeTool);
     for (const key of Object.keys(parts)) {
@@ -80,6 +91,7 @@ export function compose(
         for (const owned of operationsOf(plugin.id, part)) operations.set(wireName(plugin.id, owned.name), owned);
       else if (key === "contributions") given.push(...contributionsOf(plugin.id, part));
       else if (key === "triggers") for (const each of triggersOf(plugin.id, part)) addTrigger(triggers, each);
+      else if (key === "extensions") declareExtensions(extensions, plugin.id, part);
       else if (SLOT_HOOKS.has(key)) fill(slots, key as HookName, plugin.id, part);
       else place(placed, key as HookName, plugin, part);
     }
@@ -89,7 +101,7 @@ export function compose(
   for (const hook of REQUIRED) if (!slots.has(hook)) throw new RuntimeError("hook.missing", { hook });
   const hooks = new HookRunner(sorted(placed), slots, probe, overran);
   const contributions = new Contributions(given);
-  return { hooks, tools, providers, operations, contributions, triggers, stages: stagesOf(hooks) };
+  return { hooks, tools, providers, operations, contributions, triggers, extensions, stages: stagesOf(hooks) };
 }
 
 function unknownHook(plugin: string, hook: string): RuntimeError {

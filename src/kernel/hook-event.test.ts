@@ -36,7 +36,19 @@ async function world(deadlineMs = 1_000, spec: object = {}) {
   return { turn, call, written };
 }
 
-const FIELDS = ["input", "membership", "once", "read", "session", "sessionId", "sessions", "signal", "trace", "turnId"];
+const FIELDS = [
+  "extension",
+  "input",
+  "membership",
+  "once",
+  "read",
+  "session",
+  "sessionId",
+  "sessions",
+  "signal",
+  "trace",
+  "turnId",
+];
 
 test("K18 an event can be taken apart, spread, inherited from and wrapped, and nothing is lost", async () => {
   const { call } = await world();

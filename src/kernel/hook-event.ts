@@ -6,6 +6,7 @@ import { freezeMessage, type Message } from "../model/message.ts";
 import type { ModelRequest } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { StateCell } from "../model/tool.ts";
+import type { Extension } from "./extension.ts";
 import { HOOKS, type HookName, type RowData, type SeesOf, type TurnContext } from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
 import type { Point } from "./point.ts";
@@ -22,6 +23,8 @@ export interface Site {
   readonly standing?: Site | undefined;
   service<N extends ServiceName>(name: N, plugin: string): Services[N];
   read<Out>(point: Point<Any, Out>): Out;
+  /** The value that the caller of this turn gave for an extension. */
+  extension(id: string): Json | undefined;
   once<T extends Json>(plugin: string, name: string, run: () => Awaitable<T>): Promise<T>;
   /** `once` within this effect alone, for tools; `once` above holds for the turn. */
   onceHere<T extends Json>(plugin: string, name: string, run: () => Awaitable<T>): Promise<T>;
@@ -160,6 +163,7 @@ function makeCommon(hook: HookName, { id, spec }: Installed, site: Site): Common
   const common: { [field: string]: unknown } = { sessionId: site.sessionId };
   if (site.turnId !== undefined) common.turnId = site.turnId;
   common.read = (point: Point<Any, unknown>): unknown => site.read(point);
+  common.extension = ({ id: of }: Extension<Any>): unknown => site.extension(of);
   common.once = (name: string, run: () => Awaitable<Json>): Promise<Json> => site.once(id, name, run);
   for (const service of (HOOKS[hook] as RowData).services)
     common[service] = OF_EFFECT.has(service) ? undefined : site.service(service, id);

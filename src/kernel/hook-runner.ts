@@ -176,14 +176,20 @@ export class HookRunner {
     }
   }
 
-  /** The first answer that is not empty. Later handlers are not called. */
-  async first<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Site): Promise<Owned<AnswerOf<N>> | undefined> {
+  /** What `take` makes of the first answer of which it makes something. Later handlers are not called. */
+  async first<N extends HandledName, T>(
+    hook: N,
+    sees: SeesOf<N>,
+    here: Site,
+    take: (answer: Owned<AnswerOf<N>>) => T | undefined,
+  ): Promise<T | undefined> {
     for (const bound of this.handlers(hook)) {
       const answer: unknown = await this.call(hook, bound, sees, here);
-      if (answer === undefined || answer === null || (Array.isArray(answer) && answer.length === 0)) continue;
+      if (answer === undefined || answer === null) continue;
       const problem = answerProblem(hook, answer, bound.plugin.id);
       if (problem !== undefined) throw refused(hook, bound.plugin.id, problem);
-      return { plugin: bound.plugin.id, value: answer as AnswerOf<N> };
+      const taken = take({ plugin: bound.plugin.id, value: answer as AnswerOf<N> });
+      if (taken !== undefined) return taken;
     }
     return undefined;
   }

@@ -9,13 +9,14 @@ import type { Json } from "../model/json.ts";
 import type { Draft, Message, Part } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { PromptPart } from "../model/prompt.ts";
-import type { ModelRequest, Reply } from "../model/request.ts";
+import type { ModelRequest, Reply, ToolDeclaration } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 import type { DirectiveKind, DirectiveOf } from "./directive.ts";
+import type { Extension } from "./extension.ts";
 import type { Point } from "./point.ts";
-import type { CatalogOverlay, ServiceName, Services } from "./services.ts";
+import type { Authority, CatalogOverlay, ServiceName, Services } from "./services.ts";
 import type { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.ts";
 import type { Tool, ToolProvider } from "./tool.ts";
 
@@ -132,6 +133,14 @@ export interface ReplyAnswer {
   readonly parts: readonly Part[];
   readonly events?: readonly { readonly name: string; readonly payload?: Json | undefined }[] | undefined;
 }
+/** What a `toolCatalog` hook is shown. */
+export interface CatalogSees {
+  readonly tools: readonly ToolManifest[];
+  /** Restrictions of the session; left out when there are none. */
+  readonly authority?: Authority;
+  /** One of the tools with its input schema; undefined for a provider's tool that is not loaded yet. */
+  contract(name: string): ToolDeclaration | undefined;
+}
 /** One edit per tool; hidden ones are neither shown nor run. */
 export type CatalogEdit = CatalogOverlay;
 export type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
@@ -200,7 +209,7 @@ export const HOOKS = {
     state: "read",
     services: ["session", "catalog", "jobs", "complete"],
   }),
-  toolCatalog: hook<{ readonly tools: readonly ToolManifest[] }, CatalogEdit>()({
+  toolCatalog: hook<CatalogSees, CatalogEdit>()({
     family: "collect",
     fires: "when the catalog is built",
     onThrow: "fail-build",
@@ -377,6 +386,8 @@ export interface Here {
   readonly signal: AbortSignal;
   /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
+  /** What the caller of the turn gave for this extension; undefined when nothing, and outside a turn. */
+  extension<Out>(extension: Extension<Any, Out>): Out | undefined;
   /**
    * Runs `run` once in this turn under this name, which is the plugin's own. A rerun after a crash gets the recorded
    * value.

@@ -7,20 +7,14 @@ import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
 import { describeThrown, frozen, isObject, type Json, toJson } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
-import {
-  type Any,
-  check,
-  type InputOf,
-  type JsonSchema,
-  type OutputOf,
-  type Schema,
-  type ToolSchema,
-} from "../model/schema.ts";
+import { type Any, check, type InputOf, type OutputOf, type Schema, type ToolSchema } from "../model/schema.ts";
+import type { ExtensionDeclaration } from "./extension.ts";
 import type { Gate, Gated, GateName, Hooks, Order, ToolRef, Ungated } from "./hooks.ts";
 import { makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
 import type { Contribution } from "./point.ts";
-import type { PluginOptions } from "./services.ts";
+import type { Authority, PluginOptions } from "./services.ts";
 import type { Tool, ToolProvider, ToolSpec } from "./tool.ts";
+import type { TriggerDeclaration } from "./trigger.ts";
 
 type StateOf<S> = S extends Schema ? OutputOf<S> : undefined;
 type OptionsOf<O> = O extends Schema ? OutputOf<O> : undefined;
@@ -29,7 +23,13 @@ export interface SetupContext<Options, Shared, S> {
   readonly options: Options;
   /** The value that `open` returned, shared by all sessions of the runtime. */
   readonly shared: Shared;
-  readonly session: { readonly id: SessionId; readonly parentId?: SessionId; readonly isRoot: boolean };
+  readonly session: {
+    readonly id: SessionId;
+    readonly parentId?: SessionId;
+    readonly isRoot: boolean;
+    /** Restrictions of the session; left out when there are none. */
+    readonly authority?: Authority;
+  };
   /** Makers of tools and operations that are given the plugin's own state. */
   tool<I extends ToolSchema, O, Writes extends true | undefined = undefined, const Name extends string = string>(
     spec: ToolSpec<I, O, S, Writes> & { readonly name: Name },
@@ -44,15 +44,6 @@ export interface SetupContext<Options, Shared, S> {
   readonly task: OperationMaker<"task", S>;
 }
 
-/** An event that triggers can be subscribed to. */
-export interface TriggerDeclaration {
-  /** `resource.event`, such as `mail.received`. */
-  readonly name: string;
-  readonly description?: string | undefined;
-  /** The JSON Schema of the event's payload. */
-  readonly payload?: JsonSchema | undefined;
-}
-
 /** The hooks, tools and operations that a plugin adds to a session. */
 export type PluginParts<S = undefined> = Hooks<S> & OtherParts<S>;
 interface OtherParts<S> {
@@ -60,6 +51,8 @@ interface OtherParts<S> {
   readonly operations?: { readonly [name: string]: Operation<Any, Any, Any, S> } | undefined;
   readonly contributions?: readonly Contribution[] | undefined;
   readonly triggers?: readonly TriggerDeclaration[] | undefined;
+  /** The typed inputs that this plugin takes, with a turn or for a session. Others may read them too. */
+  readonly extensions?: readonly ExtensionDeclaration[] | undefined;
 }
 /** The same, with any gates: `setup` types them by their tools, `Before` and `After`. */
 type SomeParts<S> = Ungated<S> & { readonly [N in GateName]?: unknown } & OtherParts<S>;

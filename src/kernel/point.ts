@@ -41,11 +41,13 @@ export class Contributions {
   }
 
   read<Out>(from: Point<Any, Out>): Out {
-    if (!this.#combined.has(from)) {
-      const given = this.#given.filter((each) => each.point === from).map(({ plugin, value }) => ({ plugin, value }));
-      this.#combined.set(from, from.combine(given));
-    }
+    if (!this.#combined.has(from)) this.#combined.set(from, from.combine(this.given(from)));
     return this.#combined.get(from) as Out;
+  }
+
+  given<In>(to: Point<In, Any>): readonly Owned<In>[] {
+    const given = this.#given.filter((each) => each.point === to);
+    return given.map(({ plugin, value }) => ({ plugin, value: value as In })); // Typed by `point.of`.
   }
 }
 

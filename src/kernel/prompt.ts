@@ -43,3 +43,23 @@ export function renderPrompt(parts: readonly PromptPart[], template?: readonly S
   });
   return rendered.filter((text) => text !== "").join("\n\n");
 }
+
+/** A plugin that gave a part may change it in place later, so what is compared with later parts is a copy. */
+export const copied = (parts: readonly PromptPart[]): readonly PromptPart[] =>
+  parts.map((part) => (part.tools === undefined ? { ...part } : { ...part, tools: [...part.tools] }));
+
+export function isSamePrompt(before: readonly PromptPart[], now: readonly PromptPart[]): boolean {
+  if (before.length !== now.length) return false;
+  for (let index = 0; index < now.length; index++)
+    if (!isSamePart(before[index] as PromptPart, now[index] as PromptPart)) return false;
+  return true;
+}
+
+const isSamePart = (before: PromptPart, now: PromptPart): boolean =>
+  before.slot === now.slot &&
+  before.text === now.text &&
+  before.priority === now.priority &&
+  before.title === now.title &&
+  before.replaces === now.replaces &&
+  before.isVolatile === now.isVolatile &&
+  before.tools?.join("\n") === now.tools?.join("\n");

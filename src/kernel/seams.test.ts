@@ -63,6 +63,7 @@ describe.each(SEAMS)("$hook", ({ hook, replace, run, words }) => {
       states: { cell: unasked, readOnly: unasked, unheard: () => here.states },
       read: unasked,
       once: unasked,
+      extension: unasked,
       onceHere: unasked,
       service: (name, id) =>
         (name === "trace" ? { emit: (what: string) => traced.push(`${id} ${what}`) } : (made[name] ?? {})) as never,

@@ -163,6 +163,7 @@ export const secondLook = (here: Site): Site => ({
   states: here.states.unheard(),
   service: (name, plugin) => (QUIET as Partial<Services>)[name] ?? here.service(name, plugin),
   read: (point) => here.read(point),
+  extension: (id) => here.extension(id),
   once: (plugin, name, run) => here.once(plugin, name, run),
   onceHere: (plugin, name, run) => here.onceHere(plugin, name, run),
   get signal() {

@@ -140,6 +140,11 @@ export interface CompletionOptions {
   /** The label under which usage is booked in the ledger. */
   readonly label?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Told once what the completion cost, in a rerun as well: all model calls of it, also when it fails. It is booked
+   * already. What this throws, the completion throws.
+   */
+  readonly onUsage?: ((usage: Usage) => void) | undefined;
 }
 /**
  * Model calls beside the conversation. They are booked in the session's ledger, and a rerun after a crash gets the
@@ -251,10 +256,18 @@ export type Appended =
   | { readonly kind: "queued"; readonly operationId: string }
   | { readonly kind: "stale-branch"; readonly required: string };
 
-/** Stands in for a service that is not there: every use throws `service.unavailable` with the plugin's name. */
-export const unavailable = <S extends ServiceName>(service: S, plugin: string): Services[S] =>
-  new Proxy(Object.create(null) as Services[S], {
-    get: (_, property) => {
+/**
+ * Stands in for a service that is not there: every use but `quiet` ones throws `service.unavailable` with the plugin's
+ * name.
+ */
+export const unavailable = <S extends ServiceName>(
+  service: S,
+  plugin: string,
+  quiet: Partial<Services[S]> = {},
+): Services[S] =>
+  new Proxy(Object.assign(Object.create(null), quiet) as Services[S], {
+    get: (target, property) => {
+      if (property in target) return target[property as keyof Services[S]];
       // Inspecting the object, or returning it from an async function, must not throw.
       if (typeof property === "symbol" || property === "then") return undefined;
       throw new RuntimeError("service.unavailable", { service, plugin });

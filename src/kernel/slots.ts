@@ -4,11 +4,14 @@ import type { Json } from "../model/json.ts";
 import type { Addition } from "../model/node.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { ModelRequest, ToolDeclaration } from "../model/request.ts";
+import type { Any } from "../model/schema.ts";
 import type { Usage } from "../model/usage.ts";
 import type { ProtocolDriver } from "../turn/driver.ts";
 import type { Cell } from "../turn/effect.ts";
 import type { CellOutput } from "../turn/event.ts";
+import type { Point } from "./point.ts";
 import type { Services, SessionReading } from "./services.ts";
+import type { TriggerDeclaration } from "./trigger.ts";
 
 /** The session that a protocol is told of. */
 export interface ProtocolPlace {
@@ -63,9 +66,31 @@ export interface ProtocolSession {
   appended?(context: ProtocolPlace & { readonly nodes: readonly Addition[] }): Awaitable<void>;
   /** Called before each model call. A result makes the turn go on in a fresh frame instead. */
   beforeAsk?(context: BeforeAsk): Awaitable<FrameSwitch | undefined | void>;
+  /** Takes an extension for the session, between turns: `session.extend(value)`. Without it there are none. */
+  extend?(
+    context: ProtocolPlace & {
+      readonly extension: { readonly id: string; readonly value: Json };
+      readonly options: ProtocolOptions;
+    },
+  ): Awaitable<void>;
 }
 
-/** What a protocol tells the model of the tools: declarations and prompt parts. Made once per catalog. */
+/** What a protocol makes its preamble from. */
+export interface PreambleInput {
+  /** The tools that the model may call. */
+  readonly tools: readonly ToolDeclaration[];
+  /** What plugins contributed to a point, combined. */
+  read<Out>(point: Point<Any, Out>): Out;
+  /** The events that plugins declare. */
+  readonly triggers: readonly TriggerDeclaration[];
+  /**
+   * The prompt parts of the runtime, the session, the turn and `context` hooks. Those of `prompt` hooks are not among
+   * them: they are asked for when the tools are known.
+   */
+  readonly prompt: readonly PromptPart[];
+}
+
+/** What a protocol tells the model of the tools: declarations and prompt parts. */
 export interface Preamble {
   readonly tools: readonly ToolDeclaration[];
   readonly prompt: readonly PromptPart[];
@@ -75,7 +100,11 @@ export interface Preamble {
 export interface ProtocolDriverSlot {
   /** Pure: the same replies give the same decisions in every run. */
   readonly driver: ProtocolDriver;
-  preamble(catalog: readonly ToolDeclaration[]): Preamble;
+  /**
+   * Pure: what it answered is used again, in every turn and session with the same tools, as long as what it looked at
+   * in `input` is the same.
+   */
+  preamble(input: PreambleInput): Preamble;
 }
 
 /** Runs the cells of a code protocol. */

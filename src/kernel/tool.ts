@@ -11,6 +11,7 @@ import {
   type StateView,
   type ToolManifest,
 } from "../model/tool.ts";
+import type { Extension } from "./extension.ts";
 import type { Point } from "./point.ts";
 import type { Services } from "./services.ts";
 
@@ -44,6 +45,8 @@ export interface ToolContext extends ToolServices {
   output(chunk: string): void;
   /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
+  /** What the caller of the turn gave for this extension; undefined when nothing. */
+  extension<Out>(extension: Extension<Any, Out>): Out | undefined;
   /** Runs `run` once in this call, over all its attempts; later ones get the recorded value. */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
 }

@@ -25,6 +25,7 @@ const OPTION_HINTS: { readonly [option: string]: string } = {
   plugins: "Pass a list, for example [plan(), memory({ notesMax: 50 })].",
   prices: 'Pass what a million tokens cost, for example { "anthropic/claude-sonnet-4-5": { input: 3, output: 15 } }.',
   template: 'Pass a list of sections, for example [{ title: "Rules", slots: ["guidance"] }].',
+  extensions: "Pass a list of values, for example [urgency.of({ level: 2 })].",
   signal: "Pass the `signal` of an AbortController.",
 };
 const optionHint = (option: string): string => {
@@ -99,6 +100,21 @@ const ERRORS = {
       `${d.max} inputs already wait in this session.`,
       "Wait for turns to end, withdraw inputs with session.inputs, or raise limits.pendingInputsMax.",
       "unchanged",
+    ),
+  "extension.unknown": (d: { extension: string; known: readonly string[] }) =>
+    said(
+      `No plugin of this session takes the extension ${d.extension.slice(0, 128)}.`,
+      `Add the plugin that declares it to \`plugins\`; the plugins here take ${list(d.known)}.`,
+    ),
+  "extension.invalid": (d: { extension: string; plugin: string; problem: string }) =>
+    said(
+      `The extension ${d.extension} of plugin ${d.plugin} is not right: ${d.problem}.`,
+      "Give it once, with a value that fits its schema and is JSON.",
+    ),
+  "extension.refused": (d: { where: string }) =>
+    said(
+      `${d.where} takes no extensions: its input may join a running turn, which has those it began with.`,
+      "Give them with an input that opens a turn: session.turn(input, { extensions }).",
     ),
   "turn.unknown": (d: { turnId: string }) =>
     said(
@@ -176,6 +192,11 @@ const ERRORS = {
     said(
       `Plugin ${d.plugin} cannot judge this call in ${d.hook}: ${d.tool} is another tool here than the one it names.`,
       "Rename one of the two tools, or let the handler take all calls and look at `call.name`.",
+    ),
+  "protocol.extension": (d: { protocol: string; extension: string }) =>
+    said(
+      `The protocol ${d.protocol} takes no extensions for a session, and was given ${d.extension}.`,
+      "Give it with each turn: session.turn(input, { extensions }). Or install a protocol with `protocolSession.extend`.",
     ),
   "hook.missing": (d: { hook: string }) =>
     said(
@@ -540,7 +561,10 @@ const ERRORS = {
   "code.unavailable": (_: object) =>
     said("Code cannot be run in this session.", "Add a protocol with a code executor to `plugins`."),
   "code.stopped": (d: { problem: string }) =>
-    said(`The code was stopped: ${d.problem}`, "Do less in one cell, or raise the limit that the message names."),
+    said(
+      `The code executor broke down: ${d.problem}`,
+      "What was said is kept. Look into the plugin that fills codeExecutor, then start another turn.",
+    ),
 } as const satisfies { readonly [code: string]: (details: never) => Said };
 
 /** The codes of all errors, such as `session.unknown`. */

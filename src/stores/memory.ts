@@ -2,7 +2,7 @@ import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import { addSpent, addUsage } from "../model/usage.ts";
-import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
+import type { Opened, TurnEvent, WaitAnswer } from "../turn/event.ts";
 import { cursorOf, Facts } from "./memory/facts.ts";
 import { forkPoint, Graph, isOnPath, lay, pathOf } from "./memory/graph.ts";
 import { contentOf, enqueue, findOperation, keepOperation, keepParts, noteOperation } from "./memory/operations.ts";
@@ -16,7 +16,7 @@ import {
   takeAppends,
   withdraw,
 } from "./memory/queue.ts";
-import type { AppendRow, End, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
+import type { End, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
 import { attempt, begin, claim, mailOf, note, record, renew, settle, takeOver } from "./memory/run.ts";
 import { newSession, optionsOf, Sessions, standingOf, stored } from "./memory/sessions.ts";
 import { stateOf, Turns } from "./memory/turns.ts";
@@ -151,16 +151,20 @@ class MemoryStore implements Store {
     const session = this.#sessions.require(input.sessionId);
     const known = this.#turns.known(session, input);
     if (known !== undefined) return { kind: "known", inputId: known.inputId, turnId: known.id };
-    const isFirst = session.run === undefined && input.place !== "injected" && nextOf(session) === undefined;
+    const isAlone = session.waiting.length === 0;
+    const isIdle = session.run === undefined && (isAlone || nextOf(session) === undefined);
+    const isFirst = isIdle && input.place !== "injected";
     if (!isFirst && session.waiting.length >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
     for (const part of input.message.parts)
       if (part.kind === "attachment" && !this.#blobs.has(part.hash))
         throw new RuntimeError("store.swept", { hash: part.hash });
     // An opening may throw, so it is called before anything changes (2).
-    const opened =
-      isFirst && opening !== undefined
-        ? { ...opening(input, session.config, standingOf(session)), generation: session.generation + 1 }
-        : undefined;
+    let opened: Opened | undefined;
+    if (isFirst && opening !== undefined) {
+      const { config, plugins, options, generation } = session;
+      const standing = isAlone && options === undefined ? { plugins } : standingOf(session);
+      opened = { ...opening(input, config, standing), generation: generation + 1 };
+    }
 
     const turn = this.#turns.add(session, input);
     turn.acceptedAs = this.#facts.add(turn);
@@ -236,8 +240,9 @@ class MemoryStore implements Store {
     if (run.waits !== undefined) this.#waits.drop(run);
     session.run = undefined;
     if (ended.parts !== undefined) keepParts(session, ended.parts);
-    if (session.appends !== undefined) for (const append of takeAppends(session)) this.#applyLate(session, append);
-    if (nextOf(session) === undefined) this.#active.delete(session);
+    if (session.appends !== undefined)
+      for (const { change, content } of takeAppends(session)) this.#keep(session, change!, content);
+    if (session.waiting.length === 0 || nextOf(session) === undefined) this.#active.delete(session);
     return committed;
   }
 
@@ -261,12 +266,6 @@ class MemoryStore implements Store {
     enqueue(session, change, content);
     this.#facts.skip();
     return { kind: "queued" };
-  }
-
-  /** Applies what waited for a turn that has ended now. */
-  #applyLate(session: SessionRow, { operation, change, content }: AppendRow): void {
-    session.appends?.delete(operation);
-    this.#keep(session, change!, content);
   }
 
   #keep(session: SessionRow, change: SessionChange, content: string): Committed {

@@ -3,13 +3,14 @@ import fc from "fast-check";
 import { test } from "vitest";
 import type { Awaitable } from "../model/awaitable.ts";
 import { asEffectName, asInputId, asSessionId, asTurnId, type InputId, nodeId, type SessionId } from "../model/ids.ts";
+import type { JsonObject } from "../model/json.ts";
 import { text, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import { ann, ended, NOW, newInput, newSession, opening, spent, usage } from "../testing/cast.ts";
 import { memory } from "./memory.ts";
 import { sqlite } from "./sqlite.ts";
-import type { ChangedBy, InputRef, Lease, NewSession, Store } from "./store.ts";
+import type { ChangedBy, InputRef, Lease, NewSession, Opening, Store } from "./store.ts";
 
 // One story told to two stores: whatever happens in it, both give the same answers.
 
@@ -21,6 +22,12 @@ const nodes = (commit: string, kinds: readonly boolean[]): readonly Entry[] =>
     const message = { id: nodeId(commit, index), role: "assistant", parts: [text(`${commit} ${index}`)] } as const;
     return { at: NOW, kind: "message", message };
   });
+
+/** What a turn is told at its opening is kept with it, where it is compared. */
+const standing: Opening = (input, config, told) => ({
+  ...opening(input, config, told),
+  extensions: JSON.parse(JSON.stringify(told)) as JsonObject,
+});
 
 /** A store, and what it gave out. */
 interface Teller {
@@ -70,16 +77,16 @@ const steps: readonly fc.Arbitrary<Step>[] = [
       return store.fork(from, made(to, undefined, n), at === undefined ? undefined : path[at % (path.length || 1)]);
     }),
   ),
-  fc.tuple(session, key, fc.constantFrom("boundary", "turn", "wants")).map(([to, key, place]) =>
+  fc.tuple(session, key, fc.constantFrom("boundary", "turn", "wants", "injected")).map(([to, key, place]) =>
     step(`accept ${to} ${key} ${place}`, ({ store, leases, inputs }, nth) => {
       const input = newInput(`number-${nth}`, {
         to,
         key,
-        place: place === "boundary" ? "boundary" : "turn",
+        place: place === "wants" ? "turn" : place,
         wants: place === "wants" ? { unwraps: true } : undefined,
         hash: "h",
       });
-      const receipt = now(store.accept(input, ann, opening, 5));
+      const receipt = now(store.accept(input, ann, standing, 5));
       if (receipt.kind === "opened") leases.set(to, receipt.lease);
       inputs.push(receipt.inputId);
       return receipt;
@@ -87,7 +94,7 @@ const steps: readonly fc.Arbitrary<Step>[] = [
   ),
   session.map((of) =>
     step(`open ${of}`, ({ store, leases }) => {
-      const answer = now(store.open(of, ann, NOW, opening));
+      const answer = now(store.open(of, ann, NOW, standing));
       if (answer.kind === "opened") leases.set(of, answer.lease);
       return answer;
     }),
@@ -118,6 +125,7 @@ const steps: readonly fc.Arbitrary<Step>[] = [
         usage: usage(n),
         spent: [spent(`s${n}`, n)],
         inputs: settlesAll ? claimed : claimed.slice(1),
+        ...(n === 0 ? {} : { parts: [{ operation: `part-${n}`, receipt: lease.turnId }] }),
         ...(head === undefined || isMoved ? {} : { base: head }),
       };
       return store.commit(lease, ended(lease, ending));
@@ -131,6 +139,26 @@ const steps: readonly fc.Arbitrary<Step>[] = [
       return store.apply({ sessionId: of, operation, at: NOW, ...made, ...what });
     }),
   ),
+  fc.tuple(session, fc.nat(20), kinds, fc.constantFrom(undefined, 2, 5)).map(([of, name, kinds, queueMax]) =>
+    step(`append ${of} ${name} ${kinds} ${queueMax}`, ({ store }) => {
+      const operation = `append-${of}-${name}`;
+      const what = {
+        entries: nodes(operation, kinds),
+        receipt: name,
+        parts: [{ operation: `part-${name}`, receipt: 0 }],
+      };
+      const made = queueMax === undefined ? {} : { queueMax };
+      return store.apply({ sessionId: of, operation, at: NOW, by: "append", ...what, ...made });
+    }),
+  ),
+  fc
+    .tuple(session, fc.nat(3), fc.nat(20))
+    .map(([of, n, name]) =>
+      step(`options and a note ${of} ${n} ${name}`, ({ store }) => [
+        store.setOptions(of, n === 0 ? {} : { notes: n }),
+        store.operations.note(of, `append-${of}-${name}`, "k", n),
+      ]),
+    ),
   fc.tuple(session, which, fc.nat(30)).map(([of, which, nth]) =>
     step(`withdraw ${of} ${which} ${nth}`, ({ store, inputs }) => {
       const input = inputs[nth % (inputs.length || 1)] ?? asInputId("none");
@@ -139,7 +167,7 @@ const steps: readonly fc.Arbitrary<Step>[] = [
     }),
   ),
 ];
-const WEIGHTS = [4, 4, 16, 8, 8, 12, 4, 6];
+const WEIGHTS = [4, 4, 16, 8, 8, 12, 4, 10, 4, 6];
 const deleting = session.map((of) => step(`delete ${of}`, ({ store }) => store.delete(of)));
 const story = fc.array(
   fc.oneof(...steps.map((arbitrary, index) => ({ arbitrary, weight: WEIGHTS[index]! })), {
@@ -166,6 +194,7 @@ function all({ store }: Teller, fact: number): unknown {
   const after = facts[fact % (facts.length || 1)]?.cursor;
   return {
     latest: store.latest(),
+    runnable: [...now(store.runnable(NOW + 60_000, Infinity))].sort(),
     facts,
     sessions: store.list(),
     of: ids.map((id) => [
@@ -176,6 +205,11 @@ function all({ store }: Teller, fact: number): unknown {
       answer(() => store.list({ parent: id, max: 2 })),
       answer(() => store.list({ origin: id })),
       answer(() => store.booked(id)),
+      Array.from({ length: 20 }, (_, name) => `append-${id}-${name}`).map((operation) => [
+        answer(() => store.operations.find(id, operation)),
+        answer(() => store.operations.note(id, operation, "k")),
+      ]),
+      [1, 2, 3].map((n) => answer(() => store.operations.find(id, `part-${n}`))),
       answer(() => store.changes(after, { session: id, max: 3 })),
       answer(() => store.changes(after, { tree: id, max: 3 })),
       answer(() => store.changes(undefined, { tree: id, max: Infinity })),

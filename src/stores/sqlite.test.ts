@@ -104,6 +104,8 @@ const all = async (store: Store, turns: readonly string[]) => ({
   sessions: await store.list(),
   path: await store.view(alice),
   inputs: await store.inputs.list(alice),
+  operations: await Promise.all(["op", "part", "late", "work"].map((name) => store.operations.find(alice, name))),
+  note: await store.operations.note(alice, "work", "k"),
   changes: await store.changes(undefined, { max: 100 }),
   runnable: await store.runnable(NOW, 10),
   turns: await Promise.all(
@@ -114,6 +116,8 @@ const all = async (store: Store, turns: readonly string[]) => ({
   ),
 });
 
+const LATE = [{ at: NOW, kind: "plugin", plugin: "acme/notes", type: "note", body: 1 }] as const;
+
 test("D1 S2 sqlite: a store opened again has everything that was kept", async () => {
   const path = newFile();
   const store = sqlite(path);
@@ -123,13 +127,18 @@ test("D1 S2 sqlite: a store opened again has everything that was kept", async ()
     "acme/notes": { version: "1", revision: 1, state: { a: ["\ud800"] }, blobs: { b: asBlobHash("h") } },
   };
   await turn(store, "one", { plugins }, { key });
-  await store.apply({ sessionId: alice, operation: "op", at: NOW + 3, config: { model: "n" } });
+  const kept = { receipt: { made: 1 }, parts: [{ operation: "part", receipt: [] }] };
+  await store.apply({ sessionId: alice, operation: "op", at: NOW + 3, config: { model: "n" }, ...kept });
+  await store.setOptions(alice, { "acme/notes": { depth: 2 } });
+  await store.operations.note(alice, "work", "k", { paid: 2 });
   const two = await begin(store, "two", { wants: { output: { type: "object" } } });
   await store.append(two, 1, [slept("a"), slept("b")], NOW + 5, [{ key: asWaitKey("w"), until: NOW + 9 }]);
   await store.append(two, 3, [slept("c")], NOW + 6);
   await send(store, "three", { place: "boundary" });
   await store.inputs.claim(two, asEffectName("b1"), 5);
   await send(store, "four");
+  await send(store, "five", { place: "injected" });
+  await store.apply({ sessionId: alice, operation: "late", at: NOW, entries: LATE, queueMax: 9 });
   await store.note(two.turnId, asEffectName("e"), "k", { paid: true });
   await store.attempt(two.turnId, asEffectName("e"));
   await store.waits.resolve(asWaitKey("w"), { kind: "value", value: 1 });

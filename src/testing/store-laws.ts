@@ -29,6 +29,7 @@ import {
   type PluginSnapshots,
   type Segment,
   type SessionChange,
+  type Standing,
   type Store,
   type ViewPage,
   type Withdrawal,
@@ -2448,6 +2449,620 @@ const applyLaws = [
   }),
 ];
 
+// Inputs that open no turn, and appends that wait for the one that is open.
+
+const INJECT = { place: "injected" } as const;
+
+/** An opening that notes what it was told besides the input. */
+function noting(): { readonly opening: Opening; readonly told: Standing[] } {
+  const told: Standing[] = [];
+  return {
+    told,
+    opening(input, config, standing) {
+      told.push(standing);
+      return opening(input, config, standing);
+    },
+  };
+}
+
+const injectedLaws = [
+  law("an injected input waits on an idle session, and opens no turn there by whatever way", async (store) => {
+    await store.create(newSession(alice));
+    const receipt = { kind: "queued", inputId: inputId("psst"), turnId: turnId("psst") };
+    assert.deepEqual(await send(store, "psst", INJECT), receipt);
+    assert.equal((await store.load(alice))?.openTurn, undefined);
+    assert.deepEqual(await open(store), { kind: "idle" });
+    assert.deepEqual(await store.runnable(LAPSED, 10), []);
+    const [listed] = await store.inputs.list(alice);
+    assert.deepEqual(listed, { ...newInput("psst", INJECT), seq: listed?.seq });
+    assert.equal((await store.find(turnId("psst")))?.state, "waiting");
+  }),
+  law("an input that comes after injected ones still opens its turn in the same write", async (store) => {
+    await store.create(newSession(alice));
+    await queue(store, "psst", INJECT);
+    await queue(store, "hush", { ...INJECT, pendingMax: 2 });
+    const receipt = await send(store, "hello", { pendingMax: 2 });
+    assert.equal(receipt.kind, "opened");
+    assert.deepEqual(await waiting(store), ["psst", "hush"]);
+  }),
+  law("an injected input is passed over when the next turn opens, however old it is", async (store) => {
+    const lease = await first(store);
+    await queue(store, "psst", INJECT);
+    await queue(store, "next");
+    await commit(store, lease);
+    assert.deepEqual(await store.runnable(LAPSED, 10), [alice]);
+    assert.equal((await take(store)).turnId, turnId("next"));
+    assert.deepEqual(await waiting(store), ["psst"]);
+  }),
+  law("a session whose last turn left only injected inputs has no work to take", async (store) => {
+    const lease = await first(store);
+    await queue(store, "psst", INJECT);
+    await queue(store, "more");
+    await commit(store, lease);
+    await withdraw(store, "more");
+    assert.deepEqual(await store.runnable(LAPSED, 10), []);
+    assert.deepEqual(await open(store), { kind: "idle" });
+  }),
+  law("a turn is told at its opening whether injected inputs wait for it", async (store) => {
+    const { opening, told } = noting();
+    await store.create(newSession(alice));
+    const accept = async (words: string, sending: Sending = {}) =>
+      store.accept(newInput(words, sending), ann, opening, 100);
+    const one = await accept("one");
+    assert.ok(one.kind === "opened");
+    await accept("two");
+    await accept("psst", INJECT);
+    await commit(store, one.lease);
+    const two = await store.open(alice, ben, LAPSED, opening);
+    assert.ok(two.kind === "opened");
+    assert.deepEqual(await claim(store, two.lease), ["psst"]);
+    await commit(store, two.lease, { inputs: [inputId("psst")] });
+    const three = await accept("three");
+    assert.ok(three.kind === "opened");
+    await commit(store, three.lease);
+    await accept("hush", INJECT);
+    assert.equal((await accept("four")).kind, "opened");
+    assert.deepEqual(told, [
+      { plugins: {} },
+      { plugins: {}, hasInjected: true },
+      { plugins: {} },
+      { plugins: {}, hasInjected: true },
+    ]);
+  }),
+  law("any boundary takes injected inputs among those meant for it, oldest first", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    await queue(store, "psst", INJECT);
+    await queue(store, "own turn");
+    await queue(store, "two", { place: "boundary" });
+    await queue(store, "hush", INJECT);
+    assert.deepEqual(await claim(store, lease, BOUNDARY, 2), ["one", "psst"]);
+    assert.deepEqual(await claim(store, lease, BOUNDARY, 2), ["one", "psst"]);
+    assert.deepEqual(await claim(store, lease, CALL), ["two", "hush"]);
+  }),
+  law("a turn that takes others' inputs takes injected ones in their order", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one");
+    await queue(store, "psst", INJECT);
+    await queue(store, "two");
+    assert.deepEqual(await claimAll(store, lease), ["one", "psst", "two"]);
+  }),
+  law("an injected input that a turn claimed and did not settle waits again, and still opens none", async (store) => {
+    const lease = await first(store);
+    await queue(store, "psst", INJECT);
+    await queue(store, "hush", INJECT);
+    assert.deepEqual(await claim(store, lease), ["psst", "hush"]);
+    assert.equal((await store.find(turnId("psst")))?.state, "taken");
+    await commit(store, lease, { inputs: [inputId("hush")] });
+    assert.deepEqual(await waiting(store), ["psst"]);
+    assert.equal((await store.find(turnId("hush")))?.state, "ended");
+    assert.equal((await store.terminal(turnId("hush")))?.turnId, lease.turnId);
+    assert.deepEqual(await store.runnable(LAPSED, 10), []);
+    assert.deepEqual(await claim(store, await begin(store, "more")), ["psst"]);
+  }),
+  law("an injected input counts in the queue and is known by its key, also when the session is idle", async (store) => {
+    await store.create(newSession(alice));
+    await queue(store, "psst", { ...INJECT, key: "k", pendingMax: 1 });
+    assert.equal((await send(store, "psst", { ...INJECT, key: "k", pendingMax: 1 })).kind, "known");
+    assert.equal(await store.inputs.holds(alice, "k"), true);
+    await refused("input.conflict", () => send(store, "other", { ...INJECT, key: "k" }));
+    await refused("input.full", () => send(store, "hush", { ...INJECT, pendingMax: 1 }));
+    const lease = await begin(store, "hello");
+    await refused("input.full", () => send(store, "more", { pendingMax: 1 }));
+    await commit(store, lease);
+    assert.deepEqual(await waiting(store), ["psst"]);
+  }),
+  law("an injected input can be withdrawn, and its key is free then", async (store) => {
+    await store.create(newSession(alice));
+    await queue(store, "psst", { ...INJECT, key: "k" });
+    assert.deepEqual(await store.inputs.withdraw(alice, { key: "k" }), [
+      { inputId: inputId("psst"), turnId: turnId("psst"), answer: "withdrawn" },
+    ]);
+    await queue(store, "again", { ...INJECT, key: "k" });
+    assert.deepEqual(await claim(store, await begin(store, "hello")), ["again"]);
+    assert.equal(await withdraw(store, "again"), "taken");
+  }),
+  law("an injected input is no turn that could be cancelled, and stays for the turn that runs", async (store) => {
+    const lease = await first(store);
+    await queue(store, "psst", INJECT);
+    assert.deepEqual(await store.cancel(turnId("psst"), stop("r1")), { kind: "unknown" });
+    assert.deepEqual(await claim(store, lease), ["psst"]);
+    assert.deepEqual(await store.cancel(turnId("psst"), stop("r1")), { kind: "unknown" });
+    assert.equal((await store.renew(lease, NOW)).cancel, undefined);
+  }),
+  law("the fact of an injected input names no turn, before and after it is settled", async (store) => {
+    const lease = await first(store);
+    await queue(store, "psst", { ...INJECT, key: "k" });
+    const accepted = { sessionId: alice, kind: "accepted", inputId: inputId("psst"), key: "k" } as const;
+    const told = async () => {
+      const { cursor: _, ...fact } = (await store.changes(undefined, { session: alice, max: 10 }))[1]!;
+      return fact;
+    };
+    assert.deepEqual(await told(), accepted);
+    await claim(store, lease);
+    await commit(store, lease, { inputs: [inputId("psst")] });
+    assert.deepEqual(await told(), accepted);
+  }),
+];
+
+/** Sends an append, which may wait. */
+const append = async (store: Store, operation: string, rest: Partial<SessionChange> = {}) =>
+  store.apply(change(operation, { by: "append", entries: notes(operation, operation), queueMax: 10, ...rest }));
+async function queueAppend(store: Store, operation: string, rest: Partial<SessionChange> = {}): Promise<void> {
+  assert.deepEqual(await append(store, operation, rest), { kind: "queued" });
+}
+/** The facts of a session, each in a word or two. */
+const factsOf = async (store: Store): Promise<readonly string[]> =>
+  (await store.changes(undefined, { session: alice, max: 100 })).map((fact) => {
+    if (fact.kind === "accepted") return `accepted ${fact.inputId}`;
+    return fact.by === "turn" ? `turn ${fact.turnId}` : `${fact.by} ${fact.operation}`;
+  });
+
+const appendLaws = [
+  law("an append to an idle session is applied at once, also where it may wait", async (store) => {
+    await store.create(newSession(alice));
+    const answer = await append(store, "note", { queueMax: 0 });
+    assert.equal(answer.kind, "committed");
+    assert.deepEqual(await said(store), ["note"]);
+  }),
+  law("an append waits for the open turn, whose commit applies it after its own nodes", async (store) => {
+    const lease = await first(store);
+    await queueAppend(store, "note", { entries: notes("note", "a", "b") });
+    assert.deepEqual(await said(store), []);
+    assert.equal((await store.load(alice))?.revision, 0);
+    const done = await commit(store, lease, { says: ["well"] });
+    assert.deepEqual([done.revision, done.head], [1, node("hello", 0)]);
+    assert.deepEqual(await said(store), ["well", "a", "b"]);
+    const session = await store.load(alice);
+    assert.deepEqual([session?.revision, session?.head, session?.turns], [2, nodeId("note", 1), 1]);
+    assert.deepEqual((await store.terminal(lease.turnId))?.committed, done);
+    assert.deepEqual(await committed(store.commit(lease, ended(lease, { says: ["well"] }))), done);
+  }),
+  law("two appends keep their order, and each is an operation and a fact of its own", async (store) => {
+    const lease = await first(store);
+    await queueAppend(store, "one");
+    await queueAppend(store, "two");
+    const before = await store.latest();
+    await commit(store, lease);
+    assert.deepEqual(await said(store), ["well", "one", "two"]);
+    assert.deepEqual(await factsOf(store), [
+      `accepted ${inputId("hello")}`,
+      `turn ${turnId("hello")}`,
+      "append one",
+      "append two",
+    ]);
+    const told = await store.changes(before, { max: 10 });
+    assert.equal(told.length, 3);
+    const nodes = told.flatMap((fact) => (fact.kind === "committed" ? fact.nodes : []));
+    assert.deepEqual(nodes, [node("hello", 0), nodeId("one", 0), nodeId("two", 0)]);
+    assert.equal(await store.latest(), told.at(-1)?.cursor);
+    const [one, two] = [await append(store, "one"), await append(store, "two")];
+    assert.ok(one.kind === "committed" && two.kind === "committed");
+    assert.deepEqual([one.revision, two.revision], [2, 3]);
+    assert.deepEqual([one.head, two.head], [nodeId("one", 0), nodeId("two", 0)]);
+    assert.deepEqual(
+      [one.cursor, two.cursor],
+      told.slice(1).map(({ cursor }) => cursor),
+    );
+  }),
+  law("an append that waits is no input: not listed, not withdrawn, and told as no fact", async (store) => {
+    const lease = await first(store);
+    await queueAppend(store, "note");
+    await queue(store, "psst", INJECT);
+    assert.deepEqual(await waiting(store), ["psst"]);
+    const [{ id } = assert.fail("nothing was claimed")] = await store.inputs.claim(lease, BOUNDARY, 1);
+    assert.deepEqual(await store.inputs.withdraw(alice, { id }), []);
+    assert.deepEqual(await store.inputs.withdraw(alice, { from: id }), []);
+    assert.deepEqual(
+      (await store.inputs.withdraw(alice, { from: inputId("hello") })).map(({ inputId }) => inputId),
+      [inputId("hello"), inputId("psst")],
+    );
+    assert.deepEqual(await factsOf(store), [`accepted ${inputId("hello")}`, `accepted ${inputId("psst")}`]);
+    for (const which of [{}, { session: alice }, { tree: alice }])
+      assert.equal((await store.changes(undefined, { ...which, max: 2 })).length, 2);
+  }),
+  law("a page of facts is full though an append waits in between", async (store) => {
+    const lease = await first(store);
+    await queueAppend(store, "note");
+    await queue(store, "more");
+    for (const which of [{}, { session: alice }, { tree: alice }]) {
+      const [one, two, ...rest] = await store.changes(undefined, { ...which, max: 2 });
+      assert.ok(one?.kind === "accepted" && two?.kind === "accepted" && rest.length === 0);
+      assert.equal(two.inputId, inputId("more"));
+      assert.deepEqual(await store.changes(one.cursor, { ...which, max: 1 }), [two]);
+    }
+    await commit(store, lease);
+  }),
+  law("a boundary takes appends among inputs, in the order in which they came", async (store) => {
+    const lease = await first(store);
+    await queue(store, "one", { place: "boundary" });
+    await queueAppend(store, "note", { entries: notes("note", "a", "#b") });
+    await queue(store, "psst", INJECT);
+    await queue(store, "own turn");
+    await queueAppend(store, "later");
+    assert.deepEqual(await claim(store, lease, BOUNDARY, 3), ["one", "note", "psst"]);
+    const [, taken] = await store.inputs.claim(lease, BOUNDARY, 3);
+    assert.ok(taken !== undefined && "operation" in taken);
+    const { id, seq, ...rest } = taken;
+    assert.deepEqual(rest, { operation: "note", entries: notes("note", "a", "#b") });
+    assert.ok(typeof id === "string" && typeof seq === "number");
+    assert.deepEqual(await claimAll(store, lease, CALL), ["own turn", "later"]);
+  }),
+  law(
+    "an append that a turn took in and settled is applied by nobody, and a repeat of it waits for nothing",
+    async (store) => {
+      const lease = await first(store);
+      await queueAppend(store, "note");
+      const taken = await store.inputs.claim(lease, BOUNDARY, 10);
+      await queueAppend(store, "note");
+      await commit(store, lease, { says: ["note, taken in"], inputs: taken.map(({ id }) => id) });
+      assert.deepEqual(await said(store), ["note, taken in"]);
+      assert.equal((await store.load(alice))?.revision, 1);
+      await queueAppend(store, "note");
+      assert.deepEqual(await store.operations.find(alice, "note"), { kind: "queued" });
+      await refused("append.conflict", () => append(store, "note", { entries: notes("note", "other") }));
+      await turn(store, "more");
+      assert.deepEqual(await said(store), ["note, taken in", "more"]);
+    },
+  ),
+  law("an append that a turn claimed and did not settle is applied by its commit, in its old place", async (store) => {
+    const lease = await first(store);
+    await queueAppend(store, "one");
+    await queueAppend(store, "two");
+    assert.deepEqual(await claim(store, lease, BOUNDARY, 1), ["one"]);
+    await commit(store, lease);
+    assert.deepEqual(await said(store), ["well", "one", "two"]);
+    assert.deepEqual(await drain(store), []);
+  }),
+  law(
+    "a repeat of an append waits with it, whether it may wait or not, and is answered by its commit after",
+    async (store) => {
+      const lease = await first(store);
+      await queueAppend(store, "note", { queueMax: 1 });
+      await queueAppend(store, "note", {
+        queueMax: 1,
+        at: NOW + 9,
+        entries: notes("note", "note").map((entry) => ({ ...entry, at: NOW + 9 })),
+      });
+      const { queueMax: _, ...unqueued } = change("note", {
+        by: "append",
+        entries: notes("note", "note"),
+        queueMax: 1,
+      });
+      assert.deepEqual(await store.apply(unqueued), { kind: "queued" });
+      await commit(store, lease);
+      const done = await append(store, "note");
+      assert.ok(done.kind === "committed");
+      assert.equal(done.revision, 2);
+      assert.deepEqual(await store.apply(unqueued), done);
+      await first(store, "more");
+      assert.deepEqual(await append(store, "note"), done);
+      assert.deepEqual(await said(store), ["well", "note"]);
+    },
+  ),
+  law("other content under the name of an append that waits is a conflict, and changes nothing", async (store) => {
+    const lease = await first(store);
+    await queueAppend(store, "note");
+    await refused("append.conflict", () => append(store, "note", { entries: notes("note", "other") }));
+    await commit(store, lease);
+    assert.deepEqual(await said(store), ["well", "note"]);
+    await refused("append.conflict", () => append(store, "note", { entries: notes("note", "other") }));
+  }),
+  law(
+    "a queue takes as many appends and inputs together as it may, and keeps nothing of the one too many",
+    async (store) => {
+      const lease = await first(store);
+      await queue(store, "more");
+      await queueAppend(store, "one", { queueMax: 2 });
+      await refused("input.full", () => append(store, "two", { queueMax: 2 }));
+      assert.equal(await store.operations.find(alice, "two"), undefined);
+      await refused("input.full", () => send(store, "too much", { pendingMax: 2 }));
+      await queueAppend(store, "two", { queueMax: 3 });
+      await commit(store, lease);
+      assert.deepEqual(await said(store), ["well", "one", "two"]);
+      assert.deepEqual(await drain(store), ["more"]);
+    },
+  ),
+  law("an append that requires a node off the path is stale at once, and is not kept", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one");
+    const lease = await begin(store, "two");
+    const stale = { kind: "stale", revision: 1 };
+    assert.deepEqual(await append(store, "note", { requires: nodeId("nowhere", 0) }), stale);
+    assert.equal(await store.operations.find(alice, "note"), undefined);
+    await queueAppend(store, "note", { requires: node("one", 0) });
+    await commit(store, lease);
+    assert.deepEqual(await said(store), ["one", "well", "note"]);
+    assert.equal((await append(store, "note", { requires: node("one", 0) })).kind, "committed");
+  }),
+  law("a change that may not wait is busy while a turn is open, and is not kept", async (store) => {
+    const lease = await first(store);
+    assert.deepEqual(await store.apply(change("op", { entries: notes("op", "op") })), { kind: "busy" });
+    await commit(store, lease);
+    assert.deepEqual(await said(store), ["well"]);
+  }),
+  law("an append that waited for a turn which became a branch is applied to the path", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one");
+    const lease = await begin(store, "two");
+    await queueAppend(store, "note");
+    const done = await committed(store.commit(lease, ended(lease, { says: ["late"] }))); // Without a base.
+    assert.deepEqual([done.revision, done.head, done.branch], [1, node("one", 0), node("two", 0)]);
+    assert.deepEqual(await said(store), ["one", "note"]);
+    assert.equal((await store.load(alice))?.revision, 2);
+    assert.equal((await store.load(alice))?.openTurn, undefined);
+  }),
+  law("an append waits on through a takeover, and a commit that is reopened applies none", async (store) => {
+    const lease = await first(store);
+    await queueAppend(store, "note");
+    await store.cancel(lease.turnId, stop("r1"));
+    const resumed = await take(store);
+    assert.equal((await store.commit(resumed, ended(resumed))).kind, "reopen");
+    assert.deepEqual(await said(store), []);
+    assert.deepEqual(await claim(store, resumed), ["note"]);
+    await commit(store, resumed, { cancel: "r1" });
+    assert.deepEqual(await said(store), ["well", "note"]);
+  }),
+  law("an append neither opens a turn nor keeps the next input from opening one", async (store) => {
+    const lease = await first(store);
+    await queueAppend(store, "note");
+    await commit(store, lease);
+    assert.deepEqual(await open(store), { kind: "idle" });
+    assert.deepEqual(await store.runnable(LAPSED, 10), []);
+    await begin(store, "more");
+  }),
+  law("plugin states and forks stand after appends as if these had come right after the turn", async (store) => {
+    const lease = await first(store);
+    await queueAppend(store, "note");
+    await commit(store, lease, { plugins: state("kept") });
+    assert.deepEqual((await store.load(alice))?.plugins, state("kept"));
+    const fork = await store.fork(alice, newSession(bob), node("hello", 0));
+    assert.deepEqual(fork.plugins, state("kept"));
+    assert.deepEqual(await said(store, bob), ["well"]);
+    assert.deepEqual(await said(store, alice, nodeId("note", 0)), ["well", "note"]);
+  }),
+  law("an append with any name waits and is applied", async (store) => {
+    const lease = await first(store);
+    const operation = "op \u0000 \ud800";
+    await queueAppend(store, operation);
+    assert.deepEqual(await claim(store, lease), [operation]);
+    await commit(store, lease);
+    assert.deepEqual(await said(store), ["well", operation]);
+  }),
+  law("deleting a session drops the appends that wait in it", async (store) => {
+    const lease = await first(store);
+    await queueAppend(store, "note");
+    await store.delete(alice);
+    await refused("lease.lost", () => store.commit(lease, ended(lease)));
+    assert.equal(await store.operations.find(alice, "note"), undefined);
+    await first(store, "hello bob", { to: bob });
+  }),
+];
+
+const OPTIONS = { notes: { depth: 2 }, search: null };
+
+const optionLaws = [
+  law("a session keeps the options it is made with, and has none otherwise, nor for empty ones", async (store) => {
+    const made = await store.create({ ...newSession(alice), options: OPTIONS });
+    assert.deepEqual(made.options, OPTIONS);
+    assert.deepEqual((await store.load(alice))?.options, OPTIONS);
+    assert.deepEqual((await store.list())[0]?.options, OPTIONS);
+    assert.equal("options" in (await store.create(newSession(bob))), false);
+    const empty = await store.create({ ...newSession(asSessionId("empty")), options: {} });
+    assert.equal("options" in empty, false);
+  }),
+  law("setting options replaces them all, moves nothing else, and empty ones leave none", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "hello");
+    const before = await store.load(alice);
+    const latest = await store.latest();
+    await store.setOptions(alice, OPTIONS);
+    assert.deepEqual(await store.load(alice), { ...before, options: OPTIONS });
+    await store.setOptions(alice, { notes: 1 });
+    assert.deepEqual((await store.load(alice))?.options, { notes: 1 });
+    await store.setOptions(alice, {});
+    assert.deepEqual(await store.load(alice), before);
+    assert.equal(await store.latest(), latest);
+    await refused("session.unknown", () => store.setOptions(bob, OPTIONS));
+  }),
+  law("creating a session again answers the options it has, not those it is given", async (store) => {
+    await store.create({ ...newSession(alice), options: OPTIONS });
+    assert.deepEqual((await store.create({ ...newSession(alice), options: { notes: 1 } })).options, OPTIONS);
+    await store.setOptions(alice, { notes: 2 });
+    assert.deepEqual((await store.create(newSession(alice))).options, { notes: 2 });
+  }),
+  law("a turn is opened with the options and states as they are in that write", async (store) => {
+    const { opening, told } = noting();
+    await store.create({ ...newSession(alice), options: OPTIONS, plugins: state("given") });
+    const accept = async (words: string) => store.accept(newInput(words), ann, opening, 100);
+    const one = await accept("one");
+    assert.ok(one.kind === "opened");
+    await accept("two");
+    await store.setOptions(alice, { notes: 1 });
+    await commit(store, one.lease, { plugins: state("new") });
+    await store.setOptions(alice, { notes: 2 });
+    const two = await store.open(alice, ben, LAPSED, opening);
+    assert.ok(two.kind === "opened");
+    await commit(store, two.lease, { plugins: {} });
+    await store.setOptions(alice, {});
+    await accept("three");
+    assert.deepEqual(told, [
+      { plugins: state("given"), options: OPTIONS },
+      { plugins: state("new"), options: { notes: 2 } },
+      { plugins: {} },
+    ]);
+  }),
+  law("options that change while a turn is open are there at once, and its commit leaves them", async (store) => {
+    const lease = await first(store);
+    await store.setOptions(alice, OPTIONS);
+    assert.deepEqual((await store.load(alice))?.options, OPTIONS);
+    await commit(store, lease);
+    assert.deepEqual((await store.load(alice))?.options, OPTIONS);
+    await apply(store, "op", { config: { model: "other/model" } });
+    assert.deepEqual((await store.load(alice))?.options, OPTIONS);
+  }),
+  law(
+    "a fork has the options of its origin as they are now, or its own; what is set after is each one's own",
+    async (store) => {
+      await store.create({ ...newSession(alice), options: OPTIONS });
+      await turn(store, "hello");
+      await store.setOptions(alice, { notes: 1 });
+      assert.deepEqual((await store.fork(alice, newSession(bob), node("hello", 0))).options, { notes: 1 });
+      const [own, none] = [asSessionId("own"), asSessionId("none")];
+      assert.deepEqual((await store.fork(alice, { ...newSession(own), options: { notes: 3 } })).options, { notes: 3 });
+      assert.equal("options" in (await store.fork(alice, { ...newSession(none), options: {} })), false);
+      await store.setOptions(bob, { notes: 9 });
+      assert.deepEqual((await store.load(alice))?.options, { notes: 1 });
+      await store.delete(alice);
+      assert.deepEqual((await store.load(bob))?.options, { notes: 9 });
+    },
+  ),
+  law("a child has no options of its parent's", async (store) => {
+    await store.create({ ...newSession(alice), options: OPTIONS });
+    assert.equal("options" in (await store.create({ ...newSession(bob), parentId: alice })), false);
+  }),
+];
+
+const operationLaws = [
+  law("an operation is found with its receipt, as its own change was answered", async (store) => {
+    await store.create(newSession(alice));
+    assert.equal(await store.operations.find(alice, "op"), undefined);
+    assert.equal(await store.operations.find(bob, "op"), undefined);
+    const done = await apply(store, "op", { entries: notes("op", "a"), receipt: { made: ["a", null] } });
+    assert.equal("receipt" in done, false);
+    const found = { kind: "done", committed: done, receipt: { made: ["a", null] } };
+    assert.deepEqual(await store.operations.find(alice, "op"), found);
+    const plain = await apply(store, "plain");
+    assert.deepEqual(await store.operations.find(alice, "plain"), { kind: "done", committed: plain });
+    assert.equal(await store.operations.find(bob, "op"), undefined);
+  }),
+  law("a repeat of a change may have another receipt and other parts, and keeps the first", async (store) => {
+    await store.create(newSession(alice));
+    const parts = [{ operation: "part", receipt: 1 }];
+    const done = await apply(store, "op", { entries: notes("op", "a"), receipt: null, parts });
+    const others = [
+      { operation: "part", receipt: 2 },
+      { operation: "another", receipt: 2 },
+    ];
+    assert.deepEqual(await apply(store, "op", { entries: notes("op", "a"), receipt: "new", parts: others }), done);
+    assert.deepEqual(await apply(store, "op", { entries: notes("op", "a") }), done);
+    assert.deepEqual(await store.operations.find(alice, "op"), { kind: "done", committed: done, receipt: null });
+    assert.deepEqual(await store.operations.find(alice, "part"), { kind: "done", receipt: 1 });
+    assert.equal(await store.operations.find(alice, "another"), undefined);
+  }),
+  law("a change of nothing is kept as an operation all the same", async (store) => {
+    await store.create(newSession(alice));
+    const done = await apply(store, "op", { receipt: "done" });
+    assert.deepEqual(await apply(store, "op"), done);
+    assert.deepEqual(await store.operations.find(alice, "op"), { kind: "done", committed: done, receipt: "done" });
+  }),
+  law("an append that waits is found as queued, and as done once it is applied", async (store) => {
+    const lease = await first(store);
+    await queueAppend(store, "note", { receipt: "kept" });
+    assert.deepEqual(await store.operations.find(alice, "note"), { kind: "queued" });
+    assert.equal(await store.operations.find(bob, "note"), undefined);
+    await claim(store, lease);
+    assert.deepEqual(await store.operations.find(alice, "note"), { kind: "queued" });
+    await commit(store, lease);
+    const done = await append(store, "note");
+    assert.deepEqual(await store.operations.find(alice, "note"), { kind: "done", committed: done, receipt: "kept" });
+  }),
+  law("parts of a turn are found once it is committed, and the first receipt of a name stays", async (store) => {
+    const lease = await first(store);
+    const parts = [
+      { operation: "one", receipt: { n: 1 } },
+      { operation: "nul \u0000", receipt: null },
+    ];
+    await store.cancel(lease.turnId, stop("r1"));
+    assert.equal((await store.commit(lease, ended(lease, { parts }))).kind, "reopen");
+    assert.equal(await store.operations.find(alice, "one"), undefined);
+    const done = await commit(store, lease, { parts, cancel: "r1" });
+    assert.deepEqual(await committed(store.commit(lease, ended(lease, { cancel: "r1" }))), done);
+    assert.deepEqual(await store.operations.find(alice, "one"), { kind: "done", receipt: { n: 1 } });
+    assert.deepEqual(await store.operations.find(alice, "nul \u0000"), { kind: "done", receipt: null });
+    assert.equal(await store.operations.find(bob, "one"), undefined);
+    await turn(store, "more", {
+      parts: [
+        { operation: "one", receipt: 2 },
+        { operation: "two", receipt: 2 },
+      ],
+    });
+    assert.deepEqual(await store.operations.find(alice, "one"), { kind: "done", receipt: { n: 1 } });
+    assert.deepEqual(await store.operations.find(alice, "two"), { kind: "done", receipt: 2 });
+  }),
+  law("the first note of an operation stands, for its key alone", async (store) => {
+    await store.create(newSession(alice));
+    await store.create(newSession(bob));
+    assert.equal(await store.operations.note(alice, "op", "k"), undefined);
+    assert.deepEqual(await store.operations.note(alice, "op", "k", { paid: 1 }), { paid: 1 });
+    assert.deepEqual(await store.operations.note(alice, "op", "k", { paid: 2 }), { paid: 1 });
+    assert.deepEqual(await store.operations.note(alice, "op", "k"), { paid: 1 });
+    assert.equal(await store.operations.note(alice, "op", "", null), null);
+    assert.equal(await store.operations.note(alice, "op", "", "later"), null);
+    assert.equal(await store.operations.note(alice, "op", "other \u0000"), undefined);
+    assert.equal(await store.operations.note(alice, "other", "k"), undefined);
+    assert.equal(await store.operations.note(bob, "op", "k"), undefined);
+    assert.equal(await store.operations.find(alice, "op"), undefined);
+    await refused("session.unknown", () => store.operations.note(asSessionId("nobody"), "op", "k"));
+    await refused("session.unknown", () => store.operations.note(asSessionId("nobody"), "op", "k", 1));
+  }),
+  law("notes go when their operation is applied, those of others stay, and none comes after", async (store) => {
+    await store.create(newSession(alice));
+    for (const key of ["a", "b"]) await store.operations.note(alice, "op", key, key);
+    await store.operations.note(alice, "other", "a", "kept");
+    const parts = [{ operation: "op", receipt: "its own part" }];
+    const lease = await begin(store, "hello");
+    assert.equal((await store.apply(change("op"))).kind, "busy");
+    assert.equal(await store.operations.note(alice, "op", "a"), "a");
+    await commit(store, lease, { parts });
+    assert.equal(await store.operations.note(alice, "op", "a"), "a");
+    await apply(store, "op", { receipt: "done" });
+    for (const key of ["a", "b"]) assert.equal(await store.operations.note(alice, "op", key), undefined);
+    assert.equal(await store.operations.note(alice, "op", "a", "late"), "late");
+    assert.equal(await store.operations.note(alice, "op", "a"), undefined);
+    assert.equal(await store.operations.note(alice, "other", "a"), "kept");
+  }),
+  law("notes of an append go when a commit applies it", async (store) => {
+    const lease = await first(store);
+    await store.operations.note(alice, "note", "k", 1);
+    await queueAppend(store, "note");
+    assert.equal(await store.operations.note(alice, "note", "k"), 1);
+    await commit(store, lease);
+    assert.equal(await store.operations.note(alice, "note", "k"), undefined);
+  }),
+  law("what is known of operations goes with their session, and does not come to its forks", async (store) => {
+    await store.create(newSession(alice));
+    await store.operations.note(alice, "op", "k", 1);
+    await turn(store, "hello", { parts: [{ operation: "part", receipt: 1 }] });
+    await store.fork(alice, newSession(bob));
+    assert.equal(await store.operations.note(bob, "op", "k"), undefined);
+    assert.equal(await store.operations.find(bob, "part"), undefined);
+    await store.delete(alice);
+    assert.equal(await store.operations.find(alice, "part"), undefined);
+    await refused("session.unknown", () => store.operations.note(alice, "op", "k"));
+  }),
+];
+
 const closeLaws = [
   law("a closed store answers nothing more", async (store) => {
     const lease = await first(store);
@@ -2458,6 +3073,7 @@ const closeLaws = [
       () => store.has(alice),
       () => store.list(),
       () => store.fork(alice, newSession(bob)),
+      () => store.setOptions(alice, {}),
       () => store.delete(alice),
       () => store.view(alice),
       () => send(store, "more"),
@@ -2468,6 +3084,8 @@ const closeLaws = [
       () => store.journal(lease.turnId, 0),
       () => store.commit(lease, ended(lease)),
       () => store.apply(change("op")),
+      () => store.operations.find(alice, "op"),
+      () => store.operations.note(alice, "op", "k", 1),
       () => store.cancel(lease.turnId, stop("r1")),
       () => store.find(lease.turnId),
       () => store.terminal(lease.turnId),
@@ -2516,5 +3134,9 @@ export const storeLaws: readonly StoreLaw[] = [
   ...deleteLaws,
   ...changeLaws,
   ...applyLaws,
+  ...injectedLaws,
+  ...appendLaws,
+  ...optionLaws,
+  ...operationLaws,
   ...closeLaws,
 ];

@@ -1,7 +1,9 @@
 import type { CatalogEdit, Owned } from "../kernel/hooks.ts";
+import { isSamePrompt } from "../kernel/prompt.ts";
 import type { Authority } from "../kernel/services.ts";
 import type { Tool } from "../kernel/tool.ts";
 import { frozen, type JsonObject } from "../model/json.ts";
+import type { PromptPart } from "../model/prompt.ts";
 import type { ToolDeclaration } from "../model/request.ts";
 import type { Availability, ToolManifest } from "../model/tool.ts";
 import { chosenFor, type Registered, type ToolChoices } from "./registry.ts";
@@ -154,22 +156,28 @@ export interface CatalogKey {
 
 const KEPT = 4;
 
-/** The catalogs last built for a session, newest first. */
+/** The catalogs last built for a session, newest first, and what the protocol says of them. */
 export class CatalogCache<T> {
-  readonly #entries: { readonly key: CatalogKey; readonly artifact: T }[] = [];
+  readonly #entries: {
+    readonly key: CatalogKey;
+    readonly prompt: readonly PromptPart[] | undefined;
+    readonly artifact: T;
+  }[] = [];
 
-  find(key: CatalogKey): T | undefined {
+  find(key: CatalogKey, prompt: readonly PromptPart[]): T | undefined {
     return this.#entries.find(
-      ({ key: { includeBase, overlay, generation, fingerprint } }) =>
+      ({ key: { includeBase, overlay, generation, fingerprint }, prompt: seen }) =>
         includeBase === key.includeBase &&
         overlay === key.overlay &&
         generation === key.generation &&
-        fingerprint === key.fingerprint,
+        fingerprint === key.fingerprint &&
+        (seen === undefined || isSamePrompt(seen, prompt)),
     )?.artifact;
   }
 
-  keep(key: CatalogKey, artifact: T): void {
-    this.#entries.unshift({ key, artifact });
+  /** `prompt`: the parts that the protocol looked at; undefined when it did not. */
+  keep(key: CatalogKey, prompt: readonly PromptPart[] | undefined, artifact: T): void {
+    this.#entries.unshift({ key, prompt, artifact });
     this.#entries.length = Math.min(this.#entries.length, KEPT);
   }
 }

@@ -124,6 +124,9 @@ export class CallContext implements ToolContext {
   get read(): ToolContext["read"] {
     return (point) => this.#site.read(point);
   }
+  get extension(): ToolContext["extension"] {
+    return ({ id }) => this.#site.extension(id) as never;
+  }
   get once(): ToolContext["once"] {
     return (name, run) => this.#site.onceHere(this.#plugin, name, run);
   }

@@ -13,8 +13,8 @@ export interface Offered {
   readonly source: string;
   /** The plugin whose state and services the tool gets. */
   readonly owner: string;
-  /** Set when the tool needs no loading. */
-  readonly tool?: Tool;
+  /** The tool, if it needs no loading or was loaded before. */
+  loaded(): Tool | undefined;
   load(): Promise<Tool | undefined>;
 }
 
@@ -31,9 +31,14 @@ export interface Source {
 
 /** A source of tools that an app, a plugin or a context hook gives as they are. */
 export function staticSource(owner: string, tools: readonly Tool[]): Source {
-  const offers = tools.map((tool): Offered => ({ manifest: tool, source: owner, owner, tool, load: async () => tool }));
+  const offers = tools.map(
+    (tool): Offered => ({ manifest: tool, source: owner, owner, loaded: () => tool, load: async () => tool }),
+  );
   return { id: owner, owner, revision: 0, offers, isStatic: true };
 }
+
+/** Equals no list, so that the next one counts as changed. */
+const RENEWED = "";
 
 /** How long a turn waits for a list, or for a tool, that it needs for the first time. */
 const LIST_MS = 10_000;
@@ -49,11 +54,9 @@ export class Listing implements Source {
   readonly owner: string;
   revision = 0;
   offers: readonly Offered[] = [];
-  readonly #provider: ToolProvider;
+  readonly provider: ToolProvider;
   readonly #told: Told;
   readonly #closing = new AbortController();
-  readonly #loaded = new Map<string, Promise<Tool | undefined>>();
-  readonly #unloadable = new Set<string>();
   #seen = "[]";
   #isStale = true;
   #hasFailed = false;
@@ -62,7 +65,7 @@ export class Listing implements Source {
 
   constructor(owner: string, provider: ToolProvider, told: Told) {
     this.owner = owner;
-    this.#provider = provider;
+    this.provider = provider;
     this.#told = told;
     try {
       this.#unwatch = provider.watch?.(() => {
@@ -74,7 +77,7 @@ export class Listing implements Source {
   }
 
   get id(): string {
-    return this.#provider.id;
+    return this.provider.id;
   }
 
   /**
@@ -94,11 +97,19 @@ export class Listing implements Source {
     return this.#reading.then(() => (this.#isStale && !this.#hasFailed ? this.refresh(true) : undefined));
   }
 
+  /** Reads the list whether or not the provider said that it changed, and offers its tools anew, none of them loaded. */
+  async renew(): Promise<void> {
+    await this.#reading; // It may have begun before the change that the caller knows of.
+    this.#seen = RENEWED;
+    this.#isStale = true;
+    await (this.refresh(true) ?? this.#reading);
+  }
+
   async #read(): Promise<void> {
     this.#isStale = false; // First, so that a change during the read is noticed.
     try {
       const { signal } = this.#closing;
-      const found = await inTime(LIST_MS, () => this.#provider.list(signal));
+      const found = await inTime(LIST_MS, () => this.provider.list(signal));
       this.#take(found);
       this.#hasFailed = false;
     } catch (error) {
@@ -126,46 +137,47 @@ export class Listing implements Source {
     if (seen === this.#seen) return;
     this.#seen = seen;
     this.revision++;
-    this.#loaded.clear();
-    this.#unloadable.clear();
-    this.offers = right.map(
-      (manifest): Offered => ({
-        manifest,
-        source: this.id,
-        owner: this.owner,
-        load: () => this.#load(manifest),
-      }),
-    );
+    this.offers = right.map((manifest) => this.#offer(manifest));
   }
 
   /**
-   * Loads a tool once for all sessions. One that timed out before is tried again, but nobody waits for it: it counts
-   * from the next turn on.
+   * Loads its tool once for all sessions, and keeps it when a newer list takes its place: a turn that began with this
+   * offer goes on with this tool. After a timeout the tool is tried again, but nobody waits for it: it counts from the
+   * next turn on.
    */
-  #load(manifest: ToolManifest): Promise<Tool | undefined> {
-    const { name } = manifest;
-    let loading = this.#loaded.get(name);
-    if (loading === undefined) {
-      loading = this.#loading(manifest);
-      this.#loaded.set(name, loading);
-    }
-    return this.#unloadable.has(name) ? Promise.resolve(undefined) : loading;
+  #offer(manifest: ToolManifest): Offered {
+    let tool: Tool | undefined;
+    let loading: Promise<Tool | undefined> | undefined;
+    let wasLate = false;
+    const load = async (): Promise<Tool | undefined> => {
+      try {
+        tool = await this.#fetch(manifest);
+        wasLate = false;
+      } catch (error) {
+        loading = undefined;
+        wasLate = error instanceof Late;
+        this.#told(describeThrown(error), { source: this.id, tool: manifest.name });
+      }
+      return tool;
+    };
+    return {
+      manifest,
+      source: this.id,
+      owner: this.owner,
+      loaded: () => tool,
+      load: () => {
+        loading ??= load();
+        return wasLate ? Promise.resolve(undefined) : loading;
+      },
+    };
   }
 
-  async #loading(manifest: ToolManifest): Promise<Tool | undefined> {
+  async #fetch(manifest: ToolManifest): Promise<Tool | undefined> {
     const { name } = manifest;
-    try {
-      const tool = await inTime(LIST_MS, () => this.#provider.load(name, this.#closing.signal));
-      this.#unloadable.delete(name);
-      if (tool === undefined || tool === null) return undefined;
-      if (!isTool(tool) || tool.name !== name) throw new TypeError("load() gave no tool of this name");
-      return { ...tool, ...manifest };
-    } catch (error) {
-      this.#loaded.delete(name);
-      if (error instanceof Late) this.#unloadable.add(name);
-      this.#told(describeThrown(error), { source: this.id, tool: name });
-      return undefined;
-    }
+    const tool = await inTime(LIST_MS, () => this.provider.load(name, this.#closing.signal));
+    if (tool === undefined || tool === null) return undefined;
+    if (!isTool(tool) || tool.name !== name) throw new TypeError("load() gave no tool of this name");
+    return { ...tool, ...manifest };
   }
 
   close(): void {

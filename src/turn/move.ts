@@ -44,10 +44,15 @@ export class Move implements Step {
   }
 
   view(): RoundView {
-    const { round, memo, log, limits, output, options } = this.state;
+    const { round, memo, log, limits, output, options, extensions } = this.state;
     const view = { round, memo, log: itemsOf(log), limits };
-    if (output === undefined && options === undefined) return view;
-    return { ...view, ...(output === undefined ? {} : { output }), ...(options === undefined ? {} : { options }) };
+    if (output === undefined && options === undefined && extensions === undefined) return view;
+    return {
+      ...view,
+      ...(output === undefined ? {} : { output }),
+      ...(options === undefined ? {} : { options }),
+      ...(extensions === undefined ? {} : { extensions }),
+    };
   }
 
   open(effect: Effect): void {
@@ -111,9 +116,7 @@ export class Move implements Step {
   }
 
   /** The results are in the log: what was held back follows them. */
-  releaseHeld(): void {
-    const { held } = this.state;
-    if (held === undefined) return;
+  releaseHeld(held: readonly Appending[]): void {
     delete this.state.held;
     for (const each of held) this.#place(each);
   }
@@ -196,17 +199,13 @@ export class Move implements Step {
 
   /** I4: no ending leaves a call without its result. */
   pairCalls(): void {
-    this.#pair();
-    this.releaseHeld();
-  }
-
-  #pair(): void {
     const last = this.state.log.items[this.state.log.length - 1];
-    if (last?.kind !== "message" || last.message.role !== "assistant") return;
-    const calls = callsOf(last.message.parts);
-    if (calls.length === 0) return;
-    const output = this.state.phase.kind === "working" ? NOT_SHOWN : NOT_MADE;
-    this.add({ role: "tool", parts: calls.map((call) => resultFor(call, output)) });
+    const calls = last?.kind === "message" && last.message.role === "assistant" ? callsOf(last.message.parts) : NONE;
+    if (calls.length > 0) {
+      const output = this.state.phase.kind === "working" ? NOT_SHOWN : NOT_MADE;
+      this.add({ role: "tool", parts: calls.map((call) => resultFor(call, output)) });
+    }
+    if (this.state.held !== undefined) this.releaseHeld(this.state.held);
   }
 
   /** From here on the turn only settles what is open. The first reason stands; a later cancel is recorded beside it. */

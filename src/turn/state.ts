@@ -75,6 +75,7 @@ export interface TurnState {
   readonly turnId: TurnId;
   readonly limits: Limits;
   readonly output?: JsonObject;
+  readonly extensions?: JsonObject;
   /** The protocol's own options. */
   readonly options?: Json;
   /** Only an answer counts in the last round: other work that the model asks for there is not done. */

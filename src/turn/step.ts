@@ -11,7 +11,7 @@
 // T5. Once `winding` is set, no model call, gate or tool call opens: what is open is settled, and the turn ends.
 import { describe, RuntimeError } from "../model/errors.ts";
 import { nodeId } from "../model/ids.ts";
-import { describeThrown, type Json } from "../model/json.ts";
+import { describeThrown, frozen, type Json } from "../model/json.ts";
 import { type Draft, type Message, textOf } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
@@ -28,7 +28,7 @@ import * as calls from "./work.ts";
 
 /** The first step: from the event that opened the turn. */
 export function begin(opened: Opened): Step {
-  const { sessionId, turnId, inputId, input, limits, output, at } = opened;
+  const { sessionId, turnId, inputId, input, limits, output, extensions, at } = opened;
   const message: Message = { id: nodeId(turnId, 0), ...input, origin: { kind: "input", inputId } };
   const move = new Move(
     NOBODY,
@@ -59,6 +59,7 @@ export function begin(opened: Opened): Step {
     at,
   );
   if (output !== undefined) move.state.output = output;
+  if (extensions !== undefined) move.state.extensions = frozen(extensions);
   if (opened.protocol.options !== undefined) move.state.options = opened.protocol.options;
   if (opened.config.budget?.keepsAnswer === true) move.state.keepsAnswer = true;
   if (opened.merges === true || opened.takes === true) boundary(move, "opening");
@@ -239,7 +240,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   const { state } = move;
   if (decision.memo !== undefined) state.memo = decision.memo;
   if (decision.add !== undefined) move.add(...decision.add);
-  move.releaseHeld();
+  if (state.held !== undefined) move.releaseHeld(state.held);
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (state.phase.kind === "working" && (decision.kind === "calls" || decision.kind === "cell")) {
     // A second piece of work in a round would repeat the names of its effects (T2).
@@ -304,7 +305,7 @@ function bounded(move: Move, effect: EffectOf<"boundary">, event: Extract<Answer
   const inputs = event.inputs ?? [];
   const messages = event.messages ?? [];
   if (inputs.length > 0) state.inputs = [...state.inputs, ...inputs.map((input) => input.inputId)];
-  const said = messages.length + take(move, inputs);
+  const said = messages.length + (inputs.length === 0 ? 0 : take(move, inputs));
   if (messages.length > 0) move.add(...messages);
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);

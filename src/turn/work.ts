@@ -242,7 +242,8 @@ export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, out
   const wait = move.state.winding === undefined ? retryDelay(state, output) : undefined;
   if (wait === undefined && work.cell === undefined) {
     const calls = move.ownCalls(work.calls);
-    calls[indexOf(work, effect.at)] = { ...state, stage: "returned", output, ...tookUntil(state, move.at) };
+    const ms = move.at - (state.startedAt ?? move.at);
+    calls[indexOf(work, effect.at)] = { ...state, stage: "returned", output, ms };
     return { ...work, calls };
   }
   if (wait === undefined) return returned(work, state, output, move.at);

@@ -6,6 +6,7 @@ import {
   ProviderFailure,
   type Session,
   type SessionView,
+  type Usage,
 } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { both, calls, cut, says, scripted } from "bowline/testing";
@@ -703,6 +704,78 @@ test("S9 a completion on another model is recorded: a second run of the call ask
   await world.session.turn("Go.").result();
   expect([runs, other.requests.length]).toEqual([2, 1]);
   expect(outline((await world.session.read()).messages).join()).toContain("Once.");
+});
+
+test("S9 a completion tells what it cost: text, a reply, and an object with its repairs, when it is booked", async () => {
+  const model = scripted(says("Words."), submits({ mood: "odd" }), submits({ mood: "good" }), says("More."));
+  await using world = await open(model);
+  const { complete } = world.session;
+  const told: (readonly [number, string])[] = [];
+  const onUsage = ({ input }: Usage) => void told.push([input, "told"]);
+  await complete.text("Say.", { onUsage });
+  expect(await complete.object("How is it?", MOOD, { onUsage })).toEqual({ mood: "good" });
+  await complete.reply({ messages: [] }, { onUsage });
+  expect(told).toEqual([
+    [10, "told"],
+    [20, "told"],
+    [10, "told"],
+  ]);
+  expect(await world.session.read()).toMatchObject({ usage: { input: 40 } });
+});
+
+test("S9 a completion that fails tells what it may have cost; one that asked nobody tells nothing", async () => {
+  const told: Usage[] = [];
+  const onUsage = (usage: Usage) => void told.push(usage);
+  const wrong = scripted(...Array(3).fill(submits({ mood: "odd" })));
+  await using world = await open(wrong);
+  const asked = world.session.complete.object("How is it?", MOOD, { onUsage });
+  await expect(asked).rejects.toMatchObject({ code: "output.invalid" });
+  expect(told).toMatchObject([{ input: 30 }]);
+  await using down = await open(scripted(new ProviderFailure({ class: "auth", message: "No." })));
+  await expect(down.session.complete.text("Say.", { onUsage })).rejects.toMatchObject({ code: "provider.failed" });
+  expect(told[1]).toEqual((await down.session.read()).usage);
+  const { complete } = world.session;
+  await expect(complete.text("Say.", { model: "no/such", onUsage })).rejects.toMatchObject({ details: {} });
+  await expect(complete.text("Say.", { onUsage: 5 as never })).rejects.toMatchObject({ code: "options.invalid" });
+  expect(told).toHaveLength(2);
+});
+
+test.each([
+  [
+    "throws",
+    () => {
+      throw new Error("Too much.");
+    },
+  ],
+  [
+    "rejects",
+    async () => {
+      throw new Error("Too much.");
+    },
+  ],
+])("S9 an onUsage that %s fails the completion with its error, and what was paid stays booked", async (_, onUsage) => {
+  await using world = await open(scripted(says("Words.")));
+  await expect(world.session.complete.text("Say.", { onUsage })).rejects.toThrow("Too much.");
+  expect(booked(await world.session.read())).toEqual(["direct scripted/test 1 10"]);
+});
+
+test("S9 a completion that was recorded tells its cost again in a second run of the call, and is booked once", async () => {
+  const told: number[] = [];
+  const tool = defineTool({
+    name: "asks",
+    description: "Asks.",
+    input: z.object({}),
+    retry: { policy: "idempotent", attempts: 2, baseMs: 0 },
+    execute: async (_, { complete }) => {
+      await complete.text("Say.", { label: "asks", onUsage: ({ input }) => void told.push(input) });
+      if (told.length === 1) throw new Error("Again.");
+    },
+  });
+  const model = scripted(calls("asks"), says("Once."), says("Done."));
+  await using world = await open(model, { tools: [tool] });
+  await world.session.turn("Go.").result();
+  expect(told).toEqual([10, 10]);
+  expect(booked(await world.session.read())).toContain("asks scripted/test 1 10");
 });
 
 test("S9 an attachment whose bytes are gone is store.corrupt with its name, and nobody is asked", async () => {

@@ -136,6 +136,7 @@ test("K1 a plugin is told where it is: session, turn, what was said, and nothing
   expect((await turn.result()).outcome.kind).toBe("answered");
   expect(seen[0]).toMatchObject({ turnId: await turn.id });
   expect(Object.keys(seen[0] ?? {}).sort()).toEqual([
+    "extension",
     "input",
     "membership",
     "once",
@@ -147,7 +148,15 @@ test("K1 a plugin is told where it is: session, turn, what was said, and nothing
     "trace",
     "turnId",
   ]);
-  expect(Object.keys(seen[1] ?? {}).sort()).toEqual(["chunk", "once", "read", "sessionId", "signal", "turnId"]);
+  expect(Object.keys(seen[1] ?? {}).sort()).toEqual([
+    "chunk",
+    "extension",
+    "once",
+    "read",
+    "sessionId",
+    "signal",
+    "turnId",
+  ]);
 });
 
 // ── Errors in hooks ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -411,6 +420,20 @@ test("K5 a probe sees the beginning and the end of every hook call, also of thos
   ]);
 });
 
+test("K5 stages that nobody hooks are passed by: a probe hears of those that somebody hooks, and of no other", async () => {
+  const choices: readonly (readonly HookName[])[] = [[], ["stream"], ["streamFinished"], ["lifecycle"], ORDERED];
+  for (const hooks of choices) {
+    const probed = new Set<string>();
+    await using world = await open(scripted(calls("ping"), says("Done.")), {
+      plugins: [loose("a/few", Object.fromEntries(hooks.map((hook) => [hook, () => {}])))],
+      tools: [ping],
+      probe: ({ hook }) => void probed.add(hook),
+    });
+    expect((await world.session.turn("Go.").result()).outcome.kind).toBe("answered");
+    expect([...probed].sort()).toEqual([...hooks].sort());
+  }
+});
+
 test("K5 a probe or a trace that throws changes nothing", async () => {
   const plugins = [loose("a/fine", { beforeTurn: () => emitTrace("x"), beforeToolCall: async () => {} })];
   const probe = () => {
@@ -433,7 +456,7 @@ const shouting = definePlugin({
   setup: () => ({
     protocolSession: {},
     protocolDriver: {
-      preamble: (catalog) => ({ tools: catalog.slice(0, 0), prompt: [{ slot: "execution", text: "Shout." }] }),
+      preamble: () => ({ tools: [], prompt: [{ slot: "execution", text: "Shout." }] }),
       driver: {
         id: "test/shouting",
         version: 1,
@@ -472,7 +495,7 @@ const nonsense = (part: "request" | "onReply" | "onResults", answer: unknown): P
   loose("test/nonsense", {
     protocolSession: {},
     protocolDriver: {
-      preamble: (tools: unknown) => ({ tools, prompt: [] }),
+      preamble: ({ tools }: { tools: unknown }) => ({ tools, prompt: [] }),
       driver: {
         id: "test/nonsense",
         version: 1,
@@ -536,7 +559,11 @@ const driver = {
 
 test.each<readonly [string, object, string]>([
   ["protocolSession", {}, "protocolDriver"],
-  ["protocolDriver", { driver, preamble: (tools: unknown) => ({ tools, prompt: [] }) }, "protocolSession"],
+  [
+    "protocolDriver",
+    { driver, preamble: ({ tools }: { tools: unknown }) => ({ tools, prompt: [] }) },
+    "protocolSession",
+  ],
 ])("K6 a protocol that fills only %s is refused, and the missing slot is named", async (slot, value, missing) => {
   await expect(opening(loose("a/half", { [slot]: value }))).rejects.toMatchObject({
     code: "hook.missing",
@@ -937,7 +964,7 @@ test("K2 a runtime closes its plugins also when a session could not be opened", 
   };
   const protocol = loose("a/protocol", {
     protocolSession: { initialize },
-    protocolDriver: { driver, preamble: (tools: unknown) => ({ tools, prompt: [] }) },
+    protocolDriver: { driver, preamble: ({ tools }: { tools: unknown }) => ({ tools, prompt: [] }) },
   });
   const runtime = await createRuntime({ store: memory(), model: echo(), plugins: [noted("a", notes), protocol] });
   const opening = runtime.session().catch((error: unknown) => error);

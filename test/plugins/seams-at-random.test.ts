@@ -180,6 +180,7 @@ async function passing(seam: SeamUnderTest, plans: readonly PluginPlan[], nonsen
     states,
     read: unasked,
     once: unasked,
+    extension: unasked,
     onceHere: unasked,
     service: () => ({}) as never,
   };

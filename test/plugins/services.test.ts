@@ -1,10 +1,10 @@
-import { definePlugin, HOOKS, type HookName } from "bowline";
+import { definePlugin, defineTool, deny, HOOKS, type HookName } from "bowline";
 import { memory } from "bowline/stores/memory";
-import { calls, says, scripted } from "bowline/testing";
+import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { echo, overflow } from "../kit/models.ts";
-import { outline, within } from "../kit/reading.ts";
+import { outline } from "../kit/reading.ts";
 import { open, ping, running } from "../kit/worlds.ts";
 
 const SLOTS: ReadonlySet<HookName> = new Set(["protocolSession", "protocolDriver", "codeExecutor", "proseProjector"]);
@@ -15,7 +15,7 @@ const SEES: Partial<Record<HookName, readonly string[]>> = {
   input: ["input"],
   context: ["context"],
   compact: ["messages", "reason", "attempt"],
-  toolCatalog: ["tools"],
+  toolCatalog: ["tools", "contract"],
   beforeTurn: ["input"],
   checkpoint: ["at"],
   afterTurn: ["report"],
@@ -74,7 +74,7 @@ test("K18 each hook is given exactly the services of its row, and nothing else t
     expect(services.sort(), key).toEqual([...HOOKS[hook].services].sort());
     const isInTurn = hook !== "config" && hook !== "input" && (moment === undefined || moment === "turnFinalized");
     const rest = [...found].filter((name) => !ALL_SERVICES.has(name));
-    const common = ["sessionId", "signal", "read", "once", ...(isInTurn ? ["turnId"] : [])];
+    const common = ["sessionId", "signal", "read", "extension", "once", ...(isInTurn ? ["turnId"] : [])];
     expect(rest.sort(), key).toEqual([...common, ...(SEES[hook] ?? [])].sort());
     expect([...(withState.get(key) ?? [])].sort(), key).toEqual([...found, "state"].sort());
   }
@@ -214,4 +214,59 @@ test("K18 blobs, traces and sessions work in the hooks that have them", async ()
     ["a/uses.saw", { tools: 1, said: 2 }],
     ["a/uses.took", { words: "Go." }],
   ]);
+});
+
+test("K18 what has nothing to do succeeds without jobs, and what would begin or list them is refused by name", async () => {
+  const answers: unknown[] = [];
+  const plugin = definePlugin({
+    id: "a/jobs",
+    setup: () => ({
+      async beforeToolCall({ jobs }) {
+        answers.push(await jobs.awaitHidden(), await jobs.validate(["h"]), await jobs.transfer("a", "b", ["h"]));
+        answers.push(await jobs.cancelUnreferenced([]));
+        try {
+          await jobs.list();
+        } catch (error) {
+          answers.push((error as { code: string }).code);
+        }
+      },
+    }),
+  });
+  await using world = await open(scripted(calls("ping"), says("Done.")), { plugins: [plugin], tools: [ping] });
+  await world.session.turn("Go.").result();
+  expect(answers).toEqual([undefined, undefined, undefined, [], "service.unavailable"]);
+});
+
+test("K7 result hooks are told how long a call took, all attempts together; of a call that was not made, nothing", async () => {
+  const took: (readonly [string, number | undefined])[] = [];
+  let tries = 0;
+  const slow = defineTool({
+    name: "slow",
+    description: "Is slow.",
+    input: z.object({}),
+    retry: { policy: "idempotent", attempts: 2, baseMs: 30 },
+    async execute() {
+      if (tries++ === 0) throw new Error("Once more.");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return "slow";
+    },
+  });
+  const looks = definePlugin({
+    id: "a/looks",
+    setup: () => ({
+      beforeToolCall: ({ call }) => (call.name === "ping" ? deny("No.") : undefined),
+      afterToolCall: ({ call, durationMs }) => void took.push([`after ${call.name}`, durationMs]),
+      projectResult: ({ call, durationMs, parts }) => {
+        took.push([`shown ${call.name}`, durationMs]);
+        return parts;
+      },
+    }),
+  });
+  const model = scripted(both(calls("slow"), calls("ping")), says("Done."));
+  await using world = await open(model, { plugins: [looks], tools: [slow, ping] });
+  await world.session.turn("Go.").result();
+  const found = Object.fromEntries(took);
+  expect(found["after slow"]).toBeGreaterThanOrEqual(45);
+  expect(found["shown slow"]).toBe(found["after slow"]);
+  expect([found["after ping"], found["shown ping"]]).toEqual([undefined, undefined]);
 });

@@ -1,4 +1,4 @@
-import { definePlugin, defineTool, type Message, switchFrame, type TraceRecord } from "bowline";
+import { type Compaction, definePlugin, defineTool, type Message, switchFrame, type TraceRecord } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -198,6 +198,19 @@ test("K8 the first compactor that has something wins, and those after it are not
     "user: And this.",
     "assistant: Two.",
   ]);
+});
+
+test.each<readonly [string, (messages: readonly Message[]) => Compaction]>([
+  ["an empty seed", () => ({ seed: [] })],
+  ["an empty seed and a tail with nothing that may stand first", (all) => ({ seed: [], tail: all.at(-2)?.id })],
+])("K8 a compaction with %s is none: the next compactor is asked", async (_, answer) => {
+  const heard: string[] = [];
+  const empty = definePlugin({ id: "a/empty", setup: () => ({ compact: ({ messages }) => answer(messages) }) });
+  const model = scripted(calls("ping"), overflow, says("Two."));
+  await using world = await open(model, { plugins: [empty, compacts("b/next", ["In short."], heard)], tools: [ping] });
+  expect((await world.session.turn("Ping it, please.").result()).outcome).toMatchObject({ text: "Two." });
+  expect(heard).toEqual(["b/next 3"]);
+  expect(outline(model.requests[2]?.messages ?? [])).toEqual(["user: In short."]);
 });
 
 test.each(["no compactor", "compactors with nothing to say"])(

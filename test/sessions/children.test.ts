@@ -221,6 +221,28 @@ test("K15 a plugin in a child knows whose child it is, and the root that it is o
   ]);
 });
 
+test("K15 a plugin is told at its setup which authority the session has, in every process that opens it", async () => {
+  const told: unknown[] = [];
+  const looks = definePlugin({
+    id: "a/looks",
+    setup: ({ session }) => {
+      told.push([session.id, session.authority]);
+      return {};
+    },
+  });
+  const authority = { toolAccess: ["ping"], subagent: { capability: "search", depth: 1, depthMax: 2 } };
+  await using world = await twoOn(memory(), { plugins: [maker, looks] });
+  const parent = await world.one.session("parent");
+  await parent.command(maker, "make", { id: "child", kind: "child", authority });
+  await world.one.session("child");
+  await world.two.session("child");
+  expect(told).toEqual([
+    ["parent", undefined],
+    ["child", authority],
+    ["child", authority],
+  ]);
+});
+
 const SEAMS = ["beforeTurn", "checkpoint", "afterTurn", "beforeToolCall", "afterToolCall"] as const;
 
 /** A plugin that asks for a session once, by a directive in this hook. */
@@ -450,6 +472,30 @@ test("K15 a parent keeps its tools, and a child without an authority has them al
   await parent.turn("Go.").result();
   await (await runtime.session("free")).turn("Go.").result();
   for (const { tools: shown } of model.requests) expect(shown.map(({ name }) => name)).toEqual(["a", "b", "c", "d"]);
+});
+
+test("K15 a plugin reads what its session may have and whose subagent it is, in turns and operations; a root has no bounds", async () => {
+  const read: unknown[] = [];
+  const looks = definePlugin({
+    id: "b/looks",
+    setup: ({ query }) => ({
+      beforeTurn: ({ session }) => void read.push(session.read().authority),
+      operations: { authority: query({ run: ({ session }) => session.read().authority ?? null }) },
+    }),
+  });
+  const authority = {
+    toolAccess: ["a"],
+    hiddenTools: ["b"],
+    subagent: { capability: "scout", depth: 1, depthMax: 2 },
+  };
+  await using runtime = await running({ plugins: [maker, looks] });
+  const parent = await runtime.session("parent");
+  await parent.command(maker, "make", { id: "child", kind: "child", authority });
+  const child = await runtime.session("child");
+  for (const session of [parent, child]) await session.turn("Go.").result();
+  expect(read).toEqual([undefined, authority]);
+  expect(await child.query(looks, "authority")).toEqual(authority);
+  expect((await runtime.sessions.get("child")).authority).toEqual(authority);
 });
 
 test("K15 hidden tools are not in the catalog that plugins of the child read, in turns and between them", async () => {

@@ -5,6 +5,8 @@ import {
   type NewSessionRequest,
   type Plugin,
   type Protocol,
+  point,
+  type Session,
   type Tool,
   type ToolProvider,
 } from "bowline";
@@ -203,6 +205,59 @@ for (const [what, edit] of BAD) {
   });
 }
 
+test("K15 an app forks a session with another overlay; without one the fork has that of its origin, from the start too", async () => {
+  await using world = await opened({ tools: [named("a"), named("b")], plugins: [maker] });
+  const origin = await made(world.runtime, world.session, { overlay: [{ tool: "a", hide: true }] });
+  await did(origin);
+  const offered = async (session: Session) => {
+    await did(session);
+    return world.offered();
+  };
+  const overlay = [{ tool: "b", hide: true as const }];
+  const first = (await origin.read()).messages[0]?.id;
+  expect(await offered(await origin.fork())).toEqual(["b"]);
+  expect(await offered(await origin.fork({ before: first })), "an empty fork").toEqual(["b"]);
+  const other = await origin.fork({ overlay });
+  overlay.pop();
+  expect(await offered(other)).toEqual(["a"]);
+  expect(await offered(await origin.fork({ before: first, overlay: [] }))).toEqual(["a", "b"]);
+  expect(await offered(await world.runtime.sessions.fork(origin.id, { overlay: [] }))).toEqual(["a", "b"]);
+  const before = (await world.runtime.sessions.list()).length;
+  for (const wrong of ["a", [{ hide: true }], [{ tool: "a", availability: "open" }]] as never[]) {
+    expect(await codeOf(origin.fork({ overlay: wrong }))).toBe("input.invalid");
+    expect(await codeOf(world.runtime.sessions.fork(origin.id, { overlay: wrong }))).toBe("input.invalid");
+  }
+  expect(await world.runtime.sessions.list()).toHaveLength(before);
+});
+
+test("T2 who edits a catalog sees the session's authority, points, and the contracts of tools that are loaded", async () => {
+  const seen: { [id: string]: unknown[] } = {};
+  const depth = point<number, number>("acme/depth", (given) => given.length);
+  const looks = definePlugin({
+    id: "acme/looks",
+    setup: () => ({
+      contributions: [depth.of(1)],
+      toolCatalog: ({ sessionId, tools, authority, contract, read }) => {
+        const contracts = tools.map(({ name }) => contract(name)?.inputSchema.type ?? name);
+        seen[sessionId] = [authority, contracts, contract("nobody"), read(depth)];
+        return contract("far") === undefined ? [] : [{ tool: "far", note: "Loaded." }];
+      },
+    }),
+  });
+  const authority = { toolAccess: ["near", "far"], hiddenTools: ["hidden"] };
+  await using world = await opened({
+    tools: [named("near"), named("other"), named("hidden"), supplies("acme/far", [named("far")])],
+    plugins: [looks, maker],
+  });
+  const child = await made(world.runtime, world.session, { id: "child", kind: "child", authority });
+  await did(child);
+  expect(seen.child).toEqual([authority, ["object", "far"], undefined, 1]);
+  await did(world.session);
+  expect(seen.one).toEqual([undefined, Array(4).fill("object"), undefined, 1]);
+  const described = world.model.requests.at(-1)?.tools.find(({ name }) => name === "far")?.description;
+  expect(described).toContain("Loaded.");
+});
+
 test("K15 a session's overlay is its own; a fork copies it, a fork with another has that one, a child has none", async () => {
   await using world = await opened({ tools: [named("a"), named("b")], plugins: [maker] });
   const seen = async (request: NewSessionRequest, from = world.session) => {
@@ -356,7 +411,7 @@ function counting() {
     protocolSession: {},
     protocolDriver: {
       driver: toolLoop,
-      preamble: (tools) => {
+      preamble: ({ tools }) => {
         counts.preambles++;
         return { tools, prompt: [] };
       },

@@ -277,6 +277,115 @@ test("T1 the same list again is no change: nothing is loaded anew", async () => 
   expect(supply.seen).toMatchObject({ lists: 2, loads: ["ping"] });
 });
 
+test("T4 a refresh lists a provider again that did not say it changed, and loads its tools anew, for every session", async () => {
+  let tools = [named("ping", () => "old"), named("gone")];
+  const supply = supplies("acme/quiet", [], {
+    list: () => tools.map(({ name, description }) => ({ name, description })),
+    load: (name) => tools.find((tool) => tool.name === name),
+    watch: () => () => {},
+  });
+  await using world = await opened({ tools: [supply] });
+  expect((await did(world.session, "ping")).shown).toEqual(["ping ok: old"]);
+  const { generation } = await world.session.tools.export();
+  const typed = { ...named("ping", () => "new"), inputSchema: { type: "object", properties: { n: {} } } } as const;
+  tools = [typed, named("come")];
+  await did(world.session);
+  expect(world.offered(), "nobody said so").toEqual(["ping", "gone"]);
+  const next = await world.session.tools.refresh();
+  expect(next).toBeGreaterThan(generation);
+  expect((await world.session.tools.export()).generation).toBe(next);
+  expect((await did(world.session, "ping")).shown).toEqual(["ping ok: new"]);
+  expect(world.offered()).toEqual(["ping", "come"]);
+  expect(world.model.requests.at(-1)?.tools[0]?.inputSchema).toEqual(typed.inputSchema);
+  expect((await did(await world.runtime.session("other"), "ping")).shown).toEqual(["ping ok: new"]);
+});
+
+test("T4 a refresh while a turn runs counts from the next turn: the turn keeps its list and its tools", async () => {
+  let tool = named("ping", () => "old");
+  const supply = supplies("acme/quiet", [], {
+    list: () => [{ name: "ping", description: tool.description }],
+    load: () => tool,
+    watch: () => () => {},
+  });
+  const volatile = definePlugin({
+    id: "acme/clock",
+    setup: () => ({ prompt: () => [{ slot: "environment", text: "It is late.", isVolatile: true as const }] }),
+  });
+  let generations: readonly number[] = [];
+  const refresh = named("refresh", async () => {
+    tool = { ...named("ping", () => "new"), description: "Another." };
+    const before = (await world.session.tools.export()).generation;
+    generations = [before, await world.session.tools.refresh()];
+  });
+  await using world = await opened({ tools: [refresh, supply], plugins: [volatile] });
+  expect((await did(world.session, "refresh", "ping")).shown).toEqual(["refresh ok: null", "ping ok: old"]);
+  const [first, second] = world.model.requests;
+  expect(second?.tools).toEqual(first?.tools);
+  expect((await did(world.session, "ping")).shown).toEqual(["ping ok: new"]);
+  expect(world.model.requests.at(-1)?.tools[1]?.description).toBe("Another.");
+  expect(generations[1]).toBe(generations[0]);
+  expect((await world.session.tools.export()).generation).toBeGreaterThan(generations[1] ?? 0);
+});
+
+test("T4 a refresh asks catalog hooks again, though nothing that the runtime knows of has changed", async () => {
+  let description = "One.";
+  const plugin = definePlugin({
+    id: "acme/edits",
+    setup: () => ({ toolCatalog: () => ({ tool: "ping", description }) }),
+  });
+  await using world = await opened({ tools: [named("ping")], plugins: [plugin] });
+  const described = async () => {
+    await did(world.session);
+    return world.model.requests.at(-1)?.tools[0]?.description;
+  };
+  expect(await described()).toBe("One.");
+  description = "Two.";
+  expect(await described()).toBe("One.");
+  await world.session.tools.refresh();
+  expect(await described()).toBe("Two.");
+});
+
+test("T4 a refresh reaches the providers that a plugin gives to each turn", async () => {
+  let tool = named("lent", () => "old");
+  const supply = supplies("acme/lent", [], {
+    list: () => [{ name: "lent", description: "Lent." }],
+    load: () => tool,
+    watch: () => () => {},
+  });
+  const lends = definePlugin({
+    id: "acme/lends",
+    setup: () => ({ context: ({ context }) => ({ ...context, tools: [supply] }) }),
+  });
+  await using world = await opened({ plugins: [lends] });
+  expect((await did(world.session, "lent")).shown).toEqual(["lent ok: old"]);
+  tool = named("lent", () => "new");
+  expect((await did(world.session, "lent")).shown).toEqual(["lent ok: old"]);
+  await world.session.tools.refresh();
+  expect((await did(world.session, "lent")).shown).toEqual(["lent ok: new"]);
+});
+
+test("T4 a provider that fails when a refresh lists it keeps its tools, and is told; the next one tries again", async () => {
+  let isBroken = false;
+  const supply = supplies("acme/weak", [], {
+    list: () => {
+      if (isBroken) throw new Error("Down.");
+      return [{ name: "ping", description: "Pings." }];
+    },
+    load: () => named("ping"),
+  });
+  await using world = await opened({ tools: [supply] });
+  await did(world.session);
+  isBroken = true;
+  await world.session.tools.refresh();
+  expect(world.traces.filter(({ name }) => name === "tool.source")).toMatchObject([{ about: { problem: "Down." } }]);
+  expect((await did(world.session, "ping")).shown).toEqual(["ping ok: ping!"]);
+  isBroken = false;
+  await world.session.tools.refresh();
+  const { lists } = supply.seen;
+  expect((await did(world.session, "ping")).shown).toEqual(["ping ok: ping!"]);
+  expect(supply.seen).toMatchObject({ lists, loads: ["ping", "ping"] });
+});
+
 test("T1 a turn waits for a list that takes its time, the first one and one that has changed", async () => {
   let name = "old";
   const supply = supplies("acme/slow", [], {

@@ -76,6 +76,8 @@ export interface Game {
   readonly order: Uint8Array;
   /** Cancels, resumes and operations in between; else only answers. */
   readonly isStormy: boolean;
+  /** Nothing is appended. */
+  readonly isSilent?: true;
 }
 
 /** One event, what it met and what came of it. */
@@ -132,7 +134,7 @@ export function play(driver: ProtocolDriver, opened: Opened, game: Game): Played
       called.set(effect.name, soFar + calls.length);
       if (calls.length > 0) happen({ kind: "called", at, effect: effect.name, calls });
       else {
-        const appends = dice.chance(15) ? { appends: [{ nodes: [markOf(effect)] }] } : {};
+        const appends = game.isSilent !== true && dice.chance(15) ? { appends: [{ nodes: [markOf(effect)] }] } : {};
         happen({ ...answerTo(effect, dice, driver, at), ...appends, at, effect: effect.name } as Answer);
       }
     }

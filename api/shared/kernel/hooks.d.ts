@@ -1,11 +1,12 @@
 import { Any } from "../model/schema.js";
+import { Authority, CatalogOverlay, Services } from "./services.js";
 import { Awaitable } from "../model/awaitable.js";
-import { CatalogOverlay, Services } from "./services.js";
 import { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.js";
 import { DirectiveKind, DirectiveOf } from "./directive.js";
 import { Draft, Message, Part } from "../model/message.js";
+import { Extension } from "./extension.js";
 import { Json } from "../model/json.js";
-import { ModelRequest, Reply } from "../model/request.js";
+import { ModelRequest, Reply, ToolDeclaration } from "../model/request.js";
 import { Point } from "./point.js";
 import { PromptPart } from "../model/prompt.js";
 import { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.js";
@@ -88,6 +89,14 @@ interface ReplyAnswer {
     readonly payload?: Json | undefined;
   }[] | undefined;
 }
+/** What a `toolCatalog` hook is shown. */
+interface CatalogSees {
+  readonly tools: readonly ToolManifest[];
+  /** Restrictions of the session; left out when there are none. */
+  readonly authority?: Authority;
+  /** One of the tools with its input schema; undefined for a provider's tool that is not loaded yet. */
+  contract(name: string): ToolDeclaration | undefined;
+}
 type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
 type LifecycleEvent = {
   readonly kind: "turnFinalized";
@@ -164,9 +173,7 @@ declare const HOOKS: {
     readonly state: "read";
     readonly services: readonly [];
     readonly isSync: true;
-  } & HookTypes<{
-    readonly tools: readonly ToolManifest[];
-  }, CatalogOverlay>;
+  } & HookTypes<CatalogSees, CatalogOverlay>;
   readonly beforeTurn: {
     readonly family: "collect";
     readonly fires: "after `context`, before the first model call";
@@ -349,6 +356,8 @@ interface Here {
   readonly signal: AbortSignal;
   /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
+  /** What the caller of the turn gave for this extension; undefined when nothing, and outside a turn. */
+  extension<Out>(extension: Extension<Any, Out>): Out | undefined;
   /**
    * Runs `run` once in this turn under this name, which is the plugin's own. A rerun after a crash gets the recorded
    * value.

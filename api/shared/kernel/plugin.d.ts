@@ -1,12 +1,14 @@
-import { Any, InputOf, JsonSchema, OutputOf, Schema, ToolSchema } from "../model/schema.js";
+import { Any, InputOf, OutputOf, Schema, ToolSchema } from "../model/schema.js";
+import { Authority, PluginOptions } from "./services.js";
 import { Awaitable } from "../model/awaitable.js";
 import { Contribution } from "./point.js";
+import { ExtensionDeclaration } from "./extension.js";
 import { Gate, GateName, Gated, Hooks, Order, ToolRef, Ungated } from "./hooks.js";
 import { Json } from "../model/json.js";
 import { Operation, OperationMaker, SignaturesOf } from "./operation.js";
-import { PluginOptions } from "./services.js";
 import { SessionId } from "../model/ids.js";
 import { Tool, ToolProvider, ToolSpec } from "./tool.js";
+import { TriggerDeclaration } from "./trigger.js";
 type StateOf<S> = S extends Schema ? OutputOf<S> : undefined;
 type OptionsOf<O> = O extends Schema ? OutputOf<O> : undefined;
 interface SetupContext<Options, Shared, S> {
@@ -17,6 +19,8 @@ interface SetupContext<Options, Shared, S> {
     readonly id: SessionId;
     readonly parentId?: SessionId;
     readonly isRoot: boolean;
+    /** Restrictions of the session; left out when there are none. */
+    readonly authority?: Authority;
   };
   /** Makers of tools and operations that are given the plugin's own state. */
   tool<I extends ToolSchema, O, Writes extends true | undefined = undefined, const Name extends string = string>(spec: ToolSpec<I, O, S, Writes> & {
@@ -31,14 +35,6 @@ interface SetupContext<Options, Shared, S> {
   readonly command: OperationMaker<"command", S>;
   readonly task: OperationMaker<"task", S>;
 }
-/** An event that triggers can be subscribed to. */
-interface TriggerDeclaration {
-  /** `resource.event`, such as `mail.received`. */
-  readonly name: string;
-  readonly description?: string | undefined;
-  /** The JSON Schema of the event's payload. */
-  readonly payload?: JsonSchema | undefined;
-}
 /** The hooks, tools and operations that a plugin adds to a session. */
 type PluginParts<S = undefined> = Hooks<S> & OtherParts<S>;
 interface OtherParts<S> {
@@ -48,6 +44,8 @@ interface OtherParts<S> {
   } | undefined;
   readonly contributions?: readonly Contribution[] | undefined;
   readonly triggers?: readonly TriggerDeclaration[] | undefined;
+  /** The typed inputs that this plugin takes, with a turn or for a session. Others may read them too. */
+  readonly extensions?: readonly ExtensionDeclaration[] | undefined;
 }
 /** The same, with any gates: `setup` types them by their tools, `Before` and `After`. */
 type SomeParts<S> = Ungated<S> & { readonly [N in GateName]?: unknown; } & OtherParts<S>;
@@ -119,4 +117,4 @@ interface Definition {
 }
 /** Makes a plugin from its id, schemas and `setup`. Throws `plugin.invalid` when the definition cannot be used. */
 declare function definePlugin<Parts extends SomeParts<StateOf<S>>, O extends Schema | undefined = undefined, S extends Schema | undefined = undefined, Shared = undefined, Before extends ToolRef = ToolRef, After extends ToolRef = ToolRef>(spec: PluginSpec<Parts, O, S, Shared, Before, After>): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
-export { Plugin, PluginFactory, TriggerDeclaration, definePlugin };
+export { Plugin, PluginFactory, definePlugin };

@@ -114,6 +114,11 @@ interface CompletionOptions {
   /** The label under which usage is booked in the ledger. */
   readonly label?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Told once what the completion cost, in a rerun as well: all model calls of it, also when it fails. It is booked
+   * already. What this throws, the completion throws.
+   */
+  readonly onUsage?: ((usage: Usage) => void) | undefined;
 }
 /**
  * Model calls beside the conversation. They are booked in the session's ledger, and a rerun after a crash gets the
@@ -243,6 +248,7 @@ export {
   AppendNode,
   AppendOptions,
   Appended,
+  Authority,
   CatalogOverlay,
   Complete,
   NewSessionRequest,

@@ -1,13 +1,16 @@
 import { Addition } from "../model/node.js";
+import { Any } from "../model/schema.js";
 import { Awaitable } from "../model/awaitable.js";
 import { Cell } from "../turn/effect.js";
 import { CellOutput } from "../turn/event.js";
 import { Json } from "../model/json.js";
 import { ModelRequest, ToolDeclaration } from "../model/request.js";
+import { Point } from "./point.js";
 import { PromptPart } from "../model/prompt.js";
 import { ProtocolDriver } from "../turn/driver.js";
 import { Services, SessionReading } from "./services.js";
 import { SessionId, TurnId } from "../model/ids.js";
+import { TriggerDeclaration } from "./trigger.js";
 import { Usage } from "../model/usage.js";
 /** The session that a protocol is told of. */
 interface ProtocolPlace {
@@ -62,8 +65,30 @@ interface ProtocolSession {
   }): Awaitable<void>;
   /** Called before each model call. A result makes the turn go on in a fresh frame instead. */
   beforeAsk?(context: BeforeAsk): Awaitable<FrameSwitch | undefined | void>;
+  /** Takes an extension for the session, between turns: `session.extend(value)`. Without it there are none. */
+  extend?(context: ProtocolPlace & {
+    readonly extension: {
+      readonly id: string;
+      readonly value: Json;
+    };
+    readonly options: ProtocolOptions;
+  }): Awaitable<void>;
 }
-/** What a protocol tells the model of the tools: declarations and prompt parts. Made once per catalog. */
+/** What a protocol makes its preamble from. */
+interface PreambleInput {
+  /** The tools that the model may call. */
+  readonly tools: readonly ToolDeclaration[];
+  /** What plugins contributed to a point, combined. */
+  read<Out>(point: Point<Any, Out>): Out;
+  /** The events that plugins declare. */
+  readonly triggers: readonly TriggerDeclaration[];
+  /**
+   * The prompt parts of the runtime, the session, the turn and `context` hooks. Those of `prompt` hooks are not among
+   * them: they are asked for when the tools are known.
+   */
+  readonly prompt: readonly PromptPart[];
+}
+/** What a protocol tells the model of the tools: declarations and prompt parts. */
 interface Preamble {
   readonly tools: readonly ToolDeclaration[];
   readonly prompt: readonly PromptPart[];
@@ -72,7 +97,11 @@ interface Preamble {
 interface ProtocolDriverSlot {
   /** Pure: the same replies give the same decisions in every run. */
   readonly driver: ProtocolDriver;
-  preamble(catalog: readonly ToolDeclaration[]): Preamble;
+  /**
+   * Pure: what it answered is used again, in every turn and session with the same tools, as long as what it looked at
+   * in `input` is the same.
+   */
+  preamble(input: PreambleInput): Preamble;
 }
 /** Runs the cells of a code protocol. */
 interface CodeExecutor {
@@ -83,4 +112,4 @@ interface CodeExecutor {
 }
 /** Turns raw model text into what a person sees. */
 type ProseProjector = (text: string) => string;
-export { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession };
+export { CodeExecutor, PreambleInput, ProseProjector, ProtocolDriverSlot, ProtocolSession };

@@ -2,6 +2,7 @@ import { Any, OutputOf, Schema, ToolSchema } from "../model/schema.js";
 import { Awaitable } from "../model/awaitable.js";
 import { CallId, SessionId, TurnId } from "../model/ids.js";
 import { CallPolicy, ControlResult, RetryPolicy, StateCell, StateView, ToolManifest } from "../model/tool.js";
+import { Extension } from "./extension.js";
 import { Json, JsonObject } from "../model/json.js";
 import { Point } from "./point.js";
 import { Services } from "./services.js";
@@ -31,6 +32,8 @@ interface ToolContext extends ToolServices {
   output(chunk: string): void;
   /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
+  /** What the caller of the turn gave for this extension; undefined when nothing. */
+  extension<Out>(extension: Extension<Any, Out>): Out | undefined;
   /** Runs `run` once in this call, over all its attempts; later ones get the recorded value. */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
 }

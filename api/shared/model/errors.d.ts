@@ -51,6 +51,18 @@ declare const ERRORS: {
   readonly "input.full": (d: {
     max: number;
   }) => Said;
+  readonly "extension.unknown": (d: {
+    extension: string;
+    known: readonly string[];
+  }) => Said;
+  readonly "extension.invalid": (d: {
+    extension: string;
+    plugin: string;
+    problem: string;
+  }) => Said;
+  readonly "extension.refused": (d: {
+    where: string;
+  }) => Said;
   readonly "turn.unknown": (d: {
     turnId: string;
   }) => Said;
@@ -116,6 +128,10 @@ declare const ERRORS: {
     plugin: string;
     hook: string;
     tool: string;
+  }) => Said;
+  readonly "protocol.extension": (d: {
+    protocol: string;
+    extension: string;
   }) => Said;
   readonly "hook.missing": (d: {
     hook: string;

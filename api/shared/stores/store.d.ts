@@ -289,11 +289,14 @@ interface FoundTurn {
   /** `taken`: another open turn has claimed its input. `ended`: also when another turn settled its input. */
   readonly state: "waiting" | "open" | "taken" | "ended" | "withdrawn";
 }
-/** A fact: something durable that happened to a session, and its place in the order of all facts. */
+/**
+ * A fact: something durable that happened to a session, and its place in the order of all facts. That of an injected
+ * input has no `turnId`: it opens no turn.
+ */
 type Change = {
   readonly cursor: Cursor;
   readonly sessionId: SessionId;
-} & /** An injected input has no `turnId`: it opens no turn. */ ({
+} & ({
   readonly kind: "accepted";
   readonly turnId?: TurnId;
   readonly inputId: InputId;
@@ -374,8 +377,9 @@ interface Store {
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
    * Keeps the whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, the end of journal
-   * and lease. In the same write, appends that waited for it and that it does not settle are applied, in their order. The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt,
-   * whatever the generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
+   * and lease. In the same write, appends that waited for it and that it does not settle are applied, in their order.
+   * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
+   * generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
   /**
@@ -387,14 +391,15 @@ interface Store {
     /** Undefined when there is none of this name in the session. */
     find(session: SessionId, operation: string): Awaitable<FoundOperation | undefined>;
     /**
-     * Notes work of an operation, so that a rerun is given the recorded value until the operation is applied. The first
-     * write wins; without a value it only reads. Throws `session.unknown`.
+     * Notes work of an operation, so that a rerun is given the recorded value until the operation is applied; after that
+     * none is kept. The first write wins; without a value it only reads. Throws `session.unknown`.
      */
     note(session: SessionId, operation: string, key: string, value?: Json): Awaitable<Json | undefined>;
   };
   /**
-   * Asks a turn to end; the first request wins. A turn of another session than the one named is `unknown`. An input
-   * that waits is from then on claimed by no other turn: its own turn opens and is told.
+   * Asks a turn to end; the first request wins. A turn of another session than the one named is `unknown`, and so is
+   * that of an injected input, which opens none. An input that waits is from then on claimed by no other turn: its own
+   * turn opens and is told.
    */
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId): Awaitable<CancelAnswer>;
   /** What became of a turn; undefined when there is none, also when its session was deleted. */

@@ -10,7 +10,7 @@ const protocol = (hasBatch: boolean): Protocol => ({
   protocolSession: {},
   protocolDriver: {
     driver: driverFor(hasBatch),
-    preamble: (catalog) => ({ tools: catalog.map(declared), prompt: documentation(catalog) }),
+    preamble: ({ tools }) => ({ tools: tools.map(declared), prompt: documentation(tools) }),
   },
 });
 const PLAIN = protocol(false);

@@ -37,7 +37,7 @@ async function tellLater(live: LiveTurn, done: CommittedTurn): Promise<void> {
   if (hooks.has.lifecycle) {
     const report = reportOf(live, turn.outcome);
     const event = { kind: "turnPersisted", report, revision: committed.revision } as const;
-    live.observed(await hooks.observe("lifecycle", { event }, session.site()));
+    live.observed(await hooks.observe("lifecycle", { event }, session.siteAbout(live.opened.extensions)));
   }
   tell(live, done);
   if (turn.inputs.length > 1) await session.settleElsewhere(); // A handle may wait for an input that the turn took.

@@ -83,6 +83,7 @@ export function requestOf(live: LiveTurn): ModelRequest {
     tools: live.artifact?.declarations ?? [],
     ...(state.output === undefined ? {} : { output: state.output }),
     ...(state.options === undefined ? {} : { options: state.options }),
+    ...(state.extensions === undefined ? {} : { extensions: state.extensions }),
     ...(settings === undefined ? {} : { settings }),
   });
   if (!Array.isArray((request as Partial<ModelRequest> | undefined)?.messages))

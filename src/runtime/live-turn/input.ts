@@ -11,7 +11,7 @@ import type { NewInput, Standing, TurnWants } from "../../stores/store.ts";
 import type { Opened } from "../../turn/event.ts";
 import { STEP_VERSION } from "../../turn/state.ts";
 import { type Core, effectiveConfig } from "../core.ts";
-import { ofProtocol } from "../services/reading.ts";
+import { ofProtocol, PROTOCOL } from "../services/reading.ts";
 import type { LiveSession } from "../session/session.ts";
 
 /** What a user says: text, or a list of texts and attachments. */
@@ -157,7 +157,7 @@ export async function heardInput(session: LiveSession, input: NewInput): Promise
   const parts = await composition.hooks.transform(
     "input",
     given,
-    session.site(),
+    session.siteAbout(input.wants?.extensions),
     (now) => ({ input: { parts: now, at, ...(key === undefined ? {} : { key }) } }),
     (_, answer): GivenInput["parts"] => (typeof answer === "string" ? [{ kind: "text", text: answer }] : answer),
   );
@@ -174,7 +174,7 @@ export function openedFor(
   const { core } = session;
   const slot = options === session.options ? session.slot : session.slotFor(options);
   const effective = effectiveConfig(core, config);
-  const own = ofProtocol(plugins)?.options;
+  const own = plugins[PROTOCOL] === undefined ? undefined : ofProtocol(plugins)?.options;
   const { id, version } = slot.driver;
   return {
     kind: "opened",

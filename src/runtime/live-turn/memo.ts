@@ -1,5 +1,5 @@
+import { copied, isSamePrompt } from "../../kernel/prompt.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import type { PromptPart } from "../../model/prompt.ts";
 import type { Lease } from "../../stores/store.ts";
 import type { Answer } from "../../turn/event.ts";
 import { type Artifact, isFresh, type Prompt, type PromptParts, type Put } from "../toolset/artifacts.ts";
@@ -32,7 +32,7 @@ export class Memo {
   /** Parts are copied: the plugin that gave one may change it in place before the next turn. */
   keep(prepared: Prepared): void {
     const { given, plugins } = prepared.parts;
-    this.#last = { ...prepared, parts: { given: given.map(copied), plugins: plugins.map(copied) } };
+    this.#last = { ...prepared, parts: { given: copied(given), plugins: copied(plugins) } };
   }
 
   /** For plain sessions: their tools are the app's, so the config alone decides. */
@@ -46,26 +46,8 @@ export class Memo {
   of(artifact: Artifact, parts: PromptParts, lease: Lease): Prepared | undefined {
     const last = this.#last;
     if (last === undefined || last.artifact !== artifact) return undefined;
-    if (!isSame(last.parts.given, parts.given) || !isSame(last.parts.plugins, parts.plugins)) return undefined;
+    if (!isSamePrompt(last.parts.given, parts.given)) return undefined;
+    if (!isSamePrompt(last.parts.plugins, parts.plugins)) return undefined;
     return isFresh(last.prompt, lease) && (last.stored === undefined || isFresh(last.stored, lease)) ? last : undefined;
   }
 }
-
-const copied = (part: PromptPart): PromptPart =>
-  part.tools === undefined ? { ...part } : { ...part, tools: [...part.tools] };
-
-const isSame = (before: readonly PromptPart[], now: readonly PromptPart[]): boolean => {
-  if (before.length !== now.length) return false;
-  for (let index = 0; index < now.length; index++)
-    if (!isSamePart(before[index] as PromptPart, now[index] as PromptPart)) return false;
-  return true;
-};
-
-const isSamePart = (before: PromptPart, now: PromptPart): boolean =>
-  before.slot === now.slot &&
-  before.text === now.text &&
-  before.priority === now.priority &&
-  before.title === now.title &&
-  before.replaces === now.replaces &&
-  before.isVolatile === now.isVolatile &&
-  before.tools?.join("\n") === now.tools?.join("\n");

@@ -9,7 +9,7 @@ import { TEXTS } from "../../model/texts.ts";
 import type { ToolOutput } from "../../model/tool.ts";
 import type { PendingAppend, PendingInput } from "../../stores/store.ts";
 import { attempt, gate, settle } from "../../tools/dispatch.ts";
-import type { BoundaryKind, Effect, EffectKind, EffectOf } from "../../turn/effect.ts";
+import type { Effect, EffectKind, EffectOf } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { isLastRound } from "../../turn/state.ts";
@@ -141,14 +141,11 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
   if (at === "after-work" && live.session.hasNewTools) return boundaryWithTools(live, effect, scope);
   if (live.hooks.has.checkpoint || live.isBudgeted) return boundaryWithHooks(live, effect, scope);
   if (at !== "opening" && isLastRound(live.state)) return { kind: "bounded" };
-  const found = live.core.store.inputs.claim(live.lease, name, CLAIM_MAX, takesTurns(live, at));
+  const takesTurns = at === "opening" && live.opened.merges === true ? true : undefined;
+  const found = live.core.store.inputs.claim(live.lease, name, CLAIM_MAX, takesTurns);
   if (isThenable(found)) return found.then(bounded);
   return found.length === 0 ? { kind: "bounded" } : bounded(found);
 }
-
-/** Only a turn that merges takes inputs that would open turns of their own. */
-const takesTurns = ({ opened }: LiveTurn, at: BoundaryKind): true | undefined =>
-  at === "opening" && opened.merges === true ? true : undefined;
 
 type Bounded = Extract<Body, { readonly kind: "bounded" }>;
 function bounded(found: readonly (PendingInput | PendingAppend)[]): Bounded {
@@ -169,7 +166,8 @@ async function boundaryWithTools(live: LiveTurn, effect: EffectOf<"boundary">, s
 
 async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundary">, scope: Scope): Promise<Bounded> {
   const { inputs } = live.core.store;
-  if (at === "opening") return bounded(await inputs.claim(live.lease, name, CLAIM_MAX, takesTurns(live, at)));
+  // Only a turn that merges takes inputs that would open turns of their own.
+  if (at === "opening") return bounded(await inputs.claim(live.lease, name, CLAIM_MAX, live.opened.merges));
   // With no round or no budget left, waiting inputs are left to the next turn.
   const isLast = isLastRound(live.state) || (live.isBudgeted && (await overspent(live)) !== undefined);
   const body = bounded(isLast ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));

@@ -57,6 +57,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   await toolset.refresh();
   toolset.begin();
   const { prompt: context, hasTools, undo } = await transformContext(live, site);
+  const given = [...layersOf(live), ...context];
   let before: ReturnType<typeof carryOut>;
   try {
     before = hooks.has.beforeTurn
@@ -66,13 +67,13 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
       live.show.answered(effect.name, before.answer.text);
       return { kind: "prepared", ...session.composition.stages, ...before };
     }
-    live.artifact = await toolset.artifact(site, live.lease);
+    live.artifact = await toolset.artifact(given, site, live.lease);
   } catch (error) {
     undo();
     throw error;
   }
   const { artifact, shown } = live;
-  live.parts = { given: [...layersOf(live), ...context], plugins: await collected(live, site) };
+  live.parts = { given, plugins: await collected(live, site) };
   const isPlain = live.parts.plugins.length + context.length === 0;
   const known = isVolatile(live) ? undefined : memo.of(artifact, live.parts, live.lease);
   const tail = known === undefined ? await render(live) : "";
@@ -133,7 +134,11 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
   await session.toolset.refresh();
   session.toolset.begin();
   if (hasTools) await recallTools(live, site());
-  const artifact = await session.toolset.artifact(site, live.lease);
+  live.parts =
+    recorded.parts === undefined
+      ? { given: layersOf(live), plugins: [] }
+      : (JSON.parse(await text(recorded.parts)) as typeof live.parts);
+  const artifact = await session.toolset.artifact(live.parts.given, site, live.lease);
   if (!isSinceChanged) live.basis = artifact; // Else the next round must see the change.
   const isSame = recorded.catalog === undefined || recorded.catalog === artifact.hash;
   live.artifact = isSame
@@ -141,10 +146,6 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
     : { ...artifact, declarations: JSON.parse(await text(recorded.catalog as BlobHash)) };
   if (recorded.prompt !== undefined)
     live.prompt = { system: await text(recorded.prompt), hash: recorded.prompt, sweeps: live.lease.sweeps ?? 0 };
-  live.parts =
-    recorded.parts === undefined
-      ? { given: layersOf(live), plugins: [] }
-      : (JSON.parse(await text(recorded.parts)) as typeof live.parts);
   if (recorded.shown !== undefined) live.shown = { messages: JSON.parse(await text(recorded.shown)), upTo: 1 };
 }
 
@@ -157,13 +158,13 @@ async function recallTools(live: LiveTurn, site: Site): Promise<void> {
 /** In later rounds: takes in changed tools and volatile prompt parts. */
 async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<PreparedBody> {
   const site = once(() => live.site(scope, effect.name));
-  const artifact = await live.session.toolset.artifact(site, live.lease);
+  if (live.parts === NO_PARTS) live.parts = { given: layersOf(live), plugins: [] }; // `remembered` sets no parts.
+  const artifact = await live.session.toolset.artifact(live.parts.given, site, live.lease);
   const isChanged = artifact !== (live.basis ?? live.artifact); // Today's, not the recorded one (P1).
   if (isChanged) {
     live.artifact = artifact;
     live.basis = artifact;
   }
-  if (live.parts === NO_PARTS) live.parts = { given: layersOf(live), plugins: [] }; // `remembered` sets no parts.
   if (isVolatile(live)) {
     const given = (await collected(live, site)).filter((part) => !isStable(part));
     live.parts = { ...live.parts, plugins: [...live.parts.plugins.filter(isStable), ...given], isVolatile: true };

@@ -11,7 +11,7 @@ import { check, documentOf, type OutputOf, type Schema } from "../../model/schem
 import { LazyScope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import { OUTPUT_TOOL } from "../../model/tool.ts";
-import type { Spent } from "../../model/usage.ts";
+import { addUsage, type Spent, type Usage } from "../../model/usage.ts";
 import { requireConfig, requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { callModel } from "./model-call.ts";
@@ -26,6 +26,8 @@ export interface CompletionSite {
   allow(model: string): Awaitable<void>;
   /** Books the cost; `key` names a recorded reply, which is booked once. */
   spend(spent: Spent, key?: string): Awaitable<void>;
+  /** Told of every call once it is booked, also of a recorded one. */
+  spent?(usage: Usage): void;
   /** In a turn: returns the reply that an earlier run of the effect recorded, else records that of `run`. */
   once(run: () => Promise<Reply>): Promise<{ readonly reply: Reply; readonly isBooked?: true; readonly key?: string }>;
   trace(event: string, about: { readonly [key: string]: Json }): void;
@@ -35,16 +37,39 @@ export interface CompletionSite {
 }
 
 const REQUEST: Known<CompletionRequest> = { system: true, messages: true, model: true, settings: true };
-const OPTIONS: Known<CompletionOptions> = { model: true, settings: true, label: true, signal: true };
+const OPTIONS: Known<CompletionOptions> = { model: true, settings: true, label: true, signal: true, onUsage: true };
 
 const REPAIRS_MAX = 2;
 
 /** One-shot model calls for plugins, tools and apps: no tools, no turn, no history; booked under a label. */
 export const completer = (site: CompletionSite): Complete => ({
-  text: (prompt, options) => unwaited(async () => textOf((await reply(site, requestOf(prompt), options)).parts)),
-  object: (prompt, schema, options) => unwaited(() => object(site, requestOf(prompt), schema, options)),
-  reply: (request, options) => unwaited(() => reply(site, request, options)),
+  text: (prompt, options) =>
+    unwaited(async () => textOf((await metered(site, options, (at) => reply(at, requestOf(prompt), options))).parts)),
+  object: (prompt, schema, options) =>
+    unwaited(() => metered(site, options, (at) => object(at, requestOf(prompt), schema, options))),
+  reply: (request, options) => unwaited(() => metered(site, options, (at) => reply(at, request, options))),
 });
+
+/** Tells `onUsage` what was spent at this site, once everything is booked. */
+async function metered<T>(
+  site: CompletionSite,
+  options: CompletionOptions | undefined,
+  ask: (site: CompletionSite) => Promise<T>,
+): Promise<T> {
+  const onUsage = options?.onUsage;
+  if (onUsage === undefined) return ask(site);
+  if (typeof onUsage !== "function")
+    throw new RuntimeError("options.invalid", { option: "onUsage", problem: "it is no function" });
+  let total: Usage | undefined;
+  const spent = (usage: Usage): void => {
+    total = total === undefined ? usage : addUsage(total, usage);
+  };
+  try {
+    return await ask({ ...site, spent });
+  } finally {
+    if (total !== undefined) await onUsage(frozen(total));
+  }
+}
 
 const requestOf = (prompt: string | CompletionRequest): CompletionRequest =>
   typeof prompt === "string" ? { messages: [{ role: "user", parts: [{ kind: "text", text: prompt }] }] } : prompt;
@@ -102,6 +127,7 @@ async function reply(
       const { failure } = found;
       if (lost !== undefined) throw lost; // The store's fault, and not the provider's.
       await site.spend({ source, model, usage: found.usage, calls: 1 });
+      site.spent?.(found.usage);
       throw new RuntimeError(
         "provider.failed",
         { route: model, class: "class" in failure ? failure.class : "unknown", problem: failure.message },
@@ -113,6 +139,7 @@ async function reply(
     }
   });
   if (isBooked !== true) await site.spend({ source, model, usage: asked.usage, calls: 1 }, key);
+  site.spent?.(asked.usage);
   return frozen(asked); // Its usage is in the bill.
 }
 

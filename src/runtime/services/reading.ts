@@ -25,6 +25,12 @@ export const ofProtocol = (plugins: PluginSnapshots): OfProtocol | undefined =>
 
 export const authorityOf = (stored: StoredSession): Authority => (stored.plugins[AUTHORITY]?.state ?? {}) as Authority;
 
+/** The same for plugins, which see no authority where there are no restrictions. */
+export function restrictionsOf(stored: StoredSession): { readonly authority?: Authority } {
+  const authority = authorityOf(stored);
+  return Object.keys(authority).length === 0 ? {} : { authority };
+}
+
 /** The edits to its catalog that a session was created with. */
 export const overlayOf = (stored: StoredSession): readonly CatalogOverlay[] =>
   (stored.plugins[OVERLAY]?.state ?? []) as unknown as readonly CatalogOverlay[];
@@ -60,7 +66,5 @@ export async function children(core: Core, parent: SessionId): Promise<readonly 
 export function readingOf(core: Core, stored: StoredSession, messages: readonly Message[]): SessionReading {
   const { id, parentId, head, usage, turns, openTurn } = stored;
   const config = effectiveConfig(core, stored.config);
-  const whole = authorityOf(stored);
-  const authority = Object.keys(whole).length === 0 ? undefined : whole;
-  return defined({ id, messages, config, usage, turns, parentId, head, openTurn, authority });
+  return defined({ id, messages, config, usage, turns, parentId, head, openTurn, ...restrictionsOf(stored) });
 }

@@ -35,7 +35,7 @@ const MAKERS: Makers = {
 
 /** What has nothing to do succeeds without any job; the rest is not there yet. */
 const withoutJobs = (plugin: string): Services["jobs"] =>
-  Object.assign(unavailable("jobs", plugin), {
+  unavailable("jobs", plugin, {
     awaitHidden: async () => {},
     validate: async () => {},
     transfer: async () => {},

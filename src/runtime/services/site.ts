@@ -1,3 +1,4 @@
+import { extensionIn } from "../../kernel/extension.ts";
 import type { Site } from "../../kernel/hook-runner.ts";
 import type { Point } from "../../kernel/point.ts";
 import type { Complete, ServiceName, Services } from "../../kernel/services.ts";
@@ -6,7 +7,7 @@ import { type Awaitable, isThenable, unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
-import { frozen, type Json, toJson } from "../../model/json.ts";
+import { frozen, type Json, type JsonObject, toJson } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Reply } from "../../model/request.ts";
@@ -59,6 +60,8 @@ export class SessionSite implements Site {
   readonly turn: InTurn | undefined;
   readonly working: Working | undefined;
   readonly #scope: { readonly signal: AbortSignal };
+  /** Between turns: of the turn that is about to open, or is over. */
+  readonly #extensions: JsonObject | undefined;
   /** By plugin, or `""` for all: a gate may ask for the same services call after call. */
   #services: Map<string, { -readonly [N in ServiceName]?: Services[N] }> | undefined;
   #completions = 0;
@@ -72,12 +75,14 @@ export class SessionSite implements Site {
     turn: InTurn | undefined,
     scope: { readonly signal: AbortSignal } = new LazyScope(),
     working?: Working,
+    extensions?: JsonObject,
   ) {
     this.session = session;
     this.core = session.core;
     this.turn = turn;
     this.#scope = scope;
     this.working = working;
+    this.#extensions = extensions;
   }
 
   get sessionId(): SessionId {
@@ -110,6 +115,10 @@ export class SessionSite implements Site {
 
   read<Out>(point: Point<Any, Out>): Out {
     return this.session.composition.contributions.read(point);
+  }
+
+  extension(id: string): Json | undefined {
+    return extensionIn(this.turn?.live.opened.extensions ?? this.#extensions, id);
   }
 
   messages(): readonly Message[] {

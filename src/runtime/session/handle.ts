@@ -3,6 +3,7 @@
 // H1 A closed handle refuses every call. The session and its turns go on.
 // H2 `turn()` never throws: what is wrong with an input rejects the turn's `id` and `result()`.
 import { type HistoryPage, historyOf, type Node } from "../../graph/history.ts";
+import { type ExtensionValue, keptExtensions } from "../../kernel/extension.ts";
 import {
   type ConfigPatch,
   type InputArgs,
@@ -13,15 +14,16 @@ import {
   type OutputFor,
   wireName,
 } from "../../kernel/operation.ts";
-import type { Plugin, TriggerDeclaration } from "../../kernel/plugin.ts";
+import type { Plugin } from "../../kernel/plugin.ts";
 import type { Point } from "../../kernel/point.ts";
 import { APPEND, type Appended, type AppendNode, type AppendOptions, type Complete } from "../../kernel/services.ts";
+import type { TriggerDeclaration } from "../../kernel/trigger.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asTurnId, type InputId, type SessionId, type TurnId } from "../../model/ids.ts";
-import { defined, type Json, ownJson } from "../../model/json.ts";
+import { defined, isObject, type Json, ownJson } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import { textOf } from "../../model/message.ts";
 import type { PromptPart } from "../../model/prompt.ts";
@@ -40,6 +42,7 @@ import { type Compacted, compact, configure } from "./change.ts";
 import { FORK, type ForkOptions, forkOf } from "./make.ts";
 import type { OpenSessions } from "./open.ts";
 import { type OperationOptions, operate, operationsIn, query, type Receipt, requireOperation } from "./operate.ts";
+import { extend } from "./protocol.ts";
 import type { LiveSession } from "./session.ts";
 import { viewOf } from "./view.ts";
 
@@ -51,6 +54,8 @@ export interface TurnOptions {
   readonly signal?: AbortSignal | undefined;
   /** Prompt parts for this turn only: the highest layer. */
   readonly prompt?: readonly PromptPart[] | undefined;
+  /** Input for plugins and the protocol, each checked by the plugin that declares it: `[urgency.of({ level: 2 })]`. */
+  readonly extensions?: readonly ExtensionValue[] | undefined;
 }
 
 /** Options of `session.send`. */
@@ -150,6 +155,8 @@ export interface Session extends AsyncDisposable {
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
   /** Makes model calls outside the conversation, booked in the session's ledger. */
   readonly complete: Complete;
+  /** Gives the protocol an extension for the session, between turns. Throws `protocol.extension` if it takes none. */
+  extend(value: ExtensionValue): Promise<void>;
   readonly tools: SessionTools;
   /** Creates a session over the same history. Default: at the head. */
   fork(options?: ForkOptions): Promise<Session>;
@@ -173,15 +180,15 @@ export class SessionHandle implements Session {
 
   turn(input: Input, options?: TurnOptions): Turn;
   turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
-  turn(said: Input, options: TurnOptions & { readonly output?: ToolSchema } = NO_OPTIONS): Turn {
+  turn(said: Input, options: TypedOptions = NO_OPTIONS): Turn {
     const handle = new TurnHandle(this.#session);
     try {
       const session = this.#open();
       if (options !== NO_OPTIONS) requireOptions("session.turn", options, TURN);
-      const { key, signal, output, prompt } = options;
+      const { key, signal } = options;
       if (signal !== undefined && typeof signal?.addEventListener !== "function")
         throw new RuntimeError("input.invalid", { problem: "its signal is no AbortSignal" });
-      const { check, wants } = output === undefined && prompt === undefined ? NO_WANTS : wantsOf(output, prompt);
+      const { check, wants } = options === NO_OPTIONS ? NO_WANTS : wantsOf(session, options);
       const input = newInput(session.core, session.id, said, key, "turn", wants);
       const isCancelled = signal === undefined ? undefined : () => (signal.aborted ? reasonOf(signal) : undefined);
       const attach = typeof said === "string" ? undefined : attaching(session.core, said);
@@ -195,6 +202,8 @@ export class SessionHandle implements Session {
 
   async send(said: Input, options: SendOptions = {}): Promise<{ readonly turnId: TurnId }> {
     const session = this.#open();
+    if (isObject(options) && "extensions" in options)
+      throw new RuntimeError("extension.refused", { where: "session.send" });
     requireOptions("session.send", options, SEND);
     const { key, at = "boundary" } = options;
     if (at !== "boundary" && at !== "next-turn")
@@ -314,6 +323,10 @@ export class SessionHandle implements Session {
     return this.#open().append(nodes, options);
   }
 
+  async extend(value: ExtensionValue): Promise<void> {
+    return extend(this.#open(), value);
+  }
+
   get complete(): Complete {
     return this.#open().site().complete("app");
   }
@@ -358,17 +371,24 @@ interface Wants {
   readonly wants?: TurnWants;
 }
 const NO_WANTS: Wants = {};
-const NO_OPTIONS: TurnOptions = {};
+type TypedOptions = TurnOptions & { readonly output?: ToolSchema };
+const NO_OPTIONS: TypedOptions = {};
 
-const TURN: Known<TurnOptions & { readonly output: unknown }> = { key: true, signal: true, prompt: true, output: true };
+const TURN: Known<TypedOptions> = { key: true, signal: true, prompt: true, extensions: true, output: true };
 const SEND: Known<SendOptions> = { key: true, at: true };
 const CANCEL: Known<CancelOptions> = { reason: true, requestId: true };
 const OBSERVE: Known<ObserveOptions> = { after: true, tree: true, signal: true };
 const HISTORY: Known<HistoryPage> = { from: true, before: true, max: true };
 
-function wantsOf(output: ToolSchema | undefined, prompt: readonly PromptPart[] | undefined): Wants {
+function wantsOf({ core, composition }: LiveSession, { output, prompt, extensions: given }: TypedOptions): Wants {
+  const extensions =
+    given === undefined ? undefined : keptExtensions(composition.extensions, given, core.limits.inputBytesMax);
+  if (output === undefined && prompt === undefined && extensions === undefined) return NO_WANTS;
   if (prompt !== undefined) requireConfig({ prompt }, "turn");
-  const own = prompt === undefined ? {} : { prompt: ownJson(prompt) as unknown as typeof prompt };
+  const own = defined({
+    prompt: prompt === undefined ? undefined : (ownJson(prompt) as unknown as typeof prompt),
+    extensions,
+  });
   if (output === undefined) return { wants: own };
   const { check, ...document } = typed(output);
   return { check, wants: { ...document, ...own } };

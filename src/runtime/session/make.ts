@@ -1,6 +1,6 @@
 import { parentOf } from "../../graph/history.ts";
 import { answerProblem } from "../../kernel/answers.ts";
-import type { Authority, NewSessionRequest, PluginOptions } from "../../kernel/services.ts";
+import type { Authority, CatalogOverlay, NewSessionRequest, PluginOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
@@ -33,12 +33,14 @@ export async function makeSession(
   const options = kind === "fresh" ? given : withOptions(from.options, given);
   const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
   const { label: _, ...inherited } = from.config;
+  // A fork that begins empty copies no states, so the store would not keep its origin's overlay.
+  const overlay = request.overlay ?? (kind === "fork" ? from.plugins[OVERLAY]?.state : undefined);
   const own = (state: Json): PluginSnapshots[string] => ({ version: "1", revision: 1, state });
   const plugins: PluginSnapshots = {
     ...(kind === "child" && copiesState ? withoutGrants(from.plugins) : {}),
     ...(from.plugins[FIRST_INPUT] === undefined || kind === "fresh" ? {} : { [FIRST_INPUT]: own(null) }),
     ...(Object.keys(authority).length === 0 ? {} : { [AUTHORITY]: own(authority as unknown as Json) }),
-    ...(request.overlay === undefined ? {} : { [OVERLAY]: own(request.overlay as unknown as Json) }),
+    ...(overlay === undefined ? {} : { [OVERLAY]: own(ownJson(overlay)) }),
     ...(firstInput === undefined ? {} : { [FIRST_INPUT]: own(firstInput) }),
   };
   const made: NewSession = {
@@ -67,16 +69,18 @@ export interface ForkOptions {
   readonly id?: string | undefined;
   /** A name for people to read. */
   readonly label?: string | undefined;
+  /** Edits of its catalog, in place of those of its origin. */
+  readonly overlay?: readonly CatalogOverlay[] | undefined;
   /** Options of plugins, in place of those that the fork takes over. JSON, and no secrets. */
   readonly plugins?: readonly PluginOptions[] | undefined;
 }
-export const FORK: Known<ForkOptions> = { at: true, before: true, id: true, label: true, plugins: true };
+export const FORK: Known<ForkOptions> = { at: true, before: true, id: true, label: true, overlay: true, plugins: true };
 
 /** `parent`: the parent of the node `before`, or null when that is the first one. */
 export function forkRequest(options: ForkOptions, parent: NodeId | null | undefined): NewSessionRequest {
   if (parent !== undefined && options.at !== undefined)
     throw new RuntimeError("options.invalid", { option: "before", problem: "it stands in the place of at" });
-  const { at = parent ?? undefined, id, label, plugins } = options;
+  const { at = parent ?? undefined, id, label, overlay, plugins } = options;
   if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: typeof at });
   requireConfig({ label }, "fork");
   const config = label === undefined ? undefined : { label };
@@ -85,6 +89,7 @@ export function forkRequest(options: ForkOptions, parent: NodeId | null | undefi
     id,
     at,
     config,
+    overlay,
     options: plugins,
     ...(parent === null ? { isEmpty: true } : {}),
   });

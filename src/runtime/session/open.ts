@@ -176,7 +176,8 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
   if (options !== stored.options) session.kept.takeOptions(options);
   const { hooks } = plugins.composition;
   const isNew = stored.turns === 0 && stored.head === undefined;
-  await materialize(session);
+  const { initialize, restore, configure } = hooks.slot("protocolSession") ?? {};
+  if ((initialize ?? restore ?? configure) !== undefined) await materialize(session);
   if (hooks.has.lifecycle) await session.tell({ kind: "sessionRestored", isNew });
   if (store.isDurable) await session.takeUp(how.isRecovery === true);
   return session;

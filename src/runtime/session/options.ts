@@ -3,13 +3,15 @@
 import { type Composition, compose } from "../../kernel/compose.ts";
 import { optionsFor } from "../../kernel/plugin.ts";
 import type { PluginOptions } from "../../kernel/services.ts";
+import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
-import type { Json } from "../../model/json.ts";
+import { defined, frozen, type Json } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import type { SessionOptions, StoredSession } from "../../stores/store.ts";
 import { makeTool } from "../../tools/define.ts";
 import { requireOptions } from "../checks.ts";
 import { type Core, overran } from "../core.ts";
+import { restrictionsOf } from "../services/reading.ts";
 
 const PLUGIN: Known<PluginOptions> = { plugin: true, options: true };
 
@@ -82,10 +84,10 @@ const KEPT_MAX = 4;
 /** The compositions of one session, by their options. */
 export class Compositions {
   readonly #core: Core;
-  readonly #session: Pick<StoredSession, "id" | "parentId">;
+  readonly #session: StoredSession;
   readonly #kept = new Map<string, Composition>();
 
-  constructor(core: Core, session: Pick<StoredSession, "id" | "parentId">) {
+  constructor(core: Core, session: StoredSession) {
     this.#core = core;
     this.#session = session;
   }
@@ -123,7 +125,11 @@ export class Compositions {
       if (Object.hasOwn(options, plugin.id))
         parsed.set(plugin.id, optionsFor(plugin, options[plugin.id], "stored").parsed);
     }
-    const about = parentId === undefined ? { id, isRoot: true } : { id, parentId, isRoot: false };
+    const restrictions = frozen(restrictionsOf(this.#session));
+    const about = { id, isRoot: parentId === undefined, ...defined({ parentId }), ...restrictions };
     return compose(plugins, protocol, parsed, about, makeTool, probe, overran(trace));
   }
 }
+
+export const slotOf = ({ hooks }: Composition): ProtocolDriverSlot =>
+  hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.

@@ -4,12 +4,14 @@
 // P1 `initialize` is for a session that no protocol was told of yet; every later opening, and every fork, is `restore`.
 // P2 Options are stored like a plugin's state. A turn is opened with those of that moment, and its driver sees no others.
 // P3 What `configure` sets while a turn is open is stored when that turn is over.
+import { type ExtensionValue, keptExtension } from "../../kernel/extension.ts";
 import type { ProtocolOptions, ProtocolPlace, ProtocolSession } from "../../kernel/slots.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown, frozen, isObject, type Json, toJson } from "../../model/json.ts";
 import type { StoredSession } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { type OfProtocol, ofProtocol, PROTOCOL, readingOf } from "../services/reading.ts";
+import type { Change } from "./change.ts";
 import type { LiveSession } from "./session.ts";
 
 class Options implements ProtocolOptions {
@@ -40,8 +42,6 @@ class Options implements ProtocolOptions {
 /** Tells the protocol that the session is here (P1), and lets it set its options. */
 export async function materialize(session: LiveSession, isFirst = true): Promise<void> {
   const { composition, kept, core } = session;
-  const protocol = composition.hooks.slot("protocolSession");
-  if (protocol === undefined || !TOLD.some((name) => protocol[name] !== undefined)) return;
   const { stored, transcript } = kept;
   const isNew = ofProtocol(stored.plugins) === undefined && stored.origin === undefined && isEmpty(stored);
   if (isFirst && isNew) await tellProtocol(session, "initialize", {});
@@ -54,25 +54,40 @@ export async function materialize(session: LiveSession, isFirst = true): Promise
     return tellProtocol(session, "configure", { options, plugins, isNew, isFork: stored.origin !== undefined });
   });
 }
-const TOLD = ["initialize", "restore", "configure"] as const;
 const isEmpty = ({ turns, head }: StoredSession): boolean => turns === 0 && head === undefined;
 
 /** Runs what may set the protocol's options, and stores them if they are new. */
-export async function withOptions(session: LiveSession, run: (options: ProtocolOptions) => unknown): Promise<void> {
+async function withOptions(session: LiveSession, run: (options: ProtocolOptions) => unknown): Promise<void> {
   const { stored } = session.kept;
   const before = ofProtocol(stored.plugins);
   const options = new Options(before ?? {}, session.composition.hooks.ownerOf("protocolSession"));
   await run(options);
   if (before !== undefined && JSON.stringify(options.kept) === JSON.stringify(before)) return;
   const keep = (): Promise<void> =>
-    session.change("protocol options", async () => {
-      const now = session.kept.stored.plugins[PROTOCOL];
-      const snapshot = { version: "1", revision: (now?.revision ?? 0) + 1, state: options.kept as unknown as Json };
-      return { change: { by: "configure", plugins: { [PROTOCOL]: snapshot } }, done: () => {} };
-    });
+    session.change("protocol options", async () => ({ change: changeTo(session, options), done: () => {} }));
   if (stored.openTurn === undefined) return keep();
   // P3
   keep().catch((error) => session.core.trace("protocol.options", { problem: describeThrown(error) }, session.asPlace));
+}
+
+function changeTo({ kept }: LiveSession, options: Options): Change {
+  const revision = (kept.stored.plugins[PROTOCOL]?.revision ?? 0) + 1;
+  const snapshot = { version: "1", revision, state: options.kept as unknown as Json };
+  return { by: "configure", plugins: { [PROTOCOL]: snapshot } };
+}
+
+/** Gives the protocol an extension, between turns. It is given again if another process moved the session meanwhile. */
+export async function extend(session: LiveSession, value: ExtensionValue): Promise<void> {
+  const { core, composition, slot, kept } = session;
+  const extension = keptExtension(composition.extensions, value, core.limits.inputBytesMax);
+  if (composition.hooks.slot("protocolSession")?.extend === undefined)
+    throw new RuntimeError("protocol.extension", { protocol: slot.driver.id, extension: extension.id });
+  await session.change("extend", async () => {
+    const before = ofProtocol(kept.stored.plugins) ?? {};
+    const options = new Options(before, composition.hooks.ownerOf("protocolSession"));
+    await tellProtocol(session, "extend", { extension, options });
+    return { ...(options.kept === before ? {} : { change: changeTo(session, options) }), done: () => {} };
+  });
 }
 
 type Told = { readonly [N in keyof ProtocolSession]-?: Parameters<NonNullable<ProtocolSession[N]>>[0] };

@@ -25,7 +25,7 @@ import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
-import { defined, describeThrown, frozen } from "../../model/json.ts";
+import { defined, describeThrown, frozen, type JsonObject } from "../../model/json.ts";
 import type { Addition } from "../../model/node.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
 import type {
@@ -46,14 +46,14 @@ import { Memo } from "../live-turn/memo.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import { Followers } from "../readers/followers.ts";
-import { authorityOf, overlayOf } from "../services/reading.ts";
+import { authorityOf, overlayOf, restrictionsOf } from "../services/reading.ts";
 import { SessionSite, type Working } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
 import { append, book, changeSession, type Worked } from "./change.ts";
 import { look, nextTurn, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
 import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
-import type { Composed, Compositions } from "./options.ts";
+import { type Composed, type Compositions, slotOf } from "./options.ts";
 import { tellProtocol } from "./protocol.ts";
 import { Queue, type QueueWork } from "./queue.ts";
 
@@ -114,7 +114,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.ancestors = ancestors;
     this.options = options;
     this.composition = composition;
-    this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
+    this.slot = slotOf(composition);
     this.#compositions = compositions;
     this.queue = new Queue(this);
     this.kept = new KeptSession(core, stored, transcript, this.queue);
@@ -140,6 +140,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   get authority(): Authority {
     return authorityOf(this.kept.stored);
   }
+  get restrictions(): { readonly authority?: Authority } {
+    return restrictionsOf(this.kept.stored);
+  }
   get catalogEdits(): readonly CatalogOverlay[] {
     return overlayOf(this.kept.stored);
   }
@@ -153,6 +156,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   site(scope?: { readonly signal: AbortSignal }, working?: Working): SessionSite {
     return new SessionSite(this, undefined, scope, working);
   }
+  /** Between turns, where it is about one turn: before it opens, or after its commit. */
+  siteAbout(extensions: JsonObject | undefined): SessionSite {
+    return new SessionSite(this, undefined, undefined, undefined, extensions);
+  }
 
   // ── Options of plugins (S4) ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -162,7 +169,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     const composition = this.#compositions?.of(options) ?? this.composition;
     this.options = options;
     if (composition === this.composition) return;
-    this.#toolset?.renew();
+    this.#toolset?.recompose();
     this.composition = composition;
     this.slot = slotOf(composition);
   }
@@ -488,5 +495,3 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.#toolset?.close();
   }
 }
-
-const slotOf = ({ hooks }: Composition): ProtocolDriverSlot => hooks.slot("protocolDriver") as ProtocolDriverSlot;

@@ -8,6 +8,7 @@ import type { ToolDeclaration } from "../../model/request.ts";
 import type { Lease, Store } from "../../stores/store.ts";
 import { type Catalog, type Chosen, composeCatalog, type Granted, type Loaded } from "../../tools/catalog.ts";
 import type { Policies } from "../../turn/event.ts";
+import { look, type Seen, type Surroundings, wouldSee } from "./preamble.ts";
 
 /** What a turn under the same count of sweeps, or a lower one, may name without putting it again (`Lease.sweeps`). */
 export interface Put {
@@ -18,9 +19,11 @@ const NEVER = -1;
 
 export const isFresh = (put: Put, { sweeps = 0 }: Lease): boolean => put.sweeps >= sweeps;
 
-/** A catalog and what the protocol makes of it: built once, used by every turn and session with the same tools. */
+/** A catalog and what the protocol makes of it: built once, used by every turn and session for which it is the same. */
 export interface Artifact extends Put {
   readonly catalog: Catalog;
+  /** What the protocol looked at besides the tools. */
+  readonly seen: Seen;
   readonly declarations: readonly ToolDeclaration[];
   readonly prompt: readonly PromptPart[];
   /** Policies of the tools that have one: without a gate `step` schedules calls by them. */
@@ -41,7 +44,7 @@ export interface PromptParts {
 }
 export const NO_PARTS: PromptParts = { given: [], plugins: [] };
 
-export interface Ingredients {
+export interface Ingredients extends Surroundings {
   readonly slot: ProtocolDriverSlot;
   readonly loaded: readonly Loaded[];
   /** Tools of the catalog that cannot be called. */
@@ -75,13 +78,15 @@ export class Artifacts {
   }
 
   async of(from: Ingredients, lease: Lease): Promise<Artifact> {
-    const known = this.#built.find((each) => isSame(each.from, from))?.artifact;
+    const known = this.#built.find((each) => isSame(each.from, from) && wouldSee(each.artifact.seen, from))?.artifact;
     if (known !== undefined) return this.#put(known, known.json, lease);
     const catalog = composeCatalog(from.loaded, from.others, from.granted);
-    const { tools: declarations, prompt } = from.slot.preamble(catalog.declarations);
+    const { input, seen } = look(catalog.declarations, from);
+    const { tools: declarations, prompt } = from.slot.preamble(input);
     const json = JSON.stringify(declarations);
     const artifact: Artifact = {
       catalog,
+      seen,
       declarations,
       prompt,
       policies: policiesOf(catalog),
@@ -125,6 +130,7 @@ function policiesOf(catalog: Catalog): Policies | undefined {
   return own.length === 0 ? undefined : Object.fromEntries(own);
 }
 
+/** Whether the tools are the same; what the protocol looked at besides is compared by `wouldSee`. */
 function isSame(a: Ingredients, b: Ingredients): boolean {
   if (a.slot !== b.slot || a.granted.length > 0 || b.granted.length > 0) return false;
   if (a.loaded.length !== b.loaded.length || a.others.length !== b.others.length) return false;

@@ -19,6 +19,11 @@ export interface SessionTools {
    * for them stay stored for when they come back.
    */
   add(provider: ToolProvider): Promise<{ remove(): Promise<void> }>;
+  /**
+   * Lists the session's providers again, also those that did not say that they changed, and loads their tools anew.
+   * Returns the generation of the tools. A turn that runs keeps the tools it began with.
+   */
+  refresh(): Promise<number>;
   /** Gives the choices as data, to edit and `apply`, or to `restore` elsewhere. */
   export(): Promise<ToolState>;
   /** Applies an edited export. Throws `tool.generation` when the tools have changed since. */
@@ -68,6 +73,12 @@ export function sessionTools(open: () => LiveSession): SessionTools {
           isThere = false;
         },
       };
+    },
+    refresh: async () => {
+      const session = open();
+      await session.kept.catchUp();
+      await session.toolset.renew();
+      return session.toolset.registry.generation;
     },
     export: async () => (await current()).export(),
     apply: async (state) => (await change("apply", (registry) => registry.apply(state))).export(),

@@ -3,7 +3,8 @@
 // (`tools/dispatch.ts`), turns of plain sessions, which share the runtime's memo (`live-turn/memo.ts`).
 // T1 A turn keeps the sources it began with: from `begin` to `end` the registry takes in new choices, and sources that
 //    are added to the session.
-// T2 A cached artifact is reused only for an equal `#key`: base tools, the turn's tools, generation, plugin states.
+// T2 A cached artifact is reused only for an equal `#key`: base tools, the turn's tools, generation, plugin states,
+//    the turn's extensions, and prompt parts if the protocol looked at them.
 // T3 Nothing is cached while a `toolCatalog` hook may see a pending state: that state may never be committed.
 // T4 Each listing that was taken is given back once.
 import type { Site } from "../../kernel/hook-runner.ts";
@@ -11,6 +12,8 @@ import type { CatalogEdit, Owned } from "../../kernel/hooks.ts";
 import type { Authority } from "../../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.ts";
 import { type Awaitable, andThen, isThenable } from "../../model/awaitable.ts";
+import { frozen } from "../../model/json.ts";
+import type { PromptPart } from "../../model/prompt.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
 import { TOOLS_STATE, type ToolManifest } from "../../model/tool.ts";
 import type { Lease } from "../../stores/store.ts";
@@ -28,10 +31,14 @@ import {
 } from "../../tools/catalog.ts";
 import { NO_CHOICES, Registry, type ToolChoices } from "../../tools/registry.ts";
 import { Listing, type Offered, type Source, staticSource } from "../../tools/source.ts";
+import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "../session/session.ts";
 import { type Artifact, isFresh } from "./artifacts.ts";
 
 const NO_OVERLAY: Overlay = { offers: [], includeBase: true };
+
+const extended = (running: LiveTurn | undefined): string =>
+  running?.opened.extensions === undefined ? "" : JSON.stringify(running.opened.extensions);
 
 export class Toolset {
   readonly #session: LiveSession;
@@ -42,7 +49,7 @@ export class Toolset {
   #contextRevisions: readonly number[] = [];
   #overlayRevision = 0;
   #overlays = 0;
-  #contextProviders: readonly ToolProvider[] = [];
+  #contextListings: readonly Listing[] = [];
   /** T1 */
   #isInTurn: boolean;
   #known: readonly Listing[] | undefined;
@@ -110,13 +117,13 @@ export class Toolset {
   }
 
   #key(): CatalogKey {
-    const { composition, kept } = this.#session;
+    const { composition, kept, running } = this.#session;
     return {
       includeBase: !this.#isInTurn || this.#overlay.includeBase,
       overlay: this.#isInTurn ? this.#overlayRevision : 0,
       generation: this.#isStatic ? 0 : this.registry.generation,
-      // Plugin states matter only where a hook may edit the catalog by them.
-      fingerprint: composition.hooks.has.toolCatalog ? kept.states.fingerprint() : "",
+      // Plugin states and extensions matter only where a hook may edit the catalog by them.
+      fingerprint: composition.hooks.has.toolCatalog ? kept.states.fingerprint() + extended(running) : "",
     };
   }
 
@@ -128,41 +135,61 @@ export class Toolset {
     return reading.length === 0 ? undefined : Promise.all(reading);
   }
 
+  /** Lists all providers again, loads their tools anew, and forgets what was composed of them. */
+  async renew(): Promise<void> {
+    await Promise.all([...this.#listings(), ...this.#live, ...this.#contextListings].map((each) => each.renew()));
+    this.#cache = undefined;
+  }
+
   /** T3 */
   get #isUnsettled(): boolean {
     const { composition, kept } = this.#session;
     return kept.states.hasPending && composition.hooks.has.toolCatalog;
   }
 
-  /** Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
-  async artifact(site: () => Site, lease: Lease): Promise<Artifact> {
+  /** `prompt`: the parts that the protocol is shown. Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
+  async artifact(prompt: readonly PromptPart[], site: () => Site, lease: Lease): Promise<Artifact> {
     const key = this.#isUnsettled ? undefined : this.#key();
-    const known = key === undefined ? undefined : this.#cache?.find(key);
-    return known !== undefined && isFresh(known, lease) ? known : this.#build(key, site, lease);
+    const known = key === undefined ? undefined : this.#cache?.find(key, prompt);
+    return known !== undefined && isFresh(known, lease) ? known : this.#build(key, prompt, site, lease);
   }
 
-  async #build(key: CatalogKey | undefined, site: () => Site, lease: Lease): Promise<Artifact> {
-    const { core, slot } = this.#session;
+  async #build(
+    key: CatalogKey | undefined,
+    prompt: readonly PromptPart[],
+    site: () => Site,
+    lease: Lease,
+  ): Promise<Artifact> {
+    const { core, slot, composition } = this.#session;
+    const { contributions, triggers } = composition;
+    this.#cache ??= new CatalogCache();
+    const cache = this.#cache; // What is built while `renew` runs goes with the cache that it drops.
     const all = await this.#chosen(site);
     const callable = all.filter(({ availability }) => isCallable(availability));
     const loaded = (await this.#load(callable)).filter((each) => each !== undefined);
     const others = all.filter(({ availability }) => !isCallable(availability));
-    const artifact = await core.artifacts.of({ slot, loaded, others, granted: await this.#granted() }, lease);
+    const granted = await this.#granted();
+    const from = { slot, loaded, others, granted, contributions, triggers, prompt };
+    const artifact = await core.artifacts.of(from, lease);
     // Not cached when a tool could not be loaded: the next turn tries again.
-    if (key !== undefined && loaded.length === callable.length)
-      (this.#cache ??= new CatalogCache()).keep(key, artifact);
+    if (key !== undefined && loaded.length === callable.length) cache.keep(key, artifact.seen.prompt, artifact);
     return artifact;
   }
 
   /** A promise only when a `toolCatalog` hook answers with one. */
   #chosen(site: () => Site): Awaitable<readonly Chosen[]> {
-    const { composition, authority, catalogEdits } = this.#session;
+    const { composition, authority, restrictions, catalogEdits } = this.#session;
     const { entries, choices } = this.#isStatic ? this.#made() : this.registry;
     const base = baseOf(entries.values(), this.#isInTurn ? this.#overlay : NO_OVERLAY, authority, choices);
     const finish = (edits: readonly Owned<CatalogEdit>[]): readonly Chosen[] =>
       edited(base, [...edits.map(ofOwned), ...catalogEdits], authority);
     if (!composition.hooks.has.toolCatalog) return finish([]);
-    return andThen(composition.hooks.collect("toolCatalog", { tools: base.map(manifestOf) }, site()), finish);
+    const contract = (name: string): ToolDeclaration | undefined => {
+      const chosen = base.find(({ offered }) => offered.manifest.name === name);
+      return frozen(declarationOf(chosen, chosen?.offered.loaded()));
+    };
+    const sees = { tools: base.map(manifestOf), contract, ...restrictions };
+    return andThen(composition.hooks.collect("toolCatalog", sees, site()), finish);
   }
 
   /** Loads tools of providers in parallel; a promise only when there are any to load. */
@@ -175,7 +202,7 @@ export class Toolset {
       return undefined;
     };
     const found = chosen.map((one) => {
-      const { tool } = one.offered;
+      const tool = one.offered.loaded();
       return tool === undefined ? load(one) : { ...one, tool };
     });
     return found.some(isThenable) ? Promise.all(found) : (found as readonly Loaded[]);
@@ -223,19 +250,19 @@ export class Toolset {
       tools.flatMap(({ plugin, value }) => (isToolProvider(value) ? [] : [[value.name, plugin] as const])),
     );
     const revisions: number[] = [];
-    const taken: ToolProvider[] = [];
+    const taken: Listing[] = [];
     for (const { plugin, value } of tools) {
       if (!isToolProvider(value)) offers.push(...staticSource(plugin, [value]).offers);
       else {
         const listing = listings.take({ plugin, value });
-        taken.push(value);
+        taken.push(listing);
         await listing.refresh();
         offers.push(...listing.offers.filter(({ manifest: { name } }) => this.#isFirst(givers, name, value.id)));
         revisions.push(listing.revision);
       }
     }
-    for (const provider of this.#contextProviders) listings.give(provider);
-    this.#contextProviders = taken;
+    for (const { provider } of this.#contextListings) listings.give(provider);
+    this.#contextListings = taken;
     const isSame =
       includeBase === this.#overlay.includeBase &&
       tools.length === this.#context.length &&
@@ -274,8 +301,7 @@ export class Toolset {
   async describe(name: string, site: Site): Promise<ToolDeclaration | undefined> {
     const chosen = (await this.#chosen(() => site)).find(({ offered }) => offered.manifest.name === name);
     if (chosen === undefined || chosen.availability === "off") return undefined;
-    const tool = chosen.offered.tool ?? (await chosen.offered.load());
-    return tool === undefined ? undefined : { name, description: chosen.description, inputSchema: tool.inputSchema };
+    return declarationOf(chosen, chosen.offered.loaded() ?? (await chosen.offered.load()));
   }
 
   // ── Sources of this session alone ───────────────────────────────────────────────────────────────────────────────
@@ -306,19 +332,17 @@ export class Toolset {
   close(): void {
     for (const listing of this.#live) listing.close();
     this.#live = [];
-    this.renew();
+    this.recompose();
   }
 
   /** Forgets what came from the session's plugins, which are about to be others. What was added to the session stays. */
-  renew(): void {
-    const { core, composition } = this.#session;
-    if (this.#known !== undefined)
-      for (const { value } of [...core.providers, ...composition.providers]) core.listings.give(value);
+  recompose(): void {
+    const { listings } = this.#session.core;
+    for (const { provider } of [...(this.#known ?? []), ...this.#contextListings]) listings.give(provider);
     this.#known = undefined;
     this.#registry = undefined;
     this.#cache = undefined;
-    for (const provider of this.#contextProviders) core.listings.give(provider);
-    this.#contextProviders = [];
+    this.#contextListings = [];
   }
 }
 
@@ -328,5 +352,9 @@ const manifestOf = ({ offered: { manifest }, description, availability }: Chosen
   description,
   ...(availability === "callable" ? {} : { availability }),
 });
+const declarationOf = (chosen: Chosen | undefined, tool: Tool | undefined): ToolDeclaration | undefined =>
+  chosen === undefined || tool === undefined
+    ? undefined
+    : { name: tool.name, description: chosen.description, inputSchema: tool.inputSchema };
 const isHidden = ({ hiddenTools, toolAccess }: Authority, name: string): boolean =>
   hiddenTools?.includes(name) === true || toolAccess?.includes(name) === false;

@@ -27,6 +27,7 @@ export const hasInjected = ({ waiting }: SessionRow): boolean =>
 /** Removes the appends that wait, and answers them in their order. */
 export function takeAppends(session: SessionRow): readonly AppendRow[] {
   const appends = session.waiting.filter((row): row is AppendRow => !isInput(row));
+  for (const { operation } of appends) session.appends?.delete(operation);
   if (appends.length > 0) session.waiting = session.waiting.filter(isInput);
   return appends;
 }

@@ -126,7 +126,7 @@ export const newSession = (session: NewSession, fork?: Forked): SessionRow => ({
   revision: 0,
   head: fork?.place,
   plugins: fork === undefined && session.plugins === undefined ? NO_PLUGINS : { ...fork?.plugins, ...session.plugins },
-  options: optionsOf(session.options ?? fork?.options),
+  options: session.options === undefined ? fork?.options : optionsOf(session.options),
   usage: NO_USAGE,
   ledger: NO_LEDGER,
   turns: 0,
@@ -147,12 +147,11 @@ export const newSession = (session: NewSession, fork?: Forked): SessionRow => ({
 });
 
 /** Options as they are kept: none instead of empty ones. */
-export const optionsOf = (options: SessionOptions | undefined): SessionOptions | undefined =>
-  options === undefined || Object.keys(options).length === 0 ? undefined : options;
+export const optionsOf = (options: SessionOptions): SessionOptions | undefined =>
+  Object.keys(options).length === 0 ? undefined : options;
 
 export function standingOf(session: SessionRow): Standing {
   const { plugins, options } = session;
-  if (options === undefined && session.waiting.length === 0) return { plugins };
   return {
     plugins,
     ...(options === undefined ? {} : { options }),

@@ -16,8 +16,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
 import { type Code, RuntimeError } from "../../model/errors.ts";
-import { asBlobHash, asEffectName, asWaitKey } from "../../model/ids.ts";
+import { asBlobHash, asEffectName, asWaitKey, nodeId } from "../../model/ids.ts";
 import { type Part, text } from "../../model/message.ts";
+import type { Entry } from "../../model/node.ts";
 import { NO_USAGE } from "../../model/usage.ts";
 import {
   alice,
@@ -278,13 +279,16 @@ test("D8 sqlite: where a fork began is under a checksum, and what made an operat
   await store.close();
 });
 
+const REMARK: readonly Entry[] = [{ at: NOW, kind: "plugin", plugin: "notes", type: "remark", body: 1 }];
+
 test("D8 sqlite: whatever of a row is changed or lost is found, though nobody reads it", async () => {
   const path = newFile();
   const store = sqlite(path);
   await store.create({ ...newSession(), plugins: { notes: { version: "1", revision: 1, state: 1 } } });
   await turn(store, "one", "First.");
   await turn(store, "two", "Second.");
-  await store.apply({ sessionId: alice, operation: "op", at: NOW, config: { model: "n" } });
+  const parts = [{ operation: "part", receipt: 1 }];
+  await store.apply({ sessionId: alice, operation: "op", at: NOW, config: { model: "n" }, parts });
   await store.create(newSession(bob));
   await store.delete(bob);
   const lease = await begin(store, "three");
@@ -293,6 +297,10 @@ test("D8 sqlite: whatever of a row is changed or lost is found, though nobody re
   await store.note(lease.turnId, asEffectName("e"), "k", 1);
   await store.attempt(lease.turnId, asEffectName("e"));
   await send(store, "four", { key: "k" });
+  await send(store, "five", { place: "injected" });
+  await store.apply({ sessionId: alice, operation: "late", at: NOW, entries: REMARK, queueMax: 9 });
+  await store.setOptions(alice, { notes: { depth: 2 } });
+  await store.operations.note(alice, "work", "k", "paid");
   await store.release(lease);
   const db = new DatabaseSync(path);
   const damages = [
@@ -307,6 +315,11 @@ test("D8 sqlite: whatever of a row is changed or lost is found, though nobody re
     "UPDATE segment SET name = 'another' WHERE n = 1",
     "UPDATE segment SET is_named = 1 - is_named WHERE n = 1",
     "UPDATE operation SET hash = 'another'",
+    "UPDATE options SET body = replace(body, '2', '3')",
+    "UPDATE operation_note SET operation = 'another'",
+    "UPDATE operation_note SET value = replace(value, 'paid', 'free') WHERE key > ''",
+    "UPDATE turn SET is_aside = 1 WHERE is_aside = 2",
+    "UPDATE turn SET is_aside = 2 WHERE is_aside = 3",
     "UPDATE session SET generation = generation + 1",
     "UPDATE session SET until = 1e15",
     "UPDATE state SET body = NULL WHERE since = 0",
@@ -317,6 +330,10 @@ test("D8 sqlite: whatever of a row is changed or lost is found, though nobody re
     "DELETE FROM turn WHERE state = 0",
     "DELETE FROM turn WHERE n = 1",
     "DELETE FROM operation",
+    "DELETE FROM options",
+    "DELETE FROM operation_note WHERE key = ''",
+    "DELETE FROM operation_note WHERE key > ''",
+    "DELETE FROM turn WHERE is_aside = 3",
     "DELETE FROM ledger",
     "DELETE FROM state WHERE since > 0",
     "DELETE FROM state WHERE since = 0",
@@ -364,6 +381,10 @@ test("D8 sqlite: a blob that is named and missing is found, wherever it is named
   const two = await beginTurn(store, "two", { parts: [await attached("an input's")] });
   const prepared = { kind: "prepared", at: 1, effect: asEffectName("e"), prompt: await put("a journal's") } as const;
   await store.append(two, 1, [prepared], NOW);
+  const message = { id: nodeId("late", 0), role: "user", parts: [await attached("an append's")] } as const;
+  const entries = [{ at: NOW, kind: "message", message }] as const;
+  await store.apply({ sessionId: alice, operation: "late", at: NOW, entries, queueMax: 9 });
+  await store.operations.note(alice, "work", "k", [(await attached("an operation's")) as never]);
   await put("nobody's");
   const db = new DatabaseSync(path);
   const missing = async (words: string) => {
@@ -372,7 +393,7 @@ test("D8 sqlite: a blob that is named and missing is found, wherever it is named
     return (await store.check()).filter(({ problem }) => problem === `the blob ${name} is missing`).length;
   };
   expect(await missing("nobody's")).toBe(0);
-  for (const words of ["a state's", "a node's", "an input's", "a journal's"])
+  for (const words of ["a state's", "a node's", "an input's", "a journal's", "an append's", "an operation's"])
     expect(await missing(words), words).toBe(1);
   db.close();
   await store.close();

@@ -75,6 +75,28 @@ test("I3 sqlite: a boundary finds its inputs by an index, among however many tha
   await store.close();
 });
 
+test("D5 sqlite: a turn on a session that nothing was injected or appended to looks for neither by reading rows", async () => {
+  const path = newFile();
+  const { db, ran } = noting(path);
+  const store = sqlite(db, { strength: "process" });
+  await store.create(newSession());
+  await commit(store, await begin(store, "one"));
+  ran.length = 0;
+  await commit(store, await begin(store, "two"));
+  const plans = new DatabaseSync(path);
+  const steps = [...new Set(ran)].flatMap((sql) =>
+    plans
+      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+      .all()
+      .map((step) => String(step.detail)),
+  );
+  expect(steps.filter((step) => /^SCAN (?!meta)/.test(step))).toEqual([]);
+  expect(steps.join("; ")).toContain("turn_append");
+  expect(ran.filter((sql) => /is_aside < 2|operation_note|waits/.test(sql))).toEqual([]);
+  plans.close();
+  await store.close();
+});
+
 test("I3 sqlite: a queue is full at exactly its limit, whatever other processes put in and take out", async () => {
   const path = newFile();
   const [store, other] = [sqlite(path, { strength: "process" }), sqlite(path, { strength: "process" })];

@@ -15,7 +15,7 @@ import {
   type InputId,
   type TurnId,
 } from "../../model/ids.ts";
-import { ben, commit, NOW, newInput, newSession, node, opening, turnId } from "../../testing/cast.ts";
+import { ben, commit, inputId, NOW, newInput, newSession, node, opening, turnId } from "../../testing/cast.ts";
 import { type Database, type SqliteStore, sqlite } from "../sqlite.ts";
 import type { Change, NewInput, Segment, StoredSession, Terminal } from "../store.ts";
 
@@ -25,25 +25,28 @@ let files = 0;
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../../test/stores/${name}`, import.meta.url), "utf8");
-/** What the code of schema 1 answered about its file. */
-const answers = JSON.parse(fixture("v1.json")) as {
+/** What the code of a schema answered about its file. */
+interface Answers {
   readonly sessions: readonly StoredSession[];
   readonly views: { readonly [session: string]: readonly Segment[] };
-  readonly beside: readonly Segment[];
   readonly waiting: { readonly [session: string]: readonly NewInput[] };
   readonly terminals: { readonly [turn: string]: Terminal | null };
   readonly journal: readonly { readonly kind: string }[];
+}
+const answers = JSON.parse(fixture("v1.json")) as Answers & {
+  readonly beside: readonly Segment[];
   readonly changes: readonly { readonly cursor: string; readonly kind: string; readonly turnId: TurnId }[];
 };
 
-/** A file as the code of schema 1 left it: what every table holds is in the dump. */
-function ofVersion1(): string {
+/** A file as the code of a schema left it: what every table holds is in the dump. */
+function ofVersion(version: number): string {
   const path = join(folder, `${++files}.db`);
   const db = new DatabaseSync(path);
-  db.exec(fixture("v1.sql"));
+  db.exec(fixture(`v${version}.sql`));
   db.close();
   return path;
 }
+const ofVersion1 = (): string => ofVersion(1);
 
 const main = asSessionId("main");
 /** In the file, an input's id is shorter than the cast's. */
@@ -51,17 +54,35 @@ const fileId = (name: string): InputId => asInputId(`inp-${name}`);
 const input = (name: string, key: string): NewInput => ({ ...newInput(name, { to: main, key }), id: fileId(name) });
 const turnOf = (change: Change): TurnId | undefined => ("turnId" in change ? change.turnId : undefined);
 
-test("D8 sqlite: a file of schema 1 is brought to today's, and says what it said", async () => {
-  const path = ofVersion1();
-  const store = sqlite(path);
+async function expectAnswers(store: SqliteStore, answers: Answers): Promise<void> {
   expect(await store.list()).toEqual(answers.sessions);
   for (const [id, view] of Object.entries(answers.views)) expect(await store.view(asSessionId(id))).toEqual(view);
-  expect(await store.view(main, { from: node("late", 0) })).toEqual(answers.beside);
   for (const [id, waiting] of Object.entries(answers.waiting))
     expect(await store.inputs.list(asSessionId(id))).toEqual(waiting);
   for (const [turn, terminal] of Object.entries(answers.terminals))
     expect((await store.terminal(asTurnId(turn))) ?? null).toEqual(terminal);
   expect(await store.journal(turnId("open"), 0)).toEqual(answers.journal);
+}
+
+/** The tables and indexes of a file, to compare with those of a file that is new. */
+function schemaOf(path: string): unknown {
+  const db = new DatabaseSync(path);
+  const schema = db.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").all();
+  const version = db.prepare("PRAGMA user_version").get();
+  db.close();
+  return { schema, version };
+}
+async function newSchema(): Promise<unknown> {
+  const fresh = join(folder, `${++files}.db`);
+  await sqlite(fresh).close();
+  return schemaOf(fresh);
+}
+
+test("D8 sqlite: a file of schema 1 is brought to today's, and says what it said", async () => {
+  const path = ofVersion1();
+  const store = sqlite(path);
+  await expectAnswers(store, answers);
+  expect(await store.view(main, { from: node("late", 0) })).toEqual(answers.beside);
   const kept = asBlobHash(hash("sha256", "kept bytes", "base64url"));
   expect(new TextDecoder().decode(await store.blobs.get(kept))).toBe("kept bytes");
   await assert.rejects(async () => store.create(newSession(asSessionId("source"))), {
@@ -70,17 +91,7 @@ test("D8 sqlite: a file of schema 1 is brought to today's, and says what it said
   expect(await store.check({ deep: true })).toEqual([]);
   await store.close();
 
-  // The same tables and indexes as a file that is new.
-  const schemaOf = (path: string) => {
-    const db = new DatabaseSync(path);
-    const schema = db.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").all();
-    const version = db.prepare("PRAGMA user_version").get();
-    db.close();
-    return { schema, version };
-  };
-  const fresh = join(folder, "fresh.db");
-  await sqlite(fresh).close();
-  expect(schemaOf(path)).toEqual(schemaOf(fresh));
+  expect(schemaOf(path)).toEqual(await newSchema());
 });
 
 test("D8 sqlite: the facts of a file of schema 1 are told whole, in their order", async () => {
@@ -205,4 +216,45 @@ test("D8 sqlite: a file of schema 1 that cannot be written is refused, and left 
   const readOnly = new DatabaseSync(path, { readOnly: true }) as unknown as Database;
   assert.throws(() => sqlite(readOnly), { code: "store.readonly" });
   expect(readFileSync(path).equals(before)).toBe(true);
+});
+
+test("D8 sqlite: a file of schema 5 is brought to today's, says what it said, and can keep what is new", async () => {
+  const path = ofVersion(5);
+  const before = JSON.parse(fixture("v5.json")) as Answers & { readonly changes: readonly Change[] };
+  const store = sqlite(path);
+  await expectAnswers(store, before);
+  expect(await store.changes(undefined, { max: 100 })).toEqual(before.changes);
+  expect([...(await store.runnable(NOW, 10))].sort()).toEqual(["idle", "main"]);
+  expect(await store.check({ deep: true })).toEqual([]);
+
+  await store.setOptions(main, { "acme/notes": { depth: 2 } });
+  const answer = await store.open(main, ben, NOW, opening);
+  assert.ok(answer.kind === "resumed");
+  const { lease } = answer;
+  await store.accept(newInput("psst", { to: main, place: "injected" }), ben, opening, 100);
+  const entries = [{ at: NOW, kind: "plugin", plugin: "acme/notes", type: "note", body: 2 }] as const;
+  const append = { sessionId: main, operation: "op-late", at: NOW, by: "append", entries } as const;
+  expect(await store.apply({ ...append, queueMax: 5 })).toEqual({ kind: "queued" });
+  expect(await store.operations.note(main, "op-late", "k", 1)).toBe(1);
+  const claimed = async (boundary: string, max: number) =>
+    (await store.inputs.claim(lease, asEffectName(boundary), max)).map(({ id }) => id);
+  const aside = [inputId("aside")];
+  expect(await claimed("r1.after-work", 1)).toEqual(aside); // By the code of then.
+  expect(await claimed("r2.after-work", 2)).toEqual([inputId("back"), inputId("psst")]);
+  const head = (await store.load(main))?.head;
+  await commit(store, lease, {
+    base: head!,
+    inputs: [inputId("open"), ...aside],
+    plugins: before.sessions[2]!.plugins,
+  });
+  expect((await store.view(main))[0]?.commit).toBe("op-late");
+  expect((await store.inputs.list(main)).map(({ id }) => id)).toEqual(["back", "next", "psst"].map(inputId));
+  expect(
+    await store.apply({ sessionId: main, operation: "op-configure", at: NOW, config: { model: "n" } }),
+  ).toMatchObject({
+    kind: "committed",
+  });
+  expect(await store.check({ deep: true })).toEqual([]);
+  await store.close();
+  expect(schemaOf(path)).toEqual(await newSchema());
 });

@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
 import { asBlobHash, asEffectName, asSessionId, type BlobHash } from "../../model/ids.ts";
 import type { Part } from "../../model/message.ts";
-import { alice, assistant, begin, bob, commit, NOW, newSession, node, turn } from "../../testing/cast.ts";
+import { alice, assistant, begin, bob, commit, NOW, newSession, node, send, turn } from "../../testing/cast.ts";
 import { type Database, type SqliteStore, type Strength, sqlite } from "../sqlite.ts";
 import { thisProcess } from "./process.ts";
 
@@ -227,6 +227,57 @@ test("D9 sqlite: a change that names what was swept since it was put is refused,
   await Promise.all([store.close(), other.close()]);
 });
 
+test("D9 sqlite: what notes, receipts and parts of operations, options and waiting appends name is not swept", async () => {
+  const path = newFile();
+  const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
+  await store.create(newSession());
+  const note = await put(store, "in a note");
+  const receipt = await put(store, "in a receipt");
+  const parts = [await put(store, "in a part of a change"), await put(store, "in a part of a turn")];
+  const options = await put(store, "in options");
+  const append = await put(store, "in an append, and in a note first");
+  const done = await put(store, "in a note of an operation that was applied");
+  await store.operations.note(alice, "work", "k", { at: `blob ${note}` });
+  await store.operations.note(alice, "append", "k", append);
+  await store.operations.note(alice, "done", "k", done);
+  const partOf = (n: number) => [{ operation: `part ${n}`, receipt: parts[n]! }];
+  await store.apply({ sessionId: alice, operation: "done", at: NOW, receipt, parts: partOf(0) });
+  await turn(store, "one", { parts: partOf(1) });
+  await store.setOptions(alice, { p: options });
+  expect(await other.sweep()).toMatchObject({ deleted: 1, kept: 6 });
+  expect(await has(store, done)).toBe(false);
+
+  // By one that did not put it: nothing but the row itself keeps it from the next sweep.
+  const lease = await begin(store, "two");
+  const entries = [{ at: NOW, kind: "plugin", plugin: "p", type: "t", body: append }] as const;
+  const change = { sessionId: alice, operation: "append", at: NOW, entries, queueMax: 9 };
+  expect(await other.apply(change)).toEqual({ kind: "queued" });
+  const db = new DatabaseSync(path);
+  db.exec("DELETE FROM operation_note WHERE operation = 'append'");
+  db.close();
+  expect(await other.sweep()).toMatchObject({ deleted: 0, kept: 6 });
+  await commit(store, lease);
+  expect(await other.sweep()).toMatchObject({ deleted: 0, kept: 6 });
+  for (const name of [note, receipt, ...parts, options, append]) expect(await has(store, name)).toBe(true);
+  await Promise.all([store.close(), other.close()]);
+});
+
+test("D9 sqlite: a note that names what was swept since it was put is refused", async () => {
+  const path = newFile();
+  const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
+  await store.create(newSession());
+  const name = await put(store, "paid work");
+  await other.sweep();
+  await expect(async () => store.operations.note(alice, "op", "k", { name })).rejects.toMatchObject({
+    code: "store.swept",
+  });
+  await put(store, "paid work");
+  expect(await store.operations.note(alice, "op", "k", { name })).toEqual({ name });
+  await other.sweep();
+  expect(await has(store, name)).toBe(true);
+  await Promise.all([store.close(), other.close()]);
+});
+
 test("D9 sqlite: a sweep is bounded, says what remains, and goes on where it stopped", async () => {
   let now = 0;
   const store = sqlite(newFile(), { now: () => now, strength: "process" });
@@ -320,7 +371,12 @@ test("D9 S7 sqlite: nothing of a deleted session is left, once its forks are del
     at: NOW,
     entries: [{ at: 1, kind: "frame", reason: "" }],
   });
+  await store.setOptions(alice, { p: 1 });
+  await store.operations.note(alice, "work", "k", 1);
   await store.fork(alice, newSession(bob), node("3", 0));
+  await begin(store, "open");
+  await send(store, "psst", { place: "injected" });
+  await store.apply({ sessionId: alice, operation: "late", at: NOW, queueMax: 9 });
   await store.delete(alice);
   expect(await store.check({ deep: true })).toEqual([]);
   const carol = asSessionId("carol");
@@ -329,7 +385,8 @@ test("D9 S7 sqlite: nothing of a deleted session is left, once its forks are del
   await store.delete(bob);
   await store.delete(carol);
   const db = new DatabaseSync(path);
-  const tables = ["session", "config", "ledger", "state", "segment", "turn", "operation", "journal", "wait", "note"];
+  const tables = ["session", "config", "options", "ledger", "state", "segment", "turn", "operation", "operation_note"];
+  tables.push("journal", "wait", "note", "attempt");
   for (const table of tables)
     expect(db.prepare(`SELECT count(*) AS rows FROM ${table}`).get(), table).toEqual({ rows: 0 });
   db.close();

@@ -23,6 +23,7 @@ const WRITES: ReadonlySet<string> = new Set([
   "append",
   "commit",
   "apply",
+  "setOptions",
   "cancel",
   "inputs.withdraw",
   "inputs.claim",
@@ -55,7 +56,8 @@ export function watchedStore(store: Store, watch: Watch): Store {
     (name: string, call: (...given: unknown[]) => Awaitable<unknown>) =>
     (...given: unknown[]): Awaitable<unknown> => {
       if (name === "open") return andThen(call(...given), (answer) => opened(answer as OpenAnswer));
-      if (!WRITES.has(name) && !(name === "note" && given[3] !== undefined)) return call(...given);
+      const isNote = (name === "note" || name === "operations.note") && given[3] !== undefined;
+      if (!WRITES.has(name) && !isNote) return call(...given);
       watch.at(`before ${name}`);
       return andThen(call(...given), (answer) => {
         if (name === "accept") accepted(given[0] as NewInput, answer as Receipt);

@@ -5,6 +5,7 @@ import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { asBlobHash, type TurnId } from "../../model/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
+import type { NodeBody } from "../../model/node.ts";
 import { pairingProblem } from "../../model/pairing.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
 import { sqlite } from "../../stores/sqlite.ts";
@@ -21,11 +22,14 @@ export interface PictureOfSession {
   readonly parentId?: string;
   /** Oldest first. */
   readonly messages: readonly PictureOfMessage[];
+  /** Nodes that are no messages: of plugins, and where frames begin. Oldest first. */
+  readonly nodes: readonly PictureOfNode[];
   readonly plugins: { readonly [id: string]: { readonly version: string; readonly state: Json } };
   readonly turns: number;
   /** Usage without the calls of unknown cost, because a call that was killed is one. */
   readonly usage: Json;
 }
+export type PictureOfNode = Exclude<NodeBody, { readonly kind: "message" }>;
 export interface PictureOfMessage {
   readonly role: string;
   /** All text of the message, tool results included. */
@@ -116,11 +120,15 @@ export async function remainsOf(store: Store): Promise<Remains> {
     const messages = segments.flatMap(({ entries }) =>
       entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : [])),
     );
+    const nodes = segments.flatMap(({ entries }) =>
+      entries.flatMap(({ at: _, ...entry }) => (entry.kind === "message" ? [] : [entry as PictureOfNode])),
+    );
     const unpaired = unpairedIn(segments);
     if (unpaired !== undefined) wrong.push({ kind: "unpaired", problem: `in session ${session.id} ${unpaired}` });
     sessions[session.id] = {
       ...(session.parentId === undefined ? {} : { parentId: session.parentId }),
       messages: await Promise.all(messages.map((message) => seenMessage(store, message))),
+      nodes,
       plugins: Object.fromEntries(
         Object.entries(session.plugins)
           .map(([id, { version, state }]) => [id, { version, state }] as const)

@@ -11,6 +11,7 @@ import {
   OperationKind,
   OutputFor,
 } from "../../kernel/operation.js";
+import { ExtensionValue } from "../../kernel/extension.js";
 import { ForkOptions } from "./make.js";
 import { HistoryPage, Node } from "../../graph/history.js";
 import { Input } from "../live-turn/input.js";
@@ -18,13 +19,14 @@ import { InputId, SessionId, TurnId } from "../../model/ids.js";
 import { Json } from "../../model/json.js";
 import { ObserveOptions } from "../readers/readers.js";
 import { OperationOptions, Receipt } from "./operate.js";
-import { Plugin, TriggerDeclaration } from "../../kernel/plugin.js";
+import { Plugin } from "../../kernel/plugin.js";
 import { Point } from "../../kernel/point.js";
 import { PromptPart } from "../../model/prompt.js";
 import { SessionConfig } from "../../model/config.js";
 import { SessionEvent } from "../../model/event.js";
 import { SessionTools } from "../toolset/tools.js";
 import { SessionView } from "../../model/view.js";
+import { TriggerDeclaration } from "../../kernel/trigger.js";
 import { Turn } from "../live-turn/handle.js";
 /** Options of one turn. */
 interface TurnOptions {
@@ -34,6 +36,8 @@ interface TurnOptions {
   readonly signal?: AbortSignal | undefined;
   /** Prompt parts for this turn only: the highest layer. */
   readonly prompt?: readonly PromptPart[] | undefined;
+  /** Input for plugins and the protocol, each checked by the plugin that declares it: `[urgency.of({ level: 2 })]`. */
+  readonly extensions?: readonly ExtensionValue[] | undefined;
 }
 /** Options of `session.send`. */
 interface SendOptions {
@@ -124,6 +128,8 @@ interface Session extends AsyncDisposable {
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
   /** Makes model calls outside the conversation, booked in the session's ledger. */
   readonly complete: Complete;
+  /** Gives the protocol an extension for the session, between turns. Throws `protocol.extension` if it takes none. */
+  extend(value: ExtensionValue): Promise<void>;
   readonly tools: SessionTools;
   /** Creates a session over the same history. Default: at the head. */
   fork(options?: ForkOptions): Promise<Session>;

@@ -17,6 +17,11 @@ interface SessionTools {
   add(provider: ToolProvider): Promise<{
     remove(): Promise<void>;
   }>;
+  /**
+   * Lists the session's providers again, also those that did not say that they changed, and loads their tools anew.
+   * Returns the generation of the tools. A turn that runs keeps the tools it began with.
+   */
+  refresh(): Promise<number>;
   /** Gives the choices as data, to edit and `apply`, or to `restore` elsewhere. */
   export(): Promise<ToolState>;
   /** Applies an edited export. Throws `tool.generation` when the tools have changed since. */

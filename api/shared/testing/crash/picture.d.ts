@@ -1,4 +1,5 @@
 import { Json } from "../../model/json.js";
+import { NodeBody } from "../../model/node.js";
 /** All that a store holds, without what differs from run to run: ids are numbered, times and node ids left out. */
 interface Picture {
   readonly sessions: {
@@ -11,6 +12,8 @@ interface PictureOfSession {
   readonly parentId?: string;
   /** Oldest first. */
   readonly messages: readonly PictureOfMessage[];
+  /** Nodes that are no messages: of plugins, and where frames begin. Oldest first. */
+  readonly nodes: readonly PictureOfNode[];
   readonly plugins: {
     readonly [id: string]: {
       readonly version: string;
@@ -21,6 +24,9 @@ interface PictureOfSession {
   /** Usage without the calls of unknown cost, because a call that was killed is one. */
   readonly usage: Json;
 }
+type PictureOfNode = Exclude<NodeBody, {
+  readonly kind: "message";
+}>;
 interface PictureOfMessage {
   readonly role: string;
   /** All text of the message, tool results included. */

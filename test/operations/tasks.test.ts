@@ -1,0 +1,134 @@
+import { createRuntime, definePlugin, type Json } from "bowline";
+import { sqlite } from "bowline/stores/sqlite";
+import { says, scripted } from "bowline/testing";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { codeOf, nodesOf, saidIn } from "../kit/reading.ts";
+import { file, KEPT } from "../kit/stores.ts";
+import { open } from "../kit/worlds.ts";
+
+/** A report in three steps, of which the last may fail. */
+function reporting(did: string[], fails: () => boolean = () => false) {
+  return definePlugin({
+    id: "acme/report",
+    setup: ({ task, command, query }) => ({
+      operations: {
+        write: task({
+          input: z.object({ about: z.string() }),
+          run: async ({ input, once, complete, graph, emit, queueTurn }) => {
+            const found = await once("search", () => {
+              did.push("searched");
+              return `found ${input.about}`;
+            });
+            const summary = await complete.text(`Sum up: ${found}`);
+            if (fails()) throw new Error("The printer is out of paper.");
+            did.push("printed");
+            await graph.append([{ kind: "plugin", type: "report", body: summary }]);
+            emit("written", { about: input.about });
+            queueTurn("Read the report.");
+            return summary;
+          },
+        }),
+        note: command({ input: z.object({ words: z.string() }), run: ({ input }) => input.words }),
+        where: query({ run: ({ sessionId }) => sessionId ?? null }),
+        odd: command({ run: () => () => {} }),
+      },
+    }),
+  });
+}
+
+test.each(KEPT)(
+  "K13 a task that failed goes on under its operation id: what it had done once, and paid for, is not done again, %s",
+  async (_, make) => {
+    const did: string[] = [];
+    let isEmpty = true;
+    const report = reporting(did, () => isEmpty);
+    const store = make();
+    const model = scripted(says("Short."), says("Read."));
+    await using world = await open(model, { store, plugins: [report] });
+    const { session } = world;
+    const write = () => session.task(report, "write", { about: "tigers" }, { operationId: "july" });
+    expect(await codeOf(write())).toBe("operation.failed");
+    expect((await session.read()).usage.output).toBeGreaterThan(0);
+    const paid = (await session.read()).usage;
+    isEmpty = false;
+    const receipt = await write();
+    expect(receipt).toMatchObject({ output: "Short.", events: [{ name: "written" }], queued: [expect.anything()] });
+    expect(did).toEqual(["searched", "printed"]);
+    await session.follow(receipt.queued[0] as string).result();
+    expect(model.requests).toHaveLength(2);
+    expect(await write()).toEqual(receipt);
+    expect(did).toEqual(["searched", "printed"]);
+    expect(await saidIn(session)).toEqual(["Read the report."]);
+    const ledger = (await session.read()).ledger.find(({ source }) => source === "direct");
+    expect(ledger).toMatchObject({ calls: 1, usage: { output: paid.output } });
+    expect((await nodesOf(store, session)).filter((node) => node.startsWith("acme/report report"))).toEqual([
+      'acme/report report "Short."',
+    ]);
+  },
+);
+
+test("K13 a repeat in another process gets the receipt of the first time; another call under the same id is refused", async () => {
+  const path = file();
+  const did: string[] = [];
+  const report = reporting(did);
+  const make = () =>
+    createRuntime({ store: sqlite(path), model: scripted(says("Short."), says("Read.")), plugins: [report] });
+  const first = await make();
+  const one = await first.session("s");
+  const receipt = await one.task(report, "write", { about: "tigers" }, { operationId: "july" });
+  await one.follow(receipt.queued[0] as string).result();
+  await first.close();
+  await using second = await make();
+  const two = await second.session("s");
+  expect(await two.task(report, "write", { about: "tigers" }, { operationId: "july" })).toEqual(receipt);
+  expect(did).toEqual(["searched", "printed"]);
+  expect(await codeOf(two.task(report, "write", { about: "lions" }, { operationId: "july" }))).toBe("append.conflict");
+  expect(await codeOf(two.command(report, "note", { words: "x" }, { operationId: "july" }))).toBe("append.conflict");
+  expect((await two.command(report, "note", { words: "x" }, { operationId: "n" })).output).toBe("x");
+  expect((await two.command(report, "note", { words: "x" }, { operationId: "n" })).output).toBe("x");
+});
+
+test("K13 bad operation ids, and outputs that could not be kept, are refused typed, and nothing is kept", async () => {
+  const report = reporting([]);
+  await using world = await open(scripted(says("Short.")), { plugins: [report] });
+  const { session } = world;
+  for (const operationId of ["", 7, "x".repeat(257)])
+    expect(await codeOf(session.command(report, "note", { words: "x" }, { operationId } as never))).toBe(
+      "options.invalid",
+    );
+  expect(await codeOf(session.command(report, "odd", undefined, { operationId: "odd" }))).toBe("operation.failed");
+  expect((await session.read()).head).toBeUndefined();
+});
+
+test.each(KEPT)("K13 an operation runs on the session that its caller names, %s", async (_, make) => {
+  const report = reporting([]);
+  const counts = definePlugin({
+    id: "acme/counts",
+    state: z.object({ count: z.number().default(0) }),
+    setup: ({ command, query }) => ({
+      operations: {
+        add: command({ run: ({ state }) => state.update(({ count }) => ({ count: count + 1 })) }),
+        now: query({ run: ({ state }) => state.get().count }),
+        alone: command({ session: "forbidden", run: () => "alone" }),
+      },
+    }),
+  });
+  const store = make();
+  await using world = await open(scripted(), { store, plugins: [report, counts] });
+  const { session: here, runtime } = world;
+  const there = await runtime.session("there");
+  await there.close();
+  const on = { session: "there" };
+  expect(await here.query(report, "where", undefined, on)).toBe("there");
+  await here.command(counts, "add", undefined, on);
+  await here.invoke("command", "acme/counts.add", undefined, on);
+  expect((await here.invoke("query", "acme/counts.now", undefined, on)).output).toBe(2 as Json);
+  expect(await here.query(counts, "now")).toBe(0);
+  expect(await here.query(counts, "now", undefined, { session: here.id })).toBe(0);
+  for (const session of ["nobody", ""])
+    expect(await codeOf(here.command(counts, "add", undefined, { session }))).toBe("session.unknown");
+  expect(await codeOf(here.command(counts, "alone", undefined, on))).toBe("operation.unexpected-session");
+  await runtime.sessions.delete("there");
+  expect(await codeOf(here.command(counts, "add", undefined, on))).toBe("session.unknown");
+});

@@ -1,0 +1,258 @@
+import { definePlugin, type Protocol, type ProtocolDriver, type RoundView } from "bowline";
+import { memory } from "bowline/stores/memory";
+import { says, scripted } from "bowline/testing";
+import { describe, expect, test } from "vitest";
+import { codeOf, nodesOf, outline } from "../kit/reading.ts";
+import { KEPT, STORES } from "../kit/stores.ts";
+import { open, running } from "../kit/worlds.ts";
+
+type Half = Protocol["protocolSession"];
+
+/** A protocol whose replies are answers; what its driver is shown is written down. */
+function talks(half: Half, views: RoundView[] = [], id = "acme/talks") {
+  const answer: ProtocolDriver["onReply"] = (view) => {
+    views.push(view);
+    return { kind: "answer" };
+  };
+  const driver: ProtocolDriver = {
+    id,
+    version: 1,
+    request: ({ system, messages }) => ({ system, messages, tools: [] }),
+    onReply: answer,
+    onResults: answer as never,
+    onExec: answer as never,
+  };
+  return definePlugin({
+    id,
+    setup: () => ({
+      protocolSession: half,
+      protocolDriver: { driver, preamble: () => ({ tools: [], prompt: [] }) },
+    }),
+  });
+}
+
+/** Writes down what the protocol is told of. */
+function told(log: string[]): Half {
+  return {
+    initialize: ({ sessionId, isRoot }) => void log.push(`initialize ${sessionId} ${isRoot}`),
+    restore: ({ sessionId, state }) => void log.push(`restore ${sessionId} ${outline(state.messages).join(", ")}`),
+    configure: ({ sessionId, isNew, isFork }) =>
+      void log.push(`configure ${sessionId}${isNew ? " new" : ""}${isFork ? " fork" : ""}`),
+    appended: ({ sessionId, nodes }) => void log.push(`appended ${sessionId} ${nodes.map(({ kind }) => kind).join()}`),
+  };
+}
+
+describe.each(STORES)("on %s", (_, make) => {
+  test("P1 a protocol is told of a new session once, and of every later opening with what the session holds", async () => {
+    const store = make();
+    const log: string[] = [];
+    const protocol = talks(told(log));
+    const one = await running({ store, plugins: [protocol] });
+    const session = await one.session("s");
+    await session.close();
+    await (await one.session("s")).close();
+    const again = await one.session("s");
+    await again.turn("Hi.").result();
+    await again.close();
+    await (await one.session("s")).append([{ kind: "message", role: "user", text: "By the way." }]);
+    expect(log).toEqual([
+      "initialize s true",
+      "configure s new",
+      "restore s ",
+      "configure s",
+      "restore s ",
+      "configure s",
+      "restore s user: Hi., assistant: re: Hi.",
+      "configure s",
+      "appended s message",
+    ]);
+    await one.close();
+  });
+
+  test("P1 forks are restored with what they share, and children are new and no root", async () => {
+    const log: string[] = [];
+    await using runtime = await running({ store: make(), plugins: [talks(told(log))] });
+    const session = await runtime.session("s");
+    await session.turn("Hi.").result();
+    log.length = 0;
+    await session.fork({ id: "f" });
+    expect(log).toEqual(["restore f user: Hi., assistant: re: Hi.", "configure f fork"]);
+  });
+});
+
+test.each(KEPT)("P3 options of a protocol are durable, and its driver is given them as data, %s", async (_, make) => {
+  const store = make();
+  const views: RoundView[] = [];
+  let wanted: string | undefined = "brief";
+  const half: Half = {
+    configure({ options }) {
+      if (wanted !== undefined) options.set({ style: wanted, before: options.get() ?? null });
+    },
+  };
+  const one = await running({ store, plugins: [talks(half, views)] });
+  const session = await one.session("s");
+  await session.turn("One.").result();
+  await session.close();
+  wanted = undefined;
+  const same = await one.session("s");
+  await same.turn("Two.").result();
+  const fork = await same.fork({ id: "f" });
+  await fork.turn("Three.").result();
+  const brief = { style: "brief", before: null };
+  expect(views.map(({ options }) => options)).toEqual([brief, brief, brief]);
+  await same.close();
+  wanted = "long";
+  await (await one.session("s")).turn("Four.").result();
+  expect(views.at(-1)?.options).toEqual({ style: "long", before: brief });
+  await one.close();
+});
+
+test("P3 what is set for all frames holds in a fork at an older node too; what is set for one does not", async () => {
+  const store = memory();
+  const views: RoundView[] = [];
+  let way: ["set" | "setAll", string] = ["set", "a"];
+  const half: Half = {
+    configure({ options, isFork }) {
+      if (!isFork) options[way[0]](way[1]);
+    },
+  };
+  await using runtime = await running({ store, plugins: [talks(half, views)] });
+  const reopened = async () => {
+    const session = await runtime.session("s");
+    await session.turn("Go.").result();
+    const head = (await session.read()).head as string;
+    await session.turn("On.").result();
+    await session.close();
+    return { head };
+  };
+  const first = await reopened();
+  way = ["set", "b"];
+  const second = await reopened();
+  const optionsOf = async (at: string, id: string) => {
+    const session = await runtime.session("s");
+    const fork = await session.fork({ at, id });
+    await fork.turn("Here.").result();
+    await session.close();
+    return views.at(-1)?.options;
+  };
+  expect(await optionsOf(first.head, "f1")).toBe("a");
+  way = ["setAll", "c"];
+  await reopened();
+  expect(await optionsOf(first.head, "f2")).toBe("c");
+  way = ["set", "d"];
+  await reopened();
+  expect(await optionsOf(second.head, "f3")).toBe("c");
+});
+
+test("P3 an open turn keeps the options that it began with", async () => {
+  const store = memory();
+  const views: RoundView[] = [];
+  const asked = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  let wanted = "a";
+  const half: Half = {
+    configure: ({ options }) => options.set(wanted),
+    async beforeAsk({ round }) {
+      if (round > 1 || views.length > 0) return undefined;
+      asked.resolve();
+      await go.promise;
+      return { task: "Go on." };
+    },
+  };
+  await using runtime = await running({ store, plugins: [talks(half, views)] });
+  const session = await runtime.session("s");
+  const turn = session.turn("Go.");
+  await asked.promise;
+  wanted = "b";
+  await using other = await running({ store, plugins: [talks(half, views)] });
+  await other.session("s");
+  go.resolve();
+  await turn.result();
+  expect(views.map(({ options }) => options)).toEqual(["a"]);
+  const next = async () => {
+    await session.turn("Again.").result();
+    return views.at(-1)?.options;
+  };
+  await expect.poll(next).toBe("b");
+});
+
+test("P2 before each model call a protocol sees the request, the session and the latest usage, and may name a fresh frame", async () => {
+  const seen: object[] = [];
+  const half: Half = {
+    async beforeAsk({ round, request, state, latestUsage, graph, complete, session, jobs, turnId, isRoot, signal }) {
+      seen.push({
+        round,
+        asked: outline(request.messages),
+        read: outline(state.messages),
+        usage: latestUsage?.output,
+        rest: [typeof turnId, isRoot, signal.aborted, session.read().turns],
+      });
+      await jobs.awaitHidden();
+      if (round > 1) return undefined;
+      await graph.append([{ kind: "plugin", type: "cut", body: await complete.text("Why?") }]);
+      return { task: "Start over.", seed: { left: 1 }, name: "second" };
+    },
+  };
+  const model = scripted(says("Because."), says("Done."), says("Once more."));
+  const store = memory();
+  await using world = await open(model, { store, plugins: [talks(half)] });
+  await world.session.turn("Go.").result();
+  const usage = model.requests.length === 2 ? 0 : -1;
+  expect(usage).toBe(0);
+  expect(seen).toEqual([
+    { round: 1, asked: ["user: Go."], read: ["user: Go."], usage: undefined, rest: ["string", true, false, 0] },
+    {
+      round: 2,
+      asked: ['user: Start over.\n\n{"left":1}'],
+      read: ['user: Start over.\n\n{"left":1}'],
+      usage: undefined,
+      rest: ["string", true, false, 0],
+    },
+  ]);
+  expect(await nodesOf(store, world.session)).toEqual([
+    "user: Go.",
+    'acme/talks cut "Because."',
+    "frame task",
+    'user: Start over.\n\n{"left":1}',
+    "assistant: Done.",
+  ]);
+  const frame = (await world.session.history({ max: 10 })).find((node) => node.kind === "frame");
+  expect(frame).toMatchObject({ task: "Start over.", name: "second" });
+  await world.session.turn("And?").result();
+  expect((seen[2] as { usage?: number }).usage).toBeGreaterThan(0);
+});
+
+test("P2 what a protocol throws is named after its plugin, at every place, and it is probed", async () => {
+  const phases: string[] = [];
+  const probe = ({ kind, hook, plugin }: { kind: string; hook: string; plugin: string }) =>
+    void (hook === "protocolSession" && phases.push(`${kind} ${plugin}`));
+  const fails = () => {
+    throw new Error("No.");
+  };
+  for (const name of ["initialize", "configure"] as const) {
+    await using runtime = await running({ store: memory(), plugins: [talks({ [name]: fails })] });
+    await expect(runtime.session("s")).rejects.toMatchObject({
+      code: "hook.failed",
+      details: { plugin: "acme/talks", hook: "protocolSession" },
+    });
+  }
+  await using world = await open(scripted(), { plugins: [talks({ beforeAsk: fails })], probe });
+  const { outcome } = await world.session.turn("Go.").result();
+  expect(outcome).toMatchObject({ kind: "failed", by: "plugin", code: "hook.failed" });
+  expect(phases).toEqual(["begin acme/talks", "end acme/talks"]);
+  for (const answer of ["x", { task: 7 }, { task: "x", name: 1 }, { task: "x", seed: () => {} }]) {
+    await using odd = await open(scripted(), { plugins: [talks({ beforeAsk: () => answer as never })] });
+    expect((await odd.session.turn("Go.").result()).outcome).toMatchObject({ code: "hook.answer" });
+  }
+});
+
+test("P3 options that are no JSON are refused, and the session does not open", async () => {
+  const circle: { self?: unknown } = {};
+  circle.self = circle;
+  for (const value of [circle, () => {}, 1n]) {
+    await using runtime = await running({
+      plugins: [talks({ configure: ({ options }) => options.set(value as never) })],
+    });
+    expect(await codeOf(runtime.session("s"))).toBe("hook.answer");
+  }
+});
