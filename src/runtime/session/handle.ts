@@ -324,7 +324,7 @@ export class SessionHandle implements Session {
   }
 
   async extend(value: ExtensionValue): Promise<void> {
-    return extend(this.#open(), value);
+    return extend(this.#current(), value);
   }
 
   get complete(): Complete {
@@ -380,7 +380,9 @@ const CANCEL: Known<CancelOptions> = { reason: true, requestId: true };
 const OBSERVE: Known<ObserveOptions> = { after: true, tree: true, signal: true };
 const HISTORY: Known<HistoryPage> = { from: true, before: true, max: true };
 
-function wantsOf({ core, composition }: LiveSession, { output, prompt, extensions: given }: TypedOptions): Wants {
+function wantsOf(session: LiveSession, { output, prompt, extensions: given }: TypedOptions): Wants {
+  session.useStored();
+  const { core, composition } = session;
   const extensions =
     given === undefined ? undefined : keptExtensions(composition.extensions, given, core.limits.inputBytesMax);
   if (output === undefined && prompt === undefined && extensions === undefined) return NO_WANTS;

@@ -114,7 +114,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.ancestors = ancestors;
     this.options = options;
     this.composition = composition;
-    this.slot = slotOf(composition);
+    this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
     this.#compositions = compositions;
     this.queue = new Queue(this);
     this.kept = new KeptSession(core, stored, transcript, this.queue);
