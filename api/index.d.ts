@@ -3,6 +3,7 @@ import {
   AppendNode,
   Appended,
   NewSessionRequest,
+  PluginOptions,
   Services,
   SessionReading,
   SessionTurn,
@@ -43,7 +44,7 @@ import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
 import { OpenInput, SessionView } from "./shared/model/view.js";
 import { OperationDefinition } from "./shared/kernel/operation.js";
-import { Plugin, PluginFactory, PluginOptions, definePlugin } from "./shared/kernel/plugin.js";
+import { Plugin, PluginFactory, definePlugin } from "./shared/kernel/plugin.js";
 import { Point, point } from "./shared/kernel/point.js";
 import { PreambleInput } from "./shared/kernel/slots.js";
 import { PreviewKey, SessionEvent, TurnProgress } from "./shared/model/event.js";

@@ -37,13 +37,14 @@ export type { Issue, Probe } from "./kernel/hook-runner.ts";
 export { type Compaction, type CompactionSees, HOOKS, type HookName } from "./kernel/hooks.ts";
 export type { OperationDefinition } from "./kernel/operation.ts";
 // Plugins
-export { definePlugin, type Plugin, type PluginFactory, type PluginOptions } from "./kernel/plugin.ts";
+export { definePlugin, type Plugin, type PluginFactory } from "./kernel/plugin.ts";
 export { type Point, point } from "./kernel/point.ts";
 export type { Section } from "./kernel/prompt.ts";
 export type {
   Appended,
   AppendNode,
   NewSessionRequest,
+  PluginOptions,
   Services,
   SessionReading,
   SessionTurn,

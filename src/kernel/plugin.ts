@@ -5,14 +5,14 @@
 import { type Awaitable, unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
-import { describeThrown, isObject, type Json } from "../model/json.ts";
+import { describeThrown, frozen, isObject, type Json, toJson } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 import { type Any, check, type InputOf, type OutputOf, type Schema, type ToolSchema } from "../model/schema.ts";
 import type { ExtensionDeclaration } from "./extension.ts";
 import type { Gate, Gated, GateName, Hooks, Order, ToolRef, Ungated } from "./hooks.ts";
 import { makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
 import type { Contribution } from "./point.ts";
-import type { Authority } from "./services.ts";
+import type { Authority, PluginOptions } from "./services.ts";
 import type { Tool, ToolProvider, ToolSpec } from "./tool.ts";
 import type { TriggerDeclaration } from "./trigger.ts";
 
@@ -123,13 +123,11 @@ type Given<In> = [In] extends [void] ? [] : Record<never, never> extends In ? [o
 /** A plugin that can be installed as it is, or called with options: `plugins: [audit, budget({ tokens: 1_000 })]`. */
 export interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
   (...options: Given<In>): Plugin<Ops>;
-  /** Options for one session only: `runtime.session(id, { plugins: [frugal.options({ … })] })`. */
+  /**
+   * Options for one session only: `runtime.session(id, { plugins: [frugal.options({ … })] })`. They are stored with the
+   * session, so they must be JSON and hold no secrets.
+   */
   options(options: In): PluginOptions;
-}
-/** Options of one plugin for one session. They replace those it was installed with. */
-export interface PluginOptions {
-  readonly plugin: string;
-  readonly options: unknown;
 }
 
 // Inside the kernel a plugin's type parameters are erased: its options were checked when the plugin was made, its parts
@@ -175,7 +173,7 @@ export function definePlugin<
     version: { value: version, enumerable: true },
     [definition]: { value: bare },
     options: {
-      value: (given: unknown): PluginOptions => parsed({ plugin: spec.id, options: parseOptions(spec, given) }),
+      value: (given: unknown): PluginOptions => ({ plugin: spec.id, options: sessionOptions(spec, given).json }),
     },
   });
   return install as unknown as PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
@@ -193,25 +191,41 @@ const SPEC: Known<AnySpec> = {
   setup: true,
 };
 
-function parseOptions(spec: AnySpec, given: unknown): unknown {
+function parseOptions(spec: AnySpec, given: unknown, of?: "stored"): unknown {
+  const wrong = (problem: string): RuntimeError =>
+    new RuntimeError("plugin.options", { plugin: spec.id, problem, ...(of === undefined ? {} : { of }) });
   if (spec.options === undefined) {
-    if (given !== undefined) throw new RuntimeError("plugin.options", { plugin: spec.id, problem: "it takes none" });
+    if (given !== undefined) throw wrong("it takes none");
     return undefined;
   }
   const result = check(spec.options as Schema, given ?? {}, `the options of plugin ${spec.id}`);
-  if (!result.ok) throw new RuntimeError("plugin.options", { plugin: spec.id, problem: result.problem });
+  if (!result.ok) throw wrong(result.problem);
   return result.value;
 }
 
-const PARSED = new WeakSet<PluginOptions>();
-const parsed = (options: PluginOptions): PluginOptions => {
-  PARSED.add(options);
-  return options;
-};
+/** Options of one session: the JSON to be stored, and what `setup` is given. */
+export interface CheckedOptions {
+  /** Undefined for a plugin that takes no options. */
+  readonly json: Json | undefined;
+  readonly parsed: unknown;
+}
 
-/** The options for one opening of a session. Options that came from a file or over the wire are checked here. */
-export const optionsFor = ({ spec }: Installed, given: PluginOptions): unknown =>
-  PARSED.has(given) ? given.options : parseOptions(spec, given.options);
+/** It is the JSON that is parsed: what `setup` is given now is what it is given after a restart. */
+function sessionOptions(spec: AnySpec, given: unknown, of?: "stored"): CheckedOptions {
+  const found = toJson(given ?? {});
+  if ("problem" in found)
+    throw new RuntimeError("plugin.options", {
+      plugin: spec.id,
+      problem: `${found.path}: ${found.problem}`,
+      of: "session",
+    });
+  const json = given === undefined && spec.options === undefined ? undefined : frozen(found.json);
+  return { json, parsed: parseOptions(spec, json, of) };
+}
+
+/** Checks options for one session, given by a caller or `stored` before. Throws `plugin.options`. */
+export const optionsFor = ({ spec }: Installed, given: unknown, of?: "stored"): CheckedOptions =>
+  sessionOptions(spec, given, of);
 
 /** A plugin whose `open` has run: shared by all sessions of a runtime. */
 export interface Installed {

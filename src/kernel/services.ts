@@ -103,6 +103,12 @@ export interface ToolsOfSession {
   set(names: string | readonly string[], availability: Availability | null): Promise<number>;
 }
 
+/** Options of one plugin for one session, as they were given. They replace those it was installed with. */
+export interface PluginOptions {
+  readonly plugin: string;
+  readonly options: unknown;
+}
+
 /** How to make another session. */
 export interface NewSessionRequest {
   readonly id?: string | undefined;
@@ -123,6 +129,11 @@ export interface NewSessionRequest {
   readonly authority?: Authority | undefined;
   /** Edits of its catalog, applied after those of plugins. A fork without its own takes over those of its origin. */
   readonly overlay?: readonly CatalogOverlay[] | undefined;
+  /**
+   * Options of plugins for it: `[frugal.options({ … })]`. A child and a fork begin with those of the session that they
+   * come from, and these replace them plugin by plugin. JSON, and no secrets.
+   */
+  readonly options?: readonly PluginOptions[] | undefined;
   /** Starts a child with a copy of the parent's plugin states. Default: false. */
   readonly copiesState?: boolean | undefined;
   /** A text for its first turn. `sessions.takeFirstInput` returns it once. */
@@ -140,6 +151,7 @@ export const NEW_SESSION: Known<NewSessionRequest> = {
   config: true,
   authority: true,
   overlay: true,
+  options: true,
   copiesState: true,
   firstInput: true,
   seed: true,

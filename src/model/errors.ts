@@ -133,10 +133,15 @@ const ERRORS = {
       `The plugin ${d.plugin} is not right: ${d.problem}.`,
       "Make it with definePlugin({ id, setup }) and put what that returns into `plugins`.",
     ),
-  "plugin.options": (d: { plugin: string; problem: string }) =>
+  /** `of`: options that are given for one session, or that are stored with it. */
+  "plugin.options": (d: { plugin: string; problem: string; of?: "session" | "stored" }) =>
     said(
-      `The options of plugin ${d.plugin} are not right: ${d.problem}.`,
-      "Correct what the message names; docs/defaults.md lists the options of the bundled plugins.",
+      `The ${d.of === "stored" ? "stored " : ""}options of plugin ${d.plugin} are not right: ${d.problem}.`,
+      d.of === "stored"
+        ? "Replace them: open the session with `runtime.session(id, { plugins: [plugin.options({ … })] })`."
+        : d.of === "session"
+          ? "Give small JSON: it is stored with the session. Functions and secrets belong where the plugin is installed."
+          : "Correct what the message names; docs/defaults.md lists the options of the bundled plugins.",
     ),
   "plugin.open": (d: { plugin: string; problem: string }) =>
     said(

@@ -9,9 +9,9 @@ import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
 import type { Probe } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
-import { closePlugins, installPlugins, optionsFor, type Plugin, type PluginOptions } from "../kernel/plugin.ts";
+import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
 import type { Section } from "../kernel/prompt.ts";
-import type { SessionReading } from "../kernel/services.ts";
+import type { PluginOptions, SessionReading } from "../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
@@ -53,6 +53,7 @@ import { RECOVER_MS, type Recovered, recover, UnderWay } from "./session/elsewhe
 import type { Session } from "./session/handle.ts";
 import { FORK, type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
+import { givenOptions } from "./session/options.ts";
 import { Artifacts, blobsOf } from "./toolset/artifacts.ts";
 import { processName, realWorld } from "./world.ts";
 
@@ -140,7 +141,10 @@ export interface Approval {
 export interface SessionOptions {
   /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
   readonly config?: Optional<SessionConfig> | undefined;
-  /** Plugin options for this opening, in place of the installed ones. Refused when the session is open already. */
+  /**
+   * Options of plugins for this session, in place of the installed ones. They are stored with it, so give JSON and no
+   * secrets; those of an existing session are replaced, plugin by plugin, from the next turn on.
+   */
   readonly plugins?: readonly PluginOptions[] | undefined;
 }
 
@@ -183,7 +187,6 @@ export interface Defaults {
 }
 
 const SESSION: Known<SessionOptions> = { config: true, plugins: true };
-const PLUGIN: Known<PluginOptions> = { plugin: true, options: true };
 const PAGE: Known<SessionsPage> = { after: true, max: true, parent: true, origin: true };
 
 const CLOSE_MS = 5_000;
@@ -258,29 +261,14 @@ class RuntimeHandle implements Runtime {
   }
 
   async session(id?: string, options?: SessionOptions): Promise<Session> {
-    const { world, sessions } = this.#open();
+    const core = this.#open();
+    const { world, sessions } = core;
     const sessionId = asSessionId(id === undefined ? world.id("ses") : checkedId(id));
     if (options === undefined) return sessions.handle(sessionId);
     requireOptions("runtime.session", options, SESSION);
     const { config = {}, plugins = [] } = options;
-    if (!Array.isArray(plugins))
-      throw new RuntimeError("options.invalid", { option: "plugins", problem: "it is no list" });
     requireConfig(config);
-    return sessions.handle(sessionId, { config: defined(config), plugins: this.#pluginOptions(plugins) });
-  }
-
-  #pluginOptions(given: readonly PluginOptions[]): ReadonlyMap<string, unknown> {
-    const found = given.map((options): [string, unknown] => {
-      requireOptions("plugins of runtime.session", options, PLUGIN);
-      const installed = this.#core.plugins.find(({ id }) => id === options.plugin);
-      if (installed === undefined)
-        throw new RuntimeError("plugin.options", {
-          plugin: String(options.plugin),
-          problem: "the plugin is not installed",
-        });
-      return [installed.id, optionsFor(installed, options)];
-    });
-    return new Map(found);
+    return sessions.handle(sessionId, { config: defined(config), options: givenOptions(core, plugins) });
   }
 
   readonly sessions = {

@@ -1,5 +1,5 @@
 import { Any, InputOf, OutputOf, Schema, ToolSchema } from "../model/schema.js";
-import { Authority } from "./services.js";
+import { Authority, PluginOptions } from "./services.js";
 import { Awaitable } from "../model/awaitable.js";
 import { Contribution } from "./point.js";
 import { ExtensionDeclaration } from "./extension.js";
@@ -103,13 +103,11 @@ type Given<In> = [In] extends [void] ? [] : Record<never, never> extends In ? [o
 /** A plugin that can be installed as it is, or called with options: `plugins: [audit, budget({ tokens: 1_000 })]`. */
 interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
   (...options: Given<In>): Plugin<Ops>;
-  /** Options for one session only: `runtime.session(id, { plugins: [frugal.options({ … })] })`. */
+  /**
+   * Options for one session only: `runtime.session(id, { plugins: [frugal.options({ … })] })`. They are stored with the
+   * session, so they must be JSON and hold no secrets.
+   */
   options(options: In): PluginOptions;
-}
-/** Options of one plugin for one session. They replace those it was installed with. */
-interface PluginOptions {
-  readonly plugin: string;
-  readonly options: unknown;
 }
 type AnySpec = PluginSpec<Any, Any, Any, Any>;
 interface Definition {
@@ -119,4 +117,4 @@ interface Definition {
 }
 /** Makes a plugin from its id, schemas and `setup`. Throws `plugin.invalid` when the definition cannot be used. */
 declare function definePlugin<Parts extends SomeParts<StateOf<S>>, O extends Schema | undefined = undefined, S extends Schema | undefined = undefined, Shared = undefined, Before extends ToolRef = ToolRef, After extends ToolRef = ToolRef>(spec: PluginSpec<Parts, O, S, Shared, Before, After>): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>>;
-export { Plugin, PluginFactory, PluginOptions, definePlugin };
+export { Plugin, PluginFactory, definePlugin };

@@ -91,6 +91,11 @@ interface ToolsOfSession {
   /** Sets how far tools are open to the model, or with `null` back to their default; gives the new generation. */
   set(names: string | readonly string[], availability: Availability | null): Promise<number>;
 }
+/** Options of one plugin for one session, as they were given. They replace those it was installed with. */
+interface PluginOptions {
+  readonly plugin: string;
+  readonly options: unknown;
+}
 /** How to make another session. */
 interface NewSessionRequest {
   readonly id?: string | undefined;
@@ -111,6 +116,11 @@ interface NewSessionRequest {
   readonly authority?: Authority | undefined;
   /** Edits of its catalog, applied after those of plugins. A fork without its own takes over those of its origin. */
   readonly overlay?: readonly CatalogOverlay[] | undefined;
+  /**
+   * Options of plugins for it: `[frugal.options({ … })]`. A child and a fork begin with those of the session that they
+   * come from, and these replace them plugin by plugin. JSON, and no secrets.
+   */
+  readonly options?: readonly PluginOptions[] | undefined;
   /** Starts a child with a copy of the parent's plugin states. Default: false. */
   readonly copiesState?: boolean | undefined;
   /** A text for its first turn. `sessions.takeFirstInput` returns it once. */
@@ -288,6 +298,7 @@ export {
   CatalogOverlay,
   Complete,
   NewSessionRequest,
+  PluginOptions,
   Services,
   SessionReading,
   SessionTurn,

@@ -73,9 +73,11 @@ declare const ERRORS: {
     plugin: string;
     problem: string;
   }) => Said;
+  /** `of`: options that are given for one session, or that are stored with it. */
   readonly "plugin.options": (d: {
     plugin: string;
     problem: string;
+    of?: "session" | "stored";
   }) => Said;
   readonly "plugin.open": (d: {
     plugin: string;

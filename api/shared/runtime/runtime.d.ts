@@ -10,14 +10,14 @@ import { Limits } from "../model/limits.js";
 import { Model, ModelResolver } from "../providers/provider.js";
 import { ModelSettings } from "../model/request.js";
 import { Optional } from "../model/known.js";
-import { Plugin, PluginOptions } from "../kernel/plugin.js";
+import { Plugin } from "../kernel/plugin.js";
+import { PluginOptions, SessionReading } from "../kernel/services.js";
 import { PriceTable, Spent, Usage } from "../model/usage.js";
 import { Probe } from "../kernel/hook-runner.js";
 import { PromptPart } from "../model/prompt.js";
 import { Recovered } from "./session/elsewhere.js";
 import { Section } from "../kernel/prompt.js";
 import { Session } from "./session/handle.js";
-import { SessionReading } from "../kernel/services.js";
 import { Store } from "../stores/store.js";
 import { Tool, ToolProvider } from "../kernel/tool.js";
 import { TraceSink } from "../trace/trace.js";
@@ -107,7 +107,10 @@ interface Approval {
 interface SessionOptions {
   /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
   readonly config?: Optional<SessionConfig> | undefined;
-  /** Plugin options for this opening, in place of the installed ones. Refused when the session is open already. */
+  /**
+   * Options of plugins for this session, in place of the installed ones. They are stored with it, so give JSON and no
+   * secrets; those of an existing session are replaced, plugin by plugin, from the next turn on.
+   */
   readonly plugins?: readonly PluginOptions[] | undefined;
 }
 interface SessionsPage {

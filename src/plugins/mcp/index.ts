@@ -18,7 +18,10 @@ export const mcp = definePlugin({
   options: OPTIONS,
   open: ({ options }) => {
     const servers = new Map(
-      [...options.servers].map(([name, settings]) => [name, new Server(name, settings, loadSdk)]),
+      [...options.servers].map(([name, settings]) => {
+        if (settings === undefined) throw new Error(`The server ${name} needs either a command or a url.`);
+        return [name, new Server(name, settings, loadSdk)];
+      }),
     );
     for (const server of servers.values()) server.attach();
     return servers;

@@ -183,13 +183,15 @@ test("E2: a server can be taken away and given back while the runtime lives", as
   await expect(session.command(mcp, "detach", { server: "b" })).rejects.toThrow("There is no server b; there are a.");
 });
 
-test("E2: a session may be opened with fewer servers", async () => {
-  const model = scripted(says("Done."));
+test("E2: a session may be opened with fewer servers, which need only be named", async () => {
+  const model = scripted(says("Done."), says("Done."));
   const servers = { a: fixture("stdio"), b: fixture("stdio") };
   await using opened = await open(model, { servers });
-  const session = await opened.runtime.session("small", { plugins: [mcp.options({ servers: { b: servers.b } })] });
-  await session.turn("Go.").result();
-  expect(new Set(offered(model).map((name) => name.split("__")[1]))).toEqual(new Set(["b"]));
+  for (const [id, chosen] of Object.entries({ small: { b: servers.b }, named: ["b"] })) {
+    const session = await opened.runtime.session(id, { plugins: [mcp.options({ servers: chosen })] });
+    await session.turn("Go.").result();
+    expect(new Set(offered(model).map((name) => name.split("__")[1]))).toEqual(new Set(["b"]));
+  }
 });
 
 test("E2: closing the runtime leaves no process, whatever its servers were at", async () => {

@@ -44,8 +44,11 @@ export interface McpRemote extends Common {
 export type McpServer = McpProcess | McpRemote;
 
 export interface McpOptions extends Omit<Common, "include" | "exclude"> {
-  /** The servers, by name. The model is shown a tool as `mcp__<name>__<tool>`. */
-  readonly servers: { readonly [name: string]: McpServer };
+  /**
+   * The servers, by name. The model is shown a tool as `mcp__<name>__<tool>`. For one session: the names of those that
+   * it has.
+   */
+  readonly servers: { readonly [name: string]: McpServer } | readonly string[];
 }
 
 /** The settings of one server: its own options, else the plugin's, else the defaults. */
@@ -62,7 +65,8 @@ export type Place =
     }
   | { readonly kind: "remote"; readonly url: URL; readonly headers: () => Awaitable<McpHeaders> };
 export interface Parsed {
-  readonly servers: ReadonlyMap<string, Settings>;
+  /** Without settings where servers are only named. */
+  readonly servers: ReadonlyMap<string, Settings | undefined>;
 }
 
 const DEFAULTS = {
@@ -86,6 +90,8 @@ const MS_MAX = 2_147_483_647;
 export const OPTIONS = optionsSchema<McpOptions, Parsed>((given) => {
   given.only("servers", ...SHARED);
   const shared = commonOf(given);
+  if (Array.isArray(given.value("servers")))
+    return { servers: new Map(given.texts("servers").map((name) => [name, undefined])) };
   const servers = given.object("servers");
   return {
     servers: new Map(

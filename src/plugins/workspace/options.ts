@@ -11,8 +11,15 @@ export interface ShellOptions {
   readonly graceMs?: number | undefined;
   /** Variables for commands. Of this process's own they get only PATH, HOME, USER, LANG, LC_ALL, TMPDIR and TZ. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Only commands that one of these matches from beginning to end may run. Default: all. */
-  readonly allow?: readonly RegExp[] | undefined;
+  /**
+   * Only commands that one of these matches from beginning to end may run. Default: all. Options of one session are
+   * JSON: there an expression is written `{ pattern: "npm (test|run \\w+)" }`.
+   */
+  readonly allow?: readonly (RegExp | Pattern)[] | undefined;
+}
+
+interface Pattern {
+  readonly pattern: string;
 }
 
 export interface WorkspaceOptions {
@@ -72,7 +79,7 @@ function shellOf(given: Fields): ShellSettings | undefined {
     timeoutMsMax,
     graceMs: shell.whole("graceMs", { max: 60_000 }, SHELL.graceMs),
     env: envOf(shell.object("env", undefined)),
-    ...(allow === undefined ? {} : { allow }),
+    ...(allow === undefined ? {} : { allow: allow.map((each) => expressionOf(each) as RegExp) }),
   };
 }
 
@@ -81,5 +88,12 @@ const envOf = (env: Fields | undefined): Readonly<Record<string, string>> =>
 
 const isPlain = (given: unknown): given is string => typeof given === "string" && !given.includes("\0");
 const isPath = (given: unknown): given is string => isPlain(given) && given !== "";
-const isPatterns = (given: unknown): given is readonly RegExp[] =>
-  Array.isArray(given) && given.every((pattern) => pattern instanceof RegExp);
+const isPatterns = (given: unknown): given is readonly (RegExp | Pattern)[] => {
+  try {
+    return Array.isArray(given) && given.every((each) => expressionOf(each as RegExp | Pattern) !== undefined);
+  } catch {
+    return false;
+  }
+};
+const expressionOf = (given: RegExp | Pattern): RegExp | undefined =>
+  given instanceof RegExp ? given : typeof given?.pattern === "string" ? new RegExp(given.pattern) : undefined;

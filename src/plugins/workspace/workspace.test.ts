@@ -195,6 +195,22 @@ test("E3: one session may have another root", async () => {
   assert.deepEqual([existsSync(join(root, "a/x")), existsSync(join(root, "b/x"))], [false, true]);
 });
 
+test("E3: K16: a session's own options can say what its shell allows, as JSON", async () => {
+  const model = scripted(
+    calls("shell", { command: "echo hi" }, "a"),
+    calls("shell", { command: "ls" }, "b"),
+    says("Done."),
+  );
+  await using runtime = await createRuntime({ store: memory(), model, plugins: [workspace({ root })] });
+  const shell = { allow: [{ pattern: "echo \\w+" }] };
+  const session = await runtime.session("s", { plugins: [workspace.options({ root, shell })] });
+  await session.turn("Go.").result();
+  const results = (await session.read()).messages.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.kind === "toolResult" ? [part.status] : [])),
+  );
+  assert.deepEqual(results, ["ok", "denied"]);
+});
+
 test.each([
   [{}, /root must be the path of a folder/],
   [{ root: "" }, /root must be/],
@@ -211,6 +227,7 @@ test.each([
   ],
   [{ root: ".", shell: { env: { A: 1 } } }, /shell\.env\.A must be a text/],
   [{ root: ".", shell: { allow: ["ls"] } }, /shell\.allow must be/],
+  [{ root: ".", shell: { allow: [{ pattern: "(" }] } }, /shell\.allow must be/],
 ])("E3: the options %j are refused where they are given", (options, problem) => {
   assert.throws(
     () => workspace(options as WorkspaceOptions),

@@ -198,13 +198,15 @@ export async function heardInput(session: LiveSession, input: NewInput): Promise
 
 /** The first event of a turn: everything that a later fold must not read from today's configuration. */
 export function openedFor(
-  { core, slot }: LiveSession,
+  session: LiveSession,
   input: NewInput,
   config: Partial<SessionConfig>,
-  { plugins, hasInjected }: Standing,
+  { plugins, options, hasInjected }: Standing,
 ): Omit<Opened, "generation"> {
+  const { core } = session;
+  const slot = options === session.options ? session.slot : session.slotWith(options);
   const effective = effectiveConfig(core, config);
-  const options = plugins[PROTOCOL] === undefined ? undefined : ofProtocol(plugins)?.options;
+  const own = plugins[PROTOCOL] === undefined ? undefined : ofProtocol(plugins)?.options;
   const { id, version } = slot.driver;
   return {
     kind: "opened",
@@ -214,11 +216,12 @@ export function openedFor(
     inputId: input.id,
     input: input.message,
     step: STEP_VERSION,
-    protocol: options === undefined ? { id, version } : { id, version, options },
+    protocol: own === undefined ? { id, version } : { id, version, options: own },
     host: core.host.kind,
     plugins: core.pluginList,
     limits: core.limits,
     config: effective,
+    ...(options === undefined ? {} : { options }),
     ...(effective.mergesInputs === true && input.wants === undefined ? { merges: true } : {}),
     ...(hasInjected === true ? { takes: true } : {}),
     ...input.wants,

@@ -16,7 +16,8 @@ import type { Lease } from "../../stores/store.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
 import type { Step } from "../../turn/state.ts";
 import { begin, step } from "../../turn/step.ts";
-import type { Inside, LiveSession } from "../session/session.ts";
+import type { Inside } from "../session/inside.ts";
+import type { LiveSession } from "../session/session.ts";
 import { announce, type CommittedTurn, lose } from "./announce.ts";
 import { endedTurn, salvagedTurn } from "./ended.ts";
 import { perform } from "./perform.ts";
@@ -50,7 +51,9 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     const { lease, before, isResumed } = opened;
     if (before !== undefined) await before;
     if (opened.isRecovery === true && !(await hasModel(session, opened))) return;
-    if (isResumed === true || !session.kept.isAt(lease)) await session.kept.goTo(lease, isResumed === true);
+    const { options } = opened.journal[0] as Opened;
+    if (isResumed === true || !session.kept.isAt(lease, options)) await session.kept.goTo(lease, isResumed === true);
+    const unusable = options === session.options ? undefined : useOptions(session, options, isResumed);
     live = new LiveTurn(session, opened);
     const run = open(live, opened);
     live.run = isThenable(run) ? await run : run;
@@ -60,7 +63,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
       const first = begin(live.opened);
       live.state = first.state;
       let isPast = live.recorded.length > 0;
-      if (isPast) followJournal(live);
+      if (isPast) followJournal(live, unusable);
       advance(live, first);
       while (done === undefined) {
         while (live.state.phase.kind !== "ended") {
@@ -114,15 +117,27 @@ function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
 
 // ── Turns that an earlier run left ──────────────────────────────────────────────────────────────────────────────────
 
+/** Uses the turn's own options. A resumed turn's may be of no use any more: it is ended with what is returned. */
+function useOptions(session: LiveSession, options: Opened["options"], isResumed?: true): RuntimeError | undefined {
+  try {
+    session.use(options);
+    return undefined;
+  } catch (error) {
+    if (isResumed === true && error instanceof RuntimeError) return error;
+    throw error;
+  }
+}
+
 const DAY_MS = 86_400_000;
 
 /** Refuses a journal that today's host, protocol or plugins cannot follow, or that is too old. */
-function followJournal(live: LiveTurn): void {
+function followJournal(live: LiveTurn, unusable: RuntimeError | undefined): void {
   const { protocol, host, limits } = live.opened;
   if (host !== live.core.host.kind)
     throw new RuntimeError("turn.host", { expected: host, actual: live.core.host.kind });
   try {
     live.recall();
+    if (unusable !== undefined) throw unusable;
     const age = live.core.world.now() - (live.recorded.at(-1)?.at ?? 0);
     if (age > limits.turnAgeMs) throw new RuntimeError("turn.expired", { days: Math.floor(age / DAY_MS) });
     const { id, version } = live.driver;

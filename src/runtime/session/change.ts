@@ -54,6 +54,7 @@ export function changeSession<T>(
   const run = async (): Promise<T> => {
     for (let isSwept = false; ; ) {
       await kept.refresh();
+      session.use(kept.stored.options);
       const isNamed = named !== undefined;
       const working: Working = {
         operation,
@@ -206,8 +207,9 @@ export type Compacted =
   | { readonly kind: "nothing" };
 
 export function compact(session: LiveSession): Promise<Compacted> {
-  const { core, composition, kept } = session;
+  const { core, kept } = session;
   return changeSession(session, "compact", async (working) => {
+    const { composition } = session;
     const { messages } = kept.transcript;
     const nothing: Worked<Compacted> = { change: { by: "compact" }, done: () => ({ kind: "nothing" }) };
     if (messages.length === 0 || !composition.hooks.has.compact) return nothing;

@@ -1,5 +1,5 @@
 // Sessions that other processes use too: the results of turns that end there, and turns that were left there.
-import { RuntimeError } from "../../model/errors.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { nodeId, type TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Lease, OpenAnswer, Terminal } from "../../stores/store.ts";
@@ -15,15 +15,29 @@ export const openedBy = (answer: Extract<OpenAnswer, { readonly lease: Lease }>)
 
 // ── Turns that handles here wait for ────────────────────────────────────────────────────────────────────────────────
 
+/** Opens or resumes the next turn. Inputs that wait stay, if the session's options no longer parse: undefined. */
+export async function nextTurn(session: LiveSession): Promise<OpenAnswer | undefined> {
+  const { core, id, opening } = session;
+  try {
+    return await core.store.open(id, core.owner, core.world.now(), opening);
+  } catch (error) {
+    if (!hasCode(error, "plugin.options")) throw error;
+    core.trace("turn.elsewhere", { problem: error.message }, session.asPlace);
+    session.gaveUp(error);
+    return undefined;
+  }
+}
+
 /** Asks the store for the next turn. Turns of another process that has the session end there; handles here are told. */
 export async function look(session: LiveSession): Promise<void> {
   const { core, queue } = session;
-  const { store, owner, world } = core;
+  const { world } = core;
   if (!queue.mayHaveMore) {
     if (!(await settleElsewhere(session))) await world.sleep(LOOK_MS);
     return;
   }
-  const answer = await store.open(session.id, owner, world.now(), session.opening);
+  const answer = await nextTurn(session);
+  if (answer === undefined) return;
   if (answer.kind === "opened" || answer.kind === "resumed") return queue.putTurn(openedBy(answer));
   if ((await settleElsewhere(session)) || queue.hasReady) return;
   if (queue.isAccepting) return queue.arrived(); // The lease may be ours: an acceptance has not returned yet.

@@ -301,15 +301,15 @@ export class SessionHandle implements Session {
   }
 
   operations(): readonly OperationDefinition[] {
-    return operationsIn(this.#open());
+    return operationsIn(this.#current());
   }
 
   contributed<Out>(point: Point<Any, Out>): Out {
-    return this.#open().composition.contributions.read(point);
+    return this.#current().composition.contributions.read(point);
   }
 
   triggers(): readonly TriggerDeclaration[] {
-    return this.#open().composition.triggers.map(({ value }) => value);
+    return this.#current().composition.triggers.map(({ value }) => value);
   }
 
   get fingerprint(): string {
@@ -326,7 +326,7 @@ export class SessionHandle implements Session {
   }
 
   async extend(value: ExtensionValue): Promise<void> {
-    return extend(this.#open(), value);
+    return extend(this.#current(), value);
   }
 
   get complete(): Complete {
@@ -353,6 +353,13 @@ export class SessionHandle implements Session {
     await this.close();
   }
 
+  /** With its plugins as the session's options are now. */
+  #current(): LiveSession {
+    const session = this.#open();
+    session.useStored();
+    return session;
+  }
+
   #open(): LiveSession {
     if (this.#session.core.door.isClosed) throw new RuntimeError("runtime.closed", {});
     if (this.#isClosed) throw new RuntimeError("session.closed", { id: this.#session.id });
@@ -375,7 +382,9 @@ const CANCEL: Known<CancelOptions> = { reason: true, requestId: true };
 const OBSERVE: Known<ObserveOptions> = { after: true, tree: true, signal: true };
 const HISTORY: Known<HistoryPage> = { from: true, before: true, max: true };
 
-function wantsOf({ core, composition }: LiveSession, { output, prompt, extensions: given }: TypedOptions): Wants {
+function wantsOf(session: LiveSession, { output, prompt, extensions: given }: TypedOptions): Wants {
+  session.useStored();
+  const { core, composition } = session;
   const extensions =
     given === undefined ? undefined : keptExtensions(composition.extensions, given, core.limits.inputBytesMax);
   if (output === undefined && prompt === undefined && extensions === undefined) return NO_WANTS;

@@ -3,9 +3,10 @@ import { PluginStates } from "../../kernel/states.ts";
 import { faultOf, RuntimeError } from "../../model/errors.ts";
 import type { NodeId } from "../../model/ids.ts";
 import { addSpent, addUsage, totalOf } from "../../model/usage.ts";
-import type { Committed, EndedTurn, Lease, SessionChange, StoredSession } from "../../stores/store.ts";
+import type { Committed, EndedTurn, Lease, SessionChange, SessionOptions, StoredSession } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { TOOLS_PLUGIN } from "../toolset/membership.ts";
+import { isSameOptions } from "./options.ts";
 
 /** A conversation up to this node that is in memory already. */
 export interface KnownTranscript {
@@ -37,9 +38,10 @@ export class KeptSession {
     this.states = new PluginStates(core.plugins, stored.plugins, core.limits.stateBytesMax, core.blobs, TOOLS_PLUGIN);
   }
 
-  /** Whether the lease was taken on what is known here. */
-  isAt({ revision }: Lease): boolean {
-    return !this.isStale && revision === this.stored.revision;
+  /** Whether the turn was opened on what is known here. */
+  isAt({ revision }: Lease, options: SessionOptions | undefined): boolean {
+    if (this.isStale || revision !== this.stored.revision) return false;
+    return options === this.stored.options || isSameOptions(options, this.stored.options);
   }
 
   /** Reads the session that the lease was taken on. Under a lease nobody else moves the session. */
@@ -85,6 +87,7 @@ export class KeptSession {
   async #reload(isForced: boolean, isOnlyLooking: boolean): Promise<void> {
     const stored = await this.requireThere();
     const isSame = stored.revision === this.stored.revision && stored.head === this.stored.head;
+    this.takeOptions(stored.options); // No revision tells of them.
     if (!isForced && !this.isStale && isSame) return;
     const transcript = await this.#transcriptAt(stored);
     if (isOnlyLooking && this.#queue.isTaken) return;
@@ -94,6 +97,10 @@ export class KeptSession {
     const { plugins, limits, blobs } = this.#core;
     this.states = new PluginStates(plugins, stored.plugins, limits.stateBytesMax, blobs, TOOLS_PLUGIN);
     this.isStale = false;
+  }
+
+  takeOptions(options: SessionOptions | undefined): void {
+    if (options !== undefined && options !== this.stored.options) this.stored = { ...this.stored, options };
   }
 
   /** Grows by a change that was just stored; false when others came in between and the session must be read again. */

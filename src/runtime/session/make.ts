@@ -1,6 +1,6 @@
 import { parentOf } from "../../graph/history.ts";
 import { answerProblem } from "../../kernel/answers.ts";
-import type { Authority, CatalogOverlay, NewSessionRequest } from "../../kernel/services.ts";
+import type { Authority, CatalogOverlay, NewSessionRequest, PluginOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
@@ -13,6 +13,7 @@ import { checkedId, requireConfig } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { AUTHORITY, authorityOf, FIRST_INPUT, OVERLAY, requireStored } from "../services/reading.ts";
 import type { KnownTranscript } from "./kept.ts";
+import { givenOptions, withOptions } from "./options.ts";
 import { carryOver } from "./protocol.ts";
 import type { LiveSession } from "./session.ts";
 
@@ -28,6 +29,8 @@ export async function makeSession(
   const config = ownJson(request.config ?? {}) as Partial<SessionConfig>;
   const from = request.from === undefined || kind !== "fork" ? by : await requireStored(core, request.from);
   const authority = narrowed(kind === "fresh" ? {} : authorityOf(from), request.authority ?? {});
+  const given = givenOptions(core, request.options ?? [], "options");
+  const options = kind === "fresh" ? given : withOptions(from.options, given);
   const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
   const { label: _, ...inherited } = from.config;
   // A fork that begins empty copies no states, so the store would not keep its origin's overlay.
@@ -48,6 +51,7 @@ export async function makeSession(
     // A fork of another session belongs to the one that asks for it.
     ...(kind === "child" || (kind === "fork" && request.from !== undefined) ? { parentId: by.id } : {}),
     ...(Object.keys(plugins).length === 0 ? {} : { plugins }),
+    ...(options === undefined ? {} : { options }),
   };
   if (kind === "fork" && request.isEmpty !== true)
     await carryOver(core, from, await store.fork(from.id, made, request.at as NodeId | undefined));
@@ -67,18 +71,28 @@ export interface ForkOptions {
   readonly label?: string | undefined;
   /** Edits of its catalog, in place of those of its origin. */
   readonly overlay?: readonly CatalogOverlay[] | undefined;
+  /** Options of plugins, in place of those that the fork takes over. JSON, and no secrets. */
+  readonly plugins?: readonly PluginOptions[] | undefined;
 }
-export const FORK: Known<ForkOptions> = { at: true, before: true, id: true, label: true, overlay: true };
+export const FORK: Known<ForkOptions> = { at: true, before: true, id: true, label: true, overlay: true, plugins: true };
 
 /** `parent`: the parent of the node `before`, or null when that is the first one. */
 export function forkRequest(options: ForkOptions, parent: NodeId | null | undefined): NewSessionRequest {
   if (parent !== undefined && options.at !== undefined)
     throw new RuntimeError("options.invalid", { option: "before", problem: "it stands in the place of at" });
-  const { at = parent ?? undefined, id, label, overlay } = options;
+  const { at = parent ?? undefined, id, label, overlay, plugins } = options;
   if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: typeof at });
   requireConfig({ label }, "fork");
   const config = label === undefined ? undefined : { label };
-  return defined({ kind: "fork" as const, id, at, config, overlay, ...(parent === null ? { isEmpty: true } : {}) });
+  return defined({
+    kind: "fork" as const,
+    id,
+    at,
+    config,
+    overlay,
+    options: plugins,
+    ...(parent === null ? { isEmpty: true } : {}),
+  });
 }
 
 /** Forks a session that is open here; the fork takes its conversation over where it can, and need not read it. */

@@ -1,29 +1,31 @@
 import { Transcript } from "../../graph/transcript.ts";
-import { type Composition, compose } from "../../kernel/compose.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { InputId, SessionId } from "../../model/ids.ts";
 import type { InjectedMessage } from "../../model/input.ts";
-import { defined, describeThrown, frozen, ownJson } from "../../model/json.ts";
-import type { StoredSession } from "../../stores/store.ts";
-import { makeTool } from "../../tools/define.ts";
-import { type Core, overran } from "../core.ts";
+import { describeThrown, ownJson } from "../../model/json.ts";
+import type { SessionOptions, StoredSession } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
 import { injectedInput, whileSwept } from "../live-turn/input.ts";
-import { requireStored, restrictionsOf } from "../services/reading.ts";
+import { requireStored } from "../services/reading.ts";
 import type { TakenUp } from "./elsewhere.ts";
 import { type Session, SessionHandle } from "./handle.ts";
 import type { KnownTranscript } from "./kept.ts";
-import { materialize } from "./protocol.ts";
+import { type Composed, composed, withOptions } from "./options.ts";
+import { configure, materialize } from "./protocol.ts";
 import { LiveSession } from "./session.ts";
 
 export interface OpenOptions {
   /** The session's own settings, if this opening creates it. */
   readonly config?: Partial<SessionConfig>;
-  /** Plugin options by plugin id, in place of those of the installation. */
-  readonly plugins?: ReadonlyMap<string, unknown>;
+  /** Checked options of plugins, in place of those that are stored. */
+  readonly options?: SessionOptions | undefined;
   /** The conversation, where it need not be read. */
   readonly known?: KnownTranscript | undefined;
-  /** Recovery opens it and no caller: a turn whose model is missing here is left to other processes. */
+  /**
+   * Recovery opens it and no caller: a turn whose model is missing here is left to other processes, and options that no
+   * longer parse end the turn that was to run with them, not the opening.
+   */
   readonly isRecovery?: true;
 }
 
@@ -72,16 +74,17 @@ export class OpenSessions implements Iterable<LiveSession> {
       }
       return this.#handleOf(entry.session);
     }
-    for (const plugin of how.plugins?.keys() ?? [])
-      throw new RuntimeError("plugin.options", {
-        plugin,
-        problem: "the session is open already, with the options it was opened with",
-      });
     entry.handles++;
     const session = await entry.opening;
     if (how.known === undefined && !(await core.store.has(id))) {
       if (this.#entries.get(id) === entry) this.#entries.delete(id);
       throw new RuntimeError("session.deleted", { id }); // Another process deleted it.
+    }
+    try {
+      await replaceOptions(session, how.options);
+    } catch (error) {
+      this.#left(session);
+      throw error;
     }
     return this.#handleOf(session);
   }
@@ -197,12 +200,19 @@ export class OpenSessions implements Iterable<LiveSession> {
 async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise<LiveSession> {
   const { store, world } = core;
   const config = how.config === undefined ? {} : (ownJson(how.config) as Partial<SessionConfig>);
-  const stored = await store.create({ id, config, at: world.now() });
+  const given = how.options === undefined ? {} : { options: how.options };
+  const stored = await store.create({ id, config, at: world.now(), ...given });
   const transcript = stored.head === undefined ? Transcript.empty : await transcriptOf(core, stored, how.known);
   const ancestors = stored.parentId === undefined ? NO_ANCESTORS : await ancestorsOf(core, stored.parentId);
-  const composition = (how.plugins === undefined ? core.bare : undefined) ?? compositionOf(core, stored, how.plugins);
-  const session = new LiveSession(core, stored, transcript, composition, ancestors);
-  const { hooks } = composition;
+  const options = how.options === undefined ? stored.options : withOptions(stored.options, how.options);
+  const plugins: Composed =
+    core.bare === undefined
+      ? composed(core, stored, options, how.isRecovery === true)
+      : { options, composition: core.bare };
+  if (options !== undefined && options !== stored.options) await store.setOptions(id, options);
+  const session = new LiveSession(core, stored, transcript, plugins, ancestors);
+  if (options !== stored.options) session.kept.takeOptions(options);
+  const { hooks } = plugins.composition;
   const isNew = stored.turns === 0 && stored.head === undefined;
   const { initialize, restore, configure } = hooks.slot("protocolSession") ?? {};
   if ((initialize ?? restore ?? configure) !== undefined) await materialize(session);
@@ -211,8 +221,21 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
   return session;
 }
 
+/** Replaces options of a session that is open here, from its next turn on. Throws `plugin.options`, and stores nothing. */
+async function replaceOptions(session: LiveSession, given: SessionOptions | undefined): Promise<void> {
+  const { core, kept } = session;
+  if (given !== undefined) kept.takeOptions((await kept.requireThere()).options);
+  const options = withOptions(kept.stored.options, given);
+  session.composedWith(options); // They may be of no use: recovery opens a session all the same.
+  if (options !== undefined && options !== kept.stored.options) {
+    await core.store.setOptions(session.id, options);
+    kept.takeOptions(options);
+    await configure(session);
+  }
+  session.useStored();
+}
+
 const NO_ANCESTORS: readonly SessionId[] = [];
-const NO_OPTIONS: ReadonlyMap<string, unknown> = new Map();
 
 async function transcriptOf(
   { store }: Core,
@@ -228,15 +251,4 @@ async function ancestorsOf({ store }: Core, parent: SessionId): Promise<readonly
   const found: SessionId[] = [];
   for (let id: SessionId | undefined = parent; id !== undefined; id = (await store.load(id))?.parentId) found.push(id);
   return found;
-}
-
-function compositionOf(
-  core: Core,
-  stored: StoredSession,
-  options: ReadonlyMap<string, unknown> = NO_OPTIONS,
-): Composition {
-  if (core.bare !== undefined && options.size === 0) return core.bare;
-  const { id, parentId } = stored;
-  const about = { id, isRoot: parentId === undefined, ...defined({ parentId }), ...frozen(restrictionsOf(stored)) };
-  return compose(core.plugins, core.protocol, options, about, makeTool, core.probe, overran(core.trace));
 }

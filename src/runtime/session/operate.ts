@@ -86,9 +86,10 @@ export async function query(
   input: unknown,
   options: OperationOptions,
 ): Promise<unknown> {
-  const owned = requireOperation(session, "query", name);
   requireSignal(options.signal);
   await session.kept.catchUp();
+  session.useStored();
+  const owned = requireOperation(session, "query", name);
   if (options.signal?.aborted === true)
     throw new RuntimeError("operation.cancelled", { name }, { cause: options.signal.reason });
   const isOn = runsOnSession(owned, options);
@@ -106,7 +107,7 @@ export async function operate(
   input: unknown,
   options: OperationOptions = {},
 ): Promise<Receipt> {
-  const owned = requireOperation(session, kind, name);
+  requireOperation(session, kind, name);
   requireSignal(options.signal);
   requireOptions(name, options, OPTIONS);
   const { operationId } = options;
@@ -114,6 +115,7 @@ export async function operate(
   const work = async (working: Working): Promise<Worked<Receipt>> => {
     const known = operation === undefined ? undefined : await doneBefore(session, operation, name, input);
     if (known !== undefined) return { done: () => known };
+    const owned = requireOperation(session, kind, name); // The session's options may have changed meanwhile.
     const ran = await runOn(session, owned, input, options, working);
     const config = ran.config === undefined ? undefined : await configured(session, ran.config);
     const queued = await queue(session, ran.turns, operation);

@@ -5,6 +5,7 @@
 // P2 Options are stored like a plugin's state. A turn is opened with those of that moment, and its driver sees no others.
 // P3 What `configure` sets while a turn is open is stored when that turn is over.
 import { type ExtensionValue, keptExtension } from "../../kernel/extension.ts";
+import type { HookRunner } from "../../kernel/hook-runner.ts";
 import type { ProtocolOptions, ProtocolPlace, ProtocolSession } from "../../kernel/slots.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown, frozen, isObject, type Json, toJson } from "../../model/json.ts";
@@ -40,32 +41,28 @@ class Options implements ProtocolOptions {
 }
 
 /** Tells the protocol that the session is here (P1), and lets it set its options. */
-export async function materialize(session: LiveSession, isFirst = true): Promise<void> {
-  const { composition, kept, core } = session;
+export async function materialize(session: LiveSession): Promise<void> {
+  const { kept, core } = session;
   const { stored, transcript } = kept;
   const isNew = ofProtocol(stored.plugins) === undefined && stored.origin === undefined && isEmpty(stored);
-  if (isFirst && isNew) await tellProtocol(session, "initialize", {});
-  else if (isFirst) {
-    const state = frozen(readingOf(core, stored, transcript.messages));
-    await tellProtocol(session, "restore", { state });
-  }
-  await withOptions(session, (options) => {
-    const plugins = frozen(stored.options ?? {});
-    return tellProtocol(session, "configure", { options, plugins, isNew, isFork: stored.origin !== undefined });
-  });
+  if (isNew) await tellProtocol(session, "initialize", {});
+  else await tellProtocol(session, "restore", { state: frozen(readingOf(core, stored, transcript.messages)) });
+  await configure(session, isNew);
 }
 const isEmpty = ({ turns, head }: StoredSession): boolean => turns === 0 && head === undefined;
 
-/** Runs what may set the protocol's options, and stores them if they are new. */
-async function withOptions(session: LiveSession, run: (options: ProtocolOptions) => unknown): Promise<void> {
+/** Lets the protocol set its options, as it is with the session's latest options of plugins, and stores what is new. */
+export async function configure(session: LiveSession, isNew = false): Promise<void> {
   const { stored } = session.kept;
+  const { hooks } = session.composedWith(stored.options);
   const before = ofProtocol(stored.plugins);
-  const options = new Options(before ?? {}, session.composition.hooks.ownerOf("protocolSession"));
-  await run(options);
+  const options = new Options(before ?? {}, hooks.ownerOf("protocolSession"));
+  const plugins = frozen(stored.options ?? {});
+  await tellProtocol(session, "configure", { options, plugins, isNew, isFork: stored.origin !== undefined }, hooks);
   if (before !== undefined && JSON.stringify(options.kept) === JSON.stringify(before)) return;
   const keep = (): Promise<void> =>
     session.change("protocol options", async () => ({ change: changeTo(session, options), done: () => {} }));
-  if (stored.openTurn === undefined) return keep();
+  if (stored.openTurn === undefined && !session.queue.isTaken) return keep();
   // P3
   keep().catch((error) => session.core.trace("protocol.options", { problem: describeThrown(error) }, session.asPlace));
 }
@@ -97,8 +94,8 @@ export async function tellProtocol<N extends keyof ProtocolSession>(
   session: LiveSession,
   name: N,
   about: Omit<Told[N], keyof ProtocolPlace>,
+  hooks: HookRunner = session.composition.hooks,
 ): Promise<void> {
-  const { hooks } = session.composition;
   const protocol = hooks.slot("protocolSession");
   const tell = protocol?.[name] as ((context: object) => unknown) | undefined;
   if (tell === undefined) return;

@@ -5,7 +5,8 @@
 // S2 Code that runs inside the session (in a turn or an operation of it) may queue no operation on it, nor wait for a
 //    turn of it: both would wait for each other. That holds across sessions too.
 // S3 The session is let go only when nothing runs, waits or comes in, also no attachment that is still being stored.
-import { AsyncLocalStorage } from "node:async_hooks";
+// S4 Its plugins are composed with the options of the turn that has the session, else with the stored ones (`use`,
+//    `useStored`). They change only when a turn begins, in an operation, or while nothing has the session.
 import type { Transcript } from "../../graph/transcript.ts";
 import type { Composition } from "../../kernel/compose.ts";
 import type { LifecycleEvent } from "../../kernel/hooks.ts";
@@ -23,10 +24,18 @@ import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
-import { describeThrown, frozen, type JsonObject } from "../../model/json.ts";
+import { defined, describeThrown, frozen, type JsonObject } from "../../model/json.ts";
 import type { Addition } from "../../model/node.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
-import type { CancelAnswer, InputRef, NewInput, Opening, StoredSession, Withdrawal } from "../../stores/store.ts";
+import type {
+  CancelAnswer,
+  InputRef,
+  NewInput,
+  Opening,
+  SessionOptions,
+  StoredSession,
+  Withdrawal,
+} from "../../stores/store.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
@@ -40,39 +49,21 @@ import { authorityOf, overlayOf, restrictionsOf } from "../services/reading.ts";
 import { SessionSite, type Working } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
 import { append, book, changeSession, type Worked } from "./change.ts";
-import { look, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
+import { look, nextTurn, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
+import { type Inside, inside, type Operation, underWay } from "./inside.ts";
 import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
+import { type Composed, type Compositions, slotOf } from "./options.ts";
 import { tellProtocol } from "./protocol.ts";
 import { Queue, type QueueWork } from "./queue.ts";
-
-interface Operation {
-  run(): Promise<void>;
-  refuse(): void;
-  /** The code that asked for it. */
-  readonly asker?: Inside | undefined;
-}
-
-/** S2: the turn or operation that the current code runs in. */
-export interface Inside {
-  readonly session: LiveSession;
-  readonly work: OpenedTurn | Operation;
-  /** The work whose code asked for this one, perhaps in another session; not who woke the queue that it runs in. */
-  readonly outer: Inside | undefined;
-}
-const inside = new AsyncLocalStorage<Inside>();
-
-/** Without work that is over: sessions that send to each other in turns would lengthen the chain for ever. */
-function underWay(at: Inside): Inside | undefined {
-  const outer = at.outer && underWay(at.outer);
-  return at.session.queue.has !== at.work ? outer : outer === at.outer ? at : { ...at, outer };
-}
 
 export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly core: Core;
   readonly id: SessionId;
-  readonly composition: Composition;
-  readonly slot: ProtocolDriverSlot;
+  /** S4: the options in use, and what was composed with them. */
+  options: SessionOptions | undefined;
+  composition: Composition;
+  slot: ProtocolDriverSlot;
   /** The parent first, the root of the tree last. */
   readonly ancestors: readonly SessionId[];
   readonly kept: KeptSession;
@@ -97,19 +88,22 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   #memo: Memo | undefined;
   /** S2: the code that sent inputs that wait. */
   #askers: Map<TurnId, Inside> | undefined;
+  readonly #compositions: Compositions | undefined;
 
   constructor(
     core: Core,
     stored: StoredSession,
     transcript: Transcript,
-    composition: Composition,
+    { options, composition, compositions }: Composed,
     ancestors: readonly SessionId[],
   ) {
     this.core = core;
     this.id = stored.id;
     this.ancestors = ancestors;
+    this.options = options;
     this.composition = composition;
     this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
+    this.#compositions = compositions;
     this.queue = new Queue(this);
     this.kept = new KeptSession(core, stored, transcript, this.queue);
   }
@@ -155,6 +149,34 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return new SessionSite(this, undefined, undefined, undefined, extensions);
   }
 
+  // ── Options of plugins (S4) ─────────────────────────────────────────────────────────────────────────────────────
+
+  /** Composes the plugins with these options, if they are others. Throws `plugin.options`. */
+  use(options: SessionOptions | undefined): void {
+    if (options === this.options) return;
+    const composition = this.#compositions?.of(options) ?? this.composition;
+    this.options = options;
+    if (composition === this.composition) return;
+    this.#toolset?.recompose();
+    this.composition = composition;
+    this.slot = slotOf(composition);
+  }
+
+  /** Uses the options as they were last read, unless a turn or an operation has the session. */
+  useStored(): void {
+    if (!this.queue.isTaken) this.use(this.kept.stored.options);
+  }
+
+  /** The protocol of a turn that begins with these options. */
+  slotWith(options: SessionOptions | undefined): ProtocolDriverSlot {
+    return slotOf(this.composedWith(options));
+  }
+
+  /** The plugins with these options. Throws `plugin.options`. */
+  composedWith(options: SessionOptions | undefined): Composition {
+    return this.#compositions?.of(options) ?? this.composition;
+  }
+
   // ── Inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Makes the first event of a turn; the store calls it when it opens one. */
@@ -174,6 +196,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     const { core, queue, followers } = this;
     const asker = inside.getStore();
     let input = isThenable(given) ? await this.#entered(given) : given;
+    if (this.options !== this.kept.stored.options) this.useStored();
     if (this.composition.hooks.has.input) input = await this.#entered(this.#heard(input));
     queue.accepting();
     try {
@@ -391,7 +414,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   }
 
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {
-    return makeSession(this.core, request, this.kept.stored).then((id) => ({ id }));
+    // With the options in use: a turn that is resumed makes the same session as before, whatever is stored by then.
+    const by = defined({ ...this.kept.stored, options: this.options });
+    return makeSession(this.core, request, by).then((id) => ({ id }));
   }
 
   // ── The queue's other work ──────────────────────────────────────────────────────────────────────────────────────
@@ -420,10 +445,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   /** Resumes the open turn, or opens the next one, if no other process has the session; false when there is none. */
   async takeUp(isRecovery: boolean): Promise<boolean> {
-    const { queue, core } = this;
+    const { queue } = this;
     if (queue.isTaken || queue.hasReady) return true;
-    const answer = await core.store.open(this.id, core.owner, core.world.now(), this.opening);
-    if (answer.kind === "busy" || answer.kind === "idle") return false;
+    const answer = await nextTurn(this);
+    if (answer === undefined || answer.kind === "busy" || answer.kind === "idle") return false;
     const opened = openedBy(answer);
     queue.mayHaveMore = true; // More may wait behind it.
     queue.putTurn(isRecovery ? { ...opened, isRecovery } : opened);

@@ -39,6 +39,7 @@ export function sessionTools(open: () => LiveSession): SessionTools {
   const current = async (): Promise<Registry> => {
     const session = open();
     await session.kept.catchUp();
+    session.useStored();
     await session.toolset.refresh();
     return session.toolset.registry;
   };

@@ -70,8 +70,12 @@ export class Toolset {
   get registry(): Registry {
     const { states } = this.#session.kept;
     const choices = (states.peek(TOOLS_STATE) as ToolChoices | undefined) ?? NO_CHOICES;
-    if (this.#registry === undefined) this.#registry = this.#made(choices);
-    else this.#registry.sync(choices, !this.#isInTurn);
+    if (this.#registry === undefined) {
+      const made = this.#made(choices);
+      for (const listing of this.#live) made.add(listing);
+      for (const listing of this.#live) made.admit(listing);
+      this.#registry = made;
+    } else this.#registry.sync(choices, !this.#isInTurn);
     return this.#registry;
   }
 
@@ -326,12 +330,18 @@ export class Toolset {
 
   /** T4 */
   close(): void {
-    const { listings } = this.#session.core;
     for (const listing of this.#live) listing.close();
     this.#live = [];
+    this.recompose();
+  }
+
+  /** Forgets what came from the session's plugins, which are about to be others. What was added to the session stays. */
+  recompose(): void {
+    const { listings } = this.#session.core;
     for (const { provider } of [...(this.#known ?? []), ...this.#contextListings]) listings.give(provider);
     this.#known = undefined;
     this.#registry = undefined;
+    this.#cache = undefined;
     this.#contextListings = [];
   }
 }

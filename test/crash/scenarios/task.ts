@@ -41,7 +41,7 @@ export default defineScenario({
     const session = sessions.tasks;
     const nodes = session?.nodes.flatMap((node) => (node.kind === "plugin" ? [node.type] : []));
     assert.deepEqual(nodes, ["report", "event"]);
-    assert.equal((session?.plugins["crash/report"]?.state as { reports?: number }).reports, 1);
+    assert.deepEqual(session?.plugins["crash/report"]?.state, { reports: 1 });
     assert.equal(session?.messages.filter(({ role }) => role === "user").length, 1);
   },
 });

@@ -45,9 +45,12 @@ interface McpRemote extends Common {
 }
 type McpServer = McpProcess | McpRemote;
 interface McpOptions extends Omit<Common, "include" | "exclude"> {
-  /** The servers, by name. The model is shown a tool as `mcp__<name>__<tool>`. */
+  /**
+   * The servers, by name. The model is shown a tool as `mcp__<name>__<tool>`. For one session: the names of those that
+   * it has.
+   */
   readonly servers: {
     readonly [name: string]: McpServer;
-  };
+  } | readonly string[];
 }
 export { McpHeaders, McpOptions, McpProcess, McpRemote, McpServer };

@@ -7,8 +7,14 @@ interface ShellOptions {
   readonly graceMs?: number | undefined;
   /** Variables for commands. Of this process's own they get only PATH, HOME, USER, LANG, LC_ALL, TMPDIR and TZ. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Only commands that one of these matches from beginning to end may run. Default: all. */
-  readonly allow?: readonly RegExp[] | undefined;
+  /**
+   * Only commands that one of these matches from beginning to end may run. Default: all. Options of one session are
+   * JSON: there an expression is written `{ pattern: "npm (test|run \\w+)" }`.
+   */
+  readonly allow?: readonly (RegExp | Pattern)[] | undefined;
+}
+interface Pattern {
+  readonly pattern: string;
 }
 interface WorkspaceOptions {
   /** The folder of the workspace. File tools cannot leave it. */

@@ -1,4 +1,4 @@
-import { CatalogOverlay } from "../../kernel/services.js";
+import { CatalogOverlay, PluginOptions } from "../../kernel/services.js";
 interface ForkOptions {
   /** The last node that the fork has. Default: the head. */
   readonly at?: string | undefined;
@@ -9,5 +9,7 @@ interface ForkOptions {
   readonly label?: string | undefined;
   /** Edits of its catalog, in place of those of its origin. */
   readonly overlay?: readonly CatalogOverlay[] | undefined;
+  /** Options of plugins, in place of those that the fork takes over. JSON, and no secrets. */
+  readonly plugins?: readonly PluginOptions[] | undefined;
 }
 export { ForkOptions };
