@@ -171,6 +171,10 @@ interface Jobs {
   validate(handles: readonly string[]): Promise<void>;
   /** Hands work over to another session. */
   transfer(from: string, to: string, handles: readonly string[]): Promise<void>;
+  /** These three never fail: of work that is not known there is nothing to say. */
+  unregister(id: string): Promise<void>;
+  complete(id: string, state: string): Promise<void>;
+  transition(id: string, state: "running" | "idle"): Promise<void>;
   /** Cancels work that nobody refers to any more, and gives the records of what it cancelled. */
   cancelUnreferenced(keep: readonly string[]): Promise<readonly Json[]>;
 }

@@ -37,6 +37,9 @@ const MAKERS: Makers = {
 const withoutJobs = (plugin: string): Services["jobs"] =>
   unavailable("jobs", plugin, {
     awaitHidden: async () => {},
+    unregister: async () => {},
+    complete: async () => {},
+    transition: async () => {},
     validate: async () => {},
     transfer: async () => {},
     cancelUnreferenced: async () => [],
