@@ -109,7 +109,7 @@ const ERRORS = {
   "extension.invalid": (d: { extension: string; plugin: string; problem: string }) =>
     said(
       `The extension ${d.extension} of plugin ${d.plugin} is not right: ${d.problem}.`,
-      "Give it once, with a value that fits its schema and is JSON.",
+      "Give it once, made with its `of(value)`; the value fits its schema and is JSON.",
     ),
   "extension.refused": (d: { where: string }) =>
     said(
@@ -240,7 +240,7 @@ const ERRORS = {
   "operation.missing-session": (d: { name: string }) =>
     said(
       `${d.name} runs on a session, and none was given.`,
-      "Call it on a session: session.query(…), session.command(…).",
+      "Leave out { session: null }: session.command(…) runs it on that session.",
     ),
   "operation.unexpected-session": (d: { name: string }) =>
     said(`${d.name} runs without a session, and one was given.`, "Pass { session: null }, or leave it out."),
@@ -256,8 +256,8 @@ const ERRORS = {
     ),
   "operation.reentrant": (d: { name: string }) =>
     said(
-      `${d.name} cannot be waited for inside a turn of the same session: each would wait for the other.`,
-      "Do not await it there. Let the tool or hook return first, or use a session of its own.",
+      `${d.name} cannot be waited for inside a turn or an operation of the same session, or of one below it: each would wait for the other.`,
+      "Do not await it there. Let it return first, use the services that it is given (graph, membership, state), or another session.",
     ),
   "operation.cancelled": (d: { name: string }) =>
     said(`${d.name} was withdrawn by its signal before it began.`, "Call it again if it is still wanted."),
@@ -429,7 +429,7 @@ const ERRORS = {
   "append.conflict": (d: { operation: string }) =>
     said(
       `The operation ${d.operation} was done before with other content.`,
-      "Use a new operation id for a new append.",
+      "Use a new operation id for another append, command or task, or for another input.",
     ),
   "fork.unknown": (d: { node: string }) =>
     said(

@@ -69,6 +69,37 @@ describe.each(STORES)("on %s", (_, make) => {
     await one.close();
   });
 
+  test("P1 a protocol is told of what the session's own commands append, once they are done", async () => {
+    const log: string[] = [];
+    const notes = definePlugin({
+      id: "acme/notes",
+      setup: ({ command }) => ({
+        operations: {
+          note: command({
+            run: async ({ graph }) => {
+              await graph.append([{ kind: "message", role: "user", text: "Noted." }]);
+              await graph.append([{ kind: "plugin", type: "note", body: 1 }]);
+              log.push("noted");
+            },
+          }),
+          fail: command({
+            run: async ({ graph }) => {
+              await graph.append([{ kind: "plugin", type: "note", body: 2 }]);
+              throw new Error("No.");
+            },
+          }),
+        },
+      }),
+    });
+    await using runtime = await running({ store: make(), plugins: [talks(told(log)), notes] });
+    const session = await runtime.session("s");
+    log.length = 0;
+    await session.command(notes, "note", undefined, { operationId: "one" });
+    await session.command(notes, "note", undefined, { operationId: "one" });
+    expect(await codeOf(session.command(notes, "fail"))).toBe("operation.failed");
+    expect(log).toEqual(["noted", "appended s message,plugin"]);
+  });
+
   test("P1 forks are restored with what they share, and children are new and no root", async () => {
     const log: string[] = [];
     await using runtime = await running({ store: make(), plugins: [talks(told(log))] });

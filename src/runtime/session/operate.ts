@@ -28,7 +28,7 @@ import type { Entry } from "../../model/node.ts";
 import { check, type Schema } from "../../model/schema.ts";
 import { requireConfig, requireOptions, requireSignal } from "../checks.ts";
 import { newInput } from "../live-turn/input.ts";
-import { operationOf } from "../services/graph.ts";
+import { additionsIn, operationOf } from "../services/graph.ts";
 import type { Working } from "../services/site.ts";
 import { changeSession, configured, type Worked } from "./change.ts";
 import type { LiveSession } from "./session.ts";
@@ -113,7 +113,7 @@ export async function operate(
   const { operationId } = options;
   const operation = operationId === undefined ? undefined : operationOf(session.id, operationId);
   const work = async (working: Working): Promise<Worked<Receipt>> => {
-    const known = operation === undefined ? undefined : await doneBefore(session, operation, name, input);
+    const known = operationId === undefined ? undefined : await doneBefore(session, operationId, name, input);
     if (known !== undefined) return { done: () => known };
     const owned = requireOperation(session, kind, name); // The session's options may have changed meanwhile.
     const ran = await runOn(session, owned, input, options, working);
@@ -132,6 +132,7 @@ export async function operate(
         receipt: operation === undefined ? undefined : keptReceipt(name, input, receipt),
       }),
       done: async () => {
+        if (working.nodes.length > 0) await session.toldAppended(additionsIn(working.nodes));
         await config?.tell();
         return receipt;
       },
@@ -144,15 +145,15 @@ export async function operate(
 /** O4 */
 async function doneBefore(
   { core, id }: LiveSession,
-  operation: string,
+  operationId: string,
   name: string,
   input: unknown,
 ): Promise<Receipt | undefined> {
-  const found = await core.store.operations.find(id, operation);
+  const found = await core.store.operations.find(id, operationOf(id, operationId));
   if (found === undefined) return undefined;
   const { hash, receipt } = (found.kind === "done" ? (found.receipt ?? {}) : {}) as Partial<KeptReceipt>;
   if (receipt === undefined || hash !== hashOfCall(name, input))
-    throw new RuntimeError("append.conflict", { operation });
+    throw new RuntimeError("append.conflict", { operation: operationId });
   return receipt;
 }
 
