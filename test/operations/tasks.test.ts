@@ -68,6 +68,21 @@ test.each(KEPT)(
   },
 );
 
+test("K13 a task that goes on has the input that it began with; a wrong input begins nothing", async () => {
+  const did: string[] = [];
+  let isEmpty = true;
+  const report = reporting(did, () => isEmpty);
+  await using world = await open(scripted(says("Short."), says("Read.")), { plugins: [report] });
+  const write = (about: string) => world.session.task(report, "write", { about }, { operationId: "july" });
+  expect(await codeOf(write(7 as never))).toBe("operation.input");
+  expect(await codeOf(write("tigers"))).toBe("operation.failed");
+  expect(await codeOf(write("lions"))).toBe("append.conflict");
+  isEmpty = false;
+  expect(await codeOf(write("lions"))).toBe("append.conflict");
+  expect((await write("tigers")).output).toBe("Short.");
+  expect(did).toEqual(["searched", "printed"]);
+});
+
 test("K13 a repeat in another process gets the receipt of the first time; another call under the same id is refused", async () => {
   const path = file();
   const did: string[] = [];

@@ -5,7 +5,8 @@
 // O3 Turns that it queues are accepted before the change is stored, and withdrawn when it is not. They run after the
 //    operation, because it has the session.
 // O4 An operation that its caller named runs to its end once: what it has done once is recorded under the name, so that
-//    a rerun after a crash goes on, and a repeat is given the receipt of the first time.
+//    a rerun after a crash goes on, and a repeat is given the receipt of the first time. Another call of that name is
+//    refused.
 import {
   type ConfigPatch,
   checkedInput,
@@ -157,6 +158,18 @@ async function doneBefore(
   return receipt;
 }
 
+/** O4: what a task has done once belongs to the input that it was begun with. */
+async function requireBegunSo(
+  { core, id }: LiveSession,
+  operationId: string,
+  name: string,
+  input: unknown,
+): Promise<void> {
+  const hash = hashOfCall(name, input);
+  const begun = await core.store.operations.note(id, operationOf(id, operationId), "call", hash);
+  if (begun !== undefined && begun !== hash) throw new RuntimeError("append.conflict", { operation: operationId });
+}
+
 interface KeptReceipt {
   /** Of the operation and its input: it tells a repeat from another operation under the same id. */
   readonly hash: string;
@@ -236,6 +249,8 @@ async function runOn(
     throw new RuntimeError("operation.failed", { name: wire, problem });
   };
   const given = checkedInput(owned, input);
+  if (owned.operation.kind === "task" && options.operationId !== undefined)
+    await requireBegunSo(session, options.operationId, wire, input);
   const context = contextOf(session, owned, given, isOn, options, working);
   const { states } = session.kept;
   if (isOn && states.has(owned.plugin))
