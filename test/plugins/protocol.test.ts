@@ -253,6 +253,21 @@ test("P2 before each model call a protocol sees the request, the session and the
   expect((seen[2] as { usage?: number }).usage).toBeGreaterThan(0);
 });
 
+test("P2 the latest usage is that of the frame: a fresh one has none until its model was asked", async () => {
+  const seen: (number | undefined)[] = [];
+  const half: Half = {
+    beforeAsk: ({ latestUsage }) => {
+      seen.push(latestUsage?.input);
+      return latestUsage === undefined ? undefined : { task: "Start over." };
+    },
+  };
+  await using world = await open(scripted(says("One."), says("Two.")), { plugins: [talks(half)] });
+  await world.session.turn("Go.").result();
+  const { outcome } = await world.session.turn("Go on.").result();
+  expect(outcome).toMatchObject({ kind: "answered", text: "Two." });
+  expect(seen).toEqual([undefined, expect.any(Number), undefined]);
+});
+
 test("P2 what a protocol throws is named after its plugin, at every place, and it is probed", async () => {
   const phases: string[] = [];
   const probe = ({ kind, hook, plugin }: { kind: string; hook: string; plugin: string }) =>

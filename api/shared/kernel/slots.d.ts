@@ -32,7 +32,7 @@ interface BeforeAsk extends ProtocolPlace, Pick<Services, "session" | "graph" | 
   /** The request that would be sent, before `request` hooks. */
   readonly request: ModelRequest;
   readonly state: SessionReading;
-  /** What the latest model call of the session used; left out when none was made in this process. */
+  /** What the latest model call used, if this process has made one in the active frame. */
   readonly latestUsage?: Usage;
   readonly signal: AbortSignal;
 }

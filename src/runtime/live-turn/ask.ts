@@ -64,7 +64,7 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     };
   }
   const asked = await callModel(call);
-  if (asked.kind === "replied") live.session.latestUsage = asked.reply.usage;
+  if (asked.kind === "replied") live.session.latest = { usage: asked.reply.usage, frame: live.transcript().frame };
   if (asked.kind === "replied" && request.model === undefined) return asked;
   return bodyOf(asked, model, opened.config.model);
 }

@@ -232,7 +232,7 @@ async function beforeAsk(
   if (ask === undefined) return body;
   const here = site();
   const plugin = hooks.ownerOf("protocolSession");
-  const { latestUsage } = session;
+  const { latest } = session;
   const frame = await hooks.callSlot(
     "protocolSession",
     (scope) => {
@@ -244,7 +244,7 @@ async function beforeAsk(
         round,
         request: frozen(requestOf(live)),
         state: services.read(),
-        ...(latestUsage === undefined ? {} : { latestUsage }),
+        ...(latest !== undefined && latest.frame === live.transcript().frame ? { latestUsage: latest.usage } : {}),
         session: services,
         graph: graphUntil(scope, here, plugin, "beforeAsk"),
         jobs: here.service("jobs", plugin),

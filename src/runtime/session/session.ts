@@ -23,7 +23,7 @@ import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
-import type { SessionId, TurnId } from "../../model/ids.ts";
+import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
 import { defined, describeThrown, frozen, type JsonObject } from "../../model/json.ts";
 import type { Addition } from "../../model/node.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
@@ -73,8 +73,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   now: TurnId | undefined = undefined;
   /** The same turn from its opening in the host to its commit. */
   running: LiveTurn | undefined = undefined;
-  /** What the latest model call here used. */
-  latestUsage: Usage | undefined = undefined;
+  /** What the latest model call here used, and in which frame. */
+  latest: { readonly usage: Usage; readonly frame: NodeId | undefined } | undefined = undefined;
   /** Called when the turn here may have come to wait for nothing but answers: recovery counts on it. */
   onWaiting: (() => void) | undefined = undefined;
   /** Settles when the turn that another process left, and this one resumed, is done. */
