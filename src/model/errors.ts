@@ -428,7 +428,7 @@ const ERRORS = {
     ),
   "append.conflict": (d: { operation: string }) =>
     said(
-      `The operation ${d.operation} was done before with other content.`,
+      `The operation ${d.operation} was called before with other content.`,
       "Use a new operation id for another append, command or task, or for another input.",
     ),
   "fork.unknown": (d: { node: string }) =>
