@@ -15,6 +15,7 @@ import { listener } from "../kit/models.ts";
 import { codeOf, ticks } from "../kit/reading.ts";
 import { around, durable, lives, STORES } from "../kit/stores.ts";
 import { BEGINNING, deployed, HOUR, held, named, quickWorld, running, SharedFile } from "../kit/worlds.ts";
+import { toolLoop } from "../turn/drivers.ts";
 
 const tones = point<string>("acme/tones");
 
@@ -266,6 +267,32 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(outcome).toMatchObject({ kind: "failed", by: "runtime", code: "plugin.options" });
     expect((await session.turn("Next.").result()).outcome.kind).toBe("answered");
     expect(session.contributed(tones)).toEqual(["volume 11"]);
+  });
+
+  test("K16 P1 recovery ends such a turn under a protocol that configures sessions too; it configures when they are replaced", async () => {
+    const process = lives(make());
+    const work = held();
+    const told: object[] = [];
+    const protocol = definePlugin({
+      id: "acme/loop",
+      setup: () => ({
+        protocolSession: { configure: ({ plugins }) => void told.push(plugins) },
+        protocolDriver: { driver: toolLoop, preamble: ({ tools }) => ({ tools, prompt: [] }) },
+      }),
+    });
+    const options = { model: listener(), tools: [work.tool] };
+    const first = await deployed(process.next(), quickWorld({ name: "1" }), { ...options, plugins: [tone, protocol] });
+    const { turnId } = await (await first.runtime.session("s", grave)).send("Work.");
+    await work.began();
+    process.kill();
+    told.length = 0;
+    const { runtime } = await deployed(process.next(), later("2"), { ...options, plugins: [upgraded, protocol] });
+    expect(await runtime.recover()).toEqual({ sessions: 1 });
+    expect((await runtime.sessions.get("s")).openTurn).toBeUndefined();
+    expect(told).toEqual([]);
+    const session = await runtime.session("s", loud);
+    expect((await session.follow(turnId).result()).outcome).toMatchObject({ kind: "failed", code: "plugin.options" });
+    expect(told).toEqual([{ "acme/tone": { volume: 11 } }]);
   });
 
   test("K16 D3 recovery goes on with a turn whose own options are right, though those that are stored no longer parse", async () => {

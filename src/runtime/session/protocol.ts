@@ -47,7 +47,8 @@ export async function materialize(session: LiveSession): Promise<void> {
   const isNew = ofProtocol(stored.plugins) === undefined && stored.origin === undefined && isEmpty(stored);
   if (isNew) await tellProtocol(session, "initialize", {});
   else await tellProtocol(session, "restore", { state: frozen(readingOf(core, stored, transcript.messages)) });
-  await configure(session, isNew);
+  // Recovery opens a session whose options no longer parse without them; the protocol is told when they are replaced.
+  if (session.options === stored.options) await configure(session, isNew);
 }
 const isEmpty = ({ turns, head }: StoredSession): boolean => turns === 0 && head === undefined;
 
