@@ -238,7 +238,7 @@ test("K18 what has nothing to do succeeds without jobs, and what would begin or 
   expect(answers).toEqual([...Array(6).fill(undefined), [], "service.unavailable"]);
 });
 
-test("K7 result hooks are told how long a call took, all attempts together; of a call that was not made, nothing", async () => {
+test("K10 result hooks are told how long a call took, all attempts together; of a call that was not made, nothing", async () => {
   const took: (readonly [string, number | undefined])[] = [];
   let tries = 0;
   const slow = defineTool({
