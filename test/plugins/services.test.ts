@@ -216,7 +216,7 @@ test("K18 blobs, traces and sessions work in the hooks that have them", async ()
   ]);
 });
 
-test("K18 what has nothing to do succeeds without jobs, and what would begin or list them is refused by name", async () => {
+test("K18 what has nothing to do succeeds without jobs, and to list them is refused by name", async () => {
   const answers: unknown[] = [];
   const plugin = definePlugin({
     id: "a/jobs",
