@@ -71,6 +71,24 @@ describe.each(STORES)("on %s", (_, make) => {
     await one.close();
   });
 
+  test("P1 a child that begins with a copy of the states is new to the protocol all the same", async () => {
+    const log: string[] = [];
+    const half: Half = { ...told(log), configure: ({ options }) => options.set(options.get() ?? "set") };
+    const makes = definePlugin({
+      id: "acme/makes",
+      setup: ({ command }) => ({
+        operations: {
+          child: command({ run: ({ sessions }) => sessions.create({ id: "c", kind: "child", copiesState: true }) }),
+        },
+      }),
+    });
+    await using runtime = await running({ store: make(), plugins: [talks(half), makes] });
+    await (await runtime.session("s")).command(makes, "child");
+    log.length = 0;
+    await runtime.session("c");
+    expect(log).toEqual(["initialize c false"]);
+  });
+
   test("P1 forks are restored with what they share, and children are new and no root", async () => {
     const log: string[] = [];
     await using runtime = await running({ store: make(), plugins: [talks(told(log)), maker] });
