@@ -2,7 +2,7 @@
 // stored.
 // Not its job: writing them to the store, which the journal and the commit do.
 // S1. A change belongs to the serial effect that makes it: it is pending until that effect answers (`take`), then
-//     journaled with the answer; if the effect fails it is forgotten (`forget`).
+//     journaled with the answer, and counts when the answer is folded (`apply`); if the effect fails it is forgotten.
 // S2. A cell is good for the effect it was made in (`epoch`). A handler that comes back later finds it closed.
 // S3. States are frozen JSON that fit their schema and size limit, so that they can be handed out without a copy.
 // S4. The state of a plugin that is not installed is kept as it is.
@@ -208,13 +208,12 @@ export class PluginStates implements StateAccess {
     return this.#plugins.map(({ id, version }) => `${id}@${version}#${this.#slots?.get(id)?.revision ?? 0}`).join("\n");
   }
 
-  /** Ends an effect that answered: returns its changes, which count from now on (S1). */
+  /** Ends an effect that answered: returns its changes, which count once its answer is folded (S1). */
   take(): Changes | undefined {
     this.epoch++;
     if (this.#pending === undefined) return undefined;
     const changes = Object.fromEntries(this.#pending);
     this.#pending = undefined;
-    this.apply(changes);
     return changes;
   }
 

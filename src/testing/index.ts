@@ -1,4 +1,5 @@
 export { both, calls, cut, ends, type Scripted, says, scripted, thinks } from "../providers/scripted.ts";
+export { amnesiac } from "./amnesiac.ts";
 export {
   type CrashOptions,
   CrashReport,

@@ -19,6 +19,13 @@ test("D6 a turn that kills every process is given up, and the session goes on", 
   expect(report.kills).toBeGreaterThan(1);
 }, 60_000);
 
+test("D2 D6 nothing but the fold knows of the past: on a host without a memory a killed turn goes on just the same", async () => {
+  const around = new URL("./amnesia.ts", import.meta.url);
+  const report = await crashTest(scenarios, { execArgv, around, kills: 1, seed: 3 });
+  expect(report.violations).toEqual([]);
+  expect(report.kills).toBeGreaterThanOrEqual(scenarios.length);
+}, 120_000);
+
 test("D2 D6 no kill at any boundary loses or repeats anything", async () => {
   const report = await crashTest(scenarios, { execArgv, kills: 4, doubles: 1, triples: 1, seed: 7 });
   console.log(String(report));

@@ -216,7 +216,7 @@ test("K18 blobs, traces and sessions work in the hooks that have them", async ()
   ]);
 });
 
-test("K18 what has nothing to do succeeds without jobs, and what would begin or list them is refused by name", async () => {
+test("K18 what has nothing to do succeeds without jobs, and to list them is refused by name", async () => {
   const answers: unknown[] = [];
   const plugin = definePlugin({
     id: "a/jobs",
@@ -238,7 +238,7 @@ test("K18 what has nothing to do succeeds without jobs, and what would begin or 
   expect(answers).toEqual([...Array(6).fill(undefined), [], "service.unavailable"]);
 });
 
-test("K7 result hooks are told how long a call took, all attempts together; of a call that was not made, nothing", async () => {
+test("K10 result hooks are told how long a call took, all attempts together; of a call that was not made, nothing", async () => {
   const took: (readonly [string, number | undefined])[] = [];
   let tries = 0;
   const slow = defineTool({

@@ -278,6 +278,21 @@ test("K15 a session's overlay is its own; a fork copies it, a fork with another 
   expect(world.offered()).toEqual(["a", "b"]);
 });
 
+test("K15 a child with a copy of the states has its parent's overlay and choice of tools, and its own authority", async () => {
+  const tools = ["a", "b", "c", "d"].map((name) => named(name));
+  await using world = await opened({ tools, plugins: [maker] });
+  const parent = await made(world.runtime, world.session, { overlay: [{ tool: "a", hide: true }] });
+  await parent.tools.set("b", "off");
+  const offered = async (request: NewSessionRequest) => {
+    await did(await made(world.runtime, parent, { kind: "child", ...request }));
+    return world.offered();
+  };
+  const authority = { hiddenTools: ["c"] };
+  expect(await offered({ copiesState: true, authority })).toEqual(["d"]);
+  expect(await offered({ copiesState: true, overlay: [] })).toEqual(["a", "c", "d"]);
+  expect(await offered({ authority })).toEqual(["a", "b", "d"]);
+});
+
 // ── T2 Authority ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const AUTHORITIES: readonly (readonly [string, NewSessionRequest["authority"] & object])[] = [

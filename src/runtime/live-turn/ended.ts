@@ -6,6 +6,7 @@ import { hasOpenCalls, pairingProblem } from "../../model/pairing.ts";
 import { TEXTS } from "../../model/texts.ts";
 import { addUsage, type Spent, totalOf, type Usage } from "../../model/usage.ts";
 import type { EndedTurn } from "../../stores/store.ts";
+import type { TurnEvent } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { said } from "../../turn/move.ts";
 import { type Salvaged, salvage } from "../../turn/salvage.ts";
@@ -22,8 +23,14 @@ export function endedTurn(live: LiveTurn): EndedTurn {
 }
 
 /** Ends a turn that cannot go on as `failed`, with what is whole of it: the session must not be stuck behind it. */
-export function salvagedTurn(live: LiveTurn, error: unknown, cancel: string | undefined): EndedTurn {
-  const recorded = live.isUnfoldable ? salvage(live.opened, live.recorded, whyInterrupted(error)) : undefined;
+export function salvagedTurn(
+  live: LiveTurn,
+  error: unknown,
+  cancel: string | undefined,
+  /** Where today's machine cannot follow it. */
+  journal: readonly TurnEvent[] | undefined,
+): EndedTurn {
+  const recorded = journal === undefined ? undefined : salvage(live.opened, journal, whyInterrupted(error));
   const entries = recorded?.entries ?? wholePart(itemsOf(live.state.log));
   const code = error instanceof RuntimeError ? error.code : "protocol.failed";
   const reason =

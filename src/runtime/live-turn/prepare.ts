@@ -17,7 +17,6 @@ import { frozen, isObject, ownJson, toJson } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { Scope } from "../../model/scope.ts";
-import { TOOLS_STATE } from "../../model/tool.ts";
 import { type EffectOf, name } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import type { SessionSite } from "../services/site.ts";
@@ -107,23 +106,9 @@ const keepJson = ({ core, lease }: LiveTurn, value: unknown): Promise<Put> =>
 
 /** P1: reads back what an earlier run was prepared with. */
 export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void> {
-  const { core, session } = live;
-  const recorded: { -readonly [K in "prompt" | "catalog" | "shown" | "parts"]?: BlobHash } = {};
-  let hasTools = false;
-  let isSinceChanged = false;
-  for (const event of live.recorded) {
-    if ("changes" in event && event.changes !== undefined && Object.hasOwn(event.changes, TOOLS_STATE))
-      isSinceChanged = true;
-    if (event.kind === "bounded" && event.hasNewTools === true) isSinceChanged = true;
-    if (event.kind !== "prepared") continue;
-    isSinceChanged = false;
-    if (event.prompt !== undefined) recorded.prompt = event.prompt;
-    if (event.catalog !== undefined) recorded.catalog = event.catalog;
-    if (event.shown !== undefined) recorded.shown = event.shown;
-    if (event.parts !== undefined) recorded.parts = event.parts;
-    hasTools ||= event.hasTools === true;
-    live.tail = event.tail ?? "";
-  }
+  const { core, session, past: recorded } = live;
+  if (recorded === undefined) return;
+  live.tail = recorded.tail ?? "";
   const text = async (hash: BlobHash): Promise<string> => {
     const data = await core.store.blobs.get(hash);
     if (data === undefined)
@@ -133,13 +118,13 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
   const site = once(() => live.site(scope, name("resume")));
   await session.toolset.refresh();
   session.toolset.begin();
-  if (hasTools) await recallTools(live, site());
+  if (recorded.hasTools) await recallTools(live, site());
   live.parts =
     recorded.parts === undefined
       ? { given: layersOf(live), plugins: [] }
       : (JSON.parse(await text(recorded.parts)) as typeof live.parts);
   const artifact = await session.toolset.artifact(live.parts.given, site, live.lease);
-  if (!isSinceChanged) live.basis = artifact; // Else the next round must see the change.
+  if (!recorded.hasOtherTools) live.basis = artifact; // Else the next round must see the change.
   const isSame = recorded.catalog === undefined || recorded.catalog === artifact.hash;
   live.artifact = isSame
     ? artifact

@@ -51,10 +51,11 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     const { lease, before, isResumed } = opened;
     if (before !== undefined) await before;
     if (opened.isRecovery === true && !(await hasModel(session, opened))) return;
-    const { options } = opened.journal[0] as Opened;
+    const begun = opened.journal[0] as Opened;
+    const { options } = begun;
     if (isResumed === true || !session.kept.isAt(lease, options)) await session.kept.goTo(lease, isResumed === true);
     const unusable = options === session.options ? undefined : useOptions(session, options, isResumed);
-    live = new LiveTurn(session, opened);
+    live = new LiveTurn(session, opened, begun);
     const run = open(live, opened);
     live.run = isThenable(run) ? await run : run;
     if (opened.hasWaited === true || before !== undefined) await live.run.poke(); // A cancel may have come meanwhile.
@@ -62,7 +63,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     try {
       const first = begin(live.opened);
       live.state = first.state;
-      let isPast = live.recorded.length > 0;
+      let isPast = live.isResumed;
       if (isPast) followJournal(live, unusable);
       advance(live, first);
       while (done === undefined) {
@@ -72,6 +73,11 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           const isNow = event.kind === "resumed" && event.generation === live.lease.generation;
           if (isNow) await recallWhole(live);
           if (isNow) isPast = false;
+          if (isPast) foldable(live, event);
+          else {
+            live.folded++;
+            if ("changes" in event && event.changes !== undefined) live.states.apply(event.changes);
+          }
           const before = live.state;
           advance(live, step(live.driver, before, event));
           if (isPast) live.show.retell(before, event);
@@ -130,16 +136,13 @@ function useOptions(session: LiveSession, options: Opened["options"], isResumed?
 
 const DAY_MS = 86_400_000;
 
-/** Refuses a journal that today's host, protocol or plugins cannot follow, or that is too old. */
+/** Refuses a journal that today's host, protocol or options cannot follow. */
 function followJournal(live: LiveTurn, unusable: RuntimeError | undefined): void {
-  const { protocol, host, limits } = live.opened;
+  const { protocol, host } = live.opened;
   if (host !== live.core.host.kind)
     throw new RuntimeError("turn.host", { expected: host, actual: live.core.host.kind });
   try {
-    live.recall();
     if (unusable !== undefined) throw unusable;
-    const age = live.core.world.now() - (live.recorded.at(-1)?.at ?? 0);
-    if (age > limits.turnAgeMs) throw new RuntimeError("turn.expired", { days: Math.floor(age / DAY_MS) });
     const { id, version } = live.driver;
     if (protocol.id !== id || protocol.version !== version)
       throw new RuntimeError("turn.diverged", { effect: "the protocol", kind: `${protocol.id}@${protocol.version}` });
@@ -149,13 +152,24 @@ function followJournal(live: LiveTurn, unusable: RuntimeError | undefined): void
   }
 }
 
+/** Takes in an event of an earlier run. Throws when the plugins of today cannot have what theirs have kept. */
+function foldable(live: LiveTurn, event: TurnEvent): void {
+  try {
+    live.learn(event);
+  } catch (error) {
+    live.isUnfoldable = true;
+    throw error;
+  }
+}
+
 /**
- * Reads back what the turn was prepared with, after `resumed` is recorded and before an effect begins: between the
+ * The past is folded: refuses a turn that is too old, and reads back what it was prepared with, after `resumed` is recorded and before an effect begins: between the
  * host's look at its lease and the start of a call nothing may wait.
  */
 async function recallWhole(live: LiveTurn): Promise<void> {
-  if (!live.recorded.some(({ kind }) => kind === "prepared")) return;
   try {
+    const age = live.core.world.now() - live.lastAt;
+    if (age > live.limits.turnAgeMs) throw new RuntimeError("turn.expired", { days: Math.floor(age / DAY_MS) });
     await recallPrepared(live, new LazyScope());
   } catch (error) {
     live.isUnfoldable = true;
@@ -169,15 +183,29 @@ async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   if (passingFault(error, store) !== undefined || hasCode(error, "runtime.closed") || hasCode(error, "turn.host"))
     throw error;
   // A recorded event that answers nothing means that today's machine is not the one that recorded it.
-  if (hasCode(error, "turn.diverged") && live.recorded.length > 0) live.isUnfoldable = true;
+  if (hasCode(error, "turn.diverged") && live.isResumed) live.isUnfoldable = true;
   live.trace("turn.salvaged", { problem: describeThrown(error) });
+  const journal = live.isUnfoldable ? await wholeJournal(live) : undefined;
   let cancel = live.state.winding?.cancel?.requestId;
   for (;;) {
-    const turn = salvagedTurn(live, error, cancel);
+    const turn = salvagedTurn(live, error, cancel, journal);
     const done = await live.run.commit(turn);
     if (!("reopen" in done)) return { turn, committed: done, isSalvaged: true };
     for (const event of done.reopen) if (event.kind === "cancelled") cancel = event.requestId;
   }
+}
+
+/** All that earlier runs recorded, of which the live turn takes in what was not folded: states are kept whole. */
+async function wholeJournal(live: LiveTurn): Promise<readonly TurnEvent[]> {
+  const journal = await live.core.store.journal(live.turnId, 0);
+  for (const event of journal.slice(live.folded)) {
+    try {
+      live.learn(event);
+    } catch {
+      // The state of a plugin that cannot have it any more is kept as it was.
+    }
+  }
+  return journal;
 }
 
 /** Whether the model of a recovered turn is here. If not, it is left to others: to fail it would end their work. */

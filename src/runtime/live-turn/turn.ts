@@ -14,11 +14,11 @@ import { describe, RuntimeError } from "../../model/errors.ts";
 import type { PreviewKey } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
 import { type EffectName, nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
-import { describeThrown, type Json } from "../../model/json.ts";
+import { defined, describeThrown, type Json } from "../../model/json.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { Attachment, Message } from "../../model/message.ts";
 import type { Scope } from "../../model/scope.ts";
-import type { Attachable, Availability } from "../../model/tool.ts";
+import { type Attachable, type Availability, TOOLS_STATE } from "../../model/tool.ts";
 import { type Spent, tokensIn, totalOf } from "../../model/usage.ts";
 import type { World } from "../../model/world.ts";
 import type { Lease } from "../../stores/store.ts";
@@ -28,7 +28,7 @@ import { checkOf } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
 import type { ProtocolDriver } from "../../turn/driver.ts";
 import { type Effect, type EffectOf, name } from "../../turn/effect.ts";
-import type { Appending, Opened, TurnEvent } from "../../turn/event.ts";
+import type { Answer, Appending, Opened, TurnEvent } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
 import type { TurnState } from "../../turn/state.ts";
 import type { Core } from "../core.ts";
@@ -57,8 +57,13 @@ export class LiveTurn implements Dispatch {
   /** Whether its spending counts against a budget: its own, or one of a session above. */
   readonly isBudgeted: boolean;
   readonly show: TurnShow;
-  /** The journal of earlier runs; empty in the first run. */
-  readonly recorded: readonly TurnEvent[];
+  /** Another run held the turn before this one. What that did is known from the events that are folded. */
+  readonly isResumed: boolean;
+  /** How many events were folded, `opened` included, and when the last of them happened. */
+  folded = 1;
+  lastAt: number;
+  /** What earlier runs were prepared with, as far as it is folded. */
+  past: PastPreparation | undefined = undefined;
   run!: TurnRun;
   state!: TurnState;
   issues: readonly Issue[] = NO_ISSUES;
@@ -91,8 +96,7 @@ export class LiveTurn implements Dispatch {
   #booked: Set<string> | undefined;
   #bookedNow: readonly string[] | undefined;
 
-  constructor(session: LiveSession, { lease, journal, isResumed }: OpenedTurn) {
-    const opened = journal[0] as Opened;
+  constructor(session: LiveSession, { lease, isResumed }: OpenedTurn, opened: Opened) {
     const { kept, followers, composition } = session;
     this.core = session.core;
     this.session = session;
@@ -107,7 +111,8 @@ export class LiveTurn implements Dispatch {
     this.output = opened.output === undefined ? undefined : (followers.output(opened.turnId) ?? checkOf(opened));
     this.isBudgeted = opened.config.budget !== undefined || session.ancestors.length > 0;
     this.show = new TurnShow(this);
-    this.recorded = isResumed === true ? journal : NO_JOURNAL;
+    this.isResumed = isResumed === true;
+    this.lastAt = opened.at;
     this.#transcript = kept.transcript;
   }
 
@@ -122,19 +127,23 @@ export class LiveTurn implements Dispatch {
     return (this.artifact as Artifact).catalog;
   }
 
-  /** Restores the plugin states and bookings that earlier runs recorded; `recallPrepared` reads the rest. */
-  recall(): void {
-    const versions = new Map(this.opened.plugins.map(({ id, version }) => [id, version]));
-    let problem: unknown;
-    for (const event of this.recorded) {
-      try {
-        if ("changes" in event && event.changes !== undefined) this.states.replay(event.changes, versions);
-      } catch (error) {
-        problem ??= error; // The states of other plugins are restored all the same.
-      }
-      if ("booked" in event) for (const key of event.booked ?? []) (this.#booked ??= new Set()).add(key);
-    }
-    if (problem !== undefined) throw problem;
+  /** Takes in an event of an earlier run: what it changed, what it booked, what it was prepared with. */
+  learn(event: TurnEvent): void {
+    this.folded++;
+    this.lastAt = event.at;
+    if ("booked" in event) for (const key of event.booked ?? []) (this.#booked ??= new Set()).add(key);
+    const changes = "changes" in event ? event.changes : undefined;
+    if (this.past !== undefined && changes !== undefined && Object.hasOwn(changes, TOOLS_STATE))
+      this.past.hasOtherTools = true;
+    if (this.past !== undefined && event.kind === "bounded" && event.hasNewTools === true)
+      this.past.hasOtherTools = true;
+    if (event.kind === "prepared") this.past = preparedBy(this.past, event);
+    if (changes !== undefined) this.states.replay(changes, this.#versions());
+  }
+
+  /** The versions of the plugins that recorded states. */
+  #versions(): ReadonlyMap<string, string> {
+    return new Map(this.opened.plugins.map(({ id, version }) => [id, version]));
   }
 
   // ── The conversation ────────────────────────────────────────────────────────────────────────────────────────────
@@ -340,4 +349,24 @@ const NO_APPENDS: readonly Appended[] = [];
 
 const STANDING = name("standing");
 const NO_ISSUES: readonly Issue[] = [];
-const NO_JOURNAL: readonly TurnEvent[] = [];
+
+/** What `prepared` events of earlier runs said: of each thing the latest. */
+export interface PastPreparation
+  extends Pick<Extract<Answer, { readonly kind: "prepared" }>, "prompt" | "catalog" | "shown" | "parts" | "tail"> {
+  readonly hasTools: boolean;
+  /** The session's tools were changed since. */
+  hasOtherTools: boolean;
+}
+
+function preparedBy(
+  before: PastPreparation | undefined,
+  { prompt, catalog, shown, parts, tail, hasTools }: Extract<Answer, { readonly kind: "prepared" }>,
+): PastPreparation {
+  return {
+    ...before,
+    ...defined({ prompt, catalog, shown, parts }),
+    tail: tail ?? "",
+    hasTools: hasTools === true || before?.hasTools === true,
+    hasOtherTools: false,
+  };
+}

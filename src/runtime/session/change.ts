@@ -75,6 +75,7 @@ export function changeSession<T>(
         throw error;
       }
       const changes = kept.states.take();
+      if (changes !== undefined) kept.states.apply(changes);
       const { change = {}, undo, moved } = worked;
       const entries = [...nodes, ...(change.entries ?? [])];
       const isEmpty =

@@ -11,7 +11,7 @@ import { TOOLS_STATE } from "../../model/tool.ts";
 import type { NewSession, PluginSnapshots, StoredSession } from "../../stores/store.ts";
 import { checkedId, requireConfig } from "../checks.ts";
 import type { Core } from "../core.ts";
-import { AUTHORITY, authorityOf, FIRST_INPUT, OVERLAY, requireStored } from "../services/reading.ts";
+import { AUTHORITY, authorityOf, FIRST_INPUT, OVERLAY, PROTOCOL, requireStored } from "../services/reading.ts";
 import type { KnownTranscript } from "./kept.ts";
 import { givenOptions, withOptions } from "./options.ts";
 import { carryOver } from "./protocol.ts";
@@ -37,7 +37,7 @@ export async function makeSession(
   const overlay = request.overlay ?? (kind === "fork" ? from.plugins[OVERLAY]?.state : undefined);
   const own = (state: Json): PluginSnapshots[string] => ({ version: "1", revision: 1, state });
   const plugins: PluginSnapshots = {
-    ...(kind === "child" && copiesState ? withoutGrants(from.plugins) : {}),
+    ...(kind === "child" && copiesState ? forChild(from.plugins) : {}),
     ...(from.plugins[FIRST_INPUT] === undefined || kind === "fresh" ? {} : { [FIRST_INPUT]: own(null) }),
     ...(Object.keys(authority).length === 0 ? {} : { [AUTHORITY]: own(authority as unknown as Json) }),
     ...(overlay === undefined ? {} : { [OVERLAY]: own(ownJson(overlay)) }),
@@ -126,8 +126,8 @@ async function sow({ store }: Core, id: SessionId, seed: readonly Draft[]): Prom
   await store.apply({ sessionId: id, operation, at, entries, by: "append" });
 }
 
-/** Grants are a session's own: a child begins without them. */
-function withoutGrants(plugins: PluginSnapshots): PluginSnapshots {
+/** Grants, and what its protocol keeps, are a session's own: a child begins without them. */
+function forChild({ [PROTOCOL]: _, ...plugins }: PluginSnapshots): PluginSnapshots {
   const tools = plugins[TOOLS_STATE];
   if (tools === undefined) return plugins;
   return { ...plugins, [TOOLS_STATE]: { ...tools, state: { ...(tools.state as JsonObject), grants: {} } } };
