@@ -10,6 +10,7 @@ import { SimulatedWorld, simulatedWorld } from "./shared/testing/world.js";
 import { StoreLaw, storeLaws } from "./shared/testing/store-laws.js";
 import { Trial } from "./shared/testing/crash/plan.js";
 import { ViolationKind } from "./shared/testing/crash/judge.js";
+import { amnesiac } from "./shared/testing/amnesiac.js";
 import { recited } from "./shared/testing/crash/recited.js";
 export {
   type CrashOptions,
@@ -31,6 +32,7 @@ export {
   type Trial,
   type Violation,
   type ViolationKind,
+  amnesiac,
   both,
   calls,
   crashTest,
