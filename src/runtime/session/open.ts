@@ -226,11 +226,11 @@ async function replaceOptions(session: LiveSession, given: SessionOptions | unde
   const { core, kept } = session;
   if (given !== undefined) kept.takeOptions((await kept.requireThere()).options);
   const options = withOptions(kept.stored.options, given);
-  session.composedWith(options); // They may be of no use: recovery opens a session all the same.
+  const { hooks } = session.composedWith(options); // They may be of no use: recovery opens a session all the same.
   if (options !== undefined && options !== kept.stored.options) {
     await core.store.setOptions(session.id, options);
     kept.takeOptions(options);
-    await configure(session);
+    if (hooks.slot("protocolSession")?.configure !== undefined) await configure(session);
   }
   session.useStored();
 }
