@@ -2871,21 +2871,24 @@ const optionLaws = [
     const empty = await store.create({ ...newSession(asSessionId("empty")), options: {} });
     assert.equal("options" in empty, false);
   }),
-  law("setting options replaces those of the plugins that it names, moves nothing else, and answers all", async (store) => {
-    await store.create(newSession(alice));
-    await turn(store, "hello");
-    const before = await store.load(alice);
-    const latest = await store.latest();
-    assert.deepEqual(await store.setOptions(alice, {}), {});
-    assert.deepEqual(await store.load(alice), before);
-    assert.deepEqual(await store.setOptions(alice, { notes: 1 }), { notes: 1 });
-    assert.deepEqual(await store.setOptions(alice, { search: [2] }), { notes: 1, search: [2] });
-    await store.setOptions(alice, OPTIONS);
-    assert.deepEqual(await store.load(alice), { ...before, options: OPTIONS });
-    assert.deepEqual(await store.setOptions(alice, {}), OPTIONS);
-    assert.equal(await store.latest(), latest);
-    await refused("session.unknown", () => store.setOptions(bob, OPTIONS));
-  }),
+  law(
+    "setting options replaces those of the plugins that it names, moves nothing else, and answers all",
+    async (store) => {
+      await store.create(newSession(alice));
+      await turn(store, "hello");
+      const before = await store.load(alice);
+      const latest = await store.latest();
+      assert.deepEqual(await store.setOptions(alice, {}), {});
+      assert.deepEqual(await store.load(alice), before);
+      assert.deepEqual(await store.setOptions(alice, { notes: 1 }), { notes: 1 });
+      assert.deepEqual(await store.setOptions(alice, { search: [2] }), { notes: 1, search: [2] });
+      await store.setOptions(alice, OPTIONS);
+      assert.deepEqual(await store.load(alice), { ...before, options: OPTIONS });
+      assert.deepEqual(await store.setOptions(alice, {}), OPTIONS);
+      assert.equal(await store.latest(), latest);
+      await refused("session.unknown", () => store.setOptions(bob, OPTIONS));
+    },
+  ),
   law("creating a session again answers the options it has, not those it is given", async (store) => {
     await store.create({ ...newSession(alice), options: OPTIONS });
     assert.deepEqual((await store.create({ ...newSession(alice), options: { notes: 1 } })).options, OPTIONS);

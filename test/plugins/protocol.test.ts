@@ -2,19 +2,20 @@ import { definePlugin, type Protocol, type ProtocolDriver, type RoundView } from
 import { memory } from "bowline/stores/memory";
 import { says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
-import { codeOf, nodesOf, outline } from "../kit/reading.ts";
-import { KEPT, STORES } from "../kit/stores.ts";
-import { open, running } from "../kit/worlds.ts";
+import { z } from "zod";
+import { codeOf, nodesOf, outline, within } from "../kit/reading.ts";
+import { durable, KEPT, STORES } from "../kit/stores.ts";
+import { open, running, Stop } from "../kit/worlds.ts";
 
 type Half = Protocol["protocolSession"];
 
-/** A protocol whose replies are answers; what its driver is shown is written down. */
-function talks(half: Half, views: RoundView[] = [], id = "acme/talks") {
+/** Every reply is an answer. What it is shown is written down. */
+function driverOf(id: string, views: RoundView[]): ProtocolDriver {
   const answer: ProtocolDriver["onReply"] = (view) => {
     views.push(view);
     return { kind: "answer" };
   };
-  const driver: ProtocolDriver = {
+  return {
     id,
     version: 1,
     request: ({ system, messages }) => ({ system, messages, tools: [] }),
@@ -22,6 +23,11 @@ function talks(half: Half, views: RoundView[] = [], id = "acme/talks") {
     onResults: answer as never,
     onExec: answer as never,
   };
+}
+
+/** A protocol whose replies are answers; what its driver is shown is written down. */
+function talks(half: Half, views: RoundView[] = [], id = "acme/talks") {
+  const driver = driverOf(id, views);
   return definePlugin({
     id,
     setup: () => ({
@@ -174,6 +180,79 @@ test("P3 an open turn keeps the options that it began with", async () => {
     return views.at(-1)?.options;
   };
   await expect.poll(next).toBe("b");
+});
+
+/** Sets its options to what the session's options of plugins say. */
+function styled(views: RoundView[], more: () => object = () => ({})) {
+  return definePlugin({
+    id: "acme/styled",
+    options: z.object({ style: z.string().default("plain") }),
+    setup: ({ options: { style } }) => ({
+      protocolSession: { configure: ({ options }) => options.set(style) },
+      protocolDriver: { driver: driverOf("acme/styled", views), preamble: () => ({ tools: [], prompt: [] }) },
+      ...more(),
+    }),
+  });
+}
+
+describe.each(STORES)("on %s", (_, make) => {
+  test("P3 an opening that replaces options does not wait for the turn of another process, and they count after it", async () => {
+    const store = durable(make());
+    const views: RoundView[] = [];
+    const stop = new Stop();
+    const plugin = styled(views, () => ({ beforeTurn: () => stop.here() }));
+    await using one = await running({ store, plugins: [plugin], recover: "manual" });
+    await using two = await running({ store, plugins: [plugin], recover: "manual" });
+    const session = await one.session("s");
+    const neighbour = await two.session("s");
+    const turn = session.turn("Go.");
+    await stop.reached;
+    await within(two.session("s", { plugins: [plugin.options({ style: "brief" })] }), 3_000);
+    stop.go();
+    await turn.result();
+    await neighbour.append([{ kind: "message", role: "user", text: "Behind what was set." }]);
+    await session.turn("Again.").result();
+    expect(views.map(({ options }) => options)).toEqual(["plain", "brief"]);
+  });
+
+  test("P3 an opening inside a hook of the session replaces options of the protocol when the turn is over", async () => {
+    const views: RoundView[] = [];
+    let open = async (): Promise<unknown> => undefined;
+    const plugin = styled(views, () => ({ beforeTurn: async () => void (await open()) }));
+    await using runtime = await running({ store: make(), plugins: [plugin] });
+    const session = await runtime.session("s");
+    open = () => runtime.session("s", { plugins: [plugin.options({ style: "brief" })] });
+    await session.turn("Go.").result();
+    await session.append([{ kind: "message", role: "user", text: "Behind what was set." }]);
+    await session.turn("Again.").result();
+    expect(views.map(({ options }) => options)).toEqual(["plain", "brief"]);
+  });
+
+  test("P3 what one sets while another waits to set is not undone", async () => {
+    const store = durable(make());
+    const views: RoundView[] = [];
+    const stop = new Stop();
+    let name = "a";
+    const half: Half = {
+      configure: ({ options }) => options.set({ ...(options.get() as object), [name]: 1 }),
+      beforeAsk: () => stop.here(),
+    };
+    await using one = await running({ store, plugins: [talks(half, views)], recover: "manual" });
+    await using two = await running({ store, plugins: [talks(half, views)], recover: "manual" });
+    await using three = await running({ store, plugins: [talks(half, views)], recover: "manual" });
+    const session = await one.session("s");
+    const turn = session.turn("Go.");
+    await stop.reached;
+    name = "b";
+    const second = await two.session("s");
+    name = "c";
+    const third = await three.session("s");
+    stop.go();
+    await turn.result();
+    for (const each of [second, third]) await each.append([{ kind: "message", role: "user", text: "Behind." }]);
+    await session.turn("Again.").result();
+    expect(views.at(-1)?.options).toEqual({ a: 1, b: 1, c: 1 });
+  });
 });
 
 test("P2 before each model call a protocol sees the request, the session and the latest usage, and may name a fresh frame", async () => {

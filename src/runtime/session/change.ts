@@ -35,6 +35,8 @@ export interface Worked<T> {
   done(kept: Committed | undefined): T | Promise<T>;
   /** Takes back what was done outside the change, which was not stored. */
   undo?(): Promise<void>;
+  /** Called while an open turn of another process keeps the change from being stored. */
+  busy?(): void;
   /** C2: a result ends the change, undefined works it out again. */
   moved?(): Promise<T | undefined>;
 }
@@ -75,7 +77,7 @@ export function changeSession<T>(
         throw error;
       }
       const changes = kept.states.take();
-      const { change = {}, undo, moved } = worked;
+      const { change = {}, undo, moved, busy } = worked;
       const entries = [...nodes, ...(change.entries ?? [])];
       const isEmpty =
         entries.length === 0 && change.config === undefined && change.plugins === undefined && spent.length === 0;
@@ -85,7 +87,7 @@ export function changeSession<T>(
       let committed: Committed | undefined;
       try {
         const more = { ...(parts.length === 0 ? {} : { parts }), ...(spent.length === 0 ? {} : { spent }) };
-        committed = await keep(session, { ...change, entries, ...plugins, ...more }, operation);
+        committed = await keep(session, { ...change, entries, ...plugins, ...more }, operation, busy);
       } catch (error) {
         await undo?.();
         kept.isStale = true; // C4

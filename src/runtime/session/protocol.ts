@@ -12,7 +12,8 @@ import { describeThrown, frozen, isObject, type Json, toJson } from "../../model
 import type { StoredSession } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { type OfProtocol, ofProtocol, PROTOCOL, readingOf } from "../services/reading.ts";
-import type { Change } from "./change.ts";
+import type { Change, Worked } from "./change.ts";
+import { inside } from "./inside.ts";
 import type { LiveSession } from "./session.ts";
 
 class Options implements ProtocolOptions {
@@ -54,17 +55,43 @@ const isEmpty = ({ turns, head }: StoredSession): boolean => turns === 0 && head
 /** Lets the protocol set its options, as it is with the session's latest options of plugins, and stores what is new. */
 export async function configure(session: LiveSession, isNew = false): Promise<void> {
   const { stored } = session.kept;
+  const asked = await ask(session, isNew);
+  if (!asked.isChanged) return;
+  const isFree = stored.openTurn === undefined && !session.queue.isTaken;
+  const kept = new Promise<void>((resolve, reject) => {
+    const work = async (): Promise<Worked<void>> => {
+      // Others may have set them since: what they set is not undone.
+      const isSame = ofProtocol(session.kept.stored.plugins) === asked.before;
+      const { options, isChanged } = isSame ? asked : await ask(session, isNew);
+      return { ...(isChanged ? { change: changeTo(session, options) } : {}), done: () => {}, busy: resolve };
+    };
+    // Not asked for by the code that opens the session: that may run inside it, and does not wait then.
+    inside
+      .exit(() => session.change("protocol options", work))
+      .then(resolve, (error) => {
+        session.core.trace("protocol.options", { problem: describeThrown(error) }, session.asPlace);
+        reject(error);
+      });
+  });
+  if (isFree) return kept;
+  kept.catch(() => {}); // P3
+}
+
+interface Asked {
+  readonly before: OfProtocol | undefined;
+  readonly options: Options;
+  readonly isChanged: boolean;
+}
+
+async function ask(session: LiveSession, isNew: boolean): Promise<Asked> {
+  const { stored } = session.kept;
   const { hooks } = session.composedWith(stored.options);
   const before = ofProtocol(stored.plugins);
   const options = new Options(before ?? {}, hooks.ownerOf("protocolSession"));
   const plugins = frozen(stored.options ?? {});
   await tellProtocol(session, "configure", { options, plugins, isNew, isFork: stored.origin !== undefined }, hooks);
-  if (before !== undefined && JSON.stringify(options.kept) === JSON.stringify(before)) return;
-  const keep = (): Promise<void> =>
-    session.change("protocol options", async () => ({ change: changeTo(session, options), done: () => {} }));
-  if (stored.openTurn === undefined && !session.queue.isTaken) return keep();
-  // P3
-  keep().catch((error) => session.core.trace("protocol.options", { problem: describeThrown(error) }, session.asPlace));
+  const isChanged = before === undefined || JSON.stringify(options.kept) !== JSON.stringify(before);
+  return { before, options, isChanged };
 }
 
 function changeTo({ kept }: LiveSession, options: Options): Change {
