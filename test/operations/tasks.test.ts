@@ -1,11 +1,11 @@
 import { createRuntime, definePlugin, type Json } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { says, scripted } from "bowline/testing";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { codeOf, nodesOf, saidIn } from "../kit/reading.ts";
-import { file, KEPT } from "../kit/stores.ts";
-import { open } from "../kit/worlds.ts";
+import { durable, file, KEPT, STORES } from "../kit/stores.ts";
+import { open, running } from "../kit/worlds.ts";
 
 /** A report in three steps, of which the last may fail. */
 function reporting(did: string[], fails: () => boolean = () => false) {
@@ -87,6 +87,61 @@ test("K13 a repeat in another process gets the receipt of the first time; anothe
   expect(await codeOf(two.command(report, "note", { words: "x" }, { operationId: "july" }))).toBe("append.conflict");
   expect((await two.command(report, "note", { words: "x" }, { operationId: "n" })).output).toBe("x");
   expect((await two.command(report, "note", { words: "x" }, { operationId: "n" })).output).toBe("x");
+});
+
+describe.each(STORES)("on %s", (_, make) => {
+  /** A task that pays, whose session another process moves meanwhile. */
+  async function moved(fails: boolean) {
+    const store = durable(make());
+    let paid = 0;
+    const asks = definePlugin({
+      id: "acme/asks",
+      setup: ({ task }) => ({
+        operations: {
+          ask: task({
+            run: async ({ complete, emit }) => {
+              await complete.text("Why?");
+              if (++paid === 1) await other.append([{ kind: "message", role: "user", text: "By the way." }]);
+              if (fails) throw new Error("No.");
+              emit("asked", null);
+            },
+          }),
+        },
+      }),
+    });
+    const one = await running({ store, plugins: [asks], recover: "manual" });
+    const two = await running({ store, plugins: [asks], recover: "manual" });
+    const other = await two.session("s");
+    const session = await one.session("s");
+    const ask = (operationId?: string) => session.task(asks, "ask", undefined, { operationId });
+    const booked = async () => (await session.read()).ledger.find(({ source }) => source === "direct")?.calls;
+    const dispose = async () => void (await Promise.all([one.close(), two.close()]));
+    return { ask, booked, [Symbol.asyncDispose]: dispose };
+  }
+
+  test("K13 S13 what a task paid for in an attempt that another process overtook is booked", async () => {
+    await using world = await moved(false);
+    await world.ask();
+    expect(await world.booked()).toBe(2);
+  });
+
+  test("K13 S13 what a task with an operation id paid for is booked once, though another process overtook it", async () => {
+    await using world = await moved(false);
+    await world.ask("once");
+    await world.ask("once");
+    expect(await world.booked()).toBe(1);
+  });
+
+  test.each([undefined, "why"])(
+    "K13 S13 what a failed task paid for is booked though another process overtook it, operation id %s",
+    async (operationId) => {
+      await using world = await moved(true);
+      expect(await codeOf(world.ask(operationId))).toBe("operation.failed");
+      expect(await world.booked()).toBe(1);
+      expect(await codeOf(world.ask(operationId))).toBe("operation.failed");
+      expect(await world.booked()).toBe(operationId === undefined ? 2 : 1);
+    },
+  );
 });
 
 test("K13 bad operation ids, and outputs that could not be kept, are refused typed, and nothing is kept", async () => {

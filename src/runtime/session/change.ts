@@ -3,7 +3,7 @@
 // C1 A change is one `store.apply`, with the plugin states that it changed: whole or not at all.
 // C2 When another process moved the session, nothing was stored: `undo` runs, and the change is worked out again on the
 //    session as it is then, unless `moved` ends it.
-// C3 Work that throws stores nothing, but the completions that it paid for are booked.
+// C3 Of work that throws, or is worked out again, nothing is stored, but the completions that it paid for are booked.
 // C4 After a fault of the store the session is read again: its states here are those of a change that was not stored.
 import { compaction } from "../../kernel/compact.ts";
 import type { ConfigPatch } from "../../kernel/operation.ts";
@@ -67,13 +67,13 @@ export function changeSession<T>(
         spent: [],
         booked: [],
       };
-      const { spent, nodes, parts, booked } = working;
+      const { spent, nodes, parts } = working;
       let worked: Worked<T>;
       try {
         worked = await work(working);
       } catch (error) {
         kept.states.forget();
-        if (spent.length > 0) await keep(session, { spent, by: "completion", parts: booked });
+        await bookWork(session, working);
         throw error;
       }
       const changes = kept.states.take();
@@ -98,6 +98,7 @@ export function changeSession<T>(
       }
       if (committed !== undefined) return worked.done(committed);
       await undo?.();
+      if (!isNamed) await bookWork(session, working); // Else it is recorded, and the next attempt books it.
       const ended = await moved?.();
       if (ended !== undefined) return ended;
     }
@@ -135,6 +136,17 @@ async function keep(
 }
 
 const BOOK_TRIES = 100;
+
+/** C3: books what was paid for, whoever moves the session meanwhile; what is recorded, unless another process did. */
+async function bookWork(session: LiveSession, { spent, booked }: Working): Promise<void> {
+  const { core, id } = session;
+  for (let tries = 0; tries < BOOK_TRIES; tries++) {
+    const known = await Promise.all(booked.map(({ operation }) => core.store.operations.find(id, operation)));
+    const left = spent.filter((_, nth) => known[nth] === undefined);
+    if (left.length === 0) return;
+    if ((await keep(session, { spent: left, by: "completion", parts: booked })) !== undefined) return;
+  }
+}
 
 /** Books a completion. While something else has the session the caller does not wait: the booking follows it. */
 export function book(session: LiveSession, spent: Spent): Promise<void> {
