@@ -156,6 +156,39 @@ test("K13 bad operation ids, and outputs that could not be kept, are refused typ
   expect((await session.read()).head).toBeUndefined();
 });
 
+test.each(KEPT)(
+  "K13 what a task recorded is not used by another call under the same operation id, %s",
+  async (_, make) => {
+    const did: string[] = [];
+    let isEmpty = true;
+    const report = reporting(did, () => isEmpty);
+    await using world = await open(scripted(says("Short."), says("Read.")), { store: make(), plugins: [report] });
+    const write = (about: unknown) =>
+      world.session.task(report, "write", { about } as { about: string }, { operationId: "july" });
+    expect(await codeOf(write(7))).toBe("operation.input");
+    expect(await codeOf(write("tigers"))).toBe("operation.failed");
+    isEmpty = false;
+    expect(await codeOf(write("lions"))).toBe("append.conflict");
+    expect((await write("tigers")).output).toBe("Short.");
+    expect(did).toEqual(["searched", "printed"]);
+  },
+);
+
+test("K13 an input that is no JSON is refused under an operation id before anything is done", async () => {
+  let runs = 0;
+  const lax = definePlugin({
+    id: "acme/lax",
+    setup: ({ command }) => ({ operations: { go: command({ input: z.any(), run: () => ++runs }) } }),
+  });
+  await using world = await open(scripted(), { plugins: [lax] });
+  const circle: { self?: unknown } = {};
+  circle.self = circle;
+  for (const input of [circle, 1n, new Map([[1, 2]]), () => {}, Number.NaN])
+    expect(await codeOf(world.session.command(lax, "go", input, { operationId: "go" }))).toBe("operation.input");
+  expect(runs).toBe(0);
+  expect((await world.session.command(lax, "go", new Map())).output).toBe(1);
+});
+
 test.each(KEPT)("K13 an operation runs on the session that its caller names, %s", async (_, make) => {
   const report = reporting([]);
   const counts = definePlugin({

@@ -111,14 +111,16 @@ export async function operate(
   requireSignal(options.signal);
   requireOptions(name, options, OPTIONS);
   const { operationId } = options;
-  const operation = operationId === undefined ? undefined : operationOf(session.id, operationId);
+  const call = operationId === undefined ? undefined : callOf(session, operationId, name, input);
   const work = async (working: Working): Promise<Worked<Receipt>> => {
-    const known = operation === undefined ? undefined : await doneBefore(session, operation, name, input);
+    const known = call === undefined ? undefined : await doneBefore(session, call);
     if (known !== undefined) return { done: () => known };
     const owned = requireOperation(session, kind, name); // The session's options may have changed meanwhile.
-    const ran = await runOn(session, owned, input, options, working);
+    const given = checkedInput(owned, input);
+    if (call !== undefined && kind === "task") await begin(session, call);
+    const ran = await runOn(session, owned, given, options, working);
     const config = ran.config === undefined ? undefined : await configured(session, ran.config);
-    const queued = await queue(session, ran.turns, operation);
+    const queued = await queue(session, ran.turns, call?.operation);
     const receipt = {
       plugin: owned.plugin,
       output: ran.output,
@@ -129,7 +131,7 @@ export async function operate(
       change: defined({
         entries: ran.entries,
         config: config?.stored,
-        receipt: operation === undefined ? undefined : keptReceipt(name, input, receipt),
+        receipt: call === undefined ? undefined : keptReceipt(name, call, receipt),
       }),
       done: async () => {
         await config?.tell();
@@ -138,33 +140,47 @@ export async function operate(
       undo: () => unqueue(session, queued),
     };
   };
-  return changeSession(session, name, work, operation, options.signal);
+  return changeSession(session, name, work, call?.operation, options.signal);
+}
+
+/** A call that its caller named (O4). */
+interface Call {
+  readonly operation: string;
+  /** Of the operation and its input: it tells a repeat from another call under the same id. */
+  readonly hash: string;
+}
+
+function callOf({ id }: LiveSession, operationId: string, name: string, input: unknown): Call {
+  const found = toJson(input ?? null);
+  if ("problem" in found) {
+    const problem = `it must be JSON to be known again by its operationId: ${found.path}: ${found.problem}`;
+    throw new RuntimeError("operation.input", { name, problem });
+  }
+  return { operation: operationOf(id, operationId), hash: hashOf(JSON.stringify([name, found.json])) };
+}
+
+/** What a task has recorded is for a repeat of the same call only. */
+async function begin({ core, id }: LiveSession, { operation, hash }: Call): Promise<void> {
+  if ((await core.store.operations.note(id, operation, "call", hash)) !== hash)
+    throw new RuntimeError("append.conflict", { operation });
 }
 
 /** O4 */
-async function doneBefore(
-  { core, id }: LiveSession,
-  operation: string,
-  name: string,
-  input: unknown,
-): Promise<Receipt | undefined> {
+async function doneBefore({ core, id }: LiveSession, { operation, hash }: Call): Promise<Receipt | undefined> {
   const found = await core.store.operations.find(id, operation);
   if (found === undefined) return undefined;
-  const { hash, receipt } = (found.kind === "done" ? (found.receipt ?? {}) : {}) as Partial<KeptReceipt>;
-  if (receipt === undefined || hash !== hashOfCall(name, input))
-    throw new RuntimeError("append.conflict", { operation });
-  return receipt;
+  const kept = (found.kind === "done" ? (found.receipt ?? {}) : {}) as Partial<KeptReceipt>;
+  if (kept.receipt === undefined || kept.hash !== hash) throw new RuntimeError("append.conflict", { operation });
+  return kept.receipt;
 }
 
 interface KeptReceipt {
-  /** Of the operation and its input: it tells a repeat from another operation under the same id. */
   readonly hash: string;
   readonly receipt: Receipt;
 }
-const hashOfCall = (name: string, input: unknown): string => hashOf(JSON.stringify([name, input ?? null]));
 
-function keptReceipt(name: string, input: unknown, receipt: Receipt): Json {
-  const kept = toJson({ hash: hashOfCall(name, input), receipt: { ...receipt, output: receipt.output ?? null } });
+function keptReceipt(name: string, { hash }: Call, receipt: Receipt): Json {
+  const kept = toJson({ hash, receipt: { ...receipt, output: receipt.output ?? null } });
   if ("problem" in kept) {
     const problem = `its output must be JSON to be kept under an operationId: ${kept.path}: ${kept.problem}`;
     throw new RuntimeError("operation.failed", { name, problem });
@@ -219,7 +235,7 @@ interface Ran {
 async function runOn(
   session: LiveSession,
   owned: OwnedOperation,
-  input: unknown,
+  given: unknown,
   options: OperationOptions,
   working: Working,
 ): Promise<Ran> {
@@ -234,7 +250,6 @@ async function runOn(
   const refuse = (problem: string): never => {
     throw new RuntimeError("operation.failed", { name: wire, problem });
   };
-  const given = checkedInput(owned, input);
   const context = contextOf(session, owned, given, isOn, options, working);
   const { states } = session.kept;
   if (isOn && states.has(owned.plugin))
