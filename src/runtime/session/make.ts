@@ -116,7 +116,7 @@ const modelOf = ({ config: { model } }: StoredSession): Partial<SessionConfig> =
 async function sow({ store }: Core, id: SessionId, seed: readonly Draft[]): Promise<void> {
   const stored = await store.load(id);
   if (stored === undefined || stored.head !== undefined) return;
-  const operation = `seed/${id}`;
+  const operation = `/seed/${id}`;
   const at = stored.createdAt; // The same content, whichever process appends it.
   const entries = seed.map(({ role, parts }, index) => ({
     at,

@@ -138,7 +138,7 @@ export async function carryOver({ store, world }: Core, from: StoredSession, for
   const state = { options: now.all.value, all: now.all } as unknown as Json;
   await store.apply({
     sessionId: fork.id,
-    operation: `protocol/${fork.id}`,
+    operation: `/protocol/${fork.id}`,
     at: world.now(),
     by: "configure",
     plugins: { [PROTOCOL]: { version: "1", revision: (fork.plugins[PROTOCOL]?.revision ?? 0) + 1, state } },
