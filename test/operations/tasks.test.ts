@@ -1,9 +1,9 @@
 import { createRuntime, definePlugin, type Json } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
-import { says, scripted } from "bowline/testing";
+import { calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { codeOf, nodesOf, saidIn } from "../kit/reading.ts";
+import { codeOf, nodesOf, saidIn, within } from "../kit/reading.ts";
 import { durable, file, KEPT, STORES } from "../kit/stores.ts";
 import { open, running } from "../kit/worlds.ts";
 
@@ -173,6 +173,31 @@ test.each(KEPT)(
     expect(did).toEqual(["searched", "printed"]);
   },
 );
+
+test("K13 T13 a value that is made once and asks for itself is refused, in a task and in a tool; nothing waits", async () => {
+  const again = definePlugin({
+    id: "acme/again",
+    setup: ({ task, tool }) => ({
+      operations: {
+        go: task({ run: ({ once }) => once("a", () => once("b", () => once("a", () => 1))) }),
+        fine: task({ run: ({ once }) => once("a", async () => [await once("b", () => 1), await once("b", () => 2)]) }),
+      },
+      tools: [
+        tool({
+          name: "again",
+          description: "Asks for itself.",
+          input: z.object({}),
+          execute: (_, { once }) => once("a", () => once("a", () => 1)),
+        }),
+      ],
+    }),
+  });
+  await using world = await open(scripted(calls("again"), says("Done.")), { plugins: [again] });
+  const { session } = world;
+  expect(await within(codeOf(session.task(again, "go", undefined, { operationId: "go" })))).toBe("hook.answer");
+  expect((await session.task(again, "fine", undefined, { operationId: "fine" })).output).toEqual([1, 1]);
+  expect((await within(session.turn("Go.").result())).outcome).toMatchObject({ kind: "answered", text: "Done." });
+});
 
 test("K13 an input that is no JSON is refused under an operation id before anything is done", async () => {
   let runs = 0;
