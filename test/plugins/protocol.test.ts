@@ -325,6 +325,48 @@ test("P2 what a protocol throws is named after its plugin, at every place, and i
   }
 });
 
+test.each(KEPT)(
+  "P1 I7 a protocol that fails when it is told of appended nodes does not fail the append, %s",
+  async (_, make) => {
+    const issues: unknown[] = [];
+    const fails = (): void => {
+      throw new Error("No.");
+    };
+    await using world = await open(scripted(), {
+      store: make(),
+      plugins: [talks({ appended: fails })],
+      trace: ({ name, about }) => void (name === "hook.issue" && issues.push(about)),
+    });
+    const appended = await world.session.append([{ kind: "message", role: "user", text: "By the way." }]);
+    expect(appended).toMatchObject({ kind: "appended" });
+    expect(issues).toMatchObject([{ plugin: "acme/talks", code: "hook.failed" }]);
+  },
+);
+
+test("P1 a protocol is told of nodes that an operation appended, once it is stored", async () => {
+  const log: string[] = [];
+  const notes = definePlugin({
+    id: "acme/notes",
+    setup: ({ command }) => ({
+      operations: {
+        note: command({
+          input: z.object({ fails: z.boolean() }),
+          run: async ({ graph, input }) => {
+            await graph.append([{ kind: "plugin", type: "note", body: 1 }]);
+            if (input.fails) throw new Error("No.");
+          },
+        }),
+      },
+    }),
+  });
+  await using world = await open(scripted(), { plugins: [talks(told(log)), notes] });
+  log.length = 0;
+  await codeOf(world.session.command(notes, "note", { fails: true }));
+  expect(log).toEqual([]);
+  await world.session.command(notes, "note", { fails: false });
+  expect(log).toEqual([`appended ${world.session.id} plugin`]);
+});
+
 test("P3 options that are no JSON are refused, and the session does not open", async () => {
   const circle: { self?: unknown } = {};
   circle.self = circle;

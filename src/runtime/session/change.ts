@@ -17,7 +17,15 @@ import type { Entry } from "../../model/node.ts";
 import type { Spent } from "../../model/usage.ts";
 import type { Committed, SessionChange } from "../../stores/store.ts";
 import { requireConfig } from "../checks.ts";
-import { additionsOf, appendReceipt, doneBefore, entriesOf, hashOfNodes, operationOf } from "../services/graph.ts";
+import {
+  additionsIn,
+  additionsOf,
+  appendReceipt,
+  doneBefore,
+  entriesOf,
+  hashOfNodes,
+  operationOf,
+} from "../services/graph.ts";
 import type { Working } from "../services/site.ts";
 import { finishOthers } from "./elsewhere.ts";
 import type { LiveSession } from "./session.ts";
@@ -96,7 +104,10 @@ export function changeSession<T>(
         isSwept = true; // C2: what the change had put is put again.
         continue;
       }
-      if (committed !== undefined) return worked.done(committed);
+      if (committed !== undefined) {
+        if (nodes.length > 0) await session.toldAppended(additionsIn(nodes));
+        return worked.done(committed);
+      }
       await undo?.();
       if (!isNamed) await bookWork(session, working); // Else it is recorded, and the next attempt books it.
       const ended = await moved?.();

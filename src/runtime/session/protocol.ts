@@ -9,6 +9,7 @@ import type { HookRunner } from "../../kernel/hook-runner.ts";
 import type { ProtocolOptions, ProtocolPlace, ProtocolSession } from "../../kernel/slots.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown, frozen, isObject, type Json, toJson } from "../../model/json.ts";
+import type { Addition } from "../../model/node.ts";
 import type { StoredSession } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { type OfProtocol, ofProtocol, PROTOCOL, readingOf } from "../services/reading.ts";
@@ -117,7 +118,7 @@ export async function extend(session: LiveSession, value: ExtensionValue): Promi
 type Told = { readonly [N in keyof ProtocolSession]-?: Parameters<NonNullable<ProtocolSession[N]>>[0] };
 
 /** Calls a function of the protocol, as hooks are called: within its deadline, probed, its throw named after its plugin. */
-export async function tellProtocol<N extends keyof ProtocolSession>(
+async function tellProtocol<N extends keyof ProtocolSession>(
   session: LiveSession,
   name: N,
   about: Omit<Told[N], keyof ProtocolPlace>,
@@ -128,6 +129,17 @@ export async function tellProtocol<N extends keyof ProtocolSession>(
   if (tell === undefined) return;
   const place = { sessionId: session.id, isRoot: session.ancestors.length === 0 };
   await hooks.callSlot("protocolSession", () => tell.call(protocol, { ...place, ...about }), session.site());
+}
+
+/** Tells it of nodes that were appended while the session is open here. They are stored, so a throw is traced. */
+export async function tellAppended(session: LiveSession, nodes: readonly Addition[]): Promise<void> {
+  try {
+    await tellProtocol(session, "appended", { nodes: frozen(nodes) });
+  } catch (error) {
+    const plugin = session.composition.hooks.ownerOf("protocolSession");
+    const code = error instanceof RuntimeError ? error.code : "hook.failed";
+    session.core.trace("hook.issue", { plugin, code, message: describeThrown(error) }, session.asPlace);
+  }
 }
 
 /** P2: a fork at an older node has what was set for all frames since. */
