@@ -24,7 +24,7 @@ import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
-import { defined, describeThrown, frozen, type JsonObject } from "../../model/json.ts";
+import { defined, describeThrown, type JsonObject } from "../../model/json.ts";
 import type { Addition } from "../../model/node.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
 import type {
