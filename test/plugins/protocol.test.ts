@@ -150,6 +150,25 @@ test("P3 what is set for all frames holds in a fork at an older node too; what i
   expect(await optionsOf(second.head, "f3")).toBe("c");
 });
 
+test.each(KEPT)("P1 P3 a fork that begins empty is restored, with what is set for all frames, %s", async (_, make) => {
+  const log: string[] = [];
+  const views: RoundView[] = [];
+  const half: Half = {
+    ...told(log),
+    configure({ options, sessionId }) {
+      if (sessionId === "s") options.setAll("all");
+    },
+  };
+  await using runtime = await running({ store: make(), plugins: [talks(half, views)] });
+  const session = await runtime.session("s");
+  await session.turn("Go.").result();
+  const first = (await session.history()).at(-1)?.id;
+  const fork = await session.fork({ id: "f", before: first });
+  await fork.turn("Here.").result();
+  expect(log).toEqual(["initialize s true", "restore f "]);
+  expect(views.at(-1)?.options).toBe("all");
+});
+
 test("P3 an open turn keeps the options that it began with", async () => {
   const store = memory();
   const views: RoundView[] = [];

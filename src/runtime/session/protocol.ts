@@ -8,7 +8,7 @@ import { type ExtensionValue, keptExtension } from "../../kernel/extension.ts";
 import type { HookRunner } from "../../kernel/hook-runner.ts";
 import type { ProtocolOptions, ProtocolPlace, ProtocolSession } from "../../kernel/slots.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { describeThrown, frozen, isObject, type Json, toJson } from "../../model/json.ts";
+import { describeThrown, frozen, type Json, type JsonObject, toJson } from "../../model/json.ts";
 import type { Addition } from "../../model/node.ts";
 import type { StoredSession } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
@@ -142,12 +142,17 @@ export async function tellAppended(session: LiveSession, nodes: readonly Additio
   }
 }
 
+/** P2: what a fork of the session has at every node; undefined when no protocol was told of the session. */
+export function carriedOver({ plugins }: StoredSession): JsonObject | undefined {
+  const now = ofProtocol(plugins);
+  if (now === undefined) return undefined;
+  return now.all === undefined ? {} : { options: now.all.value, all: now.all };
+}
+
 /** P2: a fork at an older node has what was set for all frames since. */
 export async function carryOver({ store, world }: Core, from: StoredSession, fork: StoredSession): Promise<void> {
-  const now = ofProtocol(from.plugins);
-  const then = ofProtocol(fork.plugins);
-  if (!isObject(now?.all) || now.all.nth === then?.all?.nth) return;
-  const state = { options: now.all.value, all: now.all } as unknown as Json;
+  const state = carriedOver(from);
+  if (state?.all === undefined || ofProtocol(from.plugins)?.all?.nth === ofProtocol(fork.plugins)?.all?.nth) return;
   await store.apply({
     sessionId: fork.id,
     operation: `/protocol/${fork.id}`,
