@@ -1,4 +1,4 @@
-import { definePlugin, type Protocol, type ProtocolDriver, type RoundView } from "bowline";
+import { definePlugin, extension, type Protocol, type ProtocolDriver, type RoundView } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
@@ -272,6 +272,32 @@ describe.each(STORES)("on %s", (_, make) => {
     await session.turn("Again.").result();
     expect(views.at(-1)?.options).toEqual({ a: 1, b: 1, c: 1 });
   });
+});
+
+test("P1 an extension that waits behind a turn is refused if the protocol takes none by then", async () => {
+  const pace = extension("acme/pace", z.number());
+  const stop = new Stop();
+  const taken: unknown[] = [];
+  const plugin = definePlugin({
+    id: "acme/picky",
+    options: z.object({ takes: z.boolean().default(true) }),
+    setup: ({ options: { takes } }) => ({
+      extensions: [pace],
+      beforeTurn: () => stop.here(),
+      protocolSession: takes ? { extend: ({ extension: { value } }) => void taken.push(value) } : {},
+      protocolDriver: { driver: driverOf("acme/picky", []), preamble: () => ({ tools: [], prompt: [] }) },
+    }),
+  });
+  await using runtime = await running({ plugins: [plugin] });
+  const session = await runtime.session("s");
+  const turn = session.turn("Go.");
+  await stop.reached;
+  const extended = codeOf(session.extend(pace.of(3)));
+  await runtime.session("s", { plugins: [plugin.options({ takes: false })] });
+  stop.go();
+  await turn.result();
+  expect(await within(extended)).toBe("protocol.extension");
+  expect(taken).toEqual([]);
 });
 
 test("P2 before each model call a protocol sees the request, the session and the latest usage, and may name a fresh frame", async () => {

@@ -4,6 +4,7 @@
 // P1 `initialize` is for a session that no protocol was told of yet; every later opening, and every fork, is `restore`.
 // P2 Options are stored like a plugin's state. A turn is opened with those of that moment, and its driver sees no others.
 // P3 What `configure` sets while a turn is open is stored when that turn is over.
+import type { Composition } from "../../kernel/compose.ts";
 import { type ExtensionValue, keptExtension } from "../../kernel/extension.ts";
 import type { HookRunner } from "../../kernel/hook-runner.ts";
 import type { ProtocolOptions, ProtocolPlace, ProtocolSession } from "../../kernel/slots.ts";
@@ -15,6 +16,7 @@ import type { Core } from "../core.ts";
 import { type OfProtocol, ofProtocol, PROTOCOL, readingOf } from "../services/reading.ts";
 import type { Change, Worked } from "./change.ts";
 import { inside } from "./inside.ts";
+import { slotOf } from "./options.ts";
 import type { LiveSession } from "./session.ts";
 
 class Options implements ProtocolOptions {
@@ -103,16 +105,30 @@ function changeTo({ kept }: LiveSession, options: Options): Change {
 
 /** Gives the protocol an extension, between turns. It is given again if another process moved the session meanwhile. */
 export async function extend(session: LiveSession, value: ExtensionValue): Promise<void> {
-  const { core, composition, slot, kept } = session;
-  const extension = keptExtension(composition.extensions, value, core.limits.inputBytesMax);
-  if (composition.hooks.slot("protocolSession")?.extend === undefined)
-    throw new RuntimeError("protocol.extension", { protocol: slot.driver.id, extension: extension.id });
+  const { kept } = session;
+  requireTaken(session, session.composedWith(kept.stored.options), value); // What is wrong now is refused at once.
   await session.change("extend", async () => {
+    const extension = requireTaken(session, session.composition, value);
     const before = ofProtocol(kept.stored.plugins) ?? {};
-    const options = new Options(before, composition.hooks.ownerOf("protocolSession"));
+    const options = new Options(before, session.composition.hooks.ownerOf("protocolSession"));
     await tellProtocol(session, "extend", { extension, options });
     return { ...(options.kept === before ? {} : { change: changeTo(session, options) }), done: () => {} };
   });
+}
+
+function requireTaken(
+  { core }: LiveSession,
+  composition: Composition,
+  value: ExtensionValue,
+): ReturnType<typeof keptExtension> {
+  const { extensions, hooks } = composition;
+  const extension = keptExtension(extensions, value, core.limits.inputBytesMax);
+  if (hooks.slot("protocolSession")?.extend === undefined)
+    throw new RuntimeError("protocol.extension", {
+      protocol: slotOf(composition).driver.id,
+      extension: extension.id,
+    });
+  return extension;
 }
 
 type Told = { readonly [N in keyof ProtocolSession]-?: Parameters<NonNullable<ProtocolSession[N]>>[0] };
