@@ -11,6 +11,7 @@ import type { ModelSettings, Reply, ToolDeclaration } from "../model/request.ts"
 import type { JsonSchema, OutputOf, Schema } from "../model/schema.ts";
 import type { Availability, ToolListing, ToolManifest, ToolState } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
+import type { ExtensionValue } from "./extension.ts";
 
 /**
  * A session as plugins may read it: what is committed, and for the current session also what its turn has added so far.
@@ -80,6 +81,8 @@ export interface SessionTurnOptions {
   readonly output?: JsonSchema | undefined;
   /** Cancels the turn when it aborts. */
   readonly signal?: AbortSignal | undefined;
+  /** Input for plugins and the protocol of that session, as in `TurnOptions`. */
+  readonly extensions?: readonly ExtensionValue[] | undefined;
 }
 
 /** A turn of another session. It goes on whatever becomes of the caller. */

@@ -118,9 +118,12 @@ class MemoryStore implements Store {
     return stored(fork);
   }
 
-  setOptions(id: SessionId, options: SessionOptions): void {
+  setOptions(id: SessionId, options: SessionOptions): SessionOptions {
     this.#requireOpen();
-    this.#sessions.require(id).options = optionsOf(options);
+    const session = this.#sessions.require(id);
+    const all = { ...session.options, ...options };
+    session.options = optionsOf(all);
+    return all;
   }
 
   delete(id: SessionId): void {

@@ -322,8 +322,11 @@ export interface Store {
    * last commit at or before that node. Throws `fork.unknown`, `fork.unpaired`, `session.unknown`.
    */
   fork(from: SessionId, to: NewSession, at?: NodeId): Awaitable<StoredSession>;
-  /** Replaces the options of a session, also while a turn is open, which keeps its own. Throws `session.unknown`. */
-  setOptions(session: SessionId, options: SessionOptions): Awaitable<void>;
+  /**
+   * Replaces the options of these plugins in a session, also while a turn is open, which keeps its own. Those of other
+   * plugins stay. Answers with all of them. Throws `session.unknown`.
+   */
+  setOptions(session: SessionId, options: SessionOptions): Awaitable<SessionOptions>;
   /** Final. Waits are revoked, pending inputs dropped, the id is never used again; shared history of forks stays. */
   delete(id: SessionId): Awaitable<void>;
 

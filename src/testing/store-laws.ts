@@ -2871,25 +2871,29 @@ const optionLaws = [
     const empty = await store.create({ ...newSession(asSessionId("empty")), options: {} });
     assert.equal("options" in empty, false);
   }),
-  law("setting options replaces them all, moves nothing else, and empty ones leave none", async (store) => {
-    await store.create(newSession(alice));
-    await turn(store, "hello");
-    const before = await store.load(alice);
-    const latest = await store.latest();
-    await store.setOptions(alice, OPTIONS);
-    assert.deepEqual(await store.load(alice), { ...before, options: OPTIONS });
-    await store.setOptions(alice, { notes: 1 });
-    assert.deepEqual((await store.load(alice))?.options, { notes: 1 });
-    await store.setOptions(alice, {});
-    assert.deepEqual(await store.load(alice), before);
-    assert.equal(await store.latest(), latest);
-    await refused("session.unknown", () => store.setOptions(bob, OPTIONS));
-  }),
+  law(
+    "setting options replaces those of the plugins that it names, moves nothing else, and answers all",
+    async (store) => {
+      await store.create(newSession(alice));
+      await turn(store, "hello");
+      const before = await store.load(alice);
+      const latest = await store.latest();
+      assert.deepEqual(await store.setOptions(alice, {}), {});
+      assert.deepEqual(await store.load(alice), before);
+      assert.deepEqual(await store.setOptions(alice, { notes: 1 }), { notes: 1 });
+      assert.deepEqual(await store.setOptions(alice, { search: [2] }), { notes: 1, search: [2] });
+      await store.setOptions(alice, OPTIONS);
+      assert.deepEqual(await store.load(alice), { ...before, options: OPTIONS });
+      assert.deepEqual(await store.setOptions(alice, {}), OPTIONS);
+      assert.equal(await store.latest(), latest);
+      await refused("session.unknown", () => store.setOptions(bob, OPTIONS));
+    },
+  ),
   law("creating a session again answers the options it has, not those it is given", async (store) => {
     await store.create({ ...newSession(alice), options: OPTIONS });
     assert.deepEqual((await store.create({ ...newSession(alice), options: { notes: 1 } })).options, OPTIONS);
     await store.setOptions(alice, { notes: 2 });
-    assert.deepEqual((await store.create(newSession(alice))).options, { notes: 2 });
+    assert.deepEqual((await store.create(newSession(alice))).options, { ...OPTIONS, notes: 2 });
   }),
   law("a turn is opened with the options and states as they are in that write", async (store) => {
     const { opening, told } = noting();
@@ -2904,12 +2908,11 @@ const optionLaws = [
     const two = await store.open(alice, ben, LAPSED, opening);
     assert.ok(two.kind === "opened");
     await commit(store, two.lease, { plugins: {} });
-    await store.setOptions(alice, {});
     await accept("three");
     assert.deepEqual(told, [
       { plugins: state("given"), options: OPTIONS },
-      { plugins: state("new"), options: { notes: 2 } },
-      { plugins: {} },
+      { plugins: state("new"), options: { ...OPTIONS, notes: 2 } },
+      { plugins: {}, options: { ...OPTIONS, notes: 2 } },
     ]);
   }),
   law("options that change while a turn is open are there at once, and its commit leaves them", async (store) => {
@@ -2924,7 +2927,7 @@ const optionLaws = [
   law(
     "a fork has the options of its origin as they are now, or its own; what is set after is each one's own",
     async (store) => {
-      await store.create({ ...newSession(alice), options: OPTIONS });
+      await store.create({ ...newSession(alice), options: { notes: 0 } });
       await turn(store, "hello");
       await store.setOptions(alice, { notes: 1 });
       assert.deepEqual((await store.fork(alice, newSession(bob), node("hello", 0))).options, { notes: 1 });

@@ -1,11 +1,11 @@
 import { createRuntime, definePlugin, type Json } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
-import { says, scripted } from "bowline/testing";
-import { expect, test } from "vitest";
+import { calls, says, scripted } from "bowline/testing";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { codeOf, nodesOf, saidIn } from "../kit/reading.ts";
-import { file, KEPT } from "../kit/stores.ts";
-import { open } from "../kit/worlds.ts";
+import { codeOf, nodesOf, saidIn, within } from "../kit/reading.ts";
+import { durable, file, KEPT, STORES } from "../kit/stores.ts";
+import { open, running } from "../kit/worlds.ts";
 
 /** A report in three steps, of which the last may fail. */
 function reporting(did: string[], fails: () => boolean = () => false) {
@@ -104,6 +104,61 @@ test("K13 a repeat in another process gets the receipt of the first time; anothe
   expect((await two.command(report, "note", { words: "x" }, { operationId: "n" })).output).toBe("x");
 });
 
+describe.each(STORES)("on %s", (_, make) => {
+  /** A task that pays, whose session another process moves meanwhile. */
+  async function moved(fails: boolean) {
+    const store = durable(make());
+    let paid = 0;
+    const asks = definePlugin({
+      id: "acme/asks",
+      setup: ({ task }) => ({
+        operations: {
+          ask: task({
+            run: async ({ complete, emit }) => {
+              await complete.text("Why?");
+              if (++paid === 1) await other.append([{ kind: "message", role: "user", text: "By the way." }]);
+              if (fails) throw new Error("No.");
+              emit("asked", null);
+            },
+          }),
+        },
+      }),
+    });
+    const one = await running({ store, plugins: [asks], recover: "manual" });
+    const two = await running({ store, plugins: [asks], recover: "manual" });
+    const other = await two.session("s");
+    const session = await one.session("s");
+    const ask = (operationId?: string) => session.task(asks, "ask", undefined, { operationId });
+    const booked = async () => (await session.read()).ledger.find(({ source }) => source === "direct")?.calls;
+    const dispose = async () => void (await Promise.all([one.close(), two.close()]));
+    return { ask, booked, [Symbol.asyncDispose]: dispose };
+  }
+
+  test("K13 S13 what a task paid for in an attempt that another process overtook is booked", async () => {
+    await using world = await moved(false);
+    await world.ask();
+    expect(await world.booked()).toBe(2);
+  });
+
+  test("K13 S13 what a task with an operation id paid for is booked once, though another process overtook it", async () => {
+    await using world = await moved(false);
+    await world.ask("once");
+    await world.ask("once");
+    expect(await world.booked()).toBe(1);
+  });
+
+  test.each([undefined, "why"])(
+    "K13 S13 what a failed task paid for is booked though another process overtook it, operation id %s",
+    async (operationId) => {
+      await using world = await moved(true);
+      expect(await codeOf(world.ask(operationId))).toBe("operation.failed");
+      expect(await world.booked()).toBe(1);
+      expect(await codeOf(world.ask(operationId))).toBe("operation.failed");
+      expect(await world.booked()).toBe(operationId === undefined ? 2 : 1);
+    },
+  );
+});
+
 test("K13 bad operation ids, and outputs that could not be kept, are refused typed, and nothing is kept", async () => {
   const report = reporting([]);
   await using world = await open(scripted(says("Short.")), { plugins: [report] });
@@ -114,6 +169,64 @@ test("K13 bad operation ids, and outputs that could not be kept, are refused typ
     );
   expect(await codeOf(session.command(report, "odd", undefined, { operationId: "odd" }))).toBe("operation.failed");
   expect((await session.read()).head).toBeUndefined();
+});
+
+test.each(KEPT)(
+  "K13 what a task recorded is not used by another call under the same operation id, %s",
+  async (_, make) => {
+    const did: string[] = [];
+    let isEmpty = true;
+    const report = reporting(did, () => isEmpty);
+    await using world = await open(scripted(says("Short."), says("Read.")), { store: make(), plugins: [report] });
+    const write = (about: unknown) =>
+      world.session.task(report, "write", { about } as { about: string }, { operationId: "july" });
+    expect(await codeOf(write(7))).toBe("operation.input");
+    expect(await codeOf(write("tigers"))).toBe("operation.failed");
+    isEmpty = false;
+    expect(await codeOf(write("lions"))).toBe("append.conflict");
+    expect((await write("tigers")).output).toBe("Short.");
+    expect(did).toEqual(["searched", "printed"]);
+  },
+);
+
+test("K13 T13 a value that is made once and asks for itself is refused, in a task and in a tool; nothing waits", async () => {
+  const again = definePlugin({
+    id: "acme/again",
+    setup: ({ task, tool }) => ({
+      operations: {
+        go: task({ run: ({ once }) => once("a", () => once("b", () => once("a", () => 1))) }),
+        fine: task({ run: ({ once }) => once("a", async () => [await once("b", () => 1), await once("b", () => 2)]) }),
+      },
+      tools: [
+        tool({
+          name: "again",
+          description: "Asks for itself.",
+          input: z.object({}),
+          execute: (_, { once }) => once("a", () => once("a", () => 1)),
+        }),
+      ],
+    }),
+  });
+  await using world = await open(scripted(calls("again"), says("Done.")), { plugins: [again] });
+  const { session } = world;
+  expect(await within(codeOf(session.task(again, "go", undefined, { operationId: "go" })))).toBe("hook.answer");
+  expect((await session.task(again, "fine", undefined, { operationId: "fine" })).output).toEqual([1, 1]);
+  expect((await within(session.turn("Go.").result())).outcome).toMatchObject({ kind: "answered", text: "Done." });
+});
+
+test("K13 an input that is no JSON is refused under an operation id before anything is done", async () => {
+  let runs = 0;
+  const lax = definePlugin({
+    id: "acme/lax",
+    setup: ({ command }) => ({ operations: { go: command({ input: z.any(), run: () => ++runs }) } }),
+  });
+  await using world = await open(scripted(), { plugins: [lax] });
+  const circle: { self?: unknown } = {};
+  circle.self = circle;
+  for (const input of [circle, 1n, new Map([[1, 2]]), () => {}, Number.NaN])
+    expect(await codeOf(world.session.command(lax, "go", input, { operationId: "go" }))).toBe("operation.input");
+  expect(runs).toBe(0);
+  expect((await world.session.command(lax, "go", new Map())).output).toBe(1);
 });
 
 test.each(KEPT)("K13 an operation runs on the session that its caller names, %s", async (_, make) => {

@@ -120,6 +120,32 @@ test("P1 the extension of a turn is read in every hook of it, frozen, and in no 
   expect([...read.values()].flat().filter((value) => value !== undefined)).toEqual([]);
 });
 
+test.each(KEPT)(
+  "P1 P2 a plugin gives a turn of another session its extensions, checked by their owner, %s",
+  async (_, make) => {
+    const read: unknown[] = [];
+    const sends = definePlugin({
+      id: "a/sends",
+      setup: ({ command }) => ({
+        beforeTurn: (event) => void read.push([event.sessionId, event.extension(urgency)]),
+        operations: {
+          go: command({
+            input: z.object({ level: z.number() }),
+            run: async ({ input, sessions }) =>
+              (await sessions.turn("there", "Hi.", { extensions: [urgency.of(input)] }).result()).outcome.kind,
+          }),
+        },
+      }),
+    });
+    await using runtime = await running({ store: make(), plugins: [desk, sends] });
+    const session = await runtime.session("here");
+    await runtime.session("there");
+    expect((await session.command(sends, "go", { level: 2 })).output).toBe("answered");
+    expect(await codeOf(session.command(sends, "go", { level: 4 }))).toBe("extension.invalid");
+    expect(read).toEqual([["there", URGENT]]);
+  },
+);
+
 test("P1 a second look at a gate reads it too", async () => {
   const read: unknown[] = [];
   const guard = definePlugin({

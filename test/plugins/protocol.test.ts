@@ -1,22 +1,22 @@
-import { definePlugin, type Protocol, type ProtocolDriver, type RoundView } from "bowline";
+import { definePlugin, extension, type Protocol, type ProtocolDriver, type RoundView } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { codeOf, nodesOf, outline, textIn } from "../kit/reading.ts";
-import { KEPT, STORES } from "../kit/stores.ts";
-import { open, running } from "../kit/worlds.ts";
+import { codeOf, nodesOf, outline, textIn, within } from "../kit/reading.ts";
+import { durable, KEPT, STORES } from "../kit/stores.ts";
+import { open, running, Stop } from "../kit/worlds.ts";
 import { made, maker } from "../tools/maker.ts";
 
 type Half = Protocol["protocolSession"];
 
-/** A protocol whose replies are answers; what its driver is shown is written down. */
-function talks(half: Half, views: RoundView[] = [], id = "acme/talks") {
+/** Every reply is an answer. What it is shown is written down. */
+function driverOf(id: string, views: RoundView[]): ProtocolDriver {
   const answer: ProtocolDriver["onReply"] = (view) => {
     views.push(view);
     return { kind: "answer" };
   };
-  const driver: ProtocolDriver = {
+  return {
     id,
     version: 1,
     request: ({ system, messages }) => ({ system, messages, tools: [] }),
@@ -24,6 +24,11 @@ function talks(half: Half, views: RoundView[] = [], id = "acme/talks") {
     onResults: answer as never,
     onExec: answer as never,
   };
+}
+
+/** A protocol whose replies are answers; what its driver is shown is written down. */
+function talks(half: Half, views: RoundView[] = [], id = "acme/talks") {
+  const driver = driverOf(id, views);
   return definePlugin({
     id,
     setup: () => ({
@@ -226,6 +231,25 @@ test("P1 what is set for all frames holds in a fork at an older node too; what i
   expect(await optionsOf(second.head, "f3")).toBe("c");
 });
 
+test.each(KEPT)("P1 P3 a fork that begins empty is restored, with what is set for all frames, %s", async (_, make) => {
+  const log: string[] = [];
+  const views: RoundView[] = [];
+  const half: Half = {
+    ...told(log),
+    configure({ options, sessionId }) {
+      if (sessionId === "s") options.setAll("all");
+    },
+  };
+  await using runtime = await running({ store: make(), plugins: [talks(half, views)] });
+  const session = await runtime.session("s");
+  await session.turn("Go.").result();
+  const first = (await session.history()).at(-1)?.id;
+  const fork = await session.fork({ id: "f", before: first });
+  await fork.turn("Here.").result();
+  expect(log).toEqual(["initialize s true", "restore f "]);
+  expect(views.at(-1)?.options).toBe("all");
+});
+
 test("P1 an open turn keeps the options that it began with", async () => {
   const store = memory();
   const views: RoundView[] = [];
@@ -256,6 +280,105 @@ test("P1 an open turn keeps the options that it began with", async () => {
     return views.at(-1)?.options;
   };
   await expect.poll(next).toBe("b");
+});
+
+/** Sets its options to what the session's options of plugins say. */
+function styled(views: RoundView[], more: () => object = () => ({})) {
+  return definePlugin({
+    id: "acme/styled",
+    options: z.object({ style: z.string().default("plain") }),
+    setup: ({ options: { style } }) => ({
+      protocolSession: { configure: ({ options }) => options.set(style) },
+      protocolDriver: { driver: driverOf("acme/styled", views), preamble: () => ({ tools: [], prompt: [] }) },
+      ...more(),
+    }),
+  });
+}
+
+describe.each(STORES)("on %s", (_, make) => {
+  test("P3 an opening that replaces options does not wait for the turn of another process, and they count after it", async () => {
+    const store = durable(make());
+    const views: RoundView[] = [];
+    const stop = new Stop();
+    const plugin = styled(views, () => ({ beforeTurn: () => stop.here() }));
+    await using one = await running({ store, plugins: [plugin], recover: "manual" });
+    await using two = await running({ store, plugins: [plugin], recover: "manual" });
+    const session = await one.session("s");
+    const neighbour = await two.session("s");
+    const turn = session.turn("Go.");
+    await stop.reached;
+    await within(two.session("s", { plugins: [plugin.options({ style: "brief" })] }), 3_000);
+    stop.go();
+    await turn.result();
+    await neighbour.append([{ kind: "message", role: "user", text: "Behind what was set." }]);
+    await session.turn("Again.").result();
+    expect(views.map(({ options }) => options)).toEqual(["plain", "brief"]);
+  });
+
+  test("P3 an opening inside a hook of the session replaces options of the protocol when the turn is over", async () => {
+    const views: RoundView[] = [];
+    let open = async (): Promise<unknown> => undefined;
+    const plugin = styled(views, () => ({ beforeTurn: async () => void (await open()) }));
+    await using runtime = await running({ store: make(), plugins: [plugin] });
+    const session = await runtime.session("s");
+    open = () => runtime.session("s", { plugins: [plugin.options({ style: "brief" })] });
+    await session.turn("Go.").result();
+    await session.append([{ kind: "message", role: "user", text: "Behind what was set." }]);
+    await session.turn("Again.").result();
+    expect(views.map(({ options }) => options)).toEqual(["plain", "brief"]);
+  });
+
+  test("P3 what one sets while another waits to set is not undone", async () => {
+    const store = durable(make());
+    const views: RoundView[] = [];
+    const stop = new Stop();
+    let name = "a";
+    const half: Half = {
+      configure: ({ options }) => options.set({ ...(options.get() as object), [name]: 1 }),
+      beforeAsk: () => stop.here(),
+    };
+    await using one = await running({ store, plugins: [talks(half, views)], recover: "manual" });
+    await using two = await running({ store, plugins: [talks(half, views)], recover: "manual" });
+    await using three = await running({ store, plugins: [talks(half, views)], recover: "manual" });
+    const session = await one.session("s");
+    const turn = session.turn("Go.");
+    await stop.reached;
+    name = "b";
+    const second = await two.session("s");
+    name = "c";
+    const third = await three.session("s");
+    stop.go();
+    await turn.result();
+    for (const each of [second, third]) await each.append([{ kind: "message", role: "user", text: "Behind." }]);
+    await session.turn("Again.").result();
+    expect(views.at(-1)?.options).toEqual({ a: 1, b: 1, c: 1 });
+  });
+});
+
+test("P1 an extension that waits behind a turn is refused if the protocol takes none by then", async () => {
+  const pace = extension("acme/pace", z.number());
+  const stop = new Stop();
+  const taken: unknown[] = [];
+  const plugin = definePlugin({
+    id: "acme/picky",
+    options: z.object({ takes: z.boolean().default(true) }),
+    setup: ({ options: { takes } }) => ({
+      extensions: [pace],
+      beforeTurn: () => stop.here(),
+      protocolSession: takes ? { extend: ({ extension: { value } }) => void taken.push(value) } : {},
+      protocolDriver: { driver: driverOf("acme/picky", []), preamble: () => ({ tools: [], prompt: [] }) },
+    }),
+  });
+  await using runtime = await running({ plugins: [plugin] });
+  const session = await runtime.session("s");
+  const turn = session.turn("Go.");
+  await stop.reached;
+  const extended = codeOf(session.extend(pace.of(3)));
+  await runtime.session("s", { plugins: [plugin.options({ takes: false })] });
+  stop.go();
+  await turn.result();
+  expect(await within(extended)).toBe("protocol.extension");
+  expect(taken).toEqual([]);
 });
 
 test("P2 before each model call a protocol sees the request, the session and the latest usage, and may name a fresh frame", async () => {
@@ -342,6 +465,48 @@ test("P2 what a protocol throws is named after its plugin, at every place, and i
     await using odd = await open(scripted(), { plugins: [talks({ beforeAsk: () => answer as never })] });
     expect((await odd.session.turn("Go.").result()).outcome).toMatchObject({ code: "hook.answer" });
   }
+});
+
+test.each(KEPT)(
+  "P1 I7 a protocol that fails when it is told of appended nodes does not fail the append, %s",
+  async (_, make) => {
+    const issues: unknown[] = [];
+    const fails = (): void => {
+      throw new Error("No.");
+    };
+    await using world = await open(scripted(), {
+      store: make(),
+      plugins: [talks({ appended: fails })],
+      trace: ({ name, about }) => void (name === "hook.issue" && issues.push(about)),
+    });
+    const appended = await world.session.append([{ kind: "message", role: "user", text: "By the way." }]);
+    expect(appended).toMatchObject({ kind: "appended" });
+    expect(issues).toMatchObject([{ plugin: "acme/talks", code: "hook.failed" }]);
+  },
+);
+
+test("P1 a protocol is told of nodes that an operation appended, once it is stored", async () => {
+  const log: string[] = [];
+  const notes = definePlugin({
+    id: "acme/notes",
+    setup: ({ command }) => ({
+      operations: {
+        note: command({
+          input: z.object({ fails: z.boolean() }),
+          run: async ({ graph, input }) => {
+            await graph.append([{ kind: "plugin", type: "note", body: 1 }]);
+            if (input.fails) throw new Error("No.");
+          },
+        }),
+      },
+    }),
+  });
+  await using world = await open(scripted(), { plugins: [talks(told(log)), notes] });
+  log.length = 0;
+  await codeOf(world.session.command(notes, "note", { fails: true }));
+  expect(log).toEqual([]);
+  await world.session.command(notes, "note", { fails: false });
+  expect(log).toEqual([`appended ${world.session.id} plugin`]);
 });
 
 test("P1 options that are no JSON are refused, and the session does not open", async () => {

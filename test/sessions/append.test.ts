@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { echo } from "../kit/models.ts";
 import { nodesOf, outline, passed, signalOf, within } from "../kit/reading.ts";
+import { STORES } from "../kit/stores.ts";
 import { open, running, twoOn } from "../kit/worlds.ts";
 
 const note = (n: number) => ({ kind: "plugin", type: "note", body: { n } }) as const;
@@ -192,3 +193,41 @@ test("S6 what a command appends is its plugin's, with its state and events in on
     [output[1], { kind: "plugin", plugin: "a/notes" }],
   ]);
 });
+
+const sows = definePlugin({
+  id: "a/sows",
+  setup: ({ command }) => ({
+    operations: {
+      sow: command({
+        run: ({ sessions }) =>
+          sessions.create({
+            kind: "child",
+            id: "kid",
+            seed: [{ role: "user", parts: [{ kind: "text", text: "Sown." }] }],
+          }),
+      }),
+    },
+  }),
+});
+
+test.each(STORES)(
+  "S6 operation ids of one session are never those of another, whatever the ids, on %s",
+  async (_, make) => {
+    await using runtime = await running({ store: make(), plugins: [sows] });
+    const places = [
+      ["a", "b/c"],
+      ["a/b", "c"],
+      ["a%2Fb", "c"],
+      ["seed", "kid"],
+      ["/seed", "kid"],
+    ] as const;
+    const made: string[] = [];
+    for (const [id, operationId] of places) {
+      const appended = await (await runtime.session(id)).append([says1(id)], { operationId });
+      if (appended.kind === "appended") made.push(...appended.nodes);
+    }
+    await (await runtime.session("a")).command(sows, "sow");
+    expect(outline((await (await runtime.session("kid")).read()).messages)).toEqual(["user: Sown."]);
+    expect(new Set(made).size).toBe(places.length);
+  },
+);

@@ -390,6 +390,26 @@ describe.each(STORES)("on %s", (_, make) => {
     expect([await both(), writes]).toEqual([["plain", "Bob"], 2]);
   });
 
+  test("K16 openings that replace options of different plugins at once all count, in one process and in two", async () => {
+    const store = durable(make());
+    const plugins = [tone, nameTag];
+    await using one = await running({ store, plugins, recover: "manual" });
+    await using two = await running({ store, plugins, recover: "manual" });
+    for (const other of [one, two]) {
+      await one.session("s");
+      await two.session("s");
+      const bob = { plugins: [nameTag.options({ name: `Bob ${other === one}` })] };
+      const mood = other === one ? grave : merry;
+      await Promise.all([one.session("s", mood), other.session("s", bob)]);
+      await using third = await running({ store, plugins, recover: "manual" });
+      const session = await third.session("s");
+      expect([await toneOf(session), await session.query(nameTag, "name")]).toEqual([
+        other === one ? "grave" : "merry",
+        `Bob ${other === one}`,
+      ]);
+    }
+  });
+
   test("K16 T2 options change a session's tools with the next turn; a source that was added to the session stays", async () => {
     const supplies = definePlugin({
       id: "acme/supplies",

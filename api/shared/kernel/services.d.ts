@@ -2,6 +2,7 @@ import { Availability, ToolListing, ToolManifest, ToolState } from "../model/too
 import { BlobHash, InputId, NodeId, SessionId, TurnId } from "../model/ids.js";
 import { CancelAnswer, TurnOutcome } from "../model/outcome.js";
 import { Draft, Message } from "../model/message.js";
+import { ExtensionValue } from "./extension.js";
 import { InjectOptions, InjectedMessage, Input } from "../model/input.js";
 import { Json, JsonObject } from "../model/json.js";
 import { JsonSchema, OutputOf, Schema } from "../model/schema.js";
@@ -71,6 +72,8 @@ interface SessionTurnOptions {
   readonly output?: JsonSchema | undefined;
   /** Cancels the turn when it aborts. */
   readonly signal?: AbortSignal | undefined;
+  /** Input for plugins and the protocol of that session, as in `TurnOptions`. */
+  readonly extensions?: readonly ExtensionValue[] | undefined;
 }
 /** A turn of another session. It goes on whatever becomes of the caller. */
 interface SessionTurn extends AsyncIterable<TurnProgress> {

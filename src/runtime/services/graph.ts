@@ -48,10 +48,13 @@ export async function appendFrom(
   return answer;
 }
 
-/** Names of operations are unique over all sessions, those of callers within one. */
+/**
+ * Names of operations are unique over all sessions, those of callers within one. The first slash ends the session's id;
+ * a name that begins with one is the runtime's own.
+ */
 export const operationOf = (session: SessionId, operationId: string): string => {
   requireWords("operationId", operationId, 256);
-  return `${session}/${operationId}`;
+  return `${session.replace(/[%/]/g, encodeURIComponent)}/${operationId}`;
 };
 
 /** What is kept of an append, so that a repeat is answered alike. */

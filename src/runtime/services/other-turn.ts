@@ -11,7 +11,7 @@ import { requireStored } from "./reading.ts";
 import type { SessionSite } from "./site.ts";
 import { requireBelow, unlessClosed } from "./using.ts";
 
-const TURN: Known<SessionTurnOptions> = { key: true, output: true, signal: true };
+const TURN: Known<SessionTurnOptions> = { key: true, output: true, signal: true, extensions: true };
 
 /**
  * A turn of another session, for a plugin. Its session is held open until the turn has ended, its reader has left, or

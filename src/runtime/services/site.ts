@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { extensionIn } from "../../kernel/extension.ts";
 import type { Site } from "../../kernel/hook-runner.ts";
 import type { Point } from "../../kernel/point.ts";
@@ -36,6 +37,14 @@ export interface InTurn {
   readonly where: string;
   readonly mayWrite: boolean;
 }
+
+/** The values that the current code makes: one that asked for itself would wait for ever. */
+interface Making {
+  readonly noting: ReadonlyMap<string, unknown>;
+  readonly place: string;
+  readonly outer: Making | undefined;
+}
+const making = new AsyncLocalStorage<Making>();
 
 /** An operation that is being worked out: what runs in it adds to its change. */
 export interface Working {
@@ -195,8 +204,12 @@ export class SessionSite implements Site {
     note: (value?: Json) => Awaitable<Json | undefined>,
   ): Promise<T> {
     const before = noting.get(place);
+    const outer = making.getStore();
+    for (let at = outer; before !== undefined && at !== undefined; at = at.outer)
+      if (at.noting === noting && at.place === place)
+        throw new RuntimeError("hook.answer", { plugin, hook: "once", problem: `${place} waits for itself` });
     if (before !== undefined) return before as Promise<T>;
-    const noted = recorded(plugin, run, note);
+    const noted = making.run({ noting, place, outer }, recorded, plugin, run, note);
     noting.set(place, noted);
     const done = (): boolean => noting.delete(place);
     noted.then(done, done);

@@ -3,7 +3,7 @@
 // C1 A change is one `store.apply`, with the plugin states that it changed: whole or not at all.
 // C2 When another process moved the session, nothing was stored: `undo` runs, and the change is worked out again on the
 //    session as it is then, unless `moved` ends it.
-// C3 Work that throws stores nothing, but the completions that it paid for are booked.
+// C3 Of work that throws, or is worked out again, nothing is stored, but the completions that it paid for are booked.
 // C4 After a fault of the store the session is read again: its states here are those of a change that was not stored.
 import { compaction } from "../../kernel/compact.ts";
 import type { ConfigPatch } from "../../kernel/operation.ts";
@@ -17,7 +17,15 @@ import type { Entry } from "../../model/node.ts";
 import type { Spent } from "../../model/usage.ts";
 import type { Committed, SessionChange } from "../../stores/store.ts";
 import { requireConfig } from "../checks.ts";
-import { additionsOf, appendReceipt, doneBefore, entriesOf, hashOfNodes, operationOf } from "../services/graph.ts";
+import {
+  additionsIn,
+  additionsOf,
+  appendReceipt,
+  doneBefore,
+  entriesOf,
+  hashOfNodes,
+  operationOf,
+} from "../services/graph.ts";
 import type { Working } from "../services/site.ts";
 import { finishOthers } from "./elsewhere.ts";
 import type { LiveSession } from "./session.ts";
@@ -35,6 +43,8 @@ export interface Worked<T> {
   done(kept: Committed | undefined): T | Promise<T>;
   /** Takes back what was done outside the change, which was not stored. */
   undo?(): Promise<void>;
+  /** Called while an open turn of another process keeps the change from being stored. */
+  busy?(): void;
   /** C2: a result ends the change, undefined works it out again. */
   moved?(): Promise<T | undefined>;
 }
@@ -65,18 +75,18 @@ export function changeSession<T>(
         spent: [],
         booked: [],
       };
-      const { spent, nodes, parts, booked } = working;
+      const { spent, nodes, parts } = working;
       let worked: Worked<T>;
       try {
         worked = await work(working);
       } catch (error) {
         kept.states.forget();
-        if (spent.length > 0) await keep(session, { spent, by: "completion", parts: booked });
+        await bookWork(session, working);
         throw error;
       }
       const changes = kept.states.take();
       if (changes !== undefined) kept.states.apply(changes);
-      const { change = {}, undo, moved } = worked;
+      const { change = {}, undo, moved, busy } = worked;
       const entries = [...nodes, ...(change.entries ?? [])];
       const isEmpty =
         entries.length === 0 && change.config === undefined && change.plugins === undefined && spent.length === 0;
@@ -86,7 +96,7 @@ export function changeSession<T>(
       let committed: Committed | undefined;
       try {
         const more = { ...(parts.length === 0 ? {} : { parts }), ...(spent.length === 0 ? {} : { spent }) };
-        committed = await keep(session, { ...change, entries, ...plugins, ...more }, operation);
+        committed = await keep(session, { ...change, entries, ...plugins, ...more }, operation, busy);
       } catch (error) {
         await undo?.();
         kept.isStale = true; // C4
@@ -95,8 +105,12 @@ export function changeSession<T>(
         isSwept = true; // C2: what the change had put is put again.
         continue;
       }
-      if (committed !== undefined) return worked.done(committed);
+      if (committed !== undefined) {
+        if (nodes.length > 0) await session.toldAppended(additionsIn(nodes));
+        return worked.done(committed);
+      }
       await undo?.();
+      if (!isNamed) await bookWork(session, working); // Else it is recorded, and the next attempt books it.
       const ended = await moved?.();
       if (ended !== undefined) return ended;
     }
@@ -134,6 +148,17 @@ async function keep(
 }
 
 const BOOK_TRIES = 100;
+
+/** C3: books what was paid for, whoever moves the session meanwhile; what is recorded, unless another process did. */
+async function bookWork(session: LiveSession, { spent, booked }: Working): Promise<void> {
+  const { core, id } = session;
+  for (let tries = 0; tries < BOOK_TRIES; tries++) {
+    const known = await Promise.all(booked.map(({ operation }) => core.store.operations.find(id, operation)));
+    const left = spent.filter((_, nth) => known[nth] === undefined);
+    if (left.length === 0) return;
+    if ((await keep(session, { spent: left, by: "completion", parts: booked })) !== undefined) return;
+  }
+}
 
 /** Books a completion. While something else has the session the caller does not wait: the booking follows it. */
 export function book(session: LiveSession, spent: Spent): Promise<void> {

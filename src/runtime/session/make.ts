@@ -14,7 +14,7 @@ import type { Core } from "../core.ts";
 import { AUTHORITY, authorityOf, FIRST_INPUT, OVERLAY, PROTOCOL, requireStored } from "../services/reading.ts";
 import type { KnownTranscript } from "./kept.ts";
 import { givenOptions, withOptions } from "./options.ts";
-import { carryOver } from "./protocol.ts";
+import { carriedOver, carryOver } from "./protocol.ts";
 import type { LiveSession } from "./session.ts";
 
 /** Creates a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
@@ -33,14 +33,16 @@ export async function makeSession(
   const options = kind === "fresh" ? given : withOptions(from.options, given);
   const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
   const { label: _, ...inherited } = from.config;
-  // A fork that begins empty copies no states, so the store would not keep its origin's overlay.
+  // A fork that begins empty copies no states, so the store would not keep what its origin has for all frames.
   const overlay = request.overlay ?? (kind === "fork" ? from.plugins[OVERLAY]?.state : undefined);
+  const protocol = request.isEmpty === true ? carriedOver(from) : undefined;
   const own = (state: Json): PluginSnapshots[string] => ({ version: "1", revision: 1, state });
   const plugins: PluginSnapshots = {
     ...(kind === "child" && copiesState ? forChild(from.plugins) : {}),
     ...(from.plugins[FIRST_INPUT] === undefined || kind === "fresh" ? {} : { [FIRST_INPUT]: own(null) }),
     ...(Object.keys(authority).length === 0 ? {} : { [AUTHORITY]: own(authority as unknown as Json) }),
     ...(overlay === undefined ? {} : { [OVERLAY]: own(ownJson(overlay)) }),
+    ...(protocol === undefined ? {} : { [PROTOCOL]: own(protocol) }),
     ...(firstInput === undefined ? {} : { [FIRST_INPUT]: own(firstInput) }),
   };
   const made: NewSession = {
@@ -116,7 +118,7 @@ const modelOf = ({ config: { model } }: StoredSession): Partial<SessionConfig> =
 async function sow({ store }: Core, id: SessionId, seed: readonly Draft[]): Promise<void> {
   const stored = await store.load(id);
   if (stored === undefined || stored.head !== undefined) return;
-  const operation = `seed/${id}`;
+  const operation = `/seed/${id}`;
   const at = stored.createdAt; // The same content, whichever process appends it.
   const entries = seed.map(({ role, parts }, index) => ({
     at,

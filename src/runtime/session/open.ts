@@ -209,9 +209,11 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
     core.bare === undefined
       ? composed(core, stored, options, how.isRecovery === true)
       : { options, composition: core.bare };
-  if (options !== undefined && options !== stored.options) await store.setOptions(id, options);
   const session = new LiveSession(core, stored, transcript, plugins, ancestors);
-  if (options !== stored.options) session.kept.takeOptions(options);
+  if (how.options !== undefined && options !== stored.options) {
+    session.kept.takeOptions(await store.setOptions(id, how.options));
+    session.useStored();
+  }
   const { hooks } = plugins.composition;
   const isNew = stored.turns === 0 && stored.head === undefined;
   const { initialize, restore, configure } = hooks.slot("protocolSession") ?? {};
@@ -227,9 +229,8 @@ async function replaceOptions(session: LiveSession, given: SessionOptions | unde
   if (given !== undefined) kept.takeOptions((await kept.requireThere()).options);
   const options = withOptions(kept.stored.options, given);
   const { hooks } = session.composedWith(options); // They may be of no use: recovery opens a session all the same.
-  if (options !== undefined && options !== kept.stored.options) {
-    await core.store.setOptions(session.id, options);
-    kept.takeOptions(options);
+  if (given !== undefined && options !== kept.stored.options) {
+    kept.takeOptions(await core.store.setOptions(session.id, given));
     if (hooks.slot("protocolSession")?.configure !== undefined) await configure(session);
   }
   session.useStored();

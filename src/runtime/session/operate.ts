@@ -29,7 +29,7 @@ import type { Entry } from "../../model/node.ts";
 import { check, type Schema } from "../../model/schema.ts";
 import { requireConfig, requireOptions, requireSignal } from "../checks.ts";
 import { newInput } from "../live-turn/input.ts";
-import { additionsIn, operationOf } from "../services/graph.ts";
+import { operationOf } from "../services/graph.ts";
 import type { Working } from "../services/site.ts";
 import { changeSession, configured, type Worked } from "./change.ts";
 import type { LiveSession } from "./session.ts";
@@ -112,14 +112,16 @@ export async function operate(
   requireSignal(options.signal);
   requireOptions(name, options, OPTIONS);
   const { operationId } = options;
-  const operation = operationId === undefined ? undefined : operationOf(session.id, operationId);
+  const call = operationId === undefined ? undefined : callOf(session, operationId, name, input);
   const work = async (working: Working): Promise<Worked<Receipt>> => {
-    const known = operationId === undefined ? undefined : await doneBefore(session, operationId, name, input);
+    const known = call === undefined ? undefined : await doneBefore(session, call);
     if (known !== undefined) return { done: () => known };
     const owned = requireOperation(session, kind, name); // The session's options may have changed meanwhile.
-    const ran = await runOn(session, owned, input, options, working);
+    const given = checkedInput(owned, input);
+    if (call !== undefined && kind === "task") await begin(session, call);
+    const ran = await runOn(session, owned, given, options, working);
     const config = ran.config === undefined ? undefined : await configured(session, ran.config);
-    const queued = await queue(session, ran.turns, operation);
+    const queued = await queue(session, ran.turns, call?.operation);
     const receipt = {
       plugin: owned.plugin,
       output: ran.output,
@@ -130,55 +132,61 @@ export async function operate(
       change: defined({
         entries: ran.entries,
         config: config?.stored,
-        receipt: operation === undefined ? undefined : keptReceipt(name, input, receipt),
+        receipt: call === undefined ? undefined : keptReceipt(name, call, receipt),
       }),
       done: async () => {
-        if (working.nodes.length > 0) await session.toldAppended(additionsIn(working.nodes));
         await config?.tell();
         return receipt;
       },
       undo: () => unqueue(session, queued),
     };
   };
-  return changeSession(session, name, work, operation, options.signal);
+  return changeSession(session, name, work, call?.operation, options.signal);
+}
+
+/** A call that its caller named (O4). */
+interface Call {
+  readonly operationId: string;
+  readonly operation: string;
+  /** Of the operation and its input: it tells a repeat from another call under the same id. */
+  readonly hash: string;
+}
+
+function callOf({ id }: LiveSession, operationId: string, name: string, input: unknown): Call {
+  const found = toJson(input ?? null);
+  if ("problem" in found) {
+    const problem = `it must be JSON to be known again by its operationId: ${found.path}: ${found.problem}`;
+    throw new RuntimeError("operation.input", { name, problem });
+  }
+  return { operationId, operation: operationOf(id, operationId), hash: hashOf(JSON.stringify([name, found.json])) };
+}
+
+/** What a task has recorded is for a repeat of the same call only. */
+async function begin({ core, id }: LiveSession, { operationId, operation, hash }: Call): Promise<void> {
+  if ((await core.store.operations.note(id, operation, "call", hash)) !== hash)
+    throw new RuntimeError("append.conflict", { operation: operationId });
 }
 
 /** O4 */
 async function doneBefore(
   { core, id }: LiveSession,
-  operationId: string,
-  name: string,
-  input: unknown,
+  { operation, operationId, hash }: Call,
 ): Promise<Receipt | undefined> {
-  const found = await core.store.operations.find(id, operationOf(id, operationId));
+  const found = await core.store.operations.find(id, operation);
   if (found === undefined) return undefined;
-  const { hash, receipt } = (found.kind === "done" ? (found.receipt ?? {}) : {}) as Partial<KeptReceipt>;
-  if (receipt === undefined || hash !== hashOfCall(name, input))
+  const kept = (found.kind === "done" ? (found.receipt ?? {}) : {}) as Partial<KeptReceipt>;
+  if (kept.receipt === undefined || kept.hash !== hash)
     throw new RuntimeError("append.conflict", { operation: operationId });
-  return receipt;
-}
-
-/** O4: what a task has done once belongs to the input that it was begun with. */
-async function requireBegunSo(
-  { core, id }: LiveSession,
-  operationId: string,
-  name: string,
-  input: unknown,
-): Promise<void> {
-  const hash = hashOfCall(name, input);
-  const begun = await core.store.operations.note(id, operationOf(id, operationId), "call", hash);
-  if (begun !== undefined && begun !== hash) throw new RuntimeError("append.conflict", { operation: operationId });
+  return kept.receipt;
 }
 
 interface KeptReceipt {
-  /** Of the operation and its input: it tells a repeat from another operation under the same id. */
   readonly hash: string;
   readonly receipt: Receipt;
 }
-const hashOfCall = (name: string, input: unknown): string => hashOf(JSON.stringify([name, input ?? null]));
 
-function keptReceipt(name: string, input: unknown, receipt: Receipt): Json {
-  const kept = toJson({ hash: hashOfCall(name, input), receipt: { ...receipt, output: receipt.output ?? null } });
+function keptReceipt(name: string, { hash }: Call, receipt: Receipt): Json {
+  const kept = toJson({ hash, receipt: { ...receipt, output: receipt.output ?? null } });
   if ("problem" in kept) {
     const problem = `its output must be JSON to be kept under an operationId: ${kept.path}: ${kept.problem}`;
     throw new RuntimeError("operation.failed", { name, problem });
@@ -233,7 +241,7 @@ interface Ran {
 async function runOn(
   session: LiveSession,
   owned: OwnedOperation,
-  input: unknown,
+  given: unknown,
   options: OperationOptions,
   working: Working,
 ): Promise<Ran> {
@@ -248,9 +256,6 @@ async function runOn(
   const refuse = (problem: string): never => {
     throw new RuntimeError("operation.failed", { name: wire, problem });
   };
-  const given = checkedInput(owned, input);
-  if (owned.operation.kind === "task" && options.operationId !== undefined)
-    await requireBegunSo(session, options.operationId, wire, input);
   const context = contextOf(session, owned, given, isOn, options, working);
   const { states } = session.kept;
   if (isOn && states.has(owned.plugin))

@@ -24,7 +24,7 @@ import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
-import { defined, describeThrown, frozen, type JsonObject } from "../../model/json.ts";
+import { defined, describeThrown, type JsonObject } from "../../model/json.ts";
 import type { Addition } from "../../model/node.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
 import type {
@@ -54,7 +54,7 @@ import { type Inside, inside, type Operation, underWay } from "./inside.ts";
 import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
 import { type Composed, type Compositions, slotOf } from "./options.ts";
-import { tellProtocol } from "./protocol.ts";
+import { tellAppended } from "./protocol.ts";
 import { Queue, type QueueWork } from "./queue.ts";
 
 export class LiveSession implements QueueWork<OpenedTurn, Operation> {
@@ -398,9 +398,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return append(this, nodes, options);
   }
 
-  /** Tells the protocol of nodes that were appended while the session is open here. */
-  async toldAppended(nodes: readonly Addition[]): Promise<void> {
-    await tellProtocol(this, "appended", { nodes: frozen(nodes) });
+  toldAppended(nodes: readonly Addition[]): Promise<void> {
+    return tellAppended(this, nodes);
   }
 
   /** Reads what a hook of the session, that has it or runs beside nothing, has stored past it. */

@@ -157,9 +157,11 @@ export class Sessions {
     return this.stored(this.#add(to, { from, place, plugins, ...optionsIn(source.options, source.n) }));
   }
 
-  setOptions(id: SessionId, options: SessionOptions): void {
-    const { n } = this.require(id);
-    keepOptions(this.#db, n, options);
+  setOptions(id: SessionId, given: SessionOptions): SessionOptions {
+    const { n, options } = this.require(id);
+    const all = { ...optionsIn(options, n).options, ...given };
+    keepOptions(this.#db, n, all);
+    return all;
   }
 
   #add(session: NewSession, fork: Forked | undefined): FoundRow {
