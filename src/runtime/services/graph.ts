@@ -15,15 +15,16 @@ import {
 } from "../../kernel/services.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
-import { asSessionId, type EffectName, type NodeId, nodeAddress, nodeId, type SessionId } from "../../model/ids.ts";
+import { asSessionId, type NodeId, nodeAddress, nodeId, type SessionId } from "../../model/ids.ts";
 import { isObject, type Json, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import type { Addition, Entry } from "../../model/node.ts";
+import type { Appending } from "../../turn/event.ts";
 import { requireOptions, requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import { requireStored } from "./reading.ts";
-import type { SessionSite, Working } from "./site.ts";
+import type { InTurn, SessionSite, Working } from "./site.ts";
 
 const OPTIONS: Known<GraphAppendOptions> = { ...APPEND, session: true };
 
@@ -40,7 +41,7 @@ export async function appendFrom(
   const target = options.session ?? session.id;
   if (target === session.id) {
     const { turn, working } = site;
-    if (turn !== undefined) return inTurn(turn.live, turn.effect, additions, options, key);
+    if (turn !== undefined) return inTurn(turn, plugin, additions, options, key);
     if (working !== undefined) return inOperation(session, working, additions, options);
   }
   const answer = await appendTo(session.core, target, additions, options, key);
@@ -73,26 +74,31 @@ const appended = (nodes: readonly NodeId[]): Appended => ({
 // ── G1 ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function inTurn(
-  live: LiveTurn,
-  effect: EffectName,
+  { live, effect, where }: InTurn,
+  plugin: string,
   nodes: readonly Addition[],
-  { requiresAncestor, operationId }: AppendOptions,
+  options: AppendOptions,
   key: string,
 ): Promise<Appended> {
   const { core, session } = live;
+  const { requiresAncestor, operationId } = options;
+  const own = live.appendsOf(effect);
   if (requiresAncestor !== undefined && !(await isOnPath(core, session.id, requiresAncestor, live.grown())))
     return { kind: "stale-branch", required: requiresAncestor };
-  if (operationId === undefined) return placed(live, live.append(effect, { nodes }), nodes.length, key);
+  const join = (added: Appending): number | undefined => {
+    if (live.appending?.get(effect) === own) return live.append(own, added);
+    throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
+  };
+  if (operationId === undefined) return placed(live, join({ nodes }), nodes.length, key);
+  const known = await doneBefore(core, session.id, nodes, options, operationId);
+  if (known !== undefined) return known;
   const name = operationOf(session.id, operationId);
   const hash = hashOfNodes(nodes);
-  const before = live.appendedAs(name);
-  if (before !== undefined) {
-    requireSame(before.hash, hash, operationId);
-    return placed(live, before.from, nodes.length, operationId);
-  }
-  const known = await doneBefore(core, session.id, name, hash, operationId);
-  if (known !== undefined) return known;
-  return placed(live, live.append(effect, { nodes, operation: { name, hash } }), nodes.length, operationId);
+  const before = live.appendedAs(name, own);
+  if (before !== undefined) requireSame(before.hash, hash, operationId);
+  const isThere = before !== undefined && before.mayBeDropped !== true;
+  const from = isThere ? before.from : join({ nodes, operation: { name, hash } });
+  return placed(live, from, nodes.length, operationId);
 }
 
 const placed = (live: LiveTurn, from: number | undefined, count: number, operationId: string): Appended =>
@@ -119,8 +125,9 @@ async function inOperation(
   { core, id }: { readonly core: Core; readonly id: SessionId },
   working: Working,
   additions: readonly Addition[],
-  { requiresAncestor, operationId }: AppendOptions,
+  options: AppendOptions,
 ): Promise<Appended> {
+  const { requiresAncestor, operationId } = options;
   const { operation, nodes, parts, at } = working;
   const own = { commit: operation, length: nodes.length };
   if (requiresAncestor !== undefined && !(await isOnPath(core, id, requiresAncestor, own)))
@@ -131,12 +138,12 @@ async function inOperation(
     return additions.map((_, index) => nodeId(operation, from + index));
   };
   if (operationId === undefined) return appended(join());
+  const known = await doneBefore(core, id, additions, options, operationId);
+  if (known !== undefined) return known;
   const name = operationOf(id, operationId);
   const hash = hashOfNodes(additions);
   const part = parts.find((each) => each.operation === name);
   if (part !== undefined) return received(part.receipt, hash, operationId);
-  const known = await doneBefore(core, id, name, hash, operationId);
-  if (known !== undefined) return known;
   const ids = join();
   parts.push({ operation: name, receipt: appendReceipt(hash, ids) });
   return appended(ids);
@@ -148,15 +155,29 @@ async function appendTo(
   core: Core,
   given: string,
   additions: readonly Addition[],
-  { requiresAncestor, operationId }: AppendOptions,
+  options: AppendOptions,
   key: string,
 ): Promise<Appended> {
   const { id } = await requireStored(core, given);
-  const named = operationId ?? key;
+  const named = options.operationId ?? key;
+  const known = await doneBefore(core, id, additions, options, named);
+  if (known !== undefined) return known;
+  const answer = await handOver(core, id, additions, options, named);
+  if (answer.kind !== "stale-branch") return answer;
+  // A turn or an operation that had it as its part may have been quicker.
+  return (await doneBefore(core, id, additions, options, named)) ?? answer;
+}
+
+/** Hands nodes to the store, which tells a repeat from a conflict. */
+async function handOver(
+  core: Core,
+  id: SessionId,
+  additions: readonly Addition[],
+  { requiresAncestor }: AppendOptions,
+  named: string,
+): Promise<Appended> {
   const operation = operationOf(id, named);
   const hash = hashOfNodes(additions);
-  const known = await doneBefore(core, id, operation, hash, named);
-  if (known !== undefined) return known;
   const at = core.world.now();
   const answer = await core.store.apply({
     sessionId: id,
@@ -184,18 +205,17 @@ async function appendTo(
 // ── G4 ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export async function doneBefore(
-  { store }: Core,
+  core: Core,
   session: SessionId,
-  operation: string,
-  hash: string,
+  additions: readonly Addition[],
+  options: AppendOptions,
   operationId: string,
 ): Promise<Appended | undefined> {
-  const found = await store.operations.find(session, operation);
+  const found = await core.store.operations.find(session, operationOf(session, operationId));
   if (found === undefined) return undefined;
-  // The store itself refuses other content of one that waits, and of one that has no receipt.
   return found.kind === "queued" || found.receipt === undefined
-    ? undefined
-    : received(found.receipt, hash, operationId);
+    ? handOver(core, session, additions, options, operationId)
+    : received(found.receipt, hashOfNodes(additions), operationId);
 }
 
 function received(receipt: Json, hash: string, operationId: string): Appended {
