@@ -262,6 +262,8 @@ class MemoryStore implements Store {
     if (change.by === "append" && session.parts?.has(operation)) return { kind: "stale", revision };
     if (change.base !== undefined && change.base !== revision) return { kind: "stale", revision };
     if (change.requires !== undefined && !isOnPath(session, change.requires)) return { kind: "stale", revision };
+    // Nodes are named by their operation: the same name in another session would give two nodes one id.
+    if (change.entries?.length && this.#graph.has(operation)) throw new RuntimeError("append.conflict", { operation });
     if (session.run === undefined) return this.#keep(session, change, content);
 
     if (session.waiting.length >= queueMax!) throw new RuntimeError("input.full", { max: queueMax! });

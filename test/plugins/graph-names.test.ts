@@ -191,6 +191,25 @@ test("K18 an append that is refused and not awaited ends no process", async () =
   expect(lost).toEqual([]);
 });
 
+test.each(KEPT)(
+  "K18 what is appended when a session is closed is kept, though the runtime closes too, %s",
+  async (_, make) => {
+    const answers: string[] = [];
+    const plugin = definePlugin({
+      id: "a/closes",
+      setup: () => ({
+        async lifecycle({ event, graph }) {
+          if (event.kind === "sessionClosed") answers.push((await graph.append([mark("closed")])).kind);
+        },
+      }),
+    });
+    const world = await open(scripted(), { store: make(), plugins: [plugin] });
+    await world.session.close();
+    await world.runtime.close();
+    expect(answers).toEqual(["appended"]);
+  },
+);
+
 test("S4 hooks do not read what a tool appended that was given up", async () => {
   const asked = Promise.withResolvers<void>();
   let read: readonly string[] = [];

@@ -16,7 +16,7 @@ import {
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asSessionId, type NodeId, nodeAddress, nodeId, type SessionId } from "../../model/ids.ts";
-import { isObject, type Json, toJson } from "../../model/json.ts";
+import { bytesOver, isObject, type Json, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import type { Addition, Entry } from "../../model/node.ts";
 import type { Appending } from "../../turn/event.ts";
@@ -35,8 +35,8 @@ export async function appendFrom(
   options: GraphAppendOptions = {},
 ): Promise<Appended> {
   requireOptions("graph.append", options, OPTIONS);
-  const additions = additionsOf(plugin, nodes);
   const { session } = site;
+  const additions = additionsOf(session.core, plugin, nodes);
   const key = site.nextKey(plugin) ?? session.core.world.id("opr");
   const target = options.session ?? session.id;
   if (target === session.id) {
@@ -246,18 +246,19 @@ const MESSAGE: Known<Extract<AppendNode, { readonly kind: "message" }>> = { kind
 const NODE: Known<Extract<AppendNode, { readonly kind: "plugin" }>> = { kind: true, type: true, body: true };
 
 /** Checks nodes and says whose they are. */
-export function additionsOf(plugin: string, nodes: readonly AppendNode[]): readonly Addition[] {
+export function additionsOf({ limits }: Core, plugin: string, nodes: readonly AppendNode[]): readonly Addition[] {
   const wrong = (problem: string): never => {
     throw new RuntimeError("input.invalid", { problem });
   };
   if (!Array.isArray(nodes) || nodes.length === 0) wrong("there is nothing to append");
-  return nodes.map((node: AppendNode): Addition => {
+  const additions = nodes.map((node: AppendNode): Addition => {
     if (!isObject(node)) return wrong("a node is an object");
     if (node.kind === "message") {
       requireKnown("append", node, MESSAGE);
       const { role, text } = node;
       if ((role !== "user" && role !== "system") || typeof text !== "string")
         wrong("only user and system messages of text can be appended");
+      if (text.trim() === "") wrong("a message is empty");
       const origin = { kind: "plugin", plugin } as const;
       return { kind: "message", message: { role, parts: [{ kind: "text", text }], origin } };
     }
@@ -268,6 +269,10 @@ export function additionsOf(plugin: string, nodes: readonly AppendNode[]): reado
     if ("problem" in found) return wrong(`a node's body is not JSON: ${found.path}: ${found.problem}`);
     return { kind: "plugin", plugin, type: node.type, body: found.json };
   });
+  const max = limits.inputBytesMax;
+  const bytes = bytesOver(JSON.stringify(additions), max);
+  if (bytes !== undefined) throw new RuntimeError("limit.bytes", { what: "What is appended", bytes, max });
+  return additions;
 }
 
 /** Gives nodes their places: the first has the number `from`. */

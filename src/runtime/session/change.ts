@@ -242,7 +242,7 @@ export function append(
   const operation = operationId === undefined ? core.world.id("opr") : operationOf(id, operationId);
   const requires = requiresAncestor === undefined ? {} : { requires: requiresAncestor as NodeId };
   const work = async (): Promise<Worked<Appended>> => {
-    const additions = additionsOf("app", nodes);
+    const additions = additionsOf(core, "app", nodes);
     const hash = hashOfNodes(additions);
     const known = operationId === undefined ? undefined : await doneBefore(core, id, additions, options, operationId);
     if (known !== undefined) return { done: () => known };
