@@ -210,11 +210,12 @@ function membershipUntil(scope: CallScope, here: Site, plugin: string, where: st
 export function graphUntil(scope: CallScope, here: Site, plugin: string, where: string): Services["graph"] {
   const { epoch } = here.states;
   return {
-    append: async (nodes, options) => {
-      requireTime(scope, plugin, where);
-      if (here.turnId !== undefined && here.states.epoch !== epoch) throw late(plugin, where);
-      return here.service("graph", plugin).append(nodes, options);
-    },
+    append: (nodes, options) =>
+      unwaited(async () => {
+        requireTime(scope, plugin, where);
+        if (here.turnId !== undefined && here.states.epoch !== epoch) throw late(plugin, where);
+        return here.service("graph", plugin).append(nodes, options);
+      }),
   };
 }
 

@@ -30,7 +30,7 @@ export interface Limits {
   readonly throttleMs: number;
   /** How many times one model call may wait for rate limits and overload. Default: 10. */
   readonly throttlesMax: number;
-  /** Size of one input. Default: 8 MiB. */
+  /** Size of one input, and of what is appended at once. Default: 8 MiB. */
   readonly inputBytesMax: number;
   /** Size of one tool result. Default: 8 MiB. */
   readonly resultBytesMax: number;

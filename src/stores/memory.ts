@@ -244,7 +244,8 @@ class MemoryStore implements Store {
     session.run = undefined;
     if (ended.parts !== undefined) keepParts(session, ended.parts);
     if (session.appends !== undefined)
-      for (const { change, content } of takeAppends(session)) this.#keep(session, change!, content);
+      for (const { operation, change, content } of takeAppends(session))
+        if (!session.parts?.has(operation)) this.#keep(session, change!, content);
     if (session.waiting.length === 0 || nextOf(session) === undefined) this.#active.delete(session);
     return committed;
   }
@@ -261,8 +262,11 @@ class MemoryStore implements Store {
     }
     if (session.run !== undefined && queueMax === undefined) return { kind: "busy" };
     const { revision } = session;
+    if (change.by === "append" && session.parts?.has(operation)) return { kind: "stale", revision };
     if (change.base !== undefined && change.base !== revision) return { kind: "stale", revision };
     if (change.requires !== undefined && !isOnPath(session, change.requires)) return { kind: "stale", revision };
+    // Nodes are named by their operation: the same name in another session would give two nodes one id.
+    if (change.entries?.length && this.#graph.has(operation)) throw new RuntimeError("append.conflict", { operation });
     if (session.run === undefined) return this.#keep(session, change, content);
 
     if (session.waiting.length >= queueMax!) throw new RuntimeError("input.full", { max: queueMax! });

@@ -247,7 +247,7 @@ export type ChangeAnswer =
   | { readonly kind: "busy" }
   /** It waits for the open turn, or that turn has taken it. */
   | { readonly kind: "queued" }
-  /** The session has moved since `base`, or left the required node. */
+  /** The session has moved since `base`, or left the required node, or an append of this name was part of something else. */
   | { readonly kind: "stale"; readonly revision: number };
 
 /** What is known of an operation: a change, one that waits, or a part of a turn or of another change. */

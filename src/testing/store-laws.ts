@@ -2801,6 +2801,29 @@ const appendLaws = [
     await commit(store, lease);
     assert.deepEqual(await said(store), ["well"]);
   }),
+  law(
+    "an append under a name that was part of the turn is stale, and is dropped if it waited for it",
+    async (store) => {
+      const lease = await first(store);
+      await queueAppend(store, "note");
+      const parts = [{ operation: "note", receipt: "first" }];
+      await committed(store.commit(lease, ended(lease, { says: ["note, by the turn"], parts })));
+      assert.deepEqual(await said(store), ["note, by the turn"]);
+      assert.deepEqual(await append(store, "note"), { kind: "stale", revision: 1 });
+      assert.deepEqual(await store.operations.find(alice, "note"), { kind: "done", receipt: "first" });
+      assert.deepEqual(await said(store), ["note, by the turn"]);
+    },
+  ),
+  law("an append under the name of another session's nodes is a conflict, whether it waits or not", async (store) => {
+    await store.create(newSession(alice));
+    await append(store, "note");
+    const there = { sessionId: bob, entries: notes("note", "note") };
+    await store.create(newSession(bob));
+    await refused("append.conflict", () => append(store, "note", there));
+    await first(store, "hello bob", { to: bob });
+    await refused("append.conflict", () => append(store, "note", there));
+    assert.deepEqual(await said(store, bob), []);
+  }),
   law("an append that waited for a turn which became a branch is applied to the path", async (store) => {
     await store.create(newSession(alice));
     await turn(store, "one");

@@ -4,6 +4,7 @@ import type { Site } from "../kernel/hook-runner.ts";
 import type { ServiceName, Services } from "../kernel/services.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import type { ToolContext } from "../kernel/tool.ts";
+import { unwaited } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { CallId, EffectName, SessionId, TurnId } from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";
@@ -104,11 +105,12 @@ export class CallContext implements ToolContext {
   }
   get graph(): Services["graph"] {
     return {
-      append: async (nodes, options) => {
-        const where = `the tool ${this.#effect.call.name}, after it had ended`;
-        if (this.#isOver) throw new RuntimeError("state.parallel", { plugin: this.#plugin, where });
-        return this.#service("graph").append(nodes, options);
-      },
+      append: (nodes, options) =>
+        unwaited(async () => {
+          const where = `the tool ${this.#effect.call.name}, after it had ended`;
+          if (this.#isOver) throw new RuntimeError("state.parallel", { plugin: this.#plugin, where });
+          return this.#service("graph").append(nodes, options);
+        }),
     };
   }
   get complete(): Services["complete"] {

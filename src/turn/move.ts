@@ -124,6 +124,7 @@ export class Move implements Step {
   #place({ nodes, operation }: Appending): void {
     const { state } = this;
     if (operation !== undefined) {
+      if (state.placed?.some(({ name }) => name === operation.name)) return; // Two tools of a round had the same name for it.
       const placed = { ...operation, from: state.log.length, count: nodes.length };
       state.placed = [...(state.placed ?? NONE), placed];
     }

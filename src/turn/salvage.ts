@@ -159,6 +159,7 @@ class Salvaging {
     const last = this.#entries.at(-1);
     if (this.#held.length === 0 || (last?.kind === "message" && hasOpenCalls(last.message))) return;
     for (const { nodes, operation } of this.#held) {
+      if (operation !== undefined && this.#placed.some(({ name }) => name === operation.name)) continue;
       if (operation !== undefined) this.#placed.push({ ...operation, from: this.#entries.length, count: nodes.length });
       this.#addNodes(nodes, at);
     }

@@ -344,6 +344,9 @@ test("S4 K18 bad nodes, sessions and options are refused by name, and nothing is
     ["input.invalid", []],
     ["input.invalid", "text"],
     ["input.invalid", [{ kind: "message", role: "assistant", text: "x" }]],
+    ["input.invalid", [{ kind: "message", role: "user", text: " " }]],
+    ["limit.bytes", [{ kind: "message", role: "user", text: "x".repeat(1_000) }]],
+    ["limit.bytes", [mark("x".repeat(500)), mark("y".repeat(500))]],
     ["input.invalid", [{ kind: "plugin", type: "x", body: circle }]],
     ["input.invalid", [{ kind: "plugin", type: "x", body: () => {} }]],
     ["options.unknown", [mark("x")], { operation: "x" }],
@@ -363,9 +366,11 @@ test("S4 K18 bad nodes, sessions and options are refused by name, and nothing is
       },
     }),
   });
-  await using world = await open(scripted(says("One.")), { store, plugins: [tries], tools: [ping] });
+  const limits = { inputBytesMax: 1_000 };
+  await using world = await open(scripted(says("One.")), { store, plugins: [tries], tools: [ping], limits });
   await world.session.turn("Go.").result();
   expect(codes).toEqual(bad.map(([code]) => code));
+  expect(await codeOf(world.session.append([mark("x".repeat(1_000))]))).toBe("limit.bytes");
   expect(await nodesOf(store, world.session)).toEqual(["user: Go.", "assistant: One."]);
 });
 

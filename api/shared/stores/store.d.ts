@@ -256,7 +256,7 @@ type ChangeAnswer = Committed |
 {
   readonly kind: "queued";
 } |
-/** The session has moved since `base`, or left the required node. */
+/** The session has moved since `base`, or left the required node, or an append of this name was part of something else. */
 {
   readonly kind: "stale";
   readonly revision: number;

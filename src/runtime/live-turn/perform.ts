@@ -143,18 +143,18 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
   if (at !== "opening" && isLastRound(live.state)) return { kind: "bounded" };
   const takesTurns = at === "opening" && live.opened.merges === true ? true : undefined;
   const found = live.core.store.inputs.claim(live.lease, name, CLAIM_MAX, takesTurns);
-  if (isThenable(found)) return found.then(bounded);
-  return found.length === 0 ? { kind: "bounded" } : bounded(found);
+  if (isThenable(found)) return found.then((taken) => bounded(live, taken));
+  return found.length === 0 ? { kind: "bounded" } : bounded(live, found);
 }
 
 type Bounded = Extract<Body, { readonly kind: "bounded" }>;
-function bounded(found: readonly (PendingInput | PendingAppend)[]): Bounded {
+function bounded({ state: { placed } }: LiveTurn, found: readonly (PendingInput | PendingAppend)[]): Bounded {
   if (found.length === 0) return { kind: "bounded" };
-  const inputs = found.map((each) =>
-    "entries" in each
-      ? { inputId: each.id, nodes: additionsIn(each.entries) }
-      : { inputId: each.id, message: each.message },
-  );
+  const inputs = found.map((each) => {
+    if (!("entries" in each)) return { inputId: each.id, message: each.message };
+    const isPlaced = placed?.some(({ name }) => name === each.operation) ?? false; // By the turn itself, under this name.
+    return { inputId: each.id, nodes: isPlaced ? [] : additionsIn(each.entries) };
+  });
   return { kind: "bounded", inputs };
 }
 
@@ -167,10 +167,10 @@ async function boundaryWithTools(live: LiveTurn, effect: EffectOf<"boundary">, s
 async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundary">, scope: Scope): Promise<Bounded> {
   const { inputs } = live.core.store;
   // Only a turn that merges takes inputs that would open turns of their own.
-  if (at === "opening") return bounded(await inputs.claim(live.lease, name, CLAIM_MAX, live.opened.merges));
+  if (at === "opening") return bounded(live, await inputs.claim(live.lease, name, CLAIM_MAX, live.opened.merges));
   // With no round or no budget left, waiting inputs are left to the next turn.
   const isLast = isLastRound(live.state) || (live.isBudgeted && (await overspent(live)) !== undefined);
-  const body = bounded(isLast ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));
+  const body = bounded(live, isLast ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));
   if (!live.hooks.has.checkpoint) return body;
   return { ...body, ...carryOut(live, name, await live.hooks.collect("checkpoint", { at }, live.site(scope, name))) };
 }

@@ -171,18 +171,27 @@ export class LiveTurn implements Dispatch {
   messagesAt(effect: EffectName): readonly Message[] {
     const messages = this.messages();
     const { held = NO_APPENDS, log } = this.state;
-    // What belongs to no effect is asked for by hooks, of which one runs at a time.
-    const own = effect === STANDING ? [...(this.appending?.values() ?? [])].flat() : this.appending?.get(effect);
-    if (held.length + (own?.length ?? 0) === 0) return messages;
+    const own = effect === STANDING ? this.#appendingNow() : (this.appending?.get(effect) ?? NO_APPENDS);
+    if (held.length + own.length === 0) return messages;
     const commit = this.#isInRound ? `${this.turnId}/held` : this.turnId;
     let next = this.#isInRound ? 0 : log.length;
-    const waiting = [...held, ...(own ?? NO_APPENDS)].flatMap(({ nodes }) =>
-      nodes.flatMap((node) => {
+    const names = new Set<string>();
+    const waiting = [...held, ...own].flatMap(({ nodes, operation }) => {
+      if (operation !== undefined && names.has(operation.name)) return [];
+      if (operation !== undefined) names.add(operation.name);
+      return nodes.flatMap((node) => {
         const id = nodeId(commit, next++);
         return node.kind === "message" ? [{ id, ...node.message }] : [];
-      }),
-    );
+      });
+    });
     return [...messages, ...waiting];
+  }
+
+  /** What belongs to no effect is asked for by hooks, of which one runs at a time. An effect that was given up answers nothing. */
+  #appendingNow(): readonly Appended[] {
+    if (this.appending === undefined) return NO_APPENDS;
+    const places = this.state.open.map(placeOf);
+    return [...this.appending].flatMap(([place, own]) => (places.includes(place) ? own : NO_APPENDS));
   }
 
   // ── What hooks and tools append ─────────────────────────────────────────────────────────────────────────────────
@@ -192,32 +201,44 @@ export class LiveTurn implements Dispatch {
     return this.state.phase.kind === "working";
   }
 
-  /** Keeps nodes until the effect answers. The index of the first one in the turn's log, where it is known. */
-  append(effect: EffectName, added: Appending): number | undefined {
+  /** Where nodes are kept until the effect answers; then, and in another attempt, it is another list. */
+  appendsOf(effect: EffectName): Appended[] {
     this.appending ??= new Map();
     const own = this.appending.get(effect) ?? [];
+    this.appending.set(effect, own);
+    return own;
+  }
+
+  /** Keeps nodes. The index of the first one in the turn's log, where it is known. */
+  append(own: Appended[], added: Appending): number | undefined {
     const before = own.reduce((sum, { nodes }) => sum + nodes.length, 0);
     const from = this.#isInRound ? undefined : this.state.log.length + before;
-    this.appending.set(effect, [...own, from === undefined ? added : { ...added, from }]);
+    own.push(from === undefined ? added : { ...added, from });
     return from;
   }
 
-  /** An append of this turn that has this name. */
-  appendedAs(name: string): { readonly hash: string; readonly from?: number } | undefined {
+  /** An append of this turn that has this name. Another tool that runs may still fail and drop what it appended. */
+  appendedAs(
+    name: string,
+    own: readonly Appended[],
+  ): { readonly hash: string; readonly from?: number; readonly mayBeDropped?: true } | undefined {
     const { placed = [], held = NO_APPENDS } = this.state;
     const found = placed.find((each) => each.name === name);
     if (found !== undefined) return found;
-    for (const { operation, from } of [...held, ...[...(this.appending?.values() ?? [])].flat()] as readonly Appended[])
-      if (operation?.name === name) return { hash: operation.hash, ...(from === undefined ? {} : { from }) };
-    return undefined;
+    const isIt = ({ operation }: Appended): boolean => operation?.name === name;
+    const sure: Appended | undefined = held.find(isIt) ?? own.find(isIt);
+    const { hash } = (sure ?? this.#appendingNow().find(isIt))?.operation ?? {};
+    if (hash === undefined) return undefined;
+    if (sure === undefined) return { hash, mayBeDropped: true };
+    return sure.from === undefined ? { hash } : { hash, from: sure.from };
   }
 
   /** The effect answers, or has failed: what it appended goes with the answer, or nowhere. */
   takeAppends(effect: Effect): readonly Appending[] | undefined {
-    const place = effect.kind === "call" ? effect.position : effect.name;
-    const own = this.appending?.get(place);
+    const place = placeOf(effect);
+    const own = this.appending?.get(place) ?? NO_APPENDS;
     this.appending?.delete(place);
-    return own?.map(({ from: _, ...added }) => added);
+    return own.length === 0 ? undefined : own.map(({ from: _, ...added }) => added);
   }
 
   /** The turn's own part of the path. */
@@ -346,6 +367,9 @@ export class LiveTurn implements Dispatch {
 /** Nodes of an effect that runs; `from` is where they will stand in the log, if that is known. */
 type Appended = Appending & { readonly from?: number };
 const NO_APPENDS: readonly Appended[] = [];
+
+/** All attempts of a call append in one place. */
+const placeOf = (effect: Effect): EffectName => (effect.kind === "call" ? effect.position : effect.name);
 
 const STANDING = name("standing");
 const NO_ISSUES: readonly Issue[] = [];

@@ -15,15 +15,16 @@ import {
 } from "../../kernel/services.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
-import { asSessionId, type EffectName, type NodeId, nodeAddress, nodeId, type SessionId } from "../../model/ids.ts";
-import { isObject, type Json, toJson } from "../../model/json.ts";
+import { asSessionId, type NodeId, nodeAddress, nodeId, type SessionId } from "../../model/ids.ts";
+import { bytesOver, isObject, type Json, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import type { Addition, Entry } from "../../model/node.ts";
+import type { Appending } from "../../turn/event.ts";
 import { requireOptions, requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import { requireStored } from "./reading.ts";
-import type { SessionSite, Working } from "./site.ts";
+import type { InTurn, SessionSite, Working } from "./site.ts";
 
 const OPTIONS: Known<GraphAppendOptions> = { ...APPEND, session: true };
 
@@ -34,13 +35,13 @@ export async function appendFrom(
   options: GraphAppendOptions = {},
 ): Promise<Appended> {
   requireOptions("graph.append", options, OPTIONS);
-  const additions = additionsOf(plugin, nodes);
   const { session } = site;
+  const additions = additionsOf(session.core, plugin, nodes);
   const key = site.nextKey(plugin) ?? session.core.world.id("opr");
   const target = options.session ?? session.id;
   if (target === session.id) {
     const { turn, working } = site;
-    if (turn !== undefined) return inTurn(turn.live, turn.effect, additions, options, key);
+    if (turn !== undefined) return inTurn(turn, plugin, additions, options, key);
     if (working !== undefined) return inOperation(session, working, additions, options);
   }
   const answer = await appendTo(session.core, target, additions, options, key);
@@ -76,26 +77,31 @@ const appended = (nodes: readonly NodeId[]): Appended => ({
 // ── G1 ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function inTurn(
-  live: LiveTurn,
-  effect: EffectName,
+  { live, effect, where }: InTurn,
+  plugin: string,
   nodes: readonly Addition[],
-  { requiresAncestor, operationId }: AppendOptions,
+  options: AppendOptions,
   key: string,
 ): Promise<Appended> {
   const { core, session } = live;
+  const { requiresAncestor, operationId } = options;
+  const own = live.appendsOf(effect);
   if (requiresAncestor !== undefined && !(await isOnPath(core, session.id, requiresAncestor, live.grown())))
     return { kind: "stale-branch", required: requiresAncestor };
-  if (operationId === undefined) return placed(live, live.append(effect, { nodes }), nodes.length, key);
+  const join = (added: Appending): number | undefined => {
+    if (live.appending?.get(effect) === own) return live.append(own, added);
+    throw new RuntimeError("state.parallel", { plugin, where: `${where}, after it had ended` });
+  };
+  if (operationId === undefined) return placed(live, join({ nodes }), nodes.length, key);
+  const known = await doneBefore(core, session.id, nodes, options, operationId);
+  if (known !== undefined) return known;
   const name = operationOf(session.id, operationId);
   const hash = hashOfNodes(nodes);
-  const before = live.appendedAs(name);
-  if (before !== undefined) {
-    requireSame(before.hash, hash, operationId);
-    return placed(live, before.from, nodes.length, operationId);
-  }
-  const known = await doneBefore(core, session.id, name, hash, operationId);
-  if (known !== undefined) return known;
-  return placed(live, live.append(effect, { nodes, operation: { name, hash } }), nodes.length, operationId);
+  const before = live.appendedAs(name, own);
+  if (before !== undefined) requireSame(before.hash, hash, operationId);
+  const isThere = before !== undefined && before.mayBeDropped !== true;
+  const from = isThere ? before.from : join({ nodes, operation: { name, hash } });
+  return placed(live, from, nodes.length, operationId);
 }
 
 const placed = (live: LiveTurn, from: number | undefined, count: number, operationId: string): Appended =>
@@ -122,8 +128,9 @@ async function inOperation(
   { core, id }: { readonly core: Core; readonly id: SessionId },
   working: Working,
   additions: readonly Addition[],
-  { requiresAncestor, operationId }: AppendOptions,
+  options: AppendOptions,
 ): Promise<Appended> {
+  const { requiresAncestor, operationId } = options;
   const { operation, nodes, parts, at } = working;
   const own = { commit: operation, length: nodes.length };
   if (requiresAncestor !== undefined && !(await isOnPath(core, id, requiresAncestor, own)))
@@ -134,12 +141,12 @@ async function inOperation(
     return additions.map((_, index) => nodeId(operation, from + index));
   };
   if (operationId === undefined) return appended(join());
+  const known = await doneBefore(core, id, additions, options, operationId);
+  if (known !== undefined) return known;
   const name = operationOf(id, operationId);
   const hash = hashOfNodes(additions);
   const part = parts.find((each) => each.operation === name);
   if (part !== undefined) return received(part.receipt, hash, operationId);
-  const known = await doneBefore(core, id, name, hash, operationId);
-  if (known !== undefined) return known;
   const ids = join();
   parts.push({ operation: name, receipt: appendReceipt(hash, ids) });
   return appended(ids);
@@ -151,15 +158,29 @@ async function appendTo(
   core: Core,
   given: string,
   additions: readonly Addition[],
-  { requiresAncestor, operationId }: AppendOptions,
+  options: AppendOptions,
   key: string,
 ): Promise<Appended> {
   const { id } = await requireStored(core, given);
-  const named = operationId ?? key;
+  const named = options.operationId ?? key;
+  const known = await doneBefore(core, id, additions, options, named);
+  if (known !== undefined) return known;
+  const answer = await handOver(core, id, additions, options, named);
+  if (answer.kind !== "stale-branch") return answer;
+  // A turn or an operation that had it as its part may have been quicker.
+  return (await doneBefore(core, id, additions, options, named)) ?? answer;
+}
+
+/** Hands nodes to the store, which tells a repeat from a conflict. */
+async function handOver(
+  core: Core,
+  id: SessionId,
+  additions: readonly Addition[],
+  { requiresAncestor }: AppendOptions,
+  named: string,
+): Promise<Appended> {
   const operation = operationOf(id, named);
   const hash = hashOfNodes(additions);
-  const known = await doneBefore(core, id, operation, hash, named);
-  if (known !== undefined) return known;
   const at = core.world.now();
   const answer = await core.store.apply({
     sessionId: id,
@@ -187,18 +208,17 @@ async function appendTo(
 // ── G4 ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export async function doneBefore(
-  { store }: Core,
+  core: Core,
   session: SessionId,
-  operation: string,
-  hash: string,
+  additions: readonly Addition[],
+  options: AppendOptions,
   operationId: string,
 ): Promise<Appended | undefined> {
-  const found = await store.operations.find(session, operation);
+  const found = await core.store.operations.find(session, operationOf(session, operationId));
   if (found === undefined) return undefined;
-  // The store itself refuses other content of one that waits, and of one that has no receipt.
   return found.kind === "queued" || found.receipt === undefined
-    ? undefined
-    : received(found.receipt, hash, operationId);
+    ? handOver(core, session, additions, options, operationId)
+    : received(found.receipt, hashOfNodes(additions), operationId);
 }
 
 function received(receipt: Json, hash: string, operationId: string): Appended {
@@ -229,18 +249,19 @@ const MESSAGE: Known<Extract<AppendNode, { readonly kind: "message" }>> = { kind
 const NODE: Known<Extract<AppendNode, { readonly kind: "plugin" }>> = { kind: true, type: true, body: true };
 
 /** Checks nodes and says whose they are. */
-export function additionsOf(plugin: string, nodes: readonly AppendNode[]): readonly Addition[] {
+export function additionsOf({ limits }: Core, plugin: string, nodes: readonly AppendNode[]): readonly Addition[] {
   const wrong = (problem: string): never => {
     throw new RuntimeError("input.invalid", { problem });
   };
   if (!Array.isArray(nodes) || nodes.length === 0) wrong("there is nothing to append");
-  return nodes.map((node: AppendNode): Addition => {
+  const additions = nodes.map((node: AppendNode): Addition => {
     if (!isObject(node)) return wrong("a node is an object");
     if (node.kind === "message") {
       requireKnown("append", node, MESSAGE);
       const { role, text } = node;
       if ((role !== "user" && role !== "system") || typeof text !== "string")
         wrong("only user and system messages of text can be appended");
+      if (text.trim() === "") wrong("a message is empty");
       const origin = { kind: "plugin", plugin } as const;
       return { kind: "message", message: { role, parts: [{ kind: "text", text }], origin } };
     }
@@ -251,6 +272,10 @@ export function additionsOf(plugin: string, nodes: readonly AppendNode[]): reado
     if ("problem" in found) return wrong(`a node's body is not JSON: ${found.path}: ${found.problem}`);
     return { kind: "plugin", plugin, type: node.type, body: found.json };
   });
+  const max = limits.inputBytesMax;
+  const bytes = bytesOver(JSON.stringify(additions), max);
+  if (bytes !== undefined) throw new RuntimeError("limit.bytes", { what: "What is appended", bytes, max });
+  return additions;
 }
 
 /** Gives nodes their places: the first has the number `from`. */

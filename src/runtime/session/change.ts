@@ -261,15 +261,16 @@ const frameOf = (operation: string, at: number, seed: readonly Draft[], from: nu
 export function append(
   session: LiveSession,
   nodes: readonly AppendNode[],
-  { requiresAncestor, operationId }: AppendOptions = {},
+  options: AppendOptions = {},
 ): Promise<Appended> {
   const { core, id } = session;
+  const { requiresAncestor, operationId } = options;
   const operation = operationId === undefined ? core.world.id("opr") : operationOf(id, operationId);
   const requires = requiresAncestor === undefined ? {} : { requires: requiresAncestor as NodeId };
   const work = async (): Promise<Worked<Appended>> => {
-    const additions = additionsOf("app", nodes);
+    const additions = additionsOf(core, "app", nodes);
     const hash = hashOfNodes(additions);
-    const known = operationId === undefined ? undefined : await doneBefore(core, id, operation, hash, operationId);
+    const known = operationId === undefined ? undefined : await doneBefore(core, id, additions, options, operationId);
     if (known !== undefined) return { done: () => known };
     const ids = additions.map((_, index) => nodeId(operation, index));
     const entries = entriesOf(operation, additions, core.world.now());

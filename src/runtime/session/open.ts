@@ -42,6 +42,8 @@ export class OpenSessions implements Iterable<LiveSession> {
   readonly #entries = new Map<SessionId, Entry>();
   /** The handles that plugins hold. */
   readonly #held = new Map<SessionId, Set<Session>>();
+  /** Sessions that are being let go: their plugins are told. */
+  readonly #leaving = new Set<Promise<void>>();
   /** Handles that nobody closed and nobody has any more count as closed: they would hold their sessions for ever. */
   readonly #forgotten = new FinalizationRegistry<LiveSession>((session) => this.#left(session));
 
@@ -120,7 +122,8 @@ export class OpenSessions implements Iterable<LiveSession> {
     void session.whenIdle(() => {
       if (entry.handles > 0 || this.#entries.get(id) !== entry) return;
       this.#entries.delete(id);
-      void session.letGo();
+      const leaving = session.letGo().finally(() => this.#leaving.delete(leaving));
+      this.#leaving.add(leaving);
     });
   }
 
@@ -185,13 +188,16 @@ export class OpenSessions implements Iterable<LiveSession> {
 
   async close(graceMs: number): Promise<void> {
     const { world } = this.#core();
+    const inGrace = async (leaving: Promise<void>): Promise<void> => {
+      const timer = new AbortController(); // A sleep that goes on would keep the process alive.
+      await Promise.race([leaving, world.sleep(graceMs, timer.signal)]).finally(() => timer.abort());
+    };
     const closing = [...this.#entries.values()].map(async ({ opening }) => {
       const session = await opening;
       await session.close(graceMs);
-      const timer = new AbortController(); // A sleep that goes on would keep the process alive.
-      await Promise.race([session.letGo(), world.sleep(graceMs, timer.signal)]).finally(() => timer.abort());
+      await inGrace(session.letGo());
     });
-    for (const closed of await Promise.allSettled(closing))
+    for (const closed of await Promise.allSettled([...closing, ...[...this.#leaving].map(inGrace)]))
       if (closed.status === "rejected") this.#core().trace("session.close", { problem: describeThrown(closed.reason) });
   }
 }

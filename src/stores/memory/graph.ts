@@ -30,6 +30,10 @@ export class Graph {
     return this.#turns.byId.get(asTurnId(commit))?.segment ?? this.#inherited.get(commit);
   }
 
+  has(commit: string): boolean {
+    return this.#segment(commit) !== undefined;
+  }
+
   /** Keeps the nodes of an operation between turns. */
   add(operation: string, session: SessionRow, entries: readonly Entry[]): Place {
     const place = lay(operation, session, session.head, entries);

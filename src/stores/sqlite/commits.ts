@@ -13,7 +13,7 @@ import { leaseLost } from "./faults.ts";
 import { isOnPath, lay, numberOf, type Place, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { addRow, countWaiting, removeRow, settle } from "./inputs.ts";
 import { forgetJournal } from "./journal.ts";
-import { addOperation, appliedOf, forgetNotes, keepParts, operationRow } from "./operations.ts";
+import { addOperation, appliedOf, forgetNotes, hasPart, keepParts, operationRow } from "./operations.ts";
 import { countRows } from "./own-rows.ts";
 import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
 import { APPEND, sealMoves, UNCLAIMED } from "./turn-row.ts";
@@ -92,7 +92,8 @@ export class Commits {
       for (const { change, ...append } of waitingAppends(db, row.session)) {
         removeRow(db, append);
         countRows(db, row.session, -1);
-        this.#keep(this.#sessions.require(row.sessionId), change, append.hash);
+        if (!hasPart(db, row.session, change.operation))
+          this.#keep(this.#sessions.require(row.sessionId), change, append.hash);
       }
     return committedOf({ id: row.id, done }, ended);
   }
@@ -144,6 +145,7 @@ export class Commits {
     }
     if (session.turn !== null && queueMax === undefined) return { kind: "busy" };
     const { revision: now } = session;
+    if (change.by === "append" && hasPart(db, session.n, operation)) return { kind: "stale", revision: now };
     if (base !== undefined && base !== now) return { kind: "stale", revision: now };
     if (requires !== undefined && !isOnPath(db, headOf(session), requires)) return { kind: "stale", revision: now };
     this.#blobs.keepNamed(() => JSON.stringify([entries, plugins, receipt, parts]));

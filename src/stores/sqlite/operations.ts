@@ -84,6 +84,10 @@ const noteRow = (db: Connection, session: number, operation: string, key: string
     key,
   );
 
+/** Whether an operation of this name was part of a turn or of another operation. */
+export const hasPart = (db: Connection, session: number, operation: string): boolean =>
+  noteRow(db, session, operation, PART) !== undefined;
+
 export const operationNoteIn = ({ session, operation, key, value }: OperationNoteRow): Json =>
   unseal(value, sumOf([session, operation, key]), `A note of operation ${operation}`);
 

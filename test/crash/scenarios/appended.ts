@@ -14,12 +14,14 @@ const marks = definePlugin({
       await graph.append([mark("once")], { operationId: "once" });
     },
     async afterToolCall({ graph, call }) {
+      await graph.append([mark("by both")], { operationId: "both" });
       await graph.append([{ kind: "message", role: "system", text: `After ${call.name}.` }]);
     },
     async lifecycle({ event, graph, sessionId }) {
       if (event.kind === "turnFinalized" && sessionId === "child") {
         await graph.append([{ kind: "message", role: "user", text: "The child says hello." }], { session: "parent" });
         await graph.append([mark("from the child")], { session: "parent" });
+        await graph.append([mark("by both")], { session: "parent", operationId: "both" });
       }
       if (event.kind === "turnFinalized" && sessionId === "parent") await graph.append([mark("the end")]);
     },
@@ -79,8 +81,8 @@ export default defineScenario({
     const bodies = nodes.flatMap((node) => (node.kind === "plugin" ? [String(node.body)] : []));
     const count = (body: string): number => bodies.filter((each) => each === body).length;
     assert.deepEqual(
-      ["once", "before the child", "look", "from the child", "context of parent", "the end"].map(count),
-      [1, 1, 1, 1, 2, 2],
+      ["once", "by both", "before the child", "look", "from the child", "context of parent", "the end"].map(count),
+      [1, 1, 1, 1, 1, 2, 2],
       bodies.join(", "),
     );
     const said = sessions.parent?.messages.map(({ role, text }) => `${role}: ${text}`) ?? [];
