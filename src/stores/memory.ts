@@ -268,7 +268,6 @@ class MemoryStore implements Store {
     // Nodes are named by their operation: the same name in another session would give two nodes one id.
     if (change.entries?.length && this.#graph.has(operation)) throw new RuntimeError("append.conflict", { operation });
     if (session.run === undefined) return this.#keep(session, change, content);
-
     if (session.waiting.length >= queueMax!) throw new RuntimeError("input.full", { max: queueMax! });
     enqueue(session, change, content);
     this.#facts.skip();
@@ -286,8 +285,7 @@ class MemoryStore implements Store {
   readonly operations = {
     find: (id: SessionId, operation: string): FoundOperation | undefined => {
       this.#requireOpen();
-      const session = this.#sessions.byId.get(id);
-      return session && findOperation(session, operation);
+      return findOperation(this.#sessions.byId.get(id), operation);
     },
     note: (id: SessionId, operation: string, key: string, value?: Json): Json | undefined => {
       this.#requireOpen();

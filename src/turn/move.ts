@@ -9,6 +9,7 @@ import { type EffectName, nodeId } from "../model/ids.ts";
 import { callsOf, type Draft, type Message, type ToolCallPart, textOf } from "../model/message.ts";
 import type { Addition, Entry } from "../model/node.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
+import { hasOpenCalls } from "../model/pairing.ts";
 import { TEXTS } from "../model/texts.ts";
 import { projectOutput, statusOf, TOOLS_STATE, type ToolOutput } from "../model/tool.ts";
 import { addUsage, type Usage } from "../model/usage.ts";
@@ -111,7 +112,8 @@ export class Move implements Step {
 
   /** Adds what hooks and tools append. What they append in a round stands after its results: nothing may come between. */
   append(appends: readonly Appending[]): void {
-    if (this.state.phase.kind === "working") this.state.held = [...(this.state.held ?? NONE), ...appends];
+    const isOpen = this.state.phase.kind === "working" || hasOpenCalls(this.lastMessage());
+    if (isOpen) this.state.held = [...(this.state.held ?? NONE), ...appends];
     else for (const each of appends) this.#place(each);
   }
 

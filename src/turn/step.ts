@@ -14,6 +14,7 @@ import { nodeId } from "../model/ids.ts";
 import { describeThrown, frozen, type Json } from "../model/json.ts";
 import { type Draft, type Message, textOf } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
+import { hasOpenCalls } from "../model/pairing.ts";
 import type { Reply } from "../model/request.ts";
 import { TEXTS } from "../model/texts.ts";
 import { OUTPUT_TOOL } from "../model/tool.ts";
@@ -240,7 +241,8 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   const { state } = move;
   if (decision.memo !== undefined) state.memo = decision.memo;
   if (decision.add !== undefined) move.add(...decision.add);
-  if (state.held !== undefined) move.releaseHeld(state.held);
+  // Of a protocol that answers no calls, `pairCalls` does, and what is held back waits for that.
+  if (state.held !== undefined && !hasOpenCalls(move.lastMessage())) move.releaseHeld(state.held);
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (state.phase.kind === "working" && (decision.kind === "calls" || decision.kind === "cell")) {
     // A second piece of work in a round would repeat the names of its effects (T2).

@@ -63,14 +63,14 @@ export function keepParts(session: SessionRow, parts: readonly PartOperation[]):
   }
 }
 
-export function findOperation(session: SessionRow, operation: string): FoundOperation | undefined {
-  const done = session.operations?.get(operation);
+export function findOperation(session: SessionRow | undefined, operation: string): FoundOperation | undefined {
+  const done = session?.operations?.get(operation);
   if (done !== undefined) {
     const { committed, receipt } = done;
     return { kind: "done", committed, ...(receipt === undefined ? {} : { receipt }) };
   }
-  if (session.appends?.has(operation)) return { kind: "queued" };
-  const receipt = session.parts?.get(operation);
+  if (session?.appends?.has(operation)) return { kind: "queued" };
+  const receipt = session?.parts?.get(operation);
   return receipt === undefined ? undefined : { kind: "done", receipt };
 }
 
