@@ -262,7 +262,8 @@ export type InputRef = { readonly id: InputId } | { readonly key: string } | { r
 /** The answer for one input. Only one that waits can be withdrawn; its key is then free again. */
 export interface Withdrawal {
   readonly inputId: InputId;
-  readonly turnId: TurnId;
+  /** Left out for an injected input. */
+  readonly turnId?: TurnId;
   readonly answer: "withdrawn" | "taken" | "ended";
 }
 

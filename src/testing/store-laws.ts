@@ -2576,7 +2576,7 @@ const injectedLaws = [
     await store.create(newSession(alice));
     await queue(store, "psst", { ...INJECT, key: "k" });
     assert.deepEqual(await store.inputs.withdraw(alice, { key: "k" }), [
-      { inputId: inputId("psst"), turnId: turnId("psst"), answer: "withdrawn" },
+      { inputId: inputId("psst"), answer: "withdrawn" },
     ]);
     await queue(store, "again", { ...INJECT, key: "k" });
     assert.deepEqual(await claim(store, await begin(store, "hello")), ["again"]);

@@ -285,7 +285,10 @@ test.each(KEPT)(
     expect(await to("One.")).toBe("queued");
     expect(await to("Two.", "two")).toBe("queued");
     expect(await to("Two.", "two")).toBe("queued");
-    expect(await codeOf(to("Not two.", "two"))).toBe("append.conflict");
+    await expect(to("Not two.", "two")).rejects.toMatchObject({
+      code: "append.conflict",
+      details: { operation: "two" },
+    });
     said.resolve();
     await turn.result();
     const nodes = ["user: One.", 'a/sends mark "One."', "user: Two.", 'a/sends mark "Two."'];

@@ -1,6 +1,7 @@
 import { attach, definePlugin } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
+import { says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { echo, listener } from "../kit/models.ts";
 import { codeOf, only, outline, within } from "../kit/reading.ts";
@@ -99,7 +100,7 @@ test.each(STORES)("S2 on %s what waits can be withdrawn, counts, and bounds what
   const { id } = await runtime.sessions.inject("s", "One.");
   await runtime.sessions.inject("s", "Two.", { id: "two" });
   expect(await codeOf(runtime.sessions.inject("s", "Three."))).toBe("input.full");
-  expect(await session.inputs.cancel({ id })).toMatchObject([{ id, kind: "cancelled" }]);
+  expect(await session.inputs.cancel({ id })).toEqual([{ id, kind: "cancelled" }]);
   expect(await session.inputs.cancel({ key: "two" })).toMatchObject([{ kind: "cancelled" }]);
   await runtime.sessions.inject("s", "Four.");
   await runtime.sessions.cancel("s");
@@ -107,6 +108,19 @@ test.each(STORES)("S2 on %s what waits can be withdrawn, counts, and bounds what
   await session.turn("Go.").result();
   expect(outline((await session.read()).messages)).toEqual(["user: Go.", "assistant: re: Go."]);
 });
+
+test.each(STORES)(
+  "S2 on %s all that was injected while it rested is taken at once, before the model is asked",
+  async (_, make) => {
+    const model = scripted(says("Read."));
+    await using runtime = await running({ store: make(), model });
+    const session = await runtime.session("s");
+    for (let n = 0; n < 200; n++) await runtime.sessions.inject("s", `Note ${n}.`);
+    await session.turn("Go.").result();
+    expect(model.requests).toHaveLength(1);
+    expect((await session.read()).messages).toHaveLength(202);
+  },
+);
 
 test("S2 attachments are injected as inputs have them", async () => {
   await using runtime = await running();

@@ -281,7 +281,8 @@ type InputRef = {
 /** The answer for one input. Only one that waits can be withdrawn; its key is then free again. */
 interface Withdrawal {
   readonly inputId: InputId;
-  readonly turnId: TurnId;
+  /** Left out for an injected input. */
+  readonly turnId?: TurnId;
   readonly answer: "withdrawn" | "taken" | "ended";
 }
 interface FoundTurn {

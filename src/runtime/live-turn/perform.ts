@@ -142,7 +142,8 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
   if (live.hooks.has.checkpoint || live.isBudgeted) return boundaryWithHooks(live, effect, scope);
   if (at !== "opening" && isLastRound(live.state)) return { kind: "bounded" };
   const takesTurns = at === "opening" && live.opened.merges === true ? true : undefined;
-  const found = live.core.store.inputs.claim(live.lease, name, CLAIM_MAX, takesTurns);
+  const max = at === "opening" && takesTurns === undefined ? live.limits.pendingInputsMax : CLAIM_MAX;
+  const found = live.core.store.inputs.claim(live.lease, name, max, takesTurns);
   if (isThenable(found)) return found.then((taken) => bounded(live, taken));
   return found.length === 0 ? { kind: "bounded" } : bounded(live, found);
 }
@@ -167,7 +168,11 @@ async function boundaryWithTools(live: LiveTurn, effect: EffectOf<"boundary">, s
 async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundary">, scope: Scope): Promise<Bounded> {
   const { inputs } = live.core.store;
   // Only a turn that merges takes inputs that would open turns of their own.
-  if (at === "opening") return bounded(live, await inputs.claim(live.lease, name, CLAIM_MAX, live.opened.merges));
+  if (at === "opening") {
+    const { merges } = live.opened;
+    const max = merges === true ? CLAIM_MAX : live.limits.pendingInputsMax;
+    return bounded(live, await inputs.claim(live.lease, name, max, merges));
+  }
   // With no round or no budget left, waiting inputs are left to the next turn.
   const isLast = isLastRound(live.state) || (live.isBudgeted && (await overspent(live)) !== undefined);
   const body = bounded(live, isLast ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));

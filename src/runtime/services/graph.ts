@@ -13,12 +13,13 @@ import {
   type AppendOptions,
   type GraphAppendOptions,
 } from "../../kernel/services.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asSessionId, type NodeId, nodeAddress, nodeId, type SessionId } from "../../model/ids.ts";
 import { bytesOver, isObject, type Json, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import type { Addition, Entry } from "../../model/node.ts";
+import type { ChangeAnswer, SessionChange } from "../../stores/store.ts";
 import type { Appending } from "../../turn/event.ts";
 import { requireOptions, requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
@@ -182,7 +183,7 @@ async function handOver(
   const operation = operationOf(id, named);
   const hash = hashOfNodes(additions);
   const at = core.world.now();
-  const answer = await core.store.apply({
+  const change: SessionChange = {
     sessionId: id,
     operation,
     at,
@@ -194,7 +195,8 @@ async function handOver(
     ),
     queueMax: core.limits.pendingInputsMax,
     ...(requiresAncestor === undefined ? {} : { requires: requiresAncestor as NodeId }),
-  });
+  };
+  const answer = await applied(core, change, named);
   if (answer.kind === "queued") return { kind: "queued", operationId: named };
   if (answer.kind !== "committed") return { kind: "stale-branch", required: requiresAncestor ?? "" };
   const open = core.sessions.find(asSessionId(id));
@@ -203,6 +205,16 @@ async function handOver(
     await open.toldAppended(additions);
   }
   return appended(additions.map((_, index) => nodeId(operation, index)));
+}
+
+/** A conflict names the id that the caller gave, not the name that the store knows it by. */
+async function applied({ store }: Core, change: SessionChange, named: string): Promise<ChangeAnswer> {
+  try {
+    return await store.apply(change);
+  } catch (error) {
+    if (!hasCode(error, "append.conflict")) throw error;
+    throw new RuntimeError("append.conflict", { operation: named }, { cause: error });
+  }
 }
 
 // ── G4 ──────────────────────────────────────────────────────────────────────────────────────────────────────────────

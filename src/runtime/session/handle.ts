@@ -95,7 +95,8 @@ export interface WaitingInput {
 }
 export interface CancelledInput {
   readonly id: InputId;
-  readonly turnId: TurnId;
+  /** Left out for an injected input, which has none. */
+  readonly turnId?: TurnId;
   /** Only a waiting input can be cancelled; for the others `follow` the turn. */
   readonly kind: "cancelled" | "already-taken" | "already-completed";
 }
@@ -251,11 +252,9 @@ export class SessionHandle implements Session {
         return (await core.store.inputs.list(id)).map(waitingInput);
       },
       cancel: async (which) =>
-        (await this.#open().withdraw(requireRef(which))).map(({ inputId, turnId, answer }) => ({
-          id: inputId,
-          turnId,
-          kind: CANCELLED[answer],
-        })),
+        (await this.#open().withdraw(requireRef(which))).map(({ inputId: id, turnId, answer }) =>
+          defined({ id, turnId, kind: CANCELLED[answer] }),
+        ),
     };
   }
 

@@ -265,7 +265,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     await this.kept.requireThere();
     const found = await this.core.store.inputs.withdraw(this.id, which);
     for (const { turnId, answer } of found)
-      if (answer === "withdrawn") this.fail(turnId, new RuntimeError("input.withdrawn", { turnId }));
+      if (answer === "withdrawn" && turnId !== undefined)
+        this.fail(turnId, new RuntimeError("input.withdrawn", { turnId }));
     return found;
   }
 

@@ -34,12 +34,13 @@ export function takeAppends(session: SessionRow): readonly AppendRow[] {
 
 /** Withdraws an input that waits; for any other it answers what became of it. */
 export function withdraw(session: SessionRow, row: TurnRow): Withdrawal {
-  const { inputId, id: turnId } = row;
-  if (row.state === "taken") return { inputId, turnId, answer: row.end === undefined ? "taken" : "ended" };
+  const { inputId } = row;
+  const turn = row.isInjected ? {} : { turnId: row.id };
+  if (row.state === "taken") return { inputId, ...turn, answer: row.end === undefined ? "taken" : "ended" };
   if (row.state === "waiting") removeFromQueue(session, row);
   row.state = "withdrawn";
   row.input = undefined;
-  return { inputId, turnId, answer: "withdrawn" };
+  return { inputId, ...turn, answer: "withdrawn" };
 }
 
 export function takeForBoundary(session: SessionRow, max: number): readonly WaitingRow[] {

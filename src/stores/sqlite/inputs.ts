@@ -158,10 +158,11 @@ export const holds = (db: Connection, session: SessionId, key: string): boolean 
 /** Withdraws inputs that wait; for the others it answers what became of them. */
 export function withdraw(db: Connection, session: SessionId, which: InputRef): readonly Withdrawal[] {
   countsOf(db).clear();
-  return named(db, session, which).map(({ n, id, input_id, state, done, ended_by }) => {
+  return named(db, session, which).map(({ n, id, input_id, state, is_aside, done, ended_by }) => {
     if (state === WAITING) amend(db, n, { state: WITHDRAWN, input: null });
     const taken = done === null && ended_by === null ? "taken" : "ended";
-    return { inputId: asInputId(input_id), turnId: asTurnId(id), answer: state === TAKEN ? taken : "withdrawn" };
+    const turn = is_aside === INJECTED ? {} : { turnId: asTurnId(id) };
+    return { inputId: asInputId(input_id), ...turn, answer: state === TAKEN ? taken : "withdrawn" };
   });
 }
 
@@ -170,10 +171,11 @@ interface NamedRow {
   readonly id: string;
   readonly input_id: string;
   readonly state: number;
+  readonly is_aside: number;
   readonly done: number | null;
   readonly ended_by: number | null;
 }
-const NAMED = `SELECT n, id, input_id, state, done, ended_by FROM turn
+const NAMED = `SELECT n, id, input_id, state, is_aside, done, ended_by FROM turn
   WHERE is_aside < ${APPEND} AND session = (SELECT n FROM session WHERE id = ?)`;
 
 /** The rows that are meant, oldest first. */

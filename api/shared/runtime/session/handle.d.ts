@@ -78,7 +78,8 @@ interface WaitingInput {
 }
 interface CancelledInput {
   readonly id: InputId;
-  readonly turnId: TurnId;
+  /** Left out for an injected input, which has none. */
+  readonly turnId?: TurnId;
   /** Only a waiting input can be cancelled; for the others `follow` the turn. */
   readonly kind: "cancelled" | "already-taken" | "already-completed";
 }
