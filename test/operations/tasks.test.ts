@@ -1,11 +1,11 @@
-import { createRuntime, definePlugin, type Json } from "bowline";
+import { createRuntime, definePlugin, type Json, type Receipt, type Session } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { codeOf, nodesOf, saidIn, within } from "../kit/reading.ts";
 import { durable, file, KEPT, STORES } from "../kit/stores.ts";
-import { open, running } from "../kit/worlds.ts";
+import { open, running, twoOn } from "../kit/worlds.ts";
 
 /** A report in three steps, of which the last may fail. */
 function reporting(did: string[], fails: () => boolean = () => false) {
@@ -260,3 +260,42 @@ test.each(KEPT)("K13 an operation runs on the session that its caller names, %s"
   await runtime.sessions.delete("there");
   expect(await codeOf(here.command(counts, "add", undefined, on))).toBe("session.unknown");
 });
+
+test.each(STORES)(
+  "K13 S6 two processes that run the same call at once give one receipt, and its turn runs once, on %s",
+  async (_, make) => {
+    let begun = 0;
+    const both = Promise.withResolvers<void>();
+    const counts = definePlugin({
+      id: "acme/counts",
+      state: z.object({ count: z.number().default(0), by: z.string().default("") }),
+      setup: ({ task }) => ({
+        operations: {
+          count: task({
+            run: async ({ state, queueTurn, emit, graph }) => {
+              const nth = ++begun;
+              if (nth === 2) both.resolve();
+              await both.promise;
+              await graph.append([{ kind: "plugin", type: "count", body: nth }]);
+              state.update(({ count }) => ({ count: count + 1, by: `process ${nth}` })); // Each has another content.
+              emit("counted", nth);
+              queueTurn("Go on.");
+              return nth;
+            },
+          }),
+        },
+      }),
+    });
+    const store = make();
+    await using world = await twoOn(store, { plugins: [counts] });
+    const sessions = [await world.one.session("s"), await world.two.session("s")];
+    const call = (session: Session) => session.task(counts, "count", undefined, { operationId: "once" });
+    const [first, second] = (await Promise.all(sessions.map(call))) as [Receipt, Receipt];
+    expect(second).toEqual(first);
+    await (sessions[0] as Session).follow(first.queued[0] as string).result();
+    expect(await saidIn(sessions[0] as Session)).toEqual(["Go on."]);
+    expect(
+      (await nodesOf(store, sessions[0] as Session)).filter((node) => node.startsWith("acme/counts count")),
+    ).toHaveLength(1);
+  },
+);

@@ -5,6 +5,8 @@
 //    session as it is then, unless `moved` ends it.
 // C3 Of work that throws, or is worked out again, nothing is stored, but the completions that it paid for are booked.
 // C4 After a fault of the store the session is read again: its states here are those of a change that was not stored.
+// C5 A change under its caller's name that another process was quicker with is looked for again: what that one queued
+//    counts, and is not undone.
 import { compaction } from "../../kernel/compact.ts";
 import type { ConfigPatch } from "../../kernel/operation.ts";
 import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
@@ -62,7 +64,7 @@ export function changeSession<T>(
   const { kept, core } = session;
   const operation = named ?? core.world.id("opr");
   const run = async (): Promise<T> => {
-    for (let isSwept = false; ; ) {
+    for (let isSwept = false, isBeaten = false; ; ) {
       await kept.refresh();
       session.use(kept.stored.options);
       const isNamed = named !== undefined;
@@ -98,8 +100,12 @@ export function changeSession<T>(
         const more = { ...(parts.length === 0 ? {} : { parts }), ...(spent.length === 0 ? {} : { spent }) };
         committed = await keep(session, { ...change, entries, ...plugins, ...more }, operation, busy);
       } catch (error) {
-        await undo?.();
         kept.isStale = true; // C4
+        if (isNamed && !isBeaten && hasCode(error, "append.conflict")) {
+          isBeaten = true; // C5
+          continue;
+        }
+        await undo?.();
         await kept.refresh().catch(() => {}); // A store that fails now is read when the session is next used.
         if (isSwept || !hasCode(error, "store.swept")) throw error;
         isSwept = true; // C2: what the change had put is put again.

@@ -138,7 +138,10 @@ export async function operate(
         await config?.tell();
         return receipt;
       },
-      undo: () => unqueue(session, queued),
+      undo: async () => {
+        // Another process that runs the same call may have stored it, with these turns.
+        if (call === undefined || (await doneBefore(session, call)) === undefined) await unqueue(session, queued);
+      },
     };
   };
   return changeSession(session, name, work, call?.operation, options.signal);

@@ -146,7 +146,10 @@ export async function remainsOf(store: Store): Promise<Remains> {
     outcomes.push(terminal === undefined ? null : withoutIds(terminal.outcome as unknown as Json));
   }
   for (const { id } of await store.list()) {
-    const waiting = await store.inputs.list(id);
+    const inputsThere = await store.inputs.list(id);
+    // What was injected waits for a turn that may never come.
+    for (const { id: input, place } of inputsThere) if (place === "injected") inputs.set(input, 1);
+    const waiting = inputsThere.filter(({ place }) => place !== "injected");
     if (waiting.length > 0) wrong.push({ kind: "stuck", problem: `${waiting.length} inputs of session ${id} wait` });
     const held = await store.open(id, NOBODY, Date.now() + CENTURY_MS, opening);
     if (held.kind === "resumed")
