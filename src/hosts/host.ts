@@ -2,9 +2,9 @@ import type { Awaitable } from "../model/awaitable.ts";
 import type { EffectName, WaitKey } from "../model/ids.ts";
 import type { Scope } from "../model/scope.ts";
 import type { World } from "../model/world.ts";
-import type { Committed, EndedTurn, Lease, Store } from "../stores/store.ts";
+import type { Committed, EndedTurn, Lease, ParkedTurn, Store } from "../stores/store.ts";
 import type { Effect } from "../turn/effect.ts";
-import type { Answer, TurnEvent } from "../turn/event.ts";
+import type { Answer, Applied, TurnEvent } from "../turn/event.ts";
 
 /**
  * Performs one effect and returns its answer. What the effect runs into becomes a `failed` answer; a throw means a
@@ -17,8 +17,9 @@ export interface TurnRef {
   readonly lease: Lease;
   /** The recorded events: `opened`, and when the turn is resumed all that followed. */
   readonly journal: readonly TurnEvent[];
-  /** Another run held the turn before this one. */
+  /** Another run held the turn before this one; `wasParked`: it had parked the turn. */
   readonly isResumed?: true;
+  readonly wasParked?: true;
 }
 
 /** What the runtime gives to a host. */
@@ -41,6 +42,8 @@ export interface HostContext {
 export interface EffectHost {
   /** Recorded with the turn. A host of another kind refuses to resume it (`turn.host`). */
   readonly kind: string;
+  /** Whether its turns can be parked. */
+  readonly parks: boolean;
   open(turn: TurnRef, perform: Perform, context: HostContext): Awaitable<TurnRun>;
 }
 
@@ -54,8 +57,21 @@ export interface TurnRun {
   /**
    * The next event: recorded ones first, then new ones in an order that every later run repeats. Fold each before
    * asking for the next, since it may close the effect that the following one answers.
+   *
+   * With `quietMs`, which is given only while all open effects are waits or sleeps: undefined when nothing came for so
+   * long, or `hurry` was called.
    */
   next(): Awaitable<TurnEvent>;
+  next(quietMs: number | undefined): Awaitable<TurnEvent | undefined>;
+  /** Ends the quiet that `next` is waiting for, if it is. */
+  hurry(): void;
+  /** Makes an event of the caller's durable; the caller folds it then. Only while all open effects are waits or sleeps. */
+  record(event: Applied): Awaitable<void>;
+  /**
+   * Gives the turn up until it has mail, or returns what came first: events that must be folded, and others that `next`
+   * will hand out. Only while all open effects are waits or sleeps.
+   */
+  park(turn: ParkedTurn): Awaitable<{ readonly kind: "parked" } | { readonly reopen: readonly TurnEvent[] }>;
   /** Ends the turn, or returns events that must be folded first (a cancel that came before the commit). */
   commit(turn: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }>;
   /**

@@ -17,6 +17,8 @@ export type EffectName = Id<"effect">;
 export type BlobHash = Id<"blob">;
 /** 128 random bits that address a durable wait. Whoever knows the key may answer: treat it as a secret. */
 export type WaitKey = Id<"wait">;
+/** The public name of a wait, in events and lists. It answers nothing: only the key does. */
+export type WaitId = Id<"wait-id">;
 /** A place in the order of all facts of a store: pass it to `observe` or `follow` to go on after it. */
 export type Cursor = Id<"cursor">;
 
@@ -27,6 +29,7 @@ export const asCallId = (text: string): CallId => text as CallId;
 export const asEffectName = (text: string): EffectName => text as EffectName;
 export const asBlobHash = (text: string): BlobHash => text as BlobHash;
 export const asWaitKey = (text: string): WaitKey => text as WaitKey;
+export const asWaitId = (text: string): WaitId => text as WaitId;
 export const asCursor = (text: string): Cursor => text as Cursor;
 
 export const nodeId = (commit: string, index: number): NodeId => `${commit}.${index}` as NodeId;

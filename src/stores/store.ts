@@ -1,14 +1,15 @@
 import type { Segment, ViewPage } from "../graph/segment.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
-import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
+import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { CancelAnswer, CancelRequest, TurnOutcome } from "../model/outcome.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { Spent, Usage } from "../model/usage.ts";
-import type { Opened, PluginState, TurnEvent, WaitAnswer } from "../turn/event.ts";
+import type { WaitAbout, WaitAnswer, WaitedTurns, WaitKind } from "../model/wait.ts";
+import type { Opened, PluginState, TurnEvent } from "../turn/event.ts";
 
 export type { Segment, ViewPage } from "../graph/segment.ts";
 export type { CancelAnswer, CancelRequest } from "../model/outcome.ts";
@@ -147,8 +148,15 @@ export type Receipt =
   | { readonly kind: "known"; readonly inputId: InputId; readonly turnId: TurnId };
 
 export type OpenAnswer =
-  /** A turn was open and nobody holds it any more: fold the journal and go on. */
-  | { readonly kind: "resumed"; readonly lease: Lease; readonly journal: readonly TurnEvent[] }
+  /** A turn was open and nobody holds it any more: fold the journal and go on. `wasParked`: its holder had parked it. */
+  | {
+      readonly kind: "resumed";
+      readonly lease: Lease;
+      readonly journal: readonly TurnEvent[];
+      readonly wasParked?: true;
+    }
+  /** The open turn is parked and has no mail: nothing was taken. It has some at `wakeAt`, if not before. */
+  | { readonly kind: "parked"; readonly turnId: TurnId; readonly wakeAt: number }
   /** The oldest waiting input became a turn. */
   | { readonly kind: "opened"; readonly lease: Lease; readonly opened: Opened }
   | { readonly kind: "busy"; readonly holder: Owner; readonly until: number }
@@ -162,9 +170,68 @@ export interface Mail {
   readonly resolved?: readonly { readonly key: WaitKey; readonly answer: WaitAnswer }[];
 }
 
+/** What a turn waits for. The row is written with the event that made it, or earlier inside the effect. */
 export interface NewWait {
   readonly key: WaitKey;
+  readonly effect: EffectName;
+  /** When it was asked, and until when it can be answered. */
+  readonly at: number;
   readonly until: number;
+  readonly about: WaitAbout | WaitedTurns;
+  /**
+   * The turn has not come to wait yet. It can be answered, so that an answer which comes first is not lost; it is listed,
+   * and a fact, once it is given again without this.
+   */
+  readonly isEarly?: true;
+}
+
+/** A wait of an open turn that somebody is asked about. */
+export interface StoredWait {
+  readonly id: WaitId;
+  readonly key: WaitKey;
+  readonly sessionId: SessionId;
+  /** From the root of its tree to its session, both included. */
+  readonly path: readonly SessionId[];
+  readonly turnId: TurnId;
+  readonly effect: EffectName;
+  readonly at: number;
+  readonly until: number;
+  readonly about: WaitAbout;
+  /** The fact that it was asked; left out while it is early. */
+  readonly askedAs?: Cursor;
+  readonly answer?: WaitAnswer;
+  /** The fact that it was answered. */
+  readonly answeredAs?: Cursor;
+}
+
+/** A turn that does nothing but wait, and gives up its lease. */
+export interface ParkedTurn {
+  readonly turnId: TurnId;
+  /** The earliest time at which one of its waits or sleeps is over. */
+  readonly wakeAt: number;
+  /** The waits that are open. An answer to any other one was folded, or is not wanted any more. */
+  readonly waits: readonly WaitKey[];
+  /** The cancel that the turn has folded. */
+  readonly cancel?: string;
+}
+export type ParkAnswer =
+  | { readonly kind: "parked" }
+  /** Something came first: nothing was released. */
+  | { readonly kind: "mail"; readonly mail: Mail };
+
+/** What is to be done in a store, for whoever looks. */
+export interface Agenda {
+  /**
+   * Sessions with work that nobody holds: a turn whose lease has lapsed, inputs that wait to open one, a parked turn with
+   * mail: a cancel, an answer to an open wait, turns that have ended, or its time has come.
+   */
+  readonly sessions: readonly SessionId[];
+  /** The earliest time at which a parked turn will have mail by itself. */
+  readonly next?: number;
+  /** The cursor of the latest fact, as `latest()` answers it. */
+  readonly latest?: Cursor;
+  /** How many sessions were ever deleted. */
+  readonly gone: number;
 }
 
 export interface EndedTurn {
@@ -184,6 +251,8 @@ export interface EndedTurn {
   readonly cancel?: string;
   /** Operations that are part of the turn. */
   readonly parts?: readonly PartOperation[];
+  /** The session's own settings, where operations changed them while the turn waited. */
+  readonly config?: Partial<SessionConfig>;
 }
 
 /** An operation that is part of a turn or of another change: a repeat finds its receipt, and does nothing. */
@@ -289,6 +358,24 @@ export type Change = { readonly cursor: Cursor; readonly sessionId: SessionId } 
         }
       | { readonly by: ChangedBy; readonly operation: string }
     ))
+  /** An open turn waits for somebody's answer. */
+  | {
+      readonly kind: "waiting";
+      readonly turnId: TurnId;
+      readonly wait: WaitId;
+      readonly effect: EffectName;
+      readonly about: WaitAbout;
+      readonly until: number;
+    }
+  | {
+      readonly kind: "resolved";
+      readonly turnId: TurnId;
+      readonly wait: WaitId;
+      readonly effect: EffectName;
+      readonly wants: WaitKind;
+      readonly how: WaitAnswer["kind"];
+      readonly by?: string;
+    }
 );
 
 /** What one session of a tree has spent. */
@@ -344,8 +431,17 @@ export interface Store {
    * `session.unknown`, `input.conflict`, `input.full`, and `store.swept` when the bytes of an attachment are not there.
    */
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt>;
-  /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. Throws `session.unknown`. */
-  open(session: SessionId, owner: Owner, now: number, opening: Opening): Awaitable<OpenAnswer>;
+  /**
+   * Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. A parked turn is taken when
+   * it has mail, or `forOperation`. Throws `session.unknown`.
+   */
+  open(
+    session: SessionId,
+    owner: Owner,
+    now: number,
+    opening: Opening,
+    forOperation?: true,
+  ): Awaitable<OpenAnswer>;
   /** Prolongs the lease and brings the turn's mail. */
   renew(lease: Lease, now: number): Awaitable<Mail>;
   /** Lets another worker resume the turn at once. A stale release is harmless. */
@@ -362,6 +458,11 @@ export interface Store {
     now: number,
     waits?: readonly NewWait[],
   ): Awaitable<number>;
+  /**
+   * Gives up the lease of a turn that only waits, unless mail came that it has not folded. The session stays the turn's;
+   * whoever has mail for it finds it in the agenda.
+   */
+  park(lease: Lease, parked: ParkedTurn, now: number): Awaitable<ParkAnswer>;
   /** The turn's events in order, without the first `after`; none once the turn has ended. */
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
@@ -423,11 +524,27 @@ export interface Store {
   };
 
   readonly waits: {
-    /** The first answer wins, and is kept until the turn looks. A revoked key is `unknown`, as one that never was. */
-    resolve(key: WaitKey, answer: WaitAnswer): Awaitable<"accepted" | "already-resolved" | "unknown">;
-    peek(key: WaitKey): Awaitable<WaitAnswer | undefined>;
-    due(now: number, max: number): Awaitable<readonly { readonly key: WaitKey; readonly turnId: TurnId }[]>;
-    revoke(turn: TurnId): Awaitable<void>;
+    /** Waits that nobody has answered, oldest first: of all sessions, of one, or of one and all that descend from it. */
+    list(page: {
+      readonly session?: SessionId;
+      readonly tree?: SessionId;
+      readonly after?: WaitId;
+      readonly max: number;
+    }): Awaitable<readonly StoredWait[]>;
+    /** A wait of an open turn, answered or not. Undefined for turns that are waited for, which nobody answers. */
+    get(id: WaitId): Awaitable<StoredWait | undefined>;
+    /**
+     * The first answer wins, and is kept until the turn looks. `expired`: it came at `until` or later, and was not kept.
+     * `unknown`: no open turn has such a wait, or it was revoked. With the session whose turn waits.
+     */
+    resolve(
+      key: WaitKey,
+      answer: WaitAnswer,
+      now: number,
+    ): Awaitable<{
+      readonly said: "accepted" | "already-resolved" | "expired" | "unknown";
+      readonly sessionId?: SessionId;
+    }>;
   };
 
   /**
@@ -437,8 +554,8 @@ export interface Store {
   note(turn: TurnId, effect: EffectName, key: string, value?: Json): Awaitable<Json | undefined>;
   /** Notes that an effect begins. `again` when it was begun before and so may have run, or the turn is not open. */
   attempt(turn: TurnId, effect: EffectName): Awaitable<"first" | "again">;
-  /** Sessions with work that nobody holds: a turn whose lease has lapsed, or inputs that wait to open one. */
-  runnable(now: number, max: number): Awaitable<readonly SessionId[]>;
+  /** What is to be done now, with at most `max` sessions. Cheap where nothing is: every runtime asks once a second. */
+  agenda(now: number, max: number): Awaitable<Agenda>;
 
   /**
    * Bytes by the hash of their content. A store may remove those that nothing names, but none that were put while a turn

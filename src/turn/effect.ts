@@ -2,6 +2,7 @@ import { asEffectName, type EffectName, type WaitKey } from "../model/ids.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
+import type { WaitAbout, WaitedTurns } from "../model/wait.ts";
 
 /** A call at its position among the calls of a round or cell: "0", or "0.3" inside a batch. */
 export interface PlacedCall {
@@ -52,7 +53,14 @@ export type Effect = { readonly name: EffectName } & (
       readonly writes?: true;
     }
   | { readonly kind: "exec"; readonly cell: Cell }
-  | { readonly kind: "wait"; readonly key: WaitKey; readonly until: number }
+  | {
+      readonly kind: "wait";
+      readonly key: WaitKey;
+      /** When it was asked. */
+      readonly at: number;
+      readonly until: number;
+      readonly about: WaitAbout | WaitedTurns;
+    }
   | { readonly kind: "sleep"; readonly until: number }
 );
 

@@ -8,6 +8,7 @@ import type { PromptPart } from "../model/prompt.ts";
 import type { Attempt, ProviderFailureClass, Reply } from "../model/request.ts";
 import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
 import type { Spent, Usage } from "../model/usage.ts";
+import type { WaitAnswer, WaitedTurns } from "../model/wait.ts";
 import type { PlacedCall } from "./effect.ts";
 
 /** What a plugin keeps: its state, and large values as blobs by name. */
@@ -76,19 +77,17 @@ export type Verdict =
       readonly kind: "wait";
       readonly key: WaitKey;
       readonly until: number;
-      /** Why somebody is asked; shown to them. */
+      /** Why somebody is asked, shown to them; and the plugin that wants it. */
       readonly reason?: string;
+      readonly plugin?: string;
+      /** Of the tool's arguments, as JSON Schema: edited ones are checked where the answer is given. */
+      readonly schema?: JsonObject;
       readonly input?: Json;
       readonly policy?: CallPolicy;
     };
 
 /** What the after-hooks made of one result; null where they left it alone and the plain projection stands. */
 export type Settlement = { readonly output?: ToolOutput; readonly parts?: readonly ResultPart[] } | null;
-
-export type WaitAnswer =
-  | { readonly kind: "value"; readonly value: Json }
-  | { readonly kind: "timeout" }
-  | { readonly kind: "revoked" };
 
 export interface Failure {
   readonly class: ProviderFailureClass | "plugin" | "runtime" | "limit";
@@ -166,7 +165,16 @@ export type Answer = Answered &
     | { readonly kind: "responded"; readonly parts?: readonly Part[] }
     | { readonly kind: "gated"; readonly verdicts: readonly Verdict[]; readonly abort?: Abort }
     | { readonly kind: "returned"; readonly output: ToolOutput }
-    | { readonly kind: "deferred"; readonly key: WaitKey; readonly until: number }
+    /** The call goes on without its tool: until its result is given, or the turns have ended for which it waits. */
+    | {
+        readonly kind: "deferred";
+        readonly key: WaitKey;
+        readonly until: number;
+        /** A person is asked this; left out for a result that comes from elsewhere. */
+        readonly question?: string;
+        readonly schema?: JsonObject;
+        readonly on?: WaitedTurns;
+      }
     | {
         readonly kind: "settled";
         readonly results: readonly Settlement[];
@@ -199,12 +207,34 @@ export type Answer = Answered &
       }
   );
 
+/** An operation that ran while the turn only waited. What it changed is the turn's, and is committed with it. */
+export interface Applied {
+  readonly kind: "applied";
+  readonly at: number;
+  /** The name of the operation, unique over all sessions. */
+  readonly operation: string;
+  /** Kept for a repeat, where the caller named the operation. */
+  readonly receipt?: Json;
+  readonly changes?: Changes;
+  readonly appends?: readonly Appending[];
+  /** The session's own settings from the next turn on. */
+  readonly config?: Partial<SessionConfig>;
+  readonly spent?: readonly Spent[];
+}
+
 export type TurnEvent =
   | Opened
   | Answer
-  | { readonly kind: "resumed"; readonly at: number; readonly step: number; readonly generation: number }
+  /** `wasParked`: the run before had parked the turn, so it had not crashed. */
+  | {
+      readonly kind: "resumed";
+      readonly at: number;
+      readonly step: number;
+      readonly generation: number;
+      readonly wasParked?: true;
+    }
   /** A running code cell made these calls; the cell stays open. */
   | { readonly kind: "called"; readonly at: number; readonly effect: EffectName; readonly calls: readonly PlacedCall[] }
-  /** An operation that was queued ran while the turn was parked in a wait. */
-  | { readonly kind: "applied"; readonly at: number; readonly inputId: InputId; readonly changes: Changes }
+  /** An operation ran while the turn did nothing but wait. */
+  | Applied
   | { readonly kind: "cancelled"; readonly at: number; readonly requestId: string; readonly reason: string };
