@@ -1,6 +1,7 @@
 import type { SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
 import { type WaitAbout, type WaitAnswer, waitIdOf } from "../../model/wait.ts";
 import type { Mail, NewWait, Store, StoredWait } from "../store.ts";
+import { corrupt } from "./checksum.ts";
 import { fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { find } from "./endings.ts";
@@ -56,15 +57,16 @@ function asFact(db: Connection, row: Omit<WaitRow, "seal">): Omit<WaitRow, "seal
 
 type Resolved = Awaited<ReturnType<Store["waits"]["resolve"]>>;
 
+const OF_OPEN = `SELECT w.*, s.id AS sessionId FROM wait w LEFT JOIN session s ON s.n = w.session AND s.turn = w.turn
+  WHERE w.id = ? AND w.key IS NOT NULL`;
+
 export function resolve(db: Connection, key: WaitKey, answer: WaitAnswer, now: number): Resolved {
-  const row = db.row<WaitRow>(BY_ID, waitIdOf(key));
+  const row = db.row<WaitRow & { readonly sessionId: SessionId | null }>(OF_OPEN, waitIdOf(key));
   if (row === undefined || requireWait(row).key !== keyText(key)) return { said: "unknown" };
   if (answerIn(row)?.kind === "revoked") return { said: "unknown" };
   if (row.is_turns === 1 && answer.kind === "value") return { said: "unknown" };
-  const { sessionId } = db.row<{ sessionId: SessionId }>(
-    "SELECT id AS sessionId FROM session WHERE n = ?",
-    row.session,
-  )!;
+  const { sessionId } = row;
+  if (sessionId === null) throw corrupt(`The wait ${row.id}`, "its turn is not open");
   if (isAnswered(db, row)) return { said: "already-resolved", sessionId };
   if (answer.kind === "value" && now >= row.until) return { said: "expired", sessionId };
   const next = "SELECT coalesce(max(nth), 0) + 1 AS nth FROM wait WHERE turn = ? AND key IS NOT NULL";
