@@ -59,7 +59,7 @@ for (const strength of ["process", "power-all"] as const)
       assert.deepEqual(await again.check({ deep: true }), [], law);
       await again.close();
     }
-  }, 60_000);
+  }, 120_000);
 
 /** better-sqlite3 refuses to `run` what returns rows, and to `get` what returns none; and has nothing but these methods. */
 class Strict implements Database {
