@@ -1914,6 +1914,14 @@ const parkLaws = [
       assert.deepEqual(given, config);
     },
   ),
+  law("a turn that is kept beside the path leaves the settings of its session", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one");
+    const lease = await begin(store, "two");
+    const { base: _, ...beside } = ended(lease, { config: { model: "another/model" } });
+    assert.ok((await committed(store.commit(lease, beside))).branch !== undefined);
+    assert.deepEqual((await store.load(alice))?.config, { model: "house/model" });
+  }),
   law("a commit without settings leaves those of the session", async (store) => {
     await commit(store, await first(store));
     assert.deepEqual((await store.load(alice))?.config, { model: "house/model" });
