@@ -225,14 +225,7 @@ export interface Applied {
 export type TurnEvent =
   | Opened
   | Answer
-  /** `wasParked`: the run before had parked the turn, so it had not crashed. */
-  | {
-      readonly kind: "resumed";
-      readonly at: number;
-      readonly step: number;
-      readonly generation: number;
-      readonly wasParked?: true;
-    }
+  | { readonly kind: "resumed"; readonly at: number; readonly step: number; readonly generation: number }
   /** A running code cell made these calls; the cell stays open. */
   | { readonly kind: "called"; readonly at: number; readonly effect: EffectName; readonly calls: readonly PlacedCall[] }
   /** An operation ran while the turn did nothing but wait. */

@@ -330,6 +330,8 @@ describe("a call that waits", () => {
       kind: "resolved",
       answer: { kind: "value", value: { approved: true, args: { eur: 2 } } },
     });
+    expect(turn.effect("r1.gate.1")).toMatchObject({ calls: [{ call: { input: { eur: 2 } }, isApproved: true }] });
+    turn.answer("r1.gate.1", gated(pass()));
     expect(turn.effect("r1.call.0")).toMatchObject({ call: { name: "pay", input: { eur: 2 } } });
   });
 
@@ -355,7 +357,7 @@ describe("a call that waits", () => {
     expect(turn.open).toEqual(["r1.call.1", "r1.call.0.w1"]);
     turn
       .answer("r1.call.1", returned("nine"))
-      .answer("r1.call.0.w1", { kind: "resolved", answer: { kind: "value", value: "Bob says ten." } });
+      .answer("r1.call.0.w1", { kind: "resolved", answer: { kind: "value", value: { value: "Bob says ten." } } });
     expect(turn.effect("r1.settle")).toMatchObject({
       results: [{ output: { value: "Bob says ten." } }, { output: { value: "nine" } }],
     });
