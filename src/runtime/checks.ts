@@ -223,24 +223,6 @@ export function checkedId(id: string): string {
   return id;
 }
 
-/**
- * An approval as JSON. Anything else must not reach the store: the first answer counts, and the call would be denied for
- * good.
- */
-export function checkedApproval(answer: unknown): Json {
-  const wrong = (problem: string): never => {
-    throw new RuntimeError("wait.answer", { problem });
-  };
-  const found = toJson(answer);
-  if ("problem" in found) return wrong(`${found.path}: ${found.problem}`);
-  if (!isObject(found.json)) return wrong("it is no object");
-  const { approved, reason, args: _, ...others } = found.json as JsonObject;
-  if (typeof approved !== "boolean") wrong("approved must be true or false");
-  if (reason !== undefined && typeof reason !== "string") wrong("reason must be text");
-  for (const field of Object.keys(others)) wrong(`there is no field ${field}; there are approved, reason and args`);
-  return found.json;
-}
-
 export function requireRef(which: { readonly [field: string]: unknown }): InputRef {
   const [field, ...more] = isObject(which) ? Object.keys(which) : [];
   const value = field === undefined ? undefined : which[field];

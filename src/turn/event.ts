@@ -213,8 +213,8 @@ export interface Applied {
   readonly at: number;
   /** The name of the operation, unique over all sessions. */
   readonly operation: string;
-  /** Kept for a repeat, where the caller named the operation. */
-  readonly receipt?: Json;
+  /** What is kept of it for repeats, where its caller named it. */
+  readonly parts?: readonly { readonly operation: string; readonly receipt: Json }[];
   readonly changes?: Changes;
   readonly appends?: readonly Appending[];
   /** The session's own settings from the next turn on. */

@@ -115,8 +115,7 @@ class Salvaging {
         return this.#resolve(event.effect.replace(/\.w\d*(\.\d+)?$/, ""), event.answer);
       case "applied":
         if (event.config !== undefined) this.#config = event.config;
-        if (event.receipt !== undefined)
-          this.#applied = [...this.#applied, { operation: event.operation, receipt: event.receipt }];
+        if (event.parts !== undefined) this.#applied = [...this.#applied, ...event.parts];
         return;
       case "settled":
         this.#isToSettle = false;

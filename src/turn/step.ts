@@ -113,14 +113,14 @@ function close(move: Move, event: Answer): Effect {
 }
 
 /** An operation that ran beside the turn: its nodes wait for the round's results, its settings for the next turn. */
-function applied(move: Move, { operation, receipt, changes, appends, config, spent }: Applied): void {
+function applied(move: Move, { parts, changes, appends, config, spent }: Applied): void {
   const { state } = move;
   state.resumes = 0;
   if (changes !== undefined) move.change(changes);
   if (appends !== undefined) move.append(appends);
   if (config !== undefined) state.config = config;
   if (spent !== undefined) state.spent = [...state.spent, ...spent];
-  if (receipt !== undefined) state.applied = [...(state.applied ?? NONE), { operation, receipt }];
+  if (parts !== undefined) state.applied = [...(state.applied ?? NONE), ...parts];
 }
 
 function diverged(event: { readonly kind: string; readonly effect: string }): never {

@@ -213,6 +213,10 @@ const about = (kind: WaitAbout["kind"], call: ToolCall, reason: string, schema?:
   argsHash: argsHashOf(call.input),
 });
 
+/** What is told about a result that comes later. */
+export const awaited = (call: ToolCall, question: string | undefined, schema?: JsonObject): WaitAbout =>
+  about(question === undefined ? "result" : "question", call, question ?? TEXTS.awaited(call.name), schema);
+
 /** The call, about which somebody is asked from now on. */
 const asking = (
   { at }: Move,
@@ -414,9 +418,7 @@ export function onDeferred(
 ): Work {
   const state = work.calls[indexOf(work, at)];
   if (state === undefined) return work;
-  const { question, schema, on } = event;
-  const kind = question === undefined ? "result" : "question";
-  const asks = on ?? about(kind, state.call, question ?? TEXTS.awaited(state.call.name), schema);
+  const asks = event.on ?? awaited(state.call, event.question, event.schema);
   wait(move, work, state, attempt, event, asks);
   return change(work, at, {
     stage: "deferred",

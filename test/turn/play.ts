@@ -129,7 +129,7 @@ export function play(driver: ProtocolDriver, opened: Opened, game: Game): Played
         operation: `op-${at}`,
         changes: { op: { state: at } },
         appends: [{ nodes: [{ kind: "plugin", plugin: "marks", type: "mark", body: `op-${at}` }] }],
-        ...(luck === 93 ? { receipt: at, config: { label: `${at}` } } : {}),
+        ...(luck === 93 ? { parts: [{ operation: `op-${at}`, receipt: at }], config: { label: `${at}` } } : {}),
       });
     else {
       // Code mostly waits for the calls it has made.

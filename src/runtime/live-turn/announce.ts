@@ -48,8 +48,10 @@ function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: Commit
   const nodes: NodeId[] = [];
   for (const entry of entries) nodes.push(entry.kind === "message" ? entry.message.id : nodeId(turnId, nodes.length));
   const result = { turnId, outcome, usage, issues };
-  if (session.ancestors.length > 0) session.tellParent(committedFact(session.id, result, committed, nodes));
+  const [parent] = session.ancestors;
+  if (parent !== undefined) session.tellParent(committedFact(session.id, result, committed, nodes));
   session.followers.done(session.id, committed, result, nodes);
+  if (parent !== undefined) session.core.watch.childEnded(parent);
 }
 
 /** A turn ended here without a commit. Faults of the store are rethrown: the queue tries again, then gives up. */

@@ -1,12 +1,15 @@
 import type { Issue } from "../../kernel/hook-runner.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { TurnProgress } from "../../model/event.ts";
-import type { NodeId, TurnId } from "../../model/ids.ts";
+import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import type { Usage } from "../../model/usage.ts";
 import type { CancelAnswer } from "../../stores/store.ts";
+import { requireWords } from "../checks.ts";
+import type { Core } from "../core.ts";
 import { Feed } from "../readers/feed.ts";
+import { cancel } from "../services/sessions.ts";
 import type { LiveSession } from "../session/session.ts";
 
 /** How a turn ended and what it cost. */
@@ -32,16 +35,23 @@ export interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
 
 export class TurnHandle implements Turn {
   readonly feed: Feed;
-  readonly #session: LiveSession;
+  readonly #core: Core;
+  readonly #sessionId: SessionId;
   #turnId: TurnId | undefined;
   #ended: { readonly result: TurnResult } | { readonly error: unknown } | undefined;
   // Created when asked for: a failure that nobody waits for must not be an unhandled rejection.
   #id: PromiseWithResolvers<TurnId> | undefined;
   #result: PromiseWithResolvers<TurnResult> | undefined;
 
-  constructor(session: LiveSession) {
-    this.feed = new Feed(session.core.limits.unreadEventsMax);
-    this.#session = session;
+  /** It holds no session: a turn that is waited for may be parked, and its session let go. */
+  constructor({ core, id }: LiveSession) {
+    this.feed = new Feed(core.limits.unreadEventsMax);
+    this.#core = core;
+    this.#sessionId = id;
+  }
+
+  get #session(): LiveSession | undefined {
+    return this.#core.sessions.find(this.#sessionId);
   }
 
   get id(): Promise<TurnId> {
@@ -52,7 +62,7 @@ export class TurnHandle implements Turn {
   }
 
   /** The runtime itself, which waits nowhere, may always ask. */
-  result(isInside = this.#session.isInside): Promise<TurnResult> {
+  result(isInside = this.#session?.isInside ?? false): Promise<TurnResult> {
     if (isInside && this.#ended === undefined)
       return Promise.reject(new RuntimeError("operation.reentrant", { name: "The result of a turn" }));
     if (this.#result === undefined) {
@@ -66,13 +76,16 @@ export class TurnHandle implements Turn {
   }
 
   async cancel(reason = "It was cancelled."): Promise<CancelAnswer> {
-    return this.#session.cancel(await this.id, reason);
+    const turnId = await this.id;
+    requireWords("reason", reason);
+    return cancel(this.#core, this.#sessionId, turnId, reason);
   }
 
   [Symbol.asyncIterator](): AsyncIterator<TurnProgress> {
-    const { isInside, now } = this.#session;
+    const session = this.#session;
     // The turn that runs now may be listened to from inside; one after it has nothing to show before this code ends.
-    if (isInside && this.#ended === undefined && (this.#turnId === undefined || this.#turnId !== now))
+    const now = session?.now;
+    if (session?.isInside === true && this.#ended === undefined && (this.#turnId === undefined || this.#turnId !== now))
       throw new RuntimeError("operation.reentrant", { name: "Another turn" });
     return this.feed.read();
   }

@@ -106,6 +106,18 @@ export class Feed {
     return Promise.resolve(DONE);
   }
 
+  /** Whether an iteration has begun. */
+  get isRead(): boolean {
+    return this.#isTaken;
+  }
+
+  /** The turn is given up for a while. What nobody has begun to read is told again, and need not be kept. */
+  rest(): void {
+    if (this.#isTaken) return;
+    this.#unread = undefined;
+    this.#head = 0;
+  }
+
   read(): AsyncIterator<TurnProgress> {
     if (!this.#isTaken) {
       this.#isTaken = true;

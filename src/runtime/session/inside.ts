@@ -1,10 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { OpenedTurn } from "../live-turn/run.ts";
+import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "./session.ts";
 
 /** Work that has a session to itself, between turns. */
 export interface Operation {
-  run(): Promise<void>;
+  /** `live`: a turn that only waits, in which it runs. */
+  run(live?: LiveTurn): Promise<void>;
   refuse(): void;
   /** The code that asked for it. */
   readonly asker?: Inside | undefined;

@@ -1,5 +1,6 @@
 import { Transcript } from "../../graph/transcript.ts";
 import { PluginStates } from "../../kernel/states.ts";
+import type { SessionConfig } from "../../model/config.ts";
 import { faultOf, RuntimeError } from "../../model/errors.ts";
 import type { NodeId } from "../../model/ids.ts";
 import { addSpent, addUsage, totalOf } from "../../model/usage.ts";
@@ -88,6 +89,7 @@ export class KeptSession {
     const stored = await this.requireThere();
     const isSame = stored.revision === this.stored.revision && stored.head === this.stored.head;
     this.takeOptions(stored.options); // No revision tells of them.
+    this.#takeOpenTurn(stored);
     if (!isForced && !this.isStale && isSame) return;
     const transcript = await this.#transcriptAt(stored);
     if (isOnlyLooking && this.#queue.isTaken) return;
@@ -97,6 +99,22 @@ export class KeptSession {
     const { plugins, limits, blobs } = this.#core;
     this.states = new PluginStates(plugins, stored.plugins, limits.stateBytesMax, blobs, TOOLS_PLUGIN);
     this.isStale = false;
+  }
+
+  #takeOpenTurn({ openTurn }: StoredSession): void {
+    if (openTurn === this.stored.openTurn) return;
+    this.stored = openTurn === undefined ? withoutOpenTurn(this.stored) : { ...this.stored, openTurn };
+  }
+
+  /** The session's settings from its next turn on: the commit of the open turn stores them. */
+  configured(config: Partial<SessionConfig>): void {
+    this.stored = { ...this.stored, config };
+  }
+
+  /** Drops what can be read again: the session is not used for a while. */
+  shed(): void {
+    this.transcript = Transcript.empty;
+    this.isStale = true;
   }
 
   takeOptions(options: SessionOptions | undefined): void {

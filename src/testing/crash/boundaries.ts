@@ -21,6 +21,7 @@ const WRITES: ReadonlySet<string> = new Set([
   "accept",
   "release",
   "append",
+  "park",
   "commit",
   "apply",
   "setOptions",
@@ -28,7 +29,6 @@ const WRITES: ReadonlySet<string> = new Set([
   "inputs.withdraw",
   "inputs.claim",
   "waits.resolve",
-  "waits.revoke",
   "blobs.put",
   "attempt",
 ]);
@@ -68,7 +68,7 @@ export function watchedStore(store: Store, watch: Watch): Store {
       });
     };
   function opened(answer: OpenAnswer): OpenAnswer {
-    if (answer.kind === "busy" || answer.kind === "idle") return answer; // Nothing was written.
+    if (!("lease" in answer)) return answer; // Nothing was written.
     const { sessionId: session, turnId: turn, generation } = answer.lease;
     watch.tell({ kind: "took", session, turn, generation });
     watch.at("after open");
@@ -90,6 +90,7 @@ const OUTWARD: ReadonlySet<EffectKind> = new Set(["ask", "call", "exec", "compac
 export function watchedHost(host: EffectHost, watch: Watch): EffectHost {
   return {
     kind: host.kind,
+    parks: host.parks,
     open: (turn, perform, context) =>
       host.open(
         turn,
