@@ -241,7 +241,7 @@ async function check(world: World, store: Store): Promise<void> {
   assert.equal(held.length, new Set(held).size);
   assert.equal((await store.load(alice))?.revision, world.revision);
   const isRunnable = world.turn === undefined ? waiting.length > 0 : world.until <= world.now;
-  assert.deepEqual(await store.runnable(world.now, 10), isRunnable ? [alice] : []);
+  assert.deepEqual((await store.agenda(world.now, 10)).sessions, isRunnable ? [alice] : []);
 }
 const ageOf = (id: InputId): number => Number(id.slice(inputId("").length));
 const byAge = (a: InputId, b: InputId): number => ageOf(a) - ageOf(b);

@@ -1,8 +1,9 @@
 import { RuntimeError } from "../model/errors.ts";
-import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
+import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import { addSpent, addUsage } from "../model/usage.ts";
-import type { Opened, TurnEvent, WaitAnswer } from "../turn/event.ts";
+import type { WaitAnswer } from "../model/wait.ts";
+import type { Opened, TurnEvent } from "../turn/event.ts";
 import { cursorOf, Facts } from "./memory/facts.ts";
 import { forkPoint, Graph, isOnPath, lay, pathOf } from "./memory/graph.ts";
 import { contentOf, enqueue, findOperation, keepOperation, keepParts, noteOperation } from "./memory/operations.ts";
@@ -17,11 +18,12 @@ import {
   withdraw,
 } from "./memory/queue.ts";
 import type { End, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
-import { attempt, begin, claim, mailOf, note, record, renew, settle, takeOver } from "./memory/run.ts";
+import { attempt, begin, claim, mailOf, note, park, record, renew, settle, takeOver } from "./memory/run.ts";
 import { newSession, optionsOf, Sessions, standingOf, stored } from "./memory/sessions.ts";
 import { stateOf, Turns } from "./memory/turns.ts";
 import { Waits } from "./memory/waits.ts";
 import type {
+  Agenda,
   Booked,
   CancelAnswer,
   CancelRequest,
@@ -41,6 +43,8 @@ import type {
   OpenAnswer,
   Opening,
   Owner,
+  ParkAnswer,
+  ParkedTurn,
   PendingAppend,
   PendingInput,
   Receipt,
@@ -74,7 +78,7 @@ class MemoryStore implements Store {
   readonly #turns = new Turns();
   readonly #graph = new Graph(this.#turns);
   readonly #facts = new Facts();
-  readonly #waits = new Waits();
+  readonly #waits = new Waits(this.#facts, this.#sessions, this.#turns);
   readonly #blobs = new Map<BlobHash, Uint8Array>();
   /** Sessions with an open turn or with inputs that wait to open one. */
   readonly #active = new Set<SessionRow>();
@@ -130,10 +134,10 @@ class MemoryStore implements Store {
     this.#requireOpen();
     const session = this.#sessions.byId.get(id);
     if (session === undefined) return;
-    if (session.run !== undefined) this.#waits.drop(session.run);
+    if (session.run !== undefined) this.#waits.end(session.run);
     this.#graph.forget(session);
     this.#turns.forget(session);
-    this.#facts.forget(session);
+    this.#waits.forget(this.#facts.forget(session));
     this.#active.delete(session);
     this.#sessions.delete(id);
   }
@@ -179,10 +183,16 @@ class MemoryStore implements Store {
     return { kind: "queued", inputId, turnId };
   }
 
-  open(id: SessionId, owner: Owner, now: number, opening: Opening): OpenAnswer {
+  open(id: SessionId, owner: Owner, now: number, opening: Opening, forOperation?: true): OpenAnswer {
     this.#requireOpen();
     const session = this.#sessions.require(id);
     const { run } = session;
+    if (run?.parked !== undefined) {
+      const { turn, journal, parked } = run;
+      if (forOperation !== true && !this.#hasMail(run, now))
+        return { kind: "parked", turnId: turn.id, wakeAt: parked.wakeAt };
+      return { kind: "resumed", lease: takeOver(run, owner, now), journal: journal.slice(), wasParked: true };
+    }
     if (run !== undefined) {
       if (run.until > now) return { kind: "busy", holder: run.owner, until: run.until };
       return { kind: "resumed", lease: takeOver(run, owner, now), journal: run.journal.slice() };
@@ -198,7 +208,7 @@ class MemoryStore implements Store {
     this.#requireOpen();
     const run = this.#requireHeld(lease);
     renew(run, now);
-    return mailOf(run);
+    return mailOf(run, this.#waits.resolved(run));
   }
 
   release(lease: Lease): void {
@@ -213,6 +223,26 @@ class MemoryStore implements Store {
     record(run, seq, events);
     if (waits !== undefined) this.#waits.add(run, waits);
     return renew(run, now);
+  }
+
+  park(lease: Lease, parked: ParkedTurn, now: number): ParkAnswer {
+    this.#requireOpen();
+    const before = this.#sessions.byId.get(lease.sessionId)?.run;
+    const isRepeat = before?.parked !== undefined && before.generation === lease.generation + 1;
+    if (isRepeat && before.turn.id === lease.turnId) return { kind: "parked" };
+    const run = this.#requireHeld(lease);
+    if (run.turn.id !== parked.turnId) throw leaseLost(lease);
+    const { cancel } = run.turn;
+    const isCancelled = cancel !== undefined && cancel.requestId !== parked.cancel;
+    if (isCancelled || this.#waits.isAnswered(run, new Set(parked.waits)))
+      return { kind: "mail", mail: this.renew(lease, now) };
+    park(run, parked);
+    return { kind: "parked" };
+  }
+
+  #hasMail(run: Run, now: number): boolean {
+    const { parked } = run;
+    return parked !== undefined && (parked.hasMail || parked.wakeAt <= now || this.#waits.isOver(run));
   }
 
   journal(turn: TurnId, after: number): readonly TurnEvent[] {
@@ -240,7 +270,7 @@ class MemoryStore implements Store {
     turn.end = { turn, at, outcome, usage, plugins, inputs, committed };
     turn.input = undefined;
     if (run.claims !== undefined) settle(run, inputs);
-    if (run.waits !== undefined) this.#waits.drop(run);
+    if (run.waits !== undefined) this.#waits.end(run);
     session.run = undefined;
     if (ended.parts !== undefined) keepParts(session, ended.parts);
     if (session.appends !== undefined)
@@ -304,6 +334,8 @@ class MemoryStore implements Store {
     if (target.cancel !== undefined) return { kind: "already-requested", request: target.cancel };
     target.cancel = request;
     row.cancel = request;
+    const { run } = row.session;
+    if (run?.parked !== undefined && run.turn === target) run.parked.hasMail = true;
     return { kind: "requested", request };
   }
 
@@ -353,22 +385,17 @@ class MemoryStore implements Store {
   };
 
   readonly waits = {
-    resolve: (key: WaitKey, answer: WaitAnswer) => {
+    list: (page: Parameters<Store["waits"]["list"]>[0]) => {
       this.#requireOpen();
-      return this.#waits.resolve(key, answer);
+      return this.#waits.list(page);
     },
-    peek: (key: WaitKey) => {
+    get: (id: WaitId) => {
       this.#requireOpen();
-      return this.#waits.peek(key);
+      return this.#waits.get(id);
     },
-    due: (now: number, max: number) => {
+    resolve: (key: WaitKey, answer: WaitAnswer, now: number) => {
       this.#requireOpen();
-      return this.#waits.due(now, max);
-    },
-    revoke: (turn: TurnId) => {
-      this.#requireOpen();
-      const run = this.#turns.runOf(turn);
-      if (run !== undefined) this.#waits.revoke(run);
+      return this.#waits.resolve(key, answer, now);
     },
   };
 
@@ -384,14 +411,22 @@ class MemoryStore implements Store {
     return run === undefined ? "again" : attempt(run, effect);
   }
 
-  runnable(now: number, max: number): readonly SessionId[] {
+  agenda(now: number, max: number): Agenda {
     this.#requireOpen();
-    const found: SessionId[] = [];
+    const sessions: SessionId[] = [];
+    let next = Infinity;
     for (const { id, run } of this.#active) {
-      if (found.length >= max) break;
-      if (run === undefined || run.until <= now) found.push(id);
+      const isWork = run?.parked === undefined ? run === undefined || run.until <= now : this.#hasMail(run, now);
+      if (!isWork) next = Math.min(next, run?.parked?.wakeAt ?? Infinity);
+      else if (sessions.length < max) sessions.push(id);
     }
-    return found;
+    const latest = this.latest();
+    return {
+      sessions,
+      ...(next === Infinity ? {} : { next }),
+      ...(latest === undefined ? {} : { latest }),
+      gone: this.#sessions.gone,
+    };
   }
 
   readonly blobs = {
@@ -432,8 +467,9 @@ class MemoryStore implements Store {
     this.#isClosed = true;
   }
 
-  #advance(turn: TurnRow, { entries, plugins, usage, spent }: EndedTurn): Committed {
+  #advance(turn: TurnRow, { entries, plugins, usage, spent, config }: EndedTurn): Committed {
     const { session } = turn;
+    if (config !== undefined) session.config = config;
     if (entries.length > 0) {
       session.head = lay(turn.id, session, session.head, entries);
       turn.segment = session.head.segment;

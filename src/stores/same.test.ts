@@ -194,7 +194,7 @@ function all({ store }: Teller, fact: number): unknown {
   const after = facts[fact % (facts.length || 1)]?.cursor;
   return {
     latest: store.latest(),
-    runnable: [...now(store.runnable(NOW + 60_000, Infinity))].sort(),
+    agenda: [...now(store.agenda(NOW + 60_000, Infinity)).sessions].sort(),
     facts,
     sessions: store.list(),
     of: ids.map((id) => [

@@ -18,6 +18,7 @@ import {
   LAPSED,
   NOW,
   newSession,
+  newWait,
   node,
   opening,
   turn as runTurn,
@@ -107,7 +108,8 @@ const all = async (store: Store, turns: readonly string[]) => ({
   operations: await Promise.all(["op", "part", "late", "work"].map((name) => store.operations.find(alice, name))),
   note: await store.operations.note(alice, "work", "k"),
   changes: await store.changes(undefined, { max: 100 }),
-  runnable: await store.runnable(NOW, 10),
+  agenda: await store.agenda(NOW, 10),
+  waits: await store.waits.list({ max: 10 }),
   turns: await Promise.all(
     turns.map(async (turn) => ({
       terminal: await store.terminal(asTurnId(turn)),
@@ -132,7 +134,7 @@ test("D1 S2 sqlite: a store opened again has everything that was kept", async ()
   await store.setOptions(alice, { "acme/notes": { depth: 2 } });
   await store.operations.note(alice, "work", "k", { paid: 2 });
   const two = await begin(store, "two", { wants: { output: { type: "object" } } });
-  await store.append(two, 1, [slept("a"), slept("b")], NOW + 5, [{ key: asWaitKey("w"), until: NOW + 9 }]);
+  await store.append(two, 1, [slept("a"), slept("b")], NOW + 5, [newWait(asWaitKey("w")), newWait(asWaitKey("x"))]);
   await store.append(two, 3, [slept("c")], NOW + 6);
   await send(store, "three", { place: "boundary" });
   await store.inputs.claim(two, asEffectName("b1"), 5);
@@ -141,7 +143,7 @@ test("D1 S2 sqlite: a store opened again has everything that was kept", async ()
   await store.apply({ sessionId: alice, operation: "late", at: NOW, entries: LATE, queueMax: 9 });
   await store.note(two.turnId, asEffectName("e"), "k", { paid: true });
   await store.attempt(two.turnId, asEffectName("e"));
-  await store.waits.resolve(asWaitKey("w"), { kind: "value", value: 1 });
+  await store.waits.resolve(asWaitKey("w"), { kind: "value", value: 1 }, NOW);
   await store.cancel(two.turnId, { requestId: "r", reason: "", at: NOW + 7 });
   const turns = ["turn-one", "turn-two", "turn-three", "turn-four"];
   const before = await all(store, turns);

@@ -1,9 +1,11 @@
 import { type Awaitable, andThen } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
+import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
-import type { TurnEvent, WaitAnswer } from "../turn/event.ts";
+import type { WaitAnswer } from "../model/wait.ts";
+import type { TurnEvent } from "../turn/event.ts";
+import { Agendas } from "./sqlite/agenda.ts";
 import { Blobs } from "./sqlite/blobs.ts";
 import { changes } from "./sqlite/changes.ts";
 import { type CheckOptions, check, type Finding } from "./sqlite/check.ts";
@@ -15,12 +17,14 @@ import { cursorOf, latestFact } from "./sqlite/facts.ts";
 import { isOnPath, requirePlace, view } from "./sqlite/graph.ts";
 import { claim, couldClaim, holds, waiting, withdraw } from "./sqlite/inputs.ts";
 import { Journals } from "./sqlite/journal.ts";
+import { attempt, note } from "./sqlite/notes.ts";
 import { findOperation, noteOperation } from "./sqlite/operations.ts";
+import { park } from "./sqlite/parking.ts";
 import { setUp } from "./sqlite/schema.ts";
 import { booked, headOf, Sessions } from "./sqlite/sessions.ts";
 import { Sweeper, type SweepOptions, type Swept, type Vacuumed, type VacuumOptions } from "./sqlite/sweep.ts";
-import { runnable, Turns } from "./sqlite/turns.ts";
-import { attempt, due, note, peek, resolve, revoke } from "./sqlite/waits.ts";
+import { Turns } from "./sqlite/turns.ts";
+import { get, list, resolve } from "./sqlite/waits.ts";
 import {
   type CancelRequest,
   type EndedTurn,
@@ -32,6 +36,7 @@ import {
   type NewWait,
   type Opening,
   type Owner,
+  type ParkedTurn,
   type PendingAppend,
   type PendingInput,
   type SessionChange,
@@ -129,6 +134,7 @@ class Sqlite implements SqliteStore {
   readonly #sessions: Sessions;
   readonly #journals: Journals;
   readonly #turns: Turns;
+  readonly #agendas: Agendas;
   readonly #commits: Commits;
   readonly #blobs: Blobs;
   readonly #sweeper: Sweeper;
@@ -139,6 +145,7 @@ class Sqlite implements SqliteStore {
     this.#journals = new Journals(db);
     this.#blobs = new Blobs(db, now);
     this.#turns = new Turns(db, this.#sessions, this.#journals, this.#blobs);
+    this.#agendas = new Agendas(db);
     this.#commits = new Commits(db, this.#sessions, this.#blobs);
     this.#sweeper = new Sweeper(db, now);
   }
@@ -189,13 +196,12 @@ class Sqlite implements SqliteStore {
     return this.#db.write(true, () => this.#turns.accept(input, owner, opening, pendingMax));
   }
 
-  open(session: SessionId, owner: Owner, now: number, opening: Opening) {
+  open(session: SessionId, owner: Owner, now: number, opening: Opening, forOperation?: true) {
     // A worker asks for a session that another holds again and again: it only reads until there is something to take.
-    const seen = this.#db.read(() => this.#turns.look(session, now));
-    return andThen(
-      seen,
-      (answer) => answer ?? this.#db.write(false, () => this.#turns.open(session, owner, now, opening)),
-    );
+    const isForOperation = forOperation === true;
+    const seen = this.#db.read(() => this.#turns.look(session, now, isForOperation));
+    const take = () => this.#turns.open(session, owner, now, opening, isForOperation);
+    return andThen(seen, (answer) => answer ?? this.#db.write(false, take));
   }
 
   renew(lease: Lease, now: number) {
@@ -225,6 +231,11 @@ class Sqlite implements SqliteStore {
       this.#journals.append(lease, seq, events, until, waits);
       return until;
     };
+    return this.#db.write(false, work, this.#db.heldMs);
+  }
+
+  park(lease: Lease, parked: ParkedTurn, now: number) {
+    const work = () => park(this.#db, this.#sessions, this.#journals, lease, parked, now);
     return this.#db.write(false, work, this.#db.heldMs);
   }
 
@@ -288,13 +299,12 @@ class Sqlite implements SqliteStore {
   }
 
   readonly waits = {
-    resolve: (key: WaitKey, answer: WaitAnswer) => {
+    list: (page: Parameters<Store["waits"]["list"]>[0]) => this.#db.readAll(() => list(this.#db, page)),
+    get: (id: WaitId) => this.#db.readAll(() => get(this.#db, id)),
+    resolve: (key: WaitKey, answer: WaitAnswer, now: number) => {
       const patienceMs = answer.kind === "timeout" ? this.#db.heldMs : undefined; // The turn itself notes that one.
-      return this.#db.write(true, () => resolve(this.#db, key, answer), patienceMs);
+      return this.#db.write(true, () => resolve(this.#db, key, answer, now), patienceMs);
     },
-    peek: (key: WaitKey) => this.#db.read(() => peek(this.#db, key)),
-    due: (now: number, max: number) => this.#db.read(() => due(this.#db, now, max)),
-    revoke: (turn: TurnId) => this.#db.write(true, () => revoke(this.#db, this.#journals, turn)),
   };
 
   note(turn: TurnId, effect: EffectName, key: string, value?: Json) {
@@ -306,8 +316,8 @@ class Sqlite implements SqliteStore {
     return this.#db.write(false, () => attempt(this.#db, this.#journals, turn, effect), this.#db.heldMs);
   }
 
-  runnable(now: number, max: number) {
-    return this.#db.readAll(() => runnable(this.#db, now, max));
+  agenda(now: number, max: number) {
+    return this.#db.readAll(() => this.#agendas.at(now, max));
   }
 
   readonly blobs = {

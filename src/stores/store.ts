@@ -1,7 +1,17 @@
 import type { Segment, ViewPage } from "../graph/segment.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
-import type { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../model/ids.ts";
+import type {
+  BlobHash,
+  Cursor,
+  EffectName,
+  InputId,
+  NodeId,
+  SessionId,
+  TurnId,
+  WaitId,
+  WaitKey,
+} from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
@@ -435,13 +445,7 @@ export interface Store {
    * Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. A parked turn is taken when
    * it has mail, or `forOperation`. Throws `session.unknown`.
    */
-  open(
-    session: SessionId,
-    owner: Owner,
-    now: number,
-    opening: Opening,
-    forOperation?: true,
-  ): Awaitable<OpenAnswer>;
+  open(session: SessionId, owner: Owner, now: number, opening: Opening, forOperation?: true): Awaitable<OpenAnswer>;
   /** Prolongs the lease and brings the turn's mail. */
   renew(lease: Lease, now: number): Awaitable<Mail>;
   /** Lets another worker resume the turn at once. A stale release is harmless. */

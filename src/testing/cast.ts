@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import type { Awaitable } from "../model/awaitable.ts";
 import {
+  asCallId,
   asEffectName,
   asInputId,
   asSessionId,
@@ -13,12 +14,14 @@ import {
   nodeId,
   type SessionId,
   type TurnId,
+  type WaitKey,
 } from "../model/ids.ts";
 import { DEFAULT_LIMITS } from "../model/limits.ts";
 import { type Draft, type Part, text, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import { NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
+import { argsHashOf, type WaitAbout } from "../model/wait.ts";
 import {
   type CommitAnswer,
   type Committed,
@@ -27,6 +30,7 @@ import {
   type Lease,
   type NewInput,
   type NewSession,
+  type NewWait,
   type Opening,
   type Owner,
   type Receipt,
@@ -116,6 +120,23 @@ export async function begin(store: Store, words: string, sending: Sending = {}):
 }
 
 export const slept = (name: string): TurnEvent => ({ kind: "slept", at: NOW, effect: asEffectName(name) });
+
+/** What a person is asked: may this call run? */
+export const approval: WaitAbout = {
+  kind: "approval",
+  call: { id: asCallId("c1"), name: "shell", input: { run: "ls" } },
+  reason: "It runs a command.",
+  argsHash: argsHashOf({ run: "ls" }),
+};
+/** A wait for an approval until `NOW + 10`, unless something else is said. */
+export const newWait = (key: WaitKey, other: Partial<NewWait> = {}): NewWait => ({
+  key,
+  effect: asEffectName("r1.call.0.wait"),
+  at: NOW,
+  until: NOW + 10,
+  about: approval,
+  ...other,
+});
 
 export const usage = (input: number): Usage => ({ ...NO_USAGE, input });
 export const spent = (source: string, input: number): Spent => ({

@@ -13,24 +13,30 @@ import {
   type NodeId,
   nodeId,
   type SessionId,
+  type WaitKey,
 } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import { type Draft, type Message, type Part, text, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import { addUsage, NO_USAGE } from "../model/usage.ts";
+import { type WaitAnswer, waitIdOf } from "../model/wait.ts";
 import {
   type CancelRequest,
   type Committed,
   LEASE_MS,
   type Lease,
+  type Mail,
+  type NewWait,
   type OpenAnswer,
   type Opening,
+  type ParkedTurn,
   type PluginSnapshots,
   type Segment,
   type SessionChange,
   type Standing,
   type Store,
+  type StoredWait,
   type ViewPage,
   type Withdrawal,
 } from "../stores/store.ts";
@@ -38,6 +44,7 @@ import type { TurnEvent } from "../turn/event.ts";
 import {
   alice,
   ann,
+  approval,
   assistant,
   begin,
   ben,
@@ -50,6 +57,7 @@ import {
   NOW,
   newInput,
   newSession,
+  newWait,
   node,
   opening,
   type Sending,
@@ -141,11 +149,21 @@ const deferred = (key = WAIT): TurnEvent => ({ kind: "deferred", at: NOW, effect
 /** Opens a turn that waits for one answer until `NOW + 10`. */
 async function waits(store: Store, words = "hello", sending: Sending = {}, key = WAIT): Promise<Lease> {
   const lease = await first(store, words, sending);
-  await store.append(lease, 1, [deferred(key)], NOW, [{ key, until: NOW + 10 }]);
+  await store.append(lease, 1, [deferred(key)], NOW, [newWait(key)]);
   return lease;
 }
 const yes = { kind: "value", value: "yes" } as const;
 const no = { kind: "value", value: "no" } as const;
+const late = { kind: "timeout" } as const;
+const revoked = { kind: "revoked" } as const;
+/** Answers a wait, and returns what became of that. */
+const answer = async (store: Store, given: WaitAnswer, key = WAIT, now = NOW): Promise<string> =>
+  (await store.waits.resolve(key, given, now)).said;
+const resolvedOf = async (store: Store, lease: Lease): Promise<Mail["resolved"]> =>
+  (await store.renew(lease, NOW)).resolved;
+
+const work = async (store: Store, now = NOW, max = 10): Promise<readonly SessionId[]> =>
+  (await store.agenda(now, max)).sessions;
 
 const stop = (requestId: string): CancelRequest => ({ requestId, reason: "Enough.", at: NOW + 1 });
 
@@ -691,9 +709,9 @@ const leaseLaws = [
   law("after a takeover the old holder cannot append", async (store) => {
     const lease = await first(store);
     await take(store);
-    await refused("lease.lost", () => store.append(lease, 1, [slept("a")], LAPSED, [{ key: WAIT, until: NOW }]));
+    await refused("lease.lost", () => store.append(lease, 1, [slept("a")], LAPSED, [newWait(WAIT)]));
     assert.equal((await store.journal(lease.turnId, 0)).length, 1);
-    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
+    assert.equal(await answer(store, yes), "unknown");
   }),
   law("after a takeover the old holder cannot repeat an append either", async (store) => {
     const lease = await first(store);
@@ -807,16 +825,16 @@ const journalLaws = [
   }),
   law("an append of no events writes its waits and renews", async (store) => {
     const lease = await first(store);
-    const until = await store.append(lease, 0, [], NOW + 10, [{ key: WAIT, until: NOW + 20 }]);
+    const until = await store.append(lease, 0, [], NOW + 10, [newWait(WAIT)]);
     assert.equal(until, NOW + 10 + LEASE_MS);
     assert.equal((await store.journal(lease.turnId, 0)).length, 1);
-    assert.equal(await store.waits.resolve(WAIT, yes), "accepted");
+    assert.equal(await answer(store, yes), "accepted");
   }),
   law("an append that would leave a gap is refused", async (store) => {
     const lease = await first(store);
-    await refused("append.conflict", () => store.append(lease, 2, [slept("b")], NOW, [{ key: WAIT, until: NOW }]));
+    await refused("append.conflict", () => store.append(lease, 2, [slept("b")], NOW, [newWait(WAIT)]));
     assert.deepEqual(await store.journal(lease.turnId, 1), []);
-    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
+    assert.equal(await answer(store, yes), "unknown");
   }),
   law("other content at the same place is refused", async (store) => {
     const lease = await first(store);
@@ -1310,91 +1328,699 @@ const claimLaws = [
   ),
 ];
 
+const OTHER = asWaitKey("other-key");
+const FACTS = { max: 100 } as const;
+/** The kinds of all facts, in their order. */
+const told = async (store: Store, which: { readonly session?: SessionId; readonly tree?: SessionId } = {}) =>
+  (await store.changes(undefined, { ...which, ...FACTS })).map(({ kind }) => kind);
+const listed = async (store: Store, page: Partial<Parameters<Store["waits"]["list"]>[0]> = {}) =>
+  (await store.waits.list({ max: 100, ...page })).map(({ key }) => key);
+
 const waitLaws = [
-  law("a wait is answered once, and the first answer stands", async (store) => {
-    await waits(store);
-    assert.equal(await store.waits.peek(WAIT), undefined);
-    assert.equal(await store.waits.resolve(WAIT, yes), "accepted");
-    assert.equal(await store.waits.resolve(WAIT, no), "already-resolved");
-    assert.deepEqual(await store.waits.peek(WAIT), yes);
-  }),
-  law("a key that nobody waits for is unknown, and its answer is not kept", async (store) => {
-    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
+  law("D4 a wait is answered once, and the first answer stands", async (store) => {
     const lease = await waits(store);
-    assert.equal(await store.waits.peek(WAIT), undefined);
-    assert.equal((await store.renew(lease, NOW)).resolved, undefined);
+    assert.deepEqual(await store.waits.resolve(WAIT, yes, NOW), { said: "accepted", sessionId: alice });
+    assert.deepEqual(await store.waits.resolve(WAIT, no, NOW), { said: "already-resolved", sessionId: alice });
+    assert.equal(await answer(store, late), "already-resolved");
+    assert.equal(await answer(store, revoked), "already-resolved");
+    assert.deepEqual(await resolvedOf(store, lease), [{ key: WAIT, answer: yes }]);
+    assert.deepEqual((await store.waits.get(waitIdOf(WAIT)))?.answer, yes);
+  }),
+  law("D4 a key that nobody waits for is unknown, and its answer is not kept", async (store) => {
+    assert.deepEqual(await store.waits.resolve(WAIT, yes, NOW), { said: "unknown" });
+    const lease = await waits(store);
+    assert.equal(await answer(store, yes, asWaitKey(waitIdOf(WAIT))), "unknown");
+    assert.equal(await answer(store, yes, asWaitKey(WAIT.slice(0, -1))), "unknown");
+    assert.equal(await resolvedOf(store, lease), undefined);
   }),
   law("an answer is in every mail until the turn ends", async (store) => {
     const lease = await waits(store);
-    assert.equal((await store.renew(lease, NOW)).resolved, undefined);
-    await store.waits.resolve(WAIT, yes);
+    assert.equal(await resolvedOf(store, lease), undefined);
+    await answer(store, yes);
     const resolved = [{ key: WAIT, answer: yes }];
-    assert.deepEqual((await store.renew(lease, NOW)).resolved, resolved);
+    assert.deepEqual(await resolvedOf(store, lease), resolved);
     await store.append(lease, 2, [slept("a")], NOW);
-    assert.deepEqual((await store.renew(lease, NOW)).resolved, resolved);
+    assert.deepEqual(await resolvedOf(store, lease), resolved);
   }),
-  law("an answer that came while nobody held the turn is in the next holder's mail", async (store) => {
+  law("answers are in the mail in the order in which they came", async (store) => {
+    const lease = await waits(store);
+    const keys = ["c", "a", "b"].map(asWaitKey);
+    await store.append(
+      lease,
+      2,
+      [slept("a")],
+      NOW,
+      ["a", "b", "c"].map(asWaitKey).map((key) => newWait(key)),
+    );
+    for (const key of keys) await answer(store, { ...yes, by: key }, key);
+    const resolved = keys.map((key) => ({ key, answer: { ...yes, by: key } }));
+    assert.deepEqual(await resolvedOf(store, lease), resolved);
+  }),
+  law("D4 an answer that came while nobody held the turn is in the next holder's mail", async (store) => {
     await store.release(await waits(store));
-    await store.waits.resolve(WAIT, yes);
+    await answer(store, yes);
     const mail = await store.renew(await take(store, ben, NOW), NOW);
     assert.deepEqual(mail.resolved, [{ key: WAIT, answer: yes }]);
   }),
   law("an answer is in the mail of its own turn only", async (store) => {
     await waits(store);
     const other = await first(store, "hi", { to: bob });
-    await store.waits.resolve(WAIT, yes);
-    assert.equal((await store.renew(other, NOW)).resolved, undefined);
+    await answer(store, yes);
+    assert.equal(await resolvedOf(store, other), undefined);
   }),
-  law("the same append again leaves an answered wait answered", async (store) => {
+  law("the same append again leaves an answered wait answered, and tells nothing twice", async (store) => {
     const lease = await waits(store);
-    await store.waits.resolve(WAIT, yes);
-    await store.append(lease, 1, [deferred()], NOW, [{ key: WAIT, until: NOW + 10 }]);
-    assert.deepEqual(await store.waits.peek(WAIT), yes);
-    assert.deepEqual((await store.renew(lease, NOW)).resolved, [{ key: WAIT, answer: yes }]);
+    await answer(store, yes);
+    await store.append(lease, 1, [deferred()], NOW, [newWait(WAIT)]);
+    assert.deepEqual(await resolvedOf(store, lease), [{ key: WAIT, answer: yes }]);
+    assert.deepEqual(await told(store), ["accepted", "waiting", "resolved"]);
   }),
-  law("waits that nobody answered in time are due", async (store) => {
-    await waits(store);
-    assert.deepEqual(await store.waits.due(NOW + 9, 10), []);
-    assert.deepEqual(await store.waits.due(NOW + 10, 10), [{ key: WAIT, turnId: turnId("hello") }]);
-    await store.waits.resolve(WAIT, { kind: "timeout" });
-    assert.deepEqual(await store.waits.due(NOW + 10, 10), []);
+  law("a value is taken until its time is over, and not then", async (store) => {
+    const lease = await waits(store);
+    assert.deepEqual(await store.waits.resolve(WAIT, yes, NOW + 10), { said: "expired", sessionId: alice });
+    assert.equal(await answer(store, yes, WAIT, NOW + 11), "expired");
+    assert.equal(await resolvedOf(store, lease), undefined);
+    assert.deepEqual(await told(store), ["accepted", "waiting"]);
+    assert.equal(await answer(store, yes, WAIT, NOW + 9), "accepted");
+    assert.equal(await answer(store, yes, WAIT, NOW + 10), "already-resolved");
   }),
-  law("due waits are given no more than asked for", async (store) => {
-    await waits(store);
-    await waits(store, "hi", { to: bob }, asWaitKey("another key"));
-    assert.equal((await store.waits.due(NOW + 10, 10)).length, 2);
-    assert.equal((await store.waits.due(NOW + 10, 1)).length, 1);
+  law("that a time is over is noted whenever somebody says so, and is an answer like any", async (store) => {
+    const lease = await waits(store);
+    assert.equal(await answer(store, late, WAIT, NOW), "accepted");
+    assert.equal(await answer(store, yes, WAIT, NOW), "already-resolved");
+    assert.deepEqual(await resolvedOf(store, lease), [{ key: WAIT, answer: late }]);
   }),
-  law("a commit revokes the waits of its turn", async (store) => {
-    await commit(store, await waits(store));
-    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
-    assert.equal(await store.waits.peek(WAIT), undefined);
-    assert.deepEqual(await store.waits.due(NOW + 10, 10), []);
+  law("D4 a revoked wait cannot be answered, and its turn is told", async (store) => {
+    const lease = await waits(store);
+    assert.equal(await answer(store, { ...revoked, by: "the boss" }, WAIT, NOW + 50), "accepted");
+    assert.deepEqual(await store.waits.resolve(WAIT, yes, NOW), { said: "unknown" });
+    assert.equal(await answer(store, late), "unknown");
+    assert.deepEqual(await listed(store), []);
+    assert.deepEqual(await resolvedOf(store, lease), [{ key: WAIT, answer: { ...revoked, by: "the boss" } }]);
   }),
-  law("a commit that is reopened revokes nothing", async (store) => {
+  law("D4 with the end of its turn a wait cannot be answered", async (store) => {
+    const lease = await waits(store);
+    await store.append(lease, 2, [slept("a")], NOW, [newWait(OTHER, { isEarly: true })]);
+    await commit(store, lease);
+    for (const key of [WAIT, OTHER])
+      for (const given of [yes, late, revoked])
+        assert.deepEqual(await store.waits.resolve(key, given, NOW), { said: "unknown" });
+    assert.equal(await store.waits.get(waitIdOf(WAIT)), undefined);
+    assert.equal(await store.waits.get(waitIdOf(OTHER)), undefined);
+    assert.deepEqual(await listed(store), []);
+  }),
+  law("a commit that is reopened ends no wait", async (store) => {
     const lease = await waits(store);
     await store.cancel(lease.turnId, stop("r1"));
     await store.commit(lease, ended(lease));
-    assert.equal(await store.waits.resolve(WAIT, yes), "accepted");
+    assert.equal(await answer(store, yes), "accepted");
   }),
-  law("a revoked wait cannot be answered, and its turn is told", async (store) => {
+  law("a wait of the next turn is another one, though it has the same key", async (store) => {
+    await commit(store, await waits(store));
+    const lease = await begin(store, "again");
+    await store.append(lease, 1, [deferred()], NOW, [newWait(WAIT)]);
+    assert.deepEqual(await listed(store), [WAIT]);
+    assert.equal(await answer(store, yes), "accepted");
+    assert.equal((await store.waits.get(waitIdOf(WAIT)))?.turnId, turnId("again"));
+    assert.deepEqual(await told(store), ["accepted", "waiting", "committed", "accepted", "waiting", "resolved"]);
+  }),
+  law("a wait says what it is about, of whom, and which facts it is", async (store) => {
+    await store.create(newSession(bob));
+    await store.create({ ...newSession(alice), parentId: bob });
+    const lease = await begin(store, "hello");
+    const schema = { type: "object" };
+    const about = { ...approval, kind: "question", schema } as const;
+    await store.append(lease, 1, [slept("a")], NOW, [newWait(WAIT, { about, at: NOW + 1, until: NOW + 9 })]);
+    const wait: StoredWait = {
+      id: waitIdOf(WAIT),
+      key: WAIT,
+      sessionId: alice,
+      path: [bob, alice],
+      turnId: turnId("hello"),
+      effect: newWait(WAIT).effect,
+      at: NOW + 1,
+      until: NOW + 9,
+      about,
+      askedAs: (await store.latest())!,
+    };
+    assert.deepEqual(await store.waits.list({ max: 10 }), [wait]);
+    assert.deepEqual(await store.waits.get(wait.id), wait);
+    const by = { ...yes, by: "Ann" };
+    await answer(store, by);
+    assert.deepEqual(await store.waits.get(wait.id), { ...wait, answer: by, answeredAs: await store.latest() });
+    assert.deepEqual(await store.waits.list({ max: 10 }), []);
+  }),
+  law("the path to a wait goes as far up as is known", async (store) => {
+    const [root, middle] = [asSessionId("root"), asSessionId("middle")];
+    await store.create(newSession(root));
+    await store.create({ ...newSession(middle), parentId: root });
+    await store.create({ ...newSession(alice), parentId: middle });
+    const lease = await begin(store, "hello");
+    await store.append(lease, 1, [deferred()], NOW, [newWait(WAIT)]);
+    const path = async () => (await store.waits.get(waitIdOf(WAIT)))?.path;
+    assert.deepEqual(await path(), [root, middle, alice]);
+    await store.delete(root);
+    assert.deepEqual(await path(), [root, middle, alice]);
+    await store.delete(middle);
+    assert.deepEqual(await path(), [middle, alice]);
+  }),
+  law("waits are listed oldest first, of all sessions, of one, or of a tree", async (store) => {
+    await store.create(newSession(alice));
+    await store.create({ ...newSession(bob), parentId: alice });
+    const [one, two] = [await begin(store, "hello"), await begin(store, "hi", { to: bob })];
+    const keys = ["d", "b", "c", "a"].map(asWaitKey);
+    const [d, b, c, a] = keys as [WaitKey, WaitKey, WaitKey, WaitKey];
+    await store.append(two, 1, [slept("a")], NOW, [newWait(d)]);
+    await store.append(one, 1, [slept("a")], NOW, [newWait(b), newWait(c)]);
+    await store.append(two, 2, [slept("b")], NOW, [newWait(a)]);
+    assert.deepEqual(await listed(store), keys);
+    assert.deepEqual(await listed(store, { max: 2 }), [d, b]);
+    assert.deepEqual(await listed(store, { after: waitIdOf(b) }), [c, a]);
+    assert.deepEqual(await listed(store, { session: alice }), [b, c]);
+    assert.deepEqual(await listed(store, { session: bob, max: 1 }), [d]);
+    assert.deepEqual(await listed(store, { session: bob, after: waitIdOf(d), max: 1 }), [a]);
+    assert.deepEqual(await listed(store, { tree: alice }), keys);
+    assert.deepEqual(await listed(store, { tree: alice, after: waitIdOf(c) }), [a]);
+    assert.deepEqual(await listed(store, { tree: bob }), [d, a]);
+    assert.deepEqual(await listed(store, { session: asSessionId("nobody") }), []);
+  }),
+  law("a list goes on after a wait that was answered, or whose turn has ended meanwhile", async (store) => {
     const lease = await waits(store);
-    await store.waits.revoke(lease.turnId);
-    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
-    assert.deepEqual(await store.waits.due(NOW + 10, 10), []);
-    assert.deepEqual((await store.renew(lease, NOW)).resolved, [{ key: WAIT, answer: { kind: "revoked" } }]);
+    await waits(store, "hi", { to: bob }, OTHER);
+    await answer(store, yes);
+    assert.deepEqual(await listed(store, { after: waitIdOf(WAIT) }), [OTHER]);
+    await commit(store, lease);
+    assert.deepEqual(await listed(store, { after: waitIdOf(WAIT) }), [OTHER]);
+    assert.deepEqual(await listed(store, { after: waitIdOf(OTHER) }), []);
+    await store.delete(alice);
+    assert.deepEqual(await listed(store, { after: waitIdOf(WAIT) }), []);
   }),
-  law("revoking keeps what was answered before", async (store) => {
-    const lease = await waits(store);
-    await store.waits.resolve(WAIT, yes);
-    await store.waits.revoke(lease.turnId);
-    assert.deepEqual(await store.waits.peek(WAIT), yes);
-    assert.deepEqual((await store.renew(lease, NOW)).resolved, [{ key: WAIT, answer: yes }]);
+  law("D4 an early wait can be answered; it is listed, and a fact, when it is given again", async (store) => {
+    const lease = await first(store);
+    const early = newWait(WAIT, { isEarly: true, until: NOW + 5 });
+    await store.append(lease, 0, [], NOW, [early]);
+    await store.append(lease, 0, [], NOW, [early]);
+    assert.deepEqual([await listed(store), await told(store)], [[], ["accepted"]]);
+    assert.equal("askedAs" in (await store.waits.get(waitIdOf(WAIT)))!, false);
+    await store.append(lease, 1, [deferred()], NOW, [newWait(WAIT)]);
+    assert.deepEqual([await listed(store), await told(store)], [[WAIT], ["accepted", "waiting"]]);
+    assert.equal((await store.waits.get(waitIdOf(WAIT)))?.until, NOW + 10);
+    await store.append(lease, 1, [deferred()], NOW, [early]);
+    assert.deepEqual(await listed(store), [WAIT]);
+    assert.equal(await answer(store, yes, WAIT, NOW + 6), "accepted");
+    assert.deepEqual(await told(store), ["accepted", "waiting", "resolved"]);
   }),
-  law("revoking the waits of no turn does nothing", async (store) => {
+  law("D4 what was answered while it was early is told right after the question", async (store) => {
+    const lease = await first(store);
+    await store.append(lease, 0, [], NOW, [newWait(WAIT, { isEarly: true }), newWait(OTHER, { isEarly: true })]);
+    await answer(store, { ...yes, by: "Ann" }, OTHER);
+    assert.deepEqual(await resolvedOf(store, lease), [{ key: OTHER, answer: { ...yes, by: "Ann" } }]);
+    assert.deepEqual(await told(store), ["accepted"]);
+    await store.append(lease, 1, [deferred()], NOW, [newWait(OTHER), newWait(WAIT)]);
+    assert.deepEqual(await told(store), ["accepted", "waiting", "resolved", "waiting"]);
+    assert.deepEqual(await listed(store), [WAIT]);
+    assert.equal(await answer(store, no, OTHER), "already-resolved");
+    assert.deepEqual(await resolvedOf(store, lease), [{ key: OTHER, answer: { ...yes, by: "Ann" } }]);
+  }),
+  law("a question and its answer are facts, for all, for the session and for its tree", async (store) => {
+    await store.create(newSession(alice));
+    await store.create({ ...newSession(bob), parentId: alice });
+    const lease = await begin(store, "hi", { to: bob });
+    await store.append(lease, 1, [deferred()], NOW, [newWait(WAIT)]);
+    const asked = await store.latest();
+    await answer(store, { ...yes, by: "Ann" });
+    const answered = await store.latest();
+    const { about, effect, until } = newWait(WAIT);
+    const one = { sessionId: bob, turnId: turnId("hi"), wait: waitIdOf(WAIT), effect };
+    const facts = [
+      { kind: "waiting", cursor: asked, ...one, about, until },
+      { kind: "resolved", cursor: answered, ...one, wants: "approval", how: "value", by: "Ann" },
+    ];
+    const cursor = (await store.changes(undefined, { max: 1 }))[0]!.cursor;
+    for (const which of [{}, { session: bob }, { tree: bob }, { tree: alice }]) {
+      assert.deepEqual(await store.changes(cursor, { ...which, ...FACTS }), facts);
+      assert.deepEqual(await store.changes(asked, { ...which, ...FACTS }), facts.slice(1));
+      assert.deepEqual(await store.changes(cursor, { ...which, max: 1 }), facts.slice(0, 1));
+      assert.deepEqual(await store.changes(answered, { ...which, ...FACTS }), []);
+    }
+    assert.deepEqual(await store.changes(cursor, { session: alice, ...FACTS }), []);
+  }),
+  law("each kind of answer is told, and no fact has a key or what was said", async (store) => {
+    const lease = await first(store);
+    const keys = ["key-one", "key-two", "key-three", "key-four"].map(asWaitKey);
+    await store.append(
+      lease,
+      1,
+      [slept("a")],
+      NOW,
+      keys.map((key) => newWait(key)),
+    );
+    const secret = { kind: "value", value: "a secret value" } as const;
+    for (const [index, given] of [secret, late, revoked].entries()) await answer(store, given, keys[index]);
+    const how = async () =>
+      (await store.changes(undefined, FACTS)).flatMap((each) => (each.kind === "resolved" ? each.how : []));
+    assert.deepEqual(await how(), ["value", "timeout", "revoked"]);
+    for (const text of ["key-", "secret"])
+      assert.equal(JSON.stringify(await store.changes(undefined, FACTS)).includes(text), false);
+    await commit(store, lease);
+    assert.deepEqual(await how(), ["value", "timeout", "revoked"]);
+  }),
+  law(
+    "the facts of waits are told to slow readers after the turn's end, until the session is deleted",
+    async (store) => {
+      const lease = await waits(store);
+      await answer(store, { ...yes, by: "Ann" });
+      await store.append(lease, 2, [slept("a")], NOW, [newWait(OTHER)]);
+      const before = await store.changes(undefined, FACTS);
+      await commit(store, lease);
+      const after = await store.changes(undefined, FACTS);
+      assert.deepEqual(after.slice(0, -1), before);
+      assert.deepEqual(await told(store), ["accepted", "waiting", "resolved", "waiting", "committed"]);
+      assert.deepEqual(await store.changes(before.at(-1)?.cursor, FACTS), after.slice(-1));
+      const latest = await store.latest();
+      await store.delete(alice);
+      assert.deepEqual(await store.changes(undefined, FACTS), []);
+      assert.equal(await store.latest(), latest);
+      assert.deepEqual(await store.changes(before[1]?.cursor, FACTS), []);
+    },
+  ),
+  law("the number of a wait's fact is not used again, though its session is deleted", async (store) => {
     await waits(store);
-    await store.waits.revoke(NEVER);
-    assert.equal(await store.waits.resolve(WAIT, yes), "accepted");
+    await answer(store, yes);
+    const latest = Number(await store.latest());
+    await store.delete(alice);
+    await first(store, "hi", { to: bob });
+    assert.ok(Number(await store.latest()) > latest);
+  }),
+  law("D4 deleting a session revokes its waits", async (store) => {
+    const lease = await waits(store);
+    await store.append(lease, 2, [slept("a")], NOW, [newWait(OTHER, { isEarly: true })]);
+    await store.delete(alice);
+    for (const key of [WAIT, OTHER]) assert.equal(await answer(store, yes, key), "unknown");
+    assert.equal(await store.waits.get(waitIdOf(WAIT)), undefined);
+    assert.deepEqual(await listed(store), []);
+  }),
+  law("a fork has none of its origin's waits", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one");
+    const lease = await begin(store, "hello");
+    await store.append(lease, 1, [deferred()], NOW, [newWait(WAIT)]);
+    await store.fork(alice, newSession(bob));
+    assert.deepEqual(await listed(store, { session: bob }), []);
+    assert.deepEqual(await told(store, { session: bob }), []);
+    assert.equal((await store.waits.get(waitIdOf(WAIT)))?.sessionId, alice);
+  }),
+  law("waits that are given without an event are kept", async (store) => {
+    const lease = await first(store);
+    await store.append(lease, 1, [], NOW, [newWait(WAIT)]);
+    assert.deepEqual(await listed(store), [WAIT]);
+    assert.equal((await store.journal(lease.turnId, 0)).length, 1);
+  }),
+];
+
+/** How a turn with nothing but these waits is parked, until `NOW + 10` unless it is said. */
+const parked = ({ turnId }: Pick<Lease, "turnId">, other: Partial<ParkedTurn> = {}): ParkedTurn => ({
+  turnId,
+  wakeAt: NOW + 10,
+  waits: [WAIT],
+  ...other,
+});
+async function park(store: Store, lease: Lease, other: Partial<ParkedTurn> = {}, now = NOW): Promise<void> {
+  assert.deepEqual(await store.park(lease, parked(lease, other), now), { kind: "parked" });
+}
+/** Parks a turn that waits for one answer. */
+async function parks(store: Store, other: Partial<ParkedTurn> = {}): Promise<Lease> {
+  const lease = await waits(store);
+  await park(store, lease, other);
+  return lease;
+}
+async function resume(store: Store, now = NOW, forOperation?: true): Promise<Lease> {
+  const answer = await store.open(alice, ben, now, opening, forOperation);
+  if (answer.kind !== "resumed") return assert.fail(`the session is ${answer.kind}`);
+  assert.equal(answer.wasParked, true);
+  return answer.lease;
+}
+
+const parkLaws = [
+  law("D4 a parked turn is nobody's and keeps its session", async (store) => {
+    const lease = await parks(store);
+    assert.equal((await store.load(alice))?.openTurn, lease.turnId);
+    assert.deepEqual(await store.find(lease.turnId), { sessionId: alice, state: "open" });
+    assert.equal((await send(store, "more")).kind, "queued");
+    assert.deepEqual(await store.apply(change("op")), { kind: "busy" });
+    assert.equal((await store.journal(lease.turnId, 0)).length, 2);
+    assert.deepEqual(await listed(store), [WAIT]);
+    assert.deepEqual(await work(store), []);
+  }),
+  law("D4 a parked turn without mail is not taken, by nobody and however late", async (store) => {
+    const lease = await parks(store, { wakeAt: LAPSED + 10 });
+    const asleep = { kind: "parked", turnId: lease.turnId, wakeAt: LAPSED + 10 };
+    for (const by of [ann, ben]) assert.deepEqual(await open(store, by, NOW), asleep);
+    assert.deepEqual(await open(store, ben, LAPSED + 9), asleep);
+    assert.deepEqual(await work(store, LAPSED + 9), []);
+    assert.deepEqual(await resolvedOf(store, await resume(store, LAPSED + 10)), undefined);
+  }),
+  law("whoever takes a parked turn has a lease of its own, and finds what was recorded", async (store) => {
+    const lease = await parks(store);
+    const answer = await store.open(alice, ben, NOW + 10, opening);
+    assert.ok(answer.kind === "resumed");
+    assert.equal(answer.wasParked, true);
+    assert.deepEqual(answer.journal.slice(1), [deferred()]);
+    assert.deepEqual([answer.lease.generation, answer.lease.owner], [lease.generation + 1, ben]);
+    assert.equal(answer.lease.until, NOW + 10 + LEASE_MS);
+    assert.equal((await open(store, ann, NOW + 10)).kind, "busy");
+    assert.equal(await store.append(answer.lease, 2, [slept("a")], NOW + 11), NOW + 11 + LEASE_MS);
+    assert.equal((await commit(store, answer.lease)).revision, 1);
+  }),
+  law("a turn that was not parked is not said to have been", async (store) => {
+    await store.release(await parks(store)); // A stale release.
+    const lease = await resume(store, NOW + 10);
+    await store.release(lease);
+    const answer = await open(store, ann, NOW + 10);
+    assert.ok(answer.kind === "resumed");
+    assert.equal("wasParked" in answer, false);
+    assert.equal(answer.lease.generation, lease.generation + 1);
+  }),
+  law("the one who parked a turn writes nothing more to it", async (store) => {
+    const lease = await parks(store);
+    await refused("lease.lost", () => store.append(lease, 2, [slept("a")], NOW));
+    await refused("lease.lost", () => store.append(lease, 1, [deferred()], NOW));
+    await refused("lease.lost", () => store.append(lease, 0, [], NOW, [newWait(OTHER)]));
+    await refused("lease.lost", () => store.renew(lease, NOW));
+    await refused("lease.lost", () => store.inputs.claim(lease, BOUNDARY, 1));
+    await refused("lease.lost", () => store.commit(lease, ended(lease)));
+    await store.release(lease);
+    assert.equal((await open(store, ben, NOW)).kind, "parked");
+    assert.equal((await store.journal(lease.turnId, 0)).length, 2);
+  }),
+  law("the same parking again is answered as before, as long as nobody took the turn", async (store) => {
+    const lease = await parks(store);
+    await park(store, lease);
+    assert.equal((await open(store, ben, NOW)).kind, "parked");
+    await answer(store, yes);
+    await park(store, lease);
+    assert.deepEqual(await work(store), [alice]);
+    const next = await resume(store);
+    await refused("lease.lost", () => store.park(lease, parked(lease), NOW));
+    await park(store, next, { waits: [] });
+    await refused("lease.lost", () => store.park(lease, parked(lease), NOW));
+    assert.equal((await open(store, ben, NOW)).kind, "parked");
+  }),
+  law("a turn is parked under its own lease only", async (store) => {
+    const lease = await waits(store);
+    const other = await first(store, "hi", { to: bob });
+    await refused("lease.lost", () => store.park(lease, parked(other), NOW));
+    await refused("lease.lost", () => store.park({ ...lease, sessionId: bob }, parked(lease), NOW));
+    await refused("lease.lost", () => store.park({ ...lease, turnId: NEVER }, parked({ turnId: NEVER }), NOW));
+    const taken = await take(store);
+    await refused("lease.lost", () => store.park(lease, parked(lease), LAPSED));
+    await commit(store, taken);
+    await refused("lease.lost", () => store.park(taken, parked(taken), LAPSED));
+  }),
+  law("D4 an answer that came first keeps the turn from being parked, and is in the answer", async (store) => {
+    const lease = await waits(store);
+    await answer(store, yes);
+    const came = await store.park(lease, parked(lease), NOW + 3);
+    assert.ok(came.kind === "mail");
+    assert.deepEqual(came.mail, { until: NOW + 3 + LEASE_MS, resolved: [{ key: WAIT, answer: yes }] });
+    assert.equal((await open(store, ben, NOW + 3)).kind, "busy");
+    assert.deepEqual(came.mail, await store.renew(lease, NOW + 3));
+    await store.append(lease, 2, [slept("a")], NOW);
+  }),
+  law("D4 an answer that comes after wakes the turn", async (store) => {
+    for (const given of [yes, late, revoked]) {
+      const to = asSessionId(given.kind);
+      const key = asWaitKey(given.kind);
+      const lease = await waits(store, given.kind, { to }, key);
+      await park(store, lease, { waits: [key] });
+      assert.deepEqual(await work(store), []);
+      assert.equal(await answer(store, given, key), "accepted");
+      assert.deepEqual(await work(store), [to]);
+      const next = await take(store, ben, NOW, to);
+      assert.deepEqual(await work(store), []);
+      assert.deepEqual(await resolvedOf(store, next), [{ key, answer: given }]);
+    }
+  }),
+  law("an answer that comes too late for a parked turn wakes nobody", async (store) => {
+    await parks(store, { wakeAt: NOW + 50 });
+    assert.equal(await answer(store, yes, WAIT, NOW + 10), "expired");
+    assert.deepEqual(await work(store, NOW + 10), []);
+    assert.equal((await open(store, ben, NOW + 10)).kind, "parked");
+  }),
+  law("answers that the turn has folded do not keep it from being parked, and do not wake it", async (store) => {
+    const lease = await waits(store);
+    await store.append(lease, 2, [slept("a")], NOW, [newWait(OTHER)]);
+    await answer(store, yes);
+    await park(store, lease, { waits: [OTHER] });
+    assert.deepEqual(await work(store), []);
+    assert.equal((await open(store, ben, NOW)).kind, "parked");
+    await answer(store, no, OTHER);
+    const next = await resume(store);
+    assert.deepEqual(await resolvedOf(store, next), [
+      { key: WAIT, answer: yes },
+      { key: OTHER, answer: no },
+    ]);
+    await park(store, next, { waits: [] });
+    assert.equal((await open(store, ben, NOW)).kind, "parked");
+  }),
+  law("an answer to a wait that the turn does not want any more wakes nobody, and is kept", async (store) => {
+    const lease = await waits(store);
+    await store.append(lease, 2, [slept("a")], NOW, [newWait(OTHER)]);
+    await park(store, lease, { waits: [OTHER] });
+    assert.equal(await answer(store, yes), "accepted");
+    assert.deepEqual(await work(store), []);
+    assert.equal((await open(store, ben, NOW)).kind, "parked");
+    assert.deepEqual(await resolvedOf(store, await resume(store, NOW + 10)), [{ key: WAIT, answer: yes }]);
+  }),
+  law("a cancel that came first keeps the turn from being parked, unless it was folded", async (store) => {
+    const lease = await waits(store);
+    await store.cancel(lease.turnId, stop("r1"));
+    const came = await store.park(lease, parked(lease, { cancel: "another" }), NOW);
+    assert.ok(came.kind === "mail");
+    assert.deepEqual(came.mail, { until: NOW + LEASE_MS, cancel: stop("r1") });
+    await park(store, lease, { cancel: "r1" });
+    assert.deepEqual(await work(store), []);
+    assert.equal((await open(store, ben, NOW)).kind, "parked");
+    assert.equal((await store.cancel(lease.turnId, stop("r2"))).kind, "already-requested");
+    assert.deepEqual(await work(store), []);
+  }),
+  law("a cancel that comes after wakes the turn", async (store) => {
+    const lease = await parks(store);
+    assert.equal((await store.cancel(lease.turnId, stop("r1"))).kind, "requested");
+    assert.deepEqual(await work(store), [alice]);
+    const next = await resume(store);
+    assert.deepEqual((await store.renew(next, NOW)).cancel, stop("r1"));
+    await commit(store, next, { cancel: "r1" });
+  }),
+  law(
+    "a cancel of an input that the parked turn has claimed wakes it, and of one that waits does not",
+    async (store) => {
+      const lease = await waits(store);
+      await queue(store, "aside", { place: "boundary" });
+      assert.deepEqual(await claim(store, lease), ["aside"]);
+      await queue(store, "next");
+      await park(store, lease);
+      await store.cancel(turnId("next"), stop("r0"));
+      assert.deepEqual(await work(store), []);
+      await store.cancel(turnId("aside"), stop("r1"));
+      assert.deepEqual(await work(store), [alice]);
+    },
+  ),
+  law("a time that has come already does not keep a turn from being parked: it is work at once", async (store) => {
+    await parks(store, { wakeAt: NOW });
+    assert.deepEqual(await work(store, NOW - 1), []);
+    assert.deepEqual(await work(store), [alice]);
+    await resume(store);
+  }),
+  law("a parked turn is taken for an operation, and can be parked again", async (store) => {
+    await parks(store);
+    const lease = await resume(store, NOW, true);
+    await store.append(lease, 2, [slept("a")], NOW);
+    await park(store, lease);
+    assert.equal((await open(store, ben, NOW)).kind, "parked");
+    assert.equal((await store.open(alice, ann, NOW, opening, true)).kind, "resumed");
+    assert.equal((await store.open(alice, ann, NOW, opening, true)).kind, "busy");
+    await store.create(newSession(bob));
+    assert.deepEqual(await store.open(bob, ann, NOW, opening, true), { kind: "idle" });
+  }),
+  law("what waits behind a parked turn is no work, and is run after it", async (store) => {
+    await parks(store, { wakeAt: LAPSED + 9 });
+    await queue(store, "more");
+    assert.deepEqual(await work(store, LAPSED), []);
+    await commit(store, await resume(store, LAPSED + 9));
+    assert.deepEqual(await drain(store), ["more"]);
+  }),
+  law("notes and attempts of a parked turn are there when it goes on", async (store) => {
+    const lease = await waits(store);
+    await store.note(lease.turnId, CALL, "title", 1);
+    await store.attempt(lease.turnId, CALL);
+    await park(store, lease);
+    const next = await resume(store, NOW + 10);
+    assert.equal(await store.note(next.turnId, CALL, "title"), 1);
+    assert.equal(await store.attempt(next.turnId, CALL), "again");
+  }),
+  law("a session is deleted though its turn is parked, and wakes nobody", async (store) => {
+    const lease = await parks(store);
+    await store.delete(alice);
+    assert.equal(await answer(store, yes), "unknown");
+    assert.deepEqual(await store.cancel(lease.turnId, stop("r1")), { kind: "unknown" });
+    assert.deepEqual((await store.agenda(LAPSED, 10)).sessions, []);
+    assert.equal("next" in (await store.agenda(NOW, 10)), false);
+    await refused("lease.lost", () => store.park(lease, parked(lease), NOW));
+  }),
+  law("D4 whatever comes first, park or mail, the second sees it: nothing is left lying", async (store) => {
+    const mails: { readonly [name: string]: (lease: Lease, key: WaitKey) => Awaitable<unknown> } = {
+      value: (_, key) => store.waits.resolve(key, yes, NOW),
+      timeout: (_, key) => store.waits.resolve(key, late, NOW),
+      revoked: (_, key) => store.waits.resolve(key, revoked, NOW),
+      cancel: ({ turnId }) => store.cancel(turnId, stop("r1")),
+    };
+    for (const [name, bring] of Object.entries(mails))
+      for (const isFirst of [true, false]) {
+        const key = asWaitKey(`${name} ${isFirst}`);
+        const to = asSessionId(key);
+        const lease = await waits(store, key, { to }, key);
+        if (isFirst) await bring(lease, key);
+        const answer = await store.park(lease, parked(lease, { waits: [key] }), NOW);
+        assert.equal(answer.kind, isFirst ? "mail" : "parked", key);
+        if (!isFirst) await bring(lease, key);
+        assert.deepEqual(await work(store), isFirst ? [] : [to], key);
+        const mail = await store.renew(isFirst ? lease : await take(store, ben, NOW, to), NOW);
+        assert.ok(mail.cancel !== undefined || mail.resolved?.length === 1, key);
+        await store.delete(to);
+      }
+  }),
+  law(
+    "a turn that was parked ends like any other, and with it the settings of its session may change",
+    async (store) => {
+      await parks(store);
+      const lease = await resume(store, NOW + 10);
+      const config = { model: "another/model", instructions: "Be brief." };
+      const first = await commit(store, lease, { says: ["well"], config });
+      assert.deepEqual((await store.load(alice))?.config, config);
+      assert.equal((await store.load(alice))?.revision, 1);
+      assert.deepEqual(await committed(store.commit(lease, ended(lease, { config: { model: "x" } }))), first);
+      assert.deepEqual((await store.load(alice))?.config, config);
+      let given: unknown;
+      await store.accept(
+        newInput("more"),
+        ann,
+        (input, own, standing) => {
+          given = own;
+          return opening(input, own, standing);
+        },
+        100,
+      );
+      assert.deepEqual(given, config);
+    },
+  ),
+  law("a commit without settings leaves those of the session", async (store) => {
+    await commit(store, await first(store));
+    assert.deepEqual((await store.load(alice))?.config, { model: "house/model" });
+  }),
+];
+
+/** A wait for turns of other sessions. */
+const forTurns = (need: "any" | "all", ...words: readonly string[]): NewWait =>
+  newWait(WAIT, {
+    about: { kind: "turns", need, turns: words.map((each) => ({ sessionId: bob, turnId: turnId(each) })) },
+  });
+const OVER = [{ key: WAIT, answer: { kind: "value", value: null } }] as const;
+
+/** Parks alice's turn until those of bob have ended. */
+async function parksFor(store: Store, wait: NewWait): Promise<Lease> {
+  const lease = await first(store);
+  await store.append(lease, 1, [deferred()], NOW, [wait]);
+  await park(store, lease);
+  return lease;
+}
+
+const waitedTurnLaws = [
+  law("a wait for turns is no fact and nobody is asked about it", async (store) => {
+    await first(store, "one", { to: bob });
+    const lease = await parksFor(store, forTurns("all", "one"));
+    assert.deepEqual([await listed(store), await told(store)], [[], ["accepted", "accepted"]]);
+    assert.equal(await store.waits.get(waitIdOf(WAIT)), undefined);
+    assert.deepEqual(await store.waits.resolve(WAIT, yes, NOW), { said: "unknown" });
+    assert.deepEqual(await work(store), []);
+    assert.equal(await answer(store, late), "accepted");
+    assert.deepEqual(await told(store), ["accepted", "accepted"]);
+    assert.deepEqual(await work(store), [alice]);
+    assert.deepEqual(await resolvedOf(store, await resume(store)), [{ key: WAIT, answer: late }]);
+    assert.equal(await answer(store, late), "already-resolved");
+    assert.equal((await store.find(lease.turnId))?.state, "open");
+  }),
+  law("a turn is woken when the turn that it waits for has ended", async (store) => {
+    const child = await first(store, "one", { to: bob });
+    await parksFor(store, forTurns("all", "one"));
+    assert.equal((await open(store, ben, NOW)).kind, "parked");
+    await commit(store, child);
+    assert.deepEqual(await work(store), [alice]);
+    assert.equal(await answer(store, late), "already-resolved");
+    const lease = await resume(store);
+    assert.deepEqual(await resolvedOf(store, lease), OVER);
+    await park(store, lease, { waits: [] });
+    assert.deepEqual(await work(store), []);
+  }),
+  law("a turn that waits for all is woken by the last, and one that waits for any by the first", async (store) => {
+    const child = await first(store, "one", { to: bob });
+    await queue(store, "two", { to: bob });
+    const lease = await first(store);
+    const any = { ...forTurns("any", "one", "two"), key: OTHER };
+    await store.append(lease, 1, [deferred()], NOW, [forTurns("all", "one", "two"), any]);
+    assert.equal(await resolvedOf(store, lease), undefined);
+    await commit(store, child);
+    assert.deepEqual(await resolvedOf(store, lease), [{ ...OVER[0], key: OTHER }]);
+    await park(store, lease, { waits: [WAIT] });
+    assert.deepEqual(await work(store), [bob]);
+    await commit(store, await take(store, ben, NOW, bob));
+    assert.deepEqual(await work(store), [alice]);
+    assert.deepEqual(await resolvedOf(store, await resume(store)), [OVER[0], { ...OVER[0], key: OTHER }]);
+  }),
+  law("a turn that ended first keeps the one that waits for it from being parked", async (store) => {
+    await commit(store, await first(store, "one", { to: bob }));
+    const lease = await first(store);
+    await store.append(lease, 1, [deferred()], NOW, [forTurns("all", "one")]);
+    const came = await store.park(lease, parked(lease), NOW);
+    assert.ok(came.kind === "mail");
+    assert.deepEqual(came.mail.resolved, OVER);
+  }),
+  law("a turn whose input was withdrawn, or settled by another, is over", async (store) => {
+    const child = await first(store, "one", { to: bob });
+    await queue(store, "two", { to: bob });
+    await queue(store, "three", { to: bob, place: "boundary" });
+    await parksFor(store, forTurns("all", "two", "three"));
+    await withdraw(store, "two", bob);
+    assert.deepEqual(await claim(store, child), ["three"]);
+    assert.deepEqual(await work(store), []);
+    await commit(store, child, { inputs: [inputId("three")] });
+    assert.deepEqual(await work(store), [alice]);
+  }),
+  law("a turn that nobody knows is over, and so is one whose session was deleted", async (store) => {
+    const lease = await first(store);
+    await first(store, "one", { to: bob });
+    await store.append(lease, 1, [deferred()], NOW, [{ ...forTurns("any", "never"), key: OTHER }]);
+    assert.deepEqual(await resolvedOf(store, lease), [{ ...OVER[0], key: OTHER }]);
+    await store.append(lease, 2, [slept("a")], NOW, [forTurns("all", "one")]);
+    await park(store, lease);
+    assert.deepEqual(await work(store), []);
+    await store.delete(bob);
+    assert.deepEqual(await work(store), [alice]);
+    await resume(store);
+  }),
+  law("answers come before turns that are over in the mail", async (store) => {
+    await commit(store, await first(store, "one", { to: bob }));
+    const lease = await first(store);
+    await store.append(lease, 1, [deferred()], NOW, [forTurns("all", "one"), newWait(OTHER)]);
+    await answer(store, yes, OTHER);
+    assert.deepEqual(await resolvedOf(store, lease), [{ key: OTHER, answer: yes }, ...OVER]);
+  }),
+  law("a wait for turns is gone when its turn ends", async (store) => {
+    await first(store, "one", { to: bob });
+    await parksFor(store, forTurns("all", "one"));
+    await commit(store, await resume(store, NOW + 10));
+    assert.equal(await answer(store, late), "unknown");
+    assert.deepEqual(await told(store, { session: alice }), ["accepted", "committed"]);
   }),
 ];
 
@@ -1453,55 +2079,104 @@ const noteLaws = [
   }),
 ];
 
-const runnableLaws = [
+const agendaLaws = [
   law("an idle session and one that is held have no work to take", async (store) => {
     await store.create(newSession(bob));
     const lease = await first(store);
     await queue(store, "more");
-    assert.deepEqual(await store.runnable(lease.until - 1, 10), []);
+    assert.deepEqual(await work(store, lease.until - 1, 10), []);
   }),
   law("a turn whose lease has lapsed is work to take", async (store) => {
     const { until } = await first(store);
-    assert.deepEqual(await store.runnable(until, 10), [alice]);
+    assert.deepEqual(await work(store, until, 10), [alice]);
     await take(store, ben, until);
-    assert.deepEqual(await store.runnable(until, 10), []);
+    assert.deepEqual(await work(store, until, 10), []);
   }),
   law("a released turn is work to take", async (store) => {
     await store.release(await first(store));
-    assert.deepEqual(await store.runnable(NOW, 10), [alice]);
+    assert.deepEqual(await work(store, NOW, 10), [alice]);
   }),
   law("an input that waits where no turn is open is work to take", async (store) => {
     const lease = await first(store);
     await queue(store, "more");
     await commit(store, lease);
-    assert.deepEqual(await store.runnable(NOW, 10), [alice]);
+    assert.deepEqual(await work(store, NOW, 10), [alice]);
     await drain(store);
-    assert.deepEqual(await store.runnable(NOW, 10), []);
+    assert.deepEqual(await work(store, NOW, 10), []);
   }),
   law("a session whose last waiting input was withdrawn has no work to take", async (store) => {
     const lease = await first(store);
     await queue(store, "more");
     await commit(store, lease);
     await withdraw(store, "more");
-    assert.deepEqual(await store.runnable(NOW, 10), []);
+    assert.deepEqual(await work(store, NOW, 10), []);
   }),
   law("work is given no more than asked for, each session once", async (store) => {
     await first(store);
     await queue(store, "more");
     await first(store, "hi", { to: bob });
-    assert.deepEqual([...(await store.runnable(LAPSED, 10))].sort(), [alice, bob]);
-    assert.equal((await store.runnable(LAPSED, 1)).length, 1);
+    assert.deepEqual([...(await work(store, LAPSED, 10))].sort(), [alice, bob]);
+    assert.equal((await work(store, LAPSED, 1)).length, 1);
   }),
   law("asked for without an end, everything is given", async (store) => {
     const lease = await waits(store);
     await queue(store, "one", { place: "boundary" });
     await commit(store, await first(store, "hi", { to: bob }));
     await store.accept(newInput("more", { to: bob }), ann, undefined, 100);
-    assert.deepEqual([...(await store.runnable(LAPSED, Infinity))].sort(), [alice, bob]);
+    assert.deepEqual([...(await work(store, LAPSED, Infinity))].sort(), [alice, bob]);
     assert.equal((await store.list({ max: Infinity })).length, 2);
-    assert.equal((await store.waits.due(NOW + 10, Infinity)).length, 1);
-    assert.equal((await store.changes(undefined, { max: Infinity })).length, 5);
+    assert.equal((await store.waits.list({ max: Infinity })).length, 1);
+    assert.equal((await store.changes(undefined, { max: Infinity })).length, 6);
     assert.deepEqual(await claim(store, lease, BOUNDARY, Infinity), ["one"]);
+  }),
+  law("the agenda says when a parked turn has mail by itself, the earliest first", async (store) => {
+    assert.deepEqual(await store.agenda(NOW, 10), { sessions: [], gone: 0 });
+    for (const [name, wakeAt] of [
+      ["one", NOW + 30],
+      ["two", NOW + 20],
+      ["three", NOW + 40],
+    ] as const) {
+      const key = asWaitKey(name);
+      await park(store, await waits(store, name, { to: asSessionId(name) }, key), { waits: [key], wakeAt });
+    }
+    assert.equal((await store.agenda(NOW, 10)).next, NOW + 20);
+    const due = await store.agenda(NOW + 20, 10);
+    assert.deepEqual([due.sessions, due.next], [["two"], NOW + 30]);
+    await answer(store, yes, asWaitKey("one"));
+    const woken = await store.agenda(NOW, 10);
+    assert.deepEqual([woken.sessions, woken.next], [["one"], NOW + 20]);
+    const all = await store.agenda(NOW + 40, 10);
+    assert.deepEqual([[...all.sessions].sort(), "next" in all], [["one", "three", "two"], false]);
+    assert.equal((await store.agenda(NOW + 40, 2)).sessions.length, 2);
+    // Asked for an earlier time, as by a clock that was set back, it answers for that.
+    const before = await store.agenda(NOW, 10);
+    assert.deepEqual([before.sessions, before.next], [["one"], NOW + 20]);
+  }),
+  law("the agenda tells the latest fact, and how many sessions were deleted", async (store) => {
+    await waits(store);
+    assert.deepEqual(await store.agenda(NOW, 10), { sessions: [], latest: await store.latest(), gone: 0 });
+    await answer(store, yes);
+    assert.equal((await store.agenda(NOW, 10)).latest, await store.latest());
+    const latest = await store.latest();
+    await store.delete(alice);
+    assert.deepEqual(await store.agenda(NOW, 10), { sessions: [], latest, gone: 1 });
+    await store.delete(alice);
+    await store.create(newSession(bob));
+    await store.delete(bob);
+    assert.deepEqual(await store.agenda(NOW, 10), { sessions: [], latest, gone: 2 });
+  }),
+  law("the agenda that is asked again follows what happened", async (store) => {
+    const lease = await first(store);
+    const lists = async (now: number) => (await work(store, now)).length === 1;
+    for (const isWork of [true, false, true]) assert.equal(await lists(isWork ? LAPSED : NOW), isWork);
+    await store.append(lease, 1, [slept("a")], NOW + 5);
+    assert.equal(await lists(LAPSED), false);
+    await store.renew(lease, NOW + 10);
+    assert.deepEqual([await lists(LAPSED + 5), await lists(LAPSED + 10)], [false, true]);
+    await store.release(lease);
+    assert.equal(await lists(NOW), true);
+    await commit(store, await take(store));
+    assert.equal(await lists(LAPSED), false);
   }),
 ];
 
@@ -1812,9 +2487,9 @@ const deleteLaws = [
     await queue(store, "more");
     await store.delete(alice);
     assert.deepEqual(await waiting(store), []);
-    assert.deepEqual(await store.runnable(LAPSED, 10), []);
-    assert.equal(await store.waits.resolve(WAIT, yes), "unknown");
-    assert.deepEqual(await store.waits.due(NOW + 10, 10), []);
+    assert.deepEqual(await work(store, LAPSED, 10), []);
+    assert.equal(await answer(store, yes), "unknown");
+    assert.deepEqual(await store.waits.list({ max: 10 }), []);
     assert.deepEqual(await store.journal(lease.turnId, 0), []);
     assert.equal(await withdraw(store, "more"), undefined);
     assert.deepEqual(await store.cancel(lease.turnId, stop("r1")), { kind: "unknown" });
@@ -2472,7 +3147,7 @@ const injectedLaws = [
     assert.deepEqual(await send(store, "psst", INJECT), receipt);
     assert.equal((await store.load(alice))?.openTurn, undefined);
     assert.deepEqual(await open(store), { kind: "idle" });
-    assert.deepEqual(await store.runnable(LAPSED, 10), []);
+    assert.deepEqual(await work(store, LAPSED, 10), []);
     const [listed] = await store.inputs.list(alice);
     assert.deepEqual(listed, { ...newInput("psst", INJECT), seq: listed?.seq });
     assert.equal((await store.find(turnId("psst")))?.state, "waiting");
@@ -2490,7 +3165,7 @@ const injectedLaws = [
     await queue(store, "psst", INJECT);
     await queue(store, "next");
     await commit(store, lease);
-    assert.deepEqual(await store.runnable(LAPSED, 10), [alice]);
+    assert.deepEqual(await work(store, LAPSED, 10), [alice]);
     assert.equal((await take(store)).turnId, turnId("next"));
     assert.deepEqual(await waiting(store), ["psst"]);
   }),
@@ -2500,7 +3175,7 @@ const injectedLaws = [
     await queue(store, "more");
     await commit(store, lease);
     await withdraw(store, "more");
-    assert.deepEqual(await store.runnable(LAPSED, 10), []);
+    assert.deepEqual(await work(store, LAPSED, 10), []);
     assert.deepEqual(await open(store), { kind: "idle" });
   }),
   law("a turn is told at its opening whether injected inputs wait for it", async (store) => {
@@ -2557,7 +3232,7 @@ const injectedLaws = [
     assert.deepEqual(await waiting(store), ["psst"]);
     assert.equal((await store.find(turnId("hush")))?.state, "ended");
     assert.equal((await store.terminal(turnId("hush")))?.turnId, lease.turnId);
-    assert.deepEqual(await store.runnable(LAPSED, 10), []);
+    assert.deepEqual(await work(store, LAPSED, 10), []);
     assert.deepEqual(await claim(store, await begin(store, "more")), ["psst"]);
   }),
   law("an injected input counts in the queue and is known by its key, also when the session is idle", async (store) => {
@@ -2615,6 +3290,7 @@ async function queueAppend(store: Store, operation: string, rest: Partial<Sessio
 const factsOf = async (store: Store): Promise<readonly string[]> =>
   (await store.changes(undefined, { session: alice, max: 100 })).map((fact) => {
     if (fact.kind === "accepted") return `accepted ${fact.inputId}`;
+    if (fact.kind !== "committed") return `${fact.kind} ${fact.wait}`;
     return fact.by === "turn" ? `turn ${fact.turnId}` : `${fact.by} ${fact.operation}`;
   });
 
@@ -2851,7 +3527,7 @@ const appendLaws = [
     await queueAppend(store, "note");
     await commit(store, lease);
     assert.deepEqual(await open(store), { kind: "idle" });
-    assert.deepEqual(await store.runnable(LAPSED, 10), []);
+    assert.deepEqual(await work(store, LAPSED, 10), []);
     await begin(store, "more");
   }),
   law("plugin states and forks stand after appends as if these had come right after the turn", async (store) => {
@@ -3107,6 +3783,7 @@ const closeLaws = [
       () => store.renew(lease, NOW),
       () => store.release(lease),
       () => store.append(lease, 1, [slept("a")], NOW),
+      () => store.park(lease, parked(lease), NOW),
       () => store.journal(lease.turnId, 0),
       () => store.commit(lease, ended(lease)),
       () => store.apply(change("op")),
@@ -3118,13 +3795,12 @@ const closeLaws = [
       () => store.inputs.list(alice),
       () => store.inputs.withdraw(alice, { id: inputId("hello") }),
       () => store.inputs.claim(lease, BOUNDARY, 1),
-      () => store.waits.resolve(WAIT, yes),
-      () => store.waits.peek(WAIT),
-      () => store.waits.due(NOW, 1),
-      () => store.waits.revoke(lease.turnId),
+      () => store.waits.resolve(WAIT, yes, NOW),
+      () => store.waits.list({ max: 1 }),
+      () => store.waits.get(waitIdOf(WAIT)),
       () => store.note(lease.turnId, CALL, "title", 1),
       () => store.attempt(lease.turnId, CALL),
-      () => store.runnable(NOW, 1),
+      () => store.agenda(NOW, 1),
       () => store.blobs.put(HASH, hello()),
       () => store.blobs.get(HASH),
       () => store.changes(undefined, { max: 1 }),
@@ -3153,7 +3829,9 @@ export const storeLaws: readonly StoreLaw[] = [
   ...claimLaws,
   ...waitLaws,
   ...noteLaws,
-  ...runnableLaws,
+  ...parkLaws,
+  ...waitedTurnLaws,
+  ...agendaLaws,
   ...blobLaws,
   ...viewLaws,
   ...forkLaws,

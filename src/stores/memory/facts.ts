@@ -1,18 +1,24 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { asCursor, type Cursor, type NodeId, nodeId } from "../../model/ids.ts";
+import type { WaitAnswer } from "../../model/wait.ts";
 import type { Change } from "../store.ts";
-import type { OperationRow, SegmentRow, SessionRow, TurnRow } from "./rows.ts";
+import type { OperationRow, SegmentRow, SessionRow, TurnRow, WaitRow } from "./rows.ts";
+
+type FactRow = TurnRow | OperationRow | WaitRow;
 
 /** Facts are numbered from 1, in one order over all sessions; a cursor is such a number. */
 export class Facts {
-  /** By their numbers. A turn is here twice, as accepted and as committed; a deleted session and an append that waits leave holes. */
-  readonly #rows: (TurnRow | OperationRow | undefined)[] = [];
+  /**
+   * By their numbers. A turn is here twice, as accepted and as committed, and so is a wait that was answered. A deleted
+   * session and an append that waits leave holes.
+   */
+  readonly #rows: (FactRow | undefined)[] = [];
 
   get next(): number {
     return this.#rows.length + 1;
   }
 
-  add(row: TurnRow | OperationRow): number {
+  add(row: FactRow): number {
     const fact = this.#rows.push(row);
     const { session } = row;
     // A list that is pushed to is given room for 16 more, which most sessions never use: short ones are made anew.
@@ -41,8 +47,15 @@ export class Facts {
     return found;
   }
 
-  forget(session: SessionRow): void {
-    for (const fact of session.facts ?? []) this.#rows[fact - 1] = undefined;
+  /** Forgets the facts of a session, and answers its waits among them. */
+  forget(session: SessionRow): readonly WaitRow[] {
+    const waits: WaitRow[] = [];
+    for (const fact of session.facts ?? []) {
+      const row = this.#rows[fact - 1];
+      if (row !== undefined && "about" in row) waits.push(row);
+      this.#rows[fact - 1] = undefined;
+    }
+    return waits;
   }
 
   #show(fact: number, found: Change[]): void {
@@ -59,12 +72,13 @@ export class Facts {
 
 export const cursorOf = (fact: number): Cursor => asCursor(String(fact));
 
-function shown(fact: number, row: TurnRow | OperationRow): Change {
+function shown(fact: number, row: FactRow): Change {
   const common = { cursor: cursorOf(fact), sessionId: row.session.id };
   if ("operation" in row) {
     const { by, operation, segment } = row;
     return { ...common, kind: "committed", by, operation, ...nodesOf(segment) };
   }
+  if ("about" in row) return { ...common, ...shownWait(fact, row) };
   const { id: turnId, inputId, key, segment, isInjected } = row;
   if (row.acceptedAs === fact)
     return {
@@ -81,6 +95,19 @@ function shown(fact: number, row: TurnRow | OperationRow): Change {
   } = row.end!;
   const turn = { by: "turn", turnId, outcome, usage, ...(branch === undefined ? {} : { branch }) } as const;
   return { ...common, kind: "committed", ...turn, ...nodesOf(segment) };
+}
+
+type Told = Change extends infer One ? (One extends Change ? Omit<One, "cursor" | "sessionId"> : never) : never;
+function shownWait(fact: number, { id: wait, turn, effect, about, until, asked, answer }: WaitRow): Told {
+  const one = { turnId: turn.id, wait, effect };
+  if (about.kind === "turns") throw new Error("Turns that are waited for are no fact.");
+  if (asked === fact) return { kind: "waiting", ...one, about, until };
+  return { kind: "resolved", ...one, wants: about.kind, ...howOf(answer!) };
+}
+
+function howOf(answer: WaitAnswer): { readonly how: WaitAnswer["kind"]; readonly by?: string } {
+  const by = answer.kind === "timeout" ? undefined : answer.by;
+  return { how: answer.kind, ...(by === undefined ? {} : { by }) };
 }
 
 function nodesOf(segment: SegmentRow | undefined): {

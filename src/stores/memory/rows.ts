@@ -1,10 +1,11 @@
 import type { SessionConfig } from "../../model/config.ts";
-import type { EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../../model/ids.ts";
+import type { EffectName, InputId, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
-import type { TurnEvent, WaitAnswer } from "../../turn/event.ts";
+import type { WaitAbout, WaitAnswer, WaitedTurns } from "../../model/wait.ts";
+import type { TurnEvent } from "../../turn/event.ts";
 import type {
   CancelRequest,
   ChangedBy,
@@ -146,15 +147,36 @@ export interface Run {
   readonly journal: TurnEvent[];
   claims: Map<EffectName, readonly WaitingRow[]> | undefined;
   waits: WaitRow[] | undefined;
-  /** Replaced, never changed: mails share it. */
+  /** The answered ones, as mails tell them. Replaced, never changed: mails share it. */
   resolved: NonNullable<Mail["resolved"]> | undefined;
   notes: Map<string, Json> | undefined;
   attempts: Set<EffectName> | undefined;
+  parked: Parked | undefined;
 }
 
+/** How a turn was parked. Its generation is then one that no lease has: the next one is given it. */
+export interface Parked {
+  readonly wakeAt: number;
+  /** The waits whose answers wake it. */
+  readonly waits: ReadonlySet<WaitKey>;
+  /** Something came for it since. */
+  hasMail: boolean;
+}
+
+/** Its row stays as long as its session if it is a fact, without what only an open turn needs. */
 export interface WaitRow {
-  readonly key: WaitKey;
-  readonly run: Run;
-  readonly until: number;
+  readonly id: WaitId;
+  readonly session: SessionRow;
+  readonly turn: TurnRow;
+  /** Undefined once the turn has ended: nobody can answer it any more. */
+  key: WaitKey | undefined;
+  effect: EffectName;
+  at: number;
+  until: number;
+  about: WaitAbout | WaitedTurns;
+  /** The numbers of the facts that it was asked, and answered. */
+  asked: number | undefined;
+  answered: number | undefined;
+  /** Of an ended turn without its value. */
   answer: WaitAnswer | undefined;
 }

@@ -2,7 +2,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { EffectName, InputId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
-import { LEASE_MS, type Lease, type Mail, type Owner } from "../store.ts";
+import { LEASE_MS, type Lease, type Mail, type Owner, type ParkedTurn } from "../store.ts";
 import { giveBack, isInput, takeForBoundary, takeInOrder } from "./queue.ts";
 import type { Run, TurnRow, WaitingRow } from "./rows.ts";
 
@@ -22,17 +22,30 @@ export function begin(turn: TurnRow, owner: Owner, now: number, opened: Opened):
     resolved: undefined,
     notes: undefined,
     attempts: undefined,
+    parked: undefined,
   };
   return leaseOf(turn.session.run);
 }
 
 export function takeOver(run: Run, owner: Owner, now: number): Lease {
-  const { session } = run.turn;
-  session.generation += 1;
-  run.generation = session.generation;
+  if (run.parked === undefined) advance(run); // Where it was parked, that was done then.
+  run.parked = undefined;
   run.owner = owner;
   run.until = now + LEASE_MS;
   return leaseOf(run);
+}
+
+/** Gives up the lease at once: a generation that no lease has fences whoever had it. */
+export function park(run: Run, { wakeAt, waits }: ParkedTurn): void {
+  advance(run);
+  run.until = 0;
+  run.parked = { wakeAt, waits: new Set(waits), hasMail: false };
+}
+
+function advance(run: Run): void {
+  const { session } = run.turn;
+  session.generation += 1;
+  run.generation = session.generation;
 }
 
 const leaseOf = ({ turn, generation, owner, until }: Run): Lease => ({
@@ -50,10 +63,10 @@ export function renew(run: Run, now: number): number {
   return run.until;
 }
 
-export const mailOf = ({ until, turn: { cancel }, resolved }: Run): Mail => ({
+export const mailOf = ({ until, turn: { cancel } }: Run, resolved: NonNullable<Mail["resolved"]>): Mail => ({
   until,
   ...(cancel === undefined ? {} : { cancel }),
-  ...(resolved === undefined ? {} : { resolved }),
+  ...(resolved.length === 0 ? {} : { resolved }),
 });
 
 export function record(run: Run, seq: number, events: readonly TurnEvent[]): void {

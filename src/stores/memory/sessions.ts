@@ -16,6 +16,11 @@ export class Sessions {
   readonly #ids: SessionId[] = [];
   #isSorted = true;
 
+  /** How many were deleted. */
+  get gone(): number {
+    return this.#deleted.size;
+  }
+
   require(id: SessionId): SessionRow {
     const row = this.#rows.get(id);
     if (row === undefined) throw new RuntimeError("session.unknown", { id });

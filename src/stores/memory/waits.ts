@@ -1,60 +1,173 @@
-import type { TurnId, WaitKey } from "../../model/ids.ts";
-import type { WaitAnswer } from "../../turn/event.ts";
-import type { NewWait } from "../store.ts";
-import type { Run, WaitRow } from "./rows.ts";
+import type { SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
+import { type WaitAbout, type WaitAnswer, type WaitedTurns, waitIdOf } from "../../model/wait.ts";
+import type { Mail, NewWait, Store, StoredWait } from "../store.ts";
+import { cursorOf, type Facts } from "./facts.ts";
+import type { Run, SessionRow, WaitRow } from "./rows.ts";
+import type { Sessions } from "./sessions.ts";
+import { stateOf, type Turns } from "./turns.ts";
 
-/** The waits of all open turns. */
+/**
+ * What open turns wait for, and what is told of it.
+ *
+ * 1. A wait that was asked is a fact, and so is its answer. One that is early is none yet; turns that are waited for are
+ *    never one.
+ * 2. Turns that are waited for are answered by nobody: whether they are over is read from their own rows.
+ */
 export class Waits {
-  readonly #rows = new Map<WaitKey, WaitRow>();
-  readonly #unanswered = new Set<WaitRow>();
+  /** The waits of open turns. */
+  readonly #byKey = new Map<WaitKey, WaitRow>();
+  /** These and all facts. */
+  readonly #byId = new Map<WaitId, WaitRow>();
+  /** Those that somebody is asked about and nobody has answered, in the order of their facts. */
+  readonly #asked = new Set<WaitRow>();
+  readonly #facts: Facts;
+  readonly #sessions: Sessions;
+  readonly #turns: Turns;
+
+  constructor(facts: Facts, sessions: Sessions, turns: Turns) {
+    this.#facts = facts;
+    this.#sessions = sessions;
+    this.#turns = turns;
+  }
 
   add(run: Run, waits: readonly NewWait[]): void {
-    for (const { key, until } of waits) {
-      if (this.#rows.has(key)) continue; // A retried append.
-      const row: WaitRow = { key, run, until, answer: undefined };
-      this.#rows.set(key, row);
-      this.#unanswered.add(row);
-      run.waits ??= [];
-      run.waits.push(row);
+    for (const wait of waits) {
+      const row = this.#byKey.get(wait.key) ?? this.#new(run, wait);
+      if (row.turn === run.turn && row.asked === undefined && wait.isEarly === undefined) this.#ask(row, wait);
     }
   }
 
-  resolve(key: WaitKey, answer: WaitAnswer): "accepted" | "already-resolved" | "unknown" {
-    const row = this.#rows.get(key);
-    if (row === undefined || row.answer?.kind === "revoked") return "unknown";
-    if (row.answer !== undefined) return "already-resolved";
-    this.#answer(row, answer);
-    return "accepted";
+  #new({ turn, waits = [] }: Run, { key, effect, at, until, about }: NewWait): WaitRow {
+    const blank = { asked: undefined, answered: undefined, answer: undefined };
+    const row: WaitRow = { id: waitIdOf(key), session: turn.session, turn, key, effect, at, until, about, ...blank };
+    this.#byKey.set(key, row);
+    this.#byId.set(row.id, row);
+    turn.session.run!.waits = [...waits, row];
+    return row;
   }
 
-  peek(key: WaitKey): WaitAnswer | undefined {
-    return this.#rows.get(key)?.answer;
+  /** The turn has come to wait: an answer that came before is told after the question. */
+  #ask(row: WaitRow, { effect, at, until, about }: NewWait): void {
+    Object.assign(row, { effect, at, until, about });
+    if (about.kind === "turns") return;
+    row.asked = this.#facts.add(row);
+    if (row.answer === undefined) this.#asked.add(row);
+    else row.answered = this.#facts.add(row);
   }
 
-  due(now: number, max: number): readonly { readonly key: WaitKey; readonly turnId: TurnId }[] {
-    return [...this.#unanswered]
-      .filter((row) => row.until <= now)
-      .sort((a, b) => a.until - b.until)
-      .slice(0, max)
-      .map(({ key, run }) => ({ key, turnId: run.turn.id }));
-  }
-
-  /** Answers what a turn waits for with `revoked`; the turn goes on and is told. */
-  revoke(run: Run): void {
-    for (const row of run.waits ?? []) if (row.answer === undefined) this.#answer(row, { kind: "revoked" });
-  }
-
-  /** Forgets the waits of a turn that is over. */
-  drop(run: Run): void {
-    for (const row of run.waits ?? []) {
-      this.#rows.delete(row.key);
-      this.#unanswered.delete(row);
-    }
-  }
-
-  #answer(row: WaitRow, answer: WaitAnswer): void {
+  resolve(key: WaitKey, answer: WaitAnswer, now: number): Awaited<ReturnType<Store["waits"]["resolve"]>> {
+    const row = this.#byKey.get(key);
+    if (row === undefined || row.answer?.kind === "revoked") return { said: "unknown" };
+    const isForNobody = row.about.kind === "turns" && answer.kind === "value";
+    if (isForNobody) return { said: "unknown" };
+    const sessionId = row.session.id;
+    if (this.#answerTo(row) !== undefined) return { said: "already-resolved", sessionId };
+    if (answer.kind === "value" && now >= row.until) return { said: "expired", sessionId };
     row.answer = answer;
-    this.#unanswered.delete(row);
-    row.run.resolved = [...(row.run.resolved ?? []), { key: row.key, answer }];
+    if (row.asked !== undefined) row.answered = this.#facts.add(row);
+    this.#asked.delete(row);
+    const run = row.session.run!;
+    run.resolved = [...(run.resolved ?? []), { key, answer }];
+    if (run.parked?.waits.has(key)) run.parked.hasMail = true;
+    return { said: "accepted", sessionId };
+  }
+
+  /** What was answered, in that order, and then the turns that are over (2). */
+  resolved({ waits, resolved = NONE }: Run): NonNullable<Mail["resolved"]> {
+    const over = waits?.filter((row) => row.answer === undefined && this.#isOver(row.about)) ?? [];
+    return over.length === 0 ? resolved : [...resolved, ...over.map((row) => ({ key: row.key!, answer: OVER }))];
+  }
+
+  /** Whether one of these waits of a turn is answered. */
+  isAnswered({ waits = [] }: Run, keys: ReadonlySet<WaitKey>): boolean {
+    return waits.some((row) => keys.has(row.key!) && this.#answerTo(row) !== undefined);
+  }
+
+  /** Whether turns that a parked one waits for are over. */
+  isOver({ waits, parked }: Run): boolean {
+    return waits?.some((row) => parked?.waits.has(row.key!) && this.#isOver(row.about)) ?? false;
+  }
+
+  #answerTo({ answer, about }: WaitRow): WaitAnswer | undefined {
+    return answer ?? (this.#isOver(about) ? OVER : undefined);
+  }
+
+  #isOver(about: WaitAbout | WaitedTurns): boolean {
+    if (about.kind !== "turns") return false;
+    const { turns, need } = about;
+    return need === "all" ? turns.every(this.#hasEnded) : turns.some(this.#hasEnded);
+  }
+
+  readonly #hasEnded = ({ turnId }: { readonly turnId: TurnId }): boolean => {
+    const turn = this.#turns.byId.get(turnId);
+    const state = turn === undefined ? "ended" : stateOf(turn);
+    return state === "ended" || state === "withdrawn";
+  };
+
+  list({ session, tree, after, max }: Parameters<Store["waits"]["list"]>[0]): readonly StoredWait[] {
+    const last = after === undefined ? 0 : this.#byId.get(after)?.asked;
+    if (last === undefined) return []; // Its session was deleted, or nobody was asked.
+    const only = tree === undefined ? undefined : new Set(this.#sessions.tree(tree).map(({ id }) => id));
+    const isMeant = ({ id }: SessionRow): boolean =>
+      (session === undefined || id === session) && (only?.has(id) ?? true);
+    const found: StoredWait[] = [];
+    for (const row of this.#asked) {
+      if (found.length >= max) break;
+      if (row.asked! > last && isMeant(row.session)) found.push(this.#shown(row, row.about as WaitAbout));
+    }
+    return found;
+  }
+
+  get(id: WaitId): StoredWait | undefined {
+    const row = this.#byId.get(id);
+    return row?.key === undefined || row.about.kind === "turns" ? undefined : this.#shown(row, row.about);
+  }
+
+  #shown(row: WaitRow, about: WaitAbout): StoredWait {
+    const { id, key, session, turn, effect, at, until, asked, answer, answered } = row;
+    return {
+      id,
+      key: key!,
+      sessionId: session.id,
+      path: this.#path(session),
+      turnId: turn.id,
+      effect,
+      at,
+      until,
+      about,
+      ...(asked === undefined ? {} : { askedAs: cursorOf(asked) }),
+      ...(answer === undefined ? {} : { answer }),
+      ...(answered === undefined ? {} : { answeredAs: cursorOf(answered) }),
+    };
+  }
+
+  #path(session: SessionRow): readonly SessionId[] {
+    const path = new Set<SessionId>();
+    for (let id: SessionId | undefined = session.id; id !== undefined && !path.has(id); ) {
+      path.add(id);
+      id = this.#sessions.byId.get(id)?.parentId;
+    }
+    return [...path].reverse();
+  }
+
+  /** Forgets of a turn that is over what only an open one needs. */
+  end(run: Run): void {
+    for (const row of run.waits ?? []) {
+      this.#byKey.delete(row.key!);
+      this.#asked.delete(row);
+      if (row.asked === undefined) this.#byId.delete(row.id);
+      row.key = undefined;
+      if (row.answer?.kind === "value") {
+        const { by } = row.answer;
+        row.answer = { kind: "value", value: null, ...(by === undefined ? {} : { by }) };
+      }
+    }
+  }
+
+  forget(rows: readonly WaitRow[]): void {
+    for (const { id } of rows) this.#byId.delete(id);
   }
 }
+
+const NONE: NonNullable<Mail["resolved"]> = [];
+const OVER: WaitAnswer = { kind: "value", value: null };

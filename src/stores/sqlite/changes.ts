@@ -1,5 +1,5 @@
 import type { RuntimeError } from "../../model/errors.ts";
-import { type Cursor, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
+import { type Cursor, type NodeId, nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Change, Store } from "../store.ts";
 import { corrupt } from "./checksum.ts";
@@ -11,11 +11,12 @@ import { entriesOf, requireBones } from "./graph.ts";
 import { appliedOf, type OperationRow } from "./operations.ts";
 import { TREE } from "./sessions.ts";
 import { APPEND, INJECTED } from "./turn-row.ts";
+import { answerIn, questionIn, type WaitRow } from "./wait-row.ts";
 
 /** A fact, and the number of the row that tells of it. */
 interface Fact {
   readonly fact: number;
-  readonly kind: "accepted" | "ended" | "applied";
+  readonly kind: "accepted" | "ended" | "applied" | "asked" | "answered";
   readonly n: number;
 }
 
@@ -23,6 +24,8 @@ const OF_ALL = `
   SELECT * FROM (SELECT n AS fact, 'accepted' AS kind, n FROM turn WHERE n > ? AND is_aside < ${APPEND} ORDER BY n LIMIT ?)
   UNION ALL SELECT * FROM (SELECT done, 'ended', n FROM turn WHERE done > ? ORDER BY done LIMIT ?)
   UNION ALL SELECT * FROM (SELECT n, 'applied', n FROM operation WHERE n > ? ORDER BY n LIMIT ?)
+  UNION ALL SELECT * FROM (SELECT asked, 'asked', n FROM wait WHERE asked > ? ORDER BY asked LIMIT ?)
+  UNION ALL SELECT * FROM (SELECT answered, 'answered', n FROM wait WHERE answered > ? ORDER BY answered LIMIT ?)
   ORDER BY fact LIMIT ?`;
 
 // A session's turns end in the order in which they were accepted, so those that ended after a fact are the ones after
@@ -35,6 +38,10 @@ const of = (which: string, endedBy: "n" | "done"): string => `
       ORDER BY e.n DESC LIMIT 1), 0) AND +t.done > ? ORDER BY t.${endedBy} LIMIT ?)
   UNION ALL SELECT * FROM (SELECT o.n, 'applied', o.n FROM session s CROSS JOIN operation o ON o.session = s.n
     WHERE s.id ${which} AND o.n > ? ORDER BY o.n LIMIT ?)
+  UNION ALL SELECT * FROM (SELECT w.asked, 'asked', w.n FROM session s CROSS JOIN wait w ON w.session = s.n
+    WHERE s.id ${which} AND w.asked > ? ORDER BY w.asked LIMIT ?)
+  UNION ALL SELECT * FROM (SELECT w.answered, 'answered', w.n FROM session s CROSS JOIN wait w ON w.session = s.n
+    WHERE s.id ${which} AND w.answered > ? ORDER BY w.answered LIMIT ?)
   ORDER BY fact LIMIT ?`;
 const OF_ONE = `WITH one(id) AS (VALUES (?)) ${of("= (SELECT id FROM one)", "n")}`;
 const OF_TREE = `${TREE} ${of("IN (SELECT id FROM tree)", "done")}`;
@@ -47,10 +54,12 @@ export function changes(
   const last = after === undefined ? 0 : requireFact(db, after);
   const max = limit(most);
   const root = tree ?? session;
+  const page = [last, max];
+  const rest = [...page, ...page, ...page, max];
   const facts =
     root === undefined
-      ? db.rows<Fact>(OF_ALL, last, max, last, max, last, max, max)
-      : db.rows<Fact>(tree === undefined ? OF_ONE : OF_TREE, root, last, max, last, last, last, max, last, max, max);
+      ? db.rows<Fact>(OF_ALL, ...page, ...page, ...rest)
+      : db.rows<Fact>(tree === undefined ? OF_ONE : OF_TREE, root, ...page, last, last, ...page, ...rest);
   return facts.map(({ fact, kind, n }) => ({ cursor: cursorOf(fact), ...TOLD[kind](db, n) }));
 }
 
@@ -85,7 +94,36 @@ const TOLD: { readonly [kind in Fact["kind"]]: (db: Connection, n: number) => To
     const entries = segment === null ? [] : entriesOf(db, requireBones(db, segment));
     return { sessionId, kind: "committed", by, operation, ...nodesOf(operation, entries) };
   },
+  asked(db, n) {
+    const row = requireAsked(db, n);
+    const { until } = row;
+    return { kind: "waiting", ...waitOf(row), about: questionIn(row), until };
+  },
+  answered(db, n) {
+    const row = requireAsked(db, n);
+    const answer = answerIn(row);
+    if (answer === undefined) throw corrupt(`The wait ${row.id}`, "its answer is missing");
+    const by = answer.kind === "timeout" ? undefined : answer.by;
+    const how = { wants: questionIn(row).kind, how: answer.kind, ...(by === undefined ? {} : { by }) };
+    return { kind: "resolved", ...waitOf(row), ...how };
+  },
 };
+
+interface AskedRow extends WaitRow {
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+}
+const waitOf = ({ sessionId, turnId, id: wait, effect }: AskedRow) => ({ sessionId, turnId, wait, effect: effect! });
+
+function requireAsked(db: Connection, n: number): AskedRow {
+  const row = db.row<AskedRow>(
+    `SELECT w.*, s.id AS sessionId, t.id AS turnId FROM wait w JOIN session s ON s.n = w.session
+       JOIN turn t ON t.n = w.turn WHERE w.n = ?`,
+    n,
+  );
+  if (row === undefined) throw lost(n);
+  return row;
+}
 
 function requireTurn(db: Connection, n: number): TurnRow {
   const row = turnByNumber(db, n);

@@ -10,15 +10,16 @@ import { requireMeta } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { eventsOf, SEQS } from "./journal.ts";
 import { attachmentsIn, blobsOfEvent, blobsOfState } from "./named-blobs.ts";
+import { type NoteRow, noteIn } from "./notes.ts";
 import { appliedOf, type OperationNoteRow, type OperationRow, operationNoteIn } from "./operations.ts";
 import { optionsIn } from "./options.ts";
 import { OWN_ROWS } from "./own-rows.ts";
+import { type ParkedRow, requireParked, waitsOf } from "./parked-row.ts";
 import { schemaProblem } from "./schema.ts";
 import { ALL_BOOKED, requireSealed, type SessionRow, type SpentRow, spentOf } from "./sessions.ts";
 import { type StateRow, stateIn } from "./states.ts";
 import { requireWhole, TAKEN, WAITING, WHOLE_TURN_COLUMNS } from "./turn-row.ts";
-import { answerIn, type WaitRow } from "./wait-row.ts";
-import { type NoteRow, noteIn } from "./waits.ts";
+import { aboutIn, answerIn, type WaitRow } from "./wait-row.ts";
 
 /** Damage: where it is, and what is wrong. */
 export interface Finding {
@@ -178,7 +179,7 @@ class Checkup {
       },
     );
     const missing = (sessions: string): string => `the sessions ${sessions} are missing`;
-    for (const table of ["config", "options", "operation_note"])
+    for (const table of ["config", "options", "operation_note", "wait", "parked"])
       this.#rows(
         `The table ${table}`,
         `SELECT session AS n FROM ${table} WHERE session NOT IN (SELECT n FROM session)`,
@@ -312,14 +313,19 @@ class Checkup {
       (row) => this.#look(`The ledger of session ${row.session}`, () => void spentOf(row)),
     );
     const isOpen = "turn IN (SELECT turn FROM session WHERE turn IS NOT NULL)";
-    for (const table of ["wait", "note", "attempt"])
+    for (const table of ["note", "attempt", "parked"])
       this.#rows(
         `The table ${table}`,
         `SELECT turn AS n FROM ${table} WHERE NOT ${isOpen}`,
         (turns) => `${turns}: not open`,
       );
-    for (const row of this.#all<WaitRow>("wait"))
-      this.#look("A wait", () => this.#name("The answer to a wait", attachmentsIn(answerIn(row))));
+    this.#waits();
+    for (const row of this.#all<ParkedRow>("parked"))
+      this.#look(`The parking of turn ${row.turn}`, () => {
+        const isOwn = "SELECT 1 FROM session WHERE n = ? AND turn = ?";
+        const its = this.#db.row(isOwn, requireParked(row).session, row.turn);
+        return its === undefined ? "it is not of its session's open turn" : void waitsOf(row);
+      });
     for (const row of this.#all<NoteRow>("note"))
       this.#look(`The note ${row.key}`, () => this.#name("A note", attachmentsIn(noteIn(row))));
     for (const { turn, effect, seal } of this.#all<{ turn: number; effect: string; seal: number | null }>("attempt"))
@@ -327,6 +333,27 @@ class Checkup {
     const left = `SELECT k AS n FROM journal
       WHERE NOT EXISTS (SELECT 1 FROM session WHERE n = k / ${SEQS} AND turn IS NOT NULL)`;
     this.#rows("The journals", left, () => "events of no open turn are there");
+  }
+
+  #waits(): void {
+    this.#each<WaitRow & { readonly open: number | null }>(
+      "wait",
+      "SELECT w.*, s.turn AS open FROM wait w LEFT JOIN session s ON s.n = w.session WHERE w.n > ? ORDER BY w.n",
+      [LOWEST],
+      ({ n }) => [n],
+      (row) => {
+        const item = `The wait ${row.id}`;
+        this.#look(item, () => {
+          const [about, answer] = [aboutIn(row), answerIn(row)];
+          this.#name(item, attachmentsIn([about, answer]));
+          if ((row.key !== null) !== (row.open === row.turn)) return "its key does not tell whether its turn is open";
+          if (row.key === null && row.asked === null) return "it is no fact, and of no open turn";
+          return (row.asked !== null && answer !== undefined) === (row.answered !== null)
+            ? undefined
+            : "it has half an answer";
+        });
+      },
+    );
   }
 
   /** All rows of a table that only open turns have rows in. */

@@ -17,6 +17,7 @@ import { addOperation, appliedOf, forgetNotes, hasPart, keepParts, operationRow 
 import { countRows } from "./own-rows.ts";
 import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
 import { APPEND, sealMoves, UNCLAIMED } from "./turn-row.ts";
+import { endWaits } from "./waits.ts";
 
 /** A turn and all that its end depends on: read by one statement, since every turn passes here. */
 interface EndingRow
@@ -31,7 +32,7 @@ const ENDING = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.st
     substr(t.input, 1, 8) AS input, s.revision, s.generation, s.turn, ${LATEST_FACT} AS latest,
     EXISTS (SELECT 1 FROM turn c WHERE c.claim = t.n) AS has_claims,
     EXISTS (SELECT 1 FROM turn a WHERE a.session = t.session AND a.state = 0 AND a.is_aside = ${APPEND}) AS has_appends,
-    EXISTS (SELECT 1 FROM wait WHERE turn = t.n) OR EXISTS (SELECT 1 FROM note WHERE turn = t.n)
+    EXISTS (SELECT 1 FROM wait WHERE turn = t.n AND key IS NOT NULL) OR EXISTS (SELECT 1 FROM note WHERE turn = t.n)
       OR EXISTS (SELECT 1 FROM attempt WHERE turn = t.n) AS has_more
   FROM turn t JOIN session s ON s.n = t.session WHERE t.id = ?`;
 
@@ -84,9 +85,11 @@ export class Commits {
     db.run("UPDATE turn SET done = ?, ended = ?, input = NULL, seal = seal + ? WHERE n = ?", done, text, moves, row.n);
     const givesAppendsBack = row.has_claims === 1 && settle(db, row.n, inputs);
     forgetJournal(db, row.session);
-    if (row.has_more === 1)
-      for (const table of ["wait", "note", "attempt"])
+    if (row.has_more === 1) {
+      countRows(db, row.session, -endWaits(db, row.n));
+      for (const table of ["note", "attempt"])
         countRows(db, row.session, -db.run(`DELETE FROM ${table} WHERE turn = ?`, row.n));
+    }
     if (turn.parts !== undefined) countRows(db, row.session, keepParts(db, row.session, turn.parts));
     if (row.has_appends === 1 || givesAppendsBack)
       for (const { change, ...append } of waitingAppends(db, row.session)) {
@@ -101,14 +104,15 @@ export class Commits {
   #advance(memo: Memo, row: EndingRow, turn: EndedTurn, head: NodeId | undefined): Kept {
     const db = this.#db;
     const { row: session, tip } = memo;
-    const { entries, plugins, usage, spent } = turn;
+    const { entries, plugins, usage, spent, config } = turn;
     const own: Tip = { name: row.id, depth: (tip?.depth ?? -1) + 1 };
     const of = { n: row.n, ...own, isNamed: false, isBranch: false };
     const place = entries.length === 0 ? headOf(session) : lay(db, of, session, headOf(session), entries);
     // Under the fact of this commit: a change just before it has `latest`.
     const rows = bookSpent(db, session, spent, row.latest + 1);
     const next = { place, tip: entries.length === 0 ? tip : own, turns: session.turns + 1, usage, rows };
-    const revision = this.#sessions.keep(memo, row.generation, next, { plugins });
+    const changed = config === undefined ? { plugins } : { plugins, config };
+    const revision = this.#sessions.keep(memo, row.generation, next, changed);
     return entries.length > 0 ? { revision } : { revision, head: head ?? null };
   }
 

@@ -31,6 +31,7 @@ import {
   LAPSED,
   NOW,
   newSession,
+  newWait,
   opening,
   send,
   spent,
@@ -112,7 +113,7 @@ test("D8 sqlite: a newer schema is refused with both versions, and left as it wa
   db.exec("PRAGMA user_version = 99");
   db.close();
   const error = await refused("store.newer", () => sqlite(path));
-  expect(error.details).toMatchObject({ found: 99, known: 6 });
+  expect(error.details).toMatchObject({ found: 99, known: 7 });
   expect(error.hint).toMatch(/Update/);
   const again = new DatabaseSync(path);
   expect(again.prepare("PRAGMA user_version").get()).toEqual({ user_version: 99 });
@@ -292,7 +293,7 @@ test("D8 sqlite: whatever of a row is changed or lost is found, though nobody re
   await store.create(newSession(bob));
   await store.delete(bob);
   const lease = await begin(store, "three");
-  const wait = { key: asWaitKey("w"), until: NOW + 5 };
+  const wait = newWait(asWaitKey("w"));
   await store.append(lease, 1, [{ kind: "slept", at: 1, effect: asEffectName("e") }], NOW, [wait]);
   await store.note(lease.turnId, asEffectName("e"), "k", 1);
   await store.attempt(lease.turnId, asEffectName("e"));

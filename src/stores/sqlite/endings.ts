@@ -18,6 +18,7 @@ import { decodeUsage, type EncodedUsage, encodeUsage } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { cursorOf } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
+import { wake } from "./parked-row.ts";
 import { statesAt } from "./states.ts";
 import {
   amend,
@@ -78,6 +79,7 @@ export function cancel(db: Connection, id: TurnId, request: CancelRequest, sessi
   const { n, cancel: before } = open ?? row;
   if (before !== null) return { kind: "already-requested", request: requestOf(n, before) };
   for (const each of new Set([n, row.n])) amend(db, each, { cancel: seal(request, each) });
+  wake(db, row.session, n);
   return { kind: "requested", request };
 }
 

@@ -11,6 +11,8 @@ export const LATEST_FACT = `max(
   coalesce((SELECT max(n) FROM turn), 0),
   coalesce((SELECT max(done) FROM turn WHERE done IS NOT NULL), 0),
   coalesce((SELECT max(n) FROM operation), 0),
+  coalesce((SELECT max(asked) FROM wait WHERE asked IS NOT NULL), 0),
+  coalesce((SELECT max(answered) FROM wait WHERE answered IS NOT NULL), 0),
   (SELECT floor FROM meta))`;
 
 const LATEST = `SELECT ${LATEST_FACT} AS latest`;

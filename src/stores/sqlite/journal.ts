@@ -8,8 +8,7 @@ import { decodeEvents, decodeOpened, type EncodedOpened, encodeEvents, encodeOpe
 import type { Connection } from "./connection.ts";
 import { isConstraint, leaseLost } from "./faults.ts";
 import { inputOf, type Run } from "./inputs.ts";
-import { countRows } from "./own-rows.ts";
-import { addWait, answerIn, type WaitRow } from "./wait-row.ts";
+import { addWaits, resolvedOf } from "./waits.ts";
 
 /**
  * The journals of open turns, and the leases that fence them. Who may take a turn (`turns.ts`) and what its end keeps
@@ -26,10 +25,11 @@ export const SEQS = 2 ** 22;
 const RENEW = `UPDATE session SET until = max(until, ?), written = max(written, ?)
   WHERE n = ? AND generation = ? AND turn IS NOT NULL
   RETURNING (SELECT cancel FROM turn t WHERE t.n = session.turn) AS cancel,
-    EXISTS (SELECT 1 FROM wait w WHERE w.turn = session.turn AND answer IS NOT NULL) AS resolved`;
+    EXISTS (SELECT 1 FROM wait w WHERE w.turn = session.turn AND w.key IS NOT NULL
+      AND (w.answer IS NOT NULL OR w.is_turns = 1)) AS could_be_resolved`;
 interface MailRow {
   readonly cancel: string | null;
-  readonly resolved: number;
+  readonly could_be_resolved: number;
 }
 // The condition is the fence (3). Rows are counted and not returned, which would cost a third more.
 const INSERT_NEXT =
@@ -137,18 +137,18 @@ export class Journals {
       this.#requireRepeat(lease, this.requireHeld(lease), seq, events);
       this.#renewed(lease, until);
     }
-    const { turn, session } = this.requireRun(lease);
-    for (const wait of waits) countRows(this.#db, session, addWait(this.#db, turn, wait));
+    if (waits.length > 0) addWaits(this.#db, this.requireRun(lease), waits);
   }
 
   renew(lease: Lease, now: number): Mail {
     const until = now + this.#db.leaseMs;
     const { turn } = this.requireRun(lease);
-    const { cancel, resolved } = this.#renewed(lease, until);
+    const { cancel, could_be_resolved: couldBe } = this.#renewed(lease, until);
+    const resolved = couldBe === 0 ? [] : resolvedOf(this.#db, turn);
     return {
       until,
       ...(cancel === null ? {} : { cancel: unseal(cancel, turn, `The cancel of turn ${turn}`) }),
-      ...(resolved === 0 ? {} : { resolved: this.#resolved(turn) }),
+      ...(resolved.length === 0 ? {} : { resolved }),
     };
   }
 
@@ -157,12 +157,6 @@ export class Journals {
     const [row] = this.#db.rows<MailRow>(RENEW, until, writtenUnder(lease, run), run.session, lease.generation);
     if (row === undefined) throw leaseLost(lease);
     return row;
-  }
-
-  #resolved(turn: number): NonNullable<Mail["resolved"]> {
-    return this.#db
-      .rows<WaitRow>("SELECT * FROM wait WHERE turn = ? AND answer IS NOT NULL ORDER BY nth", turn)
-      .map((row) => ({ key: row.key, answer: answerIn(row)! }));
   }
 
   /** Throws `append.conflict` unless the events are a retry's: those that are there already. */

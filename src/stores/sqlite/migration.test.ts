@@ -155,7 +155,7 @@ test("D8 sqlite: what schema 1 left unfinished goes on", async () => {
   expect(mail.resolved).toEqual([{ key: "w1", answer: { kind: "value", value: "yes" } }]);
   expect(await store.note(answer.lease.turnId, asEffectName("e"), "k")).toEqual({ paid: true });
   expect(await store.attempt(answer.lease.turnId, asEffectName("e"))).toBe("again");
-  expect(await store.waits.resolve(asWaitKey("w2"), { kind: "timeout" })).toBe("accepted");
+  expect(await store.waits.resolve(asWaitKey("w2"), { kind: "timeout" }, NOW)).toMatchObject({ said: "accepted" });
   const claimed = async (boundary: string) =>
     (await store.inputs.claim(answer.lease, asEffectName(boundary), 5)).map(({ id }) => id);
   expect(await claimed("r1.after-work")).toEqual(["inp-aside"]);
@@ -224,7 +224,7 @@ test("D8 sqlite: a file of schema 5 is brought to today's, says what it said, an
   const store = sqlite(path);
   await expectAnswers(store, before);
   expect(await store.changes(undefined, { max: 100 })).toEqual(before.changes);
-  expect([...(await store.runnable(NOW, 10))].sort()).toEqual(["idle", "main"]);
+  expect([...(await store.agenda(NOW, 10)).sessions].sort()).toEqual(["idle", "main"]);
   expect(await store.check({ deep: true })).toEqual([]);
 
   await store.setOptions(main, { "acme/notes": { depth: 2 } });

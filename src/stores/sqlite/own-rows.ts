@@ -12,6 +12,7 @@ export const OWN_ROWS = `(SELECT count(*) FROM turn WHERE session = s.n)
   + (SELECT count(*) FROM state WHERE session = s.n)
   + (SELECT count(*) FROM options WHERE session = s.n)
   + (SELECT count(*) FROM operation_note WHERE session = s.n)
-  + (SELECT count(*) FROM wait WHERE turn = s.turn)
+  + (SELECT count(*) FROM wait WHERE session = s.n)
+  + (SELECT count(*) FROM parked WHERE session = s.n)
   + (SELECT count(*) FROM note WHERE turn = s.turn)
   + (SELECT count(*) FROM attempt WHERE turn = s.turn)`;

@@ -114,7 +114,7 @@ test("D3 S5 sqlite: two processes on one file lose nothing and do nothing twice"
   const facts = await store.changes(undefined, { max: 10_000 });
   expect(facts.length).toBe(each * 2 * 4);
   expect(new Set(facts.map((fact) => `${fact.kind} ${"turnId" in fact ? fact.turnId : ""}`)).size).toBe(facts.length);
-  expect(await store.runnable(Date.now(), 10)).toEqual([]);
+  expect((await store.agenda(Date.now(), 10)).sessions).toEqual([]);
   expect(await store.check({ deep: true })).toEqual([]);
   await store.close();
 }, 60_000);
@@ -141,7 +141,7 @@ test("D3 sqlite: a process that slept through its lease is fenced, and writes no
   expect(await sleeper.next()).toBe("held");
   sleeper.child.kill("SIGSTOP");
   expect((await store.open(alice, me, Date.now(), opening)).kind).toBe("busy");
-  expect(await store.runnable(Date.now(), 10)).toEqual([]);
+  expect((await store.agenda(Date.now(), 10)).sessions).toEqual([]);
   const answer = await store.open(alice, me, Date.now() + 60_000, opening);
   assert.ok(answer.kind === "resumed");
   expect(answer.journal.length).toBe(2);

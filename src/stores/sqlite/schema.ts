@@ -3,6 +3,7 @@ import { Connection } from "./connection.ts";
 import { openFile } from "./database.ts";
 import { sealMeta } from "./facts.ts";
 import { sealRemovals } from "./states.ts";
+import { keepOldWaits } from "./wait-row.ts";
 
 /** "Bowl", in the file's header: says whose file it is before anything else in it is believed. */
 const APPLICATION_ID = 0x426f776c;
@@ -147,6 +148,34 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
   CREATE INDEX turn_aside ON turn (session) WHERE state = 0 AND cancel IS NULL AND is_aside > 0;
   CREATE INDEX turn_append ON turn (session) WHERE state = 0 AND is_aside = 3;
   `,
+  // Version 7 parks turns, and knows of a wait what it is about. Waits that are facts stay, without their keys. Of a wait
+  // of before nothing more is known until its turn gives it again.
+  [
+    `
+    DROP INDEX wait_turn;
+    DROP INDEX wait_due;
+    ALTER TABLE wait RENAME TO wait_before;
+    CREATE TABLE wait (
+      n INTEGER PRIMARY KEY, id TEXT NOT NULL, key TEXT, session INTEGER NOT NULL, turn INTEGER NOT NULL, effect TEXT,
+      at REAL, about TEXT, until REAL NOT NULL, is_turns INTEGER NOT NULL, asked INTEGER, answered INTEGER, nth INTEGER,
+      answer TEXT, seal INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX wait_id ON wait (id);
+    CREATE INDEX wait_turn ON wait (turn) WHERE key IS NOT NULL;
+    CREATE INDEX wait_turns ON wait (session) WHERE is_turns = 1;
+    CREATE INDEX wait_open ON wait (asked) WHERE key IS NOT NULL AND asked IS NOT NULL AND answer IS NULL;
+    CREATE INDEX wait_asked ON wait (asked) WHERE asked IS NOT NULL;
+    CREATE INDEX wait_answered ON wait (answered) WHERE answered IS NOT NULL;
+    CREATE INDEX wait_session_asked ON wait (session, asked);
+    CREATE INDEX wait_session_answered ON wait (session, answered) WHERE answered IS NOT NULL;
+    CREATE TABLE parked (
+      session INTEGER PRIMARY KEY, turn INTEGER NOT NULL, wake REAL NOT NULL, waits TEXT NOT NULL, seal INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX parked_wake ON parked (wake);
+    `,
+    keepOldWaits,
+    "DROP TABLE wait_before;",
+  ],
 ];
 type Step = string | ((db: Connection) => void);
 

@@ -287,9 +287,9 @@ export class Sessions {
     if (row.head !== null) release(db, row.head);
     for (const branch of db.rows<{ n: number }>("SELECT n FROM segment WHERE session = ? AND is_branch = 1", n))
       release(db, branch.n);
-    for (const table of ["note", "attempt", "wait"])
+    for (const table of ["note", "attempt"])
       db.run(`DELETE FROM ${table} WHERE turn IN (SELECT n FROM turn WHERE session = ?)`, n);
-    for (const table of ["turn", "operation", "operation_note", "ledger", "options"])
+    for (const table of ["turn", "operation", "operation_note", "ledger", "options", "wait", "parked"])
       db.run(`DELETE FROM ${table} WHERE session = ?`, n);
     db.run("DELETE FROM config WHERE session = ?", n);
     forgetJournal(db, n);
@@ -301,7 +301,7 @@ export class Sessions {
 export const headOf = ({ head, head_index: index }: Pick<Kept, "head" | "head_index">): Place | undefined =>
   head === null || index === null ? undefined : { segment: head, index };
 
-function idOfTurn(db: Connection, n: number): TurnId {
+export function idOfTurn(db: Connection, n: number): TurnId {
   const row = db.row<{ id: string }>("SELECT id FROM turn WHERE n = ?", n);
   if (row === undefined) throw corrupt(`Turn ${n}`, "it is missing");
   return asTurnId(row.id);

@@ -58,7 +58,10 @@ const ROOTS: readonly Root[] = [
     sql: "SELECT session AS a, operation AS b, key AS c, value AS text FROM operation_note WHERE (session, operation, key) > (?, ?, ?) ORDER BY session, operation, key",
     start: [-1, "", ""],
   },
-  { sql: "SELECT key AS a, answer AS text FROM wait WHERE key > ? AND answer IS NOT NULL ORDER BY key", start: [""] },
+  {
+    sql: "SELECT n AS a, coalesce(about, '') || coalesce(answer, '') AS text FROM wait WHERE n > ? ORDER BY n",
+    start: [-1],
+  },
   {
     sql: "SELECT session AS a, plugin AS b, since AS c, body AS text FROM state WHERE (session, plugin, since) > (?, ?, ?) ORDER BY session, plugin, since",
     start: [-1, "", -1],

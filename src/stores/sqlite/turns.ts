@@ -5,15 +5,17 @@ import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../st
 import { type Blobs, SWEEPS } from "./blobs.ts";
 import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
-import { LATEST_FACT, limit } from "./facts.ts";
+import { LATEST_FACT } from "./facts.ts";
 import { isConstraint } from "./faults.ts";
 import { addInput, countWaiting, oldestWaiting, type Run, takeOwn, whoWaits } from "./inputs.ts";
 import { type Journals, SEQS } from "./journal.ts";
 import { OPTIONS, optionsIn, WITH_OPTIONS } from "./options.ts";
 import { countRows } from "./own-rows.ts";
+import { forgetParked, parkedRow } from "./parked-row.ts";
+import { hasMail } from "./parking.ts";
 import { isProvenDead } from "./process.ts";
-import { type Sessions, sealOf } from "./sessions.ts";
-import { INJECTED, requireWhole, TAKEN, TURN_COLUMNS, type TurnColumns, WAITING } from "./turn-row.ts";
+import { idOfTurn, type Sessions, sealOf } from "./sessions.ts";
+import { requireWhole, TAKEN, TURN_COLUMNS, type TurnColumns, WAITING } from "./turn-row.ts";
 
 /** How inputs become turns, and who holds them. */
 export class Turns {
@@ -70,27 +72,38 @@ export class Turns {
   }
 
   /** What `open` would answer, read without the write lock; undefined when there is something to take. */
-  look(id: SessionId, now: number): OpenAnswer | undefined {
-    return this.#lookAt(this.#require(id), now);
+  look(id: SessionId, now: number, forOperation: boolean): OpenAnswer | undefined {
+    return this.#lookAt(this.#require(id), now, forOperation);
   }
 
-  #lookAt(session: Held, now: number): OpenAnswer | undefined {
+  #lookAt(session: Held, now: number, forOperation: boolean): OpenAnswer | undefined {
     if (session.turn === null) return this.#hasNext(session) ? undefined : { kind: "idle" };
+    if (session.is_parked === 1) return forOperation ? undefined : this.#lookAtParked(session.n, now);
     const holder = { id: session.owner, process: session.process };
     const until = Math.max(session.until, session.renewed);
     if (until <= now || isProvenDead(holder.process)) return undefined;
     return { kind: "busy", holder, until };
   }
 
-  open(id: SessionId, owner: Owner, now: number, opening: Opening): OpenAnswer {
+  #lookAtParked(session: number, now: number): OpenAnswer | undefined {
+    const row = parkedRow(this.#db, session);
+    if (row === undefined || hasMail(this.#db, row, now)) return undefined;
+    return { kind: "parked", turnId: idOfTurn(this.#db, row.turn), wakeAt: row.wake };
+  }
+
+  open(id: SessionId, owner: Owner, now: number, opening: Opening, forOperation: boolean): OpenAnswer {
     const session = this.#require(id);
-    const answer = this.#lookAt(session, now);
+    const answer = this.#lookAt(session, now, forOperation);
     if (answer !== undefined) return answer;
     if (session.turn !== null) {
       const run: Run = { session: session.n, turn: session.turn };
       const journal = this.#journals.read(run, 0);
       const { turnId } = journal[0] as Opened;
-      return { kind: "resumed", lease: this.#hold(session, run, turnId, owner, now, journal.length, 0), journal };
+      const parked = forgetParked(this.#db, session.n);
+      // Its generation was raised when it was parked.
+      const before = { ...session, generation: session.generation - parked };
+      const lease = this.#hold(before, run, turnId, owner, now, journal.length, -parked);
+      return { kind: "resumed", lease, journal, ...(parked === 1 ? { wasParked: true } : {}) };
     }
     const { seq, ...input } = oldestWaiting(this.#db, session.n)!;
     const opened = this.#opened(opening, session, input);
@@ -160,6 +173,7 @@ const HOLD = `UPDATE session
   WHERE n = ?`;
 const FOUND = `SELECT ${COMMON}, ${LATEST_FACT} AS latest FROM session s ${WITH_OPTIONS} WHERE s.id = ?`;
 const HELD = `SELECT ${COMMON}, s.owner, s.process, s.until,
+    EXISTS (SELECT 1 FROM parked WHERE session = s.n) AS is_parked,
     (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1) AS renewed
   FROM session s ${WITH_OPTIONS} WHERE s.id = ?`;
 const KNOWN = `SELECT ${TURN_COLUMNS} FROM turn t`;
@@ -183,6 +197,7 @@ interface Found extends Stood {
 interface Held extends Stood {
   readonly owner: string;
   readonly process: string;
+  readonly is_parked: number;
   /** The end of the lease, as it was taken or renewed. */
   readonly until: number;
   /** The end of the lease, as the last append renewed it; means nothing where no turn is open. */
@@ -198,36 +213,18 @@ export interface OpenTurn {
 }
 
 /** Every open turn has a journal: its key leads from open session to open session. */
-export const openTurns = (db: Connection): readonly OpenTurn[] =>
-  db.rows(
-    `WITH RECURSIVE open(n) AS (
-       SELECT (SELECT k / ${SEQS} FROM journal ORDER BY k LIMIT 1)
-       UNION ALL
-       SELECT (SELECT k / ${SEQS} FROM journal WHERE k >= (open.n + 1) * ${SEQS} ORDER BY k LIMIT 1) FROM open
-         WHERE open.n IS NOT NULL
-     )
-     SELECT s.id, s.turn, s.process, max(s.until,
-       (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1)) AS until
-     FROM open JOIN session s ON s.n = open.n`,
-  );
+const OPEN = `WITH RECURSIVE open(n) AS (
+    SELECT (SELECT k / ${SEQS} FROM journal ORDER BY k LIMIT 1)
+    UNION ALL
+    SELECT (SELECT k / ${SEQS} FROM journal WHERE k >= (open.n + 1) * ${SEQS} ORDER BY k LIMIT 1) FROM open
+      WHERE open.n IS NOT NULL
+  )
+  SELECT s.id, s.turn, s.process, max(s.until,
+    (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1)) AS until
+  FROM open CROSS JOIN session s ON s.n = open.n`;
+const LIVE = `${OPEN} WHERE NOT EXISTS (SELECT 1 FROM parked WHERE session = open.n)`;
 
-// Who waits at all is answered by an index alone; only then is it asked whether it opens a turn.
-const READY = `SELECT id FROM session s WHERE turn IS NULL AND n IN (SELECT session FROM turn WHERE state = 0)
-  AND EXISTS (SELECT 1 FROM turn WHERE session = s.n AND state = 0 AND is_aside < ${INJECTED}) LIMIT ?`;
+export const openTurns = (db: Connection): readonly OpenTurn[] => db.rows(OPEN);
 
-/** Sessions with work that nobody holds: a turn whose lease has lapsed or whose holder is dead, or inputs that wait. */
-export function runnable(db: Connection, now: number, max: number): readonly SessionId[] {
-  const dead = new Map<string, boolean>();
-  const isDead = (process: string): boolean => {
-    const known = dead.get(process) ?? isProvenDead(process);
-    dead.set(process, known);
-    return known;
-  };
-  const found: SessionId[] = [];
-  for (const { id, process, until } of openTurns(db)) {
-    if (found.length >= max) return found;
-    if (until <= now || isDead(process)) found.push(id);
-  }
-  for (const { id } of db.rows<{ id: SessionId }>(READY, limit(max - found.length))) found.push(id);
-  return found;
-}
+/** The open turns that are not parked. */
+export const liveTurns = (db: Connection): readonly OpenTurn[] => db.rows(LIVE);
