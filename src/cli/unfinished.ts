@@ -60,14 +60,14 @@ const RUNNABLE_MAX = 100_000;
  */
 export async function holderOf(store: Store, session: SessionId): Promise<Holder | undefined> {
   const now = Date.now();
-  if ((await store.runnable(now, RUNNABLE_MAX)).includes(session)) return undefined;
+  if ((await store.agenda(now, RUNNABLE_MAX)).sessions.includes(session)) return undefined;
   const nothing = new Error("Only a look.");
   try {
     const answer = await store.open(session, NOBODY, now, () => {
       throw nothing;
     });
     if (answer.kind === "busy") return holder(answer.holder.process, answer.until);
-    if (answer.kind !== "idle") await store.release(answer.lease);
+    if ("lease" in answer) await store.release(answer.lease);
   } catch (error) {
     if (error !== nothing) throw error;
   }

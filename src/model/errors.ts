@@ -461,7 +461,10 @@ const ERRORS = {
     ),
 
   "wait.expired": (_: object) =>
-    said("The answer came after the deadline of the wait.", "Its turn goes on without it. Send the input again to ask anew."),
+    said(
+      "The answer came after the deadline of the wait.",
+      "Its turn goes on without it. Send the input again to ask anew.",
+    ),
   "wait.answer": (d: { wants: string; problem: string }) =>
     said(
       `This is no answer to a wait for ${d.wants === "interrupted" ? "a decision" : `${d.wants === "approval" ? "an" : "a"} ${d.wants}`}: ${d.problem}.`,

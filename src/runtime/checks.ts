@@ -6,7 +6,7 @@ import type { Section } from "../kernel/prompt.ts";
 import { isTool, isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import type { Allowance, Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { isObject, type Json, type JsonObject, toJson } from "../model/json.ts";
+import { isObject, toJson } from "../model/json.ts";
 import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
 import { SLOTS } from "../model/prompt.ts";

@@ -2,7 +2,15 @@
 // Not its job: rows of waits (`stores/`), what an answer makes of a call (`turn/work.ts`).
 // An answer is checked here, by the kind and the schema in its row: the first one is final, so a wrong one must not count.
 import { RuntimeError } from "../model/errors.ts";
-import { asSessionId, asWaitId, asWaitKey, type CallId, type SessionId, type TurnId, type WaitId } from "../model/ids.ts";
+import {
+  asSessionId,
+  asWaitId,
+  asWaitKey,
+  type CallId,
+  type SessionId,
+  type TurnId,
+  type WaitId,
+} from "../model/ids.ts";
 import { bytesOver, defined, isObject, type Json, type JsonObject, toJson } from "../model/json.ts";
 import type { Known } from "../model/known.ts";
 import { type WaitAnswer, type WaitKind, waitIdOf } from "../model/wait.ts";
@@ -22,9 +30,7 @@ export interface Approval {
   readonly remember?: number | true | undefined;
 }
 /** The answer to `result` and `question`: a value that fits the schema of the wait, or why there is none. */
-export type Delivery =
-  | { readonly value: Json }
-  | { readonly error: string; readonly code?: string | undefined };
+export type Delivery = { readonly value: Json } | { readonly error: string; readonly code?: string | undefined };
 export type AnswerTo<K extends WaitKind> = K extends "approval"
   ? Approval
   : K extends "interrupted"
@@ -190,7 +196,8 @@ async function checkedAnswer(core: Core, { about }: StoredWait, answer: unknown)
     if (!FIELDS[wants].includes(field))
       wrong(wants, `there is no field ${field}; there are ${FIELDS[wants].join(", ")}`);
   const bytes = bytesOver(JSON.stringify(given), core.limits.resultBytesMax);
-  if (bytes !== undefined) throw new RuntimeError("limit.bytes", { what: "The answer", bytes, max: core.limits.resultBytesMax });
+  if (bytes !== undefined)
+    throw new RuntimeError("limit.bytes", { what: "The answer", bytes, max: core.limits.resultBytesMax });
   if (wants === "approval" || wants === "interrupted") await requireApproval(wants, given, schema);
   else await requireDelivery(wants, given, schema);
   return given;
@@ -211,7 +218,8 @@ async function requireDelivery(wants: WaitKind, given: JsonObject, schema: JsonO
   const { value, error, code } = given;
   if ((value === undefined) === (error === undefined)) wrong(wants, "it must have either value or error");
   if (error !== undefined && typeof error !== "string") wrong(wants, "error must be text");
-  if (code !== undefined && (typeof code !== "string" || error === undefined)) wrong(wants, "code goes with error, and is text");
+  if (code !== undefined && (typeof code !== "string" || error === undefined))
+    wrong(wants, "code goes with error, and is text");
   if (value !== undefined) await requireFit(wants, "value", value, schema);
 }
 

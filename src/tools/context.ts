@@ -154,7 +154,10 @@ export class CallContext implements ToolContext {
       unwaited(async () => {
         const name = this.#effect.call.name;
         if (!(deferral instanceof Deferral) || deferral.on !== undefined)
-          throw new RuntimeError("tool.result", { name, problem: "waitKey takes what defer or question made, without turns" });
+          throw new RuntimeError("tool.result", {
+            name,
+            problem: "waitKey takes what defer or question made, without turns",
+          });
         return this.#turn.answerable(this.#effect, deferral, this.#output);
       });
   }

@@ -61,7 +61,7 @@ describe.each([
 
   test("what was appended with an answer is in the log once, in the order of the answers", () => {
     everyTurn(driver, ({ moments, state }) => {
-      const appended = moments.flatMap(({ event }) => 
+      const appended = moments.flatMap(({ event }) =>
         isAnswer(event) || event.kind === "applied" ? (event.appends ?? []) : [],
       );
       const marks = itemsOf(state.log).flatMap((entry) => (entry.kind === "plugin" ? [entry.body] : []));

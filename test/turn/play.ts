@@ -145,7 +145,8 @@ export function play(driver: ProtocolDriver, opened: Opened, game: Game): Played
       else {
         const appends = game.isSilent !== true && dice.chance(15) ? { appends: [{ nodes: [markOf(effect)] }] } : {};
         const said = answerTo(effect, dice, driver, at);
-        const plain = game.isSilent === true && said.kind === "resolved" ? { ...said, answer: unedited(said.answer) } : said;
+        const plain =
+          game.isSilent === true && said.kind === "resolved" ? { ...said, answer: unedited(said.answer) } : said;
         happen({ ...plain, ...appends, at, effect: effect.name } as Answer);
       }
     }
@@ -412,7 +413,9 @@ function controlFrom(dice: Dice): Control {
 }
 
 const unedited = (answer: WaitAnswer): WaitAnswer =>
-  answer.kind === "value" ? { ...answer, value: { ...(answer.value as JsonObject), args: undefined } as never } : answer;
+  answer.kind === "value"
+    ? { ...answer, value: { ...(answer.value as JsonObject), args: undefined } as never }
+    : answer;
 
 function waitAnswer(dice: Dice): WaitAnswer {
   const kind = dice.roll(6);

@@ -10,7 +10,8 @@ import type { LiveTurn } from "./turn.ts";
 export function quietMs(live: LiveTurn, opened: OpenedTurn): number {
   if (!mayPark(live)) return Infinity;
   const { session, core } = live;
-  const isUnwanted = opened.isRecovery === true || opened.wasVisited === true || session.queue.door !== "open" || session.isResting;
+  const isUnwanted =
+    opened.isRecovery === true || opened.wasVisited === true || session.queue.door !== "open" || session.isResting;
   return isUnwanted ? 0 : core.limits.parkAfterMs;
 }
 

@@ -203,7 +203,9 @@ function foldable(live: LiveTurn, event: TurnEvent): void {
 async function recallWhole(live: LiveTurn): Promise<void> {
   try {
     // A turn that waits is as old as the end of its wait: somebody may answer until then.
-    const untils = live.state.open.map((effect) => (effect.kind === "wait" || effect.kind === "sleep" ? effect.until : 0));
+    const untils = live.state.open.map((effect) =>
+      effect.kind === "wait" || effect.kind === "sleep" ? effect.until : 0,
+    );
     const age = live.core.world.now() - Math.max(live.lastAt, ...untils);
     if (age > live.limits.turnAgeMs) throw new RuntimeError("turn.expired", { days: Math.floor(age / DAY_MS) });
     await recallPrepared(live, new LazyScope());

@@ -253,9 +253,7 @@ export class SessionSite implements Site {
     const noted = await this.#noted(effect, key, plugin, async () => (await run()) as unknown as Json);
     const place = turn === undefined ? key : `${effect}/${key}`;
     const isBooked =
-      turn === undefined
-        ? await this.#isBookedAs(bookingOf(working as Working, key))
-        : turn.live.isBooked(place);
+      turn === undefined ? await this.#isBookedAs(bookingOf(working as Working, key)) : turn.live.isBooked(place);
     const found = { reply: noted as unknown as Reply, key: place };
     return isBooked ? { ...found, isBooked: true } : found;
   }

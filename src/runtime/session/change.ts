@@ -21,8 +21,9 @@ import type { Draft } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Spent } from "../../model/usage.ts";
 import type { Committed, PartOperation, PluginSnapshots, SessionChange } from "../../stores/store.ts";
-import type { Applied, Appending, Changes } from "../../turn/event.ts";
+import type { Appending, Applied, Changes } from "../../turn/event.ts";
 import { requireConfig } from "../checks.ts";
+import type { LiveTurn } from "../live-turn/turn.ts";
 import {
   additionsIn,
   additionsOf,
@@ -33,7 +34,6 @@ import {
   hashOfNodes,
   operationOf,
 } from "../services/graph.ts";
-import type { LiveTurn } from "../live-turn/turn.ts";
 import type { Working } from "../services/site.ts";
 import { visitTurn } from "./elsewhere.ts";
 import type { LiveSession } from "./session.ts";
@@ -178,12 +178,16 @@ async function meetTurn<T>(
   onBusy?: () => void,
 ): Promise<{ readonly value: T } | undefined> {
   let met: { readonly value: T } | { readonly error: unknown } | undefined;
-  await visitTurn(session, async (live) => {
-    met = await visit(live).then(
-      (value) => ({ value }),
-      (error: unknown) => ({ error }),
-    );
-  }, onBusy);
+  await visitTurn(
+    session,
+    async (live) => {
+      met = await visit(live).then(
+        (value) => ({ value }),
+        (error: unknown) => ({ error }),
+      );
+    },
+    onBusy,
+  );
   const done = met as { readonly value: T } | { readonly error: unknown } | undefined;
   if (done === undefined || "value" in done) return done;
   if (passingFault(done.error, session.core.store) !== undefined) return undefined; // The turn was lost: once more.
@@ -200,7 +204,16 @@ async function changeInTurn<T>(
   const { core, kept } = session;
   const at = core.world.now();
   const appends: Appending[] = [];
-  const working: Working = { operation, isNamed, at, nodes: [], parts: [], spent: [], booked: [], waiting: { live, appends } };
+  const working: Working = {
+    operation,
+    isNamed,
+    at,
+    nodes: [],
+    parts: [],
+    spent: [],
+    booked: [],
+    waiting: { live, appends },
+  };
   const { spent, booked } = working;
   let worked: Worked<T>;
   try {
@@ -387,7 +400,10 @@ export function append(
     const known = operationId === undefined ? undefined : await doneBefore(core, id, additions, options, operationId);
     if (known !== undefined) return { done: () => known };
     if (waiting !== undefined) {
-      const answer = await appendWaiting(waiting, additions, { requiresAncestor, operationId: operationId ?? operation });
+      const answer = await appendWaiting(waiting, additions, {
+        requiresAncestor,
+        operationId: operationId ?? operation,
+      });
       return { inTurn: { appends: [], done: () => answer }, done: () => answer };
     }
     const ids = additions.map((_, index) => nodeId(operation, index));

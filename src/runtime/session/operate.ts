@@ -177,7 +177,8 @@ async function doneBefore(
   working?: Working,
 ): Promise<Receipt | undefined> {
   const applied = working?.waiting?.live.state.applied?.find((part) => part.operation === operation);
-  const found = applied === undefined ? await core.store.operations.find(id, operation) : { kind: "done", ...applied } as const;
+  const found =
+    applied === undefined ? await core.store.operations.find(id, operation) : ({ kind: "done", ...applied } as const);
   if (found === undefined) return undefined;
   const kept = (found.kind === "done" ? (found.receipt ?? {}) : {}) as Partial<KeptReceipt>;
   if (kept.receipt === undefined || kept.hash !== hash)

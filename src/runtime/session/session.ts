@@ -368,11 +368,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
    * Runs when no turn does, in order with other operations. From inside the session it is refused (S2). A signal that
    * aborts before it began withdraws it.
    */
-  exclusive<T>(
-    name: string,
-    run: (live: LiveTurn | undefined) => Promise<T>,
-    signal?: AbortSignal,
-  ): Promise<T> {
+  exclusive<T>(name: string, run: (live: LiveTurn | undefined) => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (this.isInside) return Promise.reject(new RuntimeError("operation.reentrant", { name }));
     return new Promise((resolve, reject) => {
       const withdraw = (): void =>

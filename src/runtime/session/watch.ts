@@ -5,14 +5,15 @@
 //    withdrawn is no fact.
 // A3 A session that could not be taken up is left alone for a while: its model or a plugin may be somewhere else.
 // A4 It keeps the process alive only while a handle waits for a turn.
-import { describeThrown } from "../../model/json.ts";
+
 import type { Cursor, SessionId, TurnId } from "../../model/ids.ts";
+import { describeThrown } from "../../model/json.ts";
 import type { Agenda } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import type { TurnShow } from "../live-turn/show.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
-import { settle } from "./elsewhere.ts";
 import type { Followers } from "../readers/followers.ts";
+import { settle } from "./elsewhere.ts";
 import type { LiveSession } from "./session.ts";
 
 /** How often to look: while handles wait for turns that others run or that have not begun, and else. */
@@ -133,10 +134,12 @@ export class Watch {
   async #begin(id: SessionId): Promise<boolean> {
     const taken = await this.#takeUp(id);
     if (taken === undefined) return false;
-    const done = taken.done.catch(() => {}).then(() => {
-      if (this.#working.get(id) === done) this.#working.delete(id);
-      this.#room.resolve();
-    });
+    const done = taken.done
+      .catch(() => {})
+      .then(() => {
+        if (this.#working.get(id) === done) this.#working.delete(id);
+        this.#room.resolve();
+      });
     this.#working.set(id, done);
     return true;
   }
