@@ -6,14 +6,16 @@ import type { EffectHost, Perform, TurnRun } from "../hosts/host.ts";
 import { type Awaitable, andThen } from "../model/awaitable.ts";
 import { type Code, hasCode, RuntimeError } from "../model/errors.ts";
 import { asCallId, asSessionId, asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
+import type { Json } from "../model/json.ts";
 import { text } from "../model/message.ts";
 import type { Scope } from "../model/scope.ts";
 import { NO_USAGE } from "../model/usage.ts";
+import type { WaitAnswer } from "../model/wait.ts";
 import type { World } from "../model/world.ts";
 import type { CancelRequest, EndedTurn, Lease, NewInput, Store } from "../stores/store.ts";
 import { type Effect, type EffectOf, GRACE, name } from "../turn/effect.ts";
-import type { Answer, Opened, TurnEvent, WaitAnswer } from "../turn/event.ts";
-import { ann, ben, ended, newInput, newSession, opening } from "./cast.ts";
+import type { Answer, Opened, TurnEvent } from "../turn/event.ts";
+import { ann, approval, ben, ended, newInput, newSession, opening } from "./cast.ts";
 import { simulatedWorld } from "./world.ts";
 
 /** What the laws need to try a host. Each law asks for a new one. */
@@ -69,7 +71,14 @@ const [FIRST, SECOND, THIRD] = [call(0), call(1), call(2)] as const;
 
 const sleep = (until: number): Effect => ({ name: name("r1.call.0.b1"), kind: "sleep", until });
 const grace = (until: number): Effect => ({ name: GRACE, kind: "sleep", until });
-const wait = (until: number, key: WaitKey = KEY): Effect => ({ name: name(`wait.${key}`), kind: "wait", key, until });
+const wait = (until: number, key: WaitKey = KEY): EffectOf<"wait"> => ({
+  name: name(`wait.${key}`),
+  kind: "wait",
+  key,
+  at: 1,
+  until,
+  about: approval,
+});
 
 const CANCEL: CancelRequest = { requestId: "can_1", reason: "Enough.", at: 1 };
 
@@ -159,6 +168,11 @@ class Stage {
     await turn.run.leave();
     const { lease, journal } = await this.find(turn);
     return this.play(lease, journal, await this.#fixture.host());
+  }
+
+  /** Answers a wait, and tells how the answer was taken. */
+  async resolve(key: WaitKey, value: Json): Promise<string> {
+    return (await this.store.waits.resolve(key, { kind: "value", value }, this.world.now())).said;
   }
 
   /** Lets time pass, on the simulated clock and on the real one. */
@@ -379,7 +393,8 @@ const READS: ReadonlySet<string> = new Set([
   "journal",
   "terminal",
   "inputs.list",
-  "waits.peek",
+  "waits.list",
+  "waits.get",
 ]);
 
 /** Wraps a store. `seen` is told of each call before it is made, and makes it with `go`. */
@@ -749,10 +764,10 @@ export const hostLaws: readonly HostLaw[] = [
     const second = wait(stage.world.now() + 5_000, OTHER_KEY);
     await turn.start(first, second);
     await turn.hearsNothing();
-    assert.equal(await stage.store.waits.resolve(OTHER_KEY, { kind: "value", value: 2 }), "accepted");
+    assert.equal(await stage.resolve(OTHER_KEY, 2), "accepted");
     turn.run.poke();
     await turn.hearsOf(second, { kind: "value", value: 2 });
-    assert.equal(await stage.store.waits.resolve(KEY, { kind: "value", value: { approved: true } }), "accepted");
+    assert.equal(await stage.resolve(KEY, { approved: true }), "accepted");
     turn.run.poke();
     await turn.hearsOf(first, { kind: "value", value: { approved: true } });
     const before = turn.traced.length;
@@ -763,7 +778,7 @@ export const hostLaws: readonly HostLaw[] = [
 
   law("wait: it is answered within a second, though nobody pokes", async (turn, stage) => {
     await turn.start(wait(stage.world.now() + 5_000));
-    await stage.store.waits.resolve(KEY, { kind: "value", value: "yes" });
+    await stage.resolve(KEY, "yes");
     const event = await turn.hearsWithinASecond();
     assert.ok(event.kind === "resolved" && event.answer.kind === "value");
   }),
@@ -775,7 +790,7 @@ export const hostLaws: readonly HostLaw[] = [
     await turn.hearsNothing();
     await stage.world.advance(1_000);
     await turn.hearsOf(waiting, { kind: "timeout" });
-    assert.equal(await stage.store.waits.resolve(KEY, { kind: "value", value: "late" }), "already-resolved");
+    assert.equal(await stage.resolve(KEY, "late"), "already-resolved");
     turn.run.poke();
     await turn.hearsNothing();
   }),
@@ -789,7 +804,7 @@ export const hostLaws: readonly HostLaw[] = [
   law("wait: a value that came before the clock counts, though nobody has looked", async (turn, stage) => {
     const waiting = wait(stage.world.now() + 200);
     await turn.start(waiting);
-    await stage.store.waits.resolve(KEY, { kind: "value", value: "in time" });
+    await stage.resolve(KEY, "in time");
     await stage.world.advance(200);
     await turn.hearsOf(waiting, { kind: "value", value: "in time" });
     await stage.world.advance(500);
@@ -799,16 +814,16 @@ export const hostLaws: readonly HostLaw[] = [
   law("wait: a revoked one is told so", async (turn, stage) => {
     const waiting = wait(stage.world.now() + 5_000);
     await turn.start(waiting);
-    await stage.store.waits.revoke(turn.opened.turnId);
+    await stage.store.waits.resolve(KEY, { kind: "revoked", by: "ann" }, stage.world.now());
     turn.run.poke();
-    await turn.hearsOf(waiting, { kind: "revoked" });
+    await turn.hearsOf(waiting, { kind: "revoked", by: "ann" });
   }),
 
   law("wait: a dropped one is never heard", async (turn, stage) => {
     const [answered, unanswered] = [wait(stage.world.now() + 200), wait(stage.world.now() + 200, OTHER_KEY)];
     await turn.start(answered, unanswered, FIRST);
     await turn.drop(answered, unanswered);
-    await stage.store.waits.resolve(KEY, { kind: "value", value: "late" });
+    await stage.resolve(KEY, "late");
     turn.run.poke();
     await stage.world.advance(500);
     await turn.hearsNothing();
@@ -818,7 +833,7 @@ export const hostLaws: readonly HostLaw[] = [
     const waiting = wait(stage.world.now() + 5_000);
     await turn.start(waiting);
     await turn.run.leave();
-    await stage.store.waits.resolve(KEY, { kind: "value", value: "meanwhile" });
+    await stage.resolve(KEY, "meanwhile");
     const resumed = await stage.resume(turn);
     await resumed.start(waiting);
     await resumed.hearsOf(waiting, { kind: "value", value: "meanwhile" });
@@ -885,7 +900,7 @@ export const hostLaws: readonly HostLaw[] = [
     for (const [each, key] of [[turn, KEY] as const, [other, OTHER_KEY] as const]) {
       const waiting = wait(stage.world.now() + 5_000, key);
       await each.start(waiting, sleep(stage.world.now() + 5_000));
-      await stage.store.waits.resolve(key, { kind: "value", value: "yes" });
+      await stage.resolve(key, "yes");
       each.run.poke();
       await each.hearsOf(waiting, { kind: "value", value: "yes" });
     }

@@ -244,7 +244,7 @@ test("D2 H1 closing a runtime in the middle of a turn leaves it to another: noth
   const result = expect(turn.result()).rejects.toMatchObject({ code: "runtime.closed" });
   await within(first.runtime.close(), 3_000);
   await result;
-  expect(await store.runnable(world.now(), 10)).toEqual(["s"]); // At once: no lease is in the way.
+  expect((await store.agenda(world.now(), 10)).sessions).toEqual(["s"]); // At once: no lease is in the way.
   const two = nothing();
   const next = await deployed(store, quickWorld({ now: world.now(), name: "two" }), options(two));
   expect(await within(next.runtime.recover())).toEqual({ sessions: 1 });

@@ -61,7 +61,8 @@ export async function load(
   for (const [seq, event] of events.slice(0, cut).entries()) {
     if (seq === 0) continue;
     if (event.kind === "bounded" && event.inputs !== undefined) await store.inputs.claim(lease, event.effect, 64);
-    const rows = waits.filter((wait) => wait.seq === seq).map(({ key, until }) => ({ key, until }));
+    // Of a wait of before, nothing is known that a store of today could keep: its turn gives it again.
+    const rows = waits.flatMap(({ seq: at, ...row }) => (at === seq && "about" in row ? [row] : []));
     await store.append(lease, seq, [event], event.at, rows);
   }
   await store.release(lease);

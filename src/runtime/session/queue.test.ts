@@ -103,7 +103,7 @@ class World implements QueueWork<Turn, Operation> {
       if (opens) {
         this.put.turns++;
         this.queue.putTurn({ turn: this.#turns++ });
-      } else this.queue.putFollower(true);
+      } else this.queue.lookAgain();
       this.queue.accepted();
     });
   }
@@ -118,7 +118,7 @@ class World implements QueueWork<Turn, Operation> {
   follow(): void {
     if (this.#isClosed) return;
     this.isFollowed = true;
-    this.queue.putFollower(false);
+    this.queue.lookAgain();
   }
   end(): void {
     if (this.#running !== undefined) this.#running.end.resolve();
