@@ -212,7 +212,8 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
       await ask(`journal of ${id}`, () => store.journal(id, 0));
     }
     for (const hash of blobs) await ask(`blob ${hash}`, () => store.blobs.get(hash as BlobHash));
-    for (const key of ["w1", "w2", "w3", "w4"] as WaitKey[]) await ask(`wait ${key}`, () => store.waits.get(waitIdOf(key)));
+    for (const key of ["w1", "w2", "w3", "w4"] as WaitKey[])
+      await ask(`wait ${key}`, () => store.waits.get(waitIdOf(key)));
     for (const node of NODES) await ask(`from ${node}`, () => store.view(beside, { from: node }));
     await ask("chat", () => chatIn(runtime));
 

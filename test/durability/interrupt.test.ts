@@ -107,6 +107,23 @@ describe.each(STORES)("on %s", (_, make) => {
     await expect(runtime.waits.resolve(wait, answer)).rejects.toMatchObject({ code: "wait.unknown" });
   });
 
+  test("T14 D2 `ask`: whether a call runs again is all that is asked: other arguments are refused, and it still waits", async () => {
+    const { next } = await interrupted(make(), "ask");
+    const { runtime, did } = await next(paying("ask", false));
+    const turn = await go(runtime);
+    const { wait, wants } = await within(seen(turn, "waiting"));
+    expect(wants).toBe("interrupted");
+    await expect(answerWait(runtime, wait, { approved: true, args: { sum: 3 } })).rejects.toMatchObject({
+      code: "wait.answer",
+      details: { wants: "interrupted" },
+    });
+    await answerWait(runtime, wait, { approved: true });
+    await within(turn.result());
+    expect(payOf(did)).toHaveLength(1);
+    const { messages } = await (await runtime.session("s")).read();
+    expect(outline(messages)).toContain('pay ok: {"paid":5}');
+  });
+
   test("T14 D2 `ask`: what a dead process asked is told again by the next, and a third one can be answered", async () => {
     const store = make();
     const { next, kill, key } = await interrupted(store, "ask");

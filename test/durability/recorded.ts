@@ -76,11 +76,14 @@ export function unworded(text: string): string {
   return text.replace(/"note":"[^"]*"/, '"note":"…"').replace(/^(\d+ user: )?.*\bsubmit_output\b.*$/s, "$1…");
 }
 
-/** Messages whose texts are `unworded`. */
-export const unwordedIn = (messages: readonly Message[]): readonly Message[] =>
-  JSON.parse(JSON.stringify(messages), (key, value) =>
-    key === "text" && typeof value === "string" ? unworded(value) : value,
-  );
+/** Messages whose texts are `unworded`; without the trails of calls, if `isBefore` the version that has them. */
+export const unwordedIn = (messages: readonly Message[], isBefore = false): readonly Message[] =>
+  JSON.parse(JSON.stringify(messages), (key, value) => {
+    if (isBefore && key === "trail") return undefined;
+    return key === "text" && typeof value === "string" ? unworded(value) : value;
+  });
+/** Whether the machine of the recording kept no trails of calls. */
+export const hasNoTrails = ({ step }: Recorded): boolean => step < 3;
 
 /** What the recorded calls are called in the ledger of those who would perform them. */
 export const callsIn = ({ input: { turnId } }: Recorded, events: readonly TurnEvent[]): readonly string[] =>

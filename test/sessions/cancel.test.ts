@@ -841,7 +841,7 @@ test("S3 closing a runtime that only follows a turn of another one does not wait
     .result()
     .catch((error: unknown) => error);
   await within(two.close());
-  expect(await within(followed)).toMatchObject({ code: "runtime.closed" });
+  expect(await within(followed)).toMatchObject({ code: "turn.left" });
   work.release();
   expect(textOf(await within(turn.result()))).toBe("Done.");
 }, 15_000);

@@ -218,12 +218,23 @@ test("S2 D4 a wait of a deleted session is revoked, for whoever has its key", as
   const turn = session.turn("Pay.");
   const result = codeOf(() => turn.result());
   const key = await keyTo(here, (await seen(turn, "waiting")).wait);
-  expect(await codeOf(() => here.sessions.delete("s"))).toBe("session.busy");
   await there.sessions.delete("s");
   expect(await codeOf(() => there.waits.resolve(key, { approved: true }))).toBe("wait.unknown");
   expect(await codeOf(() => here.waits.resolve(key, { approved: true }))).toBe("wait.unknown");
   expect(await within(result, 6_000)).toMatch(/^(session\.(unknown|deleted)|lease\.lost)$/);
 }, 20_000);
+
+test("S2 D4 a session whose turn only waits is deleted where it runs: nobody waits for the answer any more", async () => {
+  await using file = new SharedFile();
+  const here = await file.open({ model: scripted(calls("pay")), tools: [pay], plugins: [careful] });
+  const turn = (await here.session("s")).turn("Pay.");
+  const result = codeOf(() => turn.result());
+  const key = await keyTo(here, (await seen(turn, "waiting")).wait);
+  await here.sessions.delete("s");
+  expect(await here.waits.list()).toEqual([]);
+  expect(await codeOf(() => here.waits.resolve(key, { approved: true }))).toBe("wait.unknown");
+  expect(await within(result)).toBe("turn.unknown");
+});
 
 test("S2 D4 an approval that was cancelled and then deleted is not answered, and the tool never runs", async () => {
   let paid = 0;
