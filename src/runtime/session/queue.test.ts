@@ -248,6 +248,21 @@ describe("the queue of a session", () => {
     );
   });
 
+  test("Q6: behind a closed door a turn that only waits lets no operation in: it is refused", async () => {
+    const world = new World();
+    for (const step of ["accept", "arrive", "operate"] as const) world[step]();
+    await settle();
+    const closing = world.close();
+    await settle();
+    world.wake(); // The grace is over, and the turn still waits.
+    await closing;
+    world.visit();
+    expect([world.problems, world.begun]).toEqual([[], ["turn 0"]]);
+    world.end();
+    await settle();
+    expect([world.begun, world.isAtRest]).toEqual([["turn 0", "operation 0"], true]);
+  });
+
   test("a store that fails five times in a row is given up, and those who wait are told once", async () => {
     const world = new World();
     world.lookAgain();
