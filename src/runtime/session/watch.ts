@@ -190,9 +190,9 @@ export class Watch {
 
   /** `isAsked`: by `recover()`, which takes up everything. */
   #isOurs(id: SessionId, isAsked: boolean): boolean {
-    if (!this.#core().store.isDurable) return false;
-    if (isAsked) return true;
-    return !this.#left.has(id) && (this.#core().recovers || this.#awaited.has(id));
+    const { recovers, store } = this.#core();
+    if (isAsked) return store.isDurable;
+    return !this.#left.has(id) && (this.#awaited.has(id) || (recovers && store.isDurable));
   }
 
   async #takeUpAll(found: SessionId[], tried: Set<SessionId>): Promise<number> {
