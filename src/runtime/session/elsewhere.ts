@@ -7,6 +7,7 @@ import type { Core } from "../core.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { Followers } from "../readers/followers.ts";
+import { askedFact } from "../readers/reader.ts";
 import { LOOK_MS } from "./queue.ts";
 import type { LiveSession } from "./session.ts";
 
@@ -68,10 +69,21 @@ export async function settle(of: Following, turnId: TurnId): Promise<"over" | "p
     if (terminal !== undefined) await tellEnd(of, turnId, terminal);
     return terminal === undefined ? "pending" : "over";
   }
-  if (!isGone && found.state !== "withdrawn") return found.state === "parked" ? "parked" : "pending";
+  if (!isGone && found.state === "parked") {
+    await tellWaits(of, turnId);
+    return "parked";
+  }
+  if (!isGone && found.state !== "withdrawn") return "pending";
   failHandles(core, id, followers, turnId, new RuntimeError(isGone ? "turn.unknown" : "input.withdrawn", { turnId }));
   return "over";
 }
+
+/** Tells the handles of a parked turn what it waits for: nobody runs it who would. */
+export async function tellWaits({ core, id, followers }: Following, turnId: TurnId): Promise<void> {
+  for (const wait of await core.store.waits.list({ session: id, max: WAITS_TOLD }))
+    if (wait.turnId === turnId) for (const handle of followers.of(turnId)) handle.tell(askedFact(wait));
+}
+const WAITS_TOLD = 1_000;
 
 export function failHandles(core: Core, id: SessionId, followers: Followers, turnId: TurnId, error: unknown): void {
   core.trace("turn.lost", { problem: describeThrown(error) }, { sessionId: id, turnId });

@@ -8,11 +8,13 @@
 
 import type { Cursor, SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
-import type { Agenda } from "../../stores/store.ts";
+import type { Agenda, Change } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import type { TurnShow } from "../live-turn/show.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
+import { cursorFor } from "../readers/cursor.ts";
 import type { Followers } from "../readers/followers.ts";
+import { waitFact } from "../readers/reader.ts";
 import { settle } from "./elsewhere.ts";
 import type { LiveSession } from "./session.ts";
 
@@ -181,6 +183,7 @@ export class Watch {
       const agenda = await store.agenda(now, PAGE + tried.size);
       await this.#settle(agenda);
       for (const [id, until] of this.#left) if (until <= now) this.#left.delete(id);
+      for (const id of [...this.#awaited]) if (!(await this.#isAwaited(id))) this.#awaited.delete(id);
       const found = agenda.sessions.filter((id) => !tried.has(id) && this.#isOurs(id, seen !== undefined));
       begun += await this.#takeUpAll(found, tried);
       if (agenda.sessions.length >= PAGE + tried.size - found.length && found.length > 0) continue; // There may be more.
@@ -197,6 +200,11 @@ export class Watch {
     return !this.#left.has(id) && (this.#awaited.has(id) || (recovers && store.isDurable));
   }
 
+  /** Whether an input still waits there: others may have run it. */
+  async #isAwaited(id: SessionId): Promise<boolean> {
+    return (await this.#core().store.inputs.list(id)).length > 0;
+  }
+
   async #takeUpAll(found: SessionId[], tried: Set<SessionId>): Promise<number> {
     let begun = 0;
     const worker = async (): Promise<void> => {
@@ -204,9 +212,10 @@ export class Watch {
         while (this.#working.size >= WORKING_MAX && !this.#isClosed) await this.#hasRoom();
         if (this.#isClosed) return;
         tried.add(id);
-        this.#awaited.delete(id);
         try {
-          if (await this.#begin(id)) begun++;
+          if (!(await this.#begin(id))) continue; // Another process was quicker: it stays awaited.
+          this.#awaited.delete(id);
+          begun++;
         } catch (error) {
           this.leave(id);
           this.#trace(error, id);
@@ -247,6 +256,7 @@ export class Watch {
       const changes = await store.changes(cursor, { max: PAGE });
       const moved = new Set<SessionId>();
       for (const change of changes) {
+        if (change.kind === "waiting" || change.kind === "resolved") this.#tell(change);
         if (change.kind !== "committed" || change.by !== "turn") continue;
         this.#shows.delete(change.turnId);
         if (this.#followed.has(change.sessionId)) moved.add(change.sessionId);
@@ -258,6 +268,15 @@ export class Watch {
         return;
       }
     }
+  }
+
+  /** What turns wait for that run elsewhere; those that run here tell it themselves. */
+  #tell(change: Extract<Change, { readonly kind: "waiting" | "resolved" }>): void {
+    const { sessionId, turnId, cursor } = change;
+    const handles = this.#followed.get(sessionId)?.of(turnId) ?? [];
+    if (handles.length === 0 || this.#core().sessions.find(sessionId)?.running !== undefined) return;
+    const fact = waitFact(change, { fact: true, sessionId, cursor: cursorFor(sessionId, cursor) } as const);
+    for (const handle of handles) handle.tell(fact);
   }
 
   async #settleAll(id: SessionId): Promise<void> {
