@@ -74,7 +74,8 @@ export async function settle(of: Following, turnId: TurnId): Promise<"over" | "p
     return "parked";
   }
   if (!isGone && found.state !== "withdrawn") return "pending";
-  failHandles(core, id, followers, turnId, new RuntimeError(isGone ? "turn.unknown" : "input.withdrawn", { turnId }));
+  const why = !isGone ? "input.withdrawn" : (await store.has(id)) ? "turn.unknown" : "session.deleted";
+  failHandles(core, id, followers, turnId, new RuntimeError(why, { turnId, id }));
   return "over";
 }
 

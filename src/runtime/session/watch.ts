@@ -200,8 +200,9 @@ export class Watch {
     return !this.#left.has(id) && (this.#awaited.has(id) || (recovers && store.isDurable));
   }
 
-  /** Whether an input still waits there: others may have run it. */
+  /** Whether something of ours still waits there: others may have run it. */
   async #isAwaited(id: SessionId): Promise<boolean> {
+    for (const session of this.#pending.values()) if (session === id) return true;
     return (await this.#core().store.inputs.list(id)).length > 0;
   }
 
