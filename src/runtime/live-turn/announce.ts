@@ -67,10 +67,10 @@ export async function lose(session: LiveSession, lease: Lease, error: unknown): 
   } catch (problem) {
     session.core.trace("turn.leave", { problem: describeThrown(problem) }, session.asPlace);
   }
-  // Another process may have the turn, or get it: handles here are given its result.
+  // Whoever waits for the turn here is told when it ends elsewhere.
   if (session.followers.of(turnId).length > 0) session.core.watch.follow(session.id, session.followers, turnId);
   if (hasCode(error, "lease.lost")) {
-    session.queue.mayHaveMore = true;
+    session.queue.mayHaveMore = true; // Another process has the turn: handles here get its result.
     return;
   }
   if (passingFault(error, session.core.store) !== undefined) throw error;
