@@ -34,6 +34,8 @@ export function salvage(opened: Opened, journal: readonly TurnEvent[], why: stri
   return salvaging.done();
 }
 
+type Decided = { readonly approved?: Json; readonly reason?: Json; readonly args?: Json };
+
 class Salvaging {
   readonly #opened: Opened;
   /** Of a call whose result is not known. */
@@ -112,7 +114,12 @@ class Salvaging {
         // A call that waits for other turns is made again afterwards, and has no result before.
         return event.on === undefined ? void this.#deferred.add(event.effect.replace(/\.a\d+$/, "")) : undefined;
       case "resolved":
-        return this.#resolve(event.effect.replace(/\.w\d*(\.\d+)?$/, ""), event.answer);
+        // `.w` is of the gate, which asked before the call was made; `.w1` of an attempt at it.
+        return this.#resolve(
+          event.effect.replace(/\.w\d*(\.\d+)?$/, ""),
+          event.answer,
+          /\.w(\.\d+)?$/.test(event.effect),
+        );
       case "applied":
         if (event.config !== undefined) this.#config = event.config;
         if (event.parts !== undefined) this.#applied = [...this.#applied, ...event.parts];
@@ -224,15 +231,20 @@ class Salvaging {
     });
   }
 
-  #resolve(place: string, answer: WaitAnswer): void {
-    if (answer.kind !== "value") return;
-    if (this.#deferred.has(place)) return void this.#results.set(place, { output: delivered(answer.value) });
-    const said = answer.value as { readonly approved?: Json; readonly reason?: Json; readonly args?: Json } | null;
+  #resolve(place: string, answer: WaitAnswer, isApproval: boolean): void {
+    if (!isApproval) {
+      // Of a call that was interrupted nothing is known, whatever was said about it.
+      if (answer.kind === "value" && this.#deferred.has(place))
+        this.#results.set(place, { output: delivered(answer.value) });
+      return;
+    }
+    const said = (answer.kind === "value" ? answer.value : null) as Decided | null;
     if (said?.approved === true) {
       if (said.args !== undefined) this.#edited = [...this.#edited, place];
       return;
     }
-    const reason = typeof said?.reason === "string" ? said.reason : TEXTS.notApproved;
+    const reasons = { value: TEXTS.notApproved, timeout: TEXTS.unanswered, revoked: TEXTS.revoked };
+    const reason = typeof said?.reason === "string" ? said.reason : reasons[answer.kind];
     const name = "the call";
     this.#results.set(place, {
       output: {
