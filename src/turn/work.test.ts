@@ -639,19 +639,30 @@ describe("T9 the trail of a call", () => {
   });
 
   test("of calls in a batch stands with the result of the batch, each under its own name", () => {
-    const turn = asking([]).answer("r1.before-completion", {
-      kind: "bounded",
-      messages: [{ role: "user", parts: [text("Go on.")] }],
+    const inside = (at: number, tool: string) => ({
+      at: `1.${at}`,
+      call: { id: asCallId(`call_batch.${at}`), parentId: asCallId("call_batch"), name: tool, input: {} },
     });
-    turn
-      .until("r2.ask")
-      .answer("r2.ask", replied(call("search"), call("batch", { tools: ["look", "pay"] })))
-      .answer("r2.gate", gated(pass(), { kind: "pass", input: { far: true } }, asks()))
-      .answer("r2.call.1.1.w", resolved({ approved: true }, "Bob"))
-      .until("r2.after-work");
+    const batches: ProtocolDriver = {
+      ...toolLoop,
+      onReply: () => ({
+        kind: "calls",
+        calls: [
+          { at: "0", call: { id: asCallId("call_search"), name: "search", input: {} } },
+          inside(0, "look"),
+          inside(1, "pay"),
+        ],
+      }),
+    };
+    const turn = tell(batches)
+      .until("r1.ask")
+      .answer("r1.ask", replied(call("search"), call("batch", { tools: ["look", "pay"] })))
+      .answer("r1.gate", gated(pass(), { kind: "pass", input: { far: true } }, asks()))
+      .answer("r1.call.1.1.w", resolved({ approved: true }, "Bob"))
+      .until("r1.after-work");
     expect(turn.trails).toMatchObject([
-      { callId: "call_batch", name: "look", input: { far: true } },
-      { callId: "call_batch", name: "pay", asked: [{ answer: { by: "Bob" } }] },
+      { callId: "call_batch.0", name: "look", input: { far: true } },
+      { callId: "call_batch.1", name: "pay", asked: [{ answer: { by: "Bob" } }] },
     ]);
     const [tools] = itemsOf(turn.state.log).flatMap((entry) =>
       entry.kind === "message" && entry.message.role === "tool" ? [entry.message.parts] : [],
