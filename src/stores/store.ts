@@ -1,3 +1,4 @@
+// long: the contract of a store is read as one, its words before its promises.
 import type { Segment, ViewPage } from "../graph/segment.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";

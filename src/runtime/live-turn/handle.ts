@@ -9,8 +9,8 @@ import type { CancelAnswer } from "../../stores/store.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { Feed } from "../readers/feed.ts";
+import { tellWaits } from "../readers/wait-facts.ts";
 import { cancel } from "../services/sessions.ts";
-import { tellWaits } from "../session/elsewhere.ts";
 import type { LiveSession } from "../session/session.ts";
 
 /** How a turn ended and what it cost. */
@@ -42,7 +42,8 @@ export class TurnHandle implements Turn {
   readonly #sessionId: SessionId;
   #turnId: TurnId | undefined;
   #told: Set<string> | undefined;
-  #isResting = false;
+  /** Its turn is parked, and nobody has begun to read here. A run that goes on here ends this, and tells it all. */
+  isResting = false;
   #ended: { readonly result: TurnResult } | { readonly error: unknown } | undefined;
   // Created when asked for: a failure that nobody waits for must not be an unhandled rejection.
   #id: PromiseWithResolvers<TurnId> | undefined;
@@ -93,8 +94,8 @@ export class TurnHandle implements Turn {
     if (session?.isInside === true && this.#ended === undefined && (this.#turnId === undefined || this.#turnId !== now))
       throw new RuntimeError("operation.reentrant", { name: "Another turn" });
     const read = this.feed.read();
-    if (this.#isResting && this.#turnId !== undefined) {
-      this.#isResting = false;
+    if (this.isResting && this.#turnId !== undefined) {
+      this.isResting = false;
       tellWaits(this.#core, this.#sessionId, this.#turnId, [this]).catch((error: unknown) =>
         this.#core.trace("turn.show", { problem: describeThrown(error) }, { sessionId: this.#sessionId }),
       );
@@ -116,12 +117,7 @@ export class TurnHandle implements Turn {
     if (this.feed.isRead) return;
     this.feed.rest();
     this.#told = undefined;
-    this.#isResting = true;
-  }
-
-  /** A run of the turn goes on here, and tells it all. */
-  goOn(): void {
-    this.#isResting = false;
+    this.isResting = true;
   }
 
   accepted(id: TurnId): void {
