@@ -1,4 +1,4 @@
-// long: the contract of a store is read as one, its words before its promises.
+// long: one contract
 import type { Segment, ViewPage } from "../graph/segment.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
@@ -349,11 +349,8 @@ export interface Withdrawal {
 
 export interface FoundTurn {
   readonly sessionId: SessionId;
-  /**
-   * `parked`: it is open and only waits. `taken`: another open turn has claimed its input. `ended`: also when another
-   * turn settled its input.
-   */
-  readonly state: "waiting" | "open" | "parked" | "taken" | "ended" | "withdrawn";
+  /** `taken`: another open turn has claimed its input. `ended`: also when another turn settled its input. */
+  readonly state: "waiting" | "open" | "taken" | "ended" | "withdrawn";
 }
 
 /**
