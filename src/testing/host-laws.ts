@@ -139,6 +139,7 @@ class Stage {
         this.asleep++;
         return world.sleep(ms, signal).finally(() => this.asleep--);
       },
+      rest: (ms, signal) => world.rest(ms, signal),
     };
   }
 

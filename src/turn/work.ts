@@ -81,14 +81,10 @@ function isPlain({ state: { skips, winding, limits } }: Move, { calls }: Work): 
   if (skips.settle !== true || skips.gate !== true || winding !== undefined) return false;
   return calls.length <= limits.callsPerRoundMax && calls.every((call) => call.policy === undefined);
 }
-const plainlySettled = ({ at, call, attempt, output = NEVER_RAN }: CallState): CallState => ({
-  at,
-  call,
-  stage: "settled",
-  attempt,
-  output,
-  parts: projectOutput(output),
-});
+function plainlySettled({ at, call, attempt, output = NEVER_RAN, asked }: CallState): CallState {
+  const settled = { at, call, stage: "settled", attempt, output, parts: projectOutput(output) } as const;
+  return asked === undefined ? settled : { ...settled, asked };
+}
 
 export const isSettledAtOnce = ({ cell, calls }: Work): boolean => cell === undefined && calls[0]?.stage === "settled";
 

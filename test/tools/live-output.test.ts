@@ -110,13 +110,15 @@ test("T9 S3 a wait is told once to a reader of a turn that another process left"
   const { wait } = await seen(begun, "waiting");
   await first.runtime.close();
   const { runtime } = await start(scripted(says("Done.")));
-  const session = await runtime.session("a");
-  const followed = session.follow(turnId);
-  await seen(followed, "waiting");
-  await answerWait(runtime, wait, { approved: true });
-  const events = await eventsOf(session.follow(turnId));
-  await followed.result();
-  expect(only(events, "waiting")).toHaveLength(1);
+  const events: SessionEvent[] = [];
+  for await (const event of (await runtime.session("a")).follow(turnId)) {
+    events.push(event);
+    if (event.kind === "waiting") await answerWait(runtime, event.wait, { approved: true });
+  }
+  expect(only(events, "waiting").map((event) => event.wait)).toEqual([wait]);
+  expect(only(events, "resolved")).toMatchObject([{ wait, wants: "approval", how: "answered" }]);
+  expect(only(events, "toolEnded")).toMatchObject([{ name: "ping", status: "ok" }]);
+  expect(events.at(-1)).toMatchObject({ kind: "committed", outcome: { text: "Done." } });
   await runtime.close();
 });
 
