@@ -5,7 +5,7 @@ import type { Fields } from "../../index.ts";
 export type Scalar = string | number | boolean | null;
 
 /** Tests of one argument; all of them must pass. */
-export interface Check {
+export interface ArgumentTest {
   readonly gt?: number | undefined;
   readonly gte?: number | undefined;
   readonly lt?: number | undefined;

@@ -17,12 +17,20 @@ import {
   type ToolCall,
 } from "../../index.ts";
 import { answerIn, answerTo, isHeld, type Kept, keep, keptOf, type RememberedAnswer } from "./answers.ts";
-import { type Asked, DECISION, type Decide, type Decision, OPTIONS, type Settings, type Verdict } from "./options.ts";
+import {
+  type ApprovalDecision,
+  type Asked,
+  DECISION,
+  type Decide,
+  OPTIONS,
+  type Settings,
+  type Verdict,
+} from "./options.ts";
 import { TEXTS } from "./texts.ts";
 
 export type { RememberedAnswer } from "./answers.ts";
-export type { Check } from "./check.ts";
-export type { ApprovalsOptions, Asked, Decide, Decision, Reach, Rule, Verdict } from "./options.ts";
+export type { ArgumentTest } from "./check.ts";
+export type { ApprovalDecision, ApprovalRule, ApprovalsOptions } from "./options.ts";
 
 const ID = "bowline/approvals";
 
@@ -96,11 +104,14 @@ interface Settled {
   readonly state: StateCell<Kept>;
 }
 
-const ruleOn = ({ rules, otherwise }: Settings, call: ToolCall): Decision =>
+const ruleOn = ({ rules, otherwise }: Settings, call: ToolCall): ApprovalDecision =>
   rules.find((rule) => rule.isFor(call))?.decision ?? otherwise;
 
 /** What the function says. What is no decision is thrown, and so denies. */
-async function decided(decide: Decide, { call, sessionId, turnId, signal }: Gated): Promise<Decision | undefined> {
+async function decided(
+  decide: Decide,
+  { call, sessionId, turnId, signal }: Gated,
+): Promise<ApprovalDecision | undefined> {
   const said = await decide({ call, sessionId, turnId: turnId as Asked["turnId"], signal });
   if (said === undefined) return undefined;
   const read = await DECISION["~standard"].validate(typeof said === "string" ? { verdict: said } : said);
@@ -112,13 +123,13 @@ async function decided(decide: Decide, { call, sessionId, turnId, signal }: Gate
 const STRENGTH: { readonly [V in Verdict]: number } = { allow: 0, ask: 1, deny: 2 };
 
 /** Where both say the same, the function's words count, and the rule's where it has none. */
-function stricter(ruled: Decision, said: Decision | undefined): Decision {
+function stricter(ruled: ApprovalDecision, said: ApprovalDecision | undefined): ApprovalDecision {
   if (said === undefined || STRENGTH[said.verdict] < STRENGTH[ruled.verdict]) return ruled;
   return said.verdict === ruled.verdict ? { ...ruled, ...said } : said;
 }
 
 /** What the gate answers: nothing, a denial, or a question, unless its answer is remembered. */
-function answerOn(settings: Settings, { verdict, reason, ...how }: Decision, { call, state }: Gated) {
+function answerOn(settings: Settings, { verdict, reason, ...how }: ApprovalDecision, { call, state }: Gated) {
   if (verdict === "allow") return undefined;
   if (verdict === "deny") return deny(reason ?? TEXTS.denies);
   const question = reason ?? TEXTS.asks(call.name);

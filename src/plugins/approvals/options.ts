@@ -1,5 +1,5 @@
 import { type Fields, optionsSchema, type SessionId, type ToolCall, type TurnId } from "../../index.ts";
-import { type Check, checkOf, type Scalar } from "./check.ts";
+import { type ArgumentTest, checkOf, type Scalar } from "./check.ts";
 
 type Awaitable<T> = T | PromiseLike<T>;
 export type Verdict = "allow" | "ask" | "deny";
@@ -10,20 +10,20 @@ export type Verdict = "allow" | "ask" | "deny";
 export type Reach = "arguments" | "tool" | "nothing";
 
 /** What is to become of a call. */
-export interface Decision {
-  /** Run it, ask somebody, or refuse it. */
+export interface ApprovalDecision {
+  /** `allow` runs the call, `ask` asks somebody, `deny` refuses it. */
   readonly verdict: Verdict;
   /** Shown to whoever is asked, or told to the model when the call is denied. */
   readonly reason?: string | undefined;
   /** How long to wait for an answer, in milliseconds; then the call is denied. Default: `waitMs` of the plugin. */
   readonly waitMs?: number | undefined;
-  /** How far a remembered answer reaches. Default: `remembers` of the plugin. */
+  /** How far a remembered answer reaches: `arguments`, `tool` or `nothing`. Default: `remembers` of the plugin. */
   readonly remembers?: Reach | undefined;
 }
 
 type Named = string | { readonly name: string };
 /** Decides on the calls of some tools, or on those whose arguments pass its tests. */
-export interface Rule extends Decision {
+export interface ApprovalRule extends ApprovalDecision {
   /** A tool or its name, with `*` for any characters, or a list of them. */
   readonly tool: Named | readonly Named[];
   /**
@@ -31,7 +31,7 @@ export interface Rule extends Decision {
    * cannot be made, because the field is missing or of another type, counts against the call: an `allow` rule is then not
    * for it, an `ask` or `deny` rule is.
    */
-  readonly when?: { readonly [path: string]: Scalar | Check } | undefined;
+  readonly when?: { readonly [path: string]: Scalar | ArgumentTest } | undefined;
 }
 
 /** A call that `decide` is asked about. */
@@ -43,12 +43,12 @@ export interface Asked {
   readonly signal: AbortSignal;
 }
 /** Returns nothing where it has no opinion. */
-export type Decide = (asked: Asked) => Awaitable<Verdict | Decision | undefined>;
+export type Decide = (asked: Asked) => Awaitable<Verdict | ApprovalDecision | undefined>;
 
 export interface ApprovalsOptions {
   /** The policy as data. The first rule that is for a call decides. */
-  readonly rules?: readonly Rule[] | undefined;
-  /** What becomes of calls that no rule is for. Default `allow`. */
+  readonly rules?: readonly ApprovalRule[] | undefined;
+  /** What becomes of calls that no rule is for: `allow`, `ask` or `deny`. Default `allow`. */
   readonly otherwise?: Verdict | undefined;
   /**
    * The policy as a function, beside the rules: the stricter of both counts. Not for options of one session, which are
@@ -65,14 +65,14 @@ export interface ApprovalsOptions {
 
 /** A rule, ready to be asked. */
 export interface KnownRule {
-  readonly decision: Decision;
+  readonly decision: ApprovalDecision;
   isFor(call: ToolCall): boolean;
 }
 export interface Settings {
   readonly rules: readonly KnownRule[];
   /** The tools that rules name in full. */
   readonly tools: readonly string[];
-  readonly otherwise: Decision;
+  readonly otherwise: ApprovalDecision;
   readonly decide?: Decide;
   readonly waitMs?: number;
   readonly remembers: Reach;
@@ -104,12 +104,12 @@ export const OPTIONS = optionsSchema<ApprovalsOptions, Settings>((given) => {
 const isFunction = (given: unknown): given is Decide => typeof given === "function";
 
 /** What `decide` may return besides a word. */
-export const DECISION = optionsSchema<Decision>((given) => {
+export const DECISION = optionsSchema<ApprovalDecision>((given) => {
   given.only("verdict", "reason", "waitMs", "remembers");
   return decisionIn(given);
 });
 
-function decisionIn(given: Fields): Decision {
+function decisionIn(given: Fields): ApprovalDecision {
   const reason = given.checked("reason", isWords, "a text that is not empty", undefined);
   const waitMs = given.whole("waitMs", { min: 1 }, undefined);
   const remembers = given.oneOf("remembers", REACHES, undefined);
