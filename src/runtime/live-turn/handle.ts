@@ -56,10 +56,6 @@ export class TurnHandle implements Turn {
     this.#sessionId = id;
   }
 
-  get #session(): LiveSession | undefined {
-    return this.#core.sessions.find(this.#sessionId);
-  }
-
   get id(): Promise<TurnId> {
     if (this.#turnId !== undefined) return Promise.resolve(this.#turnId);
     if (this.#ended !== undefined && "error" in this.#ended) return Promise.reject(this.#ended.error);
@@ -68,7 +64,7 @@ export class TurnHandle implements Turn {
   }
 
   /** The runtime itself, which waits nowhere, may always ask. */
-  result(isInside = this.#session?.isInside ?? false): Promise<TurnResult> {
+  result(isInside = this.#core.sessions.find(this.#sessionId)?.isInside ?? false): Promise<TurnResult> {
     if (isInside && this.#ended === undefined)
       return Promise.reject(new RuntimeError("operation.reentrant", { name: "The result of a turn" }));
     if (this.#result === undefined) {
@@ -88,7 +84,7 @@ export class TurnHandle implements Turn {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<TurnProgress> {
-    const session = this.#session;
+    const session = this.#core.sessions.find(this.#sessionId);
     // The turn that runs now may be listened to from inside; one after it has nothing to show before this code ends.
     const now = session?.now;
     if (session?.isInside === true && this.#ended === undefined && (this.#turnId === undefined || this.#turnId !== now))
