@@ -3,7 +3,8 @@
 // Not its job: what the turn does with the results (`step.ts`), and running tools (`tools/dispatch.ts`).
 // W1. A reply's calls are gated together and settled together; a cell's calls are gated as they come and settled
 //     one by one, in order of return.
-// W2. At most `parallelCallsMax` calls are open. Calls that are serial or write plugin state run alone.
+// W2. At most `parallelCallsMax` calls are open or wait for turns of other sessions. Calls that are serial or write
+//     plugin state run alone.
 // W3. Never two effects open that may write plugin state: a gate, a settling, a call that `writes`.
 // W4. Every call ends with an output. One that may have run without a known result is `unknown`, never `cancelled`.
 
@@ -133,6 +134,7 @@ function release(move: Move, work: Work, from: number): Work {
   if (move.state.winding !== undefined) return work;
   let running = 0;
   for (const effect of move.state.open) {
+    if (effect.kind === "wait" && effect.about.kind === "turns") running++; // Its work goes on in those turns.
     if (effect.kind !== "call") continue;
     const call = work.calls[indexOf(work, effect.at)];
     if (call !== undefined && isAlone(call)) return work;
@@ -362,7 +364,10 @@ export function onDeferred(
   wait(move, work, state, attempt, event, asks);
   return change({ ...work, hasTrail: true }, at, {
     stage: "deferred",
-    output: { kind: "unknown", reason: TEXTS.pending },
+    output:
+      event.ifStopped === undefined
+        ? { kind: "unknown", reason: TEXTS.pending }
+        : { kind: "failure", failure: event.ifStopped },
     ...(asks.kind === "turns" ? NOTHING : asking(move.at, state, asks)),
   });
 }
