@@ -26,7 +26,7 @@ const SCRIPT: { readonly [opening: string]: Lines } = {
     [both(calls("delegate", { id: "below", task: "Look" }), calls("ping"))],
     [says("All ", "done.")],
   ],
-  Look: [[thinks("Where? ", calls("ping"))], [cut("No"), says("Here.")]],
+  Look: [[thinks("Where? ", both(calls("ping"), calls("pay", { euros: 1 })))], [cut("No"), says("Here.")]],
   More: [[calls("work")], [says("And ", "more.")]],
 };
 
