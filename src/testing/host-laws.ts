@@ -67,8 +67,8 @@ function call(at: number): EffectOf<"call"> {
 }
 const [FIRST, SECOND, THIRD] = [call(0), call(1), call(2)] as const;
 
-const sleep = (until: number): Effect => ({ name: name("r1.call.0.b1"), kind: "sleep", until });
-const grace = (until: number): Effect => ({ name: GRACE, kind: "sleep", until });
+const sleep = (until: number): Effect => ({ name: name("r1.call.0.b1"), kind: "sleep", at: 0, until });
+const grace = (until: number): Effect => ({ name: GRACE, kind: "sleep", at: 0, until });
 const wait = (until: number, key: WaitKey = KEY): Effect => ({ name: name(`wait.${key}`), kind: "wait", key, until });
 
 const CANCEL: CancelRequest = { requestId: "can_1", reason: "Enough.", at: 1 };

@@ -313,7 +313,7 @@ export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, out
     return { ...work, calls };
   }
   if (wait === undefined) return returned(work, state, output, move.at);
-  move.open({ name: name(`${effect.position}.b${state.attempt}`), kind: "sleep", until: move.at + wait });
+  move.open({ name: name(`${effect.position}.b${state.attempt}`), kind: "sleep", at: move.at, until: move.at + wait });
   return change(work, effect.at, { stage: "backoff" });
 }
 

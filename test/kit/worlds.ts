@@ -105,6 +105,12 @@ export function quickWorld({ now = BEGINNING, name = "" }: { readonly now?: numb
             wake();
           });
       }),
+    // In real time: what comes again and again would never let anything else happen.
+    rest: (ms, signal) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(resolve, ms).unref();
+        signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+      }),
     id: (prefix) => `${prefix}_${String(++ids).padStart(6, "0")}${name}`,
     secret: () => `secret-${name}-${++secrets}`,
   };

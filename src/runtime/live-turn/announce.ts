@@ -67,6 +67,8 @@ export async function lose(session: LiveSession, lease: Lease, error: unknown): 
   } catch (problem) {
     session.core.trace("turn.leave", { problem: describeThrown(problem) }, session.asPlace);
   }
+  // Whoever waits for the turn here is told when it ends elsewhere.
+  if (session.followers.of(turnId).length > 0) session.core.watch.follow(session.id, session.followers, turnId);
   if (hasCode(error, "lease.lost")) {
     session.queue.mayHaveMore = true; // Another process has the turn: handles here get its result.
     return;

@@ -33,11 +33,14 @@ export interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
   cancel(reason?: string): Promise<CancelAnswer>;
 }
 
+export type WaitFact = Extract<TurnProgress, { readonly kind: "waiting" | "resolved" }>;
+
 export class TurnHandle implements Turn {
   readonly feed: Feed;
   readonly #core: Core;
   readonly #sessionId: SessionId;
   #turnId: TurnId | undefined;
+  #told: Set<string> | undefined;
   #ended: { readonly result: TurnResult } | { readonly error: unknown } | undefined;
   // Created when asked for: a failure that nobody waits for must not be an unhandled rejection.
   #id: PromiseWithResolvers<TurnId> | undefined;
@@ -88,6 +91,15 @@ export class TurnHandle implements Turn {
     if (session?.isInside === true && this.#ended === undefined && (this.#turnId === undefined || this.#turnId !== now))
       throw new RuntimeError("operation.reentrant", { name: "Another turn" });
     return this.feed.read();
+  }
+
+  /** Tells what the turn waits for, and that it does no longer: each once, from wherever it is heard. */
+  tell(fact: WaitFact): void {
+    const name = `${fact.kind}/${fact.wait}`;
+    this.#told ??= new Set();
+    if (this.#told.has(name)) return;
+    this.#told.add(name);
+    this.feed.push(fact);
   }
 
   accepted(id: TurnId): void {

@@ -113,8 +113,8 @@ export class Feed {
 
   /** The turn is given up for a while. What nobody has begun to read is told again, and need not be kept. */
   rest(): void {
-    if (this.#isTaken) return;
-    this.#unread = undefined;
+    if (this.#isTaken || this.#unread === undefined) return;
+    this.#unread = this.#unread.filter(({ fact }) => fact);
     this.#head = 0;
   }
 

@@ -10,7 +10,8 @@ import type { FactEvent, Preview, SessionEvent } from "../../model/event.ts";
 import { asCursor, type Cursor, type SessionId, type TurnId } from "../../model/ids.ts";
 import { defined } from "../../model/json.ts";
 import type { SessionView } from "../../model/view.ts";
-import type { Change, Store, StoredSession } from "../../stores/store.ts";
+import type { Change, Store, StoredSession, StoredWait } from "../../stores/store.ts";
+import type { WaitFact } from "../live-turn/handle.ts";
 import { cursorFor, type ReadCursor } from "./cursor.ts";
 import { DONE } from "./feed.ts";
 import { joined, type Previews } from "./previews.ts";
@@ -282,6 +283,12 @@ export function waitFact<Base extends object>(
   return { ...base, ...defined({ kind: "resolved", turnId, wait, wants, effect, how: told, by }) } as never;
 }
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+/** The fact that an open wait was asked. */
+export function askedFact({ id, turnId, sessionId, effect, about, until, askedAs }: StoredWait): WaitFact {
+  const base = { fact: true, sessionId, cursor: cursorFor(sessionId, askedAs ?? asCursor("1")) } as const;
+  return waitFact({ kind: "waiting", turnId, wait: id, effect, about, until }, base);
+}
 
 function eventsIn(change: Change, cursor: Cursor): readonly FactEvent[] {
   const { sessionId } = change;

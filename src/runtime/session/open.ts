@@ -167,6 +167,7 @@ export class OpenSessions implements Iterable<LiveSession> {
       return (await open.takeUp(true)) ? { session: open, done: open.queue.settled() } : undefined;
     const handle = await this.handle(id, { isRecovery: true });
     const session = this.find(id);
+    if (!this.#core().store.isDurable) await session?.takeUp(true); // Else its opening did.
     if (session !== undefined) return { session, done: session.queue.settled().finally(() => handle.close()) };
     await handle.close();
     return undefined;

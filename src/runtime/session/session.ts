@@ -540,8 +540,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   /** Waits `graceMs` for what runs. Then, on a durable store, the turn is left to be resumed, else it is cancelled. */
   async close(graceMs: number): Promise<void> {
-    this.running?.run?.hurry(); // A turn that only waits is parked at once.
-    await this.queue.close(graceMs, async () => {
+    this.running?.run?.hurry(); // A turn that only waits is parked at once, or let go where that cannot be.
+    const isKept = this.running !== undefined && isOnlyWaiting(this.running.state) && !this.core.host.parks;
+    await this.queue.close(isKept ? 0 : graceMs, async () => {
       const { running } = this;
       if (running?.run === undefined) return false;
       if (this.core.store.isDurable) await running.run.leave();

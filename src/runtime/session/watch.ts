@@ -1,31 +1,34 @@
 // One look at the store for all sessions of a runtime: what is to be done there, and which turns have ended elsewhere.
 // Not its job: running what it finds (`session.ts`), what an ended turn's handles are told (`elsewhere.ts`).
 // A1 One look at a time, and one query in it while nothing happens, however many turns are waited for.
-// A2 Handles of turns that are not here are settled by facts. Only inputs that wait are asked for one by one: that one was
-//    withdrawn is no fact.
+// A2 Handles of parked turns are settled by facts. Only turns that others run, and inputs that wait, are asked for one by
+//    one: that an input was withdrawn is no fact.
 // A3 A session that could not be taken up is left alone for a while: its model or a plugin may be somewhere else.
 // A4 It keeps the process alive only while a handle waits for a turn.
 
 import type { Cursor, SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
-import type { Agenda } from "../../stores/store.ts";
+import type { Agenda, Change } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import type { TurnShow } from "../live-turn/show.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
+import { cursorFor } from "../readers/cursor.ts";
 import type { Followers } from "../readers/followers.ts";
+import { waitFact } from "../readers/reader.ts";
 import { settle } from "./elsewhere.ts";
 import type { LiveSession } from "./session.ts";
 
-/** How often to look: while handles wait for turns that others run or that have not begun, and else. */
+/** How often to look: while somebody here waits for turns that others run or that have not begun, and else. */
 const BUSY_MS = 250;
 const LOOK_MS = 1_000;
 const LEFT_MS = 10_000;
+const HOLD_MS = 2_147_483_647;
 const PAGE = 256;
 const AT_ONCE = 8;
 /** Sessions that were taken up and work at the same time. */
 const WORKING_MAX = 100;
-/** Waiting inputs that are asked for in one look. */
-const WAITING_MAX = 500;
+/** Turns that are asked for in one look. */
+const PENDING_MAX = 500;
 
 export interface Recovered {
   /** How many sessions were resumed: they had a turn to go on with, or waiting inputs, and no process had them. */
@@ -43,8 +46,8 @@ export class Watch {
   readonly #takeUp: (id: SessionId) => Promise<TakenUp | undefined>;
   /** Handles of turns that are not here. */
   readonly #followed = new Map<SessionId, Followers>();
-  /** A2: turns that had not begun when they were last seen. */
-  readonly #waiting = new Map<TurnId, SessionId>();
+  /** A2: turns that were not parked when they were last seen. */
+  readonly #pending = new Map<TurnId, SessionId>();
   /** Sessions whose inputs came through here: they are run here when nobody else has them, also without recovery. */
   readonly #awaited = new Set<SessionId>();
   /** A3: until when. */
@@ -53,8 +56,9 @@ export class Watch {
   readonly #shows = new Map<TurnId, TurnShow>();
   readonly #working = new Map<SessionId, Promise<void>>();
   #room = Promise.withResolvers<void>();
-  #timer: NodeJS.Timeout | undefined;
+  #nap: AbortController | undefined;
   #dueAt = Infinity;
+  #hold: NodeJS.Timeout | undefined;
   #looking: Promise<number> | undefined;
   #latest: Cursor | undefined;
   #gone = -1;
@@ -71,7 +75,7 @@ export class Watch {
   follow(id: SessionId, followers: Followers, turnId: TurnId): void {
     if (this.#isClosed) return;
     this.#followed.set(id, followers);
-    this.#waiting.set(turnId, id);
+    this.#pending.set(turnId, id);
     this.#soonest(BUSY_MS);
   }
 
@@ -179,6 +183,7 @@ export class Watch {
       const agenda = await store.agenda(now, PAGE + tried.size);
       await this.#settle(agenda);
       for (const [id, until] of this.#left) if (until <= now) this.#left.delete(id);
+      for (const id of [...this.#awaited]) if (!(await this.#isAwaited(id))) this.#awaited.delete(id);
       const found = agenda.sessions.filter((id) => !tried.has(id) && this.#isOurs(id, seen !== undefined));
       begun += await this.#takeUpAll(found, tried);
       if (agenda.sessions.length >= PAGE + tried.size - found.length && found.length > 0) continue; // There may be more.
@@ -190,9 +195,15 @@ export class Watch {
 
   /** `isAsked`: by `recover()`, which takes up everything. */
   #isOurs(id: SessionId, isAsked: boolean): boolean {
-    if (!this.#core().store.isDurable) return false;
-    if (isAsked) return true;
-    return !this.#left.has(id) && (this.#core().recovers || this.#awaited.has(id));
+    const { recovers, store } = this.#core();
+    if (isAsked) return store.isDurable;
+    return !this.#left.has(id) && (this.#awaited.has(id) || (recovers && store.isDurable));
+  }
+
+  /** Whether something of ours still waits there: others may have run it. */
+  async #isAwaited(id: SessionId): Promise<boolean> {
+    for (const session of this.#pending.values()) if (session === id) return true;
+    return (await this.#core().store.inputs.list(id)).length > 0;
   }
 
   async #takeUpAll(found: SessionId[], tried: Set<SessionId>): Promise<number> {
@@ -202,9 +213,10 @@ export class Watch {
         while (this.#working.size >= WORKING_MAX && !this.#isClosed) await this.#hasRoom();
         if (this.#isClosed) return;
         tried.add(id);
-        this.#awaited.delete(id);
         try {
-          if (await this.#begin(id)) begun++;
+          if (!(await this.#begin(id))) continue; // Another process was quicker: it stays awaited.
+          this.#awaited.delete(id);
+          begun++;
         } catch (error) {
           this.leave(id);
           this.#trace(error, id);
@@ -235,7 +247,7 @@ export class Watch {
     if (isNew) for (const id of [...this.#followed.keys()]) await this.#settleAll(id);
     else if (latest !== before) await this.#settleMoved(before);
     let asked = 0;
-    for (const [turnId, id] of [...this.#waiting]) if (asked++ < WAITING_MAX) await this.#settleOne(turnId, id);
+    for (const [turnId, id] of [...this.#pending]) if (asked++ < PENDING_MAX) await this.#settleOne(turnId, id);
   }
 
   /** A2: looks at the sessions of which there are facts since. */
@@ -245,6 +257,7 @@ export class Watch {
       const changes = await store.changes(cursor, { max: PAGE });
       const moved = new Set<SessionId>();
       for (const change of changes) {
+        if (change.kind === "waiting" || change.kind === "resolved") this.#tell(change);
         if (change.kind !== "committed" || change.by !== "turn") continue;
         this.#shows.delete(change.turnId);
         if (this.#followed.has(change.sessionId)) moved.add(change.sessionId);
@@ -258,6 +271,15 @@ export class Watch {
     }
   }
 
+  /** What turns wait for that run elsewhere; those that run here tell it themselves. */
+  #tell(change: Extract<Change, { readonly kind: "waiting" | "resolved" }>): void {
+    const { sessionId, turnId, cursor } = change;
+    const handles = this.#followed.get(sessionId)?.of(turnId) ?? [];
+    if (handles.length === 0 || this.#core().sessions.find(sessionId)?.running !== undefined) return;
+    const fact = waitFact(change, { fact: true, sessionId, cursor: cursorFor(sessionId, cursor) } as const);
+    for (const handle of handles) handle.tell(fact);
+  }
+
   async #settleAll(id: SessionId): Promise<void> {
     for (const turnId of this.#followed.get(id)?.turns ?? []) await this.#settleOne(turnId, id);
   }
@@ -265,47 +287,57 @@ export class Watch {
   async #settleOne(turnId: TurnId, id: SessionId): Promise<void> {
     const followers = this.#followed.get(id);
     if (followers === undefined || !followers.turns.includes(turnId)) {
-      this.#waiting.delete(turnId);
+      this.#pending.delete(turnId);
       return;
     }
     const state = await settle({ core: this.#core(), id, followers }, turnId);
-    if (state !== "waiting") this.#waiting.delete(turnId);
+    if (state !== "pending") this.#pending.delete(turnId);
     if (followers.isEmpty) this.#followed.delete(id);
   }
 
   // ── Time ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #sleep({ next }: Agenda, now: number): void {
-    const core = this.#core();
-    const isBusy = this.#waiting.size > 0 || this.#awaited.size > 0;
-    if (!isBusy && this.#followed.size === 0 && !(core.recovers && core.store.isDurable)) return;
+    const { recovers, store } = this.#core();
+    if (!this.#isBusy && this.#followed.size === 0 && !(recovers && store.isDurable)) return this.#holdProcess();
     const own = next === undefined ? LOOK_MS : Math.max(1, next - now);
-    this.#soonest(Math.min(isBusy ? BUSY_MS : LOOK_MS, own));
+    this.#soonest(Math.min(this.#isBusy ? BUSY_MS : LOOK_MS, own));
   }
 
+  get #isBusy(): boolean {
+    return this.#pending.size > 0 || this.#awaited.size > 0;
+  }
+
+  /** Looks in so many milliseconds, if not before. */
   #soonest(ms: number): void {
     if (this.#isClosed) return;
-    const at = performance.now() + ms;
-    if (this.#timer !== undefined && at >= this.#dueAt) return this.#holdProcess(this.#timer);
-    clearTimeout(this.#timer);
-    this.#dueAt = at;
-    this.#timer = setTimeout(() => this.#due(), ms);
-    this.#holdProcess(this.#timer);
+    this.#holdProcess();
+    const { world } = this.#core();
+    const dueAt = world.now() + ms;
+    if (this.#nap !== undefined && dueAt >= this.#dueAt) return;
+    this.#nap?.abort();
+    const nap = new AbortController();
+    this.#nap = nap;
+    this.#dueAt = dueAt;
+    const due = (): void => {
+      if (nap.signal.aborted) return;
+      this.#nap = undefined;
+      this.#look().catch((error: unknown) => {
+        this.#trace(error);
+        this.#soonest(LOOK_MS);
+      });
+    };
+    if (ms === 0) setImmediate(due).unref();
+    else void (this.#isBusy ? world.sleep(ms, nap.signal) : world.rest(ms, nap.signal)).then(due);
   }
 
   /** A4 */
-  #holdProcess(timer: NodeJS.Timeout): void {
-    if (this.#followed.size > 0) timer.ref();
-    else timer.unref();
-  }
-
-  #due(): void {
-    this.#timer = undefined;
-    this.#dueAt = Infinity;
-    this.#look().catch((error: unknown) => {
-      this.#trace(error);
-      this.#soonest(LOOK_MS);
-    });
+  #holdProcess(): void {
+    if (this.#followed.size > 0) this.#hold ??= setInterval(() => {}, HOLD_MS);
+    else {
+      clearInterval(this.#hold);
+      this.#hold = undefined;
+    }
   }
 
   #trace(error: unknown, sessionId?: SessionId): void {
@@ -316,7 +348,8 @@ export class Watch {
   /** Nothing is looked for any more; answers the handles that are left. */
   close(): readonly (readonly [SessionId, Followers])[] {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#nap?.abort();
+    clearInterval(this.#hold);
     this.#room.resolve();
     return [...this.#followed];
   }
