@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { type Approval, createRuntime } from "bowline";
+import { type Approval, createRuntime, type Delivery } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { scripted } from "bowline/testing";
 import { describe, expect, test, vi } from "vitest";
@@ -8,7 +8,7 @@ import { bowline, folder, hasTerminal, start } from "./program.ts";
 
 /**
  * A folder with an app that asks before it pays. Told "Pay 3 4", its model pays twice, then says what became of it; told
- * "Have 3 paid", it has an agent do it. The files `pid`, `paid` and `keys` tell about the app: its process, what was paid, and the keys of calls that wait.
+ * "Have 3 paid", it has an agent do it. The files `pid`, `paid` and `waits` tell about the app: its process, what was paid, and the ids of what waits.
  */
 function appIn() {
   const cwd = folder();
@@ -18,12 +18,13 @@ function appIn() {
     return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
   };
   /** From another process than the app's. */
-  const answer = async (key: string, value: Approval): Promise<string> => {
+  const answer = async (id: string, value: Approval | Delivery): Promise<string> => {
     await using other = await createRuntime({
       store: sqlite(join(cwd, "app.db")),
       model: scripted(),
       recover: "manual",
     });
+    const { key } = (await other.waits.get(id))!;
     return other.waits.resolve(key, value);
   };
   return { cwd, linesOf, answer };
@@ -76,7 +77,7 @@ export default async () => {
     const session = await runtime.session(id);
     (async () => {
       for await (const event of session.observe())
-        if (event.kind === "waiting") appendFileSync("keys", event.wait + "\\n");
+        if (event.kind === "waiting") appendFileSync("waits", event.wait + "\\n");
     })();
     return session;
   };
@@ -85,7 +86,9 @@ export default async () => {
 `;
 const flags = ["--app", "agent.ts"];
 const QUESTION = (amount: number) =>
-  new RegExp(`Allow pay \\{"amount":${amount}\\}\\? It moves money\\.\n\\[y\\]es, \\[n\\]o, or say why not: $`);
+  new RegExp(
+    `Allow pay \\{"amount":${amount}\\}\\? It moves money\\.\n\\[y\\]es, \\[n\\]o, \\[e\\]dit, or say why not: $`,
+  );
 
 test.concurrent("E6 D2 a call that waits ends a single turn with 3 and its key; answered by code, the turn goes on", async () => {
   const { cwd, linesOf, answer } = appIn();
@@ -139,7 +142,7 @@ function inTerminal(): void {
     program.send("Pay 3 4 5\r");
     await program.until(QUESTION(3));
     program.send("\r");
-    await program.until(/or say why not: \n\[y\]es, \[n\]o, or say why not: $/);
+    await program.until(/or say why not: \n\[y\]es, \[n\]o, \[e\]dit, or say why not: $/);
     program.send("Yes\r");
     await program.until(QUESTION(4));
     program.send("n\r");
@@ -182,7 +185,7 @@ function inTerminal(): void {
     program.send("Pay 3\r");
     await program.until(QUESTION(3));
     writeFileSync(join(cwd, "agent.ts"), APP.replace("So:", "Thus:"));
-    await program.until(/the new version takes over after this turn\.\n\[y\]es, \[n\]o, or say why not: $/);
+    await program.until(/the new version takes over after this turn\.\n\[y\]es, \[n\]o, \[e\]dit, or say why not: $/);
     program.send("y\r");
     await program.until(/So: paid 3\nanswered · .*\n\n\nReloaded agent\.ts\.\n› $/);
     program.send("Hi\r");
@@ -248,8 +251,8 @@ function inTerminal(): void {
     const program = await chat(cwd);
     program.send("Pay 3 4\r");
     await program.until(QUESTION(3));
-    await vi.waitFor(() => expect(linesOf("keys")).toHaveLength(2));
-    const [three, four] = linesOf("keys") as [string, string];
+    await vi.waitFor(() => expect(linesOf("waits")).toHaveLength(2));
+    const [three, four] = linesOf("waits") as [string, string];
     await answer(three, { approved: false, reason: "Not today." });
     program.send("y\r");
     await program.until(/why not: y\nYour answer came too late: this was answered elsewhere, or its time is up\.\n/);
