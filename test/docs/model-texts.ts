@@ -43,6 +43,7 @@ export const ALL: readonly Texts[] = [
     tooLarge: ["fetch", 9_000_000, 8_388_608],
     withheld: ["read_mail", "It has a password in it."],
     interrupted: ["pay"],
+    awaited: ["pay"],
     submitAgain: ["/value must be number"],
     charsLeftOut: [4_000],
   }),

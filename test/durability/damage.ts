@@ -8,6 +8,7 @@ import { attach, createRuntime, definePlugin, type Runtime, RuntimeError, type R
 import { type SqliteStore, sqlite } from "bowline/stores/sqlite";
 import { z } from "zod";
 import type { BlobHash, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../../src/model/ids.ts";
+import { waitIdOf } from "../../src/model/wait.ts";
 import {
   ann,
   answering,
@@ -17,6 +18,7 @@ import {
   NOW,
   newInput,
   newSession,
+  newWait,
   opening,
   send,
   slept,
@@ -47,8 +49,9 @@ const app = (store: SqliteStore): RuntimeOptions => ({
   recover: "manual",
 });
 
-const SESSIONS = ["chat", "child", "fork", "left", "busy", "beside", "gone"] as SessionId[];
-const [, child, , left, busy, beside, gone] = SESSIONS as [
+const SESSIONS = ["chat", "child", "fork", "left", "busy", "beside", "parked", "gone"] as SessionId[];
+const [, child, , left, busy, beside, parked, gone] = SESSIONS as [
+  SessionId,
   SessionId,
   SessionId,
   SessionId,
@@ -110,10 +113,10 @@ export async function sample(path: string): Promise<Sample> {
   const lease = await begin(store, "open", { to: busy, key: "of open" });
   await store.append(lease, 1, [slept("a"), slept("b")], NOW);
   await store.append(lease, 3, [slept("c")], NOW, [
-    { key: "w1" as WaitKey, until: NOW + 5 },
-    { key: "w2" as WaitKey, until: NOW + 9 },
+    newWait("w1" as WaitKey, { until: NOW + 5 }),
+    newWait("w2" as WaitKey, { until: NOW + 9 }),
   ]);
-  await store.waits.resolve("w1" as WaitKey, { kind: "value", value: "yes" });
+  await store.waits.resolve("w1" as WaitKey, { kind: "value", value: "yes" }, NOW);
   await store.note(lease.turnId, "e" as EffectName, "k", { paid: true });
   await store.attempt(lease.turnId, "e" as EffectName);
   await send(store, "aside", { to: busy, place: "boundary" });
@@ -122,6 +125,15 @@ export async function sample(path: string): Promise<Sample> {
   await store.inputs.withdraw(busy, { key: "of back" });
   await store.cancel(lease.turnId, { requestId: "r", reason: "Enough.", at: NOW });
   await store.release(lease);
+
+  // A turn that is parked: one of its waits was answered before, and the other is open.
+  await store.create(newSession(parked));
+  const resting = await begin(store, "resting", { to: parked });
+  const both = [newWait("w3" as WaitKey), newWait("w4" as WaitKey, { until: NOW + 90 })];
+  await store.append(resting, 1, [slept("a")], NOW, both);
+  await store.waits.resolve("w3" as WaitKey, { kind: "value", value: "yes", by: "ann" }, NOW);
+  const given = { turnId: resting.turnId, wakeAt: NOW + 90, waits: ["w4" as WaitKey] };
+  assert.equal((await store.park(resting, given, NOW)).kind, "parked");
 
   // A turn that was kept beside the path, and one whose input another turn settled.
   await store.create(newSession(beside));
@@ -183,8 +195,8 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
     await ask("forks", () => store.list({ origin: "chat" as SessionId }));
     await ask("changes", () => store.changes(undefined, { max: 1_000 }));
     await ask("latest", () => store.latest());
-    await ask("due", () => store.waits.due(NOW + 100, 10));
-    await ask("runnable", () => store.runnable(LATER, 10));
+    await ask("waits", () => store.waits.list({ max: 10 }));
+    await ask("agenda", () => store.agenda(LATER, 10));
     for (const id of SESSIONS) {
       await ask(`has ${id}`, () => store.has(id));
       await ask(`load ${id}`, () => store.load(id));
@@ -200,7 +212,8 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
       await ask(`journal of ${id}`, () => store.journal(id, 0));
     }
     for (const hash of blobs) await ask(`blob ${hash}`, () => store.blobs.get(hash as BlobHash));
-    for (const key of ["w1", "w2"] as WaitKey[]) await ask(`wait ${key}`, () => store.waits.peek(key));
+    for (const key of ["w1", "w2", "w3", "w4"] as WaitKey[])
+      await ask(`wait ${key}`, () => store.waits.get(waitIdOf(key)));
     for (const node of NODES) await ask(`from ${node}`, () => store.view(beside, { from: node }));
     await ask("chat", () => chatIn(runtime));
 
@@ -220,6 +233,11 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
       store.fork(left, newSession("anew" as SessionId), "turn-before.0" as NodeId),
     );
     await ask("a cancel again", () => store.cancel(open, { requestId: "s", reason: "Again.", at: NOW }));
+    await ask("an answer", () => store.waits.resolve("w4" as WaitKey, { kind: "value", value: "no" }, NOW));
+    await ask("going on with what was parked", async () => {
+      const answer = await store.open(parked, ann, NOW, opening);
+      return answer.kind === "resumed" ? [answer, await store.renew(answer.lease, NOW)] : answer;
+    });
     await ask("going on", async () => {
       const answer = await store.open(busy, ann, LATER, opening);
       if (answer.kind !== "resumed") return answer;

@@ -61,7 +61,8 @@ export async function load(
   for (const [seq, event] of events.slice(0, cut).entries()) {
     if (seq === 0) continue;
     if (event.kind === "bounded" && event.inputs !== undefined) await store.inputs.claim(lease, event.effect, 64);
-    const rows = waits.filter((wait) => wait.seq === seq).map(({ key, until }) => ({ key, until }));
+    // Of a wait of before, nothing is known that a store of today could keep: its turn gives it again.
+    const rows = waits.flatMap(({ seq: at, ...row }) => (at === seq && "about" in row ? [row] : []));
     await store.append(lease, seq, [event], event.at, rows);
   }
   await store.release(lease);
@@ -75,11 +76,14 @@ export function unworded(text: string): string {
   return text.replace(/"note":"[^"]*"/, '"note":"…"').replace(/^(\d+ user: )?.*\bsubmit_output\b.*$/s, "$1…");
 }
 
-/** Messages whose texts are `unworded`. */
-export const unwordedIn = (messages: readonly Message[]): readonly Message[] =>
-  JSON.parse(JSON.stringify(messages), (key, value) =>
-    key === "text" && typeof value === "string" ? unworded(value) : value,
-  );
+/** Messages whose texts are `unworded`; without the trails of calls, if `isBefore` the version that has them. */
+export const unwordedIn = (messages: readonly Message[], isBefore = false): readonly Message[] =>
+  JSON.parse(JSON.stringify(messages), (key, value) => {
+    if (isBefore && key === "trail") return undefined;
+    return key === "text" && typeof value === "string" ? unworded(value) : value;
+  });
+/** Whether the machine of the recording kept no trails of calls. */
+export const hasNoTrails = ({ step }: Recorded): boolean => step < 3;
 
 /** What the recorded calls are called in the ledger of those who would perform them. */
 export const callsIn = ({ input: { turnId } }: Recorded, events: readonly TurnEvent[]): readonly string[] =>

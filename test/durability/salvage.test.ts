@@ -164,7 +164,12 @@ test("D8 a deferred result that had been delivered is a result like any other", 
     [
       ...recorded.events.slice(0, 3),
       { kind: "deferred", at, effect: name("r1.call.0"), key: "w" as never, until: at + 1 },
-      { kind: "resolved", at, effect: name("r1.call.0.w1"), answer: { kind: "value", value: "It came later." } },
+      {
+        kind: "resolved",
+        at,
+        effect: name("r1.call.0.w1"),
+        answer: { kind: "value", value: { value: "It came later." } },
+      },
     ],
     WHY,
   );

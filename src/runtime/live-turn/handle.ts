@@ -2,7 +2,7 @@ import type { Issue } from "../../kernel/hook-runner.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { TurnProgress } from "../../model/event.ts";
 import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
-import type { Json } from "../../model/json.ts";
+import { describeThrown, type Json } from "../../model/json.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import type { Usage } from "../../model/usage.ts";
 import type { CancelAnswer } from "../../stores/store.ts";
@@ -10,6 +10,7 @@ import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { Feed } from "../readers/feed.ts";
 import { cancel } from "../services/sessions.ts";
+import { tellWaits } from "../session/elsewhere.ts";
 import type { LiveSession } from "../session/session.ts";
 
 /** How a turn ended and what it cost. */
@@ -41,6 +42,7 @@ export class TurnHandle implements Turn {
   readonly #sessionId: SessionId;
   #turnId: TurnId | undefined;
   #told: Set<string> | undefined;
+  #isResting = false;
   #ended: { readonly result: TurnResult } | { readonly error: unknown } | undefined;
   // Created when asked for: a failure that nobody waits for must not be an unhandled rejection.
   #id: PromiseWithResolvers<TurnId> | undefined;
@@ -90,7 +92,14 @@ export class TurnHandle implements Turn {
     const now = session?.now;
     if (session?.isInside === true && this.#ended === undefined && (this.#turnId === undefined || this.#turnId !== now))
       throw new RuntimeError("operation.reentrant", { name: "Another turn" });
-    return this.feed.read();
+    const read = this.feed.read();
+    if (this.#isResting && this.#turnId !== undefined) {
+      this.#isResting = false;
+      tellWaits(this.#core, this.#sessionId, this.#turnId, [this]).catch((error: unknown) =>
+        this.#core.trace("turn.show", { problem: describeThrown(error) }, { sessionId: this.#sessionId }),
+      );
+    }
+    return read;
   }
 
   /** Tells what the turn waits for, and that it does no longer: each once, from wherever it is heard. */
@@ -102,9 +111,23 @@ export class TurnHandle implements Turn {
     this.feed.push(fact);
   }
 
+  /** The turn is parked. What nobody has begun to read here is told when somebody does: handles may be many. */
+  rest(): void {
+    if (this.feed.isRead) return;
+    this.feed.rest();
+    this.#told = undefined;
+    this.#isResting = true;
+  }
+
+  /** A run of the turn goes on here, and tells it all. */
+  goOn(): void {
+    this.#isResting = false;
+  }
+
   accepted(id: TurnId): void {
     this.#turnId = id;
     this.#id?.resolve(id);
+    this.#id = undefined;
   }
 
   done(result: TurnResult): void {

@@ -114,6 +114,7 @@ export class LiveTurn implements Dispatch {
     this.handles = followers.of(opened.turnId);
     this.output = opened.output === undefined ? undefined : (followers.output(opened.turnId) ?? checkOf(opened));
     this.isBudgeted = opened.config.budget !== undefined || session.ancestors.length > 0;
+    for (const handle of this.handles) handle.goOn();
     const shown = this.core.watch.takeShow(opened.turnId);
     this.show = shown ?? new TurnShow(this);
     shown?.goOn(this);

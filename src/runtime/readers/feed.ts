@@ -111,10 +111,9 @@ export class Feed {
     return this.#isTaken;
   }
 
-  /** The turn is given up for a while. What nobody has begun to read is told again, and need not be kept. */
+  /** Forgets what nobody has begun to read: the turn is parked, and it is told again. */
   rest(): void {
-    if (this.#isTaken || this.#unread === undefined) return;
-    this.#unread = this.#unread.filter(({ fact }) => fact);
+    this.#unread = undefined;
     this.#head = 0;
   }
 

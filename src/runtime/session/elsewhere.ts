@@ -4,6 +4,7 @@ import { nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Lease, OpenAnswer, Terminal } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
+import type { TurnHandle } from "../live-turn/handle.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { Followers } from "../readers/followers.ts";
@@ -70,7 +71,7 @@ export async function settle(of: Following, turnId: TurnId): Promise<"over" | "p
     return terminal === undefined ? "pending" : "over";
   }
   if (!isGone && found.state === "parked") {
-    await tellWaits(of, turnId);
+    await tellWaits(core, id, turnId, followers.of(turnId));
     return "parked";
   }
   if (!isGone && found.state !== "withdrawn") return "pending";
@@ -79,10 +80,18 @@ export async function settle(of: Following, turnId: TurnId): Promise<"over" | "p
   return "over";
 }
 
-/** Tells the handles of a parked turn what it waits for: nobody runs it who would. */
-export async function tellWaits({ core, id, followers }: Following, turnId: TurnId): Promise<void> {
-  for (const wait of await core.store.waits.list({ session: id, max: WAITS_TOLD }))
-    if (wait.turnId === turnId) for (const handle of followers.of(turnId)) handle.tell(askedFact(wait));
+/** Tells handles of a parked turn what it waits for: nobody runs it who would. */
+export async function tellWaits(
+  { store }: Core,
+  id: SessionId,
+  turnId: TurnId,
+  handles: readonly TurnHandle[],
+): Promise<void> {
+  for (const handle of handles) handle.rest();
+  const reading = handles.filter(({ feed }) => feed.isRead);
+  if (reading.length === 0) return;
+  for (const wait of await store.waits.list({ session: id, max: WAITS_TOLD }))
+    if (wait.turnId === turnId) for (const handle of reading) handle.tell(askedFact(wait));
 }
 const WAITS_TOLD = 1_000;
 

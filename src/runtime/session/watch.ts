@@ -98,7 +98,7 @@ export class Watch {
   /** A turn was parked here. */
   parked(live: LiveTurn): void {
     const { session, turnId, show, handles, folded, core } = live;
-    for (const handle of handles) handle.feed.rest();
+    for (const handle of handles) handle.rest();
     if (!session.followers.isEmpty) this.#followed.set(session.id, session.followers);
     if (handles.some(({ feed }) => feed.isRead) || core.readers.isReading(session)) {
       show.rest(folded);
@@ -277,7 +277,7 @@ export class Watch {
     const handles = this.#followed.get(sessionId)?.of(turnId) ?? [];
     if (handles.length === 0 || this.#core().sessions.find(sessionId)?.running !== undefined) return;
     const fact = waitFact(change, { fact: true, sessionId, cursor: cursorFor(sessionId, cursor) } as const);
-    for (const handle of handles) handle.tell(fact);
+    for (const handle of handles) if (handle.feed.isRead) handle.tell(fact);
   }
 
   async #settleAll(id: SessionId): Promise<void> {
