@@ -75,8 +75,7 @@ async function show(turn: Turn, printer: Printer, { interrupts }: Io, questions:
   };
   const shown = async (): Promise<Taken> => {
     for await (const event of turn) screen.show(event);
-    screen.stop();
-    await screen.done;
+    await screen.done; // An agent that works by itself may still ask.
     const result = await turn.result();
     printer.ended(result);
     return result;
@@ -102,6 +101,7 @@ class Screen {
   readonly #held: SessionEvent[] = [];
   #isShowing = false;
   #isStopped = false;
+  #hasLeft = false;
   /** Resolves when all that was given so far is shown. */
   done = Promise.resolve();
 
@@ -117,8 +117,10 @@ class Screen {
     const { onNew, onNobody } = questions;
     this.#before = { onNew, onNobody };
     questions.onNew = () => this.#go();
-    // Calls of one round wait together: all of them are told first.
-    questions.onNobody = () => setImmediate(left.resolve, "waiting");
+    questions.onNobody = () => {
+      this.#hasLeft = true;
+      setImmediate(left.resolve, "waiting"); // Calls of one round wait together: all of them are told first.
+    };
     if (!questions.isEmpty) this.#go();
   }
 
@@ -145,11 +147,16 @@ class Screen {
     this.done.catch(this.#left.reject);
   }
 
+  /** When the person has left, only what else waits is of interest. */
+  #print(event: SessionEvent): void {
+    if (!this.#hasLeft || event.kind === "waiting" || event.kind === "child") this.#printer.event(event);
+  }
+
   async #showHeld(): Promise<void> {
     this.#isShowing = true;
     for (;;) {
       const event = this.#held.shift();
-      if (event !== undefined) this.#printer.event(event);
+      if (event !== undefined) this.#print(event);
       else if (this.#isStopped || this.#questions.isEmpty) break;
       else await this.#questions.ask(this.#printer);
     }

@@ -10,7 +10,7 @@ import { bowline, folder, hasTerminal, start } from "./program.ts";
 
 /**
  * A folder with an app that asks before it pays. Told "Pay 3 4", its model pays twice, then says what became of it; told
- * "Have 3 paid", it has an agent do it, told "Have 3 paid meanwhile", in the background. Told "Say number", it asks for a
+ * "Have 3 paid", it has an agent do it, told "Have 3 paid meanwhile", in the background, once there is a file `go`. Told "Say number", it asks for a
  * number; told "Ship", it waits for what others say. The files `pid`, `paid` and `waits` tell about the app: its process, what was paid, and the ids of what waits.
  */
 function appIn() {
@@ -40,7 +40,7 @@ function appIn() {
   return { cwd, linesOf, answer, parked };
 }
 const APP = `
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { ask, createRuntime, defer, definePlugin, defineTool, question } from "bowline";
 import { subagents } from "bowline/plugins/subagents";
 import { sqlite } from "bowline/stores/sqlite";
@@ -87,6 +87,8 @@ const model = {
       yield { kind: "finish", reason: "calls", usage };
       return;
     }
+    while (role === "user" && words.startsWith("Pay") && words.endsWith("meanwhile") && !existsSync("go"))
+      await new Promise((resolve) => setTimeout(resolve, 20));
     const amounts = words.match(/\\d+/g) ?? [];
     const results = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
     const said = results.flatMap(({ parts }) => parts).flatMap((part) => part.kind === "toolResult" ? part.parts : []);
@@ -161,7 +163,9 @@ test.concurrent("E6 D4 a turn that waits is listed so, with what it waits for, a
   expect(listed).toMatch(
     /^till +0 turns +just now +\(waits for approval of pay \{"amount":3\}, asked just now, and 1 more\)$/m,
   );
-  expect(listed).toMatch(/^agt_\w+ +0 turns +just now +\(waits for approval of pay \{"amount":5\}, asked just now\)$/m);
+  expect(listed).toMatch(
+    /^agt_[\w-]+ +0 turns +just now +\(waits for approval of pay \{"amount":5\}, asked just now\)$/m,
+  );
   const json = JSON.parse(await look("sessions", "--json")) as readonly {
     id: string;
     state: string;
@@ -386,7 +390,9 @@ function inTerminal(): void {
     const trails = messages.flatMap(({ parts }) =>
       parts.flatMap((part) => (part.kind === "toolResult" ? [part.trail] : [])),
     );
-    expect(trails).toMatchObject([{ asked: [{ kind: "approval", answer: "approved", by: userInfo().username }] }]);
+    expect(trails).toMatchObject([
+      [{ input: { amount: 2 }, asked: [{ kind: "approval", answer: { isEdited: true, by: userInfo().username } }] }],
+    ]);
   });
 
   test.concurrent("E6 T8 a tool asks a person something: text as it is typed, all else as JSON, until it fits", async () => {
@@ -430,11 +436,36 @@ function inTerminal(): void {
     expect(await second.ended).toBe(0);
   });
 
-  test.concurrent("E6 T9 an agent that works by itself is asked about when its turn comes, or later", async () => {
+  test.concurrent("E6 T9 D4 an agent that works by itself asks while nobody is at a turn, and at the next start", async () => {
     const { cwd, linesOf } = appIn();
-    const program = await chat(cwd);
-    program.send("Have 3 paid meanwhile\r");
-    await program.until(QUESTION(3));
-    program.send("\x03");
+    const first = await chat(cwd);
+    first.send("Have 3 paid meanwhile\r");
+    await first.until(/So: .*running.*\nanswered · .*\n\n› $/);
+    first.send("half a");
+    await first.until(/half a$/);
+    writeFileSync(join(cwd, "go"), "");
+    await first.until(/\nagt_[\w-]+: Allow pay \{"amount":3\}\? It moves money\. Press Enter to be asked\.\n› half a$/);
+    first.send(`${CLEAR}\r`);
+    await first.until(QUESTION(3));
+    first.send("\x03");
+    await first.until(/why not: \nLeft for later: \/waits asks again\.\n› $/);
+    first.send("/waits\r");
+    await first.until(/› \/waits\napproval of pay \{"amount":3\}, asked just now, by agt_[\w-]+\n\n/);
+    await first.until(QUESTION(3));
+    first.send("\x04");
+    expect(await first.ended).toBe(3);
+    expect(first.seen()).toMatch(
+      /\nbowline: agt_[\w-]+: Allow pay .*code finds it with runtime.waits.list\(\{ session: "agt_[\w-]+" \}\)\.\n$/,
+    );
+
+    const second = start(["chat", ...flags], { cwd, terminal: true });
+    await second.until(QUESTION(3));
+    second.send("y\r");
+    await second.until(/why not: y\n› $/);
+    await vi.waitFor(() => expect(linesOf("paid")).toEqual(["3"]));
+    second.send("/waits\r");
+    await second.until(/Nothing waits for an answer\.\n\n› $/);
+    second.send("/quit\r");
+    expect(await second.ended).toBe(0);
   });
 }
