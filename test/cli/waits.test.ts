@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
-import { type Approval, createRuntime, type Delivery, type WaitId } from "bowline";
+import { type Approval, createRuntime, type Delivery, type PendingWait } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { scripted } from "bowline/testing";
 import { describe, expect, test, vi } from "vitest";
@@ -10,8 +10,9 @@ import { bowline, folder, hasTerminal, start } from "./program.ts";
 
 /**
  * A folder with an app that asks before it pays. Told "Pay 3 4", its model pays twice, then says what became of it; told
- * "Have 3 paid", it has an agent do it, told "Have 3 paid meanwhile", in the background, once there is a file `go`. Told "Say number", it asks for a
- * number; told "Ship", it waits for what others say. The files `pid`, `paid` and `waits` tell about the app: its process, what was paid, and the ids of what waits.
+ * "Have 3 paid", it has an agent do it, and told "Have 3 paid meanwhile", an agent that works by itself and begins when
+ * there is a file `go`. Told "Say number", it asks for a number; told "Ship", it waits for what others say. The files
+ * `pid` and `paid` tell about the app: its process, and what was paid.
  */
 function appIn() {
   const cwd = folder();
@@ -20,24 +21,22 @@ function appIn() {
     const path = join(cwd, name);
     return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
   };
-  /** From another process than the app's. */
-  const answer = async (id: string, value: Approval | Delivery): Promise<string> => {
-    await using other = await createRuntime({
-      store: sqlite(join(cwd, "app.db")),
-      model: scripted(),
-      recover: "manual",
-    });
-    const { key } = (await other.waits.get(id))!;
-    return await other.waits.resolve(key, value);
+  /** Another process than the app's. */
+  const other = () => createRuntime({ store: sqlite(join(cwd, "app.db")), model: scripted(), recover: "manual" });
+  /** Answers the oldest wait from there. */
+  const answer = async (value: Approval | Delivery): Promise<string> => {
+    await using elsewhere = await other();
+    const [{ key }] = (await elsewhere.waits.list()) as [PendingWait];
+    return await elsewhere.waits.resolve(key, value);
   };
-  /** Waits until a process has given up a turn that only waits. */
-  const parked = async (id: string): Promise<void> => {
+  /** Waits until the turn of the oldest wait was given up by its process. */
+  const parked = async (): Promise<void> => {
     const store = sqlite(join(cwd, "app.db"));
-    const { turnId } = (await store.waits.get(id as WaitId))!;
-    await vi.waitFor(async () => expect((await store.find(turnId))?.state).toBe("parked"), { timeout: 10_000 });
+    const [oldest] = await store.waits.list({ max: 1 });
+    await vi.waitFor(async () => expect((await store.find(oldest!.turnId))?.state).toBe("parked"), { timeout: 10_000 });
     await store.close();
   };
-  return { cwd, linesOf, answer, parked };
+  return { cwd, linesOf, other, answer, parked };
 }
 const APP = `
 import { appendFileSync, existsSync, writeFileSync } from "node:fs";
@@ -98,18 +97,8 @@ const model = {
     yield { kind: "finish", reason: amounts.length > 0 ? "calls" : "stop", usage };
   },
 };
-export default async () => {
-  const runtime = await createRuntime({ store: sqlite("app.db"), model, tools: [pay, say, ship], plugins: [careful, agents], recover: "manual" });
-  const open = async (id) => {
-    const session = await runtime.session(id);
-    (async () => {
-      for await (const event of session.observe())
-        if (event.kind === "waiting") appendFileSync("waits", event.wait + "\\n");
-    })();
-    return session;
-  };
-  return { session: open, waits: runtime.waits, close: () => runtime.close() };
-};
+export default () =>
+  createRuntime({ store: sqlite("app.db"), model, tools: [pay, say, ship], plugins: [careful, agents], recover: "manual" });
 `;
 const CLEAR = "\x15";
 const BACKSPACE = "\x7f";
@@ -135,7 +124,7 @@ test.concurrent("E6 D2 a call that waits ends a single turn with 3; answered by 
         `bowline: Allow pay {"amount":${amount}}? It moves money. Nobody can answer that here, so the turn is left waiting. On a terminal, bowline chat --app agent.ts --session till asks again; code finds it with runtime.waits.list({ session: "till" }).`,
     ),
   );
-  for (const id of ids) expect(await answer(id, { approved: id === ids[0] })).toBe("accepted");
+  for (const approved of [true, false]) expect(await answer({ approved })).toBe("accepted");
   const then = await bowline(["run", ...flags, "--verbose", "--session", "till", "Well?"], { cwd });
   expect(then).toMatchObject({ code: 0, stdout: "So:\n" });
   expect(then.stderr).toMatch(/^So: paid 3 .*it was not approved\./m);
@@ -155,7 +144,7 @@ test.concurrent("E6 D4 a call that waits ends a pipe with 3, also if a turn befo
 });
 
 test.concurrent("E6 D4 a turn that waits is listed so, with what it waits for, and what comes after it", async () => {
-  const { cwd } = appIn();
+  const { cwd, other } = appIn();
   await bowline(["run", ...flags, "--session", "till", "Pay 3 4"], { cwd });
   await bowline(["run", ...flags, "--session", "agent", "Have 5 paid"], { cwd });
   const look = async (...args: string[]) => (await inProcess([...args, "--db", "app.db"], "", { cwd })).stdout;
@@ -182,20 +171,19 @@ test.concurrent("E6 D4 a turn that waits is listed so, with what it waits for, a
   expect(await look("doctor")).toMatch(
     /^Open in till: trn_\w+ \(Pay 3 4\), it waits for approval of pay \{"amount":3\}, asked just now, and 1 more \(bowline chat /m,
   );
-  const store = sqlite(join(cwd, "app.db"));
-  await using other = await createRuntime({ store, model: scripted(), recover: "manual" });
-  await (await other.session("till")).send("And then?", { at: "next-turn" });
+  await using elsewhere = await other();
+  await (await elsewhere.session("till")).send("And then?", { at: "next-turn" });
   expect(await look("doctor")).toMatch(/^Open in till: trn_\w+ \(And then\?\), it comes after the one that is open$/m);
 });
 
 test.concurrent("E6 T8 a call that waits for a result from elsewhere ends a single turn with 3, and the next one finishes it", async () => {
-  const { cwd, linesOf, answer } = appIn();
+  const { cwd, answer } = appIn();
   const first = await bowline(["run", ...flags, "--session", "s", "Ship"], { cwd });
   expect(first.code).toBe(3);
   expect(first.stderr).toBe(
     'bowline: ship {} waits for its result, which comes from elsewhere. The turn is left waiting. bowline chat --app agent.ts --session s goes on with it; code finds it with runtime.waits.list({ session: "s" }).\n',
   );
-  await answer(linesOf("waits")[0]!, { value: "by sea" });
+  await answer({ value: "by sea" });
   const then = await bowline(["run", ...flags, "--verbose", "--session", "s", "Well?"], { cwd });
   expect(then).toMatchObject({ code: 0, stdout: "So:\n" });
   expect(then.stderr).toMatch(/^So: by sea$/m);
@@ -326,15 +314,13 @@ function inTerminal(): void {
     const program = await chat(cwd);
     program.send("Pay 3 4\r");
     await program.until(QUESTION(3));
-    await vi.waitFor(() => expect(linesOf("waits")).toHaveLength(2));
-    const [three, four] = linesOf("waits") as [string, string];
-    await answer(three, { approved: false, reason: "Not today." });
+    await answer({ approved: false, reason: "Not today." });
     program.send("y\r");
     await program.until(/why not: y\nYour answer came too late: this was answered elsewhere, or its time is up\.\n/);
     await program.until(QUESTION(4));
     program.send("half an ans");
     await program.until(/half an ans$/);
-    await answer(four, { approved: true });
+    await answer({ approved: true });
     await program.until(
       /\nThis waits no longer: it was answered elsewhere, its time is up, or its turn was stopped\.\n.*So: .*Not today\..* paid 4\nanswered · .*\n\n› $/s,
     );
@@ -349,9 +335,8 @@ function inTerminal(): void {
     for (const isElsewhere of [true, false]) {
       program.send("Pay 3\r");
       await program.until(QUESTION(3));
-      await vi.waitFor(() => expect(linesOf("waits")).toHaveLength(isElsewhere ? 1 : 2));
-      await parked(linesOf("waits").at(-1)!);
-      if (isElsewhere) await answer(linesOf("waits")[0]!, { approved: true });
+      await parked();
+      if (isElsewhere) await answer({ approved: true });
       else program.send("y\r");
       await program.until(/ {2}pay → ok, .*\nSo: paid 3\nanswered · .*\n\n› $/);
       expect(program.seen().match(/Allow pay/g)).toHaveLength(isElsewhere ? 1 : 2);
@@ -362,7 +347,7 @@ function inTerminal(): void {
   });
 
   test.concurrent("E6 T9 the arguments of a call can be edited; what does not fit is told and can be mended", async () => {
-    const { cwd, linesOf } = appIn();
+    const { cwd, linesOf, other } = appIn();
     const program = await chat(cwd);
     program.send("Pay 3\r");
     await program.until(QUESTION(3));
@@ -381,12 +366,8 @@ function inTerminal(): void {
     expect(linesOf("paid")).toEqual(["2"]);
     program.send("/quit\r");
     expect(await program.ended).toBe(0);
-    await using other = await createRuntime({
-      store: sqlite(join(cwd, "app.db")),
-      model: scripted(),
-      recover: "manual",
-    });
-    const { messages } = await (await other.session("chat")).read();
+    await using elsewhere = await other();
+    const { messages } = await (await elsewhere.session("chat")).read();
     const trails = messages.flatMap(({ parts }) =>
       parts.flatMap((part) => (part.kind === "toolResult" ? [part.trail] : [])),
     );
@@ -417,7 +398,7 @@ function inTerminal(): void {
   });
 
   test.concurrent("E6 T8 a call that waits for a result is told, not asked about; left with Ctrl-D, the next chat goes on", async () => {
-    const { cwd, linesOf, answer, parked } = appIn();
+    const { cwd, answer, parked } = appIn();
     const first = await chat(cwd);
     first.send("Ship\r");
     await first.until(/ship \{\} waits for its result, which comes from elsewhere\. Ctrl-D leaves, .*\n$/);
@@ -426,11 +407,10 @@ function inTerminal(): void {
     expect(first.seen()).toMatch(
       /\nbowline: ship \{\} waits for .* The turn is left waiting\. bowline chat .* goes on with it; .*\n$/,
     );
-    const [id] = linesOf("waits") as [string];
-    await parked(id);
+    await parked();
     const second = start(["chat", ...flags], { cwd, terminal: true });
     await second.until(/Going on with the turn that waits: Ship\nship \{\} waits for its result, .*\n$/);
-    await answer(id, { value: "by sea" });
+    await answer({ value: "by sea" });
     await second.until(/So: by sea\nanswered · .*\n\n› $/);
     second.send("/quit\r");
     expect(await second.ended).toBe(0);
