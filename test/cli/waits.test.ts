@@ -11,7 +11,7 @@ import { bowline, folder, hasTerminal, start } from "./program.ts";
 /**
  * A folder with an app that asks before it pays. Told "Pay 3 4", its model pays twice, then says what became of it; told
  * "Have 3 paid", it has an agent do it, and told "Have 3 paid meanwhile", an agent that works by itself and begins when
- * there is a file `go`. Told "Say number", it asks for a number; told "Ship", it waits for what others say. The files
+ * there is a file `go`; "Have Have 3 paid" is for an agent of an agent. Told "Say number", it asks for a number; told "Ship", it waits for what others say; told "Wire", its call ends when there is a file `go`. The files
  * `pid` and `paid` tell about the app: its process, and what was paid.
  */
 function appIn() {
@@ -66,6 +66,16 @@ const ship = defineTool({
   input: { type: "object" },
   execute: () => defer({ schema: { type: "string" } }),
 });
+const wire = defineTool({
+  name: "wire",
+  description: "Sends money.",
+  input: { type: "object" },
+  onInterrupt: "ask",
+  execute: (_, { output }) => {
+    output("sending\\n");
+    return existsSync("go") ? "sent" : new Promise(() => {});
+  },
+});
 const careful = definePlugin({ id: "acme/careful", setup: () => ({
   beforeToolCall: ({ call }) => (call.name === "pay" ? ask("It moves money.") : undefined),
 }) });
@@ -78,9 +88,9 @@ const model = {
     const usage = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1, reasoning: 0, unknownCalls: 0 };
     const { role, parts } = messages.at(-1);
     const words = role === "user" ? parts[0].text : "";
-    const [, verb, what] = /^(Have|Ship|Say)(?: (.*))?$/.exec(words) ?? [];
-    const task = { task: "Pay " + what, background: words.endsWith("meanwhile") };
-    const other = { Have: ["spawn_agent", task], Ship: ["ship", {}], Say: ["say", { what }] }[verb];
+    const [, verb, what = ""] = /^(Have|Ship|Say|Wire)(?: (.*))?$/.exec(words) ?? [];
+    const task = { task: what.startsWith("Have") ? what : "Pay " + what, background: words.endsWith("meanwhile") };
+    const other = { Have: ["spawn_agent", task], Ship: ["ship", {}], Say: ["say", { what }], Wire: ["wire", {}] }[verb];
     if (other !== undefined) {
       yield { kind: "call", callId: "call_" + verb, name: other[0], input: other[1] };
       yield { kind: "finish", reason: "calls", usage };
@@ -98,7 +108,7 @@ const model = {
   },
 };
 export default () =>
-  createRuntime({ store: sqlite("app.db"), model, tools: [pay, say, ship], plugins: [careful, agents], recover: "manual" });
+  createRuntime({ store: sqlite("app.db"), model, tools: [pay, say, ship, wire], plugins: [careful, agents], recover: "manual" });
 `;
 const CLEAR = "\x15";
 const BACKSPACE = "\x7f";
@@ -293,10 +303,13 @@ function inTerminal(): void {
     expect(await last.ended).toBe(0);
   });
 
-  test.concurrent("E6 T9 D2 a call of an agent is asked about too, and again after a kill", async () => {
+  test.concurrent.each([
+    ["an agent", "Have 3 paid"],
+    ["an agent of an agent", "Have Have 3 paid"],
+  ])("E6 T9 D2 a call of %s is asked about too, and again after a kill", async (_, words) => {
     const { cwd, linesOf } = appIn();
     const killed = await chat(cwd);
-    killed.send("Have 3 paid\r");
+    killed.send(`${words}\r`);
     await killed.until(QUESTION(3));
     process.kill(Number(linesOf("pid")[0]), "SIGKILL");
     expect(await killed.ended).toBe(1);
@@ -374,6 +387,22 @@ function inTerminal(): void {
     expect(trails).toMatchObject([
       [{ input: { amount: 2 }, asked: [{ kind: "approval", answer: { isEdited: true, by: userInfo().username } }] }],
     ]);
+  });
+
+  test.concurrent("E6 T9 D2 a call that a kill broke off is asked about, where its tool wants that", async () => {
+    const { cwd, linesOf } = appIn();
+    const killed = await chat(cwd);
+    killed.send("Wire\r");
+    await killed.until(/sending\n/);
+    process.kill(Number(linesOf("pid")[0]), "SIGKILL");
+    expect(await killed.ended).toBe(1);
+    writeFileSync(join(cwd, "go"), "");
+    const program = start(["chat", ...flags], { cwd, terminal: true });
+    await program.until(/Make the call wire \{\} again\? wire was interrupted, .*\n\[y\]es, \[n\]o, or say why not: $/);
+    program.send("y\r");
+    await program.until(/So: sent\nanswered · .*\n\n› $/);
+    program.send("/quit\r");
+    expect(await program.ended).toBe(0);
   });
 
   test.concurrent("E6 T8 a tool asks a person something: text as it is typed, all else as JSON, until it fits", async () => {
