@@ -197,7 +197,13 @@ export class Watch {
   #isOurs(id: SessionId, isAsked: boolean): boolean {
     const { recovers, store } = this.#core();
     if (isAsked) return store.isDurable;
-    return !this.#left.has(id) && (this.#awaited.has(id) || (recovers && store.isDurable));
+    return !this.#left.has(id) && (this.#awaited.has(id) || this.#isMissed(id) || (recovers && store.isDurable));
+  }
+
+  /** A handle waits here for a turn that is parked: it goes on here, also without recovery, if others answer. */
+  #isMissed(id: SessionId): boolean {
+    const parked = this.#core().sessions.find(id)?.parked;
+    return parked !== undefined && this.#followed.get(id)?.turns.includes(parked) === true;
   }
 
   /** Whether something of ours still waits there: others may have run it. */
