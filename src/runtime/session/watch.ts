@@ -203,7 +203,7 @@ export class Watch {
   /** A handle waits here for a turn that is parked: it goes on here, also without recovery, if others answer. */
   #isMissed(id: SessionId): boolean {
     const parked = this.#core().sessions.find(id)?.parked;
-    return parked !== undefined && this.#followed.get(id)?.turns.includes(parked) === true;
+    return parked !== undefined && this.followed.get(id)?.turns.includes(parked) === true;
   }
 
   /** Whether something of ours still waits there: others may have run it. */
