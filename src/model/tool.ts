@@ -210,6 +210,8 @@ export interface DeferTurns {
   readonly need?: "any" | "all" | undefined;
   /** Cancel them when this turn is stopped while it waits. Default: false. */
   readonly cancels?: boolean | undefined;
+  /** How the call ends when this turn is stopped while it waits. Default: its result is unknown. */
+  readonly ifStopped?: ToolError | undefined;
   /** Go on then at the latest. Default: in seven days. */
   readonly until?: Date | number | undefined;
 }
@@ -242,7 +244,14 @@ export class Deferral {
   }
 }
 
-const DEFER: Known<DeferOptions & DeferTurns> = { schema: true, until: true, turns: true, need: true, cancels: true };
+const DEFER: Known<DeferOptions & DeferTurns> = {
+  schema: true,
+  until: true,
+  turns: true,
+  need: true,
+  cancels: true,
+  ifStopped: true,
+};
 
 /**
  * Return this from a tool whose result comes later, from elsewhere: `runtime.waits.resolve` gives it, in any process. With
@@ -252,6 +261,8 @@ export function defer(options: DeferOptions | DeferTurns = {}): Deferral {
   requireKnown("defer", options, DEFER);
   if ("turns" in options && (!Array.isArray(options.turns) || options.turns.length === 0))
     throw new TypeError("defer() needs turns to wait for.");
+  if ("ifStopped" in options && options.ifStopped !== undefined && !(options.ifStopped instanceof ToolError))
+    throw new TypeError("`ifStopped` must be a ToolError.");
   return new Deferral(options);
 }
 

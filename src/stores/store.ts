@@ -1,3 +1,4 @@
+// long: one contract
 import type { Segment, ViewPage } from "../graph/segment.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";

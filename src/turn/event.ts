@@ -6,7 +6,7 @@ import type { Draft, Part } from "../model/message.ts";
 import type { Addition } from "../model/node.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { Attempt, ProviderFailureClass, Reply } from "../model/request.ts";
-import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
+import type { CallPolicy, ResultPart, ToolFailure, ToolOutput } from "../model/tool.ts";
 import type { Spent, Usage } from "../model/usage.ts";
 import type { WaitAnswer, WaitedTurns } from "../model/wait.ts";
 import type { PlacedCall } from "./effect.ts";
@@ -174,6 +174,8 @@ export type Answer = Answered &
         readonly question?: string;
         readonly schema?: JsonObject;
         readonly on?: WaitedTurns;
+        /** How the call ends when the turn is stopped meanwhile; left out where that is unknown. */
+        readonly ifStopped?: ToolFailure;
       }
     | {
         readonly kind: "settled";

@@ -7,9 +7,9 @@ import { TEXTS } from "../model/texts.ts";
 import { BATCH_TOOL, projectOutput, type ResultPart, statusOf, type ToolOutput } from "../model/tool.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
 import type { WaitAnswer } from "../model/wait.ts";
+import { delivered } from "./asked.ts";
 import type { Appending, Changes, Opened, TurnEvent } from "./event.ts";
 import type { PlacedAppend, TurnState } from "./state.ts";
-import { delivered } from "./work.ts";
 
 /** What a journal holds, without the machine that made it. */
 export interface Salvaged {

@@ -1,4 +1,5 @@
 import { TEXTS as RUNTIME } from "../../src/model/texts.ts";
+import { TEXTS as APPROVALS } from "../../src/plugins/approvals/texts.ts";
 import { TEXTS as MCP } from "../../src/plugins/mcp/texts.ts";
 import { TEXTS as MEMORY } from "../../src/plugins/memory/texts.ts";
 import { TEXTS as OUTPUT_BUDGET } from "../../src/plugins/output-budget/texts.ts";
@@ -123,6 +124,7 @@ export const ALL: readonly Texts[] = [
     noMatch: [5],
     topics: ["travel, home"],
   }),
+  shown("Approvals (`bowline/plugins/approvals`)", APPROVALS, { asks: ["refund"] }),
   shown("Subagents (`bowline/plugins/subagents`)", SUBAGENTS, {
     spawn: [3_600_000, "- reader: Reads files and reports."],
     timeout: [3_600_000],

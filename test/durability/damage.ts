@@ -49,8 +49,8 @@ const app = (store: SqliteStore): RuntimeOptions => ({
   recover: "manual",
 });
 
-const SESSIONS = ["chat", "child", "fork", "left", "busy", "beside", "parked", "gone"] as SessionId[];
-const [, child, , left, busy, beside, parked, gone] = SESSIONS as [
+const SESSIONS = ["chat", "child", "fork", "left", "busy", "beside", "gone", "asleep"] as SessionId[];
+const [, child, , left, busy, beside, gone, asleep] = SESSIONS as [
   SessionId,
   SessionId,
   SessionId,
@@ -113,10 +113,11 @@ export async function sample(path: string): Promise<Sample> {
   const lease = await begin(store, "open", { to: busy, key: "of open" });
   await store.append(lease, 1, [slept("a"), slept("b")], NOW);
   await store.append(lease, 3, [slept("c")], NOW, [
-    newWait("w1" as WaitKey, { until: NOW + 5 }),
+    newWait("w1" as WaitKey),
     newWait("w2" as WaitKey, { until: NOW + 9 }),
+    newWait("w3" as WaitKey, { isEarly: true }),
   ]);
-  await store.waits.resolve("w1" as WaitKey, { kind: "value", value: "yes" }, NOW);
+  await store.waits.resolve("w1" as WaitKey, { kind: "value", value: "yes", by: "Ann" }, NOW);
   await store.note(lease.turnId, "e" as EffectName, "k", { paid: true });
   await store.attempt(lease.turnId, "e" as EffectName);
   await send(store, "aside", { to: busy, place: "boundary" });
@@ -126,14 +127,17 @@ export async function sample(path: string): Promise<Sample> {
   await store.cancel(lease.turnId, { requestId: "r", reason: "Enough.", at: NOW });
   await store.release(lease);
 
-  // A turn that is parked: one of its waits was answered before, and the other is open.
-  await store.create(newSession(parked));
-  const resting = await begin(store, "resting", { to: parked });
-  const both = [newWait("w3" as WaitKey), newWait("w4" as WaitKey, { until: NOW + 90 })];
-  await store.append(resting, 1, [slept("a")], NOW, both);
-  await store.waits.resolve("w3" as WaitKey, { kind: "value", value: "yes", by: "ann" }, NOW);
-  const given = { turnId: resting.turnId, wakeAt: NOW + 90, waits: ["w4" as WaitKey] };
-  assert.equal((await store.park(resting, given, NOW)).kind, "parked");
+  // A turn whose questions are facts of the past, and one that is parked.
+  await store.create({ ...newSession(asleep), parentId: busy });
+  const past = await begin(store, "asked", { to: asleep });
+  await store.append(past, 1, [slept("a")], NOW, [newWait("w4" as WaitKey), newWait("w5" as WaitKey)]);
+  await store.waits.resolve("w4" as WaitKey, { kind: "value", value: "yes", by: "Ann" }, NOW);
+  await commit(store, past);
+  const waiting = await begin(store, "waits", { to: asleep });
+  const keys = ["w6", "w7"] as [WaitKey, WaitKey];
+  const turns = { kind: "turns", need: "all", turns: [{ sessionId: busy, turnId: lease.turnId }] } as const;
+  await store.append(waiting, 1, [slept("a")], NOW, [newWait(keys[0]), newWait(keys[1], { about: turns })]);
+  await store.park(waiting, { turnId: waiting.turnId, wakeAt: LATER + 1_000, waits: keys }, NOW);
 
   // A turn that was kept beside the path, and one whose input another turn settled.
   await store.create(newSession(beside));
@@ -197,11 +201,13 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
     await ask("latest", () => store.latest());
     await ask("waits", () => store.waits.list({ max: 10 }));
     await ask("agenda", () => store.agenda(LATER, 10));
+    await ask("agenda later", () => store.agenda(LATER + 1_000, 10));
     for (const id of SESSIONS) {
       await ask(`has ${id}`, () => store.has(id));
       await ask(`load ${id}`, () => store.load(id));
       await ask(`view ${id}`, () => store.view(id));
       await ask(`inputs of ${id}`, () => store.inputs.list(id));
+      await ask(`waits of ${id}`, () => store.waits.list({ tree: id, max: 10 }));
       await ask(`changes of ${id}`, () => store.changes(undefined, { tree: id, max: 1_000 }));
       await ask(`spent by ${id}`, () => runtime.sessions.usage(id));
       await ask(`reading of ${id}`, () => runtime.sessions.get(id));
@@ -212,8 +218,7 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
       await ask(`journal of ${id}`, () => store.journal(id, 0));
     }
     for (const hash of blobs) await ask(`blob ${hash}`, () => store.blobs.get(hash as BlobHash));
-    for (const key of ["w1", "w2", "w3", "w4"] as WaitKey[])
-      await ask(`wait ${key}`, () => store.waits.get(waitIdOf(key)));
+    for (const key of KEYS) await ask(`wait ${key}`, () => store.waits.get(waitIdOf(key)));
     for (const node of NODES) await ask(`from ${node}`, () => store.view(beside, { from: node }));
     await ask("chat", () => chatIn(runtime));
 
@@ -232,12 +237,10 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
     await ask("a fork of what was deleted", () =>
       store.fork(left, newSession("anew" as SessionId), "turn-before.0" as NodeId),
     );
+    await ask("asleep", () => store.open(asleep, ann, LATER, opening));
+    for (const key of KEYS)
+      await ask(`an answer to ${key}`, () => store.waits.resolve(key, { kind: "value", value: "late" }, LATER));
     await ask("a cancel again", () => store.cancel(open, { requestId: "s", reason: "Again.", at: NOW }));
-    await ask("an answer", () => store.waits.resolve("w4" as WaitKey, { kind: "value", value: "no" }, NOW));
-    await ask("going on with what was parked", async () => {
-      const answer = await store.open(parked, ann, NOW, opening);
-      return answer.kind === "resumed" ? [answer, await store.renew(answer.lease, NOW)] : answer;
-    });
     await ask("going on", async () => {
       const answer = await store.open(busy, ann, LATER, opening);
       if (answer.kind !== "resumed") return answer;
@@ -250,6 +253,7 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
   return answers;
 }
 const LATER = NOW + 3_600_000;
+const KEYS = ["w1", "w2", "w3", "w4", "w5", "w6", "w7"] as WaitKey[];
 const NODES = ["turn-base.0", "turn-moved.0", "turn-branch.0"] as NodeId[];
 
 async function chatIn(runtime: Runtime): Promise<unknown> {

@@ -110,8 +110,8 @@ export function quickWorld({ now = BEGINNING, name = "" }: { readonly now?: numb
     // In real time: what comes again and again would never let anything else happen.
     rest: (ms, signal) =>
       new Promise((resolve) => {
-        const timer = setTimeout(resolve, ms).unref();
-        signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+        setTimeout(resolve, ms).unref();
+        signal?.addEventListener("abort", () => resolve(), { once: true });
       }),
     id: (prefix) => `${prefix}_${String(++ids).padStart(6, "0")}${name}`,
     secret: () => `secret-${name}-${++secrets}`,

@@ -9,8 +9,8 @@ import type { CancelAnswer } from "../../stores/store.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { Feed } from "../readers/feed.ts";
+import { tellWaits } from "../readers/wait-facts.ts";
 import { cancel } from "../services/sessions.ts";
-import { tellWaits } from "../session/elsewhere.ts";
 import type { LiveSession } from "../session/session.ts";
 
 /** How a turn ended and what it cost. */
@@ -42,7 +42,8 @@ export class TurnHandle implements Turn {
   readonly #sessionId: SessionId;
   #turnId: TurnId | undefined;
   #told: Set<string> | undefined;
-  #isResting = false;
+  /** Its turn is parked, and nobody has begun to read here. A run that goes on here ends this, and tells it all. */
+  isResting = false;
   #ended: { readonly result: TurnResult } | { readonly error: unknown } | undefined;
   // Created when asked for: a failure that nobody waits for must not be an unhandled rejection.
   #id: PromiseWithResolvers<TurnId> | undefined;
@@ -55,10 +56,6 @@ export class TurnHandle implements Turn {
     this.#sessionId = id;
   }
 
-  get #session(): LiveSession | undefined {
-    return this.#core.sessions.find(this.#sessionId);
-  }
-
   get id(): Promise<TurnId> {
     if (this.#turnId !== undefined) return Promise.resolve(this.#turnId);
     if (this.#ended !== undefined && "error" in this.#ended) return Promise.reject(this.#ended.error);
@@ -67,7 +64,7 @@ export class TurnHandle implements Turn {
   }
 
   /** The runtime itself, which waits nowhere, may always ask. */
-  result(isInside = this.#session?.isInside ?? false): Promise<TurnResult> {
+  result(isInside = this.#core.sessions.find(this.#sessionId)?.isInside ?? false): Promise<TurnResult> {
     if (isInside && this.#ended === undefined)
       return Promise.reject(new RuntimeError("operation.reentrant", { name: "The result of a turn" }));
     if (this.#result === undefined) {
@@ -87,14 +84,14 @@ export class TurnHandle implements Turn {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<TurnProgress> {
-    const session = this.#session;
+    const session = this.#core.sessions.find(this.#sessionId);
     // The turn that runs now may be listened to from inside; one after it has nothing to show before this code ends.
     const now = session?.now;
     if (session?.isInside === true && this.#ended === undefined && (this.#turnId === undefined || this.#turnId !== now))
       throw new RuntimeError("operation.reentrant", { name: "Another turn" });
     const read = this.feed.read();
-    if (this.#isResting && this.#turnId !== undefined) {
-      this.#isResting = false;
+    if (this.isResting && this.#turnId !== undefined) {
+      this.isResting = false;
       tellWaits(this.#core, this.#sessionId, this.#turnId, [this]).catch((error: unknown) =>
         this.#core.trace("turn.show", { problem: describeThrown(error) }, { sessionId: this.#sessionId }),
       );
@@ -116,12 +113,7 @@ export class TurnHandle implements Turn {
     if (this.feed.isRead) return;
     this.feed.rest();
     this.#told = undefined;
-    this.#isResting = true;
-  }
-
-  /** A run of the turn goes on here, and tells it all. */
-  goOn(): void {
-    this.#isResting = false;
+    this.isResting = true;
   }
 
   accepted(id: TurnId): void {

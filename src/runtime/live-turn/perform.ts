@@ -10,6 +10,7 @@ import { TEXTS } from "../../model/texts.ts";
 import type { ToolOutput } from "../../model/tool.ts";
 import type { PendingAppend, PendingInput } from "../../stores/store.ts";
 import { attempt, type Deferred, gate, settle } from "../../tools/dispatch.ts";
+import { failure } from "../../tools/result.ts";
 import type { Effect, EffectKind, EffectOf } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
@@ -121,8 +122,10 @@ function deferred(live: LiveTurn, effect: EffectOf<"call">, { deferral, schema: 
   const wait = live.deferring?.get(deferral) ?? newWait(live, deferral);
   if (on === undefined) return { kind: "deferred", ...wait, ...defined({ question, schema }) };
   const turns = on.turns.map(({ session, turn }) => ({ sessionId: asSessionId(session), turnId: asTurnId(turn) }));
-  const { need = "all", cancels } = on;
-  return { kind: "deferred", ...wait, on: { kind: "turns", turns, need, ...(cancels === true ? { cancels } : {}) } };
+  const { need = "all", cancels, ifStopped: error } = on;
+  const ifStopped = error && failure(error.class, error.code, error.message).failure;
+  const waited = { kind: "turns", turns, need, ...(cancels === true ? { cancels } : {}) } as const;
+  return { kind: "deferred", ...wait, on: waited, ...defined({ ifStopped }) };
 }
 
 /** Drops what a tool that failed has changed and appended. */

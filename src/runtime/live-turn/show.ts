@@ -13,7 +13,7 @@ import type { TurnState } from "../../turn/state.ts";
 import { isTriedAgain } from "../../turn/work.ts";
 import { cursorFor } from "../readers/cursor.ts";
 import { Previews } from "../readers/previews.ts";
-import { askedFact, waitFact } from "../readers/reader.ts";
+import { askedFact, waitFact } from "../readers/wait-facts.ts";
 import type { TurnHandle, WaitFact } from "./handle.ts";
 import { LivePrinting } from "./printing.ts";
 import type { LiveTurn } from "./turn.ts";

@@ -10,11 +10,11 @@ import type { FactEvent, Preview, SessionEvent } from "../../model/event.ts";
 import { asCursor, type Cursor, type SessionId, type TurnId } from "../../model/ids.ts";
 import { defined } from "../../model/json.ts";
 import type { SessionView } from "../../model/view.ts";
-import type { Change, Store, StoredSession, StoredWait } from "../../stores/store.ts";
-import type { WaitFact } from "../live-turn/handle.ts";
+import type { Change, Store, StoredSession } from "../../stores/store.ts";
 import { cursorFor, type ReadCursor } from "./cursor.ts";
 import { DONE } from "./feed.ts";
 import { joined, type Previews } from "./previews.ts";
+import { waitFact } from "./wait-facts.ts";
 
 const PAGE = 256;
 
@@ -263,31 +263,6 @@ function eventsOf(change: Change, observed: SessionId): readonly FactEvent[] {
       ? event
       : { ...event, cursor: cursorFor(observed, asCursor(`${change.cursor}.${index + 1}`)) },
   );
-}
-
-type WaitChange = Extract<Change, { readonly kind: "waiting" | "resolved" }>;
-
-/** A wait's fact as readers are told it. */
-export function waitFact<Base extends object>(
-  change: DistributiveOmit<WaitChange, "cursor" | "sessionId">,
-  base: Base,
-): Base & Extract<FactEvent, { readonly kind: "waiting" | "resolved" }> {
-  const { turnId, wait, effect } = change;
-  if (change.kind === "waiting") {
-    const { kind: wants, call, reason } = change.about;
-    const { until } = change;
-    return { ...base, kind: "waiting", turnId, wait, wants, effect, callId: call.id, call, reason, until } as never;
-  }
-  const { wants, how, by } = change;
-  const told = how === "value" ? "answered" : how;
-  return { ...base, ...defined({ kind: "resolved", turnId, wait, wants, effect, how: told, by }) } as never;
-}
-type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
-
-/** The fact that an open wait was asked. */
-export function askedFact({ id, turnId, sessionId, effect, about, until, askedAs }: StoredWait): WaitFact {
-  const base = { fact: true, sessionId, cursor: cursorFor(sessionId, askedAs ?? asCursor("1")) } as const;
-  return waitFact({ kind: "waiting", turnId, wait: id, effect, about, until }, base);
 }
 
 function eventsIn(change: Change, cursor: Cursor): readonly FactEvent[] {

@@ -4,11 +4,10 @@ import { nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Lease, OpenAnswer, Terminal } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
-import type { TurnHandle } from "../live-turn/handle.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { Followers } from "../readers/followers.ts";
-import { askedFact } from "../readers/reader.ts";
+import { tellWaits } from "../readers/wait-facts.ts";
 import { LOOK_MS } from "./queue.ts";
 import type { LiveSession } from "./session.ts";
 
@@ -79,21 +78,6 @@ export async function settle(of: Following, turnId: TurnId): Promise<"over" | "p
   failHandles(core, id, followers, turnId, new RuntimeError(why, { turnId, id }));
   return "over";
 }
-
-/** Tells handles of a parked turn what it waits for: nobody runs it who would. */
-export async function tellWaits(
-  { store }: Core,
-  id: SessionId,
-  turnId: TurnId,
-  handles: readonly TurnHandle[],
-): Promise<void> {
-  for (const handle of handles) handle.rest();
-  const reading = handles.filter(({ feed }) => feed.isRead);
-  if (reading.length === 0) return;
-  for (const wait of await store.waits.list({ session: id, max: WAITS_TOLD }))
-    if (wait.turnId === turnId) for (const handle of reading) handle.tell(askedFact(wait));
-}
-const WAITS_TOLD = 1_000;
 
 export function failHandles(core: Core, id: SessionId, followers: Followers, turnId: TurnId, error: unknown): void {
   core.trace("turn.lost", { problem: describeThrown(error) }, { sessionId: id, turnId });

@@ -14,7 +14,7 @@ import type { TurnShow } from "../live-turn/show.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import { cursorFor } from "../readers/cursor.ts";
 import type { Followers } from "../readers/followers.ts";
-import { waitFact } from "../readers/reader.ts";
+import { waitFact } from "../readers/wait-facts.ts";
 import { settle } from "./elsewhere.ts";
 import type { LiveSession } from "./session.ts";
 
@@ -45,7 +45,7 @@ export class Watch {
   readonly #core: () => Core;
   readonly #takeUp: (id: SessionId) => Promise<TakenUp | undefined>;
   /** Handles of turns that are not here. */
-  readonly #followed = new Map<SessionId, Followers>();
+  readonly followed = new Map<SessionId, Followers>();
   /** A2: turns that were not parked when they were last seen. */
   readonly #pending = new Map<TurnId, SessionId>();
   /** Sessions whose inputs came through here: they are run here when nobody else has them, also without recovery. */
@@ -54,6 +54,8 @@ export class Watch {
   readonly #left = new Map<SessionId, number>();
   /** What was shown here of parked turns that somebody looks on. */
   readonly #shows = new Map<TurnId, TurnShow>();
+  /** Mostly there are none, and a turn that begins need not ask. */
+  hasShows = false;
   readonly #working = new Map<SessionId, Promise<void>>();
   #room = Promise.withResolvers<void>();
   #nap: AbortController | undefined;
@@ -74,13 +76,9 @@ export class Watch {
   /** Handles wait for turns that are not here; `turnId` is new among them. */
   follow(id: SessionId, followers: Followers, turnId: TurnId): void {
     if (this.#isClosed) return;
-    this.#followed.set(id, followers);
+    this.followed.set(id, followers);
     this.#pending.set(turnId, id);
     this.#soonest(BUSY_MS);
-  }
-
-  followersOf(id: SessionId): Followers | undefined {
-    return this.#followed.get(id);
   }
 
   /** An input that came through here waits for its turn, in a session that others have. */
@@ -99,10 +97,11 @@ export class Watch {
   parked(live: LiveTurn): void {
     const { session, turnId, show, handles, folded, core } = live;
     for (const handle of handles) handle.rest();
-    if (!session.followers.isEmpty) this.#followed.set(session.id, session.followers);
+    if (!session.followers.isEmpty) this.followed.set(session.id, session.followers);
     if (handles.some(({ feed }) => feed.isRead) || core.readers.isReading(session)) {
       show.rest(folded);
       this.#shows.set(turnId, show);
+      this.hasShows = true;
     }
     this.#soonest(LOOK_MS);
   }
@@ -111,6 +110,7 @@ export class Watch {
   takeShow(turnId: TurnId): TurnShow | undefined {
     const show = this.#shows.get(turnId);
     this.#shows.delete(turnId);
+    this.hasShows = this.#shows.size > 0;
     return show;
   }
   shows(): Iterable<TurnShow> {
@@ -124,7 +124,7 @@ export class Watch {
     const core = this.#core();
     const open = core.sessions.find(id);
     if (open?.running !== undefined) return open.poke();
-    if (core.door.isClosed || !(core.recovers || open !== undefined || this.#followed.has(id))) return;
+    if (core.door.isClosed || !(core.recovers || open !== undefined || this.followed.has(id))) return;
     if (core.store.isDurable) this.#begin(id).catch((error: unknown) => this.#trace(error, id));
   }
 
@@ -197,7 +197,13 @@ export class Watch {
   #isOurs(id: SessionId, isAsked: boolean): boolean {
     const { recovers, store } = this.#core();
     if (isAsked) return store.isDurable;
-    return !this.#left.has(id) && (this.#awaited.has(id) || (recovers && store.isDurable));
+    return !this.#left.has(id) && (this.#awaited.has(id) || this.#isMissed(id) || (recovers && store.isDurable));
+  }
+
+  /** A handle waits here for a turn that is parked: it goes on here, also without recovery, if others answer. */
+  #isMissed(id: SessionId): boolean {
+    const parked = this.#core().sessions.find(id)?.parked;
+    return parked !== undefined && this.followed.get(id)?.turns.includes(parked) === true;
   }
 
   /** Whether something of ours still waits there: others may have run it. */
@@ -239,12 +245,12 @@ export class Watch {
     const isNew = this.#latest === undefined || gone !== this.#gone;
     const before = this.#latest;
     this.#gone = gone;
-    if (this.#followed.size === 0 && this.#shows.size === 0) {
+    if (this.followed.size === 0 && this.#shows.size === 0) {
       this.#latest = undefined; // What comes now is nobody's: the next handle is looked for by itself.
       return;
     }
     this.#latest = latest;
-    if (isNew) for (const id of [...this.#followed.keys()]) await this.#settleAll(id);
+    if (isNew) for (const id of [...this.followed.keys()]) await this.#settleAll(id);
     else if (latest !== before) await this.#settleMoved(before);
     let asked = 0;
     for (const [turnId, id] of [...this.#pending]) if (asked++ < PENDING_MAX) await this.#settleOne(turnId, id);
@@ -260,7 +266,7 @@ export class Watch {
         if (change.kind === "waiting" || change.kind === "resolved") this.#tell(change);
         if (change.kind !== "committed" || change.by !== "turn") continue;
         this.#shows.delete(change.turnId);
-        if (this.#followed.has(change.sessionId)) moved.add(change.sessionId);
+        if (this.followed.has(change.sessionId)) moved.add(change.sessionId);
       }
       for (const id of moved) await this.#settleAll(id);
       cursor = changes.at(-1)?.cursor ?? cursor;
@@ -274,32 +280,32 @@ export class Watch {
   /** What turns wait for that run elsewhere; those that run here tell it themselves. */
   #tell(change: Extract<Change, { readonly kind: "waiting" | "resolved" }>): void {
     const { sessionId, turnId, cursor } = change;
-    const handles = this.#followed.get(sessionId)?.of(turnId) ?? [];
+    const handles = this.followed.get(sessionId)?.of(turnId) ?? [];
     if (handles.length === 0 || this.#core().sessions.find(sessionId)?.running !== undefined) return;
     const fact = waitFact(change, { fact: true, sessionId, cursor: cursorFor(sessionId, cursor) } as const);
     for (const handle of handles) if (handle.feed.isRead) handle.tell(fact);
   }
 
   async #settleAll(id: SessionId): Promise<void> {
-    for (const turnId of this.#followed.get(id)?.turns ?? []) await this.#settleOne(turnId, id);
+    for (const turnId of this.followed.get(id)?.turns ?? []) await this.#settleOne(turnId, id);
   }
 
   async #settleOne(turnId: TurnId, id: SessionId): Promise<void> {
-    const followers = this.#followed.get(id);
+    const followers = this.followed.get(id);
     if (followers === undefined || !followers.turns.includes(turnId)) {
       this.#pending.delete(turnId);
       return;
     }
     const state = await settle({ core: this.#core(), id, followers }, turnId);
     if (state !== "pending") this.#pending.delete(turnId);
-    if (followers.isEmpty) this.#followed.delete(id);
+    if (followers.isEmpty) this.followed.delete(id);
   }
 
   // ── Time ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #sleep({ next }: Agenda, now: number): void {
     const { recovers, store } = this.#core();
-    if (!this.#isBusy && this.#followed.size === 0 && !(recovers && store.isDurable)) return this.#holdProcess();
+    if (!this.#isBusy && this.followed.size === 0 && !(recovers && store.isDurable)) return this.#holdProcess();
     const own = next === undefined ? LOOK_MS : Math.max(1, next - now);
     this.#soonest(Math.min(this.#isBusy ? BUSY_MS : LOOK_MS, own));
   }
@@ -333,7 +339,7 @@ export class Watch {
 
   /** A4 */
   #holdProcess(): void {
-    if (this.#followed.size > 0) this.#hold ??= setInterval(() => {}, HOLD_MS);
+    if (this.followed.size > 0) this.#hold ??= setInterval(() => {}, HOLD_MS);
     else {
       clearInterval(this.#hold);
       this.#hold = undefined;
@@ -351,6 +357,6 @@ export class Watch {
     this.#nap?.abort();
     clearInterval(this.#hold);
     this.#room.resolve();
-    return [...this.#followed];
+    return [...this.followed];
   }
 }

@@ -71,7 +71,7 @@ export class Agendas {
       max,
       live: liveTurns(db),
       sessions: [...new Set([...due, ...over, ...ready])],
-      ...(first === undefined ? {} : { next: first.wake }),
+      ...(first === undefined || first.wake === Infinity ? {} : { next: first.wake }),
       ...(latest === 0 ? {} : { latest: cursorOf(latest) }),
       gone: requireMeta(db).gone,
     };
