@@ -55,11 +55,11 @@ export type { TriggerDeclaration } from "./kernel/trigger.ts";
 export type { Allowance, Budget, SessionConfig } from "./model/config.ts";
 export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
 export type { PreviewKey, SessionEvent, TurnProgress } from "./model/event.ts";
-export type { Cursor, NodeId, SessionId, TurnId, WaitKey } from "./model/ids.ts";
+export type { Cursor, NodeId, SessionId, TurnId, WaitId } from "./model/ids.ts";
 export type { InjectedMessage, InjectOptions, Input } from "./model/input.ts";
 export type { Json } from "./model/json.ts";
 export { DEFAULT_LIMITS, type Limits } from "./model/limits.ts";
-export type { Attachment, Draft, Message, Origin, Part, TextPart } from "./model/message.ts";
+export type { AskedTrail, Attachment, CallTrail, Draft, Message, Origin, Part, TextPart } from "./model/message.ts";
 export { type Fields, optionsSchema } from "./model/options-schema.ts";
 export type { Failed, Stopped, TurnOutcome } from "./model/outcome.ts";
 export type { PromptPart } from "./model/prompt.ts";
@@ -69,9 +69,12 @@ export {
   type Attachable,
   type Availability,
   attach,
+  type Deferral,
+  defer,
   type FailureClass,
   fail,
   finish,
+  question,
   retryable,
   type StateCell,
   type StateView,
@@ -84,13 +87,15 @@ export {
 export { shortened, type TranscriptOptions, transcriptText, transcriptTexts } from "./model/transcript-text.ts";
 export type { Price, PriceTable, Spent, Usage } from "./model/usage.ts";
 export type { OpenInput, SessionView } from "./model/view.ts";
+export type { WaitKind } from "./model/wait.ts";
 export type { Protocol } from "./protocols/protocol.ts";
 export type { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
 export type { Turn, TurnResult } from "./runtime/live-turn/handle.ts";
-export type { Approval, Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./runtime/runtime.ts";
+export type { Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./runtime/runtime.ts";
 export type { Session, SessionInputs, TurnOptions } from "./runtime/session/handle.ts";
 export type { Receipt } from "./runtime/session/operate.ts";
 export type { SessionTools } from "./runtime/toolset/tools.ts";
+export type { Approval, Delivery, PendingWait, Waits } from "./runtime/waits.ts";
 // Contracts of what can be exchanged
 export type { CancelAnswer, Store } from "./stores/store.ts";
 // Tools

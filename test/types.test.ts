@@ -458,7 +458,10 @@ test("S1 a typed output types the value of the turn", () =>
 test("S3 events narrow by their kind, and facts by `fact`", () =>
   compiled(() => {
     const told = (event: SessionEvent) => {
-      if (event.fact) return expectTypeOf(event.kind).toEqualTypeOf<"accepted" | "committed" | "frame" | "gap">();
+      if (event.fact)
+        return expectTypeOf(event.kind).toEqualTypeOf<
+          "accepted" | "committed" | "waiting" | "resolved" | "frame" | "gap"
+        >();
       expectTypeOf(event.key.attempt).toEqualTypeOf<number>();
       if (event.kind === "text" || event.kind === "reasoning") expectTypeOf(event.delta).toEqualTypeOf<string>();
       if (event.kind === "plugin") expectTypeOf(event.payload).toEqualTypeOf<Json>();

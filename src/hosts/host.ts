@@ -17,9 +17,8 @@ export interface TurnRef {
   readonly lease: Lease;
   /** The recorded events: `opened`, and when the turn is resumed all that followed. */
   readonly journal: readonly TurnEvent[];
-  /** Another run held the turn before this one; `wasParked`: it had parked the turn. */
+  /** Another run held the turn before this one. */
   readonly isResumed?: true;
-  readonly wasParked?: true;
 }
 
 /** What the runtime gives to a host. */

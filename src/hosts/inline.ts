@@ -10,6 +10,7 @@ export function inline(): EffectHost {
   const runs = new Runs();
   return {
     kind: "inline",
+    parks: false,
     open: (turn, perform, context) => new LocalRun(turn, perform, context, runs),
   };
 }

@@ -7,14 +7,14 @@
 // J4. One write at a time (`#writing`).
 
 import { type Awaitable, andThen, isThenable } from "../model/awaitable.ts";
-import { asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
+import { asWaitKey, type EffectName } from "../model/ids.ts";
 import { TEXTS } from "../model/texts.ts";
-import type { Mail, NewWait } from "../stores/store.ts";
+import type { Mail, NewWait, ParkedTurn } from "../stores/store.ts";
 import { type Effect, OUTWARD } from "../turn/effect.ts";
-import type { TurnEvent } from "../turn/event.ts";
+import type { Applied, TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
 import type { EffectHost, HostContext, Perform, TurnRef } from "./host.ts";
-import { type Held, LocalRun } from "./local/local-run.ts";
+import { type Held, LocalRun, waitOf } from "./local/local-run.ts";
 import { LOOK_MS, Runs } from "./local/runs.ts";
 
 /**
@@ -25,6 +25,7 @@ export function journal(): EffectHost {
   const runs = new Runs();
   return {
     kind: "journal",
+    parks: true,
     open: (turn, perform, context) => new JournalRun(turn, perform, context, runs),
   };
 }
@@ -83,7 +84,7 @@ class JournalRun extends LocalRun {
   protected override begin(held: Held): void {
     const { effect } = held;
     if (!this.#isFolding && !OUTWARD.has(effect.kind)) return super.begin(held);
-    if (effect.kind === "wait" && !this.#isFolding) this.#newWaits.push({ key: effect.key, until: effect.until });
+    if (effect.kind === "wait" && !this.#isFolding) this.#newWaits.push(waitOf(effect));
     this.#held.push(held);
   }
 
@@ -100,7 +101,9 @@ class JournalRun extends LocalRun {
       this.#held = this.#held.filter(({ effect }) => effect.name !== event.effect);
   }
 
-  override next(): Awaitable<TurnEvent> {
+  override next(): Awaitable<TurnEvent>;
+  override next(quietMs: number | undefined): Awaitable<TurnEvent | undefined>;
+  override next(quietMs?: number): Awaitable<TurnEvent | undefined> {
     this.#isStepped = true;
     if (this.#replayed < this.#replay.length) {
       const event = this.#replay[this.#replayed++] as TurnEvent;
@@ -114,8 +117,8 @@ class JournalRun extends LocalRun {
       const ready = this.ready();
       if (ready !== undefined) return ready;
       const writing = this.#write();
-      if (writing !== undefined) return writing.then(() => this.next());
-      if (!this.hasArrivals || this.isOver) return this.arrival();
+      if (writing !== undefined) return writing.then(() => this.next(quietMs));
+      if (!this.hasArrivals || this.isOver) return this.arrival(quietMs);
     }
   }
 
@@ -127,7 +130,7 @@ class JournalRun extends LocalRun {
       held.isResumed = true;
       // The earlier run may have died after it wrote the event and before it wrote the row of the wait.
       const { effect } = held;
-      if (effect.kind === "wait") this.#newWaits.push({ key: effect.key, until: effect.until });
+      if (effect.kind === "wait") this.#newWaits.push(waitOf(effect));
     }
     const resumed: TurnEvent = {
       kind: "resumed",
@@ -237,7 +240,26 @@ class JournalRun extends LocalRun {
   }
 
   /** Does nothing: the row of the wait was written together with the event that opened it. */
-  protected override async announce(_key: WaitKey): Promise<void> {}
+  protected override async announce(): Promise<void> {}
+
+  override async record(event: Applied): Promise<void> {
+    await this.#writing;
+    this.#unwritten.push(event);
+    await this.#append();
+    if (this.lost !== undefined) throw this.lost;
+  }
+
+  /** What was handed out is written before the lease is given up: whoever opens the turn next folds all of it. */
+  override async park(parked: ParkedTurn): Promise<{ kind: "parked" } | { reopen: readonly TurnEvent[] }> {
+    await this.#write();
+    if (this.lost !== undefined) throw this.lost;
+    if (this.hasArrivals) return { reopen: [] };
+    const { store, world } = this.context;
+    const answer = await store.park(this.turn.lease, parked, world.now());
+    if (answer.kind === "mail") this.read(answer.mail);
+    else this.end();
+    return answer.kind === "mail" ? { reopen: [] } : answer;
+  }
 
   protected override reopened(event: TurnEvent): TurnEvent {
     this.#unwritten.push(event);

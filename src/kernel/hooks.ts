@@ -6,7 +6,7 @@ import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import type { SessionId, TurnId } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
-import type { Draft, Message, Part } from "../model/message.ts";
+import type { AskedTrail, Draft, Message, Part } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { ModelRequest, Reply, ToolDeclaration } from "../model/request.ts";
@@ -281,8 +281,16 @@ export const HOOKS = {
     services: EVERYTHING,
     directives: ["abort", "deny", "ask", "shortCircuit", "replaceArgs", ...EMIT],
   }),
-  /** `durationMs`: of all attempts and what the call waited for; left out when it was not made. */
-  afterToolCall: hook<{ readonly call: ToolCall; readonly output: ToolOutput; readonly durationMs?: number }>()({
+  /**
+   * `durationMs`: of all attempts and what the call waited for; left out when it was not made. `asked`: who was asked
+   * about the call, and what they said; left out when nobody was.
+   */
+  afterToolCall: hook<{
+    readonly call: ToolCall;
+    readonly output: ToolOutput;
+    readonly durationMs?: number;
+    readonly asked?: readonly AskedTrail[];
+  }>()({
     family: "gate",
     fires: "for each final result, in call order",
     onThrow: "withhold",
@@ -373,7 +381,7 @@ export type AnswerOf<N extends HookName> = Rows[N] extends {
     ? Answer
     : never;
 
-export type Took = Pick<SeesOf<"afterToolCall">, "durationMs">;
+export type Took = Pick<SeesOf<"afterToolCall">, "durationMs" | "asked">;
 
 /** Slots hold a value; every other hook is a handler. */
 export type SlotName = { [N in HookName]: [SeesOf<N>] extends [never] ? N : never }[HookName];

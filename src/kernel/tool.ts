@@ -5,6 +5,7 @@ import type { Any, OutputOf, Schema, ToolSchema } from "../model/schema.ts";
 import {
   type CallPolicy,
   type ControlResult,
+  type Deferral,
   isToolName,
   type RetryPolicy,
   type StateCell,
@@ -41,6 +42,11 @@ export interface ToolContext extends ToolServices {
   readonly bindings: JsonObject;
   /** Reports that the call is getting on: restarts its timeout, and shows `value` to whoever watches the turn. */
   progress(value?: Json): void;
+  /**
+   * Makes what the call is about to wait for answerable now, and returns the key that answers it: the same when the
+   * attempt is run again. Hand the key out, then return the deferral.
+   */
+  waitKey(deferral: Deferral): Promise<string>;
   /** Shows a piece of what the tool prints, while it runs. The model sees only what `execute` returns. */
   output(chunk: string): void;
   /** What plugins contributed to a point, combined. */
@@ -90,9 +96,10 @@ export interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends
    */
   readonly onInterrupt?: "rerun" | "fail" | "ask" | undefined;
   /**
-   * Runs the call. Return JSON, text, `attach(…)`, or a decision such as `finish(value)`; throw to report a failure.
+   * Runs the call. Return JSON, text, `attach(…)`, a decision such as `finish(value)`, or `defer(…)` for a result that
+   * comes later; throw to report a failure.
    */
-  execute(input: OutputOf<I>, context: ToolContext & StateOf<S, Writes>): Awaitable<O | ControlResult>;
+  execute(input: OutputOf<I>, context: ToolContext & StateOf<S, Writes>): Awaitable<O | ControlResult | Deferral>;
 }
 
 declare const toolState: unique symbol;
@@ -109,6 +116,8 @@ export interface Tool<S = undefined, Name extends string = string, In = unknown>
   readonly inputSchema: JsonObject;
   readonly policy: CallPolicy;
   readonly timeoutMs?: number;
+  /** What its result must fit, where its schema can describe itself: also a result that is given later. */
+  readonly outputSchema?: JsonObject;
   /** Checks and parses arguments with the tool's schema. The value may differ from the input (defaults, transforms). */
   check(input: Json): Check;
   run(input: unknown, context: ToolContext & { readonly state?: unknown }): Awaitable<unknown>;

@@ -72,6 +72,12 @@ const ERRORS = {
       `There is a session ${d.id} already.`,
       "Use another id, or open the one that is there with runtime.session(id).",
     ),
+  "session.waiting": (d: { id: string; what: string }) =>
+    said(
+      `The turn of session ${d.id} waits for an answer, and until it has ended the session cannot ${d.what}.`,
+      "Answer what it waits for (runtime.waits.list({ session: id })), or cancel the turn; then try again.",
+      "unchanged",
+    ),
   "session.closed": (d: { id: string }) =>
     said(`This handle of session ${d.id} is closed.`, "Open the session again: await runtime.session(id).", "reopen"),
   "session.busy": (d: { id: string; holder: string }) =>
@@ -451,13 +457,21 @@ const ERRORS = {
   "wait.unknown": (_: object) =>
     said(
       "No wait has this key, or it was revoked.",
-      "Take `wait` from the `waiting` event of an open turn; the key is void when its turn has ended.",
+      "Take the key from runtime.waits.list() or runtime.waits.get(event.wait); it is void when its turn has ended.",
     ),
 
-  "wait.answer": (d: { problem: string }) =>
+  "wait.expired": (_: object) =>
     said(
-      `The answer is no approval: ${d.problem}.`,
-      'Answer with { approved: true }, or { approved: false, reason: "Too much." }; `args` puts other arguments in place.',
+      "The answer came after the deadline of the wait.",
+      "Its turn goes on without it. Send the input again to ask anew.",
+    ),
+  "wait.answer": (d: { wants: string; problem: string }) =>
+    said(
+      `This is no answer to a wait for ${d.wants === "interrupted" ? "a decision" : `${d.wants === "approval" ? "an" : "a"} ${d.wants}`}: ${d.problem}.`,
+      d.wants === "approval" || d.wants === "interrupted"
+        ? 'Answer with { approved: true }, or { approved: false, reason: "Too much." }.'
+        : 'Answer with { value: … }, or { error: "It could not be done." }.',
+      "unchanged",
     ),
 
   // The command line
@@ -530,6 +544,12 @@ const ERRORS = {
     said(
       `The model did not give the output that was asked for: ${d.problem}`,
       "Simplify the output schema, describe its fields, or use a stronger model.",
+    ),
+  "turn.left": (d: { turnId: string }) =>
+    said(
+      `The runtime was closed before turn ${d.turnId} ended. The turn is kept: it waits, or goes on elsewhere.`,
+      "Open a runtime on the same store and follow the turn there: session.follow(turnId).result().",
+      "reopen",
     ),
   "turn.cancelled": (d: { reason: string }) =>
     said(`The turn was cancelled: ${d.reason}`, "Send the input again to start over."),

@@ -1,4 +1,4 @@
-import type { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "./ids.ts";
+import type { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId } from "./ids.ts";
 import type { Json } from "./json.ts";
 import type { ToolStatus } from "./message.ts";
 import type { TurnOutcome } from "./outcome.ts";
@@ -6,6 +6,7 @@ import type { ProviderFailureClass } from "./request.ts";
 import type { ToolCall, ToolOutput } from "./tool.ts";
 import type { Usage } from "./usage.ts";
 import type { SessionView } from "./view.ts";
+import type { WaitKind } from "./wait.ts";
 
 /**
  * Names the attempt that a preview belongs to. Once a preview with a higher generation or attempt of the same effect
@@ -67,14 +68,6 @@ export type Preview = Previewed &
         readonly ms: number;
         readonly output: ToolOutput;
       }
-    /** `call` as it is made if it is approved: hooks may have replaced the arguments of `toolStarted`. */
-    | {
-        readonly kind: "waiting";
-        readonly callId: CallId;
-        readonly call: ToolCall;
-        readonly wait: WaitKey;
-        readonly reason: string;
-      }
     | { readonly kind: "plugin"; readonly plugin: string; readonly name: string; readonly payload: Json }
     /** An event of a session that this turn started. */
     | { readonly kind: "child"; readonly event: SessionEvent }
@@ -87,6 +80,8 @@ export type FactEvent = Fact &
   (
     | { readonly kind: "accepted"; readonly turnId?: TurnId; readonly inputId: InputId; readonly key?: string }
     | TurnCommitted
+    | Waiting
+    | Resolved
     /** A change between turns. */
     | {
         readonly kind: "committed";
@@ -112,8 +107,34 @@ interface TurnCommitted {
   readonly branch?: NodeId;
 }
 
+/** A turn waits for an answer. `runtime.waits.get(wait)` gives the key that answers it. */
+interface Waiting {
+  readonly kind: "waiting";
+  readonly turnId: TurnId;
+  readonly wait: WaitId;
+  readonly wants: WaitKind;
+  /** The position of the wait in the turn, such as `r1.call.0.w`. */
+  readonly effect: EffectName;
+  readonly callId: CallId;
+  /** As it is made if it is approved: hooks may have replaced the arguments of `toolStarted`. */
+  readonly call: ToolCall;
+  readonly reason: string;
+  /** When it can no longer be answered: milliseconds since 1970. */
+  readonly until: number;
+}
+/** A wait was answered, or its time is up, or it was revoked. */
+interface Resolved {
+  readonly kind: "resolved";
+  readonly turnId: TurnId;
+  readonly wait: WaitId;
+  readonly wants: WaitKind;
+  readonly effect: EffectName;
+  readonly how: "answered" | "timeout" | "revoked";
+  readonly by?: string;
+}
+
 /** Everything an observer of a session is told. `fact` tells previews from facts. */
 export type SessionEvent = Preview | FactEvent;
 
-/** Everything a reader of one turn is told: its previews, and at last its `committed` fact. */
-export type TurnProgress = Preview | (Fact & TurnCommitted);
+/** Everything a reader of one turn is told: its previews, what it waits for, and at last its `committed` fact. */
+export type TurnProgress = Preview | (Fact & (TurnCommitted | Waiting | Resolved));

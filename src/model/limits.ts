@@ -20,6 +20,8 @@ export interface Limits {
   readonly resumesMax: number;
   /** A turn that was left longer ago ends as `turn.expired` instead of being resumed. Default: 30 days. */
   readonly turnAgeMs: number;
+  /** How long a turn that only waits stays in memory before it is parked; `Infinity` keeps it there. Default: 1 second. */
+  readonly parkAfterMs: number;
   /** Time for one tool attempt, unless the tool has its own `timeoutMs`. Default: 10 minutes. */
   readonly toolMs: number;
   /** How long a model may send nothing before the attempt counts as failed. Default: 5 minutes. */
@@ -54,6 +56,7 @@ export const DEFAULT_LIMITS: Limits = {
   cancelGraceMs: 1_000,
   resumesMax: 5,
   turnAgeMs: 2_592_000_000,
+  parkAfterMs: 1_000,
   toolMs: 600_000,
   modelIdleMs: 300_000,
   modelAttemptsMax: 4,

@@ -6,6 +6,7 @@ import type { CallId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 import { type Known, requireKnown } from "./known.ts";
 import type { Attachment, TextPart, ToolStatus } from "./message.ts";
+import { documentOf, type ToolSchema } from "./schema.ts";
 
 /** A tool call as the runtime carries it out. */
 export interface ToolCall {
@@ -201,6 +202,78 @@ export const fail = (code: string, message: string): ControlResult =>
 /** Return this from a tool to go on with this task in a fresh context window; `seed` is shown with it. */
 export const switchFrame = (task: string, seed?: Json): ControlResult =>
   new ControlResult({ kind: "switchFrame", task, ...(seed === undefined ? {} : { seed }) });
+
+/** Turns of other sessions that a call waits for. */
+export interface DeferTurns {
+  readonly turns: readonly { readonly session: string; readonly turn: string }[];
+  /** Go on when all of them have ended, or one. Default: `all`. */
+  readonly need?: "any" | "all" | undefined;
+  /** Cancel them when this turn is stopped while it waits. Default: false. */
+  readonly cancels?: boolean | undefined;
+  /** How the call ends when this turn is stopped while it waits. Default: its result is unknown. */
+  readonly ifStopped?: ToolError | undefined;
+  /** Go on then at the latest. Default: in seven days. */
+  readonly until?: Date | number | undefined;
+}
+export interface DeferOptions {
+  /** What the value must fit; checked where it is given. Default: the tool's `output`, if it has one. */
+  readonly schema?: ToolSchema | undefined;
+  /** When it is too late: a date, or milliseconds since 1970. The result is then unknown. Default: in seven days. */
+  readonly until?: Date | number | undefined;
+}
+export interface QuestionOptions extends DeferOptions {
+  /** What the person is asked. */
+  readonly text: string;
+}
+
+/** A value that a tool returns to let its call wait. Make one with `defer` or `question`. */
+export class Deferral {
+  /** Milliseconds since 1970; undefined for the default. */
+  readonly until: number | undefined;
+  readonly schema: JsonObject | undefined;
+  readonly question: string | undefined;
+  readonly on: DeferTurns | undefined;
+  constructor(options: DeferOptions | DeferTurns, question?: string) {
+    const until = options.until instanceof Date ? options.until.getTime() : options.until;
+    if (until !== undefined && !Number.isFinite(until)) throw new TypeError("`until` must be a date or a time in ms.");
+    this.until = until;
+    this.question = question;
+    this.on = "turns" in options ? options : undefined;
+    const { schema } = options as DeferOptions;
+    this.schema = schema === undefined ? undefined : documentOf(schema, question === undefined ? "defer" : "question");
+  }
+}
+
+const DEFER: Known<DeferOptions & DeferTurns> = {
+  schema: true,
+  until: true,
+  turns: true,
+  need: true,
+  cancels: true,
+  ifStopped: true,
+};
+
+/**
+ * Return this from a tool whose result comes later, from elsewhere: `runtime.waits.resolve` gives it, in any process. With
+ * `turns`, the call is made again when those turns have ended: the tool then finds out what they have come to.
+ */
+export function defer(options: DeferOptions | DeferTurns = {}): Deferral {
+  requireKnown("defer", options, DEFER);
+  if ("turns" in options && (!Array.isArray(options.turns) || options.turns.length === 0))
+    throw new TypeError("defer() needs turns to wait for.");
+  if ("ifStopped" in options && options.ifStopped !== undefined && !(options.ifStopped instanceof ToolError))
+    throw new TypeError("`ifStopped` must be a ToolError.");
+  return new Deferral(options);
+}
+
+const QUESTION: Known<QuestionOptions> = { text: true, schema: true, until: true };
+
+/** Return this from a tool to ask a person something; the answer is the result of the call. */
+export function question(schema: ToolSchema, options: Omit<QuestionOptions, "schema">): Deferral {
+  requireKnown("question", options, QUESTION);
+  if (typeof options.text !== "string" || options.text.trim() === "") throw new TypeError("A question needs a text.");
+  return new Deferral({ ...options, schema }, options.text);
+}
 
 /**
  * Throw this from a tool when the failure may pass. It is retried if the tool's retry policy is `safe` or `idempotent`.

@@ -6,7 +6,7 @@ import type { Section } from "../kernel/prompt.ts";
 import { isTool, isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import type { Allowance, Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { isObject, type Json, type JsonObject, toJson } from "../model/json.ts";
+import { isObject, toJson } from "../model/json.ts";
 import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { DEFAULT_LIMITS, type Limits } from "../model/limits.ts";
 import { SLOTS } from "../model/prompt.ts";
@@ -221,24 +221,6 @@ export function checkedId(id: string): string {
   if (/[\u0000-\u001f\u007f-\u009f]/.test(id)) wrong("it has control characters");
   if (!id.isWellFormed()) wrong("it is not well-formed Unicode");
   return id;
-}
-
-/**
- * An approval as JSON. Anything else must not reach the store: the first answer counts, and the call would be denied for
- * good.
- */
-export function checkedApproval(answer: unknown): Json {
-  const wrong = (problem: string): never => {
-    throw new RuntimeError("wait.answer", { problem });
-  };
-  const found = toJson(answer);
-  if ("problem" in found) return wrong(`${found.path}: ${found.problem}`);
-  if (!isObject(found.json)) return wrong("it is no object");
-  const { approved, reason, args: _, ...others } = found.json as JsonObject;
-  if (typeof approved !== "boolean") wrong("approved must be true or false");
-  if (reason !== undefined && typeof reason !== "string") wrong("reason must be text");
-  for (const field of Object.keys(others)) wrong(`there is no field ${field}; there are approved, reason and args`);
-  return found.json;
 }
 
 export function requireRef(which: { readonly [field: string]: unknown }): InputRef {

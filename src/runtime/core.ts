@@ -21,6 +21,7 @@ import type { Memo } from "./live-turn/memo.ts";
 import type { LiveTurn } from "./live-turn/turn.ts";
 import type { Readers } from "./readers/readers.ts";
 import type { OpenSessions } from "./session/open.ts";
+import type { Watch } from "./session/watch.ts";
 import type { Artifacts } from "./toolset/artifacts.ts";
 
 /** Everything that the sessions of one runtime share. */
@@ -40,6 +41,7 @@ export interface Core {
 
   readonly sessions: OpenSessions;
   readonly readers: Readers;
+  readonly watch: Watch;
   /** Running turns that count against a budget: what they have spent is in no ledger before their commit. */
   readonly spenders: Set<LiveTurn>;
 

@@ -1,9 +1,8 @@
 // The front door: checks the options, builds what all sessions share (`core.ts`), answers calls that open no session,
-// looks for turns that other processes left, and closes everything.
+// and closes everything.
 // Not its job: opening a session (`session/open.ts`), what a session does (`session/`), default members (`index.ts`).
 // R1 The door closes first: from then on every method throws `runtime.closed` and nothing new begins.
-// R2 One look for abandoned turns at a time, whether the timer or `recover()` asks for it.
-// R3 The store closes last: turns that are stopped, and plugins that close, may still write.
+// R2 The store closes last: turns that are stopped, and plugins that close, may still write.
 import { type Comparison, compare, parentOf } from "../graph/history.ts";
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
@@ -15,9 +14,9 @@ import type { PluginOptions, SessionReading } from "../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { asSessionId, asWaitKey, type InputId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
+import { asSessionId, type InputId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
 import type { InjectedMessage, InjectOptions } from "../model/input.ts";
-import { defined, describeThrown, type Json, ownJson } from "../model/json.ts";
+import { defined, ownJson } from "../model/json.ts";
 import type { Known, Optional } from "../model/known.ts";
 import type { Limits } from "../model/limits.ts";
 import type { CancelAnswer } from "../model/outcome.ts";
@@ -32,7 +31,6 @@ import { makeTool } from "../tools/define.ts";
 import { Listings } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
 import {
-  checkedApproval,
   checkedId,
   checkedLimits,
   checkedOptions,
@@ -49,12 +47,13 @@ import { ownStore } from "./own-store.ts";
 import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
 import { cancel, INJECT } from "./services/sessions.ts";
-import { RECOVER_MS, type Recovered, recover, UnderWay } from "./session/elsewhere.ts";
 import type { Session } from "./session/handle.ts";
 import { FORK, type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
 import { givenOptions } from "./session/options.ts";
+import { type Recovered, Watch } from "./session/watch.ts";
 import { Artifacts, blobsOf } from "./toolset/artifacts.ts";
+import { type Waits, waitsOf } from "./waits.ts";
 import { processName, realWorld } from "./world.ts";
 
 /** Options of `createRuntime`. Only `store` and `model` are required. */
@@ -83,7 +82,10 @@ export type RuntimeOptions = {
   readonly budget?: Budget | undefined;
   /** Prices per million tokens, by model name (`provider/model`). A cost budget needs them. */
   readonly prices?: PriceTable | undefined;
-  /** `auto` (default): on a durable store, resumes turns that other processes left, at once and every 10 seconds. */
+  /**
+   * `auto` (default): on a durable store, goes on with turns that other processes left and with parked ones that were
+   * answered, at once and every second. `manual`: only with sessions that are open here, and when `recover()` is called.
+   */
   readonly recover?: "auto" | "manual" | undefined;
   /** Called at the beginning and the end of every hook call. */
   readonly probe?: Probe | undefined;
@@ -116,26 +118,18 @@ export interface Runtime extends AsyncDisposable {
     /** Final: the id cannot be used again. Throws `session.busy` while a turn or an operation runs or waits here. */
     delete(id: string): Promise<void>;
   };
-  readonly waits: {
-    /**
-     * Answers a call that waits for approval, by the key of its `waiting` event; the first answer counts. Throws
-     * `wait.unknown` when no open turn waits under this key, and `wait.answer` when the answer is no approval.
-     */
-    resolve(key: string, answer: Approval): Promise<"accepted" | "already-resolved">;
-  };
-  /** Resumes turns that other processes left, and inputs that wait, in all sessions; settles when they are done. */
+  /** What turns wait for: approvals, results that come later, questions. Lists and answers them, from any process. */
+  readonly waits: Waits;
+  /**
+   * Resumes turns that other processes left, and inputs that wait, in all sessions; settles when they are done, or wait
+   * for an answer.
+   */
   recover(): Promise<Recovered>;
-  /** Refuses new calls, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
+  /**
+   * Refuses new calls, parks turns that only wait, gives other running turns 5 seconds, closes plugins in reverse order,
+   * then the store.
+   */
   close(): Promise<void>;
-}
-
-/** The answer to a call that waits for approval. */
-export interface Approval {
-  readonly approved: boolean;
-  /** Told to the model when the call is not approved. */
-  readonly reason?: string | undefined;
-  /** Arguments to run the call with instead. They are validated again; gates do not see them. */
-  readonly args?: Json | undefined;
 }
 
 export interface SessionOptions {
@@ -225,6 +219,10 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     recovers: options.recover !== "manual",
     sessions,
     readers: new Readers(store, limits.unreadEventsMax, () => sessions, trace),
+    watch: new Watch(
+      () => core,
+      (id) => sessions.takeUp(id),
+    ),
     spenders: new Set(),
     plugins,
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
@@ -243,7 +241,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   };
   for (const provider of providers) core.listings.take(provider); // Held until the runtime closes.
   const runtime = new RuntimeHandle(core, closing);
-  if (store.isDurable && core.recovers) runtime.keepRecovering();
+  if (store.isDurable && core.recovers) core.watch.start();
   return runtime;
 }
 
@@ -251,9 +249,6 @@ class RuntimeHandle implements Runtime {
   readonly #core: Core;
   readonly #closing: AbortController;
   #closed: Promise<void> | undefined;
-  #looking: Promise<Recovered> | undefined;
-  readonly #underWay = new UnderWay();
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(core: Core, closing: AbortController) {
     this.#core = core;
@@ -328,51 +323,10 @@ class RuntimeHandle implements Runtime {
     },
   };
 
-  readonly waits = {
-    resolve: async (key: string, answer: Approval): Promise<"accepted" | "already-resolved"> => {
-      const { store, sessions } = this.#open();
-      if (typeof key !== "string") throw new RuntimeError("wait.unknown", {});
-      const said = await store.waits.resolve(asWaitKey(key), { kind: "value", value: checkedApproval(answer) });
-      if (said === "unknown") throw new RuntimeError("wait.unknown", {});
-      for (const session of sessions) session.poke();
-      return said;
-    },
-  };
-
-  // ── Recovery ────────────────────────────────────────────────────────────────────────────────────────────────────
+  readonly waits: Waits = waitsOf(() => this.#open());
 
   async recover(): Promise<Recovered> {
-    const { sessions: open, door } = this.#open();
-    const seen = new Set<string>();
-    let sessions = 0;
-    for (;;) {
-      await this.#looking; // R2
-      const found = (await this.#look(seen)).sessions;
-      sessions += found;
-      await this.#underWay.done();
-      await open.takenUp();
-      if (found === 0 || door.isClosed) return { sessions };
-    }
-  }
-
-  /** R2: a second caller joins the look that is under way. */
-  #look(seen?: Set<string>): Promise<Recovered> {
-    const core = this.#core;
-    const takeUp = (id: string) => core.sessions.takeUp(asSessionId(id));
-    this.#looking ??= recover(core, this.#underWay, takeUp, seen).finally(() => {
-      this.#looking = undefined;
-    });
-    return this.#looking;
-  }
-
-  keepRecovering(): void {
-    const look = (): void => {
-      if (!this.#core.door.isClosed)
-        this.#look().catch((error) => this.#core.trace("session.recover", { problem: describeThrown(error) }));
-    };
-    this.#timer = setInterval(look, RECOVER_MS);
-    this.#timer.unref();
-    setImmediate(look);
+    return this.#open().watch.recover();
   }
 
   // ── Closing ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -388,11 +342,11 @@ class RuntimeHandle implements Runtime {
   }
 
   async #close(): Promise<void> {
-    const { door, readers, sessions, listings, plugins, store, trace } = this.#core;
+    const { door, readers, sessions, listings, plugins, store, trace, watch } = this.#core;
     door.isClosed = true;
-    clearInterval(this.#timer);
     readers.close();
     await sessions.close(CLOSE_MS);
+    for (const [, followers] of watch.close()) followers.left();
     this.#closing.abort();
     listings.close();
     await closePlugins(plugins, (plugin, error) => trace("plugin.close", { plugin, problem: String(error) }));

@@ -349,8 +349,11 @@ export interface Withdrawal {
 
 export interface FoundTurn {
   readonly sessionId: SessionId;
-  /** `taken`: another open turn has claimed its input. `ended`: also when another turn settled its input. */
-  readonly state: "waiting" | "open" | "taken" | "ended" | "withdrawn";
+  /**
+   * `parked`: it is open and only waits. `taken`: another open turn has claimed its input. `ended`: also when another
+   * turn settled its input.
+   */
+  readonly state: "waiting" | "open" | "parked" | "taken" | "ended" | "withdrawn";
 }
 
 /**

@@ -7,9 +7,10 @@ import { journal } from "../hosts/journal.ts";
  * hosts that keep their own history. For tests, mostly with the crash kit.
  */
 export function amnesiac(): EffectHost {
-  const { kind, open } = journal();
+  const { kind, parks, open } = journal();
   return {
     kind,
+    parks,
     async open(turn, perform, context) {
       const recorded = await context.store.journal(turn.lease.turnId, 1);
       return open({ ...turn, journal: [...turn.journal.slice(0, 1), ...recorded] }, perform, context);

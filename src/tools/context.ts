@@ -6,9 +6,10 @@ import type { PluginStates } from "../kernel/states.ts";
 import type { ToolContext } from "../kernel/tool.ts";
 import { unwaited } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { CallId, EffectName, SessionId, TurnId } from "../model/ids.ts";
+import type { CallId, EffectName, SessionId, TurnId, WaitKey } from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Scope } from "../model/scope.ts";
+import { Deferral } from "../model/tool.ts";
 import type { EffectOf, PlacedCall } from "../turn/effect.ts";
 
 /** The turn that a call belongs to, as far as a tool's context needs it. */
@@ -17,6 +18,7 @@ export interface CallTurn {
   readonly turnId: TurnId;
   readonly states: PluginStates;
   siteOfCall(scope: Scope, effect: EffectOf<"call">): Site;
+  answerable(effect: EffectOf<"call">, deferral: Deferral, schema: JsonObject | undefined): Promise<WaitKey>;
   readonly show: Showing;
 }
 
@@ -43,13 +45,22 @@ export class CallContext implements ToolContext {
   readonly bindings: JsonObject;
   readonly #turn: CallTurn;
   readonly #plugin: string;
+  readonly #output: JsonObject | undefined;
   #made: Site | undefined;
   #deadline: Deadline | undefined;
   /** What a tool shows after its attempt is over is nobody's. */
   #isOver = false;
 
-  constructor(turn: CallTurn, effect: EffectOf<"call">, plugin: string, bindings: JsonObject, scope: Scope) {
+  constructor(
+    turn: CallTurn,
+    effect: EffectOf<"call">,
+    plugin: string,
+    bindings: JsonObject,
+    scope: Scope,
+    output?: JsonObject,
+  ) {
     this.#turn = turn;
+    this.#output = output;
     this.#plugin = plugin;
     this.bindings = bindings;
     this.callId = effect.call.id;
@@ -137,6 +148,18 @@ export class CallContext implements ToolContext {
       this.#deadline?.beat();
       if (value !== undefined && !this.#isOver) this.#turn.show.progressed(this.#effect, this.attempt, value);
     };
+  }
+  get waitKey(): ToolContext["waitKey"] {
+    return (deferral) =>
+      unwaited(async () => {
+        const name = this.#effect.call.name;
+        if (!(deferral instanceof Deferral) || deferral.on !== undefined)
+          throw new RuntimeError("tool.result", {
+            name,
+            problem: "waitKey takes what defer or question made, without turns",
+          });
+        return this.#turn.answerable(this.#effect, deferral, this.#output);
+      });
   }
   get output(): ToolContext["output"] {
     return (chunk) => {

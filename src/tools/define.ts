@@ -49,8 +49,18 @@ export function makeTool<I extends ToolSchema, O, S, W extends true | undefined,
     // Cloned: the caller may change its document later, and the check must stay as it was described.
     check: validatorOf(isStandard(spec.input) ? spec.input : structuredClone(spec.input), of),
     run: spec.execute.bind(spec) as Tool["run"],
-    ...(output === undefined ? {} : { checkOutput: validatorOf(output, `the output of ${name}`) }),
+    ...(output === undefined ? {} : { checkOutput: validatorOf(output, `the output of ${name}`), ...outputOf(output) }),
   };
+}
+
+/** A schema that cannot describe itself checks what the tool returns, and nothing that is given later. */
+function outputOf(output: unknown): { readonly outputSchema?: JsonObject } {
+  try {
+    const found = toJson(documentOf(output, "output"));
+    return "problem" in found ? {} : { outputSchema: found.json as JsonObject };
+  } catch {
+    return {};
+  }
 }
 
 const SPEC: Known<ToolSpec<ToolSchema, unknown>> = {

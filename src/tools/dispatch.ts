@@ -16,7 +16,7 @@ import type { Tool } from "../kernel/tool.ts";
 import { type Awaitable, andThen, inOrder, isThenable } from "../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../model/errors.ts";
 import { asWaitKey, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
-import { describeThrown, type Json, type JsonObject, toJson } from "../model/json.ts";
+import { defined, describeThrown, type Json, type JsonObject, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Draft } from "../model/message.ts";
 import type { Checked } from "../model/schema.ts";
@@ -27,6 +27,7 @@ import {
   type Availability,
   BATCH_TOOL,
   type CallPolicy,
+  Deferral,
   OUTPUT_TOOL,
   projectOutput,
   type ResultPart,
@@ -34,7 +35,7 @@ import {
   type ToolOutput,
 } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
-import type { EffectOf, PlacedCall, ReturnedCall } from "../turn/effect.ts";
+import type { EffectOf, GatedCall, PlacedCall, ReturnedCall } from "../turn/effect.ts";
 import type { Abort, Settlement, Verdict } from "../turn/event.ts";
 import type { Catalog, Member } from "./catalog.ts";
 import { CallContext } from "./context.ts";
@@ -56,6 +57,8 @@ export interface Dispatch {
   passed?: Map<ToolCall, unknown> | undefined;
   readonly show: CallShow;
   keep(attachable: Attachable): Attachment;
+  /** Makes what a call will wait for answerable, before it does; the key is the same when the attempt is run again. */
+  answerable(effect: EffectOf<"call">, deferral: Deferral, schema: JsonObject | undefined): Promise<WaitKey>;
   /** Whether the model was told of a tool of this name in this turn. */
   wasDeclared(tool: string): boolean;
   siteOfCall(scope: Scope, effect: EffectOf<"call">): Site;
@@ -73,13 +76,21 @@ export interface CallShow {
   returned(call: PlacedCall, output: ToolOutput): void;
   /** Its result is settled. */
   ended(call: PlacedCall, output: ToolOutput): void;
-  waiting(call: PlacedCall, wait: WaitKey, reason: string): void;
   progressed(call: PlacedCall, attempt: number, value: Json): void;
   printed(call: PlacedCall, attempt: number, chunk: string): void;
   emitted(emit: Emit, call: PlacedCall): void;
 }
 
-const WEEK_MS = 7 * 24 * 3_600_000;
+/** A call whose result comes later. */
+export interface Deferred {
+  readonly kind: "deferred";
+  readonly deferral: Deferral;
+  /** What the result must fit, unless the tool said otherwise. */
+  readonly schema?: JsonObject;
+}
+
+/** Every wait ends: this much later, unless its maker says when. */
+export const WEEK_MS = 7 * 24 * 3_600_000;
 
 // ── Gate ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -89,14 +100,14 @@ const WEEK_MS = 7 * 24 * 3_600_000;
  */
 export function gate(
   dispatch: Dispatch,
-  calls: readonly PlacedCall[],
+  calls: readonly GatedCall[],
   site: () => Site,
 ): Awaitable<{ readonly verdicts: readonly Verdict[]; readonly abort?: Abort }> {
   let abort: Abort | undefined;
   const stop = (found: Abort): void => {
     abort ??= found;
   };
-  const one = (placed: PlacedCall): Awaitable<Verdict> =>
+  const one = (placed: GatedCall): Awaitable<Verdict> =>
     andThen(gateOne(dispatch, placed, site, stop), (verdict) => {
       if (verdict.kind === "settled") dispatch.show.returned(placed, verdict.output);
       return verdict;
@@ -110,7 +121,7 @@ const NOT_REACHED: Verdict = { kind: "settled", output: { kind: "cancelled", rea
 
 function gateOne(
   dispatch: Dispatch,
-  placed: PlacedCall,
+  placed: GatedCall,
   site: () => Site,
   stop: (abort: Abort) => void,
 ): Awaitable<Verdict> {
@@ -137,17 +148,20 @@ function gateOne(
     if (verdict?.value.kind === "shortCircuit")
       return settled(bounded(call.name, value(verdict.value.value), dispatch.limits.resultBytesMax));
     const asks = verdict?.value.kind === "ask" ? verdict.value : undefined;
+    // Whoever approved these arguments was asked about exactly them; a plugin that replaces them asks again.
+    const isApproved = placed.isApproved === true && gated.call === call;
     return andThen(target.check(gated.call), (result): Verdict => {
       const passed = passOrRefuse(dispatch, found.value, gated.call, call, result);
-      if (asks === undefined || passed.kind !== "pass") return passed;
-      const key = asWaitKey(dispatch.world.secret());
-      dispatch.show.waiting(placed, key, asks.reason);
+      if (asks === undefined || isApproved || passed.kind !== "pass") return passed;
+      const { reason, waitMs = WEEK_MS } = asks;
       return {
         ...passed,
         kind: "wait",
-        key,
-        until: dispatch.world.now() + (asks.waitMs ?? WEEK_MS),
-        reason: asks.reason,
+        key: asWaitKey(dispatch.world.secret()),
+        until: dispatch.world.now() + waitMs,
+        reason,
+        ...(verdict === undefined ? {} : { plugin: verdict.plugin }),
+        schema: found.value.inputSchema,
       };
     });
   });
@@ -246,8 +260,8 @@ const wrongArguments = ({ name }: ToolCall, problem: string): ToolOutput =>
 
 // ── Attempt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** One bare try at a call. Always answers (D2): with a value, a failure or a timeout. */
-export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Scope): Awaitable<ToolOutput> {
+/** One bare try at a call. Always answers (D2): with a value, a failure, a timeout, or that its result comes later. */
+export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Scope): Awaitable<ToolOutput | Deferred> {
   const { call } = effect;
   const found = memberFor(dispatch, call);
   if (dispatch.passed?.has(call) === true && found !== undefined)
@@ -273,8 +287,8 @@ function run(
   effect: EffectOf<"call">,
   input: unknown,
   scope: Scope,
-): Awaitable<ToolOutput> {
-  const context = new CallContext(dispatch, effect, plugin, bindings, scope);
+): Awaitable<ToolOutput | Deferred> {
+  const context = new CallContext(dispatch, effect, plugin, bindings, scope, tool.outputSchema);
   try {
     // A tool may change its arguments; the change must reach neither the conversation nor the next attempt.
     const own = input === effect.call.input ? copyOf(effect.call.input) : input;
@@ -306,7 +320,9 @@ function copyOf(input: Json): Json {
 }
 const OWN = { enumerable: true, writable: true, configurable: true };
 
-function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<ToolOutput> {
+function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<ToolOutput | Deferred> {
+  if (returned instanceof Deferral)
+    return defined({ kind: "deferred" as const, deferral: returned, schema: tool.outputSchema });
   if (tool.checkOutput === undefined) return resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
   const output = resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
   if (output.kind !== "value" || output.control !== undefined) return output;
@@ -325,10 +341,10 @@ function inTime(
   dispatch: Dispatch,
   tool: Tool,
   returned: PromiseLike<unknown> | undefined,
-  output: PromiseLike<ToolOutput> | undefined,
+  output: PromiseLike<ToolOutput | Deferred> | undefined,
   context: CallContext,
   scope: Scope,
-): Promise<ToolOutput> {
+): Promise<ToolOutput | Deferred> {
   const ms = tool.timeoutMs ?? dispatch.limits.toolMs;
   return new Promise((resolve) => {
     const deadline = within(ms, () => {
@@ -338,7 +354,7 @@ function inTime(
     context.limit(deadline);
     // A cancel has its own grace, so the tool's own limit no longer counts.
     const unlisten = scope.onAbort(() => deadline.clear());
-    const end = (result: ToolOutput): void => {
+    const end = (result: ToolOutput | Deferred): void => {
       deadline.clear();
       unlisten();
       context.close();
@@ -439,7 +455,10 @@ function inspect(
   });
 }
 
-const took = ({ ms }: { readonly ms?: number | undefined }): Took => (ms === undefined ? {} : { durationMs: ms });
+const took = ({ ms, asked }: Partial<ReturnedCall>): Took => ({
+  ...(ms === undefined ? {} : { durationMs: ms }),
+  ...(asked === undefined ? {} : { asked }),
+});
 
 /**
  * The parts that the projector plugin made, or undefined where the plain projection stands. If it fails, the model is
@@ -460,7 +479,7 @@ function project(
       const json = toJson(parts); // The parts are journaled, so they must be JSON.
       return "problem" in json ? failed(`${json.path}: ${json.problem}`) : (json.json as unknown as typeof parts);
     };
-    const sees = { call, output, parts: plain, ...took({ ms }) };
+    const sees = { call, output, parts: plain, ...(ms === undefined ? {} : { durationMs: ms }) };
     const parts = dispatch.hooks.single("projectResult", sees, site());
     return isThenable(parts) ? parts.then(own, failed) : own(parts);
   } catch (error) {

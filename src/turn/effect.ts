@@ -1,4 +1,5 @@
 import { asEffectName, type EffectName, type WaitKey } from "../model/ids.ts";
+import type { AskedTrail } from "../model/message.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
@@ -10,10 +11,17 @@ export interface PlacedCall {
   readonly call: ToolCall;
 }
 
+/** A call at a gate. `isApproved`: somebody approved it with exactly these arguments. */
+export interface GatedCall extends PlacedCall {
+  readonly isApproved?: true;
+}
+
 /** A call with its result. `ms`: how long it took, all attempts and waits together; left out if it was not made. */
 export interface ReturnedCall extends PlacedCall {
   readonly output: ToolOutput;
   readonly ms?: number;
+  /** Who was asked about it. */
+  readonly asked?: readonly AskedTrail[];
 }
 
 /** One piece of code that a model wrote. */
@@ -37,7 +45,7 @@ export type Effect = { readonly name: EffectName } & (
   | { readonly kind: "prepare"; readonly round: number }
   | { readonly kind: "ask"; readonly round: number }
   | { readonly kind: "respond"; readonly round: number; readonly reply: Reply }
-  | { readonly kind: "gate"; readonly calls: readonly PlacedCall[] }
+  | { readonly kind: "gate"; readonly calls: readonly GatedCall[] }
   | { readonly kind: "settle"; readonly results: readonly ReturnedCall[] }
   | { readonly kind: "boundary"; readonly at: BoundaryKind }
   | { readonly kind: "compact" }
@@ -61,7 +69,7 @@ export type Effect = { readonly name: EffectName } & (
       readonly until: number;
       readonly about: WaitAbout | WaitedTurns;
     }
-  | { readonly kind: "sleep"; readonly until: number }
+  | { readonly kind: "sleep"; readonly at: number; readonly until: number }
 );
 
 export type EffectKind = Effect["kind"];

@@ -6,7 +6,7 @@ import type { Draft, Part } from "../model/message.ts";
 import type { Addition } from "../model/node.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { Attempt, ProviderFailureClass, Reply } from "../model/request.ts";
-import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
+import type { CallPolicy, ResultPart, ToolFailure, ToolOutput } from "../model/tool.ts";
 import type { Spent, Usage } from "../model/usage.ts";
 import type { WaitAnswer, WaitedTurns } from "../model/wait.ts";
 import type { PlacedCall } from "./effect.ts";
@@ -174,6 +174,8 @@ export type Answer = Answered &
         readonly question?: string;
         readonly schema?: JsonObject;
         readonly on?: WaitedTurns;
+        /** How the call ends when the turn is stopped meanwhile; left out where that is unknown. */
+        readonly ifStopped?: ToolFailure;
       }
     | {
         readonly kind: "settled";
@@ -213,8 +215,8 @@ export interface Applied {
   readonly at: number;
   /** The name of the operation, unique over all sessions. */
   readonly operation: string;
-  /** Kept for a repeat, where the caller named the operation. */
-  readonly receipt?: Json;
+  /** What is kept of it for repeats, where its caller named it. */
+  readonly parts?: readonly { readonly operation: string; readonly receipt: Json }[];
   readonly changes?: Changes;
   readonly appends?: readonly Appending[];
   /** The session's own settings from the next turn on. */
@@ -225,14 +227,7 @@ export interface Applied {
 export type TurnEvent =
   | Opened
   | Answer
-  /** `wasParked`: the run before had parked the turn, so it had not crashed. */
-  | {
-      readonly kind: "resumed";
-      readonly at: number;
-      readonly step: number;
-      readonly generation: number;
-      readonly wasParked?: true;
-    }
+  | { readonly kind: "resumed"; readonly at: number; readonly step: number; readonly generation: number }
   /** A running code cell made these calls; the cell stays open. */
   | { readonly kind: "called"; readonly at: number; readonly effect: EffectName; readonly calls: readonly PlacedCall[] }
   /** An operation ran while the turn did nothing but wait. */

@@ -93,6 +93,9 @@ export class Move implements Step {
     const { open } = this.state;
     if (!open.some(which)) return;
     const given = open.filter((effect) => which(effect) && !this.effects.includes(effect));
+    for (const effect of open)
+      if (effect.kind === "wait" && which(effect) && effect.about.kind === "turns" && effect.about.cancels === true)
+        this.state.stops = [...(this.state.stops ?? NONE), ...effect.about.turns];
     this.dropped = [...this.dropped, ...given.map((effect) => effect.name)];
     this.effects = this.effects.filter((effect) => !which(effect));
     this.state.open = open.filter((effect) => !which(effect));
@@ -221,7 +224,7 @@ export class Move implements Step {
     }
     this.state.winding = winding;
     if (phase.kind === "ended") this.state.phase = { kind: "ended", outcome: this.outcome(winding.ending) };
-    else this.open({ name: GRACE, kind: "sleep", until: this.at + this.state.limits.cancelGraceMs });
+    else this.open({ name: GRACE, kind: "sleep", at: this.at, until: this.at + this.state.limits.cancelGraceMs });
   }
 }
 

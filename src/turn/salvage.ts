@@ -6,8 +6,10 @@ import { hasOpenCalls } from "../model/pairing.ts";
 import { TEXTS } from "../model/texts.ts";
 import { BATCH_TOOL, projectOutput, type ResultPart, statusOf, type ToolOutput } from "../model/tool.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
-import type { Appending, Changes, Opened, TurnEvent, WaitAnswer } from "./event.ts";
-import type { PlacedAppend } from "./state.ts";
+import type { WaitAnswer } from "../model/wait.ts";
+import { delivered } from "./asked.ts";
+import type { Appending, Changes, Opened, TurnEvent } from "./event.ts";
+import type { PlacedAppend, TurnState } from "./state.ts";
 
 /** What a journal holds, without the machine that made it. */
 export interface Salvaged {
@@ -18,6 +20,8 @@ export interface Salvaged {
   readonly spent: readonly Spent[];
   readonly inputs: readonly InputId[];
   readonly placed?: readonly PlacedAppend[];
+  readonly applied?: TurnState["applied"];
+  readonly config?: TurnState["config"];
 }
 
 /**
@@ -29,6 +33,8 @@ export function salvage(opened: Opened, journal: readonly TurnEvent[], why: stri
   for (const event of journal) salvaging.take(event);
   return salvaging.done();
 }
+
+type Decided = { readonly approved?: Json; readonly reason?: Json; readonly args?: Json };
 
 class Salvaging {
   readonly #opened: Opened;
@@ -46,6 +52,10 @@ class Salvaging {
   #isToSettle = false;
   #settles = false;
   #deferred = new Set<string>();
+  /** Calls that were approved with other arguments: the next gate is for these, in call order. */
+  #edited: readonly string[] = [];
+  #applied: NonNullable<TurnState["applied"]> = [];
+  #config: TurnState["config"];
   #frame: { readonly task: string; readonly seed?: Json; readonly name?: string } | undefined;
   #held: readonly Appending[] = [];
   readonly #placed: PlacedAppend[] = [];
@@ -85,19 +95,35 @@ class Salvaging {
         return;
       case "responded":
         return this.#respond(event.parts);
-      case "gated":
+      case "gated": {
+        const edited = this.#edited;
+        const places = event.effect.endsWith(".gate")
+          ? this.#places
+          : this.#places.filter((place) => edited.includes(place));
+        this.#edited = [];
         for (const [index, verdict] of event.verdicts.entries())
-          if (verdict.kind === "settled") this.#results.set(this.#places[index] ?? "", verdict);
+          if (verdict.kind === "settled") this.#results.set(places[index] ?? "", verdict);
         return;
+      }
       case "returned": {
         const { control } = event.output.kind === "value" ? event.output : {};
         if (control?.kind === "switchFrame") this.#frame ??= control;
         return void this.#results.set(event.effect.replace(/\.a\d+$/, ""), event);
       }
       case "deferred":
-        return void this.#deferred.add(event.effect);
+        // A call that waits for other turns is made again afterwards, and has no result before.
+        return event.on === undefined ? void this.#deferred.add(event.effect.replace(/\.a\d+$/, "")) : undefined;
       case "resolved":
-        return this.#resolve(event.effect.replace(/\.w\d*$/, ""), event.answer);
+        // `.w` is of the gate, which asked before the call was made; `.w1` of an attempt at it.
+        return this.#resolve(
+          event.effect.replace(/\.w\d*(\.\d+)?$/, ""),
+          event.answer,
+          /\.w(\.\d+)?$/.test(event.effect),
+        );
+      case "applied":
+        if (event.config !== undefined) this.#config = event.config;
+        if (event.parts !== undefined) this.#applied = [...this.#applied, ...event.parts];
+        return;
       case "settled":
         this.#isToSettle = false;
         for (const [index, settlement] of event.results.entries()) {
@@ -151,6 +177,8 @@ class Salvaging {
       spent: this.#spent,
       inputs: this.#inputs,
       ...(this.#placed.length === 0 ? {} : { placed: this.#placed }),
+      ...(this.#applied.length === 0 ? {} : { applied: this.#applied }),
+      ...(this.#config === undefined ? {} : { config: this.#config }),
     };
   }
 
@@ -203,13 +231,20 @@ class Salvaging {
     });
   }
 
-  #resolve(place: string, answer: WaitAnswer): void {
-    if (answer.kind !== "value") return;
-    if (this.#deferred.has(place))
-      return void this.#results.set(place, { output: { kind: "value", value: answer.value } });
-    const said = answer.value as { readonly approved?: Json; readonly reason?: Json } | null;
-    if (said?.approved === true) return;
-    const reason = typeof said?.reason === "string" ? said.reason : TEXTS.notApproved;
+  #resolve(place: string, answer: WaitAnswer, isApproval: boolean): void {
+    if (!isApproval) {
+      // Of a call that was interrupted nothing is known, whatever was said about it.
+      if (answer.kind === "value" && this.#deferred.has(place))
+        this.#results.set(place, { output: delivered(answer.value) });
+      return;
+    }
+    const said = (answer.kind === "value" ? answer.value : null) as Decided | null;
+    if (said?.approved === true) {
+      if (said.args !== undefined) this.#edited = [...this.#edited, place];
+      return;
+    }
+    const reasons = { value: TEXTS.notApproved, timeout: TEXTS.unanswered, revoked: TEXTS.revoked };
+    const reason = typeof said?.reason === "string" ? said.reason : reasons[answer.kind];
     const name = "the call";
     this.#results.set(place, {
       output: {

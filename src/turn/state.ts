@@ -1,20 +1,24 @@
+import type { SessionConfig } from "../model/config.ts";
 import type { InputId, SessionId, TurnId } from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
+import type { AskedTrail } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
 import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
 import type { Spent, Usage } from "../model/usage.ts";
+import type { WaitedTurn } from "../model/wait.ts";
 import type { Cell, Effect, PlacedCall, Winding } from "./effect.ts";
 import type { Appending, Changes, Policies, Skips } from "./event.ts";
 import type { Log } from "./log.ts";
 
 /**
  * Recorded when a turn opens and when it is resumed. Raise it when an old journal would fold to another state: a turn
- * folds by the version that it was opened with. From 2 on, a cell that cannot be run ends the turn.
+ * folds by the version that it was opened with. From 2 on, a cell that cannot be run ends the turn. From 3 on, a call
+ * that was approved with other arguments is gated again.
  */
-export const STEP_VERSION = 2;
+export const STEP_VERSION = 3;
 
 /** One call on its way through gate, attempts and settling. */
 export interface CallState extends PlacedCall {
@@ -23,8 +27,14 @@ export interface CallState extends PlacedCall {
   readonly policy?: CallPolicy;
   readonly output?: ToolOutput;
   readonly parts?: readonly ResultPart[];
-  /** Why somebody is asked to approve the call. */
-  readonly reason?: string;
+  /** Who was asked about the call; the last one may not be answered yet. */
+  readonly asked?: readonly AskedTrail[];
+  /** Somebody approved it with exactly these arguments, which others had not: it is gated again. */
+  readonly isApproved?: true;
+  /** Its arguments are not those that the model wrote. */
+  readonly isReplaced?: true;
+  /** How many of its attempts were not failures, but went on after turns that it waited for. */
+  readonly goesOn?: number;
   /** When its first attempt was released, and how long it took until its result was there. */
   readonly startedAt?: number;
   readonly ms?: number;
@@ -41,6 +51,8 @@ export interface Work {
   readonly prefix: string;
   readonly calls: readonly CallState[];
   readonly cell?: Cell;
+  /** Something happened to a call that is kept beside its result. */
+  readonly hasTrail?: true;
   /** How many gates were opened so far. A cell opens many, and this number keeps their names apart. */
   readonly gates: number;
 }
@@ -92,6 +104,12 @@ export interface TurnState {
   /** Appended by hooks and tools of a round whose results are not in the log yet. */
   readonly held?: readonly Appending[];
   readonly placed?: readonly PlacedAppend[];
+  /** Operations that ran while the turn waited and that their callers may repeat: the commit keeps their receipts. */
+  readonly applied?: readonly { readonly operation: string; readonly receipt: Json }[];
+  /** The session's own settings as those operations left them. */
+  readonly config?: Partial<SessionConfig>;
+  /** Turns that calls waited for when this one was stopped: they are cancelled before the commit. */
+  readonly stops?: readonly WaitedTurn[];
   /** The protocol's own notes. */
   readonly memo: Json;
   readonly changes: Changes;
@@ -123,6 +141,18 @@ export interface Step {
 /** Whether this is the last model call that the turn may make. */
 export const isLastRound = ({ round, compactions, limits }: TurnState): boolean =>
   round - compactions >= limits.roundsMax;
+
+/** Whether it does nothing but wait: for answers, for other turns, or for a time. */
+export const isOnlyWaiting = ({ open, phase }: TurnState): boolean =>
+  phase.kind !== "ended" && open.length > 0 && open.every(({ kind }) => kind === "wait" || kind === "sleep");
+
+/** When the first of its waits and sleeps is over. */
+export const wakesAt = ({ open }: TurnState): number =>
+  open.reduce(
+    (earliest, effect) =>
+      effect.kind === "wait" || effect.kind === "sleep" ? Math.min(earliest, effect.until) : earliest,
+    Infinity,
+  );
 
 export const isEnded = (
   state: TurnState,

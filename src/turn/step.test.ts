@@ -257,7 +257,7 @@ describe("rounds", () => {
 
   test("plugin state changed by any effect is in the turn, the last value of each", () => {
     const turn = tell(toolLoop).answer("r1.prepare", { kind: "prepared", changes: { a: is(1), b: is(1) } });
-    turn.happen({ kind: "applied", at: turn.at + 1, inputId: asInputId("inp_op"), changes: { c: is(1) } });
+    turn.happen({ kind: "applied", at: turn.at + 1, operation: "op", changes: { c: is(1) } });
     turn.answer("r1.ask", replied("Nine.")).answer("r1.before-completion", { kind: "bounded", changes: { b: is(2) } });
     turn.answer("finalize", { ...failed("plugin"), changes: { a: is(3) } } as Said);
     expect(turn.state.changes).toEqual({ a: is(3), b: is(2), c: is(1) });

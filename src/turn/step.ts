@@ -19,10 +19,11 @@ import type { Reply } from "../model/request.ts";
 import { TEXTS } from "../model/texts.ts";
 import { OUTPUT_TOOL } from "../model/tool.ts";
 import { NO_USAGE, UNKNOWN_CALL } from "../model/usage.ts";
+import { withTrail } from "./asked.ts";
 import { decisionProblem } from "./decision.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { type BoundaryKind, type Effect, type EffectOf, GRACE, name } from "./effect.ts";
-import type { Abort, Answer, Opened, TakenInput, TurnEvent } from "./event.ts";
+import type { Abort, Answer, Applied, Opened, TakenInput, TurnEvent } from "./event.ts";
 import { cancelled, endingOf, failed, Move, protocolFailed, stopped } from "./move.ts";
 import { isLastRound, type Step, type TurnState, type Work } from "./state.ts";
 import * as calls from "./work.ts";
@@ -84,7 +85,7 @@ export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent)
       cancel(move, event.requestId, event.reason);
       break;
     case "applied":
-      move.change(event.changes);
+      applied(move, event);
       break;
     case "called": {
       const work = working(move, event);
@@ -112,6 +113,17 @@ function close(move: Move, event: Answer): Effect {
   return effect;
 }
 
+/** An operation that ran beside the turn: its nodes wait for the round's results, its settings for the next turn. */
+function applied(move: Move, { parts, changes, appends, config, spent }: Applied): void {
+  const { state } = move;
+  state.resumes = 0;
+  if (changes !== undefined) move.change(changes);
+  if (appends !== undefined) move.append(appends);
+  if (config !== undefined) state.config = config;
+  if (spent !== undefined) state.spent = [...state.spent, ...spent];
+  if (parts !== undefined) state.applied = [...(state.applied ?? NONE), ...parts];
+}
+
 function diverged(event: { readonly kind: string; readonly effect: string }): never {
   throw new RuntimeError("turn.diverged", { effect: event.effect, kind: event.kind });
 }
@@ -133,13 +145,11 @@ function answer(move: Move, effect: Effect, event: Answer): void {
       const work = working(move, event);
       if (event.kind === "returned") return go(move, calls.onReturned(move, work, effect, event.output));
       if (event.kind === "interrupted") {
-        if (event.key !== undefined)
-          move.open({ name: calls.waitName(effect), kind: "wait", key: event.key, until: event.until ?? event.at });
-        return go(move, calls.onInterrupted(move, work, effect, event.key !== undefined));
+        const wait = event.key === undefined ? undefined : { key: event.key, until: event.until ?? event.at };
+        return go(move, calls.onInterrupted(move, work, effect, wait));
       }
       if (event.kind !== "deferred") return diverged(event);
-      move.open({ name: calls.waitName(effect), kind: "wait", key: event.key, until: event.until });
-      return go(move, calls.onDeferred(work, effect.at));
+      return go(move, calls.onDeferred(move, work, effect, event));
     }
     case "settle": {
       if (event.kind !== "settled") return diverged(event);
@@ -240,7 +250,10 @@ function decide(move: Move, reply: Reply, ask: () => Decision): void {
 function follow(move: Move, reply: Reply, decision: Decision): void {
   const { state } = move;
   if (decision.memo !== undefined) state.memo = decision.memo;
-  if (decision.add !== undefined) move.add(...decision.add);
+  if (decision.add !== undefined)
+    move.add(
+      ...(state.phase.kind === "working" && state.phase.work.hasTrail ? withTrails(state, decision.add) : decision.add),
+    );
   // Of a protocol that answers no calls, `pairCalls` does, and what is held back waits for that.
   if (state.held !== undefined && !hasOpenCalls(move.lastMessage())) move.releaseHeld(state.held);
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
@@ -467,6 +480,10 @@ function settled(move: Move, work: Work, messages: readonly Draft[]): void {
   });
 }
 
+/** What else happened to calls is kept beside their results, whatever the protocol makes of these. */
+const withTrails = ({ phase }: TurnState, drafts: readonly Draft[]): readonly Draft[] =>
+  phase.kind === "working" ? drafts.map((draft) => withTrail(phase.work, draft)) : drafts;
+
 function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["output"]): void {
   const { phase } = move.state;
   if (phase.kind !== "working") return;
@@ -537,7 +554,7 @@ function settleUnheard(move: Move, reason: string): void {
   if (phase.kind !== "working" || phase.work.cell !== undefined) return;
   const results = calls.resultsOf(calls.withhold(phase.work, reason));
   try {
-    move.add(...(move.driver.onResults(move.view(), phase.reply, results).add ?? []));
+    move.add(...withTrails(move.state, move.driver.onResults(move.view(), phase.reply, results).add ?? []));
   } catch {
     move.pairCalls();
   }

@@ -3,17 +3,19 @@
 // Not its job: what the turn does with the results (`step.ts`), and running tools (`tools/dispatch.ts`).
 // W1. A reply's calls are gated together and settled together; a cell's calls are gated as they come and settled
 //     one by one, in order of return.
-// W2. At most `parallelCallsMax` calls are open. Calls that are serial or write plugin state run alone.
+// W2. At most `parallelCallsMax` calls are open or wait for turns of other sessions. Calls that are serial or write
+//     plugin state run alone.
 // W3. Never two effects open that may write plugin state: a gate, a settling, a call that `writes`.
 // W4. Every call ends with an output. One that may have run without a known result is `unknown`, never `cancelled`.
 
 import type { EffectName, WaitKey } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
 import { TEXTS } from "../model/texts.ts";
 import { type CallPolicy, projectOutput, type ToolFailure, type ToolOutput } from "../model/tool.ts";
+import type { WaitAbout, WaitAnswer, WaitedTurns } from "../model/wait.ts";
+import { answered, askAbout, asking, awaited, delivered, NO_TRAIL, saidIn } from "./asked.ts";
 import type { Decision, PlacedResult } from "./driver.ts";
 import { type Effect, type EffectOf, name, type PlacedCall } from "./effect.ts";
-import type { Settlement, Verdict, WaitAnswer } from "./event.ts";
+import type { Answer, Settlement, Verdict } from "./event.ts";
 import { failed, type Move } from "./move.ts";
 import type { CallState, TurnState, Work } from "./state.ts";
 
@@ -65,8 +67,10 @@ export function pump(move: Move, work: Work): Work {
     if (stage === "new") isNew = true;
     else if (stage === "queued" && queued < 0) queued = index;
   }
-  if (isNew) return work.gates === 0 ? gate(move, work) : work;
-  if (!isDone) return queued < 0 ? work : release(move, work, queued);
+  // A call that was approved with other arguments is gated again, when no other effect writes plugin state (W3).
+  const gated = isNew && isSerialFree(move) ? gate(move, work) : work;
+  if (!isDone) return queued < 0 ? gated : release(move, gated, queued);
+  if (work.gates > 1 && !isSerialFree(move)) return work; // The turn was stopped while a call was gated again.
   if (isPlain(move, work)) return { ...work, calls: work.calls.map(plainlySettled) };
   return settle(move, work, work.calls, `${work.prefix}.settle`);
 }
@@ -78,14 +82,10 @@ function isPlain({ state: { skips, winding, limits } }: Move, { calls }: Work): 
   if (skips.settle !== true || skips.gate !== true || winding !== undefined) return false;
   return calls.length <= limits.callsPerRoundMax && calls.every((call) => call.policy === undefined);
 }
-const plainlySettled = ({ at, call, attempt, output = NEVER_RAN }: CallState): CallState => ({
-  at,
-  call,
-  stage: "settled",
-  attempt,
-  output,
-  parts: projectOutput(output),
-});
+function plainlySettled({ at, call, attempt, output = NEVER_RAN, asked }: CallState): CallState {
+  const settled = { at, call, stage: "settled", attempt, output, parts: projectOutput(output) } as const;
+  return asked === undefined ? settled : { ...settled, asked };
+}
 
 export const isSettledAtOnce = ({ cell, calls }: Work): boolean => cell === undefined && calls[0]?.stage === "settled";
 
@@ -106,16 +106,23 @@ const isSerialFree = (move: Move): boolean =>
   );
 
 function gate(move: Move, work: Work): Work {
-  const calls = work.calls.filter((call) => call.stage === "new").map(({ at, call }) => ({ at, call }));
-  const gateName = work.cell === undefined ? `${work.prefix}.gate` : `${work.prefix}.gate.${work.gates}`;
+  const calls = work.calls
+    .filter((call) => call.stage === "new")
+    .map(({ at, call, isApproved }) => (isApproved === true ? { at, call, isApproved } : { at, call }));
+  const isFirst = work.cell === undefined && work.gates === 0;
+  const gateName = isFirst ? `${work.prefix}.gate` : `${work.prefix}.gate.${work.gates}`;
   move.open({ name: name(gateName), kind: "gate", calls });
   return { ...work, gates: work.gates + 1 };
 }
 
 function settle(move: Move, work: Work, calls: readonly CallState[], settleName: string): Work {
-  const results = calls.map(({ at, call, output = NEVER_RAN, ms }) =>
-    ms === undefined ? { at, call, output } : { at, call, output, ms },
-  );
+  const results = calls.map(({ at, call, output = NEVER_RAN, ms, asked }) => ({
+    at,
+    call,
+    output,
+    ...(ms === undefined ? NOTHING : { ms }),
+    ...(asked === undefined ? NOTHING : { asked }),
+  }));
   move.open({ name: name(settleName), kind: "settle", results });
   return work;
 }
@@ -127,6 +134,7 @@ function release(move: Move, work: Work, from: number): Work {
   if (move.state.winding !== undefined) return work;
   let running = 0;
   for (const effect of move.state.open) {
+    if (effect.kind === "wait" && effect.about.kind === "turns") running++; // Its work goes on in those turns.
     if (effect.kind !== "call") continue;
     const call = work.calls[indexOf(work, effect.at)];
     if (call !== undefined && isAlone(call)) return work;
@@ -178,11 +186,19 @@ function attempt(work: Work, state: CallState): EffectOf<"call"> {
   };
 }
 
-/**
- * The name of an attempt's wait, for a deferred result or a decision after an interrupt. The gate's own wait is `.w`.
- */
-export const waitName = ({ position, attempt }: EffectOf<"call">): EffectName => name(`${position}.w${attempt}`);
-
+/** Opens a wait of a call. The gate's is `.w`, and `.w.1` when it asks again; that of the second attempt is `.w2`. */
+function wait(
+  move: Move,
+  work: Work,
+  { at, asked = NO_TRAIL }: CallState,
+  attempt: number | undefined,
+  { key, until }: { readonly key: WaitKey; readonly until: number },
+  about: WaitAbout | WaitedTurns,
+): void {
+  const approvals = attempt === undefined ? asked.filter(({ kind }) => kind === "approval").length : 0;
+  const waitName = name(`${positionOf(work, at)}.w${attempt ?? ""}${approvals === 0 ? "" : `.${approvals}`}`);
+  move.open({ name: waitName, kind: "wait", key, at: move.at, until, about });
+}
 /** The index of a call. Its place is its index, except in a batch or a cell. */
 function indexOf({ calls }: Work, at: string): number {
   const own = Number(at);
@@ -197,23 +213,25 @@ const change = (work: Work, at: string, patch: Partial<CallState>): Work => {
 
 export function onGated(move: Move, given: Work, gated: readonly PlacedCall[], verdicts: readonly Verdict[]): Work {
   const byPlace = new Map(gated.map(({ at }, index) => [at, verdicts[index]] as const));
+  const hasTrail = verdicts.some(
+    (verdict) => verdict?.kind === "wait" || (verdict?.kind === "pass" && "input" in verdict),
+  );
   return {
     ...given,
+    ...(hasTrail ? { hasTrail } : NOTHING),
     calls: given.calls.map((state) => {
       if (!byPlace.has(state.at) || state.stage !== "new") return state;
       const verdict = byPlace.get(state.at) ?? { kind: "settled", output: NEVER_RAN };
       if (verdict.kind === "settled") return { ...state, stage: "returned", output: verdict.output };
       const call = verdict.input === undefined ? state.call : { ...state.call, input: verdict.input };
-      const policy = verdict.policy === undefined ? {} : { policy: verdict.policy };
-      if (verdict.kind === "pass") return { ...state, call, stage: "queued", ...policy };
-      move.open({
-        name: name(`${positionOf(given, state.at)}.w`),
-        kind: "wait",
-        key: verdict.key,
-        until: verdict.until,
-      });
-      const reason = verdict.reason === undefined ? {} : { reason: verdict.reason };
-      return { ...state, call, stage: "approval", ...policy, ...reason };
+      const more = {
+        ...(verdict.policy === undefined ? NOTHING : { policy: verdict.policy }),
+        ...(verdict.input === undefined ? NOTHING : { isReplaced: true as const }),
+      };
+      if (verdict.kind === "pass") return { ...state, call, stage: "queued", ...more };
+      const asks = askAbout("approval", call, verdict.reason ?? "", verdict.schema);
+      wait(move, given, state, undefined, verdict, asks);
+      return { ...state, call, stage: "approval", ...more, ...asking(move.at, state, asks, verdict.plugin) };
     }),
   };
 }
@@ -247,15 +265,15 @@ export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, out
     return { ...work, calls };
   }
   if (wait === undefined) return returned(work, state, output, move.at);
-  move.open({ name: name(`${effect.position}.b${state.attempt}`), kind: "sleep", until: move.at + wait });
+  move.open({ name: name(`${effect.position}.b${state.attempt}`), kind: "sleep", at: move.at, until: move.at + wait });
   return change(work, effect.at, { stage: "backoff" });
 }
 
 function returned(work: Work, state: CallState, output: ToolOutput, now: number): Work {
   const patch = { stage: "returned", output, ...tookUntil(state, now) } as const;
-  if (work.cell === undefined) return change(work, state.at, patch);
+  if (work.cell === undefined) return change(work, state.at, { ...state, ...patch });
   const returnedAs = work.calls.reduce((most, call) => Math.max(most, call.returnedAs ?? 0), 0) + 1;
-  return change(work, state.at, { ...patch, returnedAs });
+  return change(work, state.at, { ...state, ...patch, returnedAs });
 }
 
 const tookUntil = ({ startedAt }: CallState, now: number): { readonly ms?: number } =>
@@ -272,7 +290,8 @@ export function isTriedAgain({ phase, winding }: TurnState, { at }: PlacedCall, 
 /** How long to wait before the next attempt; undefined when there is none. */
 function retryDelay(state: CallState, output: ToolOutput): number | undefined {
   const retry = state.policy?.retry;
-  if (retry === undefined || output.kind !== "failure" || state.attempt >= retry.attempts) return undefined;
+  if (retry === undefined || output.kind !== "failure") return undefined;
+  if (state.attempt - (state.goesOn ?? 0) >= retry.attempts) return undefined;
   // A tool that decided about the turn is not tried again: its decision stands.
   if (output.control !== undefined || !mayRetry(retry, output.failure)) return undefined;
   return Math.min(output.failure.retryAfterMs ?? retry.baseMs * 2 ** (state.attempt - 1), retry.maxMs);
@@ -283,13 +302,16 @@ const mayRetry = (retry: NonNullable<CallPolicy["retry"]>, failure: ToolFailure)
     ? failure.class === "failed" || failure.class === "timeout" || failure.class === "internal"
     : retry.policy === "safe" && failure.isRetryable === true;
 
-/** Wakes a call: its backoff is over, or an approval or a deferred result arrived. */
-export function onWoken({ at: now }: Move, work: Work, effect: Effect, answer?: WaitAnswer): Work {
-  const state = work.calls.find((call) => isAsleep(call) && isOf(effect, positionOf(work, call.at)));
-  if (state === undefined) return work;
-  if (state.stage === "backoff") return change(work, state.at, { stage: "queued", attempt: state.attempt + 1 });
-  if (answer?.kind !== "value") {
-    const reason = answer?.kind === "revoked" ? TEXTS.revoked : TEXTS.unanswered;
+/** Wakes a call: its backoff is over, or an answer arrived, or turns have ended that it waits for. */
+export function onWoken(move: Move, work: Work, effect: Effect, answer: WaitAnswer = REVOKED): Work {
+  const { at: now } = move;
+  const found = work.calls.find((call) => isAsleep(call) && isOf(effect, positionOf(work, call.at)));
+  if (found === undefined) return work;
+  if (found.stage === "backoff") return change(work, found.at, { stage: "queued", attempt: found.attempt + 1 });
+  if (effect.kind === "wait" && effect.about.kind === "turns") return goOn(work, found);
+  const state = { ...found, ...answered(now, found, answer) };
+  if (answer.kind !== "value") {
+    const reason = answer.kind === "revoked" ? TEXTS.revoked : TEXTS.unanswered;
     return returned(
       work,
       state,
@@ -297,32 +319,31 @@ export function onWoken({ at: now }: Move, work: Work, effect: Effect, answer?: 
       now,
     );
   }
-  if (state.stage === "deferred") return returned(work, state, { kind: "value", value: answer.value }, now);
-  const said = answer.value as { readonly approved?: Json; readonly reason?: Json; readonly args?: Json } | null;
-  if (said?.approved !== true)
-    return returned(
-      work,
-      state,
-      state.output ?? denied(state, typeof said?.reason === "string" ? said.reason : TEXTS.notApproved),
-      now,
-    );
-  // Edited arguments are checked again when the call is made.
-  const { args } = said;
-  const call = args === undefined ? state.call : { ...state.call, input: args };
-  return change(work, state.at, { stage: "queued", call });
+  if (state.stage === "deferred") return returned(work, state, delivered(answer.value), now);
+  const { approved, reason, args } = saidIn(answer.value);
+  if (approved !== true) {
+    const why = typeof reason === "string" ? reason : TEXTS.notApproved;
+    return returned(work, state, state.output ?? denied(state, why), now);
+  }
+  if (args === undefined) return change(work, state.at, { ...state, stage: "queued" });
+  const edited = { ...state, call: { ...state.call, input: args }, isReplaced: true as const };
+  // A turn of before checks edited arguments when the call is made; no gate sees them.
+  if (move.state.version < 3) return change(work, state.at, { ...edited, stage: "queued" });
+  return change(work, state.at, { ...edited, stage: "new", isApproved: true });
+}
+const REVOKED: WaitAnswer = { kind: "revoked" };
+
+/** Makes the call again: it finds out what the turns have come to. */
+function goOn(work: Work, { at, attempt, goesOn = 0, ...state }: CallState): Work {
+  const { output: _, ...call } = state;
+  const index = indexOf(work, at);
+  const next: CallState = { ...call, at, stage: "queued", attempt: attempt + 1, goesOn: goesOn + 1 };
+  return { ...work, calls: work.calls.with(index, next) };
 }
 
-/** The call that waits under this key. */
-export function callWaiting({ open, phase }: TurnState, key: WaitKey): CallState | undefined {
-  const effect = open.find((each) => each.kind === "wait" && each.key === key);
-  if (effect === undefined || phase.kind !== "working") return undefined;
-  const { work } = phase;
-  return work.calls.find(({ at }) => isOf(effect, positionOf(work, at)));
-}
-
-/** `r1.call.0.w`, `.w1` and `.b1` are of `r1.call.0`; `r1.call.0.3.w` is of a call inside it. */
+/** `r1.call.0.w`, `.w1`, `.w.1` and `.b1` are of `r1.call.0`; `r1.call.0.3.w` is of a call inside it. */
 const isOf = (effect: Effect, position: string): boolean =>
-  effect.name.startsWith(position) && /^\.[wb]\d*$/.test(effect.name.slice(position.length));
+  effect.name.startsWith(position) && /^\.[wb]\d*(\.\d+)?$/.test(effect.name.slice(position.length));
 const isAsleep = (call: CallState): boolean =>
   call.stage === "backoff" || call.stage === "approval" || call.stage === "deferred";
 
@@ -331,22 +352,42 @@ const denied = ({ call }: CallState, reason: string): ToolOutput => ({
   failure: { class: "denied", code: "tool.denied", message: TEXTS.denied(call.name, reason) },
 });
 
-export const onDeferred = (work: Work, at: string): Work =>
-  change(work, at, {
+export function onDeferred(
+  move: Move,
+  work: Work,
+  { at, attempt }: EffectOf<"call">,
+  event: Extract<Answer, { readonly kind: "deferred" }>,
+): Work {
+  const state = work.calls[indexOf(work, at)];
+  if (state === undefined) return work;
+  const asks = event.on ?? awaited(state.call, event.question, event.schema);
+  wait(move, work, state, attempt, event, asks);
+  return change({ ...work, hasTrail: true }, at, {
     stage: "deferred",
-    output: { kind: "unknown", reason: TEXTS.pending },
+    output:
+      event.ifStopped === undefined
+        ? { kind: "unknown", reason: TEXTS.pending }
+        : { kind: "failure", failure: event.ifStopped },
+    ...(asks.kind === "turns" ? NOTHING : asking(move.at, state, asks)),
   });
+}
 
 /** Ends or asks about a call that was under way at a crash and must not be repeated by itself. */
-export function onInterrupted({ at: now }: Move, work: Work, effect: EffectOf<"call">, isAsked: boolean): Work {
-  const output: ToolOutput = {
-    kind: "unknown",
-    reason: TEXTS.interrupted(effect.call.name),
-  };
-  // If approved, it runs as another attempt; if not, it stays unknown.
-  if (isAsked) return change(work, effect.at, { stage: "approval", attempt: effect.attempt + 1, output });
+export function onInterrupted(
+  move: Move,
+  work: Work,
+  effect: EffectOf<"call">,
+  asked: { readonly key: WaitKey; readonly until: number } | undefined,
+): Work {
   const state = work.calls[indexOf(work, effect.at)];
-  return state === undefined ? work : returned(work, state, output, now);
+  if (state === undefined) return work;
+  const output: ToolOutput = { kind: "unknown", reason: TEXTS.interrupted(effect.call.name) };
+  if (asked === undefined) return returned(work, state, output, move.at);
+  const asks = askAbout("interrupted", state.call, output.reason);
+  wait(move, work, state, effect.attempt, asked, asks);
+  // If approved, it runs as another attempt; if not, it stays unknown.
+  const next = { stage: "approval", attempt: effect.attempt + 1, output } as const;
+  return change({ ...work, hasTrail: true }, effect.at, { ...next, ...asking(move.at, state, asks) });
 }
 
 export function onSettled(work: Work, settled: readonly PlacedCall[], settlements: readonly Settlement[]): Work {

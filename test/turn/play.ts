@@ -1,14 +1,16 @@
 import { asCallId, asInputId, asSessionId, asTurnId, asWaitKey, type EffectName } from "../../src/model/ids.ts";
+import type { JsonObject } from "../../src/model/json.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/model/limits.ts";
 import { type Draft, type Part, type ToolCallPart, text } from "../../src/model/message.ts";
 import type { Addition } from "../../src/model/node.ts";
 import type { ProviderFailureClass, Reply } from "../../src/model/request.ts";
 import type { CallPolicy, Control, FailureClass, ToolFailure, ToolOutput } from "../../src/model/tool.ts";
 import { NO_USAGE } from "../../src/model/usage.ts";
+import type { WaitAnswer } from "../../src/model/wait.ts";
 import type { ProtocolDriver } from "../../src/turn/driver.ts";
 import type { Effect, EffectOf, PlacedCall } from "../../src/turn/effect.ts";
-import type { Abort, Answer, Failure, Opened, TurnEvent, Verdict, WaitAnswer } from "../../src/turn/event.ts";
-import { isEnded, STEP_VERSION, type Step, type TurnState } from "../../src/turn/state.ts";
+import type { Abort, Answer, Failure, Opened, TurnEvent, Verdict } from "../../src/turn/event.ts";
+import { isEnded, isOnlyWaiting, STEP_VERSION, type Step, type TurnState } from "../../src/turn/state.ts";
 import { begin, step } from "../../src/turn/step.ts";
 import { BOOM, cellLoop } from "./drivers.ts";
 
@@ -76,7 +78,7 @@ export interface Game {
   readonly order: Uint8Array;
   /** Cancels, resumes and operations in between; else only answers. */
   readonly isStormy: boolean;
-  /** Nothing is appended. */
+  /** Nothing is appended, and nobody edits arguments: how many calls are gated again together depends on the order. */
   readonly isSilent?: true;
 }
 
@@ -120,8 +122,15 @@ export function play(driver: ProtocolDriver, opened: Opened, game: Game): Played
     at += 1 + luck;
     if (game.isStormy && luck >= 97 && !isCancelled) cancel();
     else if (game.isStormy && luck >= 94) happen({ kind: "resumed", at, step: 1, generation: 2 });
-    else if (game.isStormy && luck >= 92)
-      happen({ kind: "applied", at, inputId: asInputId("inp_op"), changes: { op: { state: at } } });
+    else if (game.isStormy && luck >= 92 && isOnlyWaiting(state))
+      happen({
+        kind: "applied",
+        at,
+        operation: `op-${at}`,
+        changes: { op: { state: at } },
+        appends: [{ nodes: [{ kind: "plugin", plugin: "marks", type: "mark", body: `op-${at}` }] }],
+        ...(luck === 93 ? { parts: [{ operation: `op-${at}`, receipt: at }], config: { label: `${at}` } } : {}),
+      });
     else {
       // Code mostly waits for the calls it has made.
       const quick = luck % 4 === 3 ? state.open : state.open.filter(({ kind }) => kind !== "exec");
@@ -135,7 +144,10 @@ export function play(driver: ProtocolDriver, opened: Opened, game: Game): Played
       if (calls.length > 0) happen({ kind: "called", at, effect: effect.name, calls });
       else {
         const appends = game.isSilent !== true && dice.chance(15) ? { appends: [{ nodes: [markOf(effect)] }] } : {};
-        happen({ ...answerTo(effect, dice, driver, at), ...appends, at, effect: effect.name } as Answer);
+        const said = answerTo(effect, dice, driver, at);
+        const plain =
+          game.isSilent === true && said.kind === "resolved" ? { ...said, answer: unedited(said.answer) } : said;
+        happen({ ...plain, ...appends, at, effect: effect.name } as Answer);
       }
     }
   }
@@ -318,7 +330,16 @@ function verdictOn({ at: place }: PlacedCall, dice: Dice, at: number): Verdict {
   const input = dice.chance(10) ? { input: { q: "lions" } } : {};
   const policy = dice.chance(60) ? { policy: policyFrom(dice) } : {};
   const kind = dice.roll(10);
-  if (kind === 8) return { kind: "wait", key: asWaitKey(`ask-${place}`), until: at + 1_000, ...input, ...policy };
+  if (kind === 8)
+    return {
+      kind: "wait",
+      key: asWaitKey(`ask-${place}`),
+      until: at + 1_000,
+      reason: "It costs.",
+      plugin: "acme/guard",
+      ...input,
+      ...policy,
+    };
   if (kind === 9) return { kind: "settled", output: outputFrom(dice) };
   return { kind: "pass", ...input, ...policy };
 }
@@ -343,7 +364,15 @@ function policyFrom(dice: Dice): CallPolicy {
 
 function callAnswer(effect: EffectOf<"call">, dice: Dice, at: number): Said {
   const kind = dice.roll(12);
-  if (kind === 10) return { kind: "deferred", key: asWaitKey(`later-${effect.name}`), until: at + 1_000 };
+  if (kind === 10) {
+    const wait = { kind: "deferred", key: asWaitKey(`later-${effect.name}`), until: at + 1_000 } as const;
+    const which = dice.roll(3);
+    if (which === 0 || effect.attempt > 4) return wait;
+    if (which === 1) return { ...wait, question: "How many?", schema: { type: "number" } };
+    const turns = [{ sessionId: asSessionId("child"), turnId: asTurnId(`trn_${effect.name}`) }];
+    const cancels = dice.chance(50) ? ({ cancels: true } as const) : {};
+    return { ...wait, on: { kind: "turns", turns, need: "all", ...cancels } };
+  }
   if (kind === 11 && effect.onInterrupt === "ask")
     return { kind: "interrupted", key: asWaitKey(`again-${effect.name}`), until: at + 1_000 };
   if (kind === 11 && effect.onInterrupt === "fail") return { kind: "interrupted" };
@@ -383,9 +412,15 @@ function controlFrom(dice: Dice): Control {
   return { kind: "finish", by: kind === 3 ? "model" : "tool", value: 9 };
 }
 
+const unedited = (answer: WaitAnswer): WaitAnswer =>
+  answer.kind === "value"
+    ? { ...answer, value: { ...(answer.value as JsonObject), args: undefined } as never }
+    : answer;
+
 function waitAnswer(dice: Dice): WaitAnswer {
   const kind = dice.roll(6);
   if (kind === 4) return { kind: "timeout" };
   if (kind === 5) return { kind: "revoked" };
-  return { kind: "value", value: kind === 3 ? { approved: false, reason: "No." } : { approved: true } };
+  if (kind === 3) return { kind: "value", value: { approved: false, reason: "No.", error: "No." }, by: "Bob" };
+  return { kind: "value", value: { approved: true, value: 9, ...(kind === 2 ? { args: { q: "bears" } } : {}) } };
 }

@@ -3,16 +3,16 @@
 // Not its job: keeping events. They are in memory only; `JournalRun` adds the writing and holds effects back.
 // L1. An event is handed out only if it answers an open effect; late and second answers are dropped and traced.
 // L2. Once `isOver` is set, no effect is begun, and no event is written or handed out.
-// L3. A cancel is handed out once, whether mail or the commit brings it.
+// L3. A cancel is handed out once, whether mail, the commit or parking brings it.
 
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { EffectName, WaitKey } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
-import type { CommitAnswer, Committed, EndedTurn, Mail } from "../../stores/store.ts";
-import { type Effect, GRACE } from "../../turn/effect.ts";
-import type { Answer, TurnEvent } from "../../turn/event.ts";
+import type { CommitAnswer, Committed, EndedTurn, Mail, NewWait, ParkedTurn } from "../../stores/store.ts";
+import { type Effect, type EffectOf, GRACE } from "../../turn/effect.ts";
+import type { Answer, Applied, TurnEvent } from "../../turn/event.ts";
 import type { HostContext, Perform, TurnRef, TurnRun } from "../host.ts";
 import type { Runs } from "./runs.ts";
 
@@ -29,6 +29,22 @@ export class Held extends LazyScope {
   }
 }
 
+/** A call of `next` that waits. One that waits for quiet is resolved without an event when there is quiet. */
+interface Waiter {
+  resolve(event: TurnEvent | undefined): void;
+  reject(error: unknown): void;
+  readonly quiet?: AbortController;
+}
+
+/** The row of a wait. */
+export const waitOf = ({ key, name, at, until, about }: EffectOf<"wait">): NewWait => ({
+  key,
+  effect: name,
+  at,
+  until,
+  about,
+});
+
 /** A turn whose effects run in this process and whose events are in memory only. */
 export class LocalRun implements TurnRun {
   protected readonly turn: TurnRef;
@@ -41,8 +57,11 @@ export class LocalRun implements TurnRun {
   readonly #queue: TurnEvent[];
   #waits: Map<WaitKey, EffectName> | undefined;
   #head = 0;
-  #waiter: { resolve(event: TurnEvent): void; reject(error: unknown): void } | undefined;
+  #waiter: Waiter | undefined;
   #lost: unknown;
+  protected get lost(): unknown {
+    return this.#lost;
+  }
   /** How many looks for mail are under way. */
   #looks = 0;
   #cancelSeen = false;
@@ -89,7 +108,7 @@ export class LocalRun implements TurnRun {
   protected begin(scope: Held): void {
     const { effect } = scope;
     if (effect.kind === "sleep") return this.#sleep(effect.name, effect.until, scope);
-    if (effect.kind === "wait") return void this.#wait(effect.name, effect.key, effect.until, scope);
+    if (effect.kind === "wait") return void this.#wait(effect, scope);
     let answer: Awaitable<Answer>;
     try {
       answer = this.#perform(effect, scope);
@@ -142,16 +161,17 @@ export class LocalRun implements TurnRun {
     });
   }
 
-  async #wait(effect: EffectName, key: WaitKey, until: number, scope: LazyScope): Promise<void> {
+  async #wait(effect: EffectOf<"wait">, scope: LazyScope): Promise<void> {
     const { world, store } = this.context;
+    const { key, until, name } = effect;
     this.#waits ??= new Map();
-    this.#waits.set(key, effect);
+    this.#waits.set(key, name);
     try {
-      await this.announce(key, until);
+      await this.announce(effect);
       await world.sleep(Math.max(0, until - world.now()), scope.signal);
       if (scope.isAborted || !this.#waits.has(key)) return;
       // The first writer wins, so an answer that came just before the timeout stands.
-      await store.waits.resolve(key, { kind: "timeout" });
+      await store.waits.resolve(key, { kind: "timeout" }, world.now());
       this.poke();
     } catch (error) {
       this.lose(error);
@@ -159,10 +179,10 @@ export class LocalRun implements TurnRun {
   }
 
   /** Writes the row of a wait, then tells readers that it can be answered. */
-  protected async announce(key: WaitKey, until: number): Promise<void> {
+  protected async announce(effect: EffectOf<"wait">): Promise<void> {
     const { store, world } = this.context;
-    await store.append(this.turn.lease, 0, [], world.now(), [{ key, until }]);
-    this.context.waiting(key);
+    await store.append(this.turn.lease, 0, [], world.now(), [waitOf(effect)]);
+    this.context.waiting(effect.key);
     // A run before this one may have announced the wait, and it may be answered already.
     await this.poke();
   }
@@ -180,6 +200,7 @@ export class LocalRun implements TurnRun {
     }
     if (!this.hand(event)) return;
     this.#waiter = undefined;
+    waiter.quiet?.abort();
     waiter.resolve(event);
   }
 
@@ -199,8 +220,10 @@ export class LocalRun implements TurnRun {
     return false;
   }
 
-  next(): Awaitable<TurnEvent> {
-    return this.ready() ?? this.arrival();
+  next(): Awaitable<TurnEvent>;
+  next(quietMs: number | undefined): Awaitable<TurnEvent | undefined>;
+  next(quietMs?: number): Awaitable<TurnEvent | undefined> {
+    return this.ready() ?? this.arrival(quietMs);
   }
 
   /** The next event that has arrived already and is still wanted. */
@@ -221,11 +244,35 @@ export class LocalRun implements TurnRun {
     return this.#head < this.#queue.length;
   }
 
-  protected arrival(): Promise<TurnEvent> {
+  protected arrival(quietMs?: number): Promise<TurnEvent | undefined> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
-    const waiter = Promise.withResolvers<TurnEvent>();
-    this.#waiter = waiter;
-    return waiter.promise;
+    const { promise, resolve, reject } = Promise.withResolvers<TurnEvent | undefined>();
+    if (quietMs === undefined) this.#waiter = { resolve, reject };
+    else {
+      const quiet = new AbortController();
+      this.#waiter = { resolve, reject, quiet };
+      if (quietMs !== Infinity)
+        void this.context.world.sleep(quietMs, quiet.signal).then(() => {
+          if (!quiet.signal.aborted) this.hurry();
+        });
+    }
+    return promise;
+  }
+
+  hurry(): void {
+    const waiter = this.#waiter;
+    if (waiter?.quiet === undefined) return;
+    this.#waiter = undefined;
+    waiter.quiet.abort();
+    waiter.resolve(undefined);
+  }
+
+  /** Does nothing: events are in memory only. */
+  record(_event: Applied): Awaitable<void> {}
+
+  /** Refuses: a turn whose events are in memory cannot be given up. */
+  park(_parked: ParkedTurn): Awaitable<{ readonly kind: "parked" } | { readonly reopen: readonly TurnEvent[] }> {
+    return { reopen: [] };
   }
 
   commit(ended: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }> {
@@ -236,7 +283,7 @@ export class LocalRun implements TurnRun {
 
   #committed(answer: CommitAnswer): Committed | { readonly reopen: readonly TurnEvent[] } {
     if (answer.kind === "committed") {
-      this.#end();
+      this.end();
       return answer;
     }
     this.#cancelSeen = true;
@@ -302,12 +349,14 @@ export class LocalRun implements TurnRun {
 
   #letGo(error: unknown): void {
     this.#lost = error;
-    this.#end();
+    this.end();
+    this.#waiter?.quiet?.abort();
     this.#waiter?.reject(error);
     this.#waiter = undefined;
   }
 
-  #end(): void {
+  /** L2 */
+  protected end(): void {
     this.isOver = true;
     this.#runs.delete(this);
     if (this.#open.length > 0) for (const held of this.#open.splice(0)) held.abort(this.#lost);

@@ -1,4 +1,6 @@
 import {
+  type Deferral,
+  defer,
   hasCode,
   type Json,
   type JsonSchema,
@@ -8,8 +10,8 @@ import {
   type ToolContext,
   ToolError,
 } from "../../index.ts";
-import { type Ended, endOf, endWithin, requireFinished, timedOut } from "./ending.ts";
-import { householdOf, treeOf } from "./household.ts";
+import { type Ended, endOf, endWithin, LOOK_MS, requireFinished, stoppedWithOwner, timedOut } from "./ending.ts";
+import { type Household, householdOf, treeOf } from "./household.ts";
 import type { MessageInput, SpawnInput, WaitInput } from "./inputs.ts";
 import type { Capability, Settings } from "./options.ts";
 import { type Agent, copyFor, depthOf, nameFor, type Reading, type Roster, type Status, taskLine } from "./roster.ts";
@@ -18,6 +20,10 @@ import { CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, TEXTS, WAIT } from "./texts.
 /** The tools of an owner; hidden from agents at the greatest depth. */
 export const AGENT_TOOLS: readonly string[] = [SPAWN, MESSAGE, WAIT, CLOSE, LIST];
 
+/** How long a call waits for an agent's turn before it is put aside: most of the quick ones end in this time. */
+const BRIEF_MS = 100;
+/** How long a call that was made again waits for an end that is stored, but not told yet: hooks of the agent see it first. */
+const TOLD_MS = 30_000;
 /** How long to wait for an agent that was asked to stop. */
 const STOP_MS = 5_000;
 const CLOSE_MS = 10_000;
@@ -31,6 +37,15 @@ export interface Started {
   readonly status: "running";
 }
 
+/** A turn that a call has asked of an agent, and when. Recorded, so that the call finds it when it is made again. */
+type Sent = {
+  /** The agent's name. */
+  readonly name: string;
+  readonly session: string;
+  readonly turn: string;
+  readonly at: number;
+};
+
 const wrong = (code: string, message: string): ToolError => new ToolError(code, message, { class: "arguments" });
 
 /**
@@ -41,6 +56,9 @@ const wrong = (code: string, message: string): ToolError => new ToolError(code, 
  *    rerun finds what it has started instead of starting it twice.
  * 3. A call that is cancelled or late stops the turn it waits for. A call that is let go, because the runtime closes,
  *    stops nothing: it is run again elsewhere.
+ * 4. A call waits inside for a moment only. Then it is put aside (`defer`), so that its turn can be parked, and is made
+ *    again when what it waits for has ended or its time is over: it is not put aside twice.
+ * 5. What a call has started is looked up in its record, not made again: an agent that was deleted meanwhile stays so.
  */
 export class Calls {
   readonly #settings: Settings;
@@ -53,8 +71,12 @@ export class Calls {
 
   // ── Spawn ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async spawn(given: SpawnInput, context: Context): Promise<Ended | Started> {
-    const { task, output, seed = [], background } = given;
+  async spawn(given: SpawnInput, context: Context): Promise<Ended | Started | Deferral> {
+    const sent = await context.once("sent", () => this.#spawned(given, context));
+    return this.#followed(sent, given.background, context);
+  }
+
+  async #spawned({ task, output, seed = [], ...given }: SpawnInput, context: Context): Promise<Sent> {
     const { sessions, session, idempotencyKey, turnId, signal } = context;
     if (task.trim() === "") throw wrong("agent.task", TEXTS.noTask);
     const [name, capability] = this.#capability(given.capability);
@@ -80,12 +102,12 @@ export class Calls {
         .map((text) => ({ role: "user", parts: [{ kind: "text", text }] })),
     });
     signal.throwIfAborted();
-    const agent: Agent = { name: id, session: id, capability: name, task: "", status: "running" };
+    const at = Date.now();
     const { turnId: turn } = await sessions.send(id, task, {
       key: idempotencyKey,
       ...(output === undefined ? {} : { output }),
     });
-    return this.#followed(agent, turn, background, context);
+    return { name: id, session: id, turn, at };
   }
 
   #capability(given: string | undefined): readonly [string, Capability] {
@@ -126,32 +148,45 @@ export class Calls {
 
   // ── Follow ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #followed(agent: Agent, turn: string, background = false, context: Context): Promise<Ended | Started> {
-    if (!background) return requireFinished(await this.#awaited(agent, turn, context));
-    return { agent: agent.name, turn, status: "running" };
+  async #followed(sent: Sent, background = false, context: Context): Promise<Ended | Started | Deferral> {
+    const { name: agent, session, turn, at } = sent;
+    if (background) return { agent, turn, status: "running" };
+    const until = at + this.#settings.timeoutMs;
+    const ended = await this.#awaited(sent, until, context);
+    if (ended !== undefined) return requireFinished(ended);
+    return defer({ turns: [{ session, turn }], cancels: true, ifStopped: stoppedWithOwner(agent, turn), until });
   }
 
-  /** Waits for the agent's turn. When the call is cancelled or late, the turn is stopped first (rule 3). */
-  async #awaited(agent: Agent, turn: string, { sessions, signal }: Context): Promise<Ended> {
+  /**
+   * Waits for the agent's turn; undefined when the call is to be put aside. When the call is cancelled or late, the turn
+   * is stopped first (rule 3).
+   */
+  async #awaited(sent: Sent, until: number, { sessions, signal, attempt }: Context): Promise<Ended | undefined> {
     const { timeoutMs } = this.#settings;
+    const { name, session, turn } = sent;
     let isLate = false;
     try {
-      const ended = await endWithin(timeoutMs, sessions, agent, turn, signal);
-      if (ended !== undefined) return ended;
+      const ended = await endWithin(patience(attempt, until), sessions, sent, turn, signal);
+      if (ended !== undefined || isPutAside(attempt, until)) return ended;
       isLate = true;
     } catch (error) {
       // Any other reason means that the turn is only let go here: the call is run again by whoever has the turn next.
       if (!hasCode(signal.reason, "tool.cancelled") && !hasCode(signal.reason, "tool.timeout")) throw error;
     }
     const reason = isLate ? TEXTS.tookTooLong(timeoutMs) : TEXTS.ownerStopped;
-    await sessions.cancel(agent.session, turn, reason);
-    const ended = await endWithin(STOP_MS, sessions, agent, turn);
+    await sessions.cancel(session, turn, reason);
+    const ended = await endWithin(STOP_MS, sessions, sent, turn);
     if (ended?.status === "finished") return ended; // It finished before the cancel came.
-    if (isLate) throw timedOut(agent.name, turn, timeoutMs);
-    return ended ?? { agent: agent.name, turn, status: "stopped", code: "turn.cancelled", reason };
+    if (isLate) throw timedOut(name, turn, timeoutMs);
+    return ended ?? { agent: name, turn, status: "stopped", code: "turn.cancelled", reason };
   }
 
-  async message({ agent: name, message, background }: MessageInput, context: Context): Promise<Ended | Started> {
+  async message(given: MessageInput, context: Context): Promise<Ended | Started | Deferral> {
+    const sent = await context.once("sent", () => this.#messaged(given, context));
+    return this.#followed(sent, given.background, context);
+  }
+
+  async #messaged({ agent: name, message }: MessageInput, context: Context): Promise<Sent> {
     const { sessions, sessionId, turnId, idempotencyKey } = context;
     if (message.trim() === "") throw wrong("agent.message", TEXTS.noMessage);
     const { agent, child, isOurs } = await (await householdOf(context)).requireOpen(name);
@@ -171,48 +206,52 @@ export class Calls {
       });
     }
     context.signal.throwIfAborted();
+    const at = Date.now();
     const { turnId: turn } = await sessions.send(session, message, { key: idempotencyKey });
-    return this.#followed({ ...agent, session }, turn, background, context);
+    return { name: agent.name, session, turn, at };
   }
 
   // ── Wait, close, list ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  async wait({ agents, until = "all", timeoutMs }: WaitInput, context: Context): Promise<Json> {
-    const { sessions, signal } = context;
+  async wait({ agents, until: need = "all", timeoutMs }: WaitInput, context: Context): Promise<Json | Deferral> {
+    const { sessions, signal, attempt } = context;
     const household = await householdOf(context);
     const names = [...new Set(agents)];
-    const found = await Promise.all(
-      names.filter((name) => !household.isClosed(name)).map((name) => household.require(name)),
-    );
+    const open = names.filter((name) => !household.isClosed(name));
+    const { at, found } = await waitedFor(open, household, context);
+    const until = at + Math.min(timeoutMs ?? this.#settings.timeoutMs, this.#settings.timeoutMs);
     const ends = new Map<string, Ended>();
-    const ms = Math.min(timeoutMs ?? this.#settings.timeoutMs, this.#settings.timeoutMs);
-    const isEnough = until === "any" && found.length < names.length;
-    if (ms > 0 && !isEnough) {
+    const isEnough = need === "any" && open.length < names.length;
+    if (Date.now() < until && !isEnough) {
       const enough = new AbortController();
-      const clock = setTimeout(() => enough.abort(), ms);
+      const clock = setTimeout(() => enough.abort(), patience(attempt, until));
       const stop = AbortSignal.any([signal, enough.signal]);
-      const ending = found.map(async ({ agent }) => {
+      const ending = found.map(async (agent) => {
         if (agent.turn !== undefined) ends.set(agent.name, await endOf(sessions, agent, agent.turn, stop));
       });
       try {
-        await (until === "any" ? Promise.race(ending) : Promise.all(ending));
+        await (need === "any" ? Promise.race(ending) : Promise.all(ending));
       } catch (error) {
         if (!enough.signal.aborted || signal.aborted) throw error;
+        const turns = found.flatMap(({ name, session, turn }) =>
+          turn === undefined || ends.has(name) ? [] : [{ session, turn }],
+        );
+        if (turns.length > 0 && isPutAside(attempt, until)) return defer({ turns, need, until });
       } finally {
         clearTimeout(clock);
         enough.abort();
         await Promise.allSettled(ending);
       }
     }
-    const others = found.filter(({ agent }) => !ends.has(agent.name));
+    const others = found.filter(({ name }) => !ends.has(name));
     for (const ended of await (await householdOf(context)).look(others)) if (ended) ends.set(ended.agent, ended);
     const completed: { [agent: string]: Json } = {};
     const pending: { [agent: string]: Json } = {};
     for (const name of names) if (household.isClosed(name)) completed[name] = { status: "closed" };
-    for (const { agent } of found) {
-      const { agent: _, ...ended } = ends.get(agent.name) ?? {};
-      if (ends.has(agent.name)) completed[agent.name] = ended as Json;
-      else pending[agent.name] = { status: "running" };
+    for (const { name } of found) {
+      const { agent: _, ...ended } = ends.get(name) ?? {};
+      if (ends.has(name)) completed[name] = ended as Json;
+      else pending[name] = { status: "running" };
     }
     return { completed, pending };
   }
@@ -251,6 +290,28 @@ export class Calls {
       closed: [...household.roster.closed],
     };
   }
+}
+
+/** How long this attempt waits inside the call. A later one is made when there is an end to be told, or no time left. */
+const patience = (attempt: number, until: number): number => {
+  const left = until - Date.now();
+  return attempt === 1 ? Math.min(left, BRIEF_MS) : Math.min(Math.max(left, LOOK_MS), TOLD_MS);
+};
+
+/** Rule 4 */
+const isPutAside = (attempt: number, until: number): boolean => attempt === 1 && Date.now() < until;
+
+/** Agents that are waited for, as they were then: of one that has ended since, the turn would not be known. */
+async function waitedFor(names: readonly string[], household: Household, { once }: Context): Promise<Waited> {
+  const waited = await once("waited", async () => {
+    const found = await Promise.all(names.map((name) => household.require(name)));
+    return { at: Date.now(), found: found.map(({ agent }) => agent) } as unknown as Json;
+  });
+  return waited as unknown as Waited;
+}
+interface Waited {
+  readonly at: number;
+  readonly found: readonly Agent[];
 }
 
 async function requireSchema(output: JsonSchema): Promise<void> {

@@ -15,11 +15,12 @@ export interface Ended {
 }
 
 type Sessions = Services["sessions"];
+type Named = Pick<Agent, "name" | "session">;
 
 /** Waits until a turn of an agent has ended. */
 export async function endOf(
   sessions: Sessions,
-  { name, session }: Agent,
+  { name, session }: Named,
   turn: string,
   signal?: AbortSignal,
 ): Promise<Ended> {
@@ -27,6 +28,7 @@ export async function endOf(
     const { outcome } = await sessions.result(session, turn, signal === undefined ? {} : { signal });
     return endedBy(name, turn, outcome);
   } catch (error) {
+    if (hasCode(error, "session.unknown")) return deleted(name, turn);
     if (!hasCode(error, "turn.unknown") && !hasCode(error, "input.withdrawn")) throw error;
     const { code, message } = error; // The input was withdrawn before its turn began.
     return { agent: name, turn, status: "stopped", code, reason: message };
@@ -37,7 +39,7 @@ export async function endOf(
 export async function endWithin(
   ms: number,
   sessions: Sessions,
-  agent: Agent,
+  agent: Named,
   turn: string,
   signal?: AbortSignal,
 ): Promise<Ended | undefined> {
@@ -58,6 +60,14 @@ export async function endWithin(
   }
 }
 
+const deleted = (agent: string, turn: string): Ended => ({
+  agent,
+  turn,
+  status: "stopped",
+  code: "agent.unknown",
+  reason: TEXTS.deleted,
+});
+
 function endedBy(agent: string, turn: string, outcome: TurnOutcome): Ended {
   switch (outcome.kind) {
     case "answered":
@@ -72,7 +82,7 @@ function endedBy(agent: string, turn: string, outcome: TurnOutcome): Ended {
 }
 
 /** The store answers at once for a turn that has ended; a turn that waits in a queue would not answer at all. */
-const LOOK_MS = 1_000;
+export const LOOK_MS = 1_000;
 
 /** How the latest turn of an agent ended, without waiting for it; undefined while it runs. */
 export async function lookAt(
@@ -82,8 +92,7 @@ export async function lookAt(
   sessions: Sessions,
 ): Promise<Ended | undefined> {
   const { name, turn = "" } = agent;
-  if (child === undefined)
-    return { agent: name, turn, status: "stopped", code: "agent.unknown", reason: TEXTS.deleted };
+  if (child === undefined) return deleted(name, turn);
   const { openTurn } = child;
   if (openTurn !== undefined && (isOurs || openTurn === turn)) return undefined;
   if (turn !== "") return endWithin(LOOK_MS, sessions, agent, turn);
@@ -93,14 +102,22 @@ export async function lookAt(
 const REASON_CHARS_MAX = 1_000;
 const TEXT_CHARS_MAX = 1_500;
 
-/** A turn that did not finish is a failed call. Its message names the agent and the turn, which `toldBy` reads back. */
+/** A turn that did not finish is a failed call. */
 export function requireFinished(ended: Ended): Ended {
-  const { agent, turn, status, code, reason, result } = ended;
-  if (status === "finished") return ended;
+  if (ended.status === "finished") return ended;
+  throw unfinished(ended, ended.status);
+}
+
+/** Its message names the agent and the turn, which `toldBy` reads back. */
+function unfinished({ agent, turn, code, reason, result }: Ended, status: "failed" | "stopped"): ToolError {
   const said = result === undefined ? "" : ` ${TEXTS.saidBefore(cutTo(String(result), TEXT_CHARS_MAX))}`;
   const why = TEXTS.failed(agent, turn, status, code, cutTo(reason ?? "", REASON_CHARS_MAX));
-  throw new ToolError(`agent.${status}`, `${why}${said}`);
+  return new ToolError(`agent.${status}`, `${why}${said}`);
 }
+
+/** How a call ends whose turn is stopped while it waits for this one, which is stopped as well. */
+export const stoppedWithOwner = (agent: string, turn: string): ToolError =>
+  unfinished({ agent, turn, status: "stopped", code: "turn.cancelled", reason: TEXTS.ownerStopped }, "stopped");
 
 export const timedOut = (agent: string, turn: string, ms: number): ToolError =>
   new ToolError("agent.timeout", TEXTS.timedOut(agent, turn, ms), { class: "timeout" });

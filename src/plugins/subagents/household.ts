@@ -103,9 +103,9 @@ export class Household {
   }
 
   /** For each agent, how its latest turn ended; undefined while it runs. */
-  look(found: readonly { readonly agent: Agent }[]): Promise<readonly (Ended | undefined)[]> {
+  look(agents: readonly Agent[]): Promise<readonly (Ended | undefined)[]> {
     return Promise.all(
-      found.map(async ({ agent }) => {
+      agents.map(async (agent) => {
         const now = await this.#found(agent);
         return lookAt(now?.agent ?? agent, now?.child, now?.isOurs ?? false, this.#home.sessions);
       }),
@@ -117,7 +117,7 @@ export class Household {
     const agents = [...this.roster.agents, ...this.unknown()];
     const running = agents.filter(({ status }) => status === "running");
     const ends = new Map<string, Ended>();
-    for (const ended of await this.look(running.map((agent) => ({ agent })))) if (ended) ends.set(ended.agent, ended);
+    for (const ended of await this.look(running)) if (ended) ends.set(ended.agent, ended);
     return agents.map((agent) => {
       const end = ends.get(agent.name);
       return end === undefined ? agent : { ...agent, ...ended(end.status, this.#children.get(agent.session)?.head) };

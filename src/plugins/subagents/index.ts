@@ -9,11 +9,8 @@ import { CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, TEXTS, WAIT } from "./texts.
 export type { Capability, SubagentsOptions } from "./options.ts";
 export type { Agent } from "./roster.ts";
 
-/**
- * The runtime's limit comes this much later than a call's own, so that the call can still end with a result that names
- * the agent.
- */
-const SLACK_MS = 60_000;
+/** Time for one attempt at a call, whatever the runtime's own limit is. Agents are not waited for in it (`calls.ts`, 4). */
+const ATTEMPT_MS = 120_000;
 
 /**
  * Lets the model start agents. An agent is a child session with a task; its last answer is the result of the call.
@@ -27,28 +24,27 @@ export const subagents = definePlugin({
   state: STATE,
   setup: ({ options: settings, session: { isRoot }, tool, query }) => {
     const calls = new Calls(settings);
-    const timeoutMs = settings.timeoutMs + SLACK_MS;
     return {
       tools: [
         tool({
           name: SPAWN,
           description: spawnDescription(settings),
           input: spawnInput(settings),
-          timeoutMs,
+          timeoutMs: ATTEMPT_MS,
           execute: (given, context) => untilLetGo(context, calls.spawn(given, context)),
         }),
         tool({
           name: MESSAGE,
           description: TEXTS.message,
           input: MESSAGE_INPUT,
-          timeoutMs,
+          timeoutMs: ATTEMPT_MS,
           execute: (given, context) => untilLetGo(context, calls.message(given, context)),
         }),
         tool({
           name: WAIT,
           description: TEXTS.wait,
           input: waitInput(settings),
-          timeoutMs,
+          timeoutMs: ATTEMPT_MS,
           execute: (given, context) => untilLetGo(context, calls.wait(given, context)),
         }),
         tool({

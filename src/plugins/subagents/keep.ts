@@ -149,7 +149,8 @@ async function stopAgents(messages: readonly Message[], home: Writing): Promise<
       const open = (await treeOf(child, sessions)).filter(({ openTurn }) => openTurn !== undefined);
       await Promise.all(open.map((each) => stop(agentFrom(each))));
     } else if (unheard.has(agent.name)) await stop(agentFrom(child));
-    else if (agent.by === turnId && agent.status === "running") await stop(agent, agent.turn);
+    // A call that was put aside when the turn was stopped says `stopped`; its agent has still to be told.
+    else if (agent.by === turnId) await stop(agent, agent.turn);
   });
   await Promise.all(stopping);
 }

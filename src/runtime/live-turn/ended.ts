@@ -72,6 +72,14 @@ function ledgerOf({ opened, session }: LiveTurn, { usage, asks, spent }: Omit<Sa
   return rows.map((row) => (row.source === "turn" ? { ...row, source } : row));
 }
 
+/** What is kept for repeats of named appends, and of operations that ran while the turn waited. */
+function partsIn(
+  turnId: string,
+  { placed = [], applied = [] }: Pick<Salvaged, "placed" | "applied">,
+): Pick<EndedTurn, "parts"> {
+  return { parts: [...partsOf(turnId, placed), ...applied] };
+}
+
 function whole(
   live: LiveTurn,
   entries: readonly Entry[],
@@ -91,6 +99,7 @@ function whole(
     inputs: state.inputs,
     ...(head === undefined ? {} : { base: head }),
     ...(cancel === undefined ? {} : { cancel }),
-    ...(state.placed === undefined ? {} : { parts: partsOf(live.turnId, state.placed) }),
+    ...(state.placed === undefined && state.applied === undefined ? {} : partsIn(live.turnId, state)),
+    ...(state.config === undefined ? {} : { config: state.config }),
   };
 }

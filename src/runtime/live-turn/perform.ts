@@ -3,12 +3,14 @@ import type { TurnReport } from "../../kernel/hooks.ts";
 import { saidBy } from "../../kernel/owned.ts";
 import { type Awaitable, andThen, isThenable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { describeThrown } from "../../model/json.ts";
+import { asSessionId, asTurnId } from "../../model/ids.ts";
+import { defined, describeThrown } from "../../model/json.ts";
 import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { ToolOutput } from "../../model/tool.ts";
 import type { PendingAppend, PendingInput } from "../../stores/store.ts";
-import { attempt, gate, settle } from "../../tools/dispatch.ts";
+import { attempt, type Deferred, gate, settle } from "../../tools/dispatch.ts";
+import { failure } from "../../tools/result.ts";
 import type { Effect, EffectKind, EffectOf } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
@@ -20,7 +22,7 @@ import { ask, overspent, respond } from "./ask.ts";
 import { carryOut } from "./directives.ts";
 import { prepare } from "./prepare.ts";
 import { isEndedByItself } from "./show.ts";
-import type { LiveTurn } from "./turn.ts";
+import { type LiveTurn, newWait } from "./turn.ts";
 
 type Performers = {
   readonly [K in EffectKind]: (live: LiveTurn, effect: EffectOf<K>, scope: Scope) => Awaitable<Body>;
@@ -105,11 +107,25 @@ function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Await
   return isThenable(output) ? output.then((found) => called(live, effect, found)) : called(live, effect, output);
 }
 
-function called(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): Body {
+function called(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput | Deferred): Body {
+  if (output.kind === "deferred") return deferred(live, effect, output);
   if (isEndedByItself(live.state, effect)) live.show.ended(effect, output);
   else if (isTriedAgain(live.state, effect, output)) live.show.failed(effect);
   else live.show.returned(effect, output);
   return returned(live, effect, output);
+}
+
+/** The call goes on without its tool. Its key may be known already (`answerable`). */
+function deferred(live: LiveTurn, effect: EffectOf<"call">, { deferral, schema: ofTool }: Deferred): Body {
+  live.show.failed(effect); // What it printed is shown: the attempt is over.
+  const { question, on, schema = ofTool } = deferral;
+  const wait = live.deferring?.get(deferral) ?? newWait(live, deferral);
+  if (on === undefined) return { kind: "deferred", ...wait, ...defined({ question, schema }) };
+  const turns = on.turns.map(({ session, turn }) => ({ sessionId: asSessionId(session), turnId: asTurnId(turn) }));
+  const { need = "all", cancels, ifStopped: error } = on;
+  const ifStopped = error && failure(error.class, error.code, error.message).failure;
+  const waited = { kind: "turns", turns, need, ...(cancels === true ? { cancels } : {}) } as const;
+  return { kind: "deferred", ...wait, on: waited, ...defined({ ifStopped }) };
 }
 
 /** Drops what a tool that failed has changed and appended. */

@@ -2,6 +2,9 @@
 //
 //   store.accept ─► queue ─► runTurn: { start effects ─► next event ─► step } ─► store.commit ─► announce
 //
+// A turn that does nothing but wait leaves the loop without a commit: it is parked (`park.ts`), and runs again from the
+// store when it has mail. Before that, operations may run in it.
+//
 // What is durable when: the input and `opened` with the acceptance; every later event before an outward effect begins
 // that follows from it (`OUTWARD` in turn/effect.ts); the last events with the commit, which makes them obsolete.
 //
@@ -12,14 +15,17 @@ import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
+import type { WaitedTurn } from "../../model/wait.ts";
 import type { Lease } from "../../stores/store.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
-import type { Step } from "../../turn/state.ts";
+import { isOnlyWaiting, type Step } from "../../turn/state.ts";
 import { begin, step } from "../../turn/step.ts";
+import { cancel } from "../services/sessions.ts";
 import type { Inside } from "../session/inside.ts";
 import type { LiveSession } from "../session/session.ts";
 import { announce, type CommittedTurn, lose } from "./announce.ts";
 import { endedTurn, salvagedTurn } from "./ended.ts";
+import { isLeft, parkTurn, quietMs } from "./park.ts";
 import { perform } from "./perform.ts";
 import { recallPrepared } from "./prepare.ts";
 import { LiveTurn } from "./turn.ts";
@@ -34,6 +40,9 @@ export interface OpenedTurn {
   readonly hasWaited?: true;
   /** Recovery began it and no caller: its model may be missing here. */
   readonly isRecovery?: true;
+  /** An operation that it was opened for: called when the turn only waits, which is then parked at once. */
+  visit?: ((live: LiveTurn) => Promise<void>) | undefined;
+  wasVisited?: true;
   /** The cancel of a caller whose signal had aborted already: the turn begins after it. */
   readonly before?: Promise<unknown>;
   /** The code that sent its input, if that runs in a session (S2 in `session.ts`). */
@@ -41,8 +50,9 @@ export interface OpenedTurn {
 }
 
 /**
- * Runs a turn from its lease to its commit and tells its handles. A resumed turn takes the same path: its host answers
- * from the journal. Throws only faults of the store: the turn is then as recorded, to be resumed here or elsewhere.
+ * Runs a turn from its lease to its commit and tells its handles, or until it is parked. A resumed turn takes the same
+ * path: its host answers from the journal. Throws only faults of the store: the turn is then as recorded, to be resumed
+ * here or elsewhere.
  */
 export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise<void> {
   let live: LiveTurn | undefined;
@@ -51,25 +61,33 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     const { lease, before, isResumed } = opened;
     if (before !== undefined) await before;
     if (opened.isRecovery === true && !(await hasModel(session, opened))) return;
-    const begun = opened.journal[0] as Opened;
-    const { options } = begun;
+    const recorded = opened.journal[0] as Opened;
+    const { options } = recorded;
     if (isResumed === true || !session.kept.isAt(lease, options)) await session.kept.goTo(lease, isResumed === true);
     const unusable = options === session.options ? undefined : useOptions(session, options, isResumed);
-    live = new LiveTurn(session, opened, begun);
+    live = new LiveTurn(session, opened, recorded);
     const run = open(live, opened);
     live.run = isThenable(run) ? await run : run;
     if (opened.hasWaited === true || before !== undefined) await live.run.poke(); // A cancel may have come meanwhile.
     let done: CommittedTurn | undefined;
     try {
-      const first = begin(live.opened);
-      live.state = first.state;
+      const begun = begin(live.opened);
+      live.state = begun.state;
       let isPast = live.isResumed;
       if (isPast) followJournal(live, unusable);
-      advance(live, first);
+      advance(live, begun);
       while (done === undefined) {
         while (live.state.phase.kind !== "ended") {
-          const next = live.run.next(); // The one place to wait; what is there already is taken at once.
+          const first = live.state.open[0]?.kind; // Asked before the whole list: most turns never wait.
+          const isResting = !isPast && (first === "wait" || first === "sleep") && isOnlyWaiting(live.state);
+          if (isResting && (await operated(live, opened))) continue;
+          // The one place to wait; what is there already is taken at once.
+          const next = isResting ? live.run.next(quietMs(live, opened)) : live.run.next();
           const event = isThenable(next) ? await next : next;
+          if (event === undefined) {
+            if (isLeft(live, opened) && (await parkTurn(live))) return;
+            continue;
+          }
           const isNow = event.kind === "resumed" && event.generation === live.lease.generation;
           if (isNow) await recallWhole(live);
           if (isNow) isPast = false;
@@ -79,14 +97,16 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
             if ("changes" in event && event.changes !== undefined) live.states.apply(event.changes);
           }
           const before = live.state;
+          if (event.kind === "resolved" && !isPast) await live.show.answeredBy(event);
           advance(live, step(live.driver, before, event));
           if (isPast) live.show.retell(before, event);
         }
+        if (live.state.stops !== undefined) await stopOthers(live, live.state.stops);
         const turn = endedTurn(live);
         const answer = live.run.commit(turn);
         const committed = isThenable(answer) ? await answer : answer;
         if (!("reopen" in committed)) done = { turn, committed };
-        else for (const event of committed.reopen) advance(live, step(live.driver, live.state, event)); // A cancel came before the commit.
+        else for (const event of committed.reopen) live.fold(event); // A cancel came before the commit.
       }
     } catch (error) {
       done = await salvage(live, error);
@@ -110,7 +130,7 @@ function open(live: LiveTurn, { lease, journal, isResumed }: OpenedTurn): Awaita
   return core.host.open(turn, (effect, scope) => perform(live, effect, scope), {
     store: core.store,
     world: core.world,
-    waiting: (key) => live.show.canBeAnswered(key),
+    waiting: (key) => live.show.asked(key),
     trace: (name, about) => live.trace(name, about),
   });
 }
@@ -118,7 +138,22 @@ function open(live: LiveTurn, { lease, journal, isResumed }: OpenedTurn): Awaita
 function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
   live.state = state;
   live.run.start(effects, dropped);
-  live.session.onWaiting?.();
+}
+
+/** Runs an operation in a turn that only waits; false when there is none. */
+async function operated(live: LiveTurn, opened: OpenedTurn): Promise<boolean> {
+  const { visit } = opened;
+  if (visit === undefined) return live.session.operateIn(live);
+  opened.visit = undefined;
+  opened.wasVisited = true;
+  await visit(live);
+  return true;
+}
+
+/** I10: a cancel reaches the turns that calls of this one were waiting for, before the turn is committed. */
+async function stopOthers({ core, state }: LiveTurn, stops: readonly WaitedTurn[]): Promise<void> {
+  const reason = state.winding?.ending.reason;
+  for (const { sessionId, turnId } of stops) await cancel(core, sessionId, turnId, reason);
 }
 
 // ── Turns that an earlier run left ──────────────────────────────────────────────────────────────────────────────────
@@ -168,7 +203,11 @@ function foldable(live: LiveTurn, event: TurnEvent): void {
  */
 async function recallWhole(live: LiveTurn): Promise<void> {
   try {
-    const age = live.core.world.now() - live.lastAt;
+    // A turn that waits is as old as the end of its wait: somebody may answer until then.
+    const untils = live.state.open.map((effect) =>
+      effect.kind === "wait" || effect.kind === "sleep" ? effect.until : 0,
+    );
+    const age = live.core.world.now() - Math.max(live.lastAt, ...untils);
     if (age > live.limits.turnAgeMs) throw new RuntimeError("turn.expired", { days: Math.floor(age / DAY_MS) });
     await recallPrepared(live, new LazyScope());
   } catch (error) {
@@ -219,6 +258,7 @@ async function hasModel(session: LiveSession, { lease, journal }: OpenedTurn): P
   } catch (error) {
     core.trace("turn.elsewhere", { problem: describeThrown(error) }, { sessionId: session.id, turnId });
     session.queue.mayHaveMore = false;
+    core.watch.leave(session.id);
     session.fail(turnId, error);
     await core.store.release(lease);
     return false;

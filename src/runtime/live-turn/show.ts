@@ -1,14 +1,20 @@
 import type { Emit } from "../../kernel/seams.ts";
+import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import type { Preview, SessionEvent } from "../../model/event.ts";
-import type { EffectName, WaitKey } from "../../model/ids.ts";
-import type { Json } from "../../model/json.ts";
+import type { EffectName, SessionId, WaitId, WaitKey } from "../../model/ids.ts";
+import { describeThrown, type Json } from "../../model/json.ts";
 import { statusOf, type ToolCall, type ToolOutput } from "../../model/tool.ts";
+import { waitIdOf } from "../../model/wait.ts";
+import type { StoredWait } from "../../stores/store.ts";
 import type { CallShow } from "../../tools/dispatch.ts";
 import { type EffectOf, name, type PlacedCall } from "../../turn/effect.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { TurnState } from "../../turn/state.ts";
-import { callWaiting, isTriedAgain } from "../../turn/work.ts";
+import { isTriedAgain } from "../../turn/work.ts";
+import { cursorFor } from "../readers/cursor.ts";
 import { Previews } from "../readers/previews.ts";
+import { askedFact, waitFact } from "../readers/wait-facts.ts";
+import type { TurnHandle, WaitFact } from "./handle.ts";
 import { LivePrinting } from "./printing.ts";
 import type { LiveTurn } from "./turn.ts";
 
@@ -22,12 +28,21 @@ export const isEndedByItself = ({ skips, policies }: TurnState, { call }: Effect
   skips.settle === true && skips.gate === true && !Object.hasOwn(policies, call.name);
 
 /**
- * Shows a running turn to handles, readers and the parent's turn: previews, which only the commit makes facts.
+ * Shows a running turn to handles, readers and the parent's turn: previews, which only the commit makes facts; and to
+ * handles what it waits for, which readers find in the store.
+ *
+ * It outlives the run of a turn that is parked while somebody looks on: the next run here goes on with it.
  *
  * Invariant: each call is shown exactly one start and one end, also a call that never came to its gate.
  */
 export class TurnShow implements CallShow {
-  readonly #live: LiveTurn;
+  #live: LiveTurn;
+  /** Of the run that began it. A run that goes on with it shows its previews under the same one. */
+  readonly generation: number;
+  /** How many events of the turn it has shown already, when it goes on. */
+  #shown = 0;
+  /** What handles were told that the turn waits for, and is not answered. */
+  readonly #waits = new Map<WaitId, WaitFact>();
   /** All previews so far, for handles and readers that join late. */
   readonly said = new Previews();
   #startedAt: Map<string, number> | undefined;
@@ -36,10 +51,32 @@ export class TurnShow implements CallShow {
   /** The ends of calls that are told again once their round is over. */
   #plain: (() => void)[] | undefined;
   #printing: LivePrinting | undefined;
-  #asked: Map<WaitKey, { readonly placed: PlacedCall; readonly reason: string }> | undefined;
 
   constructor(live: LiveTurn) {
     this.#live = live;
+    this.generation = live.lease.generation;
+  }
+
+  get sessionId(): SessionId {
+    return this.#live.sessionId;
+  }
+
+  /** The turn is parked after this many events. */
+  rest(folded: number): void {
+    this.#shown = folded;
+    this.#printing = undefined;
+  }
+
+  /** Another run goes on. Handles that nobody had read yet begin anew. */
+  goOn(live: LiveTurn): void {
+    this.#live = live;
+    for (const handle of live.handles) if (!handle.feed.isRead) this.tellAll(handle);
+  }
+
+  /** Gives a handle that joins late what the turn has shown, and what it waits for. */
+  tellAll(handle: TurnHandle): void {
+    for (const event of this.said.list()) handle.feed.push(event);
+    for (const fact of this.#waits.values()) handle.tell(fact);
   }
 
   tell(event: Preview): void {
@@ -76,6 +113,7 @@ export class TurnShow implements CallShow {
 
   /** Shows an event of an earlier run again, as it was shown then. `before` is the state that the event met. */
   retell(before: TurnState, event: TurnEvent): void {
+    if (this.#live.folded <= this.#shown) return;
     const { sessionId, turnId } = this.#live;
     const began = this.#retoldAt ?? event.at;
     this.#retoldAt = event.at;
@@ -206,28 +244,45 @@ export class TurnShow implements CallShow {
 
   // ── Waits ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A call waits for an answer. Shown when the host says that it can be answered: the key is not valid before. */
-  waiting(placed: PlacedCall, wait: WaitKey, reason: string): void {
-    (this.#asked ??= new Map()).set(wait, { placed, reason });
+  /** A wait is in the store and can be answered: handles and the parent are told once. */
+  asked(key: WaitKey): void {
+    const found = this.#live.core.store.waits.get(waitIdOf(key));
+    const tell = (wait: StoredWait | undefined): void => {
+      if (wait?.askedAs === undefined || wait.answer !== undefined || this.#waits.has(wait.id)) return;
+      const fact = askedFact(wait);
+      this.#waits.set(wait.id, fact);
+      this.#tellFact(fact);
+    };
+    if (isThenable(found)) found.then(tell, (error: unknown) => this.#untold(error));
+    else tell(found);
   }
 
-  canBeAnswered(wait: WaitKey): void {
-    const asked = this.#asked?.get(wait);
-    const waits = callWaiting(this.#live.state, wait); // An interrupted call, or one asked for before a restart.
-    const placed = asked?.placed ?? waits;
-    if (placed === undefined) return;
-    const { sessionId, turnId } = this.#live;
-    const interrupted = waits?.output?.kind === "unknown" ? waits.output.reason : undefined;
-    this.tell({
-      fact: false,
-      sessionId,
-      turnId,
-      key: this.#live.key(this.#position(placed), 1),
-      kind: "waiting",
-      callId: placed.call.id,
-      call: waits?.call ?? placed.call,
-      wait,
-      reason: asked?.reason ?? waits?.reason ?? interrupted ?? "It waits for somebody to answer.",
-    });
+  /** A wait was answered, by the event that comes next: told before what follows from it. */
+  answeredBy({ effect }: Extract<TurnEvent, { readonly kind: "resolved" }>): Awaitable<void> {
+    const open = this.#live.state.open.find((each) => each.name === effect);
+    if (open?.kind !== "wait" || open.about.kind === "turns") return;
+    const tell = (wait: StoredWait | undefined): void => {
+      if (wait?.answer === undefined || wait.answeredAs === undefined) return;
+      const { id, turnId, sessionId, about, answer, answeredAs } = wait;
+      const base = { fact: true, sessionId, cursor: cursorFor(sessionId, answeredAs) } as const;
+      const by = answer.kind !== "timeout" && answer.by !== undefined ? { by: answer.by } : {};
+      const how = { wants: about.kind, how: answer.kind, ...by };
+      this.#waits.delete(id);
+      this.#tellFact(waitFact({ kind: "resolved", turnId, wait: id, effect, ...how }, base));
+    };
+    const found = this.#live.core.store.waits.get(waitIdOf(open.key));
+    if (isThenable(found)) return found.then(tell, (error: unknown) => this.#untold(error));
+    tell(found);
+  }
+
+  #tellFact(fact: WaitFact): void {
+    const { handles, session, core } = this.#live;
+    for (const handle of handles) handle.tell(fact);
+    core.readers.moved(session);
+    if (session.ancestors.length > 0) session.tellParent(fact);
+  }
+
+  #untold(error: unknown): void {
+    this.#live.trace("turn.show", { problem: describeThrown(error) });
   }
 }

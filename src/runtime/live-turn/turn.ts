@@ -13,24 +13,26 @@ import type { PluginStates } from "../../kernel/states.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
 import type { PreviewKey } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
-import { type EffectName, nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
-import { defined, describeThrown, type Json } from "../../model/json.ts";
+import { asWaitKey, type EffectName, nodeId, type SessionId, type TurnId, type WaitKey } from "../../model/ids.ts";
+import { defined, describeThrown, type Json, type JsonObject } from "../../model/json.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { Attachment, Message } from "../../model/message.ts";
 import type { Scope } from "../../model/scope.ts";
-import { type Attachable, type Availability, TOOLS_STATE } from "../../model/tool.ts";
+import { type Attachable, type Availability, type Deferral, TOOLS_STATE } from "../../model/tool.ts";
 import { type Spent, tokensIn, totalOf } from "../../model/usage.ts";
 import type { World } from "../../model/world.ts";
 import type { Lease } from "../../stores/store.ts";
 import type { Catalog } from "../../tools/catalog.ts";
-import type { Dispatch } from "../../tools/dispatch.ts";
+import { type Dispatch, WEEK_MS } from "../../tools/dispatch.ts";
 import { checkOf } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
+import { awaited } from "../../turn/asked.ts";
 import type { ProtocolDriver } from "../../turn/driver.ts";
 import { type Effect, type EffectOf, name } from "../../turn/effect.ts";
 import type { Answer, Appending, Opened, TurnEvent } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
 import type { TurnState } from "../../turn/state.ts";
+import { step } from "../../turn/step.ts";
 import type { Core } from "../core.ts";
 import { SessionSite } from "../services/site.ts";
 import type { LiveSession } from "../session/session.ts";
@@ -85,6 +87,8 @@ export class LiveTurn implements Dispatch {
   shown: { readonly messages: readonly Message[]; readonly upTo: number } | undefined;
   /** L3: attachments that are being stored and sessions that are being created. */
   keeping: PromiseLike<void>[] | undefined = undefined;
+  /** What calls are about to wait for, and have made answerable. */
+  deferring: Map<Deferral, NewKey> | undefined = undefined;
   /** What hooks and tools append, by their effect, until it answers. */
   appending: Map<EffectName, Appended[]> | undefined = undefined;
   #standing: SessionSite | undefined;
@@ -110,7 +114,11 @@ export class LiveTurn implements Dispatch {
     this.handles = followers.of(opened.turnId);
     this.output = opened.output === undefined ? undefined : (followers.output(opened.turnId) ?? checkOf(opened));
     this.isBudgeted = opened.config.budget !== undefined || session.ancestors.length > 0;
-    this.show = new TurnShow(this);
+    for (const handle of this.handles) handle.isResting = false;
+    const { watch } = this.core;
+    const shown = watch.hasShows ? watch.takeShow(opened.turnId) : undefined;
+    this.show = shown ?? new TurnShow(this);
+    shown?.goOn(this);
     this.isResumed = isResumed === true;
     this.lastAt = opened.at;
     this.#transcript = kept.transcript;
@@ -127,6 +135,18 @@ export class LiveTurn implements Dispatch {
     return (this.artifact as Artifact).catalog;
   }
 
+  /** Takes an event that is recorded already into the state: an operation's, or what kept a commit from being made. */
+  fold(event: TurnEvent): void {
+    this.folded++;
+    if (event.kind === "applied") {
+      if (event.changes !== undefined) this.states.replay(event.changes, NO_VERSIONS);
+      if (event.config !== undefined) this.session.kept.configured(event.config);
+    }
+    const { state, effects, dropped } = step(this.driver, this.state, event);
+    this.state = state;
+    this.run.start(effects, dropped);
+  }
+
   /** Takes in an event of an earlier run: what it changed, what it booked, what it was prepared with. */
   learn(event: TurnEvent): void {
     this.folded++;
@@ -139,6 +159,7 @@ export class LiveTurn implements Dispatch {
       this.past.hasOtherTools = true;
     if (event.kind === "prepared") this.past = preparedBy(this.past, event);
     if (changes !== undefined) this.states.replay(changes, this.#versions());
+    if (event.kind === "applied" && event.config !== undefined) this.session.kept.configured(event.config);
   }
 
   /** The versions of the plugins that recorded states. */
@@ -273,6 +294,27 @@ export class LiveTurn implements Dispatch {
     return this.catalog.availability(tool);
   }
 
+  // ── Waits ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Writes the row of a wait before the call answers, so that an answer which comes first is kept. */
+  async answerable(
+    { position, attempt, call }: EffectOf<"call">,
+    deferral: Deferral,
+    ofTool: JsonObject | undefined,
+  ): Promise<WaitKey> {
+    const { store, world } = this.core;
+    const known = this.deferring?.get(deferral);
+    if (known !== undefined) return known.key;
+    const noted = await store.note(this.turnId, position, `wait/${attempt}`, world.secret());
+    const wait = { ...newWait(this, deferral), key: asWaitKey(noted as string) };
+    const { question, schema = ofTool } = deferral;
+    const about = awaited(call, question, schema);
+    const row = { ...wait, effect: name(`${position}.w${attempt}`), at: world.now(), about, isEarly: true } as const;
+    await store.append(this.lease, 0, [], world.now(), [row]);
+    (this.deferring ??= new Map()).set(deferral, wait);
+    return wait.key;
+  }
+
   // ── Money ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** L2: `key` names a recorded completion. */
@@ -311,7 +353,7 @@ export class LiveTurn implements Dispatch {
   // ── Traces, attachments, new sessions ───────────────────────────────────────────────────────────────────────────
 
   key(effect: EffectName, attempt: number): PreviewKey {
-    return { effect, generation: this.lease.generation, attempt };
+    return { effect, generation: this.show.generation, attempt };
   }
 
   trace(event: string, about: { readonly [key: string]: Json }): void {
@@ -364,6 +406,16 @@ export class LiveTurn implements Dispatch {
   }
 }
 
+interface NewKey {
+  readonly key: WaitKey;
+  readonly until: number;
+}
+
+export const newWait = ({ world }: LiveTurn, { until }: Deferral): NewKey => ({
+  key: asWaitKey(world.secret()),
+  until: until ?? world.now() + WEEK_MS,
+});
+
 /** Nodes of an effect that runs; `from` is where they will stand in the log, if that is known. */
 type Appended = Appending & { readonly from?: number };
 const NO_APPENDS: readonly Appended[] = [];
@@ -371,6 +423,8 @@ const NO_APPENDS: readonly Appended[] = [];
 /** All attempts of a call append in one place. */
 const placeOf = (effect: Effect): EffectName => (effect.kind === "call" ? effect.position : effect.name);
 
+/** What this process recorded itself is of its own plugins. */
+const NO_VERSIONS: ReadonlyMap<string, string> = new Map();
 const STANDING = name("standing");
 const NO_ISSUES: readonly Issue[] = [];
 

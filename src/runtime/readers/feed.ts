@@ -106,6 +106,17 @@ export class Feed {
     return Promise.resolve(DONE);
   }
 
+  /** Whether an iteration has begun. */
+  get isRead(): boolean {
+    return this.#isTaken;
+  }
+
+  /** Forgets what nobody has begun to read: the turn is parked, and it is told again. */
+  rest(): void {
+    this.#unread = undefined;
+    this.#head = 0;
+  }
+
   read(): AsyncIterator<TurnProgress> {
     if (!this.#isTaken) {
       this.#isTaken = true;

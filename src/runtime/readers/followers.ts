@@ -1,3 +1,4 @@
+import { RuntimeError } from "../../model/errors.ts";
 import type { TurnProgress } from "../../model/event.ts";
 import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
 import type { Committed } from "../../stores/store.ts";
@@ -5,7 +6,7 @@ import type { Validate } from "../../tools/validator.ts";
 import type { TurnHandle, TurnResult } from "../live-turn/handle.ts";
 import { cursorFor } from "./cursor.ts";
 
-/** The handles in this process that wait for turns of one session, wherever the turns run. */
+/** The handles in this process that wait for turns of one session, wherever the turns run, also while it is not open. */
 export class Followers {
   #handles: Map<TurnId, TurnHandle[]> | undefined;
   /** The schemas of typed turns as their callers gave them: a schema may check more than its JSON document says. */
@@ -50,6 +51,10 @@ export class Followers {
       handle.feed.push(fact);
       handle.done(whole);
     }
+  }
+  /** The runtime closes: the turns go on elsewhere, or wait for an answer. */
+  left(): void {
+    for (const turnId of this.turns) this.failed(turnId, new RuntimeError("turn.left", { turnId }));
   }
   failed(turnId: TurnId, error: unknown): void {
     for (const handle of this.#forget(turnId)) handle.failed(error);

@@ -4,6 +4,7 @@
 // F2 Previews may be lost: the line is bounded. When it overflows, a `gap` with a view takes the place of all of them.
 // F3 A preview is passed over once the fact that ends its turn was read.
 // F4 A `gap` comes after the facts that its view contains and before all others. What running turns have shown follows.
+// F5 What a running turn has shown comes before the facts that it waits.
 import { RuntimeError } from "../../model/errors.ts";
 import type { FactEvent, Preview, SessionEvent } from "../../model/event.ts";
 import { asCursor, type Cursor, type SessionId, type TurnId } from "../../model/ids.ts";
@@ -13,6 +14,7 @@ import type { Change, Store, StoredSession } from "../../stores/store.ts";
 import { cursorFor, type ReadCursor } from "./cursor.ts";
 import { DONE } from "./feed.ts";
 import { joined, type Previews } from "./previews.ts";
+import { waitFact } from "./wait-facts.ts";
 
 const PAGE = 256;
 
@@ -44,6 +46,8 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   #nextFact = 0;
   #last: Cursor | undefined;
   readonly #ended = new Set<TurnId>();
+  /** F5: how many previews in the line were shown before the reader joined. */
+  #joined = 0;
   /** F2: no preview is given until the gap was. */
   #hasGap = false;
   #gap: FactEvent | undefined;
@@ -68,6 +72,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
       const events = each.list().filter(({ kind }) => !isTree || kind !== "child"); // A tree has the child's own.
       if (each.isTrimmed || events.length > max) this.#hasGap = true;
       for (const event of events.slice(-max)) this.#line.push(event);
+      this.#joined += Math.min(events.length, max);
     }
   }
 
@@ -116,6 +121,10 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     if (fact !== undefined) {
       if (this.#gap !== undefined && numberOf(fact.cursor) > numberOf(this.#gap.cursor))
         return this.#closeGap(this.#gap);
+      if (fact.kind === "waiting" && !this.#hasGap) {
+        const shown = this.#shownBefore(fact.turnId);
+        if (shown !== undefined) return shown;
+      }
       this.#nextFact++;
       return fact;
     }
@@ -130,7 +139,16 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     return undefined;
   }
 
+  /** F5: a reader that joins late sees a call begin before it is told that the call waits. */
+  #shownBefore(turnId: TurnId): Preview | undefined {
+    const step = this.#line[this.#head];
+    if (this.#joined === 0 || step === undefined || step === MOVED || step.turnId !== turnId) return undefined;
+    this.#advance();
+    return step;
+  }
+
   #advance(): void {
+    if (this.#joined > 0 && this.#line[this.#head] !== MOVED) this.#joined--;
     this.#head++;
     if (this.#head < this.#line.length) return;
     this.#line = [];
@@ -211,6 +229,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#gap = undefined;
     this.#line = [MOVED];
     this.#head = 0;
+    this.#joined = 0;
     this.join();
     this.#hasGap = false;
     return gap;
@@ -253,6 +272,7 @@ function eventsIn(change: Change, cursor: Cursor): readonly FactEvent[] {
     const { turnId, inputId, key } = change;
     return [defined({ ...base, kind: "accepted" as const, turnId, inputId, key })];
   }
+  if (change.kind === "waiting" || change.kind === "resolved") return [waitFact(change, base)];
   const { nodes, frames = [] } = change;
   const opened = frames.map((frame): FactEvent => ({ ...base, kind: "frame", frame }));
   if (change.by !== "turn") return [{ ...base, kind: "committed", by: change.by, nodes }, ...opened];

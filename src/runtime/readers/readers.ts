@@ -48,6 +48,13 @@ export class Readers {
     return this.#count === 0;
   }
 
+  /** Whether somebody reads the session, or a tree that it is in. */
+  isReading(session: LiveSession): boolean {
+    if (this.#own.has(session.id)) return true;
+    for (const _ of this.#above(session)) return true;
+    return false;
+  }
+
   preview(session: LiveSession, event: Preview): void {
     const own = this.#own.get(session.id);
     if (own !== undefined) for (const reader of own) reader.preview(event);
@@ -120,9 +127,7 @@ export class Readers {
 
   #shownIn(id: SessionId, isTree: boolean): readonly Previews[] {
     const isMeant = (each: LiveSession): boolean => each.id === id || (isTree && each.ancestors.includes(id));
-    return [...this.#open()].flatMap((each) =>
-      isMeant(each) && each.running !== undefined ? [each.running.show.said] : [],
-    );
+    return [...this.#open()].flatMap((each) => (isMeant(each) ? each.shown : []));
   }
 
   #look(): void {

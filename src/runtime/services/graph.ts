@@ -132,7 +132,11 @@ async function inOperation(
   options: AppendOptions,
 ): Promise<Appended> {
   const { requiresAncestor, operationId } = options;
-  const { operation, nodes, parts, at } = working;
+  const { operation, nodes, parts, at, waiting } = working;
+  if (waiting !== undefined) {
+    const known = operationId === undefined ? undefined : await doneBefore(core, id, additions, options, operationId);
+    return known ?? appendWaiting(waiting, additions, { ...options, operationId: operationId ?? core.world.id("opr") });
+  }
   const own = { commit: operation, length: nodes.length };
   if (requiresAncestor !== undefined && !(await isOnPath(core, id, requiresAncestor, own)))
     return { kind: "stale-branch", required: requiresAncestor };
@@ -151,6 +155,23 @@ async function inOperation(
   const ids = join();
   parts.push({ operation: name, receipt: appendReceipt(hash, ids) });
   return appended(ids);
+}
+
+/** In an operation that runs in a turn which only waits: the nodes are the turn's, and stand after its results (I4). */
+export async function appendWaiting(
+  { live, appends }: NonNullable<Working["waiting"]>,
+  nodes: readonly Addition[],
+  { requiresAncestor, operationId }: AppendOptions & { readonly operationId: string },
+): Promise<Appended> {
+  const { core, session } = live;
+  if (requiresAncestor !== undefined && !(await isOnPath(core, session.id, requiresAncestor, live.grown())))
+    return { kind: "stale-branch", required: requiresAncestor };
+  const name = operationOf(session.id, operationId);
+  const hash = hashOfNodes(nodes);
+  const before = live.appendedAs(name, appends);
+  if (before !== undefined) requireSame(before.hash, hash, operationId);
+  else appends.push({ nodes, operation: { name, hash } });
+  return { kind: "queued", operationId };
 }
 
 // ── G3 ──────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -81,7 +81,7 @@ async function result(
 
 /** Cancels through the store: opening the session would resume its turn here. */
 export async function cancel(
-  { store, world, sessions }: Core,
+  { store, world, watch }: Core,
   id: string,
   turn: string | undefined,
   reason = "The turn that wanted it was stopped.",
@@ -93,7 +93,7 @@ export async function cancel(
   if (target === undefined) return { kind: "unknown" };
   const request = { requestId: world.id("can"), reason, at: world.now() };
   const answer = await store.cancel(target, request, session);
-  sessions.find(session)?.poke();
+  if (answer.kind === "requested") watch.wake(session);
   return answer;
 }
 

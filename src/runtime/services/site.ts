@@ -18,6 +18,7 @@ import type { ToolManifest } from "../../model/tool.ts";
 import type { Spent } from "../../model/usage.ts";
 import type { PartOperation } from "../../stores/store.ts";
 import { name } from "../../turn/effect.ts";
+import type { Appending } from "../../turn/event.ts";
 import { KEY_MAX } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
@@ -59,6 +60,8 @@ export interface Working {
   readonly spent: Spent[];
   /** Which recorded completions `spent` includes, for the case that it fails. */
   readonly booked: PartOperation[];
+  /** It runs in a turn that only waits, and this is what it appends to that turn. */
+  readonly waiting?: { readonly live: LiveTurn; readonly appends: Appending[] };
 }
 
 /** Where a hook, a tool or an operation runs, in a turn or between turns, and what makes its services. */
@@ -250,11 +253,14 @@ export class SessionSite implements Site {
     const noted = await this.#noted(effect, key, plugin, async () => (await run()) as unknown as Json);
     const place = turn === undefined ? key : `${effect}/${key}`;
     const isBooked =
-      turn === undefined
-        ? (await this.core.store.operations.find(this.session.id, bookingOf(working as Working, key))) !== undefined
-        : turn.live.isBooked(place);
+      turn === undefined ? await this.#isBookedAs(bookingOf(working as Working, key)) : turn.live.isBooked(place);
     const found = { reply: noted as unknown as Reply, key: place };
     return isBooked ? { ...found, isBooked: true } : found;
+  }
+
+  async #isBookedAs(operation: string): Promise<boolean> {
+    if (this.working?.waiting?.live.state.applied?.some((part) => part.operation === operation)) return true;
+    return (await this.core.store.operations.find(this.session.id, operation)) !== undefined;
   }
 }
 

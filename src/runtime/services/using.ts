@@ -19,13 +19,13 @@ export const using = <T>(core: Core, id: string, use: (session: Session) => Prom
 
 /**
  * Never settles when the runtime has closed meanwhile: the asking turn will be resumed elsewhere, and an error would be
- * recorded as its tool's failure.
+ * recorded as its tool's failure. On a store that keeps nothing the turn ends here, and must not wait for ever.
  */
-export async function unlessClosed<T>({ door }: Core, run: () => Promise<T>): Promise<T> {
+export async function unlessClosed<T>({ door, store }: Core, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    if (door.isClosed && hasCode(error, "runtime.closed")) return new Promise<never>(() => {});
+    if (door.isClosed && store.isDurable && hasCode(error, "runtime.closed")) return new Promise<never>(() => {});
     throw error;
   }
 }

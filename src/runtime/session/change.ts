@@ -1,4 +1,5 @@
-// Changes of a session between turns: one optimistic loop, and configure, compact, append and bookings, which use it.
+// Changes of a session by others than its turns: one optimistic loop, and configure, compact, append and bookings, which
+// use it.
 // Not its job: plugins' operations (`operate.ts`), which use the loop too; commits of turns (`live-turn/`).
 // C1 A change is one `store.apply`, with the plugin states that it changed: whole or not at all.
 // C2 When another process moved the session, nothing was stored: `undo` runs, and the change is worked out again on the
@@ -7,29 +8,35 @@
 // C4 After a fault of the store the session is read again: its states here are those of a change that was not stored.
 // C5 A change under its caller's name that another process was quicker with is looked for again: what that one queued
 //    counts, and is not undone.
+// C6 While a turn is open and only waits, the change becomes part of that turn (`applied`): its nodes stand after the
+//    results of the round, its settings count from the next turn on, and the commit of the turn stores it.
 import { compaction } from "../../kernel/compact.ts";
 import type { ConfigPatch } from "../../kernel/operation.ts";
 import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import { hasCode } from "../../model/errors.ts";
+import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeId } from "../../model/ids.ts";
 import { defined, describeThrown, ownJson } from "../../model/json.ts";
 import type { Draft } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { Spent } from "../../model/usage.ts";
-import type { Committed, SessionChange } from "../../stores/store.ts";
+import type { Committed, PartOperation, PluginSnapshots, SessionChange } from "../../stores/store.ts";
+import type { Appending, Applied, Changes } from "../../turn/event.ts";
 import { requireConfig } from "../checks.ts";
+import type { LiveTurn } from "../live-turn/turn.ts";
 import {
   additionsIn,
   additionsOf,
   appendReceipt,
+  appendWaiting,
   doneBefore,
   entriesOf,
   hashOfNodes,
   operationOf,
 } from "../services/graph.ts";
 import type { Working } from "../services/site.ts";
-import { finishOthers } from "./elsewhere.ts";
+import { visitTurn } from "./elsewhere.ts";
+import { exclusive } from "./inside.ts";
 import type { LiveSession } from "./session.ts";
 
 export type Change = Pick<
@@ -45,8 +52,8 @@ export interface Worked<T> {
   done(kept: Committed | undefined): T | Promise<T>;
   /** Takes back what was done outside the change, which was not stored. */
   undo?(): Promise<void>;
-  /** Called while an open turn of another process keeps the change from being stored. */
-  busy?(): void;
+  /** C6: where it has another form in a turn that only waits. */
+  readonly inTurn?: { readonly appends: readonly Appending[]; done(): T | Promise<T> };
   /** C2: a result ends the change, undefined works it out again. */
   moved?(): Promise<T | undefined>;
 }
@@ -60,12 +67,21 @@ export function changeSession<T>(
   named?: string,
   /** Ends the wait for the session; once the work has begun, it has to heed the signal itself. */
   signal?: AbortSignal,
+  /** Called when a turn elsewhere has to be waited for. */
+  onBusy?: () => void,
 ): Promise<T> {
   const { kept, core } = session;
   const operation = named ?? core.world.id("opr");
-  const run = async (): Promise<T> => {
+  const run = async (waiting: LiveTurn | undefined): Promise<T> => {
+    const visited = (live: LiveTurn): Promise<T> => changeInTurn(session, live, work, operation, named !== undefined);
+    if (waiting !== undefined) return visited(waiting);
     for (let isSwept = false, isBeaten = false; ; ) {
       await kept.refresh();
+      if (kept.stored.openTurn !== undefined) {
+        const met = await meetTurn(session, visited, onBusy);
+        if (met !== undefined) return met.value;
+        continue;
+      }
       session.use(kept.stored.options);
       const isNamed = named !== undefined;
       const working: Working = {
@@ -88,7 +104,7 @@ export function changeSession<T>(
       }
       const changes = kept.states.take();
       if (changes !== undefined) kept.states.apply(changes);
-      const { change = {}, undo, moved, busy } = worked;
+      const { change = {}, undo, moved } = worked;
       const entries = [...nodes, ...(change.entries ?? [])];
       const isEmpty =
         entries.length === 0 && change.config === undefined && change.plugins === undefined && spent.length === 0;
@@ -98,7 +114,8 @@ export function changeSession<T>(
       let committed: Committed | undefined;
       try {
         const more = { ...(parts.length === 0 ? {} : { parts }), ...(spent.length === 0 ? {} : { spent }) };
-        committed = await keep(session, { ...change, entries, ...plugins, ...more }, operation, busy);
+        const kept = await keep(session, { ...change, entries, ...plugins, ...more }, operation, onBusy);
+        committed = kept === "busy" ? undefined : kept;
       } catch (error) {
         kept.isStale = true; // C4
         if (isNamed && !isBeaten && hasCode(error, "append.conflict")) {
@@ -121,16 +138,19 @@ export function changeSession<T>(
       if (ended !== undefined) return ended;
     }
   };
-  return session.exclusive(name, run, signal);
+  return exclusive(session, name, run, signal);
 }
 
-/** Stores a change; undefined when the session has moved and the change must be worked out again (C2). */
+/**
+ * Stores a change; undefined when the session has moved and the change must be worked out again (C2), `busy` when a turn
+ * was opened meanwhile.
+ */
 async function keep(
   session: LiveSession,
   change: Change & Pick<SessionChange, "plugins">,
   operation?: string,
   onBusy?: () => void,
-): Promise<Committed | undefined> {
+): Promise<Committed | "busy" | undefined> {
   const { core, kept } = session;
   const { store, world } = core;
   const whole: SessionChange = {
@@ -140,17 +160,103 @@ async function keep(
     at: world.now(),
     base: kept.stored.revision,
   };
-  for (;;) {
-    const answer = await store.apply(whole);
-    if (answer.kind === "busy") {
-      onBusy?.();
-      if (await finishOthers(session)) return undefined;
-      continue;
-    }
-    if (answer.kind === "committed") core.readers.moved(session);
-    if (answer.kind !== "committed" || !kept.take(whole, answer)) await kept.refresh();
-    return answer.kind === "committed" ? answer : undefined;
+  const answer = await store.apply(whole);
+  if (answer.kind === "busy") {
+    onBusy?.();
+    return "busy";
   }
+  if (answer.kind === "committed") core.readers.moved(session);
+  if (answer.kind !== "committed" || !kept.take(whole, answer)) await kept.refresh();
+  return answer.kind === "committed" ? answer : undefined;
+}
+
+// ── In a turn that only waits (C6) ──────────────────────────────────────────────────────────────────────────────────
+
+/** Runs `visit` in the open turn, once it only waits; undefined when that turn is over, or must be waited for. */
+async function meetTurn<T>(
+  session: LiveSession,
+  visit: (live: LiveTurn) => Promise<T>,
+  onBusy?: () => void,
+): Promise<{ readonly value: T } | undefined> {
+  let met: { readonly value: T } | { readonly error: unknown } | undefined;
+  await visitTurn(
+    session,
+    async (live) => {
+      met = await visit(live).then(
+        (value) => ({ value }),
+        (error: unknown) => ({ error }),
+      );
+    },
+    onBusy,
+  );
+  const done = met as { readonly value: T } | { readonly error: unknown } | undefined;
+  if (done === undefined || "value" in done) return done;
+  if (passingFault(done.error, session.core.store) !== undefined) return undefined; // The turn was lost: once more.
+  throw done.error;
+}
+
+async function changeInTurn<T>(
+  session: LiveSession,
+  live: LiveTurn,
+  work: (working: Working) => Promise<Worked<T>>,
+  operation: string,
+  isNamed: boolean,
+): Promise<T> {
+  const { core, kept } = session;
+  const at = core.world.now();
+  const appends: Appending[] = [];
+  const working: Working = {
+    operation,
+    isNamed,
+    at,
+    nodes: [],
+    parts: [],
+    spent: [],
+    booked: [],
+    waiting: { live, appends },
+  };
+  const { spent, booked } = working;
+  let worked: Worked<T>;
+  try {
+    worked = await work(working);
+  } catch (error) {
+    kept.states.forget();
+    if (spent.length > 0) await applyTo(live, { kind: "applied", at, operation, spent, parts: booked });
+    throw error;
+  }
+  const { change = {}, inTurn } = worked;
+  const changes = { ...kept.states.take(), ...changesIn(change.plugins) };
+  const nodes = additionsIn(change.entries ?? []);
+  const all = [...appends, ...(inTurn?.appends ?? (nodes.length === 0 ? [] : [{ nodes }]))];
+  const parts = inTurn === undefined && change.receipt !== undefined ? [{ operation, receipt: change.receipt }] : [];
+  const event: Applied = {
+    kind: "applied",
+    at,
+    operation,
+    ...(Object.keys(changes).length === 0 ? {} : { changes }),
+    ...(all.length === 0 ? {} : { appends: all }),
+    ...(change.config === undefined ? {} : { config: change.config }),
+    ...(spent.length === 0 ? {} : { spent }),
+    ...(parts.length === 0 ? {} : { parts }),
+  };
+  if (Object.keys(event).length > 3)
+    try {
+      await applyTo(live, event);
+    } catch (error) {
+      await worked.undo?.();
+      throw error;
+    }
+  return inTurn === undefined ? worked.done(undefined) : inTurn.done();
+}
+
+/** The states of a change that are not written through cells. */
+const changesIn = (plugins: PluginSnapshots = {}): Changes =>
+  Object.fromEntries(Object.entries(plugins).map(([id, { state, blobs }]) => [id, defined({ state, blobs })]));
+
+/** Records the event, then folds it: what it says is durable before anybody hears of it. */
+async function applyTo(live: LiveTurn, event: Applied): Promise<void> {
+  await live.run.record(event);
+  live.fold(event);
 }
 
 const BOOK_TRIES = 100;
@@ -162,8 +268,18 @@ async function bookWork(session: LiveSession, { spent, booked }: Working): Promi
     const known = await Promise.all(booked.map(({ operation }) => core.store.operations.find(id, operation)));
     const left = spent.filter((_, nth) => known[nth] === undefined);
     if (left.length === 0) return;
-    if ((await keep(session, { spent: left, by: "completion", parts: booked })) !== undefined) return;
+    const kept = await keep(session, { spent: left, by: "completion", parts: booked });
+    if (kept === "busy") {
+      const book = (live: LiveTurn): Promise<void> => bookInTurn(live, left, booked);
+      if ((await meetTurn(session, book)) !== undefined) return;
+    } else if (kept !== undefined) return;
   }
+}
+
+async function bookInTurn(live: LiveTurn, spent: readonly Spent[], parts: readonly PartOperation[]): Promise<void> {
+  const { world } = live;
+  const about = parts.length === 0 ? { spent } : { spent, parts };
+  await applyTo(live, { kind: "applied", at: world.now(), operation: world.id("opr"), ...about });
 }
 
 /** Books a completion. While something else has the session the caller does not wait: the booking follows it. */
@@ -172,12 +288,16 @@ export function book(session: LiveSession, spent: Spent): Promise<void> {
   const lost = (problem: unknown): void =>
     session.core.trace("usage.lost", { problem: describeThrown(problem), source: spent.source }, session.asPlace);
   return new Promise((resolve) => {
-    const run = async (): Promise<void> => {
-      for (let tries = 0; tries < BOOK_TRIES; tries++)
-        if ((await keep(session, { spent: [spent], by: "completion" }, undefined, resolve)) !== undefined) return;
+    const inTurn = (live: LiveTurn): Promise<void> => bookInTurn(live, [spent], []);
+    const run = async (waiting: LiveTurn | undefined): Promise<void> => {
+      if (waiting !== undefined) return inTurn(waiting);
+      for (let tries = 0; tries < BOOK_TRIES; tries++) {
+        const kept = await keep(session, { spent: [spent], by: "completion" }, undefined, resolve);
+        if (kept === "busy" ? (await meetTurn(session, inTurn)) !== undefined : kept !== undefined) return;
+      }
     };
-    session.queue.putOperation({
-      run: () => run().catch(lost).then(resolve),
+    session.putOperation({
+      run: (waiting) => run(waiting).catch(lost).then(resolve),
       refuse: () => {
         lost("the runtime is closed");
         resolve();
@@ -241,7 +361,9 @@ export type Compacted =
 export function compact(session: LiveSession): Promise<Compacted> {
   const { core, kept } = session;
   return changeSession(session, "compact", async (working) => {
-    const { composition } = session;
+    const { composition, id } = session;
+    // A frame cannot begin between a call and its result (I4).
+    if (working.waiting !== undefined) throw new RuntimeError("session.waiting", { id, what: "be compacted" });
     const { messages } = kept.transcript;
     const nothing: Worked<Compacted> = { change: { by: "compact" }, done: () => ({ kind: "nothing" }) };
     if (messages.length === 0 || !composition.hooks.has.compact) return nothing;
@@ -273,11 +395,18 @@ export function append(
   const { requiresAncestor, operationId } = options;
   const operation = operationId === undefined ? core.world.id("opr") : operationOf(id, operationId);
   const requires = requiresAncestor === undefined ? {} : { requires: requiresAncestor as NodeId };
-  const work = async (): Promise<Worked<Appended>> => {
+  const work = async ({ waiting }: Working): Promise<Worked<Appended>> => {
     const additions = additionsOf(core, "app", nodes);
     const hash = hashOfNodes(additions);
     const known = operationId === undefined ? undefined : await doneBefore(core, id, additions, options, operationId);
     if (known !== undefined) return { done: () => known };
+    if (waiting !== undefined) {
+      const answer = await appendWaiting(waiting, additions, {
+        requiresAncestor,
+        operationId: operationId ?? operation,
+      });
+      return { inTurn: { appends: [], done: () => answer }, done: () => answer };
+    }
     const ids = additions.map((_, index) => nodeId(operation, index));
     const entries = entriesOf(operation, additions, core.world.now());
     return {

@@ -7,13 +7,15 @@ import { describeThrown, ownJson } from "../../model/json.ts";
 import type { SessionOptions, StoredSession } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { injectedInput, whileSwept } from "../live-turn/input.ts";
+import type { Followers } from "../readers/followers.ts";
 import { requireStored } from "../services/reading.ts";
-import type { TakenUp } from "./elsewhere.ts";
+import { settle } from "./elsewhere.ts";
 import { type Session, SessionHandle } from "./handle.ts";
 import type { KnownTranscript } from "./kept.ts";
 import { type Composed, composed, withOptions } from "./options.ts";
 import { configure, materialize } from "./protocol.ts";
 import { LiveSession } from "./session.ts";
+import type { TakenUp } from "./watch.ts";
 
 export interface OpenOptions {
   /** The session's own settings, if this opening creates it. */
@@ -165,6 +167,7 @@ export class OpenSessions implements Iterable<LiveSession> {
       return (await open.takeUp(true)) ? { session: open, done: open.queue.settled() } : undefined;
     const handle = await this.handle(id, { isRecovery: true });
     const session = this.find(id);
+    if (!this.#core().store.isDurable) await session?.takeUp(true); // Else its opening did.
     if (session !== undefined) return { session, done: session.queue.settled().finally(() => handle.close()) };
     await handle.close();
     return undefined;
@@ -184,6 +187,8 @@ export class OpenSessions implements Iterable<LiveSession> {
     this.#entries.delete(id);
     await session?.letGo();
     core.readers.gone(id);
+    const followers = session?.followers ?? core.watch.followed.get(id);
+    for (const turnId of followers?.turns ?? []) await settle({ core, id, followers: followers as Followers }, turnId);
   }
 
   async close(graceMs: number): Promise<void> {

@@ -31,6 +31,7 @@ import { requireConfig, requireOptions, requireSignal } from "../checks.ts";
 import { newInput } from "../live-turn/input.ts";
 import { operationOf } from "../services/graph.ts";
 import type { Working } from "../services/site.ts";
+import { accept } from "./accept.ts";
 import { changeSession, configured, type Worked } from "./change.ts";
 import type { LiveSession } from "./session.ts";
 
@@ -114,7 +115,7 @@ export async function operate(
   const { operationId } = options;
   const call = operationId === undefined ? undefined : callOf(session, operationId, name, input);
   const work = async (working: Working): Promise<Worked<Receipt>> => {
-    const known = call === undefined ? undefined : await doneBefore(session, call);
+    const known = call === undefined ? undefined : await doneBefore(session, call, working);
     if (known !== undefined) return { done: () => known };
     const owned = requireOperation(session, kind, name); // The session's options may have changed meanwhile.
     const given = checkedInput(owned, input);
@@ -174,8 +175,11 @@ async function begin({ core, id }: LiveSession, { operationId, operation, hash }
 async function doneBefore(
   { core, id }: LiveSession,
   { operation, operationId, hash }: Call,
+  working?: Working,
 ): Promise<Receipt | undefined> {
-  const found = await core.store.operations.find(id, operation);
+  const applied = working?.waiting?.live.state.applied?.find((part) => part.operation === operation);
+  const found =
+    applied === undefined ? await core.store.operations.find(id, operation) : ({ kind: "done", ...applied } as const);
   if (found === undefined) return undefined;
   const kept = (found.kind === "done" ? (found.receipt ?? {}) : {}) as Partial<KeptReceipt>;
   if (kept.receipt === undefined || kept.hash !== hash)
@@ -218,7 +222,7 @@ async function queue(
     for (const [index, { input, key: given }] of turns.entries()) {
       const key = given ?? (operation === undefined ? undefined : hashOf(`${operation}/turn/${index}`));
       const made = await newInput(session.core, session.id, input, key, "turn");
-      const turnId = await session.accept(made);
+      const turnId = await accept(session, made);
       queued.push(turnId === made.turnId ? { turnId, inputId: made.id } : { turnId });
     }
   } catch (error) {

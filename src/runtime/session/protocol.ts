@@ -67,11 +67,11 @@ export async function configure(session: LiveSession, isNew = false): Promise<vo
       // Others may have set them since: what they set is not undone.
       const isSame = ofProtocol(session.kept.stored.plugins) === asked.before;
       const { options, isChanged } = isSame ? asked : await ask(session, isNew);
-      return { ...(isChanged ? { change: changeTo(session, options) } : {}), done: () => {}, busy: resolve };
+      return { ...(isChanged ? { change: changeTo(session, options) } : {}), done: () => {} };
     };
     // Not asked for by the code that opens the session: that may run inside it, and does not wait then.
     inside
-      .exit(() => session.change("protocol options", work))
+      .exit(() => session.change("protocol options", work, resolve))
       .then(resolve, (error) => {
         session.core.trace("protocol.options", { problem: describeThrown(error) }, session.asPlace);
         reject(error);

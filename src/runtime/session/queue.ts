@@ -9,19 +9,20 @@
  * | `turn`        | a turn that holds the session's lease runs                             | turn, operation, looking    |
  * | `accepting`   | an operation is next, and an input is still on its way in              | turn, operation             |
  * | `operation`   | an operation has the session to itself                                 | turn, operation, looking    |
- * | `looking`     | the store is asked for the next turn, or for turns that ran elsewhere  | turn, operation, looking    |
+ * | `looking`     | the store is asked for the next turn                                   | turn, operation, looking    |
  * | `backing-off` | the store failed; it is asked again after a while                      | looking, turn, idle         |
  *
  * `door` says whether it may begin anything: `open`, `closing` (what is here may end within its grace), `closed`.
  *
  * Invariants:
- * - Q1 One thing at a time: at most one turn or operation has the session, and neither while it looks.
+ * - Q1 One thing at a time: at most one turn or operation has the session, and neither while it looks. A turn that only
+ *   waits lets operations run in it (`takeOperation`).
  * - Q2 A turn goes before an operation. It holds the lease, beside which an operation could keep nothing.
  * - Q3 No operation begins while an input is on its way in, because its acceptance may bring a lease; and while an
  *   operation has the session (`doing`) no acceptance opens a turn.
  * - Q4 What was put in begins exactly once, turns and operations each in their order, unless the door closes first.
- * - Q5 It comes to rest only when nothing is ready, nothing waits in the store that came through here, and no handle
- *   waits for a turn.
+ * - Q5 It comes to rest only when nothing is ready, and nothing waits in the store that came through here and could be
+ *   begun. What is held elsewhere or parked is the business of `watch.ts`.
  * - Q6 Once the door is closed nothing begins: a turn that is ready is given back, an operation is refused.
  *
  * Not its job: what a turn, an operation or a look does (`QueueWork`), and reentrancy (`session.ts`).
@@ -34,10 +35,8 @@ export interface QueueWork<Turn, Operation> {
   /** Gives back a turn that may not begin any more. */
   giveBack(turn: Turn): Promise<void>;
   refuse(operation: Operation): void;
-  /** Asks the store for the next turn, and puts it in; or whether turns that somebody follows have ended elsewhere. */
+  /** Asks the store for the next turn, and puts it in; else clears `mayHaveMore`. */
   look(): Promise<void>;
-  /** Whether a handle waits for a turn. */
-  readonly isFollowed: boolean;
   /** The store failed once more. */
   failed(error: unknown): void;
   /** The store failed too often: the handles that wait are told. */
@@ -95,10 +94,15 @@ export class Queue<Turn extends object, Operation extends object> {
     this.#wake();
   }
 
-  /** A handle waits for a turn that is not here. `mayHaveMore`: the turn may have to begin here. */
-  putFollower(mayHaveMore: boolean): void {
-    if (mayHaveMore) this.mayHaveMore = true;
+  /** Something may wait in the store that has to begin here. */
+  lookAgain(): void {
+    this.mayHaveMore = true;
     this.#wake();
+  }
+
+  /** An operation, for a turn that only waits. */
+  takeOperation(): Operation | undefined {
+    return this.#operations.length === 0 || this.door === "closed" ? undefined : this.#operations.shift();
   }
 
   // ── What has the session ────────────────────────────────────────────────────────────────────────────────────────
@@ -107,7 +111,10 @@ export class Queue<Turn extends object, Operation extends object> {
     return this.doing === "turn" || this.doing === "operation";
   }
   get hasReady(): boolean {
-    return this.#turns.length > 0 || this.#operations.length > 0;
+    return this.#turns.length > 0 || this.hasOperations;
+  }
+  get hasOperations(): boolean {
+    return this.#operations.length > 0;
   }
   /** The turn that has the session next. */
   get next(): Turn | undefined {
@@ -119,7 +126,7 @@ export class Queue<Turn extends object, Operation extends object> {
   /** No operation has it, and nothing is ready, waits or comes in; a turn may still be telling how it ended. */
   get isResting(): boolean {
     const { doing, mayHaveMore, isAccepting, hasReady } = this;
-    return doing !== "operation" && !mayHaveMore && !isAccepting && !hasReady && !this.#work.isFollowed;
+    return doing !== "operation" && !mayHaveMore && !isAccepting && !hasReady;
   }
 
   /** Settles when no input is on its way in. */
@@ -161,7 +168,7 @@ export class Queue<Turn extends object, Operation extends object> {
   /** Q5 */
   get #hasWork(): boolean {
     if (this.#turns.length > 0 || this.#operations.length > 0) return true;
-    return this.door !== "closed" && (this.mayHaveMore || this.#work.isFollowed);
+    return this.door !== "closed" && this.mayHaveMore;
   }
 
   /** Without work the loop would end before `#running` is set, and `#running` would never be cleared. */

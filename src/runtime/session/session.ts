@@ -1,5 +1,5 @@
 // A session that is open in this process: its plugins, its conversation as last read, and its queue.
-// Not its job: how a turn runs (`live-turn/`), how a change between turns is stored (`change.ts`), what other processes
+// Not its job: how an input comes in (`accept.ts`), how a turn runs (`live-turn/`), how a change between turns is stored (`change.ts`), what other processes
 // do with the session (`elsewhere.ts`), what has the session next (`queue.ts`, Q1 to Q6).
 // S1 An input is in the store before anybody learns its turn id.
 // S2 Code that runs inside the session (in a turn or an operation of it) may queue no operation on it, nor wait for a
@@ -19,7 +19,6 @@ import type {
   NewSessionRequest,
 } from "../../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
-import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
@@ -36,20 +35,22 @@ import type {
   StoredSession,
   Withdrawal,
 } from "../../stores/store.ts";
-import type { Validate } from "../../tools/validator.ts";
+import { isOnlyWaiting } from "../../turn/state.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 import type { TurnHandle } from "../live-turn/handle.ts";
-import { heardInput, openedFor, whileSwept } from "../live-turn/input.ts";
+import { openedFor } from "../live-turn/input.ts";
 import { Memo } from "../live-turn/memo.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import { Followers } from "../readers/followers.ts";
+import type { Previews } from "../readers/previews.ts";
 import { authorityOf, overlayOf, restrictionsOf } from "../services/reading.ts";
 import { SessionSite, type Working } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
+import { joinRunning } from "./accept.ts";
 import { append, book, changeSession, type Worked } from "./change.ts";
-import { look, nextTurn, openedBy, settle, settleElsewhere } from "./elsewhere.ts";
+import { failHandles, look, nextTurn, openedBy, settle } from "./elsewhere.ts";
 import { type Inside, inside, type Operation, underWay } from "./inside.ts";
 import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
@@ -68,26 +69,28 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly ancestors: readonly SessionId[];
   readonly kept: KeptSession;
   readonly queue: Queue<OpenedTurn, Operation>;
-  readonly followers = new Followers();
+  readonly followers: Followers;
   /** The turn that has the session here, from its set-up until its handles have their result. */
   now: TurnId | undefined = undefined;
   /** The same turn from its opening in the host to its commit. */
   running: LiveTurn | undefined = undefined;
+  /** The open turn, as far as is known here that it is parked. */
+  parked: TurnId | undefined = undefined;
+  /** Its turn is parked as soon as it only waits. */
+  isResting = false;
   /** What the latest model call here used, and in which frame. */
   latest: { readonly usage: Usage; readonly frame: NodeId | undefined } | undefined = undefined;
-  /** Called when the turn here may have come to wait for nothing but answers: recovery counts on it. */
-  onWaiting: (() => void) | undefined = undefined;
   /** Settles when the turn that another process left, and this one resumed, is done. */
   takenUp: Promise<void> | undefined = undefined;
-  /** S3: inputs whose attachments are still being stored. Nothing in the queue waits for them. */
-  #entering: Set<PromiseLike<NewInput>> | undefined;
-  #hearing: Promise<unknown> | undefined;
+  /** S3: inputs that are being heard, or whose attachments are still being stored. Nothing in the queue waits for them. */
+  entering: Set<PromiseLike<NewInput>> | undefined = undefined;
+  hearing: Promise<unknown> | undefined = undefined;
   /** Sources of tools were added since the running turn was last prepared. */
   hasNewTools = false;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
   /** S2: the code that sent inputs that wait. */
-  #askers: Map<TurnId, Inside> | undefined;
+  askers: Map<TurnId, Inside> | undefined = undefined;
   readonly #compositions: Compositions | undefined;
 
   constructor(
@@ -105,6 +108,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
     this.#compositions = compositions;
     this.queue = new Queue(this);
+    this.followers = core.watch.followed.get(stored.id) ?? new Followers(); // Handles may wait while it is not open.
     this.kept = new KeptSession(core, stored, transcript, this.queue);
   }
 
@@ -182,84 +186,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Makes the first event of a turn; the store calls it when it opens one. */
   readonly opening: Opening = (input, config, standing) => openedFor(this, input, config, standing);
 
-  /**
-   * Accepts an input and runs the turn it opens, or queues it behind the one that runs. `attach` stores its attachments
-   * again, if a sweep was quicker than the acceptance.
-   */
-  async accept(
-    given: Awaitable<NewInput>,
-    attach?: () => Promise<unknown>,
-    handle?: TurnHandle,
-    output?: Validate,
-    isCancelled?: () => string | undefined,
-  ): Promise<TurnId> {
-    const { core, queue, followers } = this;
-    const asker = inside.getStore();
-    let input = isThenable(given) ? await this.#entered(given) : given;
-    if (this.options !== this.kept.stored.options) this.useStored();
-    if (this.composition.hooks.has.input) input = await this.#entered(this.#heard(input));
-    queue.accepting();
-    try {
-      if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
-      if (output !== undefined) followers.expect(input.turnId, output);
-      // Q3: without an opening the store queues the input and begins no turn.
-      const opening = queue.doing === "operation" ? undefined : this.opening;
-      const accept = () => core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
-      const accepted = attach === undefined ? accept() : whileSwept(accept, attach);
-      const receipt = isThenable(accepted) ? await accepted : accepted;
-      const { turnId } = receipt;
-      if (turnId !== input.turnId) followers.expectNot(input.turnId);
-      else core.readers.moved(this);
-      if (handle !== undefined) {
-        if (this.running?.turnId === turnId) this.#joinRunning(this.running, handle);
-        else followers.join(turnId, handle);
-      }
-      if (receipt.kind === "known") await this.#rejoin(turnId);
-      else {
-        const cancelled = isCancelled?.();
-        const before = cancelled === undefined ? undefined : this.cancel(turnId, cancelled);
-        if (receipt.kind === "queued") {
-          if (asker !== undefined) (this.#askers ??= new Map()).set(turnId, asker);
-          queue.putFollower(true);
-        } else {
-          const opened = { lease: receipt.lease, journal: [receipt.opened], asker };
-          queue.putTurn(before === undefined ? opened : { ...opened, before });
-        }
-      }
-      return turnId;
-    } finally {
-      queue.accepted();
-    }
-  }
-
-  async #entered(given: PromiseLike<NewInput>): Promise<NewInput> {
-    this.#entering ??= new Set();
-    this.#entering.add(given);
-    try {
-      return await given;
-    } finally {
-      this.#entering.delete(given);
-    }
-  }
-
-  /** Lets `input` hooks change the input, one input after the other: they stay in their order. */
-  #heard(input: NewInput): Promise<NewInput> {
-    const heard = (this.#hearing ?? Promise.resolve()).then(() => heardInput(this, input));
-    this.#hearing = heard.catch(() => {});
-    return heard;
-  }
-
-  /** A handle that joins late gets what the turn has shown so far. */
-  #joinRunning({ turnId, handles, show }: LiveTurn, handle: TurnHandle): void {
-    this.followers.join(turnId, handle, handles);
-    for (const event of show.said.list()) handle.feed.push(event);
-  }
-
-  /** The key was accepted before: its turn has ended, runs or waits. */
-  async #rejoin(turnId: TurnId): Promise<void> {
-    if (!(await settle(this, turnId)) && turnId !== this.now) this.queue.putFollower(true);
-  }
-
   /** Withdraws inputs that no turn has taken; their handles fail with `input.withdrawn`. */
   async withdraw(which: InputRef): Promise<readonly Withdrawal[]> {
     await this.kept.requireThere();
@@ -277,7 +203,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     if (typeof turnId !== "string") return { kind: "unknown" };
     const request = { requestId: requestId ?? core.world.id("can"), reason, at: core.world.now() };
     const answer = await core.store.cancel(turnId, request, this.id);
-    if (answer.kind === "requested") this.poke(); // The running turn may have taken the input of that turn.
+    // The running turn may have taken the input of that turn; a parked one goes on, to be ended.
+    if (answer.kind === "requested") core.watch.wake(this.id);
     return answer;
   }
 
@@ -288,6 +215,12 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   // ── Handles that wait for turns ─────────────────────────────────────────────────────────────────────────────────
 
+  /** What its turn has shown here, one that is parked included. */
+  get shown(): readonly Previews[] {
+    if (this.running !== undefined) return [this.running.show.said];
+    return [...this.core.watch.shows()].flatMap((show) => (show.sessionId === this.id ? [show.said] : []));
+  }
+
   /** The turn that is under way here, or is about to be. */
   get current(): TurnId | undefined {
     return this.now ?? this.queue.next?.lease.turnId;
@@ -296,34 +229,34 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Gives the handle what the turn shows here, and its result, in whatever process it ends. */
   follow(turnId: TurnId, handle: TurnHandle): void {
     if (typeof turnId !== "string") return handle.failed(new RuntimeError("turn.unknown", { turnId: typeof turnId }));
-    if (this.running?.turnId === turnId) this.#joinRunning(this.running, handle);
+    if (this.running?.turnId === turnId) joinRunning(this, this.running, handle);
     else this.followers.join(turnId, handle);
     const find = async (): Promise<void> => {
+      this.core.watch.follow(this.id, this.followers, turnId);
+      if ((await settle(this, turnId)) === "over" || turnId === this.now) return;
       // With `recover: "manual"` a turn whose process died is not taken over here.
-      if (!(await settle(this, turnId)) && turnId !== this.now) this.queue.putFollower(this.core.recovers);
+      if (this.core.recovers) this.queue.lookAgain();
     };
     find().catch((error: unknown) => this.fail(turnId, error));
   }
 
-  get isFollowed(): boolean {
-    return !this.followers.isEmpty;
-  }
-
   fail(turnId: TurnId, error: unknown): void {
-    this.core.trace("turn.lost", { problem: describeThrown(error) }, { sessionId: this.id, turnId });
-    this.followers.failed(turnId, error);
+    failHandles(this.core, this.id, this.followers, turnId, error);
   }
 
-  /** The parent's turn shows what this session does, if that turn runs here. */
+  /** The parent's turn shows what this session does, if that turn runs here, or is parked here and looked on. */
   tellParent(event: SessionEvent): void {
     const [parent] = this.ancestors;
-    if (parent !== undefined) this.core.sessions.find(parent)?.running?.show.childShows(event);
+    if (parent === undefined) return;
+    const running = this.core.sessions.find(parent)?.running?.show;
+    if (running !== undefined) return running.childShows(event);
+    for (const show of this.core.watch.shows()) if (show.sessionId === parent) show.childShows(event);
   }
 
   // ── A turn has the session ──────────────────────────────────────────────────────────────────────────────────────
 
   runTurn(turn: OpenedTurn): Promise<void> {
-    const asker = turn.asker ?? this.#askers?.get(turn.lease.turnId);
+    const asker = turn.asker ?? this.askers?.get(turn.lease.turnId);
     const outer = asker && underWay(asker);
     return inside.run({ session: this, work: turn, outer }, runTurn, this, turn);
   }
@@ -336,6 +269,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.now = undefined;
     if (live !== undefined) this.core.spenders.delete(live);
     this.#toolset?.end();
+    // A parent that stayed because this turn ran here may be given up, too (K3 in `park.ts`).
+    for (const parent of this.ancestors.slice(0, 1)) this.core.sessions.find(parent)?.running?.run?.hurry();
   }
 
   // ── An operation has the session ────────────────────────────────────────────────────────────────────────────────
@@ -347,44 +282,41 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return false;
   }
 
-  /**
-   * Runs when no turn does, in order with other operations. From inside the session it is refused (S2). A signal that
-   * aborts before it began withdraws it.
-   */
-  exclusive<T>(name: string, run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    if (this.isInside) return Promise.reject(new RuntimeError("operation.reentrant", { name }));
-    return new Promise((resolve, reject) => {
-      const withdraw = (): void =>
-        reject(new RuntimeError("operation.cancelled", { name }, { cause: signal?.reason as unknown }));
-      if (signal?.aborted === true) return withdraw();
-      signal?.addEventListener("abort", withdraw, { once: true });
-      this.queue.putOperation({
-        asker: inside.getStore(),
-        run: () => {
-          signal?.removeEventListener("abort", withdraw);
-          return signal?.aborted === true ? Promise.resolve() : run().then(resolve, reject);
-        },
-        refuse: () => {
-          signal?.removeEventListener("abort", withdraw);
-          reject(new RuntimeError("runtime.closed", {}));
-        },
-      });
-    });
+  /** A turn that only waits lets the operation run at once. */
+  putOperation(operation: Operation): void {
+    this.queue.putOperation(operation);
+    this.running?.run?.hurry();
   }
 
-  runOperation(operation: Operation): Promise<void> {
+  runOperation(operation: Operation, live?: LiveTurn): Promise<void> {
     return inside.run(
       { session: this, work: operation, outer: operation.asker && underWay(operation.asker) },
       operation.run,
+      live,
     );
+  }
+
+  /** Runs the next operation in a turn that only waits; false when there is none. */
+  async operateIn(live: LiveTurn): Promise<boolean> {
+    const operation = this.queue.takeOperation();
+    if (operation === undefined) return false;
+    const turn = this.queue.has;
+    this.queue.has = operation; // S2
+    try {
+      await this.runOperation(operation, live);
+    } finally {
+      this.queue.has = turn;
+    }
+    return true;
   }
 
   refuse(operation: Operation): void {
     operation.refuse();
   }
 
-  change<T>(name: string, work: () => Promise<Worked<T>>): Promise<T> {
-    return changeSession(this, name, work);
+  /** `busy` is called when a turn elsewhere has to be waited for. */
+  change<T>(name: string, work: () => Promise<Worked<T>>, busy?: () => void): Promise<T> {
+    return changeSession(this, name, work, undefined, undefined, busy);
   }
 
   /** Tells `lifecycle` hooks. What fails in them is traced: nobody waits for it. */
@@ -423,11 +355,12 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   async look(): Promise<void> {
     await look(this);
-    if (!this.queue.mayHaveMore) this.#askers = undefined; // Nothing that was sent here waits any more.
+    if (!this.queue.mayHaveMore) this.askers = undefined; // Nothing that was sent here waits any more.
   }
 
-  settleElsewhere(): Promise<boolean> {
-    return settleElsewhere(this);
+  /** Tells the handles of turns that are over elsewhere, or whose inputs another turn took. */
+  async settleElsewhere(): Promise<void> {
+    for (const turnId of this.followers.turns) await settle(this, turnId);
   }
 
   failed(error: unknown): void {
@@ -448,7 +381,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     const { queue } = this;
     if (queue.isTaken || queue.hasReady) return true;
     const answer = await nextTurn(this);
-    if (answer === undefined || answer.kind === "busy" || answer.kind === "idle") return false;
+    if (answer?.kind === "parked") this.parked = answer.turnId;
+    if (answer === undefined || !("lease" in answer)) return false;
     const opened = openedBy(answer);
     queue.mayHaveMore = true; // More may wait behind it.
     queue.putTurn(isRecovery ? { ...opened, isRecovery } : opened);
@@ -459,32 +393,43 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   // ── Closing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   get isIdle(): boolean {
-    return this.running === undefined && !this.#entering?.size && this.queue.isResting;
+    return this.running === undefined && !this.entering?.size && this.queue.isResting;
   }
 
   /** Whether there is work here that somebody waits for. A turn that was just answered gets a moment to end. */
   async isBusy(): Promise<boolean> {
     if (!this.isIdle) await new Promise((resolve) => setImmediate(resolve));
-    return this.queue.isTaken || this.queue.hasReady || this.isFollowed;
+    if (this.running !== undefined && isOnlyWaiting(this.running.state)) await this.rest();
+    const { isTaken, hasReady } = this.queue;
+    return isTaken || hasReady || this.followers.turns.some((turnId) => turnId !== this.parked);
+  }
+
+  /** Has a turn that only waits parked now, and settles when it is. */
+  async rest(): Promise<void> {
+    if (!this.core.host.parks) return;
+    this.isResting = true;
+    this.running?.run.hurry();
+    await this.queue.settled();
+    this.isResting = false;
   }
 
   /** S3 */
   async whenIdle(run: () => void): Promise<void> {
-    while (this.#entering?.size || this.queue.isAccepting) {
-      await Promise.allSettled(this.#entering ?? []);
+    while (this.entering?.size || this.queue.isAccepting) {
+      await Promise.allSettled(this.entering ?? []);
       await this.queue.arrived();
     }
     if (!this.isIdle) await this.queue.settled();
-    if (this.#entering?.size || this.queue.isAccepting) return this.whenIdle(run);
+    if (this.entering?.size || this.queue.isAccepting) return this.whenIdle(run);
     run();
   }
 
   /** Waits `graceMs` for what runs. Then, on a durable store, the turn is left to be resumed, else it is cancelled. */
   async close(graceMs: number): Promise<void> {
-    await this.queue.close(graceMs, async () => {
+    this.running?.run?.hurry(); // A turn that only waits is parked at once, or let go where that cannot be.
+    const isKept = this.running !== undefined && isOnlyWaiting(this.running.state) && !this.core.host.parks;
+    await this.queue.close(isKept ? 0 : graceMs, async () => {
       const { running } = this;
-      for (const turnId of this.followers.turns)
-        if (turnId !== running?.turnId) this.fail(turnId, new RuntimeError("runtime.closed", {}));
       if (running?.run === undefined) return false;
       if (this.core.store.isDurable) await running.run.leave();
       else await this.cancel(running.turnId, "The runtime was closed.");

@@ -259,6 +259,7 @@ const LIMITS: Limits = {
   cancelGraceMs: 1_000,
   resumesMax: 5,
   turnAgeMs: 2_592_000_000,
+  parkAfterMs: 1_000,
   toolMs: 600_000,
   modelIdleMs: 300_000,
   modelAttemptsMax: 4,

@@ -68,7 +68,7 @@ export function watchedStore(store: Store, watch: Watch): Store {
       });
     };
   function opened(answer: OpenAnswer): OpenAnswer {
-    if (answer.kind !== "opened" && answer.kind !== "resumed") return answer; // Nothing was written.
+    if (!("lease" in answer)) return answer; // Nothing was written.
     const { sessionId: session, turnId: turn, generation } = answer.lease;
     watch.tell({ kind: "took", session, turn, generation });
     watch.at("after open");

@@ -1,0 +1,54 @@
+// A turn that does nothing but wait, for a person or for the world: when it is given up, and what is left of it here.
+// K1 It is given up only when the store has no mail for it; the store decides, in the write that releases the lease.
+// K2 What was shown of it stays here as long as somebody looks on, so that the turn goes on where it stopped.
+// K3 A parent stays while a turn that it waits for runs here: it shows what its child does.
+import { type TurnState, wakesAt } from "../../turn/state.ts";
+import type { OpenedTurn } from "./run.ts";
+import type { LiveTurn } from "./turn.ts";
+
+/** How long it may stay once it only waits; `Infinity` where it must not be given up. */
+export function quietMs(live: LiveTurn, opened: OpenedTurn): number {
+  if (!mayPark(live)) return Infinity;
+  const { session, core } = live;
+  const isUnwanted =
+    opened.isRecovery === true || opened.wasVisited === true || session.queue.door !== "open" || session.isResting;
+  return isUnwanted ? 0 : core.limits.parkAfterMs;
+}
+
+/** Whether it can be given up now. An operation may have come instead of quiet. */
+export const isLeft = (live: LiveTurn, opened: OpenedTurn): boolean =>
+  opened.visit === undefined && !live.session.queue.hasOperations && mayPark(live);
+
+/** A pause between two attempts is not worth it; and where the clock was set back, only this process knows its length. */
+const SLEEP_MS = 30_000;
+
+function mayPark({ core, state }: LiveTurn): boolean {
+  if (!core.host.parks || wakesAt(state) - core.world.now() <= core.limits.parkAfterMs) return false;
+  if (state.open.some((effect) => effect.kind === "sleep" && effect.until - effect.at <= SLEEP_MS)) return false;
+  return !waitedTurns(state).some(({ sessionId, turnId }) => core.sessions.find(sessionId)?.now === turnId); // K3
+}
+
+const waitedTurns = ({ open }: TurnState) =>
+  open.flatMap((effect) => (effect.kind === "wait" && effect.about.kind === "turns" ? effect.about.turns : []));
+
+/** Parks the turn; false when something came first, which is folded. */
+export async function parkTurn(live: LiveTurn): Promise<boolean> {
+  const { run, state, turnId, session, core } = live;
+  const cancel = state.winding?.cancel?.requestId;
+  const answer = await run.park({
+    turnId,
+    wakeAt: wakesAt(state),
+    waits: state.open.flatMap((effect) => (effect.kind === "wait" ? [effect.key] : [])),
+    ...(cancel === undefined ? {} : { cancel }),
+  });
+  if ("reopen" in answer) {
+    for (const event of answer.reopen) live.fold(event);
+    return false;
+  }
+  session.running = undefined;
+  session.parked = turnId;
+  session.kept.shed();
+  core.watch.parked(live);
+  live.trace("turn.parked", { wakeAt: wakesAt(state) });
+  return true;
+}

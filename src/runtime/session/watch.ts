@@ -1,0 +1,362 @@
+// One look at the store for all sessions of a runtime: what is to be done there, and which turns have ended elsewhere.
+// Not its job: running what it finds (`session.ts`), what an ended turn's handles are told (`elsewhere.ts`).
+// A1 One look at a time, and one query in it while nothing happens, however many turns are waited for.
+// A2 Handles of parked turns are settled by facts. Only turns that others run, and inputs that wait, are asked for one by
+//    one: that an input was withdrawn is no fact.
+// A3 A session that could not be taken up is left alone for a while: its model or a plugin may be somewhere else.
+// A4 It keeps the process alive only while a handle waits for a turn.
+
+import type { Cursor, SessionId, TurnId } from "../../model/ids.ts";
+import { describeThrown } from "../../model/json.ts";
+import type { Agenda, Change } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+import type { TurnShow } from "../live-turn/show.ts";
+import type { LiveTurn } from "../live-turn/turn.ts";
+import { cursorFor } from "../readers/cursor.ts";
+import type { Followers } from "../readers/followers.ts";
+import { waitFact } from "../readers/wait-facts.ts";
+import { settle } from "./elsewhere.ts";
+import type { LiveSession } from "./session.ts";
+
+/** How often to look: while somebody here waits for turns that others run or that have not begun, and else. */
+const BUSY_MS = 250;
+const LOOK_MS = 1_000;
+const LEFT_MS = 10_000;
+const HOLD_MS = 2_147_483_647;
+const PAGE = 256;
+const AT_ONCE = 8;
+/** Sessions that were taken up and work at the same time. */
+const WORKING_MAX = 100;
+/** Turns that are asked for in one look. */
+const PENDING_MAX = 500;
+
+export interface Recovered {
+  /** How many sessions were resumed: they had a turn to go on with, or waiting inputs, and no process had them. */
+  readonly sessions: number;
+}
+
+/** A session that was taken up here, and the end of its work. */
+export interface TakenUp {
+  readonly session: LiveSession;
+  readonly done: Promise<void>;
+}
+
+export class Watch {
+  readonly #core: () => Core;
+  readonly #takeUp: (id: SessionId) => Promise<TakenUp | undefined>;
+  /** Handles of turns that are not here. */
+  readonly followed = new Map<SessionId, Followers>();
+  /** A2: turns that were not parked when they were last seen. */
+  readonly #pending = new Map<TurnId, SessionId>();
+  /** Sessions whose inputs came through here: they are run here when nobody else has them, also without recovery. */
+  readonly #awaited = new Set<SessionId>();
+  /** A3: until when. */
+  readonly #left = new Map<SessionId, number>();
+  /** What was shown here of parked turns that somebody looks on. */
+  readonly #shows = new Map<TurnId, TurnShow>();
+  /** Mostly there are none, and a turn that begins need not ask. */
+  hasShows = false;
+  readonly #working = new Map<SessionId, Promise<void>>();
+  #room = Promise.withResolvers<void>();
+  #nap: AbortController | undefined;
+  #dueAt = Infinity;
+  #hold: NodeJS.Timeout | undefined;
+  #looking: Promise<number> | undefined;
+  #latest: Cursor | undefined;
+  #gone = -1;
+  #isClosed = false;
+
+  constructor(core: () => Core, takeUp: (id: SessionId) => Promise<TakenUp | undefined>) {
+    this.#core = core;
+    this.#takeUp = takeUp;
+  }
+
+  // ── Who waits for what ──────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Handles wait for turns that are not here; `turnId` is new among them. */
+  follow(id: SessionId, followers: Followers, turnId: TurnId): void {
+    if (this.#isClosed) return;
+    this.followed.set(id, followers);
+    this.#pending.set(turnId, id);
+    this.#soonest(BUSY_MS);
+  }
+
+  /** An input that came through here waits for its turn, in a session that others have. */
+  await(id: SessionId): void {
+    if (this.#isClosed) return;
+    this.#awaited.add(id);
+    this.#soonest(BUSY_MS);
+  }
+
+  /** A3 */
+  leave(id: SessionId): void {
+    this.#left.set(id, this.#core().world.now() + LEFT_MS);
+  }
+
+  /** A turn was parked here. */
+  parked(live: LiveTurn): void {
+    const { session, turnId, show, handles, folded, core } = live;
+    for (const handle of handles) handle.rest();
+    if (!session.followers.isEmpty) this.followed.set(session.id, session.followers);
+    if (handles.some(({ feed }) => feed.isRead) || core.readers.isReading(session)) {
+      show.rest(folded);
+      this.#shows.set(turnId, show);
+      this.hasShows = true;
+    }
+    this.#soonest(LOOK_MS);
+  }
+
+  /** What was shown of a turn that was parked here, for whoever goes on with it. */
+  takeShow(turnId: TurnId): TurnShow | undefined {
+    const show = this.#shows.get(turnId);
+    this.#shows.delete(turnId);
+    this.hasShows = this.#shows.size > 0;
+    return show;
+  }
+  shows(): Iterable<TurnShow> {
+    return this.#shows.values();
+  }
+
+  // ── Waking ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** There is mail for a turn of the session, which may be parked. */
+  wake(id: SessionId): void {
+    const core = this.#core();
+    const open = core.sessions.find(id);
+    if (open?.running !== undefined) return open.poke();
+    if (core.door.isClosed || !(core.recovers || open !== undefined || this.followed.has(id))) return;
+    if (core.store.isDurable) this.#begin(id).catch((error: unknown) => this.#trace(error, id));
+  }
+
+  /** A turn has ended that one of the session above may wait for. */
+  childEnded(parent: SessionId): void {
+    const open = this.#core().sessions.find(parent);
+    if (open?.running !== undefined) open.poke();
+    else if (this.#core().store.isDurable) this.#soonest(0);
+  }
+
+  async #begin(id: SessionId): Promise<boolean> {
+    const taken = await this.#takeUp(id);
+    if (taken === undefined) return false;
+    const done = taken.done
+      .catch(() => {})
+      .then(() => {
+        if (this.#working.get(id) === done) this.#working.delete(id);
+        this.#room.resolve();
+      });
+    this.#working.set(id, done);
+    return true;
+  }
+
+  // ── Looking ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  start(): void {
+    this.#soonest(0);
+  }
+
+  /** Takes up all that is to be done, and settles when it is done or waits for others. */
+  async recover(): Promise<Recovered> {
+    const seen = new Set<SessionId>();
+    for (let sessions = 0; ; ) {
+      await this.#looking;
+      const found = await this.#look(seen);
+      sessions += found;
+      await Promise.all(this.#working.values());
+      await this.#core().sessions.takenUp();
+      if (found === 0 || this.#isClosed) return { sessions };
+    }
+  }
+
+  /** A1: a second caller joins the look that is under way. */
+  #look(seen?: Set<SessionId>): Promise<number> {
+    this.#looking ??= this.#lookOnce(seen).finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #lookOnce(seen?: Set<SessionId>): Promise<number> {
+    const { store, world } = this.#core();
+    let begun = 0;
+    for (const tried = seen ?? new Set<SessionId>(); !this.#isClosed; ) {
+      const now = world.now();
+      const agenda = await store.agenda(now, PAGE + tried.size);
+      await this.#settle(agenda);
+      for (const [id, until] of this.#left) if (until <= now) this.#left.delete(id);
+      for (const id of [...this.#awaited]) if (!(await this.#isAwaited(id))) this.#awaited.delete(id);
+      const found = agenda.sessions.filter((id) => !tried.has(id) && this.#isOurs(id, seen !== undefined));
+      begun += await this.#takeUpAll(found, tried);
+      if (agenda.sessions.length >= PAGE + tried.size - found.length && found.length > 0) continue; // There may be more.
+      this.#sleep(agenda, now);
+      if (seen === undefined || found.length === 0) break;
+    }
+    return begun;
+  }
+
+  /** `isAsked`: by `recover()`, which takes up everything. */
+  #isOurs(id: SessionId, isAsked: boolean): boolean {
+    const { recovers, store } = this.#core();
+    if (isAsked) return store.isDurable;
+    return !this.#left.has(id) && (this.#awaited.has(id) || this.#isMissed(id) || (recovers && store.isDurable));
+  }
+
+  /** A handle waits here for a turn that is parked: it goes on here, also without recovery, if others answer. */
+  #isMissed(id: SessionId): boolean {
+    const parked = this.#core().sessions.find(id)?.parked;
+    return parked !== undefined && this.followed.get(id)?.turns.includes(parked) === true;
+  }
+
+  /** Whether something of ours still waits there: others may have run it. */
+  async #isAwaited(id: SessionId): Promise<boolean> {
+    for (const session of this.#pending.values()) if (session === id) return true;
+    return (await this.#core().store.inputs.list(id)).length > 0;
+  }
+
+  async #takeUpAll(found: SessionId[], tried: Set<SessionId>): Promise<number> {
+    let begun = 0;
+    const worker = async (): Promise<void> => {
+      for (let id = found.shift(); id !== undefined; id = found.shift()) {
+        while (this.#working.size >= WORKING_MAX && !this.#isClosed) await this.#hasRoom();
+        if (this.#isClosed) return;
+        tried.add(id);
+        try {
+          if (!(await this.#begin(id))) continue; // Another process was quicker: it stays awaited.
+          this.#awaited.delete(id);
+          begun++;
+        } catch (error) {
+          this.leave(id);
+          this.#trace(error, id);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, found.length) }, worker));
+    return begun;
+  }
+
+  async #hasRoom(): Promise<void> {
+    const room = Promise.withResolvers<void>();
+    this.#room = room;
+    await room.promise;
+  }
+
+  // ── Handles ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #settle({ latest, gone }: Agenda): Promise<void> {
+    const isNew = this.#latest === undefined || gone !== this.#gone;
+    const before = this.#latest;
+    this.#gone = gone;
+    if (this.followed.size === 0 && this.#shows.size === 0) {
+      this.#latest = undefined; // What comes now is nobody's: the next handle is looked for by itself.
+      return;
+    }
+    this.#latest = latest;
+    if (isNew) for (const id of [...this.followed.keys()]) await this.#settleAll(id);
+    else if (latest !== before) await this.#settleMoved(before);
+    let asked = 0;
+    for (const [turnId, id] of [...this.#pending]) if (asked++ < PENDING_MAX) await this.#settleOne(turnId, id);
+  }
+
+  /** A2: looks at the sessions of which there are facts since. */
+  async #settleMoved(after: Cursor | undefined): Promise<void> {
+    const { store } = this.#core();
+    for (let cursor = after; ; ) {
+      const changes = await store.changes(cursor, { max: PAGE });
+      const moved = new Set<SessionId>();
+      for (const change of changes) {
+        if (change.kind === "waiting" || change.kind === "resolved") this.#tell(change);
+        if (change.kind !== "committed" || change.by !== "turn") continue;
+        this.#shows.delete(change.turnId);
+        if (this.followed.has(change.sessionId)) moved.add(change.sessionId);
+      }
+      for (const id of moved) await this.#settleAll(id);
+      cursor = changes.at(-1)?.cursor ?? cursor;
+      if (changes.length < PAGE) {
+        this.#latest = cursor;
+        return;
+      }
+    }
+  }
+
+  /** What turns wait for that run elsewhere; those that run here tell it themselves. */
+  #tell(change: Extract<Change, { readonly kind: "waiting" | "resolved" }>): void {
+    const { sessionId, turnId, cursor } = change;
+    const handles = this.followed.get(sessionId)?.of(turnId) ?? [];
+    if (handles.length === 0 || this.#core().sessions.find(sessionId)?.running !== undefined) return;
+    const fact = waitFact(change, { fact: true, sessionId, cursor: cursorFor(sessionId, cursor) } as const);
+    for (const handle of handles) if (handle.feed.isRead) handle.tell(fact);
+  }
+
+  async #settleAll(id: SessionId): Promise<void> {
+    for (const turnId of this.followed.get(id)?.turns ?? []) await this.#settleOne(turnId, id);
+  }
+
+  async #settleOne(turnId: TurnId, id: SessionId): Promise<void> {
+    const followers = this.followed.get(id);
+    if (followers === undefined || !followers.turns.includes(turnId)) {
+      this.#pending.delete(turnId);
+      return;
+    }
+    const state = await settle({ core: this.#core(), id, followers }, turnId);
+    if (state !== "pending") this.#pending.delete(turnId);
+    if (followers.isEmpty) this.followed.delete(id);
+  }
+
+  // ── Time ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #sleep({ next }: Agenda, now: number): void {
+    const { recovers, store } = this.#core();
+    if (!this.#isBusy && this.followed.size === 0 && !(recovers && store.isDurable)) return this.#holdProcess();
+    const own = next === undefined ? LOOK_MS : Math.max(1, next - now);
+    this.#soonest(Math.min(this.#isBusy ? BUSY_MS : LOOK_MS, own));
+  }
+
+  get #isBusy(): boolean {
+    return this.#pending.size > 0 || this.#awaited.size > 0;
+  }
+
+  /** Looks in so many milliseconds, if not before. */
+  #soonest(ms: number): void {
+    if (this.#isClosed) return;
+    this.#holdProcess();
+    const { world } = this.#core();
+    const dueAt = world.now() + ms;
+    if (this.#nap !== undefined && dueAt >= this.#dueAt) return;
+    this.#nap?.abort();
+    const nap = new AbortController();
+    this.#nap = nap;
+    this.#dueAt = dueAt;
+    const due = (): void => {
+      if (nap.signal.aborted) return;
+      this.#nap = undefined;
+      this.#look().catch((error: unknown) => {
+        this.#trace(error);
+        this.#soonest(LOOK_MS);
+      });
+    };
+    if (ms === 0) setImmediate(due).unref();
+    else void (this.#isBusy ? world.sleep(ms, nap.signal) : world.rest(ms, nap.signal)).then(due);
+  }
+
+  /** A4 */
+  #holdProcess(): void {
+    if (this.followed.size > 0) this.#hold ??= setInterval(() => {}, HOLD_MS);
+    else {
+      clearInterval(this.#hold);
+      this.#hold = undefined;
+    }
+  }
+
+  #trace(error: unknown, sessionId?: SessionId): void {
+    const { trace, door } = this.#core();
+    if (!door.isClosed) trace("session.recover", { problem: describeThrown(error) }, sessionId && { sessionId });
+  }
+
+  /** Nothing is looked for any more; answers the handles that are left. */
+  close(): readonly (readonly [SessionId, Followers])[] {
+    this.#isClosed = true;
+    this.#nap?.abort();
+    clearInterval(this.#hold);
+    this.#room.resolve();
+    return [...this.followed];
+  }
+}

@@ -1,0 +1,230 @@
+// What turns wait for: listed, found and answered from any process, whether it has the tool or not.
+// Not its job: rows of waits (`stores/`), what an answer makes of a call (`turn/work.ts`).
+// An answer is checked here, by the kind and the schema in its row: the first one is final, so a wrong one must not count.
+import { RuntimeError } from "../model/errors.ts";
+import {
+  asSessionId,
+  asWaitId,
+  asWaitKey,
+  type CallId,
+  type SessionId,
+  type TurnId,
+  type WaitId,
+} from "../model/ids.ts";
+import { bytesOver, defined, isObject, type Json, type JsonObject, toJson } from "../model/json.ts";
+import type { Known } from "../model/known.ts";
+import { type WaitAnswer, type WaitKind, waitIdOf } from "../model/wait.ts";
+import type { StoredWait } from "../stores/store.ts";
+import { validatorOf } from "../tools/validator.ts";
+import { requireOptions, requireWords } from "./checks.ts";
+import type { Core } from "./core.ts";
+
+/** The answer to `approval`, and with `approved` and `reason` alone to `interrupted`. */
+export interface Approval {
+  readonly approved: boolean;
+  /** Told to the model when the call is not approved, and kept in history. */
+  readonly reason?: string | undefined;
+  /** Arguments to run the call with instead. They must fit the tool's schema, and pass the gates again. */
+  readonly args?: Json | undefined;
+  /** For plugins that remember answers: for how many milliseconds, or with `true` as long as the session lives. */
+  readonly remember?: number | true | undefined;
+}
+/** The answer to `result` and `question`: a value that fits the schema of the wait, or why there is none. */
+export type Delivery = { readonly value: Json } | { readonly error: string; readonly code?: string | undefined };
+export type AnswerTo<K extends WaitKind> = K extends "approval"
+  ? Approval
+  : K extends "interrupted"
+    ? Omit<Approval, "args" | "remember">
+    : Delivery;
+
+/** Something that a turn waits for, with all that a person needs to answer it. */
+export interface PendingWait<K extends WaitKind = WaitKind> {
+  /** Its public name, in events and facts. */
+  readonly id: WaitId;
+  /** Answers it. Whoever has the key may answer: keep it on the server. */
+  readonly key: string;
+  readonly kind: K;
+  readonly sessionId: SessionId;
+  /** The sessions from the root of the tree to this one. */
+  readonly path: readonly SessionId[];
+  readonly turnId: TurnId;
+  readonly callId: CallId;
+  readonly tool: string;
+  /** As the call would be made: they fit the tool's schema. */
+  readonly arguments: Json;
+  /** Of the arguments: an approval is for exactly these. */
+  readonly argumentsHash: string;
+  readonly reason: string;
+  /** JSON Schema of what may be given: of edited arguments, or of the value. */
+  readonly schema?: JsonObject;
+  /** Milliseconds since 1970. */
+  readonly askedAt: number;
+  readonly deadline: number;
+  readonly ageMs: number;
+}
+/** A wait of any kind; `kind` tells which. */
+export type AnyWait = { [K in WaitKind]: PendingWait<K> }[WaitKind];
+
+export interface WaitsFilter {
+  /** Only those of this session. */
+  readonly session?: string | undefined;
+  /** Only those of this session and all that descend from it. */
+  readonly tree?: string | undefined;
+  /** Only those after this one: the `id` of the last of the page before. */
+  readonly after?: string | undefined;
+  /** Default: 1,000. */
+  readonly max?: number | undefined;
+}
+export interface ResolveOptions {
+  /** Who answers, as your app names them. Kept in history. */
+  readonly by?: string | undefined;
+}
+
+export interface Waits {
+  /** Lists what turns wait for and nobody has answered, oldest first. */
+  list(filter?: WaitsFilter): Promise<readonly AnyWait[]>;
+  /** Finds a wait by the id in an event; undefined when it was answered, or its turn has ended. */
+  get(id: string): Promise<AnyWait | undefined>;
+  /**
+   * Answers a wait; the first answer counts, and its turn goes on. Throws `wait.unknown`, `wait.expired`, and
+   * `wait.answer` when the answer is not of its kind or does not fit its schema: then it can still be answered.
+   */
+  resolve<K extends WaitKind>(
+    wait: PendingWait<K>,
+    answer: AnswerTo<K>,
+    options?: ResolveOptions,
+  ): Promise<"accepted" | "already-resolved">;
+  resolve(key: string, answer: Approval | Delivery, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
+  /** Takes a question back: an approval counts as denied, a result as unknown. */
+  revoke(wait: string | Pick<PendingWait, "key">, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
+}
+
+const FILTER: Known<WaitsFilter> = { session: true, tree: true, after: true, max: true };
+const OPTIONS: Known<ResolveOptions> = { by: true };
+const LIST_MAX = 1_000;
+
+export function waitsOf(open: () => Core): Waits {
+  return {
+    list: async (filter = {}) => {
+      const { store, world } = open();
+      requireOptions("waits.list", filter, FILTER);
+      const { session, tree, after, max = LIST_MAX } = filter;
+      for (const [option, value] of Object.entries({ session, tree, after }))
+        if (value !== undefined && typeof value !== "string")
+          throw new RuntimeError("options.invalid", { option, problem: "it is no id" });
+      if (!(typeof max === "number" && max >= 1))
+        throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a number above 0" });
+      const page = defined({
+        session: session === undefined ? undefined : asSessionId(session),
+        tree: tree === undefined ? undefined : asSessionId(tree),
+        after: after === undefined ? undefined : asWaitId(after),
+      });
+      return (await store.waits.list({ ...page, max })).map((wait) => shown(wait, world.now()));
+    },
+    get: async (id) => {
+      const { store, world } = open();
+      const found = typeof id === "string" ? await store.waits.get(asWaitId(id)) : undefined;
+      return found?.askedAs === undefined || found.answer !== undefined ? undefined : shown(found, world.now());
+    },
+    resolve: async (wait: string | { readonly key: string }, answer: unknown, options: ResolveOptions = {}) => {
+      const core = open();
+      const key = keyOf(wait);
+      const by = byOf("waits.resolve", options);
+      const found = await core.store.waits.get(waitIdOf(key));
+      if (found === undefined) throw new RuntimeError("wait.unknown", {});
+      const value = await checkedAnswer(core, found, answer);
+      return give(core, key, { kind: "value", value, ...by });
+    },
+    revoke: async (wait, options = {}) =>
+      give(open(), keyOf(wait), { kind: "revoked", ...byOf("waits.revoke", options) }),
+  };
+}
+
+/** Gives the answer, and wakes the turn. */
+async function give(core: Core, key: string, answer: WaitAnswer): Promise<"accepted" | "already-resolved"> {
+  const { store, watch, world } = core;
+  const { said, sessionId } = await store.waits.resolve(asWaitKey(key), answer, world.now());
+  if (said === "unknown") throw new RuntimeError("wait.unknown", {});
+  if (said === "expired") throw new RuntimeError("wait.expired", {});
+  if (sessionId !== undefined) {
+    const open = core.sessions.find(sessionId);
+    if (open !== undefined) core.readers.moved(open);
+    watch.wake(sessionId);
+  }
+  return said;
+}
+
+function keyOf(wait: unknown): ReturnType<typeof asWaitKey> {
+  const key = isObject(wait) ? wait.key : wait;
+  if (typeof key !== "string") throw new RuntimeError("wait.unknown", {});
+  return asWaitKey(key);
+}
+
+function byOf(where: string, options: ResolveOptions): { readonly by?: string } {
+  requireOptions(where, options, OPTIONS);
+  if (options.by === undefined) return {};
+  requireWords("by", options.by, 256);
+  return { by: options.by };
+}
+
+const shown = (wait: StoredWait, now: number): AnyWait => {
+  const { id, key, sessionId, path, turnId, at, until, about } = wait;
+  const { kind, call, reason, schema, argsHash } = about;
+  const of = { callId: call.id, tool: call.name, arguments: call.input, argumentsHash: argsHash, reason };
+  const times = { askedAt: at, deadline: until, ageMs: Math.max(0, now - at) };
+  return { id, key, kind, sessionId, path, turnId, ...of, ...defined({ schema }), ...times } as AnyWait;
+};
+
+// ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const wrong = (wants: WaitKind, problem: string): never => {
+  throw new RuntimeError("wait.answer", { wants, problem });
+};
+
+const APPROVAL = ["approved", "reason", "args", "remember"];
+const INTERRUPTED = ["approved", "reason"];
+const DELIVERY = ["value", "error", "code"];
+const FIELDS = { approval: APPROVAL, interrupted: INTERRUPTED, result: DELIVERY, question: DELIVERY };
+
+async function checkedAnswer(core: Core, { about }: StoredWait, answer: unknown): Promise<Json> {
+  const { kind: wants, schema } = about;
+  const found = toJson(answer);
+  if ("problem" in found) return wrong(wants, `${found.path}: ${found.problem}`);
+  if (!isObject(found.json)) return wrong(wants, "it is no object");
+  const given = found.json as JsonObject;
+  for (const field of Object.keys(given))
+    if (!FIELDS[wants].includes(field))
+      wrong(wants, `there is no field ${field}; there are ${FIELDS[wants].join(", ")}`);
+  const bytes = bytesOver(JSON.stringify(given), core.limits.resultBytesMax);
+  if (bytes !== undefined)
+    throw new RuntimeError("limit.bytes", { what: "The answer", bytes, max: core.limits.resultBytesMax });
+  if (wants === "approval" || wants === "interrupted") await requireApproval(wants, given, schema);
+  else await requireDelivery(wants, given, schema);
+  return given;
+}
+
+async function requireApproval(wants: WaitKind, given: JsonObject, schema: JsonObject | undefined): Promise<void> {
+  const { approved, reason, args, remember } = given;
+  if (typeof approved !== "boolean") wrong(wants, "approved must be true or false");
+  if (reason !== undefined && typeof reason !== "string") wrong(wants, "reason must be text");
+  if (remember !== undefined && remember !== true && !(typeof remember === "number" && remember > 0))
+    wrong(wants, "remember must be true or a number of milliseconds");
+  if (args === undefined) return;
+  if (approved !== true) wrong(wants, "args are for an approval");
+  await requireFit(wants, "args", args, schema);
+}
+
+async function requireDelivery(wants: WaitKind, given: JsonObject, schema: JsonObject | undefined): Promise<void> {
+  const { value, error, code } = given;
+  if ((value === undefined) === (error === undefined)) wrong(wants, "it must have either value or error");
+  if (error !== undefined && typeof error !== "string") wrong(wants, "error must be text");
+  if (code !== undefined && (typeof code !== "string" || error === undefined))
+    wrong(wants, "code goes with error, and is text");
+  if (value !== undefined) await requireFit(wants, "value", value, schema);
+}
+
+async function requireFit(wants: WaitKind, what: string, value: Json, schema: JsonObject | undefined): Promise<void> {
+  if (schema === undefined) return;
+  const result = await validatorOf(schema, `the wait's ${what}`)(value);
+  if (!result.ok) wrong(wants, `${what} does not fit: ${result.problem}`);
+}
