@@ -1956,7 +1956,7 @@ const waitedTurnLaws = [
     assert.deepEqual(await work(store), [alice]);
     assert.deepEqual(await resolvedOf(store, await resume(store)), [{ key: WAIT, answer: late }]);
     assert.equal(await answer(store, late), "already-resolved");
-    assert.equal((await store.find(lease.turnId))?.state, "open");
+    assert.equal((await store.find(lease.turnId))?.state, "parked");
   }),
   law("a turn is woken when the turn that it waits for has ended", async (store) => {
     const child = await first(store, "one", { to: bob });
