@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
-import { type Approval, createRuntime, type Delivery, type PendingWait } from "bowline";
+import { type Approval, createRuntime, type Delivery, type PendingWait, type SessionId } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { scripted } from "bowline/testing";
 import { describe, expect, test, vi } from "vitest";
@@ -29,11 +29,11 @@ function appIn() {
     const [{ key }] = (await elsewhere.waits.list()) as [PendingWait];
     return await elsewhere.waits.resolve(key, value);
   };
-  /** Waits until the turn of the oldest wait was given up by its process. */
-  const parked = async (): Promise<void> => {
+  /** Waits until the open turn of a session was given up by its process. */
+  const parked = async (session = "chat"): Promise<void> => {
     const store = sqlite(join(cwd, "app.db"));
-    const [oldest] = await store.waits.list({ max: 1 });
-    await vi.waitFor(async () => expect((await store.find(oldest!.turnId))?.state).toBe("parked"), { timeout: 10_000 });
+    const { openTurn } = (await store.load(session as SessionId))!;
+    await vi.waitFor(async () => expect((await store.find(openTurn!))?.state).toBe("parked"), { timeout: 10_000 });
     await store.close();
   };
   return { cwd, linesOf, other, answer, parked };
@@ -162,6 +162,7 @@ test.concurrent("E6 D4 a turn that waits is listed so, with what it waits for, a
   expect(listed).toMatch(
     /^till +0 turns +just now +\(waits for approval of pay \{"amount":3\}, asked just now, and 1 more\)$/m,
   );
+  expect(listed).toMatch(/^agent +0 turns +just now +\(waits for approval of pay \{"amount":5\}, asked just now\)$/m);
   expect(listed).toMatch(
     /^agt_[\w-]+ +0 turns +just now +\(waits for approval of pay \{"amount":5\}, asked just now\)$/m,
   );
@@ -357,6 +358,26 @@ function inTerminal(): void {
     expect(linesOf("paid")).toEqual(["3", "3"]);
     program.send("/quit\r");
     expect(await program.ended).toBe(0);
+  });
+
+  test.concurrent("E6 T9 D4 a tree that was parked while its question stood goes on, and so it does in the next process", async () => {
+    const { cwd, linesOf, parked } = appIn();
+    for (const isKilled of [false, true]) {
+      const program = await chat(cwd);
+      program.send("Have Have 3 paid\r");
+      await program.until(QUESTION(3));
+      await parked("chat");
+      if (isKilled) process.kill(Number(linesOf("pid")[0]), "SIGKILL");
+      const next = isKilled ? start(["chat", ...flags], { cwd, terminal: true }) : program;
+      if (isKilled)
+        await next.until(/Going on with the turn that waits: Have Have 3 paid\nagt_[\w-]+ › agt_[\w-]+: Allow pay/);
+      await next.until(QUESTION(3));
+      next.send("y\r");
+      await next.until(/So: .*So: .*So: paid 3.*\nanswered · .*\n\n› $/);
+      next.send("/quit\r");
+      expect(await next.ended).toBe(0);
+    }
+    expect(linesOf("paid")).toEqual(["3", "3"]);
   });
 
   test.concurrent("E6 T9 the arguments of a call can be edited; what does not fit is told and can be mended", async () => {

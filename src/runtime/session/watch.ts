@@ -128,11 +128,15 @@ export class Watch {
     if (core.store.isDurable) this.#begin(id).catch((error: unknown) => this.#trace(error, id));
   }
 
-  /** A turn has ended that one of the session above may wait for. */
-  childEnded(parent: SessionId): void {
-    const open = this.#core().sessions.find(parent);
-    if (open?.running !== undefined) open.poke();
-    else if (this.#core().store.isDurable) this.#soonest(0);
+  /** A turn has ended that one of the session above may wait for. Without recovery that goes on if a handle waits above. */
+  childEnded(parent: SessionId, ancestors: readonly SessionId[]): void {
+    const { sessions, store, recovers } = this.#core();
+    const open = sessions.find(parent);
+    if (open?.running !== undefined) return open.poke();
+    if (!store.isDurable) return;
+    if (recovers) this.#soonest(0);
+    else if (ancestors.some((id) => this.followed.has(id)))
+      this.#begin(parent).catch((error: unknown) => this.#trace(error, parent));
   }
 
   async #begin(id: SessionId): Promise<boolean> {
