@@ -187,6 +187,18 @@ test.concurrent("E6 D4 a turn that waits is listed so, with what it waits for, a
   expect(await look("doctor")).toMatch(/^Open in till: trn_\w+ \(And then\?\), it comes after the one that is open$/m);
 });
 
+test.concurrent("E6 T9 D4 what an agent waits for ends a single turn with 3, too; answered by code, all of it goes on", async () => {
+  const { cwd, linesOf, answer } = appIn();
+  const first = await bowline(["run", ...flags, "--session", "s", "Have Have 3 paid"], { cwd });
+  expect(first.code).toBe(3);
+  expect(first.stderr).toMatch(/^bowline: agt_[\w-]+ › agt_[\w-]+: Allow pay .*--session s asks again; .*\n$/);
+  await answer({ approved: true });
+  const then = await bowline(["run", ...flags, "--verbose", "--session", "s", "Well?"], { cwd });
+  expect(then).toMatchObject({ code: 0, stdout: "So:\n" });
+  expect(then.stderr).toMatch(/^So: .*So: .*So: paid 3.*$/m);
+  expect(linesOf("paid")).toEqual(["3"]);
+});
+
 test.concurrent("E6 T8 a call that waits for a result from elsewhere ends a single turn with 3, and the next one finishes it", async () => {
   const { cwd, answer } = appIn();
   const first = await bowline(["run", ...flags, "--session", "s", "Ship"], { cwd });
