@@ -4,7 +4,7 @@ import type { Approval, Delivery, Json, PendingWait, RuntimeError, SessionEvent 
 import type { JsonObject } from "../model/json.ts";
 import type { Agent } from "./agent.ts";
 import type { Io, Settings } from "./io.ts";
-import { editable, type Paint, type Printer, questionOf } from "./print.ts";
+import { editable, type Paint, type Printer, printable, questionOf } from "./print.ts";
 import type { Prompt } from "./prompt.ts";
 
 /**
@@ -174,7 +174,7 @@ async function give(
     return said === "accepted" ? undefined : { words: TOO_LATE, isFinal: true };
   } catch (error) {
     const { code, message = "" } = error as Partial<RuntimeError>; // Of the app's own copy of this package, maybe.
-    if (code === "wait.answer") return { words: message, isFinal: false };
+    if (code === "wait.answer") return { words: printable(message), isFinal: false };
     if (code === "wait.unknown" || code === "wait.expired") return { words: TOO_LATE, isFinal: true };
     throw error;
   }

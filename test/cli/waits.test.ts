@@ -29,10 +29,10 @@ function appIn() {
     const [{ key }] = (await elsewhere.waits.list()) as [PendingWait];
     return await elsewhere.waits.resolve(key, value);
   };
-  /** Waits until the open turn of a session was given up by its process. */
-  const parked = async (session = "chat"): Promise<void> => {
+  /** Waits until the turn of the chat was given up by its process. */
+  const parked = async (): Promise<void> => {
     const store = sqlite(join(cwd, "app.db"));
-    const { openTurn } = (await store.load(session as SessionId))!;
+    const { openTurn } = (await store.load("chat" as SessionId))!;
     await vi.waitFor(async () => expect((await store.find(openTurn!))?.state).toBe("parked"), { timeout: 10_000 });
     await store.close();
   };
@@ -372,25 +372,31 @@ function inTerminal(): void {
     expect(await program.ended).toBe(0);
   });
 
-  test.concurrent("E6 T9 D4 a tree that was parked while its question stood goes on, and so it does in the next process", async () => {
-    const { cwd, linesOf, parked } = appIn();
-    for (const isKilled of [false, true]) {
-      const program = await chat(cwd);
-      program.send("Have Have 3 paid\r");
-      await program.until(QUESTION(3));
-      await parked("chat");
+  test.concurrent.each([
+    ["here", false],
+    ["elsewhere", false],
+    ["in the next process", true],
+  ])(
+    "E6 T9 D4 a tree that was parked while its question stood goes on when that is answered %s",
+    async (where, isKilled) => {
+      const { cwd, linesOf, answer, parked } = appIn();
+      const first = await chat(cwd);
+      first.send("Have Have 3 paid\r");
+      await first.until(QUESTION(3));
+      await parked();
       if (isKilled) process.kill(Number(linesOf("pid")[0]), "SIGKILL");
-      const next = isKilled ? start(["chat", ...flags], { cwd, terminal: true }) : program;
-      if (isKilled)
-        await next.until(/Going on with the turn that waits: Have Have 3 paid\nagt_[\w-]+ › agt_[\w-]+: Allow pay/);
-      await next.until(QUESTION(3));
-      next.send("y\r");
-      await next.until(/So: .*So: .*So: paid 3.*\nanswered · .*\n\n› $/);
-      next.send("/quit\r");
-      expect(await next.ended).toBe(0);
-    }
-    expect(linesOf("paid")).toEqual(["3", "3"]);
-  });
+      const program = isKilled ? start(["chat", ...flags], { cwd, terminal: true }) : first;
+      const asks = /Going on with the turn that waits: Have Have 3 paid\nagt_[\w-]+ › agt_[\w-]+: Allow pay/;
+      if (isKilled) await program.until(asks);
+      await program.until(QUESTION(3));
+      if (where === "elsewhere") await answer({ approved: true });
+      else program.send("y\r");
+      await program.until(/So: .*So: .*So: paid 3.*\nanswered · .*\n\n› $/);
+      expect(linesOf("paid")).toEqual(["3"]);
+      program.send("/quit\r");
+      expect(await program.ended).toBe(0);
+    },
+  );
 
   test.concurrent("E6 T9 the arguments of a call can be edited; what does not fit is told and can be mended", async () => {
     const { cwd, linesOf, other } = appIn();
