@@ -17,7 +17,7 @@ const DEMO =
 export interface Agent {
   readonly session: Session;
   readonly waits: Runtime["waits"];
-  /** Opens another session, so that its turn goes on here: whoever answers at this prompt wants to see what follows. */
+  /** Opens another session, so that its turn goes on here, also if the runtime recovers nothing by itself. */
   wake(session: string): Promise<unknown>;
   /** Left out for an app, whose store is its own. */
   readonly store?: Store;

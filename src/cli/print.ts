@@ -272,7 +272,7 @@ type Asked = Pick<PendingWait, "kind" | "tool" | "arguments" | "reason" | "schem
 export function questionOf(wait: Asked, root: string): string {
   const { kind, tool, reason, schema } = wait;
   const who = wait.sessionId === root ? "" : `${wait.path.slice(wait.path.indexOf(root as never) + 1).join(" › ")}: `;
-  return visible(who) + asked();
+  return printable(visible(who)) + asked();
 
   function asked(): string {
     const call = `${visible(tool)} ${shownInput(wait.arguments)}`;

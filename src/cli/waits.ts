@@ -4,7 +4,7 @@ import type { Approval, Delivery, Json, PendingWait, RuntimeError, SessionEvent 
 import type { JsonObject } from "../model/json.ts";
 import type { Agent } from "./agent.ts";
 import type { Io, Settings } from "./io.ts";
-import { editable, type Paint, type Printer, questionOf } from "./print.ts";
+import { editable, type Paint, type Printer, printable, questionOf } from "./print.ts";
 import type { Prompt } from "./prompt.ts";
 
 /**
@@ -164,22 +164,20 @@ const TOO_LATE = "Your answer came too late: this was answered elsewhere, or its
 
 /** Answers a wait. What is told if that failed: `isFinal` unless it can be answered again. */
 async function give(
-  { session, waits, wake }: Agent,
-  { key, sessionId }: PendingWait,
+  { waits }: Agent,
+  { key }: PendingWait,
   answer: Approval | Delivery,
   by: string | undefined,
 ): Promise<{ readonly words: string; readonly isFinal: boolean } | undefined> {
   try {
     const said = await waits.resolve(key, answer, by === undefined ? {} : { by });
-    if (said !== "accepted") return { words: TOO_LATE, isFinal: true };
+    return said === "accepted" ? undefined : { words: TOO_LATE, isFinal: true };
   } catch (error) {
     const { code, message = "" } = error as Partial<RuntimeError>; // Of the app's own copy of this package, maybe.
-    if (code === "wait.answer") return { words: message, isFinal: false };
+    if (code === "wait.answer") return { words: printable(message), isFinal: false };
     if (code === "wait.unknown" || code === "wait.expired") return { words: TOO_LATE, isFinal: true };
     throw error;
   }
-  if (sessionId !== session.id) await wake(sessionId);
-  return undefined;
 }
 
 // ── What there is to ask ────────────────────────────────────────────────────────────────────────────────────────────
@@ -196,7 +194,7 @@ const GONE = "This waits no longer: it was answered elsewhere, its time is up, o
 
 /** What waits for an answer in a session and below it. Each is asked about once, one after the other. */
 export class Questions {
-  readonly #agent: Pick<Agent, "session" | "waits">;
+  readonly #agent: Pick<Agent, "session" | "waits" | "wake">;
   readonly #answer: Answer;
   /** Not asked about yet, oldest first. */
   #line: readonly Heard[] = [];
@@ -209,7 +207,7 @@ export class Questions {
   /** Called when nobody can answer one. */
   onNobody: () => void = () => {};
 
-  constructor(agent: Pick<Agent, "session" | "waits">, answer: Answer) {
+  constructor(agent: Pick<Agent, "session" | "waits" | "wake">, answer: Answer) {
     this.#agent = agent;
     this.#answer = answer;
   }
@@ -225,9 +223,14 @@ export class Questions {
     if (event.kind === "committed" && event.by === "turn") this.#end(({ turnId }) => turnId === event.turnId);
   }
 
-  /** Hears what comes to wait from now on, in whatever process, until the signal aborts. */
+  /** Hears what comes to wait from now on, in whatever process, until the signal aborts. Agents with an answer go on. */
   async listen(after: string | undefined, signal: AbortSignal): Promise<void> {
-    for await (const event of this.#agent.session.observe({ tree: true, after, signal })) this.hear(event);
+    const { session, wake } = this.#agent;
+    for await (const event of session.observe({ tree: true, after, signal })) {
+      this.hear(event);
+      // If it cannot be opened, it goes on elsewhere or not at all: that is told by whoever waits for it.
+      if (event.kind === "resolved" && event.sessionId !== session.id) wake(event.sessionId).catch(() => {});
+    }
   }
 
   /** Finds what waits already; with `again` also what was asked about before. */

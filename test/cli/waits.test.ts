@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
-import { type Approval, createRuntime, type Delivery, type PendingWait } from "bowline";
+import { type Approval, createRuntime, type Delivery, type PendingWait, type SessionId } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { scripted } from "bowline/testing";
 import { describe, expect, test, vi } from "vitest";
@@ -29,11 +29,11 @@ function appIn() {
     const [{ key }] = (await elsewhere.waits.list()) as [PendingWait];
     return await elsewhere.waits.resolve(key, value);
   };
-  /** Waits until the turn of the oldest wait was given up by its process. */
+  /** Waits until the turn of the chat was given up by its process. */
   const parked = async (): Promise<void> => {
     const store = sqlite(join(cwd, "app.db"));
-    const [oldest] = await store.waits.list({ max: 1 });
-    await vi.waitFor(async () => expect((await store.find(oldest!.turnId))?.state).toBe("parked"), { timeout: 10_000 });
+    const { openTurn } = (await store.load("chat" as SessionId))!;
+    await vi.waitFor(async () => expect((await store.find(openTurn!))?.state).toBe("parked"), { timeout: 10_000 });
     await store.close();
   };
   return { cwd, linesOf, other, answer, parked };
@@ -162,6 +162,7 @@ test.concurrent("E6 D4 a turn that waits is listed so, with what it waits for, a
   expect(listed).toMatch(
     /^till +0 turns +just now +\(waits for approval of pay \{"amount":3\}, asked just now, and 1 more\)$/m,
   );
+  expect(listed).toMatch(/^agent +0 turns +just now +\(waits for approval of pay \{"amount":5\}, asked just now\)$/m);
   expect(listed).toMatch(
     /^agt_[\w-]+ +0 turns +just now +\(waits for approval of pay \{"amount":5\}, asked just now\)$/m,
   );
@@ -184,6 +185,18 @@ test.concurrent("E6 D4 a turn that waits is listed so, with what it waits for, a
   await using elsewhere = await other();
   await (await elsewhere.session("till")).send("And then?", { at: "next-turn" });
   expect(await look("doctor")).toMatch(/^Open in till: trn_\w+ \(And then\?\), it comes after the one that is open$/m);
+});
+
+test.concurrent("E6 T9 D4 what an agent waits for ends a single turn with 3, too; answered by code, all of it goes on", async () => {
+  const { cwd, linesOf, answer } = appIn();
+  const first = await bowline(["run", ...flags, "--session", "s", "Have Have 3 paid"], { cwd });
+  expect(first.code).toBe(3);
+  expect(first.stderr).toMatch(/^bowline: agt_[\w-]+ › agt_[\w-]+: Allow pay .*--session s asks again; .*\n$/);
+  await answer({ approved: true });
+  const then = await bowline(["run", ...flags, "--verbose", "--session", "s", "Well?"], { cwd });
+  expect(then).toMatchObject({ code: 0, stdout: "So:\n" });
+  expect(then.stderr).toMatch(/^So: .*So: .*So: paid 3.*$/m);
+  expect(linesOf("paid")).toEqual(["3"]);
 });
 
 test.concurrent("E6 T8 a call that waits for a result from elsewhere ends a single turn with 3, and the next one finishes it", async () => {
@@ -358,6 +371,32 @@ function inTerminal(): void {
     program.send("/quit\r");
     expect(await program.ended).toBe(0);
   });
+
+  test.concurrent.each([
+    ["here", false],
+    ["elsewhere", false],
+    ["in the next process", true],
+  ])(
+    "E6 T9 D4 a tree that was parked while its question stood goes on when that is answered %s",
+    async (where, isKilled) => {
+      const { cwd, linesOf, answer, parked } = appIn();
+      const first = await chat(cwd);
+      first.send("Have Have 3 paid\r");
+      await first.until(QUESTION(3));
+      await parked();
+      if (isKilled) process.kill(Number(linesOf("pid")[0]), "SIGKILL");
+      const program = isKilled ? start(["chat", ...flags], { cwd, terminal: true }) : first;
+      const asks = /Going on with the turn that waits: Have Have 3 paid\nagt_[\w-]+ › agt_[\w-]+: Allow pay/;
+      if (isKilled) await program.until(asks);
+      await program.until(QUESTION(3));
+      if (where === "elsewhere") await answer({ approved: true });
+      else program.send("y\r");
+      await program.until(/So: .*So: .*So: paid 3.*\nanswered · .*\n\n› $/);
+      expect(linesOf("paid")).toEqual(["3"]);
+      program.send("/quit\r");
+      expect(await program.ended).toBe(0);
+    },
+  );
 
   test.concurrent("E6 T9 the arguments of a call can be edited; what does not fit is told and can be mended", async () => {
     const { cwd, linesOf, other } = appIn();

@@ -184,7 +184,9 @@ export class Watch {
       await this.#settle(agenda);
       for (const [id, until] of this.#left) if (until <= now) this.#left.delete(id);
       for (const id of [...this.#awaited]) if (!(await this.#isAwaited(id))) this.#awaited.delete(id);
-      const found = agenda.sessions.filter((id) => !tried.has(id) && this.#isOurs(id, seen !== undefined));
+      const found: SessionId[] = [];
+      for (const id of agenda.sessions)
+        if (!tried.has(id) && (await this.#isOurs(id, seen !== undefined))) found.push(id);
       begun += await this.#takeUpAll(found, tried);
       if (agenda.sessions.length >= PAGE + tried.size - found.length && found.length > 0) continue; // There may be more.
       this.#sleep(agenda, now);
@@ -194,16 +196,21 @@ export class Watch {
   }
 
   /** `isAsked`: by `recover()`, which takes up everything. */
-  #isOurs(id: SessionId, isAsked: boolean): boolean {
+  async #isOurs(id: SessionId, isAsked: boolean): Promise<boolean> {
     const { recovers, store } = this.#core();
     if (isAsked) return store.isDurable;
-    return !this.#left.has(id) && (this.#awaited.has(id) || this.#isMissed(id) || (recovers && store.isDurable));
+    return !this.#left.has(id) && (this.#awaited.has(id) || (recovers ? store.isDurable : this.#isMissed(id)));
   }
 
-  /** A handle waits here for a turn that is parked: it goes on here, also without recovery, if others answer. */
-  #isMissed(id: SessionId): boolean {
-    const parked = this.#core().sessions.find(id)?.parked;
-    return parked !== undefined && this.followed.get(id)?.turns.includes(parked) === true;
+  /** Whether a handle waits here for a parked turn of the session, or of one above it: both go on without recovery. */
+  async #isMissed(id: SessionId): Promise<boolean> {
+    if (this.followed.size === 0) return false;
+    const { sessions, store } = this.#core();
+    for (let at: SessionId | undefined = id; at !== undefined; at = (await store.load(at))?.parentId) {
+      const parked = sessions.find(at)?.parked;
+      if (parked !== undefined && this.followed.get(at)?.turns.includes(parked) === true) return true;
+    }
+    return false;
   }
 
   /** Whether something of ours still waits there: others may have run it. */
