@@ -57,7 +57,8 @@ export class Watch {
   /** Mostly there are none, and a turn that begins need not ask. */
   hasShows = false;
   readonly #working = new Map<SessionId, Promise<void>>();
-  #room = Promise.withResolvers<void>();
+  /** Settles when the next session that was taken up is done. */
+  #done = Promise.withResolvers<void>();
   #nap: AbortController | undefined;
   #dueAt = Infinity;
   #hold: NodeJS.Timeout | undefined;
@@ -142,7 +143,9 @@ export class Watch {
       .catch(() => {})
       .then(() => {
         if (this.#working.get(id) === done) this.#working.delete(id);
-        this.#room.resolve();
+        const { resolve } = this.#done;
+        this.#done = Promise.withResolvers();
+        resolve();
       });
     this.#working.set(id, done);
     return true;
@@ -187,10 +190,12 @@ export class Watch {
       const found: SessionId[] = [];
       for (const id of agenda.sessions)
         if (!tried.has(id) && (await this.#isOurs(id, seen !== undefined))) found.push(id);
+      const isFull = agenda.sessions.length >= PAGE + tried.size;
+      const hasFound = found.length > 0;
       begun += await this.#takeUpAll(found, tried);
-      if (agenda.sessions.length >= PAGE + tried.size - found.length && found.length > 0) continue; // There may be more.
+      if (hasFound && (isFull || seen !== undefined)) continue; // There may be more.
       this.#sleep(agenda, now);
-      if (seen === undefined || found.length === 0) break;
+      break;
     }
     return begun;
   }
@@ -205,11 +210,9 @@ export class Watch {
   /** Whether a handle waits here for a parked turn of the session, or of one above it: both go on without recovery. */
   async #isMissed(id: SessionId): Promise<boolean> {
     if (this.followed.size === 0) return false;
-    const { sessions, store } = this.#core();
-    for (let at: SessionId | undefined = id; at !== undefined; at = (await store.load(at))?.parentId) {
-      const parked = sessions.find(at)?.parked;
-      if (parked !== undefined && this.followed.get(at)?.turns.includes(parked) === true) return true;
-    }
+    const { store } = this.#core();
+    for (let at: SessionId | undefined = id; at !== undefined; at = (await store.load(at))?.parentId)
+      if (this.followed.get(at)?.turns.some((turnId) => !this.#pending.has(turnId)) === true) return true;
     return false;
   }
 
@@ -223,7 +226,7 @@ export class Watch {
     let begun = 0;
     const worker = async (): Promise<void> => {
       for (let id = found.shift(); id !== undefined; id = found.shift()) {
-        while (this.#working.size >= WORKING_MAX && !this.#isClosed) await this.#hasRoom();
+        while (this.#working.size >= WORKING_MAX && !this.#isClosed) await this.#done.promise;
         if (this.#isClosed) return;
         tried.add(id);
         try {
@@ -238,12 +241,6 @@ export class Watch {
     };
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, found.length) }, worker));
     return begun;
-  }
-
-  async #hasRoom(): Promise<void> {
-    const room = Promise.withResolvers<void>();
-    this.#room = room;
-    await room.promise;
   }
 
   // ── Handles ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -363,7 +360,7 @@ export class Watch {
     this.#isClosed = true;
     this.#nap?.abort();
     clearInterval(this.#hold);
-    this.#room.resolve();
+    this.#done.resolve();
     return [...this.followed];
   }
 }
