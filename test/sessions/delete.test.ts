@@ -233,7 +233,7 @@ test("S2 D4 a session whose turn only waits is deleted where it runs: nobody wai
   await here.sessions.delete("s");
   expect(await here.waits.list()).toEqual([]);
   expect(await codeOf(() => here.waits.resolve(key, { approved: true }))).toBe("wait.unknown");
-  expect(await within(result)).toBe("turn.unknown");
+  expect(await within(result)).toBe("session.deleted");
 });
 
 test("S2 D4 an approval that was cancelled and then deleted is not answered, and the tool never runs", async () => {

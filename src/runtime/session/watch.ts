@@ -183,14 +183,15 @@ export class Watch {
     let begun = 0;
     for (const tried = seen ?? new Set<SessionId>(); !this.#isClosed; ) {
       const now = world.now();
-      const agenda = await store.agenda(now, PAGE + tried.size);
+      const max = PAGE + tried.size + this.#left.size; // What cannot be taken up must not hide the rest.
+      const agenda = await store.agenda(now, max);
       await this.#settle(agenda);
       for (const [id, until] of this.#left) if (until <= now) this.#left.delete(id);
       for (const id of [...this.#awaited]) if (!(await this.#isAwaited(id))) this.#awaited.delete(id);
       const found: SessionId[] = [];
-      for (const id of agenda.sessions)
+      for (const id of new Set([...agenda.sessions, ...this.#awaited]))
         if (!tried.has(id) && (await this.#isOurs(id, seen !== undefined))) found.push(id);
-      const isFull = agenda.sessions.length >= PAGE + tried.size;
+      const isFull = agenda.sessions.length >= max;
       const hasFound = found.length > 0;
       begun += await this.#takeUpAll(found, tried);
       if (hasFound && (isFull || seen !== undefined)) continue; // There may be more.
