@@ -43,6 +43,8 @@ export class TurnShow implements CallShow {
   #shown = 0;
   /** What handles were told that the turn waits for, and is not answered. */
   readonly #waits = new Map<WaitId, WaitFact>();
+  /** Waits that are being read from a store that takes its time, one after the other. */
+  #asking: Promise<void> | undefined;
   /** All previews so far, for handles and readers that join late. */
   readonly said = new Previews();
   #startedAt: Map<string, number> | undefined;
@@ -246,15 +248,18 @@ export class TurnShow implements CallShow {
 
   /** A wait is in the store and can be answered: handles and the parent are told once. */
   asked(key: WaitKey): void {
-    const found = this.#live.core.store.waits.get(waitIdOf(key));
     const tell = (wait: StoredWait | undefined): void => {
-      if (wait?.askedAs === undefined || wait.answer !== undefined || this.#waits.has(wait.id)) return;
+      if (wait?.askedAs === undefined || this.#waits.has(wait.id)) return;
       const fact = askedFact(wait);
       this.#waits.set(wait.id, fact);
       this.#tellFact(fact);
     };
-    if (isThenable(found)) found.then(tell, (error: unknown) => this.#untold(error));
-    else tell(found);
+    const found = this.#live.core.store.waits.get(waitIdOf(key));
+    if (this.#asking === undefined && !isThenable(found)) return tell(found);
+    this.#asking = Promise.all([found, this.#asking]).then(
+      ([wait]) => tell(wait),
+      (error: unknown) => this.#untold(error),
+    );
   }
 
   /** A wait was answered, by the event that comes next: told before what follows from it. */
@@ -271,8 +276,11 @@ export class TurnShow implements CallShow {
       this.#tellFact(waitFact({ kind: "resolved", turnId, wait: id, effect, ...how }, base));
     };
     const found = this.#live.core.store.waits.get(waitIdOf(open.key));
-    if (isThenable(found)) return found.then(tell, (error: unknown) => this.#untold(error));
-    tell(found);
+    if (this.#asking === undefined && !isThenable(found)) return tell(found);
+    return Promise.all([found, this.#asking]).then(
+      ([wait]) => tell(wait),
+      (error: unknown) => this.#untold(error),
+    );
   }
 
   #tellFact(fact: WaitFact): void {
