@@ -114,7 +114,7 @@ test("D4 a turn that only waits is given up: no lease, no write, one look a seco
   expect(calls.filter((name) => name !== "agenda")).toEqual([]);
   expect(calls.length).toBeLessThanOrEqual(3);
   const next = session.turn("And then?");
-  expect(await runtime.waits.resolve(wait, { approved: true } as never)).toBe("accepted");
+  expect(await runtime.waits.resolve(wait, { approved: true })).toBe("accepted");
   expect((await within(result)).outcome).toMatchObject({ kind: "answered", text: "Done." });
   expect((await within(next.result())).outcome).toMatchObject({ kind: "answered" });
 });
@@ -396,7 +396,7 @@ test("D4 K13 operations on a parked turn answer, become part of it, and a repeat
   expect(await there.query(careful, "notes")).toEqual(["one"]);
   await other.close();
 
-  await runtime.waits.resolve(wait, { approved: true } as never);
+  await runtime.waits.resolve(wait, { approved: true });
   await within(result, 4_000);
   const view = await session.read();
   expect(view.config.label).toBe("paid");
