@@ -108,11 +108,13 @@ export function lives(store: Store): { next(): Store; kill(): void } {
     next() {
       const mine = now;
       // By the clock of a later one, the lease of the one before has lapsed.
-      const late = over(store, {
+      const late = (now: number): number => (mine > 0 ? now + 60_000 : now);
+      const later = over(store, {
         isDurable: true,
-        open: (session, owner, at, opening) => store.open(session, owner, mine > 0 ? at + 3_600_000 : at, opening),
+        open: (session, owner, at, ...more) => store.open(session, owner, late(at), ...more),
+        agenda: (at, max) => store.agenda(late(at), max),
       });
-      return mortal(late, () => mine === now);
+      return mortal(later, () => mine === now);
     },
   };
 }

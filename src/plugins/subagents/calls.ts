@@ -10,7 +10,7 @@ import {
   type ToolContext,
   ToolError,
 } from "../../index.ts";
-import { type Ended, endOf, endWithin, LOOK_MS, requireFinished, stoppedWithOwner, timedOut } from "./ending.ts";
+import { type Ended, endedBy, endOf, endWithin, requireFinished, stoppedWithOwner, timedOut } from "./ending.ts";
 import { type Household, householdOf, treeOf } from "./household.ts";
 import type { MessageInput, SpawnInput, WaitInput } from "./inputs.ts";
 import type { Capability, Settings } from "./options.ts";
@@ -164,21 +164,21 @@ export class Calls {
   async #awaited(sent: Sent, until: number, { sessions, signal, attempt }: Context): Promise<Ended | undefined> {
     const { timeoutMs } = this.#settings;
     const { name, session, turn } = sent;
-    let isLate = false;
     try {
       const ended = await endWithin(patience(attempt, until), sessions, sent, turn, signal);
       if (ended !== undefined || isPutAside(attempt, until)) return ended;
-      isLate = true;
     } catch (error) {
       // Any other reason means that the turn is only let go here: the call is run again by whoever has the turn next.
       if (!hasCode(signal.reason, "tool.cancelled") && !hasCode(signal.reason, "tool.timeout")) throw error;
+      const answer = await sessions.cancel(session, turn, TEXTS.ownerStopped);
+      if (answer.kind === "already-completed") return endedBy(name, turn, answer.outcome);
+      throw stoppedWithOwner(name, turn); // At the end of the turn it is waited for (`keep.ts`).
     }
-    const reason = isLate ? TEXTS.tookTooLong(timeoutMs) : TEXTS.ownerStopped;
-    await sessions.cancel(session, turn, reason);
+    const answer = await sessions.cancel(session, turn, TEXTS.tookTooLong(timeoutMs));
+    if (answer.kind === "already-completed") return endedBy(name, turn, answer.outcome);
     const ended = await endWithin(STOP_MS, sessions, sent, turn);
-    if (ended?.status === "finished") return ended; // It finished before the cancel came.
-    if (isLate) throw timedOut(name, turn, timeoutMs);
-    return ended ?? { agent: name, turn, status: "stopped", code: "turn.cancelled", reason };
+    if (ended?.status === "finished") return ended; // It finished before it heard of the cancel.
+    throw timedOut(name, turn, timeoutMs);
   }
 
   async message(given: MessageInput, context: Context): Promise<Ended | Started | Deferral> {
@@ -293,10 +293,8 @@ export class Calls {
 }
 
 /** How long this attempt waits inside the call. A later one is made when there is an end to be told, or no time left. */
-const patience = (attempt: number, until: number): number => {
-  const left = until - Date.now();
-  return attempt === 1 ? Math.min(left, BRIEF_MS) : Math.min(Math.max(left, LOOK_MS), TOLD_MS);
-};
+const patience = (attempt: number, until: number): number =>
+  Math.min(until - Date.now(), attempt === 1 ? BRIEF_MS : TOLD_MS);
 
 /** Rule 4 */
 const isPutAside = (attempt: number, until: number): boolean => attempt === 1 && Date.now() < until;

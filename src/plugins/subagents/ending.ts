@@ -35,7 +35,7 @@ export async function endOf(
   }
 }
 
-/** The same, for `ms` at most; undefined when the turn still runs then. */
+/** The same, for `ms` at most; undefined when the turn still runs then. Without any time it is not looked for. */
 export async function endWithin(
   ms: number,
   sessions: Sessions,
@@ -43,6 +43,7 @@ export async function endWithin(
   turn: string,
   signal?: AbortSignal,
 ): Promise<Ended | undefined> {
+  if (ms <= 0) return undefined;
   const late = new AbortController();
   const clock = setTimeout(() => late.abort(), ms);
   try {
@@ -68,7 +69,7 @@ const deleted = (agent: string, turn: string): Ended => ({
   reason: TEXTS.deleted,
 });
 
-function endedBy(agent: string, turn: string, outcome: TurnOutcome): Ended {
+export function endedBy(agent: string, turn: string, outcome: TurnOutcome): Ended {
   switch (outcome.kind) {
     case "answered":
       return { agent, turn, status: "finished", result: outcome.text };
@@ -82,7 +83,7 @@ function endedBy(agent: string, turn: string, outcome: TurnOutcome): Ended {
 }
 
 /** The store answers at once for a turn that has ended; a turn that waits in a queue would not answer at all. */
-export const LOOK_MS = 1_000;
+const LOOK_MS = 1_000;
 
 /** How the latest turn of an agent ended, without waiting for it; undefined while it runs. */
 export async function lookAt(

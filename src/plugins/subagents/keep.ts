@@ -138,8 +138,8 @@ async function stopAgents(messages: readonly Message[], home: Writing): Promise<
   const { sessions, sessionId, turnId } = home;
   const household = await householdOf(home);
   const unheard = new Set(callsIn(messages).flatMap(({ name, agent }) => (name === MESSAGE ? (agent ?? []) : [])));
-  const stop = async (agent: Agent, only?: string): Promise<void> => {
-    await sessions.cancel(agent.session, only, TEXTS.ownerStopped);
+  const stop = async (agent: Agent): Promise<void> => {
+    await sessions.cancel(agent.session, undefined, TEXTS.ownerStopped);
     if (agent.turn !== undefined) await endWithin(STOP_MS, sessions, agent, agent.turn);
   };
   const stopping = [...household.roster.agents, ...household.unknown()].map(async (agent) => {
@@ -149,8 +149,12 @@ async function stopAgents(messages: readonly Message[], home: Writing): Promise<
       const open = (await treeOf(child, sessions)).filter(({ openTurn }) => openTurn !== undefined);
       await Promise.all(open.map((each) => stop(agentFrom(each))));
     } else if (unheard.has(agent.name)) await stop(agentFrom(child));
-    // A call that was put aside when the turn was stopped says `stopped`; its agent has still to be told.
-    else if (agent.by === turnId) await stop(agent, agent.turn);
+    else if (agent.by === turnId && agent.turn !== undefined) {
+      // The call may say `stopped` already, and the agent has still to be told. One that has not come to the turn yet
+      // ends it when it does: that is not waited for.
+      await sessions.cancel(agent.session, agent.turn, TEXTS.ownerStopped);
+      if (child.openTurn === agent.turn) await endWithin(STOP_MS, sessions, agent, agent.turn);
+    }
   });
   await Promise.all(stopping);
 }

@@ -507,8 +507,9 @@ describe.each(STORES)("on %s", (_, make) => {
       (await (await runtime.session(agent)).inputs.list()).length === 1 ? true : undefined,
     );
     void turn.cancel();
-    setTimeout(gate.resolve, 50);
     await within(turn.result());
+    gate.resolve(); // What the agent had to do before is not waited for.
+    await eventually(async () => (await runtime.sessions.get(agent)).turns === 2 || undefined);
     const said = (await runtime.sessions.get(agent)).messages.map(({ parts }) => (parts[0] as { text: string }).text);
     expect(said.slice(0, 2)).toEqual(["Old.", "1"]);
     expect(model.of("Old.")).toHaveLength(1);
