@@ -51,7 +51,9 @@ function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: Commit
   const [parent] = session.ancestors;
   if (parent !== undefined) session.tellParent(committedFact(session.id, result, committed, nodes));
   session.followers.done(session.id, committed, result, nodes);
-  if (parent !== undefined) session.core.watch.childEnded(parent);
+  const { watch } = session.core;
+  if (watch.followed.size > 0) watch.forget(session);
+  if (parent !== undefined) watch.childEnded(parent);
 }
 
 /** A turn ended here without a commit. Faults of the store are rethrown: the queue tries again, then gives up. */

@@ -82,6 +82,12 @@ export class Watch {
     this.#soonest(BUSY_MS);
   }
 
+  /** A turn ended here, and its handles were told: perhaps no other is waited for. */
+  forget({ id, followers }: LiveSession): void {
+    if (!followers.isEmpty || !this.followed.delete(id)) return;
+    this.#holdProcess();
+  }
+
   /** An input that came through here waits for its turn, in a session that others have. */
   await(id: SessionId): void {
     if (this.#isClosed) return;
@@ -256,6 +262,7 @@ export class Watch {
     }
     this.#latest = latest;
     if (isNew) for (const id of [...this.followed.keys()]) await this.#settleAll(id);
+    if (isNew) for (const { sessionId } of [...this.#shows.values()]) await this.#forgetShows(sessionId);
     else if (latest !== before) await this.#settleMoved(before);
     let asked = 0;
     for (const [turnId, id] of [...this.#pending]) if (asked++ < PENDING_MAX) await this.#settleOne(turnId, id);
@@ -270,7 +277,7 @@ export class Watch {
       for (const change of changes) {
         if (change.kind === "waiting" || change.kind === "resolved") this.#tell(change);
         if (change.kind !== "committed" || change.by !== "turn") continue;
-        this.#shows.delete(change.turnId);
+        this.takeShow(change.turnId);
         if (this.followed.has(change.sessionId)) moved.add(change.sessionId);
       }
       for (const id of moved) await this.#settleAll(id);
@@ -289,6 +296,12 @@ export class Watch {
     if (handles.length === 0 || this.#core().sessions.find(sessionId)?.running !== undefined) return;
     const fact = waitFact(change, { fact: true, sessionId, cursor: cursorFor(sessionId, cursor) } as const);
     for (const handle of handles) if (handle.feed.isRead) handle.tell(fact);
+  }
+
+  /** Of a session that was deleted. */
+  async #forgetShows(id: SessionId): Promise<void> {
+    if (await this.#core().store.has(id)) return;
+    for (const [turnId, show] of this.#shows) if (show.sessionId === id) this.takeShow(turnId);
   }
 
   async #settleAll(id: SessionId): Promise<void> {
