@@ -74,6 +74,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
       const begun = begin(live.opened);
       live.state = begun.state;
       let isPast = live.isResumed;
+      let leastMs = 0;
       if (isPast) followJournal(live, unusable);
       advance(live, begun);
       while (done === undefined) {
@@ -82,12 +83,14 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           const isResting = !isPast && (first === "wait" || first === "sleep") && isOnlyWaiting(live.state);
           if (isResting && (await operated(live, opened))) continue;
           // The one place to wait; what is there already is taken at once.
-          const next = isResting ? live.run.next(quietMs(live, opened)) : live.run.next();
+          const next = isResting ? live.run.next(Math.max(leastMs, quietMs(live, opened))) : live.run.next();
           const event = isThenable(next) ? await next : next;
           if (event === undefined) {
             if (isLeft(live, opened) && (await parkTurn(live))) return;
+            leastMs = REFUSED_MS;
             continue;
           }
+          leastMs = 0;
           const isNow = event.kind === "resumed" && event.generation === live.lease.generation;
           if (isNow) await recallWhole(live);
           if (isNow) isPast = false;
@@ -170,6 +173,8 @@ function useOptions(session: LiveSession, options: Opened["options"], isResumed?
 }
 
 const DAY_MS = 86_400_000;
+/** How long to wait before a turn is to be parked again, where mail kept it that it has not been given: it must not spin. */
+const REFUSED_MS = 100;
 
 /** Refuses a journal that today's host, protocol or options cannot follow. */
 function followJournal(live: LiveTurn, unusable: RuntimeError | undefined): void {
