@@ -3736,22 +3736,25 @@ const operationLaws = [
     await refused("session.unknown", () => store.operations.note(asSessionId("nobody"), "op", "k"));
     await refused("session.unknown", () => store.operations.note(asSessionId("nobody"), "op", "k", 1));
   }),
-  law("notes go when their operation is applied, those of others stay, and none comes after", async (store) => {
-    await store.create(newSession(alice));
-    for (const key of ["a", "b"]) await store.operations.note(alice, "op", key, key);
-    await store.operations.note(alice, "other", "a", "kept");
-    const parts = [{ operation: "op", receipt: "its own part" }];
-    const lease = await begin(store, "hello");
-    assert.equal((await store.apply(change("op"))).kind, "busy");
-    assert.equal(await store.operations.note(alice, "op", "a"), "a");
-    await commit(store, lease, { parts });
-    assert.equal(await store.operations.note(alice, "op", "a"), "a");
-    await apply(store, "op", { receipt: "done" });
-    for (const key of ["a", "b"]) assert.equal(await store.operations.note(alice, "op", key), undefined);
-    assert.equal(await store.operations.note(alice, "op", "a", "late"), "late");
-    assert.equal(await store.operations.note(alice, "op", "a"), undefined);
-    assert.equal(await store.operations.note(alice, "other", "a"), "kept");
-  }),
+  law(
+    "notes go when their operation is applied or part of a turn, those of others stay, and none comes after",
+    async (store) => {
+      await store.create(newSession(alice));
+      for (const key of ["a", "b"]) await store.operations.note(alice, "op", key, key);
+      await store.operations.note(alice, "other", "a", "kept");
+      const parts = [{ operation: "op", receipt: "its own part" }];
+      const lease = await begin(store, "hello");
+      assert.equal((await store.apply(change("op"))).kind, "busy");
+      assert.equal(await store.operations.note(alice, "op", "a"), "a");
+      await commit(store, lease, { parts });
+      assert.equal(await store.operations.note(alice, "op", "a"), undefined);
+      await apply(store, "op", { receipt: "done" });
+      for (const key of ["a", "b"]) assert.equal(await store.operations.note(alice, "op", key), undefined);
+      assert.equal(await store.operations.note(alice, "op", "a", "late"), "late");
+      assert.equal(await store.operations.note(alice, "op", "a"), undefined);
+      assert.equal(await store.operations.note(alice, "other", "a"), "kept");
+    },
+  ),
   law("notes of an append go when a commit applies it", async (store) => {
     const lease = await first(store);
     await store.operations.note(alice, "note", "k", 1);
