@@ -223,25 +223,24 @@ export class Calls {
     const ends = new Map<string, Ended>();
     const isEnough = need === "any" && open.length < names.length;
     if (Date.now() < until && !isEnough) {
+      const ms = patience(attempt, until);
       const enough = new AbortController();
-      const clock = setTimeout(() => enough.abort(), patience(attempt, until));
       const stop = AbortSignal.any([signal, enough.signal]);
-      const ending = found.map(async (agent) => {
-        if (agent.turn !== undefined) ends.set(agent.name, await endOf(sessions, agent, agent.turn, stop));
+      const ending = found.map(async ({ turn, ...agent }) => {
+        const ended = turn === undefined ? undefined : await endWithin(ms, sessions, agent, turn, stop);
+        if (ended !== undefined) ends.set(agent.name, ended);
       });
       try {
         await (need === "any" ? Promise.race(ending) : Promise.all(ending));
-      } catch (error) {
-        if (!enough.signal.aborted || signal.aborted) throw error;
-        const turns = found.flatMap(({ name, session, turn }) =>
-          turn === undefined || ends.has(name) ? [] : [{ session, turn }],
-        );
-        if (turns.length > 0 && isPutAside(attempt, until)) return defer({ turns, need, until });
       } finally {
-        clearTimeout(clock);
         enough.abort();
         await Promise.allSettled(ending);
       }
+      const turns = found.flatMap(({ name, session, turn }) =>
+        turn === undefined || ends.has(name) ? [] : [{ session, turn }],
+      );
+      const isMet = turns.length === 0 || (need === "any" && turns.length < found.length);
+      if (!isMet && isPutAside(attempt, until)) return defer({ turns, need, until });
     }
     const others = found.filter(({ name }) => !ends.has(name));
     for (const ended of await (await householdOf(context)).look(others)) if (ended) ends.set(ended.agent, ended);

@@ -45,14 +45,13 @@ export async function endWithin(
 ): Promise<Ended | undefined> {
   if (ms <= 0) return undefined;
   const late = new AbortController();
+  const stop = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]);
+  stop.throwIfAborted();
+  const over = Promise.withResolvers<never>();
+  stop.addEventListener("abort", () => over.reject(stop.reason), { once: true });
   const clock = setTimeout(() => late.abort(), ms);
   try {
-    return await endOf(
-      sessions,
-      agent,
-      turn,
-      signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]),
-    );
+    return await Promise.race([endOf(sessions, agent, turn, stop), over.promise]); // A closing runtime does not answer.
   } catch (error) {
     if (late.signal.aborted && signal?.aborted !== true) return undefined;
     throw error;
