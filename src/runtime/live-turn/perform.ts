@@ -119,7 +119,9 @@ function called(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput | D
 function deferred(live: LiveTurn, effect: EffectOf<"call">, { deferral, schema: ofTool }: Deferred): Body {
   live.show.failed(effect); // What it printed is shown: the attempt is over.
   const { question, on, schema = ofTool } = deferral;
-  const wait = live.deferring?.get(deferral) ?? newWait(live, deferral);
+  const known = live.deferring?.get(effect.name);
+  live.deferring?.delete(effect.name);
+  const wait = (known?.deferral === deferral ? known.wait : undefined) ?? newWait(live, deferral);
   if (on === undefined) return { kind: "deferred", ...wait, ...defined({ question, schema }) };
   const turns = on.turns.map(({ session, turn }) => ({ sessionId: asSessionId(session), turnId: asTurnId(turn) }));
   const { need = "all", cancels, ifStopped: error } = on;
