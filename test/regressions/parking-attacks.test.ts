@@ -59,27 +59,30 @@ test.each([
   ["an unknown type", { type: "nonsense" }],
   ["a pattern that is none", { type: "string", pattern: "(" }],
   ["a reference to nothing", { $ref: "#/nowhere" }],
-])("T8 a call that would wait for a value by a schema with %s fails at once: nobody could answer it", async (_, schema) => {
-  const tools = (["returned", "handed"] as const).map((name) =>
-    defineTool({
-      name,
-      description: "Waits.",
-      input: z.object({}),
-      execute: async (_, { waitKey }) => {
-        const later = defer({ schema });
-        if (name === "handed") await waitKey(later);
-        return later;
-      },
-    }),
-  );
-  const model = recited(both(calls("returned", {}, "a"), calls("handed", {}, "b")), says("Done."));
-  await using runtime = await on(file(), model, { tools });
-  const session = await runtime.session("s");
-  expect((await within(session.turn("Go.").result())).outcome).toMatchObject({ kind: "answered" });
-  const said = outline((await session.read()).messages).join("\n");
-  expect(said).toMatch(/returned failed: .*schema/);
-  expect(said).toMatch(/handed failed: .*schema/);
-});
+])(
+  "T8 a call that would wait for a value by a schema with %s fails at once: nobody could answer it",
+  async (_, schema) => {
+    const tools = (["returned", "handed"] as const).map((name) =>
+      defineTool({
+        name,
+        description: "Waits.",
+        input: z.object({}),
+        execute: async (_, { waitKey }) => {
+          const later = defer({ schema });
+          if (name === "handed") await waitKey(later);
+          return later;
+        },
+      }),
+    );
+    const model = recited(both(calls("returned", {}, "a"), calls("handed", {}, "b")), says("Done."));
+    await using runtime = await on(file(), model, { tools });
+    const session = await runtime.session("s");
+    expect((await within(session.turn("Go.").result())).outcome).toMatchObject({ kind: "answered" });
+    const said = outline((await session.read()).messages).join("\n");
+    expect(said).toMatch(/returned failed: .*schema/);
+    expect(said).toMatch(/handed failed: .*schema/);
+  },
+);
 
 test("T9 a question that would wait for ever is refused: its deadline could not be kept", async () => {
   const asks = definePlugin({

@@ -307,7 +307,10 @@ export class LiveTurn implements Dispatch {
     const known = this.deferring.get(effect) ?? { deferral };
     this.deferring.set(effect, known);
     if (known.deferral !== deferral)
-      throw new RuntimeError("tool.result", { name: call.name, problem: "it asks for the keys of two results at once" });
+      throw new RuntimeError("tool.result", {
+        name: call.name,
+        problem: "it asks for the keys of two results at once",
+      });
     if (known.wait !== undefined) return known.wait.key;
     const noted = await store.note(this.turnId, position, `wait/${attempt}`, world.secret());
     const wait = { ...newWait(this, deferral), key: asWaitKey(noted as string) };
