@@ -103,3 +103,16 @@ test("D4 a page of waits is a whole number: others are refused, typed", async ()
     expect(await codeOf(() => runtime.waits.list({ max: max as never }))).toBe("options.invalid");
   expect(await runtime.waits.list({ max: Infinity })).toEqual([]);
 });
+
+test("T8 a call that would wait for its own turn fails at once: neither could end", async () => {
+  const own = defineTool({
+    name: "own",
+    description: "Waits for its own turn.",
+    input: z.object({}),
+    execute: (_, { sessionId, turnId }) => defer({ turns: [{ session: sessionId, turn: turnId }] }),
+  });
+  await using runtime = await on(file(), recited(calls("own", {}, "o"), says("Done.")), { tools: [own] });
+  const session = await runtime.session("s");
+  expect((await within(session.turn("Go.").result())).outcome).toMatchObject({ kind: "answered" });
+  expect(outline((await session.read()).messages).join("\n")).toMatch(/own failed: .*cannot end before/);
+});
