@@ -1,10 +1,10 @@
-import { CallId, Cursor, EffectName, InputId, SessionId, TurnId, WaitKey } from "./shared/model/ids.js";
+import { CallId, Cursor, EffectName, InputId, SessionId, TurnId } from "./shared/model/ids.js";
 import { Draft, ToolStatus } from "./shared/model/message.js";
 import { Json } from "./shared/model/json.js";
+import { OpenWait, SessionView } from "./shared/model/view.js";
 import { ProviderFailureClass } from "./shared/model/request.js";
 import { SessionEvent } from "./shared/model/event.js";
-import { SessionView } from "./shared/model/view.js";
-import { ToolCall, ToolOutput } from "./shared/model/tool.js";
+import { ToolOutput } from "./shared/model/tool.js";
 import { TurnOutcome } from "./shared/model/outcome.js";
 import { Usage } from "./shared/model/usage.js";
 /** What there is to show of a session. Plain JSON, and never changed: compare views and their parts by identity. */
@@ -31,15 +31,18 @@ interface ClientInput {
   readonly cursor?: Cursor;
 }
 type ClientTurn = RunningTurn | EndedTurn;
-/** A turn that shows itself. All of it is preview: the end of the turn takes its place. */
+/** A turn that shows itself, or that waits. All but `waits` is preview: the end of the turn takes its place. */
 interface RunningTurn {
   readonly kind: "running";
   readonly id: TurnId;
-  /** Grows when another process goes on with the turn, which shows it again from the beginning. */
+  /**
+   * Grows when another process goes on with the turn, which shows it again from the beginning. 0 while the turn waits and
+   * has shown nothing here.
+   */
   readonly generation: number;
   /** What was said, thought and called, in the order in which it came. */
   readonly parts: readonly (ClientText | ClientCall)[];
-  /** Calls that wait for an answer, such as an approval. */
+  /** What the turn waits for, such as an approval, oldest first. */
   readonly waits: readonly ClientWait[];
   /** Set while the model is about to be asked again. */
   readonly retrying?: ClientRetry;
@@ -86,14 +89,8 @@ interface ClientCall {
   readonly progress?: Json;
   readonly attempt: number;
 }
-interface ClientWait {
-  readonly key: WaitKey;
-  readonly reason: string;
-  readonly callId: CallId;
-  /** The call as it would be made. */
-  readonly call: ToolCall;
-  readonly effect: EffectName;
-}
+/** Something that a turn waits for. On the server `runtime.waits.get(id)` gives the key that answers it. */
+type ClientWait = OpenWait;
 interface ClientRetry {
   readonly class: ProviderFailureClass;
   /** The attempt that failed, from 1. */
@@ -113,7 +110,7 @@ declare function foldTree(views: {
 };
 /**
  * The view without what running turns have shown. Call it whenever you begin to observe again: what they have shown is
- * told again.
+ * told again. What they wait for stays.
  */
 declare const rejoined: (view: ClientView) => ClientView;
 export {

@@ -8,10 +8,12 @@ import {
   SessionReading,
   SessionTurn,
 } from "./shared/kernel/services.js";
-import { Approval, Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
+import { Approval, Delivery, PendingWait, Waits } from "./shared/runtime/waits.js";
+import { AskedTrail, Attachment, CallTrail, Draft, Message, Origin, Part, TextPart } from "./shared/model/message.js";
 import {
   Attachable,
   Availability,
+  Deferral,
   FailureClass,
   StateCell,
   StateView,
@@ -20,18 +22,19 @@ import {
   ToolManifest,
   ToolOutput,
   attach,
+  defer,
   fail,
   finish,
+  question,
   retryable,
   switchFrame,
 } from "./shared/model/tool.js";
-import { Attachment, Draft, Message, Origin, Part, TextPart } from "./shared/model/message.js";
 import { CancelAnswer, Failed, Stopped, TurnOutcome } from "./shared/model/outcome.js";
 import { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./shared/providers/provider.js";
 import { Code, RuntimeError, hasCode } from "./shared/model/errors.js";
 import { Compaction, CompactionSees, HOOKS, HookName } from "./shared/kernel/hooks.js";
 import { Comparison, HistoryPage, Node } from "./shared/graph/history.js";
-import { Cursor, NodeId, SessionId, TurnId, WaitKey } from "./shared/model/ids.js";
+import { Cursor, NodeId, SessionId, TurnId, WaitId } from "./shared/model/ids.js";
 import { DEFAULT_LIMITS, Limits } from "./shared/model/limits.js";
 import { Decision, ProtocolDriver, RequestView, RoundView } from "./shared/turn/driver.js";
 import { DescribedSchema, JsonSchema, Schema, ToolSchema, described } from "./shared/model/schema.js";
@@ -42,7 +45,7 @@ import { InjectOptions, InjectedMessage, Input } from "./shared/model/input.js";
 import { Issue, Probe } from "./shared/kernel/hook-runner.js";
 import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
-import { OpenInput, SessionView } from "./shared/model/view.js";
+import { OpenInput, OpenWait, SessionView } from "./shared/model/view.js";
 import { OperationDefinition } from "./shared/kernel/operation.js";
 import { Plugin, PluginFactory, definePlugin } from "./shared/kernel/plugin.js";
 import { Point, point } from "./shared/kernel/point.js";
@@ -52,6 +55,7 @@ import { Price, PriceTable, Spent, Usage } from "./shared/model/usage.js";
 import { PromptPart } from "./shared/model/prompt.js";
 import { Protocol } from "./shared/protocols/protocol.js";
 import { Receipt } from "./shared/runtime/session/operate.js";
+import { Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
 import { Section } from "./shared/kernel/prompt.js";
 import { Session, SessionInputs, TurnOptions } from "./shared/runtime/session/handle.js";
 import { SessionTools } from "./shared/runtime/toolset/tools.js";
@@ -61,6 +65,7 @@ import { TraceRecord, TraceSink } from "./shared/trace/trace.js";
 import { TranscriptOptions, shortened, transcriptText, transcriptTexts } from "./shared/model/transcript-text.js";
 import { TriggerDeclaration } from "./shared/kernel/trigger.js";
 import { Turn, TurnResult } from "./shared/runtime/live-turn/handle.js";
+import { WaitKind } from "./shared/model/wait.js";
 import {
   abort,
   abortTurn,
@@ -85,10 +90,12 @@ export {
   type AppendNode,
   type Appended,
   type Approval,
+  type AskedTrail,
   type Attachable,
   type Attachment,
   type Availability,
   type Budget,
+  type CallTrail,
   type CancelAnswer,
   type Capabilities,
   type Code,
@@ -98,6 +105,8 @@ export {
   type Cursor,
   DEFAULT_LIMITS,
   type Decision,
+  type Deferral,
+  type Delivery,
   type DescribedSchema,
   type Draft,
   type EffectHost,
@@ -127,9 +136,11 @@ export {
   type Node,
   type NodeId,
   type OpenInput,
+  type OpenWait,
   type OperationDefinition,
   type Origin,
   type Part,
+  type PendingWait,
   type Plugin,
   type PluginFactory,
   type PluginOptions,
@@ -191,7 +202,9 @@ export {
   type TurnProgress,
   type TurnResult,
   type Usage,
-  type WaitKey,
+  type WaitId,
+  type WaitKind,
+  type Waits,
   abort,
   abortTurn,
   answer,
@@ -200,6 +213,7 @@ export {
   compactHistory,
   createRuntime,
   createSession,
+  defer,
   definePlugin,
   defineTool,
   defineToolProvider,
@@ -215,6 +229,7 @@ export {
   jsonSchema,
   optionsSchema,
   point,
+  question,
   replaceArgs,
   replaceResult,
   retryable,

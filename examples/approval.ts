@@ -1,43 +1,57 @@
-// A call that moves money waits for a person. The answer may come from anywhere that knows the key.
+// A call that moves money waits for a person, who may say that the answer is to be remembered.
 import assert from "node:assert/strict";
-import { ask, createRuntime, definePlugin, defineTool } from "bowline";
+import { type Approval, createRuntime, defineTool } from "bowline";
+import { approvals } from "bowline/plugins/approvals";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
+import { z } from "zod";
 
-let paid = 0;
+const paid: string[] = [];
 const pay = defineTool({
   name: "pay",
   description: "Pays an amount.",
-  input: { type: "object", properties: { euros: { type: "number" } }, required: ["euros"] },
-  execute: () => {
-    paid++;
+  input: z.object({ what: z.string(), euros: z.number() }),
+  execute: ({ what }) => {
+    paid.push(what);
     return "paid";
   },
 });
-const careful = definePlugin({
-  id: "example/careful",
-  setup: () => ({ beforeToolCall: ({ call }) => (call.name === "pay" ? ask("It moves money.") : undefined) }),
+const policy = approvals({
+  rules: [
+    { tool: pay, when: { euros: { lte: 5 } }, verdict: "allow" },
+    { tool: pay, when: { euros: { gt: 10_000 } }, verdict: "deny", reason: "Nobody here may pay that." },
+    { tool: pay, verdict: "ask", reason: "It moves money." },
+  ],
 });
 
-const model = scripted(
-  calls("pay", { euros: 9 }),
-  says("Done."),
-  calls("pay", { euros: 900 }),
-  says("Then I will not."),
-);
-await using runtime = await createRuntime({ store: memory(), model, tools: [pay], plugins: [careful] });
+/** What the person says who is asked. */
+const answers: { readonly [what: string]: Approval } = {
+  lunch: { approved: true, remember: true },
+  car: { approved: false, reason: "Too much." },
+};
+
+const wishes = [
+  ["coffee", 3],
+  ["lunch", 12],
+  ["lunch", 12],
+  ["car", 9_000],
+  ["house", 900_000],
+] as const;
+const model = scripted(...wishes.flatMap(([what, euros]) => [calls("pay", { what, euros }), says("I tried.")]));
+await using runtime = await createRuntime({ store: memory(), model, tools: [pay], plugins: [policy] });
 const session = await runtime.session();
 
-for (const [request, approved] of [
-  ["Pay the coffee.", true],
-  ["Pay the car.", false],
-] as const) {
-  const turn = session.turn(request);
-  for await (const event of turn) {
+const asked: string[] = [];
+for (const [what] of wishes) {
+  for await (const event of session.turn(`Pay the ${what}.`)) {
+    if (event.kind === "toolEnded") console.log(`${what}: ${event.status}`);
     if (event.kind !== "waiting") continue;
-    console.log(`${request} ${event.reason} Approved: ${approved}.`);
-    await runtime.waits.resolve(event.wait, { approved, reason: "Too much." });
+    const wait = await runtime.waits.get(event.wait); // The event has its name only; this has the key that answers it.
+    if (wait?.kind !== "approval") continue;
+    console.log(`${what}: ${wait.reason} ${JSON.stringify(wait.arguments)}`);
+    asked.push(what);
+    await runtime.waits.resolve(wait, answers[what] ?? { approved: false }, { by: "ann" });
   }
-  console.log((await turn.result()).outcome);
 }
-assert.equal(paid, 1);
+assert.deepEqual(asked, ["lunch", "car"]);
+assert.deepEqual(paid, ["coffee", "lunch", "lunch"]);

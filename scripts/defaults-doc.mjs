@@ -23,6 +23,15 @@ const PLUGINS = [
   ["Tool search", "tools-search/index", { ToolsSearchOptions: "" }],
   ["Output budget", "output-budget/index", { OutputBudgetOptions: "" }],
   ["Subagents", "subagents/options", { SubagentsOptions: "", Capability: "A capability:" }],
+  [
+    "Approvals",
+    "approvals/options",
+    {
+      ApprovalsOptions: "",
+      ApprovalRule: "A rule, besides what it decides:",
+      ApprovalDecision: "What a rule or the function decides:",
+    },
+  ],
   ["Rolling history", "rolling-history/options", { RollingHistoryOptions: "" }],
   ["Plan", "plan", { PlanOptions: "" }],
   ["Memory", "memory", { MemoryOptions: "" }],

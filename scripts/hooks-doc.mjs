@@ -108,7 +108,7 @@ function typesOf(name) {
 const plainly = (type) =>
   type
     .replaceAll("readonly ", "")
-    .replace(/^\{ (.*) \}$/, "$1")
+    .replace(/^\{ (.*?);? \}$/, "$1")
     .replaceAll("; ", ", ");
 
 function signatures() {

@@ -2,15 +2,16 @@
 // C1 Pure: a view is never changed, and the same events give the same view, however their deltas are cut.
 // C2 Only facts outlive a turn: what it had shown goes with its commit. So whoever joins, and whenever, has the same view.
 // C3 A view that was read contains all facts up to its cursor. No fact is counted twice, also if it is told twice.
+// C4 What a turn waits for is a fact: previews neither add nor end it, and it is known of a turn that shows nothing.
 import type { Preview, PreviewKey, SessionEvent } from "./model/event.ts";
-import type { CallId, Cursor, EffectName, InputId, SessionId, TurnId, WaitKey } from "./model/ids.ts";
+import type { CallId, Cursor, EffectName, InputId, SessionId, TurnId } from "./model/ids.ts";
 import type { Json } from "./model/json.ts";
 import type { Draft, ToolStatus } from "./model/message.ts";
 import type { TurnOutcome } from "./model/outcome.ts";
 import type { ProviderFailureClass } from "./model/request.ts";
-import type { ToolCall, ToolOutput } from "./model/tool.ts";
+import type { ToolOutput } from "./model/tool.ts";
 import type { Usage } from "./model/usage.ts";
-import type { SessionView } from "./model/view.ts";
+import type { OpenWait, SessionView } from "./model/view.ts";
 
 /** What there is to show of a session. Plain JSON, and never changed: compare views and their parts by identity. */
 export interface ClientView {
@@ -39,15 +40,18 @@ export interface ClientInput {
 
 export type ClientTurn = RunningTurn | EndedTurn;
 
-/** A turn that shows itself. All of it is preview: the end of the turn takes its place. */
+/** A turn that shows itself, or that waits. All but `waits` is preview: the end of the turn takes its place. */
 export interface RunningTurn {
   readonly kind: "running";
   readonly id: TurnId;
-  /** Grows when another process goes on with the turn, which shows it again from the beginning. */
+  /**
+   * Grows when another process goes on with the turn, which shows it again from the beginning. 0 while the turn waits and
+   * has shown nothing here.
+   */
   readonly generation: number;
   /** What was said, thought and called, in the order in which it came. */
   readonly parts: readonly (ClientText | ClientCall)[];
-  /** Calls that wait for an answer, such as an approval. */
+  /** What the turn waits for, such as an approval, oldest first. */
   readonly waits: readonly ClientWait[];
   /** Set while the model is about to be asked again. */
   readonly retrying?: ClientRetry;
@@ -96,14 +100,8 @@ export interface ClientCall {
   readonly attempt: number;
 }
 
-export interface ClientWait {
-  readonly key: WaitKey;
-  readonly reason: string;
-  readonly callId: CallId;
-  /** The call as it would be made. */
-  readonly call: ToolCall;
-  readonly effect: EffectName;
-}
+/** Something that a turn waits for. On the server `runtime.waits.get(id)` gives the key that answers it. */
+export type ClientWait = OpenWait;
 
 export interface ClientRetry {
   readonly class: ProviderFailureClass;
@@ -129,8 +127,15 @@ export function fold(view: ClientView | undefined, change: SessionEvent | Sessio
   const { cursor } = change;
   const isRead = orderOf(cursor) <= orderOf(before.read?.cursor); // C3
   const isTold = cursor === before.cursor || orderOf(cursor) < orderOf(before.cursor);
+  const after: ClientView = isRead || isTold ? before : { ...before, cursor, isBehind: true };
+  // Before `isTold` counts: in its parent's turn a child tells of an answer when it takes it, maybe after later facts.
+  if (change.kind === "resolved") return waiting(after, (waits) => waits.filter(({ id }) => id !== change.wait));
   if (isTold && !isRead) return before;
-  const after: ClientView = isRead ? before : { ...before, cursor, isBehind: true };
+  if (change.kind === "waiting") {
+    const { wait: id, turnId, wants, effect, callId, call, reason, until } = change;
+    const asked: ClientWait = { id, turnId, wants, effect, callId, call, reason, until };
+    return isRead ? after : waiting(after, (waits) => [...waits, asked]);
+  }
   if (change.kind === "accepted") {
     const { inputId: id, turnId } = change;
     const input = turnId === undefined ? { id, cursor } : { id, turnId, cursor };
@@ -162,11 +167,14 @@ export function foldTree(
 
 /**
  * The view without what running turns have shown. Call it whenever you begin to observe again: what they have shown is
- * told again.
+ * told again. What they wait for stays.
  */
 export const rejoined = (view: ClientView): ClientView => ({
   ...view,
-  turns: view.turns.filter(({ kind }) => kind === "ended"),
+  turns: withWaits(
+    view.turns.filter(({ kind }) => kind === "ended"),
+    waitsIn(view),
+  ),
 });
 
 /** A place in the order of all facts of a store. A cursor begins with it. */
@@ -181,15 +189,52 @@ function withRead(view: ClientView, read: SessionView): ClientView {
   const known = read.inputs.filter(({ turnId }) => turnId === undefined || !ended.has(turnId));
   const isBehind = isLater(view);
   const cursor = isBehind ? view.cursor : read.cursor;
+  const turns = view.turns.filter((turn) => turn.kind === "running" || isLater(turn));
   return {
     ...view,
     read,
     inputs: [...known.map(({ state: _, ...input }) => input), ...view.inputs.filter(isLater)],
-    turns: view.turns.filter((turn) => turn.kind === "running" || isLater(turn)),
+    turns: isBehind ? turns : withWaits(turns, read.waits), // A view that is ahead knows what was answered since.
     ...(cursor === undefined ? {} : { cursor }),
     isBehind,
   };
 }
+
+// ── Waits ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const waitsIn = ({ turns }: ClientView): readonly ClientWait[] =>
+  turns.flatMap((turn) => (turn.kind === "running" ? turn.waits : []));
+
+const waiting = (view: ClientView, change: (waits: readonly ClientWait[]) => readonly ClientWait[]): ClientView => ({
+  ...view,
+  turns: withWaits(view.turns, change(waitsIn(view))),
+});
+
+/** The turns with all that they wait for. One that waits is among them, even if it has shown nothing. */
+function withWaits(turns: readonly ClientTurn[], waits: readonly ClientWait[]): readonly ClientTurn[] {
+  const of = (id: TurnId): readonly ClientWait[] => waits.filter(({ turnId }) => turnId === id);
+  const known = turns.flatMap((turn): readonly ClientTurn[] => {
+    if (turn.kind === "ended") return [turn];
+    const own = of(turn.id);
+    if (turn.generation === 0 && own.length === 0) return [];
+    const isSame = own.length === turn.waits.length && own.every(({ id }, nth) => id === turn.waits[nth]?.id);
+    return [isSame ? turn : { ...turn, waits: own }];
+  });
+  const silent = waits.map(({ turnId }) => turnId).filter((id) => !turns.some((turn) => turn.id === id));
+  return [...known, ...[...new Set(silent)].map((id) => nothingOf(id, 0, of(id)))];
+}
+
+/** A turn that has shown nothing. */
+const nothingOf = (id: TurnId, generation: number, waits: readonly ClientWait[]): RunningTurn => ({
+  kind: "running",
+  id,
+  generation,
+  parts: [],
+  waits,
+  children: {},
+});
+
+// ── Previews ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function withPreview(view: ClientView, event: Preview): ClientView {
   const { turnId: id, key } = event;
@@ -198,8 +243,7 @@ function withPreview(view: ClientView, event: Preview): ClientView {
   if (known?.kind === "ended" || (known !== undefined && known.generation > key.generation)) return view;
   const { generation } = key;
   // Another process goes on with the turn: what this one showed is void, and is told again.
-  const before: RunningTurn =
-    known?.generation === generation ? known : { kind: "running", id, generation, parts: [], waits: [], children: {} };
+  const before: RunningTurn = known?.generation === generation ? known : nothingOf(id, generation, known?.waits ?? []);
   const after = shown(before, event);
   if (after === known) return view;
   return { ...view, turns: at < 0 ? [...view.turns, after] : view.turns.with(at, after) };
@@ -236,10 +280,6 @@ function shown(turn: RunningTurn, event: Preview): RunningTurn {
       const { status, ms, output } = event;
       return withCall(turn, key, (call) => ({ ...call, state: "ended", status, ms, output }));
     }
-    case "waiting": {
-      const { wait, reason, callId, call } = event;
-      return { ...turn, waits: [...waitsWithout(turn, key), { key: wait, reason, callId, call, effect: key.effect }] };
-    }
     case "child": {
       const { sessionId } = event.event;
       const child = Object.hasOwn(turn.children, sessionId) ? turn.children[sessionId] : undefined;
@@ -268,18 +308,14 @@ function withDelta(turn: RunningTurn, kind: ClientText["kind"], key: PreviewKey,
   return { ...turn, parts: isMore ? parts.with(-1, part) : [...parts, part] };
 }
 
-/** Changes a call. It does something, so it waits no more; what an earlier attempt printed is void. */
+/** Changes a call. What an earlier attempt printed is void. */
 function withCall(turn: RunningTurn, key: PreviewKey, change: (call: ClientCall) => ClientCall): RunningTurn {
   const at = turn.parts.findIndex(({ kind, effect }) => kind === "call" && effect === key.effect);
   const call = turn.parts[at];
-  const waits = waitsWithout(turn, key);
-  if (call?.kind !== "call") return { ...turn, waits }; // Its start was lost in a gap.
-  return { ...turn, waits, parts: turn.parts.with(at, change(key.attempt > call.attempt ? again(call, key) : call)) };
+  if (call?.kind !== "call") return turn; // Its start was lost in a gap.
+  return { ...turn, parts: turn.parts.with(at, change(key.attempt > call.attempt ? again(call, key) : call)) };
 }
 
 function again({ progress: _, ...call }: ClientCall, { attempt }: PreviewKey): ClientCall {
   return { ...call, printed: "", attempt };
 }
-
-const waitsWithout = ({ waits }: RunningTurn, { effect }: PreviewKey): readonly ClientWait[] =>
-  waits.filter((wait) => wait.effect !== effect);

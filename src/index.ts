@@ -86,7 +86,7 @@ export {
 } from "./model/tool.ts";
 export { shortened, type TranscriptOptions, transcriptText, transcriptTexts } from "./model/transcript-text.ts";
 export type { Price, PriceTable, Spent, Usage } from "./model/usage.ts";
-export type { OpenInput, SessionView } from "./model/view.ts";
+export type { OpenInput, OpenWait, SessionView } from "./model/view.ts";
 export type { WaitKind } from "./model/wait.ts";
 export type { Protocol } from "./protocols/protocol.ts";
 export type { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";

@@ -458,7 +458,10 @@ test("S1 a typed output types the value of the turn", () =>
 test("S3 events narrow by their kind, and facts by `fact`", () =>
   compiled(() => {
     const told = (event: SessionEvent) => {
-      if (event.fact) return expectTypeOf(event.kind).toEqualTypeOf<"accepted" | "committed" | "frame" | "gap">();
+      if (event.fact)
+        return expectTypeOf(event.kind).toEqualTypeOf<
+          "accepted" | "committed" | "waiting" | "resolved" | "frame" | "gap"
+        >();
       expectTypeOf(event.key.attempt).toEqualTypeOf<number>();
       if (event.kind === "text" || event.kind === "reasoning") expectTypeOf(event.delta).toEqualTypeOf<string>();
       if (event.kind === "plugin") expectTypeOf(event.payload).toEqualTypeOf<Json>();
@@ -517,4 +520,30 @@ test("E1 a provider can be written against the door alone", () =>
       },
     };
     return provider;
+  }));
+
+test("D4 T9 an answer is typed by the kind of its wait, and a mistyped one does not compile", () =>
+  compiled(async () => {
+    const { waits } = await createRuntime({ store: memory(), model: scripted() });
+    for (const wait of await waits.list()) {
+      expectTypeOf(wait.arguments).toEqualTypeOf<Json>();
+      if (wait.kind === "approval") {
+        await waits.resolve(wait, { approved: true, args: { eur: 1 }, remember: true }, { by: "ann" });
+        // @ts-expect-error the field is `approved`
+        await waits.resolve(wait, { approve: true });
+        // @ts-expect-error a value is no approval
+        await waits.resolve(wait, { value: 1 });
+      } else if (wait.kind === "interrupted") {
+        await waits.resolve(wait, { approved: false, reason: "No." });
+        // @ts-expect-error a call that was interrupted is run as it was, or not at all
+        await waits.resolve(wait, { approved: true, args: {} });
+      } else {
+        await waits.resolve(wait, { value: 1 });
+        await waits.resolve(wait, { error: "It burned down.", code: "store.burned" });
+        // @ts-expect-error nobody is asked to approve it
+        await waits.resolve(wait, { approved: true });
+      }
+    }
+    // @ts-expect-error also by its key
+    await waits.resolve("key", { approve: true });
   }));

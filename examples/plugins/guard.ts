@@ -1,4 +1,5 @@
-// Denies shell calls that destroy files, and asks a person before money moves.
+// Denies shell calls that destroy files, and asks a person before money moves. For rules alone there is
+// `bowline/plugins/approvals`; this is how to write a gate of your own.
 import assert from "node:assert/strict";
 import { ask, createRuntime, definePlugin, defineTool, deny, replaceArgs } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -53,6 +54,9 @@ await using runtime = await createRuntime({ store: memory(), model, tools: [shel
 const session = await runtime.session();
 for (const words of ["List.", "Delete all.", "Clean up.", "Pay."]) {
   for await (const event of session.turn(words))
-    if (event.kind === "waiting") await runtime.waits.resolve(event.wait, { approved: true });
+    if (event.kind === "waiting") {
+      const wait = await runtime.waits.get(event.wait);
+      if (wait?.kind === "approval") await runtime.waits.resolve(wait, { approved: true });
+    }
 }
 assert.deepEqual(ran, ["ls", "pay 9"]);

@@ -17,6 +17,8 @@ const DEMO =
 export interface Agent {
   readonly session: Session;
   readonly waits: Runtime["waits"];
+  /** Opens another session, so that its turn goes on here, also if the runtime recovers nothing by itself. */
+  wake(session: string): Promise<unknown>;
   /** Left out for an app, whose store is its own. */
   readonly store?: Store;
   /** What a user talks to, and where it is kept, for the greeting. */
@@ -39,6 +41,7 @@ export const openAgent = (io: Io, settings: Settings, id?: string): Promise<Agen
 async function openApp(io: Io, app: string, id: string | undefined): Promise<Agent | undefined> {
   const runtime = await loadApp(io, app, (file) => io.kept?.saw(file));
   const close = (): Promise<void> => runtime.close();
+  const wake = (other: string): Promise<unknown> => runtime.session(other);
   try {
     if ((await io.kept?.loaded()) === false) return void (await close());
     const session = await runtime.session(id);
@@ -48,7 +51,8 @@ async function openApp(io: Io, app: string, id: string | undefined): Promise<Age
         turnId === undefined ? [] : [[turnId, { turnId, words: textOf(message.parts) }] as const],
       ),
     );
-    return { session, waits: runtime.waits, about: app, left: [...left.values()], lost: new Map(), close };
+    const { waits } = runtime;
+    return { session, waits, wake, about: app, left: [...left.values()], lost: new Map(), close };
   } catch (error) {
     await close();
     throw error;
@@ -74,13 +78,15 @@ async function openBundled(io: Io, settings: Settings, id: string | undefined): 
     },
   });
   const close = (): Promise<void> => runtime.close();
+  const wake = (other: string): Promise<unknown> => runtime.session(other);
   try {
     const unfinished = id === undefined ? [] : await unfinishedIn(store, asSessionId(id));
     const session = await runtime.session(id);
     const isOurs = unfinished.length === 0 || (await busyElsewhere({ session, store })) === undefined;
     const about = model.isDemo ? DEMO : model.name;
     const where = place.path === MEMORY ? "and is gone when you leave" : `kept in ${place.shown}`;
-    return { session, waits: runtime.waits, store, about, where, left: isOurs ? unfinished : [], lost, close };
+    const left = isOurs ? unfinished : [];
+    return { session, waits: runtime.waits, wake, store, about, where, left, lost, close };
   } catch (error) {
     await close();
     throw error;

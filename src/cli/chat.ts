@@ -1,12 +1,24 @@
 import { createInterface } from "node:readline";
-import type { SessionView } from "../index.ts";
+import type { PendingWait, SessionView } from "../index.ts";
 import { type Agent, busyElsewhere, openAgent } from "./agent.ts";
 import { EXIT, type Io, isInteractive, type Settings } from "./io.ts";
 import { keepUp } from "./keeper.ts";
-import { asidePrinter, counted, isGood, livePrinter, type Printer, painter, plainPrinter, tokens } from "./print.ts";
+import {
+  asidePrinter,
+  counted,
+  firstWords,
+  isGood,
+  livePrinter,
+  type Printer,
+  painter,
+  plainPrinter,
+  questionOf,
+  tokens,
+  waitedFor,
+} from "./print.ts";
 import { Prompt } from "./prompt.ts";
 import { finishLeft, LEFT, takeTurn } from "./turn.ts";
-import { atPrompt, byNobody, NOT_SENT } from "./waits.ts";
+import { atPrompt, byNobody, NOT_SENT, Questions } from "./waits.ts";
 
 const SESSION = "chat";
 /** A second Ctrl-C at the empty prompt leaves within this time. */
@@ -29,7 +41,7 @@ async function talk(agent: Agent, io: Io, settings: Settings): Promise<number> {
   const paint = painter(io);
   const { kept } = io;
   const prompt = new Prompt(io, paint("bold", "› "), kept?.typed);
-  const answer = atPrompt(prompt, agent, paint, byNobody(agent, io, settings));
+  const questions = new Questions(agent, atPrompt(prompt, agent, paint, io, byNobody(agent, io, settings)));
   let isIdle = false;
   let pressedAt = Number.NEGATIVE_INFINITY;
   /** One Ctrl-C does not leave: it may have been meant for an answer that has just ended. */
@@ -47,12 +59,23 @@ async function talk(agent: Agent, io: Io, settings: Settings): Promise<number> {
   const tell = (words: string): void => (prompt.isShown ? prompt.tell(paint("yellow", words)) : printer.note(words));
   const leave = (): void =>
     isIdle ? prompt.close() : tell(`${agent.about} has changed: the new version takes over after this turn.`);
+  /** An agent below works by itself, and asks while nobody listens to it. */
+  const tellNew = async (): Promise<void> => {
+    const wait = await questions.next();
+    if (wait === undefined || wait.kind === "result" || !isIdle || !prompt.isShown) return;
+    tell(`${firstWords(questionOf(wait, agent.session.id))} Press Enter to be asked.`);
+  };
+  questions.onNew = () => void tellNew();
   kept?.on("tell", tell).on("leave", leave);
   io.interrupts.on("interrupt", interrupted);
-  const opening = kept?.isReload ? `Reloaded ${agent.about}.` : greeting(agent, io, await agent.session.read());
+  const read = await agent.session.read();
+  const opening = kept?.isReload ? `Reloaded ${agent.about}.` : greeting(agent, io, read);
   io.stdout.write(`${paint("dim", opening)}\n${kept?.isReload ? "" : "\n"}`);
+  const over = new AbortController();
+  questions.listen(read.cursor, over.signal).catch(() => {}); // If the store fails, the next turn will tell.
   try {
-    const finished = await finishLeft(agent, newPrinter, io, answer);
+    await questions.look();
+    const finished = await finishLeft(agent, newPrinter, io, questions);
     if (finished === "left" || finished === "waiting") return LEFT[finished];
     if (agent.left.length > 0) io.stdout.write("\n");
     const other = await busyElsewhere(agent);
@@ -60,6 +83,8 @@ async function talk(agent: Agent, io: Io, settings: Settings): Promise<number> {
       io.stdout.write(`${paint("yellow", `In this conversation ${other} is at a turn; yours come after it.`)}\n\n`);
     }
     for (;;) {
+      isIdle = false;
+      if (!questions.isEmpty && !(await questions.askAll(newPrinter(), io.interrupts))) return EXIT.waiting;
       isIdle = true;
       const line = kept?.isLeaving ? undefined : (await prompt.next())?.trim();
       pressedAt = Number.NEGATIVE_INFINITY; // What was typed since parts this Ctrl-C from the next.
@@ -71,17 +96,19 @@ async function talk(agent: Agent, io: Io, settings: Settings): Promise<number> {
       if (line === "") continue;
       if (line === "/quit") return EXIT.ok;
       if (/^\/\w*$/.test(line)) {
+        if (line === "/waits") await questions.look(true); // Asked about next, also what was left for later.
         io.stdout.write(`${(await COMMANDS[line]?.(agent)) ?? `There is no command ${line}; /help lists them.`}\n\n`);
         continue;
       }
       isIdle = false;
-      const taken = await takeTurn(agent, line, newPrinter(), io, answer);
+      const taken = await takeTurn(agent, line, newPrinter(), io, questions);
       if (taken === "left" || taken === "waiting") return LEFT[taken];
       io.stdout.write("\n");
     }
   } finally {
     io.interrupts.off("interrupt", interrupted);
     kept?.off("tell", tell).off("leave", leave);
+    over.abort();
     prompt.close();
   }
 }
@@ -90,8 +117,8 @@ async function talk(agent: Agent, io: Io, settings: Settings): Promise<number> {
 async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<number> {
   const printer = plainPrinter(io, settings.verbose);
   const aside = asidePrinter(io, settings.verbose);
-  const nobody = byNobody(agent, io, settings);
-  const finished = await finishLeft(agent, () => aside, io, nobody);
+  const questions = new Questions(agent, byNobody(agent, io, settings));
+  const finished = await finishLeft(agent, () => aside, io, questions);
   if (finished === "waiting") io.stderr.write(NOT_SENT);
   if (finished !== "finished") return LEFT[finished];
   const lines = createInterface({ input: io.stdin, crlfDelay: Number.POSITIVE_INFINITY });
@@ -111,7 +138,7 @@ async function answerLines(agent: Agent, io: Io, settings: Settings): Promise<nu
       if (command !== undefined) io.stdout.write(`${await command(agent)}\n`);
       if (line === "" || command !== undefined) continue;
       isIdle = false;
-      const taken = await takeTurn(agent, line, printer, io, nobody);
+      const taken = await takeTurn(agent, line, printer, io, questions);
       isIdle = true;
       if (taken === "left" || taken === "waiting") return LEFT[taken];
       if (taken === "refused" || !isGood(taken)) code = EXIT.failed;
@@ -135,6 +162,7 @@ const COMMANDS: { readonly [line: string]: (agent: Agent) => string | Promise<st
   "/help": () => `/help   this list
 /tools  what the model can use
 /usage  tokens of this conversation
+/waits  what waits for an answer, here and in agents below
 /quit   leave (or Ctrl-D)
 Anything else is said to the model. Ctrl-C cancels its answer; twice at the empty prompt, it leaves.`,
   "/tools": async ({ session }) =>
@@ -142,5 +170,11 @@ Anything else is said to the model. Ctrl-C cancels its answer; twice at the empt
   "/usage": async ({ session }) => {
     const { turns, usage, config } = await session.read();
     return `${counted(turns, "turn")} with ${config.model}: ${tokens(usage)}`;
+  },
+  "/waits": async ({ session, waits }) => {
+    const found = await waits.list({ tree: session.id });
+    const where = ({ path }: PendingWait): string => path.slice(path.indexOf(session.id) + 1).join(" › ");
+    const lines = found.map((wait) => `${[waitedFor(wait), where(wait)].filter((part) => part !== "").join(", by ")}`);
+    return lines.length === 0 ? "Nothing waits for an answer." : lines.join("\n");
   },
 };

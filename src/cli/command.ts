@@ -13,7 +13,7 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
 
   --app <file>      with chat and run: your own runtime, the default export of a module, such as
                     export default () => createRuntime({ … }). On a terminal it is loaded anew when its files change,
-                    and you are asked about calls that wait for an approval
+                    and you are asked what it waits for: approvals of calls, and questions of tools
   --model <name>    <provider>/<model>, or demo; else BOWLINE_MODEL; else the offline demo
   --db <file>       where conversations are kept; else BOWLINE_DB; else .bowline/agent.db in this folder.
                     :memory: keeps nothing
@@ -22,7 +22,7 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
   --verbose         from a pipe: tool calls and usage on stderr
   --help, --version
 
-A turn that a killed process left comes to its end when its session is opened next.
+A turn that a killed process left comes to its end when its session is opened next; one that waits, when it is answered.
 Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; BOWLINE_DB;
 BOWLINE_BASE_URL and BOWLINE_API_KEY for openai-compatible/<model>; NO_COLOR; BOWLINE_DEBUG=1 for stacks.
 Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor found something, 2 wrong usage,

@@ -4,7 +4,8 @@ import type { Finding } from "../stores/sqlite.ts";
 import { EXIT, type Io, type Settings, UsageError } from "./io.ts";
 import { MEMORY, openExisting, type Place, placeOf } from "./place.ts";
 import { counted, firstWords, printable } from "./print.ts";
-import { called, holderOf, unfinishedIn } from "./unfinished.ts";
+import { waitingFor } from "./sessions.ts";
+import { called, standingOf, unfinishedIn, type Waited } from "./unfinished.ts";
 
 /** The output of `--json`. */
 interface Diagnosis {
@@ -22,6 +23,10 @@ interface Diagnosis {
     /** The process that works at the turn. Absent when there is none: the next to open the session goes on with it. */
     readonly holder?: string;
     readonly until?: number;
+    /** What the turn waits for, here and in sessions below. Absent unless it is parked. */
+    readonly waits?: readonly Waited[];
+    /** It comes after the open turn of its session. */
+    readonly isQueued?: true;
   }[];
   readonly findings: readonly Finding[];
 }
@@ -66,11 +71,13 @@ async function examine(place: Place): Promise<Diagnosis> {
 
 async function openTurns(store: Store): Promise<Diagnosis["open"]> {
   const found: Diagnosis["open"][number][] = [];
-  for (const { sessionId: session, turnId: turn, words } of await unfinishedIn(store)) {
-    const holder = await holderOf(store, session);
-    if (holder === undefined && (await store.terminal(turn)) !== undefined) continue; // The turn ended in the meantime.
-    const held = holder === undefined ? {} : { holder: called(holder), until: holder.until };
-    found.push({ session, turn, words, ...held });
+  for (const { sessionId: session, turnId: turn, ...about } of await unfinishedIn(store)) {
+    const standing = await standingOf(store, session);
+    if (standing.kind === "left" && (await store.terminal(turn)) !== undefined) continue; // The turn ended in the meantime.
+    const open = { session, turn, ...about };
+    if (standing.kind === "held")
+      found.push({ ...open, holder: called(standing.holder), until: standing.holder.until });
+    else found.push(standing.kind === "waiting" && !about.isQueued ? { ...open, waits: standing.waits } : open);
   }
   return found;
 }
@@ -92,16 +99,21 @@ const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false
 const sized = (bytes: number): string =>
   bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 
+function stateOf({ session, holder, until, waits, isQueued }: Diagnosis["open"][number], db: string): string {
+  if (holder !== undefined) return `held by ${holder} until ${new Date(until ?? 0).toISOString()}`;
+  const chat = `bowline chat --db ${db} --session ${session}, or with --app`;
+  if (waits !== undefined) return `it ${waitingFor(waits)} (${chat})`;
+  return isQueued
+    ? "it comes after the one that is open"
+    : `nobody is at it; the program that began it goes on with it (${chat})`;
+}
+
 function told({ db, schema, bytes, logBytes, sessions, turns, open, findings }: Diagnosis): string {
   const lines = [
     `${db}: schema ${schema}, ${sized(bytes)}${logBytes === 0 ? "" : ` and ${sized(logBytes)} of log`}, ${counted(sessions, "session")}, ${counted(turns, "turn")}`,
-    ...open.map(({ session, turn, words, holder, until }) => {
-      const by =
-        holder === undefined
-          ? `nobody is at it; the program that began it goes on with it (bowline chat --db ${db} --session ${session}, or with --app)`
-          : `held by ${holder} until ${new Date(until ?? 0).toISOString()}`;
-      return `Open in ${session}: ${turn} (${firstWords(words, 40)}), ${by}`;
-    }),
+    ...open.map(
+      (turn) => `Open in ${turn.session}: ${turn.turn} (${firstWords(turn.words, 40)}), ${stateOf(turn, db)}`,
+    ),
     ...findings.map(({ item, problem }) => `${item}: ${problem}`),
     findings.length === 0 ? "No damage was found." : `${counted(findings.length, "finding")}. Nothing was changed.`,
   ];

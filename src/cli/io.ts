@@ -14,6 +14,8 @@ export interface Io {
   readonly env: { readonly [name: string]: string | undefined };
   readonly cwd: string;
   readonly version: string;
+  /** Who uses it, by their login name: kept with what they answer. */
+  readonly user?: string | undefined;
   /** Emits `interrupt` for Ctrl-C, as a signal or as a key. A listener must handle it; without one the program ends. */
   readonly interrupts: EventEmitter<{ interrupt: [] }>;
   /** Starts the same command in a process of its own, which is kept by this one. */

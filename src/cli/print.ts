@@ -1,6 +1,15 @@
 // Shows turns and errors. A printer for each kind of reader: a terminal, a pipe, a program.
 import { inspect, styleText } from "node:util";
-import { type Json, RuntimeError, type SessionEvent, type TurnOutcome, type TurnResult, type Usage } from "../index.ts";
+import {
+  type Json,
+  type PendingWait,
+  RuntimeError,
+  type SessionEvent,
+  type TurnOutcome,
+  type TurnResult,
+  type Usage,
+} from "../index.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { ToolStatus } from "../model/message.ts";
 import { type Io, type Output, UsageError } from "./io.ts";
 
@@ -12,8 +21,6 @@ export interface Printer {
   refused(error: unknown): void;
   note(words: string, style?: Style): void;
 }
-
-export type Waiting = Extract<SessionEvent, { kind: "waiting" }>;
 
 type Style = "dim" | "bold" | "red" | "yellow" | "cyan";
 export type Paint = (style: Style, words: string) => string;
@@ -133,6 +140,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
           if (returned.get(event.key.effect) !== event.status) ended(event.key.effect, event);
           break;
         case "waiting": // Asked about in `waits.ts`.
+        case "resolved":
         case "plugin":
         case "committed":
           break;
@@ -241,16 +249,76 @@ const cut = (words: string, max: number): string => (words.length > max ? `${wor
 const short = (input: unknown): string => cut(printable(JSON.stringify(input)), SHOWN_MAX);
 export const firstWords = (words: string, max = SHOWN_MAX): string => cut(oneLine(words), max);
 
-/** Asks whether a call may be made. Whoever allows it must see what it does: characters that hide are spelt out. */
-export function questionOf({ call, reason }: Waiting): string {
-  const input = visible(JSON.stringify(call.input));
+const UNITS: readonly (readonly [string, number])[] = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+];
+
+export function ago(at: number): string {
+  const passed = Date.now() - at;
+  const unit = UNITS.find(([, ms]) => passed >= ms);
+  return unit === undefined ? "just now" : `${counted(Math.floor(passed / unit[1]), unit[0])} ago`;
+}
+
+// ── What waits for an answer ────────────────────────────────────────────────────────────────────────────────────────
+
+type Asked = Pick<PendingWait, "kind" | "tool" | "arguments" | "reason" | "schema" | "sessionId" | "path">;
+
+/**
+ * Asks what a turn wants to know; of an agent below `root` it tells which. Whoever allows a call must see what it does:
+ * characters that hide are spelt out.
+ */
+export function questionOf(wait: Asked, root: string): string {
+  const { kind, tool, reason, schema } = wait;
+  const who = wait.sessionId === root ? "" : `${wait.path.slice(wait.path.indexOf(root as never) + 1).join(" › ")}: `;
+  return printable(visible(who)) + asked();
+
+  function asked(): string {
+    const call = `${visible(tool)} ${shownInput(wait.arguments)}`;
+    const words = oneLine(visible(reason));
+    if (kind === "approval") return `Allow ${call}? ${words}`;
+    if (kind === "interrupted") return `Make the call ${call} again? ${words}`;
+    if (kind === "result") return `${call} waits for its result, which comes from elsewhere.`;
+    return `${visible(tool)} asks: ${printable(visible(reason)).trim()}${wanted(schema)}`;
+  }
+}
+
+function shownInput(given: Json): string {
+  const input = visible(JSON.stringify(given));
   const more = input.length - ARGUMENTS_MAX;
-  const shown = more > 0 ? `${input.slice(0, ARGUMENTS_MAX)}… (${counted(more, "more character")})` : input;
-  return `Allow ${visible(call.name)} ${shown}? ${oneLine(visible(reason))}`;
+  return more > 0 ? `${input.slice(0, ARGUMENTS_MAX)}… (${counted(more, "more character")})` : input;
 }
 const ARGUMENTS_MAX = 2_000;
+const HIDDEN = /[\p{Cf}\p{Zl}\p{Zp}\x7f-\x9f]/gu;
 const visible = (words: string): string =>
-  words.replace(/[\p{Cf}\p{Zl}\p{Zp}\x7f-\x9f]/gu, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`);
+  words.replace(HIDDEN, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`);
+
+/** JSON to be changed by hand: characters that hide are escaped. */
+export const editable = (value: Json): string =>
+  JSON.stringify(value).replace(HIDDEN, (hidden) =>
+    [...Array(hidden.length).keys()].map((at) => `\\u${hidden.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
+  );
+
+/** What kind of answer is wanted, unless any text will do. */
+function wanted(schema: JsonObject | undefined): string {
+  if (schema === undefined) return "";
+  const { type, enum: choices } = schema;
+  if (Array.isArray(choices)) return ` (one of ${choices.map(short).join(", ")})`;
+  if (type === "boolean") return " (true or false)";
+  if (type === "number" || type === "integer") return " (a number)";
+  const { type: _, ...more } = schema;
+  if (type === "string") return Object.keys(more).length === 0 ? "" : ` (${short(more)})`;
+  return ` (JSON: ${short(schema)})`;
+}
+
+const WANTED = { approval: "approval of", interrupted: "leave to repeat", question: "answer to", result: "result of" };
+
+/** What is waited for, in a line of a list: `approval of pay {"amount":3}, asked 2 hours ago`. */
+export function waitedFor(wait: Pick<PendingWait, "kind" | "tool" | "arguments" | "askedAt">): string {
+  const { kind, tool, askedAt } = wait;
+  return `${WANTED[kind]} ${visible(tool)} ${visible(short(wait.arguments))}, asked ${ago(askedAt)}`;
+}
 
 /** Removes control characters: words of a model or a tool must not move the cursor or colour the screen. */
 export const printable = (words: string): string => words.replace(/(?![\n\t])\p{Cc}/gu, "");

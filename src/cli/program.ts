@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { EventEmitter } from "node:events";
+import { userInfo } from "node:os";
 import { command } from "./command.ts";
 import { EXIT, type Io } from "./io.ts";
 import { Kept } from "./kept.ts";
@@ -29,8 +30,18 @@ export async function program(args: readonly string[], version: string): Promise
   stderr.on("error", () => {});
   const start = () => fork(process.argv[1] as string, args, { env: { ...env, [KEPT]: "1" } });
   const kept = env[KEPT] === "1" && process.send !== undefined ? new Kept() : undefined;
-  const io: Io = { stdin, stdout, stderr, env, cwd: process.cwd(), version, interrupts, start, kept };
+  const about = { env, cwd: process.cwd(), version, user: loginName() };
+  const io: Io = { stdin, stdout, stderr, ...about, interrupts, start, kept };
   const code = await command(args, io);
   // An open stdin or an unfinished turn would keep the process running, so it is ended; first, all output is flushed.
   stdout.write("", () => stderr.write("", () => setImmediate(() => process.exit(code))));
+}
+
+/** Undefined where the user has no entry, as in many containers. */
+function loginName(): string | undefined {
+  try {
+    return userInfo().username || undefined;
+  } catch {
+    return undefined;
+  }
 }

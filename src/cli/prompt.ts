@@ -14,6 +14,7 @@ export class Prompt {
   readonly #lines: string[] = [];
   #waiter: ((line: string | undefined) => void) | undefined;
   #isClosed = false;
+  readonly #closed = Promise.withResolvers<void>();
 
   /** `typed`: what stands there already. Whole lines of it are entered. */
   constructor({ stdin, stdout, interrupts }: Io, mark: string, typed = "") {
@@ -29,6 +30,7 @@ export class Prompt {
     this.#editor.on("SIGINT", () => interrupts.emit("interrupt"));
     this.#editor.on("close", () => {
       this.#isClosed = true;
+      this.#closed.resolve();
       if (this.#waiter !== undefined) this.#answer(undefined);
     });
     if (typed !== "") this.#editor.write(typed);
@@ -37,6 +39,11 @@ export class Prompt {
   /** What was typed and not given by `next`. */
   get typed(): string {
     return [...this.#lines, this.#editor.line].join("\n");
+  }
+
+  /** Resolves at the end of the input. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
   }
 
   /** The next line; undefined at the end of the input. */
@@ -51,12 +58,13 @@ export class Prompt {
 
   /**
    * Asks for a line that is typed from now on: what was typed before is for the next turn, and comes back then.
-   * Undefined at the end of the input, or when it is withdrawn.
+   * Undefined at the end of the input, or when it is withdrawn. `typed`: what stands there to be changed.
    */
-  async ask(mark: string, withdrawn: AbortSignal): Promise<string | undefined> {
-    if (this.#isClosed) return undefined;
+  async ask(mark: string, withdrawn: AbortSignal, typed = ""): Promise<string | undefined> {
+    if (this.#isClosed || withdrawn.aborted) return undefined;
     const { line: before } = this.#editor;
     this.clear();
+    if (typed !== "") this.#editor.write(typed);
     const leave = (): void => {
       this.#stdout.write("\n");
       this.#screen.isHidden = true;

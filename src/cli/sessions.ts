@@ -2,8 +2,8 @@ import type { SessionId, Store } from "../index.ts";
 import { textOf } from "../model/message.ts";
 import { EXIT, type Io, type Settings } from "./io.ts";
 import { isThere, openExisting, placeOf } from "./place.ts";
-import { counted, firstWords } from "./print.ts";
-import { called, holderOf, unfinishedIn } from "./unfinished.ts";
+import { ago, counted, firstWords, waitedFor } from "./print.ts";
+import { called, standingOf, unfinishedIn, type Waited } from "./unfinished.ts";
 
 /** One session in the output of `--json`. */
 interface Listed {
@@ -12,9 +12,14 @@ interface Listed {
   readonly createdAt: number;
   readonly lastAt: number;
   readonly turns: number;
-  /** `interrupted`: a process ended in the middle of a turn, which goes on when the session is opened next. */
-  readonly state: "idle" | "running" | "interrupted";
+  /**
+   * `waiting`: its turn goes on when somebody has answered. `interrupted`: a process ended in the middle of a turn, which
+   * goes on when the session is opened next.
+   */
+  readonly state: "idle" | "running" | "waiting" | "interrupted";
   readonly holder?: string;
+  /** What a turn that waits is waiting for, in this session and below it. */
+  readonly waits?: readonly Waited[];
   readonly lastAnswer?: string;
 }
 
@@ -34,15 +39,13 @@ async function list(store: Store): Promise<readonly Listed[]> {
     const found: Listed[] = [];
     for (const { id, parentId, createdAt, turns } of await store.list()) {
       const { answer, at } = await lastOf(store, id);
-      const holder = open.has(id) ? await holderOf(store, id) : undefined;
       found.push({
         id,
         ...(parentId === undefined ? {} : { parentId }),
         createdAt,
         lastAt: at ?? createdAt,
         turns,
-        state: holder !== undefined ? "running" : open.has(id) ? "interrupted" : "idle",
-        ...(holder === undefined ? {} : { holder: called(holder) }),
+        ...(open.has(id) ? await stateOf(store, id) : { state: "idle" }),
         ...(answer === undefined ? {} : { lastAnswer: answer }),
       });
     }
@@ -50,6 +53,12 @@ async function list(store: Store): Promise<readonly Listed[]> {
   } finally {
     await store.close();
   }
+}
+
+async function stateOf(store: Store, id: SessionId): Promise<Pick<Listed, "state" | "holder" | "waits">> {
+  const standing = await standingOf(store, id);
+  if (standing.kind === "held") return { state: "running", holder: called(standing.holder) };
+  return standing.kind === "left" ? { state: "interrupted" } : { state: "waiting", waits: standing.waits };
 }
 
 /** The last turns to look in for an answer: a turn may have none, and an older answer is not worth showing. */
@@ -82,19 +91,15 @@ function table(found: readonly Listed[], columns: number): string {
     .join("");
 }
 
-function noted({ state, holder }: Listed): string {
+function noted({ state, holder, waits = [] }: Listed): string {
   if (state === "running") return `(at a turn: ${holder}) `;
-  return state === "interrupted" ? "(interrupted) " : "";
+  if (state === "interrupted") return "(interrupted) ";
+  return state === "waiting" ? `(${waitingFor(waits)}) ` : "";
 }
 
-const UNITS: readonly (readonly [string, number])[] = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
-];
-
-function ago(at: number): string {
-  const passed = Date.now() - at;
-  const unit = UNITS.find(([, ms]) => passed >= ms);
-  return unit === undefined ? "just now" : `${counted(Math.floor(passed / unit[1]), unit[0])} ago`;
+/** Without a question it sleeps, or waits for a turn of another session. */
+export function waitingFor(waits: readonly Waited[]): string {
+  const [first, ...others] = waits;
+  if (first === undefined) return "waits";
+  return `waits for ${waitedFor(first)}${others.length === 0 ? "" : `, and ${others.length} more`}`;
 }

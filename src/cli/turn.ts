@@ -1,9 +1,9 @@
-import type { Turn, TurnResult } from "../index.ts";
+import type { SessionEvent, Turn, TurnResult } from "../index.ts";
 import { describeThrown } from "../model/json.ts";
 import { type Agent, busyElsewhere } from "./agent.ts";
 import { EXIT, type Io } from "./io.ts";
 import { firstWords, type Printer } from "./print.ts";
-import { type Answer, Asker } from "./waits.ts";
+import type { Questions } from "./waits.ts";
 
 /**
  * `left`: the user did not wait for the cancelled turn. `waiting`: a call of it waits, and nobody can answer.
@@ -20,19 +20,19 @@ export async function takeTurn(
   text: string,
   printer: Printer,
   io: Io,
-  answer: Answer,
+  questions: Questions,
 ): Promise<Taken> {
   const other = await busyElsewhere(agent).catch(() => undefined); // If the store fails, the turn will tell.
   if (other !== undefined) printer.note(`Waiting for ${other}, which is at a turn of this conversation.`);
-  return show(agent.session.turn(text), printer, io, answer);
+  return show(agent.session.turn(text), printer, io, questions);
 }
 
-/** Finishes the turns that a killed process left. `interrupted`: Ctrl-C cancelled one of them. */
+/** Finishes the turns that a process left, killed or waiting. `interrupted`: Ctrl-C cancelled one of them. */
 export async function finishLeft(
   agent: Agent,
   printer: () => Printer,
   io: Io,
-  answer: Answer,
+  questions: Questions,
 ): Promise<"finished" | keyof typeof LEFT> {
   let isInterrupted = false;
   const interrupted = (): void => {
@@ -42,7 +42,9 @@ export async function finishLeft(
   try {
     for (const { turnId, words } of agent.left) {
       const shown = printer();
-      shown.note(`Finishing the turn that was interrupted: ${firstWords(words)}`);
+      await questions.look();
+      const why = questions.isEmpty ? "Finishing the turn that was interrupted" : "Going on with the turn that waits";
+      shown.note(`${why}: ${firstWords(words)}`);
       const reason = (error: unknown): string => agent.lost.get(turnId) ?? describeThrown(error);
       const refused = (error?: unknown): void =>
         shown.refused(new Error(`The turn could not be gone on with here: ${reason(error)}`));
@@ -50,7 +52,7 @@ export async function finishLeft(
         refused();
         continue;
       }
-      const taken = await show(agent.session.follow(turnId), { ...shown, refused }, io, answer);
+      const taken = await show(agent.session.follow(turnId), { ...shown, refused }, io, questions);
       if (taken === "left" || taken === "waiting") return taken;
     }
     return isInterrupted ? "interrupted" : "finished";
@@ -60,21 +62,20 @@ export async function finishLeft(
 }
 
 /** Shows a turn. Ctrl-C cancels it; a second Ctrl-C leaves without waiting. */
-async function show(turn: Turn, printer: Printer, { interrupts }: Io, answer: Answer): Promise<Taken> {
+async function show(turn: Turn, printer: Printer, { interrupts }: Io, questions: Questions): Promise<Taken> {
   const left = Promise.withResolvers<"left" | "waiting">();
-  const asker = new Asker(printer, answer, left);
+  const screen = new Screen(printer, questions, left);
   let isCancelled = false;
   const interrupted = (): void => {
     if (isCancelled) return left.resolve("left");
     isCancelled = true;
-    asker.stop();
+    screen.stop();
     printer.note("Cancelling. Ctrl-C again leaves at once.");
     turn.cancel("Ctrl-C was pressed.").catch(() => {}); // A refused turn cannot be cancelled.
   };
   const shown = async (): Promise<Taken> => {
-    for await (const event of turn) asker.show(event);
-    asker.stop();
-    await asker.done;
+    for await (const event of turn) screen.show(event);
+    await screen.done; // An agent that works by itself may still ask.
     const result = await turn.result();
     printer.ended(result);
     return result;
@@ -86,7 +87,79 @@ async function show(turn: Turn, printer: Printer, { interrupts }: Io, answer: An
     printer.refused(error);
     return "refused";
   } finally {
-    asker.stop();
+    screen.leave();
     interrupts.off("interrupt", interrupted);
+  }
+}
+
+/** Shows the events of a turn. Nothing is shown while a question stands: it comes after the answer. */
+class Screen {
+  readonly #printer: Printer;
+  readonly #questions: Questions;
+  readonly #left: Pick<PromiseWithResolvers<"waiting">, "resolve" | "reject">;
+  readonly #before: Pick<Questions, "onNew" | "onNobody">;
+  readonly #held: SessionEvent[] = [];
+  #isShowing = false;
+  #isStopped = false;
+  #hasLeft = false;
+  /** Resolves when all that was given so far is shown. */
+  done = Promise.resolve();
+
+  /** Resolves `left` when something waits that nobody can answer. */
+  constructor(
+    printer: Printer,
+    questions: Questions,
+    left: Pick<PromiseWithResolvers<"waiting">, "resolve" | "reject">,
+  ) {
+    this.#printer = printer;
+    this.#questions = questions;
+    this.#left = left;
+    const { onNew, onNobody } = questions;
+    this.#before = { onNew, onNobody };
+    questions.onNew = () => this.#go();
+    questions.onNobody = () => {
+      this.#hasLeft = true;
+      setImmediate(left.resolve, "waiting"); // Calls of one round wait together: all of them are told first.
+    };
+    if (!questions.isEmpty) this.#go();
+  }
+
+  show(event: SessionEvent): void {
+    this.#held.push(event);
+    this.#questions.hear(event);
+    this.#go();
+  }
+
+  /** Takes back the question that stands, and asks no more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#questions.withdraw();
+  }
+
+  leave(): void {
+    this.stop();
+    Object.assign(this.#questions, this.#before);
+  }
+
+  #go(): void {
+    if (this.#isShowing) return;
+    this.done = this.#showHeld();
+    this.done.catch(this.#left.reject);
+  }
+
+  /** When the person has left, only what else waits is of interest. */
+  #print(event: SessionEvent): void {
+    if (!this.#hasLeft || event.kind === "waiting" || event.kind === "child") this.#printer.event(event);
+  }
+
+  async #showHeld(): Promise<void> {
+    this.#isShowing = true;
+    for (;;) {
+      const event = this.#held.shift();
+      if (event !== undefined) this.#print(event);
+      else if (this.#isStopped || this.#questions.isEmpty) break;
+      else await this.#questions.ask(this.#printer);
+    }
+    this.#isShowing = false;
   }
 }

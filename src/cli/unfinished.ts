@@ -1,14 +1,16 @@
-import type { SessionId, Store, TurnId } from "../index.ts";
+import type { PendingWait, SessionId, Store, TurnId } from "../index.ts";
 import { textOf } from "../model/message.ts";
 import { processName } from "../runtime/world.ts";
 import type { StoredSession } from "../stores/store.ts";
 
-/** A turn that was accepted and has not ended: it runs somewhere, or its process was killed. */
+/** A turn that was accepted and has not ended: it runs somewhere, waits, or its process was killed. */
 export interface Unfinished {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   /** The text of the turn's input. */
   readonly words: string;
+  /** It comes after the turn that is open. */
+  readonly isQueued?: true;
 }
 
 const SESSIONS = 100;
@@ -22,8 +24,9 @@ export async function unfinishedIn(store: Store, session?: SessionId): Promise<r
       const { turnId, input, at } = opened;
       found.push({ sessionId, turnId, words: textOf(input.parts), at });
     }
+    const behind = openTurn === undefined ? {} : { isQueued: true as const };
     for (const { turnId, place, message, at } of await store.inputs.list(sessionId))
-      if (place !== "injected") found.push({ sessionId, turnId, words: textOf(message.parts), at });
+      if (place !== "injected") found.push({ sessionId, turnId, words: textOf(message.parts), at, ...behind });
   }
   return found.sort((a, b) => a.at - b.at).map(({ at: _, ...each }) => each);
 }
@@ -50,29 +53,53 @@ export interface Holder {
   readonly until: number;
 }
 
+/** How a session with an unfinished turn stands. */
+export type Standing =
+  | { readonly kind: "held"; readonly holder: Holder }
+  /** Nobody need be at it: its turn is parked until it has an answer. `waits`: of its tree, oldest first. */
+  | { readonly kind: "waiting"; readonly waits: readonly Waited[] }
+  /** Nobody is at it: whoever opens the session next goes on with its turn. */
+  | { readonly kind: "left" };
+export type Waited = Pick<PendingWait, "kind" | "tool" | "arguments" | "reason" | "sessionId" | "askedAt" | "deadline">;
+
 const NOBODY = { id: "looking", process: "" };
 const RUNNABLE_MAX = 100_000;
+const WAITS_MAX = 100;
 
 /**
- * The process that holds a session; undefined when none does. A store tells this only in answer to `open`. So this
- * opens sessions that cannot be run, where `busy` is the expected answer; should the store give a lease after all, it
- * is released at once.
+ * A store tells who holds a session only in answer to `open`. So this opens sessions that cannot be run, where `busy` or
+ * `parked` is the expected answer; should the store give a lease after all, it is released at once.
  */
-export async function holderOf(store: Store, session: SessionId): Promise<Holder | undefined> {
+export async function standingOf(store: Store, session: SessionId): Promise<Standing> {
   const now = Date.now();
-  if ((await store.agenda(now, RUNNABLE_MAX)).sessions.includes(session)) return undefined;
   const nothing = new Error("Only a look.");
   try {
-    const answer = await store.open(session, NOBODY, now, () => {
-      throw nothing;
-    });
-    if (answer.kind === "busy") return holder(answer.holder.process, answer.until);
-    if ("lease" in answer) await store.release(answer.lease);
+    const isRunnable = (await store.agenda(now, RUNNABLE_MAX)).sessions.includes(session);
+    const answer = isRunnable
+      ? undefined
+      : await store.open(session, NOBODY, now, () => {
+          throw nothing;
+        });
+    if (answer?.kind === "busy") return { kind: "held", holder: holder(answer.holder.process, answer.until) };
+    if (answer?.kind === "parked") return { kind: "waiting", waits: await waitsIn(store, session) };
+    if (answer !== undefined && "lease" in answer) await store.release(answer.lease);
   } catch (error) {
     if (error !== nothing) throw error;
   }
-  return undefined;
+  return { kind: "left" };
 }
+
+/** The process that holds a session; undefined when none does. */
+export async function holderOf(store: Store, session: SessionId): Promise<Holder | undefined> {
+  const standing = await standingOf(store, session);
+  return standing.kind === "held" ? standing.holder : undefined;
+}
+
+const waitsIn = async (store: Store, session: SessionId): Promise<readonly Waited[]> =>
+  (await store.waits.list({ tree: session, max: WAITS_MAX })).map(({ sessionId, at, until, about }) => {
+    const { kind, call, reason } = about;
+    return { kind, tool: call.name, arguments: call.input, reason, sessionId, askedAt: at, deadline: until };
+  });
 
 /** Reads a process's name, of the form `host/boot/pid/start`. */
 function holder(process: string, until: number): Holder {

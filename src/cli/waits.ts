@@ -1,55 +1,71 @@
-// Calls of a turn that wait for a person: who answers them, and how the turn is shown meanwhile.
-import type { Approval, RuntimeError, SessionEvent } from "../index.ts";
+// What waits for a person, in a session and in agents below it: who is asked, and how the answer is read.
+// Not its job: how a turn is shown meanwhile (`turn.ts`).
+import type { Approval, Delivery, Json, PendingWait, RuntimeError, SessionEvent } from "../index.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { Agent } from "./agent.ts";
 import type { Io, Settings } from "./io.ts";
-import { type Paint, type Printer, questionOf, type Waiting } from "./print.ts";
+import { editable, type Paint, type Printer, printable, questionOf } from "./print.ts";
 import type { Prompt } from "./prompt.ts";
 
 /**
- * Answers a call that waits. Resolves with false if nobody can. `over` aborts when it is too late; its reason is told
+ * Answers something that waits. Resolves with false if nobody can. `over` aborts when it is too late; its reason is told
  * unless it is empty.
  */
-export type Answer = (wait: Waiting, printer: Printer, over: AbortSignal) => Promise<boolean>;
+export type Answer = (wait: PendingWait, printer: Printer, over: AbortSignal) => Promise<boolean>;
+
+// ── Who is asked ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Asks the person at the prompt; `nobody` answers when that person leaves. */
-export function atPrompt(prompt: Prompt, { waits }: Agent, paint: Paint, nobody: Answer): Answer {
-  const choice = paint("bold", "[y]es, [n]o, or say why not: ");
+export function atPrompt(
+  prompt: Prompt,
+  agent: Agent,
+  paint: Paint,
+  { user }: Pick<Io, "user">,
+  nobody: Answer,
+): Answer {
+  const ask: Ask = (mark, over, typed) => prompt.ask(paint("bold", mark), over, typed);
   return async (wait, printer, over) => {
-    printer.note(questionOf(wait), "yellow");
-    let line: string | undefined = "";
-    while (line === "" && !over.aborted) line = (await prompt.ask(choice, over))?.trim();
-    if (over.aborted) {
-      if (over.reason !== "") printer.note(over.reason);
-      return true;
+    const question = questionOf(wait, agent.session.id);
+    if (wait.kind === "result") {
+      printer.note(`${question} Ctrl-D leaves, and the turn goes on waiting.`);
+      await Promise.race([prompt.closed, aborted(over)]);
+      return over.aborted || nobody(wait, printer, over);
     }
-    if (line === undefined || line === "/quit") return nobody(wait, printer, over);
-    if (!(await isTaken(waits.resolve(wait.wait, answerOf(line))))) printer.note(TOO_LATE);
-    return true;
+    printer.note(question, "yellow");
+    const read = wait.kind === "question" ? readDelivery : readApproval;
+    for (let wrong: string | undefined; ; ) {
+      const said = await read(ask, wait, printer, over, wrong);
+      if (over.aborted) {
+        if (over.reason !== "") printer.note(over.reason);
+        return true;
+      }
+      if (said === undefined) return nobody(wait, printer, over);
+      const problem = await give(agent, wait, said.answer, user);
+      if (problem === undefined) return true;
+      printer.note(problem.words, problem.isFinal ? "dim" : "yellow");
+      if (problem.isFinal) return true;
+      wrong = said.typed;
+    }
   };
 }
-const TOO_LATE = "Your answer came too late: this was answered elsewhere, or its time is up.";
 
-function answerOf(line: string): Approval {
-  if (/^y(es)?$/i.test(line)) return { approved: true };
-  return /^no?$/i.test(line) ? { approved: false } : { approved: false, reason: line };
-}
-
-async function isTaken(resolving: ReturnType<Agent["waits"]["resolve"]>): Promise<boolean> {
-  try {
-    return (await resolving) === "accepted";
-  } catch (error) {
-    if ((error as Partial<RuntimeError>).code === "wait.unknown") return false;
-    throw error;
-  }
-}
-
-/** For pipes and single turns. Tells how the call can be answered. */
-export function byNobody({ session }: Agent, { stderr }: Io, { app }: Settings): Answer {
-  const chat = `bowline chat${app === undefined ? "" : ` --app ${app}`} --session ${session.id}`;
+/** For pipes and single turns. Tells how it can be answered. */
+export function byNobody(
+  { session }: Pick<Agent, "session">,
+  { stderr }: Pick<Io, "stderr">,
+  settings: Settings,
+): Answer {
+  const flags = Object.entries({ app: settings.app, db: settings.db, session: session.id });
+  const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag} ${value}`]));
+  const chat = ["bowline chat", ...given].join(" ");
   return async (wait) => {
-    const code = `runtime.waits.resolve(${JSON.stringify(wait.wait)}, { approved: true })`;
+    const left =
+      wait.kind === "result"
+        ? `The turn is left waiting. ${chat} goes on with it`
+        : `Nobody can answer that here, so the turn is left waiting. On a terminal, ${chat} asks again`;
+    const code = `runtime.waits.list({ session: ${JSON.stringify(wait.sessionId)} })`;
     stderr.write(
-      `bowline: ${questionOf(wait)} Nobody can answer that here, so the turn is left waiting. On a terminal, ${chat} asks again; code can answer with ${code}.\n`,
+      `bowline: ${questionOf(wait, session.id).replaceAll("\n", " ")} ${left}; code finds it with ${code}.\n`,
     );
     return false;
   };
@@ -58,76 +74,229 @@ export function byNobody({ session }: Agent, { stderr }: Io, { app }: Settings):
 /** Said when a turn of before still waits: a script must not take its own text for sent. */
 export const NOT_SENT = "bowline: An earlier turn of this session still waits, so nothing new was sent.\n";
 
-type Left = Pick<PromiseWithResolvers<"waiting">, "resolve" | "reject">;
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 
-/**
- * Shows the events of a turn, and has its calls that wait answered one after the other. Nothing is shown while a
- * question stands: it comes after the answer.
- */
-export class Asker {
-  readonly #printer: Printer;
-  readonly #answer: Answer;
-  readonly #left: Left;
-  readonly #held: SessionEvent[] = [];
-  /** Keys of the waits that were seen. A turn that is taken up again tells of them again. */
-  readonly #seen = new Set<string>();
-  #asked: { readonly wait: Waiting; readonly over: AbortController } | undefined;
-  #isShowing = false;
-  #isStopped = false;
-  /** Resolves when all that was given so far is shown. */
-  done = Promise.resolve();
+// ── How an answer is read ───────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Resolves `left` when a call waits that nobody can answer. */
-  constructor(printer: Printer, answer: Answer, left: Left) {
-    this.#printer = printer;
-    this.#answer = answer;
-    this.#left = left;
+/** A line that is typed now, after what stands there already; undefined when it is withdrawn or the person leaves. */
+type Ask = (mark: string, over: AbortSignal, typed?: string) => Promise<string | undefined>;
+/** `typed`: arguments, to be mended if they do not fit. */
+interface Said {
+  readonly answer: Approval | Delivery;
+  readonly typed?: string;
+}
+/** Undefined when it is over, or when the person leaves. `wrong`: arguments that did not fit. */
+type Read = (
+  ask: Ask,
+  wait: PendingWait,
+  printer: Printer,
+  over: AbortSignal,
+  wrong?: string,
+) => Promise<Said | undefined>;
+
+const CHOICE = "[y]es, [n]o, or say why not: ";
+const CHOICE_OR_EDIT = "[y]es, [n]o, [e]dit, or say why not: ";
+
+const readApproval: Read = async (ask, wait, printer, over, wrong) => {
+  const isEditable = wait.kind === "approval";
+  for (let typed = wrong; ; typed = undefined) {
+    const line = typed === undefined ? await lineOf(ask, isEditable ? CHOICE_OR_EDIT : CHOICE, over) : "e";
+    if (line === undefined) return undefined;
+    if (/^y(es)?$/i.test(line)) return { answer: { approved: true } };
+    if (/^no?$/i.test(line)) return { answer: { approved: false } };
+    if (!isEditable || !/^e(dit)?$/i.test(line)) return { answer: { approved: false, reason: line } };
+    const edited = await readArguments(ask, typed ?? editable(wait.arguments), printer, over);
+    if (edited !== "back") return edited;
   }
+};
 
-  show(event: SessionEvent): void {
-    this.#held.push(event);
-    if (this.#asked !== undefined && goesOn(this.#asked.wait, event)) this.#asked.over.abort(GONE);
-    if (this.#isShowing) return;
-    this.done = this.#showHeld();
-    this.done.catch(this.#left.reject);
-  }
-
-  /** Takes back the question that stands, and asks no more. */
-  stop(): void {
-    this.#isStopped = true;
-    this.#asked?.over.abort("");
-  }
-
-  async #showHeld(): Promise<void> {
-    this.#isShowing = true;
-    for (let event = this.#held.shift(); event !== undefined; event = this.#held.shift()) {
-      this.#printer.event(event);
-      const wait = waitIn(event);
-      if (wait === undefined || this.#isStopped || this.#seen.has(wait.wait)) continue;
-      this.#seen.add(wait.wait);
-      if (!this.#held.some((later) => goesOn(wait, later))) await this.#ask(wait);
-    }
-    this.#isShowing = false;
-  }
-
-  async #ask(wait: Waiting): Promise<void> {
-    const over = new AbortController();
-    this.#asked = { wait, over };
-    const isAnswered = await this.#answer(wait, this.#printer, over.signal);
-    this.#asked = undefined;
-    // Calls of one round wait together: all of them are told first.
-    if (!isAnswered) setImmediate(this.#left.resolve, "waiting");
+/** `back`: nothing was typed, so the choice comes again. */
+async function readArguments(
+  ask: Ask,
+  from: string,
+  printer: Printer,
+  over: AbortSignal,
+): Promise<Said | "back" | undefined> {
+  for (let typed: string = from; ; ) {
+    const line = (await ask("Arguments: ", over, typed))?.trim();
+    if (line === undefined || line === "/quit") return undefined;
+    if (line === "") return "back";
+    typed = line;
+    const args = jsonIn(line);
+    if (args !== undefined) return { answer: { approved: true, args }, typed };
+    printer.note("That is no JSON. An empty line goes back.", "yellow");
   }
 }
-const GONE = "This waits no longer: it was answered elsewhere, or its time is up.";
 
-/** The call that an event tells to wait, of this session or of an agent that it has started. */
-const waitIn = (event: SessionEvent): Waiting | undefined =>
-  event.kind === "child" ? waitIn(event.event) : event.kind === "waiting" ? event : undefined;
+const readDelivery: Read = async (ask, { schema }, _, over) => {
+  const line = await lineOf(ask, "Your answer, or /no and why not: ", over);
+  if (line === undefined) return undefined;
+  const [, why] = /^\/no\b\s*(.*)$/s.exec(line) ?? [];
+  if (why !== undefined) return { answer: { error: why === "" ? "The person did not want to answer." : why } };
+  return { answer: { value: isText(schema) ? line : (jsonIn(line) ?? line) } };
+};
 
-/** Whether the event tells that a call which waited has its answer. */
-function goesOn(wait: Waiting, event: SessionEvent): boolean {
-  if (event.kind === "child") return goesOn(wait, event.event);
-  if (event.fact || event.kind === "waiting" || event.kind === "toolStarted") return false;
-  return event.turnId === wait.turnId && event.key.effect === wait.key.effect;
+/** A line with words in it; undefined when it is over, or when the person leaves. */
+async function lineOf(ask: Ask, mark: string, over: AbortSignal): Promise<string | undefined> {
+  let line: string | undefined = "";
+  while (line === "" && !over.aborted) line = (await ask(mark, over))?.trim();
+  return line === "/quit" ? undefined : line;
+}
+
+const isText = (schema: JsonObject | undefined): boolean =>
+  schema?.type === "string" || (Array.isArray(schema?.enum) && schema.enum.every((each) => typeof each === "string"));
+
+function jsonIn(line: string): Json | undefined {
+  try {
+    return JSON.parse(line) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+// ── How it is given ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const TOO_LATE = "Your answer came too late: this was answered elsewhere, or its time is up.";
+
+/** Answers a wait. What is told if that failed: `isFinal` unless it can be answered again. */
+async function give(
+  { waits }: Agent,
+  { key }: PendingWait,
+  answer: Approval | Delivery,
+  by: string | undefined,
+): Promise<{ readonly words: string; readonly isFinal: boolean } | undefined> {
+  try {
+    const said = await waits.resolve(key, answer, by === undefined ? {} : { by });
+    return said === "accepted" ? undefined : { words: TOO_LATE, isFinal: true };
+  } catch (error) {
+    const { code, message = "" } = error as Partial<RuntimeError>; // Of the app's own copy of this package, maybe.
+    if (code === "wait.answer") return { words: printable(message), isFinal: false };
+    if (code === "wait.unknown" || code === "wait.expired") return { words: TOO_LATE, isFinal: true };
+    throw error;
+  }
+}
+
+// ── What there is to ask ────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Heard {
+  readonly id: string;
+  readonly turnId: string;
+}
+interface Standing extends Heard {
+  readonly over: AbortController;
+}
+
+const GONE = "This waits no longer: it was answered elsewhere, its time is up, or its turn was stopped.";
+
+/** What waits for an answer in a session and below it. Each is asked about once, one after the other. */
+export class Questions {
+  readonly #agent: Pick<Agent, "session" | "waits" | "wake">;
+  readonly #answer: Answer;
+  /** Not asked about yet, oldest first. */
+  #line: readonly Heard[] = [];
+  /** Asked about. One that waits for a result stands beside the others. */
+  readonly #standing = new Set<Standing>();
+  /** A wait is told several times: by its turn, by the turns above it, and by the store. */
+  readonly #heard = new Set<string>();
+  /** Called when there is one more to ask about. */
+  onNew: () => void = () => {};
+  /** Called when nobody can answer one. */
+  onNobody: () => void = () => {};
+
+  constructor(agent: Pick<Agent, "session" | "waits" | "wake">, answer: Answer) {
+    this.#agent = agent;
+    this.#answer = answer;
+  }
+
+  get isEmpty(): boolean {
+    return this.#line.length === 0;
+  }
+
+  hear(event: SessionEvent): void {
+    if (event.kind === "child") return this.hear(event.event);
+    if (event.kind === "waiting") this.#add({ id: event.wait, turnId: event.turnId });
+    if (event.kind === "resolved") this.#end(({ id }) => id === event.wait);
+    if (event.kind === "committed" && event.by === "turn") this.#end(({ turnId }) => turnId === event.turnId);
+  }
+
+  /** Hears what comes to wait from now on, in whatever process, until the signal aborts. Agents with an answer go on. */
+  async listen(after: string | undefined, signal: AbortSignal): Promise<void> {
+    const { session, wake } = this.#agent;
+    for await (const event of session.observe({ tree: true, after, signal })) {
+      this.hear(event);
+      // If it cannot be opened, it goes on elsewhere or not at all: that is told by whoever waits for it.
+      if (event.kind === "resolved" && event.sessionId !== session.id) wake(event.sessionId).catch(() => {});
+    }
+  }
+
+  /** Finds what waits already; with `again` also what was asked about before. */
+  async look(again = false): Promise<void> {
+    if (again) this.#heard.clear();
+    for (const wait of await this.#agent.waits.list({ tree: this.#agent.session.id })) this.#add(wait);
+  }
+
+  /** The next one to be asked about; undefined if it was answered meanwhile. */
+  async next(): Promise<PendingWait | undefined> {
+    const [next] = this.#line;
+    return next === undefined ? undefined : this.#agent.waits.get(next.id);
+  }
+
+  /** Asks about the next one. A result comes from elsewhere: the turn that waits for it, if one is shown, is shown on. */
+  async ask(printer: Printer, isShown = true): Promise<void> {
+    const [next] = this.#line;
+    const wait = await this.next();
+    if (next === undefined || !this.#line.includes(next)) return; // It is over.
+    this.#line = this.#line.filter((each) => each !== next);
+    if (wait === undefined || (wait.kind === "result" && !isShown)) return;
+    const standing: Standing = { ...next, over: new AbortController() };
+    this.#standing.add(standing);
+    const answering = this.#answer(wait, printer, standing.over.signal)
+      .then((isAnswered) => (isAnswered ? undefined : this.onNobody()))
+      .finally(() => this.#standing.delete(standing));
+    if (wait.kind !== "result") return answering;
+    answering.catch(() => this.onNobody());
+  }
+
+  /** Asks while no turn is shown. Ctrl-C leaves the rest for later. False when nobody can answer. */
+  async askAll(printer: Printer, interrupts: Io["interrupts"]): Promise<boolean> {
+    const { onNobody } = this;
+    let hasLeft = false;
+    const later = (): void => {
+      this.#line = [];
+      this.withdraw();
+      printer.note("Left for later: /waits asks again.");
+    };
+    this.onNobody = () => {
+      hasLeft = true;
+    };
+    interrupts.on("interrupt", later);
+    try {
+      while (!this.isEmpty && !hasLeft) await this.ask(printer, false);
+      return !hasLeft;
+    } finally {
+      interrupts.off("interrupt", later);
+      this.onNobody = onNobody;
+    }
+  }
+
+  /** Takes back the questions that stand. */
+  withdraw(): void {
+    for (const { over } of this.#standing) over.abort("");
+  }
+
+  #add({ id, turnId }: Heard): void {
+    if (this.#heard.has(id)) return;
+    this.#heard.add(id);
+    this.#line = [...this.#line, { id, turnId }];
+    this.onNew();
+  }
+
+  #end(isIt: (heard: Heard) => boolean): void {
+    this.#line = this.#line.filter((each) => !isIt(each));
+    for (const each of this.#standing) if (isIt(each)) each.over.abort(GONE);
+  }
 }

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { later } from "../../test/stores/later.ts";
 import { memory } from "../stores/memory.ts";
-import type { Lease, Receipt, Store } from "../stores/store.ts";
+import type { Lease, ParkAnswer, ParkedTurn, Receipt, Store } from "../stores/store.ts";
 import { ann, ended, newInput, newSession, opening } from "../testing/cast.ts";
 import { hostLaws } from "../testing/host-laws.ts";
 import { simulatedWorld } from "../testing/world.ts";
 import { type Effect, name } from "../turn/effect.ts";
-import type { TurnEvent } from "../turn/event.ts";
-import type { EffectHost, TurnRun } from "./host.ts";
+import type { Applied, TurnEvent } from "../turn/event.ts";
+import type { EffectHost, TurnRef, TurnRun } from "./host.ts";
 import { inline } from "./inline.ts";
 
 describe.concurrent("inline", () => {
   for (const { law, needs, check } of hostLaws) {
-    if (needs !== undefined) continue; // It keeps no journal.
+    if (needs !== undefined) continue; // It keeps no journal, and parks no turn.
     test(`D5 inline: ${law}`, () => check({ host: inline, store: memory }));
     test(`D5 inline, on a store that takes its time: ${law}`, () =>
       check({ host: inline, store: () => later(memory()) }));
@@ -30,19 +30,27 @@ function recording(): EffectHost {
   const host = inline();
   return {
     kind: "recording",
+    parks: true,
     async open(turn, perform, context) {
       const opened = turn.journal.slice(0, 1);
       const run = await host.open({ ...turn, journal: opened }, perform, context);
-      return new RecordingRun(run, turn.journal, (seq, events) =>
-        context.store.append(turn.lease, seq, events, context.world.now()),
-      );
+      const { store, world } = context;
+      return new RecordingRun(run, turn, {
+        append: (seq, events) => store.append(turn.lease, seq, events, world.now()),
+        park: async (parked) => store.park(turn.lease, parked, world.now()),
+      });
     },
   };
 }
 
+interface Writes {
+  append(seq: number, events: readonly TurnEvent[]): unknown;
+  park(parked: ParkedTurn): Promise<ParkAnswer>;
+}
+
 class RecordingRun implements TurnRun {
   readonly #run: TurnRun;
-  readonly #append: (seq: number, events: readonly TurnEvent[]) => unknown;
+  readonly #writes: Writes;
   readonly #recorded: TurnEvent[];
   #seq: number;
   #unwritten: TurnEvent[] = [];
@@ -50,17 +58,13 @@ class RecordingRun implements TurnRun {
   #writing: Promise<unknown> = Promise.resolve();
   #isCancelled: boolean;
 
-  constructor(
-    run: TurnRun,
-    journal: readonly TurnEvent[],
-    append: (seq: number, events: readonly TurnEvent[]) => unknown,
-  ) {
+  constructor(run: TurnRun, { journal, isResumed }: TurnRef, writes: Writes) {
     this.#run = run;
-    this.#append = append;
+    this.#writes = writes;
     this.#recorded = journal.slice(1);
     this.#seq = journal.length;
     this.#isCancelled = journal.some((event) => event.kind === "cancelled");
-    if (journal.length > 1) this.#recorded.push(this.#keep({ kind: "resumed", at: 0, step: 1, generation: 2 }));
+    if (isResumed === true) this.#recorded.push(this.#keep({ kind: "resumed", at: 0, step: 1, generation: 2 }));
   }
 
   #keep(event: TurnEvent): TurnEvent {
@@ -78,23 +82,47 @@ class RecordingRun implements TurnRun {
   #release(): void {
     const [effects, events, seq] = [this.#held, this.#unwritten, this.#seq];
     [this.#held, this.#unwritten, this.#seq] = [[], [], seq + events.length];
-    this.#writing = this.#writing.then(() => events.length > 0 && this.#append(seq, events));
+    this.#writing = this.#writing.then(() => events.length > 0 && this.#writes.append(seq, events));
     const look = () => this.#run.poke(); // It may find a cancel, or that the lease is lost.
     this.#writing.then(() => this.#run.start(effects, [])).then(look, look);
   }
 
-  async next(): Promise<TurnEvent> {
+  next(): Promise<TurnEvent>;
+  next(quietMs: number | undefined): Promise<TurnEvent | undefined>;
+  async next(quietMs?: number): Promise<TurnEvent | undefined> {
     const recorded = this.#recorded.shift();
     if (recorded !== undefined) {
       this.#held = this.#held.filter(({ name }) => !("effect" in recorded) || recorded.effect !== name);
       return recorded;
     }
     if (this.#held.length > 0) this.#release();
-    const event = await this.#run.next();
-    if (event.kind !== "cancelled") return this.#keep(event);
-    if (this.#isCancelled) return this.next();
+    const event = await this.#run.next(quietMs);
+    if (event?.kind !== "cancelled") return event && this.#keep(event);
+    if (this.#isCancelled) return this.next(quietMs);
     this.#isCancelled = true;
     return this.#keep(event);
+  }
+
+  hurry(): void {
+    this.#run.hurry();
+  }
+
+  async record(event: Applied): Promise<void> {
+    this.#keep(event);
+    this.#release();
+    await this.#writing;
+  }
+
+  async park(parked: ParkedTurn): Promise<Awaited<ReturnType<TurnRun["park"]>>> {
+    const first = await this.next(0);
+    if (first !== undefined) return { reopen: [first] };
+    this.#release();
+    await this.#writing;
+    const answer = await this.#writes.park(parked);
+    if (answer.kind === "parked")
+      await this.#run.leave(); // What it releases is given up already.
+    else await this.#run.poke();
+    return answer.kind === "parked" ? answer : { reopen: [] };
   }
 
   commit(...args: Parameters<TurnRun["commit"]>): ReturnType<TurnRun["commit"]> {

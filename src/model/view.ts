@@ -1,7 +1,9 @@
 import type { SessionConfig } from "./config.ts";
-import type { Cursor, InputId, NodeId, SessionId, TurnId } from "./ids.ts";
+import type { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId } from "./ids.ts";
 import type { Draft, Message } from "./message.ts";
+import type { ToolCall } from "./tool.ts";
 import type { Spent, Usage } from "./usage.ts";
+import type { WaitKind } from "./wait.ts";
 
 /** An input that is in no committed turn yet. */
 export interface OpenInput {
@@ -10,6 +12,21 @@ export interface OpenInput {
   readonly turnId?: TurnId;
   readonly state: "running" | "waiting";
   readonly message: Draft;
+}
+
+/** Something that the open turn waits for. `runtime.waits.get(id)` gives the key that answers it. */
+export interface OpenWait {
+  readonly id: WaitId;
+  readonly turnId: TurnId;
+  readonly wants: WaitKind;
+  /** The position of the wait in the turn, such as `r1.call.0.w`. */
+  readonly effect: EffectName;
+  readonly callId: CallId;
+  /** As it is made if it is approved. */
+  readonly call: ToolCall;
+  readonly reason: string;
+  /** When it can no longer be answered: milliseconds since 1970. */
+  readonly until: number;
 }
 
 /** The session as it stands: what is committed, and what is not answered yet. */
@@ -25,6 +42,8 @@ export interface SessionView {
   readonly messages: readonly Message[];
   /** Inputs in no committed turn yet, oldest first: those that the open turn has taken, then those that wait. */
   readonly inputs: readonly OpenInput[];
+  /** What the open turn waits for and nobody has answered, oldest first. */
+  readonly waits: readonly OpenWait[];
   readonly turns: number;
   readonly config: SessionConfig;
   readonly usage: Usage;

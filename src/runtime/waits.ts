@@ -226,5 +226,5 @@ async function requireDelivery(wants: WaitKind, given: JsonObject, schema: JsonO
 async function requireFit(wants: WaitKind, what: string, value: Json, schema: JsonObject | undefined): Promise<void> {
   if (schema === undefined) return;
   const result = await validatorOf(schema, `the wait's ${what}`)(value);
-  if (!result.ok) wrong(wants, `${what} does not fit: ${result.problem}`);
+  if (!result.ok) wrong(wants, `${what} does not fit: ${result.problem.replace(/^the arguments /, "it ")}`);
 }

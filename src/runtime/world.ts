@@ -20,6 +20,7 @@ export function realWorld(): World {
   return {
     now: Date.now,
     sleep,
+    rest: (ms, signal) => nap(Math.min(ms, TIMER_MAX_MS), signal, true),
     id(prefix) {
       const now = Math.max(Date.now(), last);
       if (now !== last || count >= 32 ** 4) {
@@ -41,7 +42,7 @@ async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     await nap(Math.min(left, TIMER_MAX_MS), signal);
 }
 
-function nap(ms: number, signal?: AbortSignal): Promise<void> {
+function nap(ms: number, signal?: AbortSignal, isUnref = false): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);
@@ -49,6 +50,7 @@ function nap(ms: number, signal?: AbortSignal): Promise<void> {
       resolve();
     };
     const timer = setTimeout(done, ms);
+    if (isUnref) timer.unref();
     signal?.addEventListener("abort", done, { once: true });
   });
 }

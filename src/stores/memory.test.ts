@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { later } from "../../test/stores/later.ts";
 import { hasCode } from "../model/errors.ts";
 import { asEffectName, asInputId, asTurnId, type EffectName, type InputId } from "../model/ids.ts";
 import { alice, ann, ben, ended, inputId, newInput, newSession, opening, slept } from "../testing/cast.ts";
@@ -9,6 +10,10 @@ import { memory } from "./memory.ts";
 import { LEASE_MS, type Lease, type Owner, type PendingAppend, type PendingInput, type Store } from "./store.ts";
 
 for (const { law, check } of storeLaws) test(`D5 memory: ${law}`, () => check(memory()));
+
+test("D5 memory: every law holds where all answers come later, as from another machine", async () => {
+  for (const { check } of storeLaws) await check(later(memory()));
+}, 30_000);
 
 test("D5 memory: no law is written twice", () => {
   const titles = storeLaws.map(({ law }) => law);

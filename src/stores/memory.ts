@@ -4,9 +4,11 @@ import type { Json } from "../model/json.ts";
 import { addSpent, addUsage } from "../model/usage.ts";
 import type { WaitAnswer } from "../model/wait.ts";
 import type { Opened, TurnEvent } from "../turn/event.ts";
+import { committedOf, isSame } from "./memory/endings.ts";
 import { cursorOf, Facts } from "./memory/facts.ts";
 import { forkPoint, Graph, isOnPath, lay, pathOf } from "./memory/graph.ts";
 import { contentOf, enqueue, findOperation, keepOperation, keepParts, noteOperation } from "./memory/operations.ts";
+import { hasMail, hasNews, hasParked, park, wake, workIn } from "./memory/parking.ts";
 import {
   addToQueue,
   isInput,
@@ -17,9 +19,21 @@ import {
   takeAppends,
   withdraw,
 } from "./memory/queue.ts";
-import type { End, Place, Run, SessionRow, TurnRow } from "./memory/rows.ts";
-import { attempt, begin, claim, mailOf, note, park, record, renew, settle, takeOver } from "./memory/run.ts";
-import { newSession, optionsOf, Sessions, standingOf, stored } from "./memory/sessions.ts";
+import type { Run, SessionRow, TurnRow } from "./memory/rows.ts";
+import {
+  attempt,
+  begin,
+  claim,
+  leaseLost,
+  mailOf,
+  note,
+  record,
+  renew,
+  requireHeld,
+  settle,
+  takeOver,
+} from "./memory/run.ts";
+import { existing, newSession, optionsOf, Sessions, standingOf, stored } from "./memory/sessions.ts";
 import { stateOf, Turns } from "./memory/turns.ts";
 import { Waits } from "./memory/waits.ts";
 import type {
@@ -189,7 +203,7 @@ class MemoryStore implements Store {
     const { run } = session;
     if (run?.parked !== undefined) {
       const { turn, journal, parked } = run;
-      if (forOperation !== true && !this.#hasMail(run, now))
+      if (forOperation !== true && !hasMail(run, this.#waits, now))
         return { kind: "parked", turnId: turn.id, wakeAt: parked.wakeAt };
       return { kind: "resumed", lease: takeOver(run, owner, now), journal: journal.slice(), wasParked: true };
     }
@@ -227,22 +241,13 @@ class MemoryStore implements Store {
 
   park(lease: Lease, parked: ParkedTurn, now: number): ParkAnswer {
     this.#requireOpen();
-    const before = this.#sessions.byId.get(lease.sessionId)?.run;
-    const isRepeat = before?.parked !== undefined && before.generation === lease.generation + 1;
-    if (isRepeat && before.turn.id === lease.turnId) return { kind: "parked" };
-    const run = this.#requireHeld(lease);
+    const session = this.#sessions.byId.get(lease.sessionId);
+    if (hasParked(session, lease)) return { kind: "parked" };
+    const run = requireHeld(session, lease);
     if (run.turn.id !== parked.turnId) throw leaseLost(lease);
-    const { cancel } = run.turn;
-    const isCancelled = cancel !== undefined && cancel.requestId !== parked.cancel;
-    if (isCancelled || this.#waits.isAnswered(run, new Set(parked.waits)))
-      return { kind: "mail", mail: this.renew(lease, now) };
+    if (hasNews(run, parked, this.#waits)) return { kind: "mail", mail: this.renew(lease, now) };
     park(run, parked);
     return { kind: "parked" };
-  }
-
-  #hasMail(run: Run, now: number): boolean {
-    const { parked } = run;
-    return parked !== undefined && (parked.hasMail || parked.wakeAt <= now || this.#waits.isOver(run));
   }
 
   journal(turn: TurnId, after: number): readonly TurnEvent[] {
@@ -334,8 +339,7 @@ class MemoryStore implements Store {
     if (target.cancel !== undefined) return { kind: "already-requested", request: target.cancel };
     target.cancel = request;
     row.cancel = request;
-    const { run } = row.session;
-    if (run?.parked !== undefined && run.turn === target) run.parked.hasMail = true;
+    if (row.session.run?.turn === target) wake(row.session.run);
     return { kind: "requested", request };
   }
 
@@ -413,20 +417,9 @@ class MemoryStore implements Store {
 
   agenda(now: number, max: number): Agenda {
     this.#requireOpen();
-    const sessions: SessionId[] = [];
-    let next = Infinity;
-    for (const { id, run } of this.#active) {
-      const isWork = run?.parked === undefined ? run === undefined || run.until <= now : this.#hasMail(run, now);
-      if (!isWork) next = Math.min(next, run?.parked?.wakeAt ?? Infinity);
-      else if (sessions.length < max) sessions.push(id);
-    }
     const latest = this.latest();
-    return {
-      sessions,
-      ...(next === Infinity ? {} : { next }),
-      ...(latest === undefined ? {} : { latest }),
-      gone: this.#sessions.gone,
-    };
+    const rest = { ...(latest === undefined ? {} : { latest }), gone: this.#sessions.gone };
+    return { ...workIn(this.#active, this.#waits, now, max), ...rest };
   }
 
   readonly blobs = {
@@ -481,56 +474,27 @@ class MemoryStore implements Store {
     session.ledger = ledger.length > session.ledger.length ? ledger.slice() : ledger;
     session.revision += 1;
     session.turns += 1;
-    return this.#committed(turn);
+    return committedOf(turn, this.#facts.add(turn));
   }
 
   /** The head moved during the turn: its paid work is kept beside the path, and the session goes on without it. */
   #branch(turn: TurnRow, { entries, base }: EndedTurn): Committed {
     const { session } = turn;
     const at = base === undefined ? undefined : this.#graph.require(base);
-    if (entries.length === 0) return this.#committed(turn, at);
+    if (entries.length === 0) return committedOf(turn, this.#facts.add(turn), at);
     const branch = lay(turn.id, session, at, entries);
     turn.segment = branch.segment;
     if (at !== undefined) at.segment.users += 1;
     session.branches ??= [];
     session.branches.push(branch.segment);
-    return this.#committed(turn, branch);
-  }
-
-  #committed(turn: TurnRow, branch?: Place): Committed {
-    const cursor = cursorOf(this.#facts.add(turn));
-    const { revision, head } = turn.session;
-    if (branch === undefined && head !== undefined) return { kind: "committed", revision, head: head.id, cursor };
-    return {
-      kind: "committed",
-      revision,
-      ...(head === undefined ? {} : { head: head.id }),
-      cursor,
-      ...(branch === undefined ? {} : { branch: branch.id }),
-    };
+    return committedOf(turn, this.#facts.add(turn), branch);
   }
 
   #requireHeld(lease: Lease): Run {
-    const run = this.#sessions.byId.get(lease.sessionId)?.run;
-    if (run === undefined || run.generation !== lease.generation || run.turn.id !== lease.turnId)
-      throw leaseLost(lease);
-    return run;
+    return requireHeld(this.#sessions.byId.get(lease.sessionId), lease);
   }
 
   #requireOpen(): void {
     if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
   }
 }
-
-function existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
-  if (isNew === true) throw new RuntimeError("session.exists", { id });
-  return stored(row);
-}
-
-/** Whether a commit is a retry. `at` is not compared: a retry has another clock. */
-const isSame = ({ turn, ...kept }: End, sent: EndedTurn): boolean =>
-  endingOf({ ...kept, entries: turn.segment?.entries ?? [] }) === endingOf(sent);
-const endingOf = ({ outcome, entries, plugins, usage, inputs }: Omit<EndedTurn, "turnId" | "at" | "spent">): string =>
-  JSON.stringify([outcome, entries, plugins, usage, inputs]);
-
-const leaseLost = ({ sessionId, generation }: Lease) => new RuntimeError("lease.lost", { sessionId, generation });

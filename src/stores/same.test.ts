@@ -2,12 +2,24 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import type { Awaitable } from "../model/awaitable.ts";
-import { asEffectName, asInputId, asSessionId, asTurnId, type InputId, nodeId, type SessionId } from "../model/ids.ts";
+import {
+  asEffectName,
+  asInputId,
+  asSessionId,
+  asTurnId,
+  asWaitKey,
+  type InputId,
+  nodeId,
+  type SessionId,
+  type TurnId,
+  type WaitKey,
+} from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import { text, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
-import { ann, ended, NOW, newInput, newSession, opening, spent, usage } from "../testing/cast.ts";
+import { type WaitAnswer, type WaitedTurns, waitIdOf } from "../model/wait.ts";
+import { ann, ended, NOW, newInput, newSession, newWait, opening, slept, spent, usage } from "../testing/cast.ts";
 import { memory } from "./memory.ts";
 import { sqlite } from "./sqlite.ts";
 import type { ChangedBy, InputRef, Lease, NewSession, Opening, Store } from "./store.ts";
@@ -34,6 +46,10 @@ interface Teller {
   readonly store: Store;
   readonly leases: Map<SessionId, Lease>;
   readonly inputs: InputId[];
+  /** The turns that were ever opened, and the waits that were ever given. */
+  readonly turns: TurnId[];
+  readonly keys: WaitKey[];
+  readonly keysOf: Map<SessionId, WaitKey[]>;
 }
 type Step = (teller: Teller, nth: number) => unknown;
 
@@ -61,6 +77,16 @@ const which = fc.constantFrom("id", "from", "k1", "k2\u0000");
 const by = fc.constantFrom<ChangedBy | undefined>("append", "configure", "compact", "command", "completion", undefined);
 const key = fc.constantFrom(undefined, "k1", "k2\u0000");
 const number = fc.nat(12);
+/** After all that happens: a member may answer with the end of a lease as it is, or as it was asked for. */
+const RENEWED = NOW + 5;
+const KINDS = ["asked", "asked", "early", "all", "any"] as const;
+
+/** What is waited for: two of the turns there were, or an approval. */
+function aboutOf(kind: (typeof KINDS)[number], turns: readonly TurnId[], nth: number): WaitedTurns | undefined {
+  if (kind !== "all" && kind !== "any") return undefined;
+  const two = [turns[nth % (turns.length || 1)], turns.at(-1)].map((id) => id ?? asTurnId("none"));
+  return { kind: "turns", need: kind, turns: two.map((turnId) => ({ sessionId: ids[0]!, turnId })) };
+}
 
 /** Both stores answer at once. */
 const now = <T>(answer: Awaitable<T>): T => answer as T;
@@ -78,7 +104,7 @@ const steps: readonly fc.Arbitrary<Step>[] = [
     }),
   ),
   fc.tuple(session, key, fc.constantFrom("boundary", "turn", "wants", "injected")).map(([to, key, place]) =>
-    step(`accept ${to} ${key} ${place}`, ({ store, leases, inputs }, nth) => {
+    step(`accept ${to} ${key} ${place}`, ({ store, leases, inputs, turns }, nth) => {
       const input = newInput(`number-${nth}`, {
         to,
         key,
@@ -89,13 +115,14 @@ const steps: readonly fc.Arbitrary<Step>[] = [
       const receipt = now(store.accept(input, ann, standing, 5));
       if (receipt.kind === "opened") leases.set(to, receipt.lease);
       inputs.push(receipt.inputId);
+      turns.push(receipt.turnId);
       return receipt;
     }),
   ),
-  session.map((of) =>
-    step(`open ${of}`, ({ store, leases }) => {
-      const answer = now(store.open(of, ann, NOW, standing));
-      if (answer.kind === "opened") leases.set(of, answer.lease);
+  fc.tuple(session, fc.nat(3), fc.constantFrom(undefined, true as const)).map(([of, later, forOperation]) =>
+    step(`open ${of} ${later} ${forOperation}`, ({ store, leases }) => {
+      const answer = now(store.open(of, ann, NOW + later, standing, forOperation));
+      if (answer.kind === "opened" || answer.kind === "resumed") leases.set(of, answer.lease);
       return answer;
     }),
   ),
@@ -126,6 +153,8 @@ const steps: readonly fc.Arbitrary<Step>[] = [
         spent: [spent(`s${n}`, n)],
         inputs: settlesAll ? claimed : claimed.slice(1),
         ...(n === 0 ? {} : { parts: [{ operation: `part-${n}`, receipt: lease.turnId }] }),
+        ...(n < 2 ? {} : { config: { model: `house/${n}` } }),
+        cancel: "r",
         ...(head === undefined || isMoved ? {} : { base: head }),
       };
       return store.commit(lease, ended(lease, ending));
@@ -166,8 +195,48 @@ const steps: readonly fc.Arbitrary<Step>[] = [
       return store.inputs.withdraw(of, ref);
     }),
   ),
+  fc
+    .tuple(session, fc.constantFrom(...KINDS), fc.nat(4), fc.nat(30), fc.boolean())
+    .map(([of, kind, until, nth, again]) =>
+      step(`wait ${of} ${kind} ${until} ${nth} ${again}`, (teller, at) => {
+        const { store, keys, keysOf, turns } = teller;
+        const own = keysOf.get(of) ?? [];
+        const key = (again ? own[nth % (own.length || 1)] : undefined) ?? asWaitKey(`wait-${at}`);
+        const lease = held(teller, of);
+        const about = aboutOf(kind, turns, nth);
+        const early = kind === "early" ? { isEarly: true as const } : {};
+        const wait = newWait(key, { until: NOW + until, ...(about === undefined ? {} : { about }), ...early });
+        const length = now(store.journal(lease.turnId, 0)).length;
+        const answer = store.append(lease, length, [slept(key)], RENEWED, [wait]);
+        keys.push(key);
+        keysOf.set(of, [...own, key]);
+        return answer;
+      }),
+    ),
+  fc.tuple(fc.nat(30), fc.constantFrom("value", "timeout", "revoked"), fc.nat(4)).map(([nth, kind, later]) =>
+    step(`resolve ${nth} ${kind} ${later}`, ({ store, keys }) => {
+      const key = keys[nth % (keys.length || 1)] ?? asWaitKey("none");
+      const answer = kind === "timeout" ? { kind } : kind === "value" ? { kind, value: nth, by: "ann" } : { kind };
+      return store.waits.resolve(key, answer as WaitAnswer, NOW + later);
+    }),
+  ),
+  fc.tuple(session, fc.nat(3), fc.nat(3)).map(([of, left, later]) =>
+    step(`park ${of} ${left} ${later}`, (teller) => {
+      const lease = held(teller, of);
+      const { turnId } = lease;
+      const waits = teller.keys.slice(left);
+      return teller.store.park(lease, { turnId, wakeAt: NOW + later, waits, cancel: "r" }, RENEWED);
+    }),
+  ),
+  fc
+    .tuple(fc.nat(30), fc.constantFrom("r", "s"))
+    .map(([nth, requestId]) =>
+      step(`cancel ${nth} ${requestId}`, ({ store, turns }) =>
+        store.cancel(turns[nth % (turns.length || 1)] ?? asTurnId("none"), { requestId, reason: "", at: NOW }),
+      ),
+    ),
 ];
-const WEIGHTS = [4, 4, 16, 8, 8, 12, 4, 10, 4, 6];
+const WEIGHTS = [4, 4, 16, 10, 8, 8, 4, 10, 4, 6, 14, 10, 10, 2];
 const deleting = session.map((of) => step(`delete ${of}`, ({ store }) => store.delete(of)));
 const story = fc.array(
   fc.oneof(...steps.map((arbitrary, index) => ({ arbitrary, weight: WEIGHTS[index]! })), {
@@ -189,12 +258,20 @@ function answer(act: () => unknown): unknown {
 }
 
 /** Everything that can be asked. */
-function all({ store }: Teller, fact: number): unknown {
+function all({ store, keys, leases }: Teller, fact: number): unknown {
   const facts = now(store.changes(undefined, { max: Infinity }));
   const after = facts[fact % (facts.length || 1)]?.cursor;
   return {
     latest: store.latest(),
-    agenda: [...now(store.agenda(NOW + 60_000, Infinity)).sessions].sort(),
+    agendas: [0, 1, 2, 60_000].map((later) => {
+      const agenda = now(store.agenda(NOW + later, Infinity));
+      return { ...agenda, sessions: [...agenda.sessions].sort() };
+    }),
+    waits: keys.map((key) => store.waits.get(waitIdOf(key))),
+    listed: [undefined, ...keys].map((key) => [
+      answer(() => store.waits.list({ ...(key === undefined ? {} : { after: waitIdOf(key) }), max: 3 })),
+    ]),
+    mail: [...leases.values()].map((lease) => answer(() => store.renew(lease, RENEWED))),
     facts,
     sessions: store.list(),
     of: ids.map((id) => [
@@ -213,6 +290,8 @@ function all({ store }: Teller, fact: number): unknown {
       answer(() => store.changes(after, { session: id, max: 3 })),
       answer(() => store.changes(after, { tree: id, max: 3 })),
       answer(() => store.changes(undefined, { tree: id, max: Infinity })),
+      answer(() => store.waits.list({ session: id, max: Infinity })),
+      answer(() => store.waits.list({ tree: id, max: 4 })),
     ]),
   };
 }
@@ -224,6 +303,9 @@ test("D5 memory and sqlite give the same answers, whatever happens", { timeout: 
         store,
         leases: new Map(),
         inputs: [],
+        turns: [],
+        keys: [],
+        keysOf: new Map(),
       }));
       const [root, child, grandchild] = ids as [SessionId, SessionId, SessionId];
       for (const { store } of tellers)

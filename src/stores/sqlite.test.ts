@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
-import { asBlobHash, asEffectName, asInputId, asTurnId, asWaitKey } from "../model/ids.ts";
+import { asBlobHash, asEffectName, asInputId, asTurnId, asWaitKey, type WaitKey } from "../model/ids.ts";
+import { waitIdOf } from "../model/wait.ts";
 import {
   alice,
   answering,
@@ -31,7 +32,7 @@ import {
 } from "../testing/cast.ts";
 import { storeLaws } from "../testing/store-laws.ts";
 import { type Database, sqlite } from "./sqlite.ts";
-import type { Store } from "./store.ts";
+import type { Lease, Store } from "./store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -58,7 +59,7 @@ for (const strength of ["process", "power-all"] as const)
       assert.deepEqual(await again.check({ deep: true }), [], law);
       await again.close();
     }
-  }, 60_000);
+  }, 120_000);
 
 /** better-sqlite3 refuses to `run` what returns rows, and to `get` what returns none; and has nothing but these methods. */
 class Strict implements Database {
@@ -118,6 +119,12 @@ const all = async (store: Store, turns: readonly string[]) => ({
   ),
 });
 
+async function take(store: Store, now: number): Promise<Lease> {
+  const answer = await store.open(alice, ben, now, opening);
+  assert.ok(answer.kind === "resumed");
+  return answer.lease;
+}
+
 const LATE = [{ at: NOW, kind: "plugin", plugin: "acme/notes", type: "note", body: 1 }] as const;
 
 test("D1 S2 sqlite: a store opened again has everything that was kept", async () => {
@@ -145,6 +152,12 @@ test("D1 S2 sqlite: a store opened again has everything that was kept", async ()
   await store.attempt(two.turnId, asEffectName("e"));
   await store.waits.resolve(asWaitKey("w"), { kind: "value", value: 1 }, NOW);
   await store.cancel(two.turnId, { requestId: "r", reason: "", at: NOW + 7 });
+  await store.create({ ...newSession(bob), parentId: alice });
+  const asleep = await begin(store, "asleep", { to: bob });
+  const keys = ["y", "z"].map(asWaitKey) as [WaitKey, WaitKey];
+  const turnsOf = { kind: "turns", need: "all", turns: [{ sessionId: alice, turnId: two.turnId }] } as const;
+  await store.append(asleep, 1, [slept("a")], NOW, [newWait(keys[0]), newWait(keys[1], { about: turnsOf })]);
+  await store.park(asleep, { turnId: asleep.turnId, wakeAt: LAPSED + 50, waits: keys }, NOW);
   const turns = ["turn-one", "turn-two", "turn-three", "turn-four"];
   const before = await all(store, turns);
   await store.close();
@@ -163,6 +176,13 @@ test("D1 S2 sqlite: a store opened again has everything that was kept", async ()
   expect(await again.attempt(two.turnId, asEffectName("e"))).toBe("again");
   const claimed = await again.inputs.claim(answer.lease, asEffectName("b1"), 5);
   expect(claimed.map(({ id }) => id)).toEqual([inputId("three")]);
+  expect(await again.open(bob, ben, LATER, opening)).toEqual({
+    kind: "parked",
+    turnId: asleep.turnId,
+    wakeAt: LAPSED + 50,
+  });
+  await commit(again, answer.lease, { cancel: "r" });
+  expect((await again.agenda(LATER, 10)).sessions).toContain(bob);
   await assert.rejects(async () => store.load(alice), { code: "runtime.closed" });
   await again.close();
 });
@@ -235,6 +255,16 @@ test("S6 D7 sqlite: what is new of one session, or of a tree, is found by index 
     await store.list({ ...page, max: 1 });
   for (const ref of [{ id: asInputId("i") }, { from: asInputId("i") }, { key: "k" }, { key: "none" }])
     await store.inputs.withdraw(alice, ref);
+  const lease = await begin(store, "waits");
+  await store.append(lease, 1, [], NOW, [newWait(asWaitKey("w")), newWait(asWaitKey("x"))]);
+  await store.waits.resolve(asWaitKey("w"), { kind: "timeout" }, NOW);
+  for (const which of [{}, { session: alice }, { tree: alice }])
+    expect((await store.waits.list({ ...which, after: waitIdOf(asWaitKey("w")), max: 10 })).length).toBe(1);
+  await store.waits.get(waitIdOf(asWaitKey("x")));
+  await store.renew(lease, NOW);
+  await store.park(lease, { turnId: lease.turnId, wakeAt: NOW + 9, waits: [asWaitKey("x")] }, NOW);
+  await store.open(alice, ben, NOW, opening);
+  await commit(store, await take(store, NOW + 9));
   expect(scans).toEqual([]);
   await store.close();
 });

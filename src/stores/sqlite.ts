@@ -24,7 +24,8 @@ import { setUp } from "./sqlite/schema.ts";
 import { booked, headOf, Sessions } from "./sqlite/sessions.ts";
 import { Sweeper, type SweepOptions, type Swept, type Vacuumed, type VacuumOptions } from "./sqlite/sweep.ts";
 import { Turns } from "./sqlite/turns.ts";
-import { get, list, resolve } from "./sqlite/waits.ts";
+import { get, list } from "./sqlite/wait-list.ts";
+import { resolve } from "./sqlite/waits.ts";
 import {
   type CancelRequest,
   type EndedTurn,

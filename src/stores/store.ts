@@ -1,3 +1,4 @@
+// long: one contract
 import type { Segment, ViewPage } from "../graph/segment.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
@@ -261,7 +262,7 @@ export interface EndedTurn {
   readonly cancel?: string;
   /** Operations that are part of the turn. */
   readonly parts?: readonly PartOperation[];
-  /** The session's own settings, where operations changed them while the turn waited. */
+  /** The session's own settings, where operations changed them while the turn waited. A turn beside the path sets none. */
   readonly config?: Partial<SessionConfig>;
 }
 
@@ -348,8 +349,11 @@ export interface Withdrawal {
 
 export interface FoundTurn {
   readonly sessionId: SessionId;
-  /** `taken`: another open turn has claimed its input. `ended`: also when another turn settled its input. */
-  readonly state: "waiting" | "open" | "taken" | "ended" | "withdrawn";
+  /**
+   * `parked`: it is open and only waits. `taken`: another open turn has claimed its input. `ended`: also when another
+   * turn settled its input.
+   */
+  readonly state: "waiting" | "open" | "parked" | "taken" | "ended" | "withdrawn";
 }
 
 /**
@@ -464,7 +468,8 @@ export interface Store {
   ): Awaitable<number>;
   /**
    * Gives up the lease of a turn that only waits, unless mail came that it has not folded. The session stays the turn's;
-   * whoever has mail for it finds it in the agenda.
+   * whoever has mail for it finds it in the agenda. The lease writes nothing more; the same call again is answered as
+   * before, until somebody takes the turn.
    */
   park(lease: Lease, parked: ParkedTurn, now: number): Awaitable<ParkAnswer>;
   /** The turn's events in order, without the first `after`; none once the turn has ended. */
@@ -528,7 +533,10 @@ export interface Store {
   };
 
   readonly waits: {
-    /** Waits that nobody has answered, oldest first: of all sessions, of one, or of one and all that descend from it. */
+    /**
+     * Waits that nobody has answered, oldest first: of all sessions, of one, or of one and all that descend from it.
+     * `after` may be answered, or its turn over, meanwhile; none come after one whose session was deleted.
+     */
     list(page: {
       readonly session?: SessionId;
       readonly tree?: SessionId;

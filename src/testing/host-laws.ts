@@ -6,14 +6,16 @@ import type { EffectHost, Perform, TurnRun } from "../hosts/host.ts";
 import { type Awaitable, andThen } from "../model/awaitable.ts";
 import { type Code, hasCode, RuntimeError } from "../model/errors.ts";
 import { asCallId, asSessionId, asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
+import type { Json } from "../model/json.ts";
 import { text } from "../model/message.ts";
 import type { Scope } from "../model/scope.ts";
 import { NO_USAGE } from "../model/usage.ts";
+import { type WaitAnswer, waitIdOf } from "../model/wait.ts";
 import type { World } from "../model/world.ts";
-import type { CancelRequest, EndedTurn, Lease, NewInput, Store } from "../stores/store.ts";
+import type { CancelRequest, EndedTurn, Lease, NewInput, ParkedTurn, Store } from "../stores/store.ts";
 import { type Effect, type EffectOf, GRACE, name } from "../turn/effect.ts";
-import type { Answer, Opened, TurnEvent, WaitAnswer } from "../turn/event.ts";
-import { ann, ben, ended, newInput, newSession, opening } from "./cast.ts";
+import type { Answer, Applied, Opened, TurnEvent } from "../turn/event.ts";
+import { ann, approval, ben, ended, newInput, newSession, opening } from "./cast.ts";
 import { simulatedWorld } from "./world.ts";
 
 /** What the laws need to try a host. Each law asks for a new one. */
@@ -30,8 +32,11 @@ export type LawWorld = World & { advance(ms: number): Awaitable<void> };
 /** A promise of every host. `check` throws when it is broken. */
 export interface HostLaw {
   readonly law: string;
-  /** `journal`: the law is only for hosts that keep a turn's events in the store's journal. */
-  readonly needs?: "journal";
+  /**
+   * `journal`: the law is only for hosts that keep a turn's events in the store's journal. `parking`: only for those of
+   * them that park turns.
+   */
+  readonly needs?: "journal" | "parking";
   check(fixture: HostFixture): Promise<void>;
 }
 
@@ -49,6 +54,7 @@ const law = (law: string, check: Check): HostLaw => ({
   },
 });
 const journalLaw = (title: string, check: Check): HostLaw => ({ ...law(title, check), needs: "journal" });
+const parkingLaw = (title: string, check: Check): HostLaw => ({ ...law(title, check), needs: "parking" });
 
 // The turns of these laws are not driven by `step`: each law starts, drops and answers effects itself.
 
@@ -67,10 +73,23 @@ function call(at: number): EffectOf<"call"> {
 }
 const [FIRST, SECOND, THIRD] = [call(0), call(1), call(2)] as const;
 
-const sleep = (until: number): Effect => ({ name: name("r1.call.0.b1"), kind: "sleep", until });
-const grace = (until: number): Effect => ({ name: GRACE, kind: "sleep", until });
-const wait = (until: number, key: WaitKey = KEY): Effect => ({ name: name(`wait.${key}`), kind: "wait", key, until });
+const sleep = (until: number): Effect => ({ name: name("r1.call.0.b1"), kind: "sleep", at: 0, until });
+const grace = (until: number): Effect => ({ name: GRACE, kind: "sleep", at: 0, until });
+const wait = (until: number, key: WaitKey = KEY): EffectOf<"wait"> => ({
+  name: name(`wait.${key}`),
+  kind: "wait",
+  key,
+  at: 1,
+  until,
+  about: approval,
+});
 
+const APPLIED: Applied = {
+  kind: "applied",
+  at: 2,
+  operation: "opr_1",
+  changes: { "acme/notes": { state: { lines: 1 } } },
+};
 const CANCEL: CancelRequest = { requestId: "can_1", reason: "Enough.", at: 1 };
 
 /** An answer of the right kind for the effect. */
@@ -120,6 +139,7 @@ class Stage {
         this.asleep++;
         return world.sleep(ms, signal).finally(() => this.asleep--);
       },
+      rest: (ms, signal) => world.rest(ms, signal),
     };
   }
 
@@ -135,9 +155,9 @@ class Stage {
     return newInput(`${session}-${++this.#inputs}`, { to: asSessionId(session), place, at: this.world.now() });
   }
 
-  async play(lease: Lease, journal: readonly TurnEvent[], host: EffectHost): Promise<Played> {
+  async play(lease: Lease, journal: readonly TurnEvent[], host: EffectHost, isResumed?: true): Promise<Played> {
     const turn = new Played(this, lease, journal[0] as Opened, host);
-    await turn.open(journal);
+    await turn.open(journal, isResumed);
     this.#turns.push(turn);
     return turn;
   }
@@ -157,8 +177,18 @@ class Stage {
   /** Goes on with the turn on another host, as after a crash. */
   async resume(turn: Played): Promise<Played> {
     await turn.run.leave();
+    return this.goOn(turn);
+  }
+
+  /** Goes on, on another host, with a turn that nobody has. */
+  async goOn(turn: Played): Promise<Played> {
     const { lease, journal } = await this.find(turn);
-    return this.play(lease, journal, await this.#fixture.host());
+    return this.play(lease, journal, await this.#fixture.host(), true);
+  }
+
+  /** Answers a wait, and tells how the answer was taken. */
+  async resolve(key: WaitKey, value: Json): Promise<string> {
+    return (await this.store.waits.resolve(key, { kind: "value", value }, this.world.now())).said;
   }
 
   /** Lets time pass, on the simulated clock and on the real one. */
@@ -174,6 +204,8 @@ class Stage {
     await this.store.close();
   }
 }
+
+type Parked = Awaited<ReturnType<TurnRun["park"]>>;
 
 const TICK_MS = 50;
 const SECOND_MS = 1_000;
@@ -198,6 +230,8 @@ class Played {
   readonly traced: string[] = [];
   /** The host's writes to the store, by the method's name. */
   readonly writes: string[] = [];
+  /** The waits of which the host said that they can be answered. */
+  readonly asked: WaitKey[] = [];
   readonly #scopes = new Map<EffectName, Scope>();
   readonly #answers = new Map<EffectName, PromiseWithResolvers<Answer>>();
   readonly #plays = new Map<EffectName, (effect: Effect) => Awaitable<Answer>>();
@@ -211,17 +245,18 @@ class Played {
     this.host = host;
   }
 
-  async open(journal: readonly TurnEvent[]): Promise<void> {
+  async open(journal: readonly TurnEvent[], isResumed?: true): Promise<void> {
     const { lease, stage } = this;
     const store = watched(stage.store, (method, go) => {
       if (!READS.has(method)) this.writes.push(method);
       return andThen(this.#held.get(method), go);
     });
     const trace = (event: string): number => this.traced.push(event);
-    this.run = await this.host.open({ lease, journal }, this.#perform, {
+    const turn = isResumed === true ? { lease, journal, isResumed } : { lease, journal };
+    this.run = await this.host.open(turn, this.#perform, {
       store,
       world: stage.world,
-      waiting: () => {},
+      waiting: (key) => void this.asked.push(key),
       trace,
     });
   }
@@ -302,6 +337,14 @@ class Played {
     }
   }
 
+  /** The next event, also without `resumed`; undefined when none came for `ms`. */
+  async quiet(ms: number): Promise<TurnEvent | undefined> {
+    for (;;) {
+      const event = await this.run.next(ms);
+      if (event?.kind !== "resumed") return event;
+    }
+  }
+
   /** Asserts that this is the next event. */
   async hears(expected: TurnEvent): Promise<void> {
     assert.deepEqual(await this.next(), expected);
@@ -348,6 +391,20 @@ class Played {
     assert.equal(answer.kind, "requested");
   }
 
+  /** Parks the turn, which waits for these. */
+  async park(waits: readonly EffectOf<"wait">[], more: Partial<ParkedTurn> = {}): Promise<Parked> {
+    const wakeAt = Math.min(...waits.map(({ until }) => until));
+    return this.run.park({ turnId: this.opened.turnId, wakeAt, waits: waits.map(({ key }) => key), ...more });
+  }
+
+  /** Asserts that it was not parked, and gives what came first: it is in the answer, or `next` hands it out at once. */
+  async cameFirst(answer: Parked): Promise<TurnEvent> {
+    if (!("reopen" in answer)) return assert.fail("It was parked.");
+    const [event, ...more] = answer.reopen;
+    assert.deepEqual(more, []);
+    return event ?? (await this.quiet(0)) ?? assert.fail("Nothing came first.");
+  }
+
   async commit(ending: Partial<EndedTurn> = {}): Promise<Awaited<ReturnType<TurnRun["commit"]>>> {
     return this.run.commit({ ...this.ended(), ...ending });
   }
@@ -379,7 +436,8 @@ const READS: ReadonlySet<string> = new Set([
   "journal",
   "terminal",
   "inputs.list",
-  "waits.peek",
+  "waits.list",
+  "waits.get",
 ]);
 
 /** Wraps a store. `seen` is told of each call before it is made, and makes it with `go`. */
@@ -749,10 +807,10 @@ export const hostLaws: readonly HostLaw[] = [
     const second = wait(stage.world.now() + 5_000, OTHER_KEY);
     await turn.start(first, second);
     await turn.hearsNothing();
-    assert.equal(await stage.store.waits.resolve(OTHER_KEY, { kind: "value", value: 2 }), "accepted");
+    assert.equal(await stage.resolve(OTHER_KEY, 2), "accepted");
     turn.run.poke();
     await turn.hearsOf(second, { kind: "value", value: 2 });
-    assert.equal(await stage.store.waits.resolve(KEY, { kind: "value", value: { approved: true } }), "accepted");
+    assert.equal(await stage.resolve(KEY, { approved: true }), "accepted");
     turn.run.poke();
     await turn.hearsOf(first, { kind: "value", value: { approved: true } });
     const before = turn.traced.length;
@@ -763,7 +821,7 @@ export const hostLaws: readonly HostLaw[] = [
 
   law("wait: it is answered within a second, though nobody pokes", async (turn, stage) => {
     await turn.start(wait(stage.world.now() + 5_000));
-    await stage.store.waits.resolve(KEY, { kind: "value", value: "yes" });
+    await stage.resolve(KEY, "yes");
     const event = await turn.hearsWithinASecond();
     assert.ok(event.kind === "resolved" && event.answer.kind === "value");
   }),
@@ -775,7 +833,7 @@ export const hostLaws: readonly HostLaw[] = [
     await turn.hearsNothing();
     await stage.world.advance(1_000);
     await turn.hearsOf(waiting, { kind: "timeout" });
-    assert.equal(await stage.store.waits.resolve(KEY, { kind: "value", value: "late" }), "already-resolved");
+    assert.equal(await stage.resolve(KEY, "late"), "already-resolved");
     turn.run.poke();
     await turn.hearsNothing();
   }),
@@ -789,7 +847,7 @@ export const hostLaws: readonly HostLaw[] = [
   law("wait: a value that came before the clock counts, though nobody has looked", async (turn, stage) => {
     const waiting = wait(stage.world.now() + 200);
     await turn.start(waiting);
-    await stage.store.waits.resolve(KEY, { kind: "value", value: "in time" });
+    await stage.resolve(KEY, "in time");
     await stage.world.advance(200);
     await turn.hearsOf(waiting, { kind: "value", value: "in time" });
     await stage.world.advance(500);
@@ -799,16 +857,16 @@ export const hostLaws: readonly HostLaw[] = [
   law("wait: a revoked one is told so", async (turn, stage) => {
     const waiting = wait(stage.world.now() + 5_000);
     await turn.start(waiting);
-    await stage.store.waits.revoke(turn.opened.turnId);
+    await stage.store.waits.resolve(KEY, { kind: "revoked", by: "ann" }, stage.world.now());
     turn.run.poke();
-    await turn.hearsOf(waiting, { kind: "revoked" });
+    await turn.hearsOf(waiting, { kind: "revoked", by: "ann" });
   }),
 
   law("wait: a dropped one is never heard", async (turn, stage) => {
     const [answered, unanswered] = [wait(stage.world.now() + 200), wait(stage.world.now() + 200, OTHER_KEY)];
     await turn.start(answered, unanswered, FIRST);
     await turn.drop(answered, unanswered);
-    await stage.store.waits.resolve(KEY, { kind: "value", value: "late" });
+    await stage.resolve(KEY, "late");
     turn.run.poke();
     await stage.world.advance(500);
     await turn.hearsNothing();
@@ -818,10 +876,298 @@ export const hostLaws: readonly HostLaw[] = [
     const waiting = wait(stage.world.now() + 5_000);
     await turn.start(waiting);
     await turn.run.leave();
-    await stage.store.waits.resolve(KEY, { kind: "value", value: "meanwhile" });
+    await stage.resolve(KEY, "meanwhile");
     const resumed = await stage.resume(turn);
     await resumed.start(waiting);
     await resumed.hearsOf(waiting, { kind: "value", value: "meanwhile" });
+  }),
+
+  law("wait: readers are told of it once it can be answered, and not before", async (turn, stage) => {
+    const letGo = turn.hold("append");
+    await turn.start(wait(stage.world.now() + 5_000));
+    assert.deepEqual(turn.asked, []);
+    letGo();
+    await settle();
+    assert.deepEqual(turn.asked, [KEY]);
+    assert.notEqual(await stage.store.waits.get(waitIdOf(KEY)), undefined);
+  }),
+
+  // ── Quiet ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  law("quiet: `next` answers undefined when nothing came for so long, and not before", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 5_000);
+    await turn.start(waiting);
+    let heard: TurnEvent | undefined | "nothing yet" = "nothing yet";
+    const quiet = turn.quiet(1_000).then((event) => {
+      heard = event;
+    });
+    await settle();
+    await stage.world.advance(900);
+    await settle();
+    assert.equal(heard, "nothing yet");
+    await stage.world.advance(100);
+    await quiet;
+    assert.equal(heard, undefined);
+    await stage.resolve(KEY, "later");
+    await turn.run.poke();
+    await turn.hearsOf(waiting, { kind: "value", value: "later" });
+  }),
+
+  law("quiet: what came first is handed out, however short the quiet, and once", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 5_000);
+    await turn.start(waiting);
+    await stage.resolve(KEY, "yes");
+    await turn.run.poke();
+    await settle();
+    const event = await turn.quiet(0);
+    assert.ok(event?.kind === "resolved" && event.effect === waiting.name);
+    await turn.start(wait(stage.world.now() + 5_000, OTHER_KEY));
+    assert.equal(await turn.quiet(0), undefined);
+  }),
+
+  law("quiet: one that an event or `hurry` ended does not end the next", async (turn, stage) => {
+    await turn.start(wait(stage.world.now() + 5_000));
+    const hurried = turn.quiet(300);
+    await settle();
+    turn.run.hurry();
+    assert.equal(await hurried, undefined);
+    const cancelled = turn.quiet(300);
+    await settle();
+    await turn.cancels();
+    await turn.run.poke();
+    assert.equal((await cancelled)?.kind, "cancelled");
+    let isOver = false;
+    const quiet = turn.quiet(2_000).then(() => {
+      isOver = true;
+    });
+    await stage.elapse(1_000);
+    await settle();
+    assert.equal(isOver, false);
+    turn.run.hurry();
+    await quiet;
+  }),
+
+  law("quiet: `hurry` ends it, one that has no end too", async (turn, stage) => {
+    await turn.start(wait(stage.world.now() + 5_000));
+    for (const ms of [SECOND_MS, Infinity]) {
+      const quiet = turn.quiet(ms);
+      await settle();
+      turn.run.hurry();
+      assert.equal(await quiet, undefined);
+    }
+  }),
+
+  law("quiet: `hurry` does nothing where nobody waits for quiet, and is not remembered", async (turn, stage) => {
+    await turn.start(wait(stage.world.now() + 5_000));
+    turn.run.hurry();
+    let isOver = false;
+    const quiet = turn.quiet(Infinity).then((event) => {
+      isOver = true;
+      return event;
+    });
+    await settle();
+    assert.equal(isOver, false);
+    turn.run.hurry();
+    assert.equal(await quiet, undefined);
+    const plain = turn.hearsNothing();
+    turn.run.hurry();
+    await plain;
+  }),
+
+  law("quiet: a lost lease makes it reject", async (turn, stage) => {
+    await turn.start(wait(stage.world.now() + 5_000));
+    const quiet = assert.rejects(turn.quiet(Infinity), failsWith("lease.lost"));
+    await settle();
+    await stage.takeOver(turn);
+    await turn.run.poke();
+    await quiet;
+  }),
+
+  // ── What the caller records ───────────────────────────────────────────────────────────────────────────────────────
+
+  journalLaw(
+    "record: it answers when the event is durable, after all that was handed out before",
+    async (turn, stage) => {
+      await turn.start(FIRST, wait(stage.world.now() + 5_000));
+      const returned = await turn.answer(FIRST);
+      await turn.hears(returned);
+      const letGo = turn.hold("append");
+      let isAnswered = false;
+      const recorded = Promise.resolve(turn.run.record(APPLIED)).then(() => {
+        isAnswered = true;
+      });
+      await settle();
+      assert.equal(isAnswered, false);
+      letGo();
+      await recorded;
+      assert.deepEqual(await stage.store.journal(turn.opened.turnId, 1), [returned, APPLIED]);
+    },
+  ),
+
+  journalLaw("record: the next worker is handed it in its place", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 5_000);
+    await turn.start(FIRST, waiting);
+    const returned = await turn.answer(FIRST);
+    await turn.hears(returned);
+    await turn.run.record(APPLIED);
+    await stage.resolve(KEY, "yes");
+    await turn.run.poke();
+    await turn.hearsOf(waiting, { kind: "value", value: "yes" });
+    await turn.start(SECOND);
+
+    const resumed = await stage.resume(turn);
+    await resumed.start(FIRST, waiting);
+    await resumed.hears(returned);
+    await resumed.hears(APPLIED);
+    await resumed.hearsOf(waiting, { kind: "value", value: "yes" });
+    assert.deepEqual(resumed.performed, []);
+  }),
+
+  journalLaw("record: a lost lease makes it reject, and nothing is written", async (turn, stage) => {
+    await turn.start(wait(stage.world.now() + 5_000));
+    const lease = await stage.takeOver(turn);
+    const before = await stage.store.journal(turn.opened.turnId, 0);
+    await assert.rejects(async () => turn.run.record(APPLIED), failsWith("lease.lost"));
+    assert.deepEqual(await stage.store.journal(turn.opened.turnId, 0), before);
+    await stage.store.renew(lease, stage.world.now());
+  }),
+
+  // ── Parking ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  parkingLaw(
+    "park: what was handed out is durable before the lease is given up, and is folded by the next",
+    async (turn, stage) => {
+      const waiting = wait(stage.world.now() + 5_000);
+      await turn.start(FIRST, waiting);
+      const returned = await turn.answer(FIRST);
+      await turn.hears(returned);
+      const letGo = turn.hold("append");
+      let isAnswered = false;
+      const parking = turn.park([waiting]).then((answer) => {
+        isAnswered = true;
+        return answer;
+      });
+      await settle();
+      assert.equal(isAnswered, false);
+      letGo();
+      assert.deepEqual(await parking, { kind: "parked" });
+      assert.deepEqual(await stage.store.journal(turn.opened.turnId, 1), [returned]);
+
+      const { sessionId } = turn.lease;
+      const found = await stage.store.open(sessionId, ben, stage.world.now(), opening);
+      assert.equal(found.kind, "parked");
+      await stage.resolve(KEY, "at last");
+      const resumed = await stage.goOn(turn);
+      await resumed.start(FIRST, waiting);
+      await resumed.hears(returned);
+      await resumed.hearsOf(waiting, { kind: "value", value: "at last" });
+      assert.deepEqual(resumed.performed, []);
+    },
+  ),
+
+  parkingLaw("park: what the caller recorded is folded by the next, in its place", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 5_000);
+    await turn.start(waiting);
+    await turn.run.record(APPLIED);
+    assert.deepEqual(await turn.park([waiting]), { kind: "parked" });
+    await stage.resolve(KEY, "yes");
+    const resumed = await stage.goOn(turn);
+    await resumed.start(waiting);
+    await resumed.hears(APPLIED);
+    await resumed.hearsOf(waiting, { kind: "value", value: "yes" });
+  }),
+
+  parkingLaw("park: its time wakes a turn as an answer does", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 2_000);
+    await turn.start(waiting);
+    assert.deepEqual(await turn.park([waiting]), { kind: "parked" });
+    await stage.world.advance(2_000);
+    const resumed = await stage.goOn(turn);
+    await resumed.start(waiting);
+    await resumed.hearsOf(waiting, { kind: "timeout" });
+  }),
+
+  parkingLaw("park: refused when an answer came first, which is heard once", async (turn, stage) => {
+    const [waiting, other] = [wait(stage.world.now() + 5_000), wait(stage.world.now() + 5_000, OTHER_KEY)];
+    await turn.start(waiting, other);
+    await stage.resolve(KEY, "first");
+    const event = await turn.cameFirst(await turn.park([waiting, other]));
+    assert.ok(event.kind === "resolved" && event.effect === waiting.name);
+    await turn.run.poke();
+    assert.equal(await turn.quiet(0), undefined);
+    assert.deepEqual(await turn.park([other]), { kind: "parked" }); // What was folded is no mail any more.
+  }),
+
+  parkingLaw("park: refused when a cancel came first, which is heard once", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 5_000);
+    await turn.start(waiting);
+    await turn.cancels();
+    const event = await turn.cameFirst(await turn.park([waiting]));
+    assert.ok(event.kind === "cancelled" && event.requestId === CANCEL.requestId);
+    await turn.run.poke();
+    assert.equal(await turn.quiet(0), undefined);
+    assert.deepEqual(await turn.park([waiting], { cancel: CANCEL.requestId }), { kind: "parked" });
+  }),
+
+  parkingLaw("park: refused when something is in line, which is heard once", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 5_000);
+    await turn.start(waiting);
+    await stage.resolve(KEY, "in line");
+    await turn.run.poke();
+    await settle();
+    const event = await turn.cameFirst(await turn.park([waiting]));
+    assert.ok(event.kind === "resolved" && event.effect === waiting.name);
+    await turn.run.poke();
+    await turn.hearsNothing();
+  }),
+
+  parkingLaw("park: refused when a sleep is over, which is heard", async (turn, stage) => {
+    const [waiting, backoff] = [wait(stage.world.now() + 5_000), sleep(stage.world.now() + 1_000)];
+    await turn.start(waiting, backoff);
+    await stage.world.advance(1_000);
+    await settle();
+    assert.equal((await turn.cameFirst(await turn.park([waiting]))).kind, "slept");
+  }),
+
+  parkingLaw("park: what comes while it is under way is lost by nobody, and heard once", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 5_000);
+    await turn.start(waiting);
+    const letGo = turn.hold("park");
+    const parking = turn.park([waiting]);
+    await settle();
+    await stage.resolve(KEY, "meanwhile");
+    await turn.cancels();
+    await turn.run.poke(); // The answer and the cancel are in line, and in the store, too.
+    letGo();
+    const heard = [await turn.cameFirst(await parking), await turn.next()].map(({ kind }) => kind);
+    assert.deepEqual(heard.sort(), ["cancelled", "resolved"]);
+    await turn.run.poke();
+    await turn.hearsNothing();
+  }),
+
+  parkingLaw("park: after it nothing begins, nothing is written, and nobody is asleep", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 1_000);
+    const backoff = sleep(stage.world.now() + 1_000);
+    await turn.start(waiting, backoff);
+    assert.deepEqual(await turn.park([waiting]), { kind: "parked" });
+    await settle();
+    assert.equal(stage.asleep, 0);
+    turn.writes.length = 0;
+    await turn.start(FIRST, wait(stage.world.now() + 500, OTHER_KEY));
+    turn.run.hurry();
+    await turn.run.poke();
+    await stage.elapse(1_200);
+    await turn.run.leave();
+    assert.deepEqual([turn.writes, turn.performed], [[], []]);
+    await stage.goOn(turn); // Its time has come, and nobody holds it.
+  }),
+
+  parkingLaw("park: a lost lease makes it reject, and the other keeps the turn", async (turn, stage) => {
+    const waiting = wait(stage.world.now() + 5_000);
+    await turn.start(waiting);
+    const lease = await stage.takeOver(turn);
+    await assert.rejects(turn.park([waiting]), failsWith("lease.lost"));
+    await stage.store.renew(lease, stage.world.now());
   }),
 
   // ── Endings ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -885,7 +1231,7 @@ export const hostLaws: readonly HostLaw[] = [
     for (const [each, key] of [[turn, KEY] as const, [other, OTHER_KEY] as const]) {
       const waiting = wait(stage.world.now() + 5_000, key);
       await each.start(waiting, sleep(stage.world.now() + 5_000));
-      await stage.store.waits.resolve(key, { kind: "value", value: "yes" });
+      await stage.resolve(key, "yes");
       each.run.poke();
       await each.hearsOf(waiting, { kind: "value", value: "yes" });
     }

@@ -1914,6 +1914,14 @@ const parkLaws = [
       assert.deepEqual(given, config);
     },
   ),
+  law("a turn that is kept beside the path leaves the settings of its session", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one");
+    const lease = await begin(store, "two");
+    const { base: _, ...beside } = ended(lease, { config: { model: "another/model" } });
+    assert.ok((await committed(store.commit(lease, beside))).branch !== undefined);
+    assert.deepEqual((await store.load(alice))?.config, { model: "house/model" });
+  }),
   law("a commit without settings leaves those of the session", async (store) => {
     await commit(store, await first(store));
     assert.deepEqual((await store.load(alice))?.config, { model: "house/model" });
@@ -1948,7 +1956,7 @@ const waitedTurnLaws = [
     assert.deepEqual(await work(store), [alice]);
     assert.deepEqual(await resolvedOf(store, await resume(store)), [{ key: WAIT, answer: late }]);
     assert.equal(await answer(store, late), "already-resolved");
-    assert.equal((await store.find(lease.turnId))?.state, "open");
+    assert.equal((await store.find(lease.turnId))?.state, "parked");
   }),
   law("a turn is woken when the turn that it waits for has ended", async (store) => {
     const child = await first(store, "one", { to: bob });
@@ -3728,22 +3736,25 @@ const operationLaws = [
     await refused("session.unknown", () => store.operations.note(asSessionId("nobody"), "op", "k"));
     await refused("session.unknown", () => store.operations.note(asSessionId("nobody"), "op", "k", 1));
   }),
-  law("notes go when their operation is applied, those of others stay, and none comes after", async (store) => {
-    await store.create(newSession(alice));
-    for (const key of ["a", "b"]) await store.operations.note(alice, "op", key, key);
-    await store.operations.note(alice, "other", "a", "kept");
-    const parts = [{ operation: "op", receipt: "its own part" }];
-    const lease = await begin(store, "hello");
-    assert.equal((await store.apply(change("op"))).kind, "busy");
-    assert.equal(await store.operations.note(alice, "op", "a"), "a");
-    await commit(store, lease, { parts });
-    assert.equal(await store.operations.note(alice, "op", "a"), "a");
-    await apply(store, "op", { receipt: "done" });
-    for (const key of ["a", "b"]) assert.equal(await store.operations.note(alice, "op", key), undefined);
-    assert.equal(await store.operations.note(alice, "op", "a", "late"), "late");
-    assert.equal(await store.operations.note(alice, "op", "a"), undefined);
-    assert.equal(await store.operations.note(alice, "other", "a"), "kept");
-  }),
+  law(
+    "notes go when their operation is applied or part of a turn, those of others stay, and none comes after",
+    async (store) => {
+      await store.create(newSession(alice));
+      for (const key of ["a", "b"]) await store.operations.note(alice, "op", key, key);
+      await store.operations.note(alice, "other", "a", "kept");
+      const parts = [{ operation: "op", receipt: "its own part" }];
+      const lease = await begin(store, "hello");
+      assert.equal((await store.apply(change("op"))).kind, "busy");
+      assert.equal(await store.operations.note(alice, "op", "a"), "a");
+      await commit(store, lease, { parts });
+      assert.equal(await store.operations.note(alice, "op", "a"), undefined);
+      await apply(store, "op", { receipt: "done" });
+      for (const key of ["a", "b"]) assert.equal(await store.operations.note(alice, "op", key), undefined);
+      assert.equal(await store.operations.note(alice, "op", "a", "late"), "late");
+      assert.equal(await store.operations.note(alice, "op", "a"), undefined);
+      assert.equal(await store.operations.note(alice, "other", "a"), "kept");
+    },
+  ),
   law("notes of an append go when a commit applies it", async (store) => {
     const lease = await first(store);
     await store.operations.note(alice, "note", "k", 1);

@@ -9,7 +9,7 @@ export interface SimulatedWorld extends World {
    * without another sleep has happened before the next one wakes.
    */
   advance(ms: number): Promise<void>;
-  /** How many sleeps are under way. */
+  /** How many sleeps are under way, without those of work that comes again and again. */
   readonly asleep: number;
 }
 
@@ -44,23 +44,27 @@ export function simulatedWorld(options: SimulatedWorldOptions = {}): SimulatedWo
     now = end;
   }
 
+  function sleep(ms: number, signal: AbortSignal | undefined, isResting: boolean): Promise<void> {
+    if (!(ms > 0) || signal?.aborted === true) return Promise.resolve();
+    return new Promise((resolve) => {
+      const sleeper: Sleeper = {
+        due: now + ms,
+        isResting,
+        wake() {
+          sleepers.delete(sleeper);
+          signal?.removeEventListener("abort", sleeper.wake);
+          resolve();
+        },
+      };
+      sleepers.add(sleeper);
+      signal?.addEventListener("abort", sleeper.wake, { once: true });
+    });
+  }
+
   return {
     now: () => now,
-    sleep(ms, signal) {
-      if (!(ms > 0) || signal?.aborted === true) return Promise.resolve();
-      return new Promise((resolve) => {
-        const sleeper: Sleeper = {
-          due: now + ms,
-          wake() {
-            sleepers.delete(sleeper);
-            signal?.removeEventListener("abort", sleeper.wake);
-            resolve();
-          },
-        };
-        sleepers.add(sleeper);
-        signal?.addEventListener("abort", sleeper.wake, { once: true });
-      });
-    },
+    sleep: (ms, signal) => sleep(ms, signal, false),
+    rest: (ms, signal) => sleep(ms, signal, true),
     id: (prefix) => `${prefix}_${String(++ids).padStart(8, "0")}${name}`,
     secret: () => createHash("sha256").update(`${name}/${++secrets}`).digest().subarray(0, 16).toString("base64url"),
     advance(ms) {
@@ -69,13 +73,14 @@ export function simulatedWorld(options: SimulatedWorldOptions = {}): SimulatedWo
       return moving;
     },
     get asleep() {
-      return sleepers.size;
+      return [...sleepers].filter(({ isResting }) => !isResting).length;
     },
   };
 }
 
 interface Sleeper {
   readonly due: number;
+  readonly isResting: boolean;
   wake(): void;
 }
 

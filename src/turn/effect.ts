@@ -69,7 +69,7 @@ export type Effect = { readonly name: EffectName } & (
       readonly until: number;
       readonly about: WaitAbout | WaitedTurns;
     }
-  | { readonly kind: "sleep"; readonly until: number }
+  | { readonly kind: "sleep"; readonly at: number; readonly until: number }
 );
 
 export type EffectKind = Effect["kind"];

@@ -224,7 +224,7 @@ export class Move implements Step {
     }
     this.state.winding = winding;
     if (phase.kind === "ended") this.state.phase = { kind: "ended", outcome: this.outcome(winding.ending) };
-    else this.open({ name: GRACE, kind: "sleep", until: this.at + this.state.limits.cancelGraceMs });
+    else this.open({ name: GRACE, kind: "sleep", at: this.at, until: this.at + this.state.limits.cancelGraceMs });
   }
 }
 

@@ -7,9 +7,9 @@ import { TEXTS } from "../model/texts.ts";
 import { BATCH_TOOL, projectOutput, type ResultPart, statusOf, type ToolOutput } from "../model/tool.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
 import type { WaitAnswer } from "../model/wait.ts";
+import { delivered } from "./asked.ts";
 import type { Appending, Changes, Opened, TurnEvent } from "./event.ts";
 import type { PlacedAppend, TurnState } from "./state.ts";
-import { delivered } from "./work.ts";
 
 /** What a journal holds, without the machine that made it. */
 export interface Salvaged {
@@ -33,6 +33,8 @@ export function salvage(opened: Opened, journal: readonly TurnEvent[], why: stri
   for (const event of journal) salvaging.take(event);
   return salvaging.done();
 }
+
+type Decided = { readonly approved?: Json; readonly reason?: Json; readonly args?: Json };
 
 class Salvaging {
   readonly #opened: Opened;
@@ -112,7 +114,12 @@ class Salvaging {
         // A call that waits for other turns is made again afterwards, and has no result before.
         return event.on === undefined ? void this.#deferred.add(event.effect.replace(/\.a\d+$/, "")) : undefined;
       case "resolved":
-        return this.#resolve(event.effect.replace(/\.w\d*(\.\d+)?$/, ""), event.answer);
+        // `.w` is of the gate, which asked before the call was made; `.w1` of an attempt at it.
+        return this.#resolve(
+          event.effect.replace(/\.w\d*(\.\d+)?$/, ""),
+          event.answer,
+          /\.w(\.\d+)?$/.test(event.effect),
+        );
       case "applied":
         if (event.config !== undefined) this.#config = event.config;
         if (event.parts !== undefined) this.#applied = [...this.#applied, ...event.parts];
@@ -224,15 +231,20 @@ class Salvaging {
     });
   }
 
-  #resolve(place: string, answer: WaitAnswer): void {
-    if (answer.kind !== "value") return;
-    if (this.#deferred.has(place)) return void this.#results.set(place, { output: delivered(answer.value) });
-    const said = answer.value as { readonly approved?: Json; readonly reason?: Json; readonly args?: Json } | null;
+  #resolve(place: string, answer: WaitAnswer, isApproval: boolean): void {
+    if (!isApproval) {
+      // Of a call that was interrupted nothing is known, whatever was said about it.
+      if (answer.kind === "value" && this.#deferred.has(place))
+        this.#results.set(place, { output: delivered(answer.value) });
+      return;
+    }
+    const said = (answer.kind === "value" ? answer.value : null) as Decided | null;
     if (said?.approved === true) {
       if (said.args !== undefined) this.#edited = [...this.#edited, place];
       return;
     }
-    const reason = typeof said?.reason === "string" ? said.reason : TEXTS.notApproved;
+    const reasons = { value: TEXTS.notApproved, timeout: TEXTS.unanswered, revoked: TEXTS.revoked };
+    const reason = typeof said?.reason === "string" ? said.reason : reasons[answer.kind];
     const name = "the call";
     this.#results.set(place, {
       output: {

@@ -51,6 +51,8 @@ export interface Work {
   readonly prefix: string;
   readonly calls: readonly CallState[];
   readonly cell?: Cell;
+  /** Something happened to a call that is kept beside its result. */
+  readonly hasTrail?: true;
   /** How many gates were opened so far. A cell opens many, and this number keeps their names apart. */
   readonly gates: number;
 }

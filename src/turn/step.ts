@@ -19,6 +19,7 @@ import type { Reply } from "../model/request.ts";
 import { TEXTS } from "../model/texts.ts";
 import { OUTPUT_TOOL } from "../model/tool.ts";
 import { NO_USAGE, UNKNOWN_CALL } from "../model/usage.ts";
+import { withTrail } from "./asked.ts";
 import { decisionProblem } from "./decision.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { type BoundaryKind, type Effect, type EffectOf, GRACE, name } from "./effect.ts";
@@ -249,7 +250,10 @@ function decide(move: Move, reply: Reply, ask: () => Decision): void {
 function follow(move: Move, reply: Reply, decision: Decision): void {
   const { state } = move;
   if (decision.memo !== undefined) state.memo = decision.memo;
-  if (decision.add !== undefined) move.add(...withTrails(state, decision.add));
+  if (decision.add !== undefined)
+    move.add(
+      ...(state.phase.kind === "working" && state.phase.work.hasTrail ? withTrails(state, decision.add) : decision.add),
+    );
   // Of a protocol that answers no calls, `pairCalls` does, and what is held back waits for that.
   if (state.held !== undefined && !hasOpenCalls(move.lastMessage())) move.releaseHeld(state.held);
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
@@ -478,7 +482,7 @@ function settled(move: Move, work: Work, messages: readonly Draft[]): void {
 
 /** What else happened to calls is kept beside their results, whatever the protocol makes of these. */
 const withTrails = ({ phase }: TurnState, drafts: readonly Draft[]): readonly Draft[] =>
-  phase.kind === "working" ? drafts.map((draft) => calls.withTrail(phase.work, draft)) : drafts;
+  phase.kind === "working" ? drafts.map((draft) => withTrail(phase.work, draft)) : drafts;
 
 function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["output"]): void {
   const { phase } = move.state;

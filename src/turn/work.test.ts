@@ -1,17 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { toolLoop } from "../../test/turn/drivers.ts";
+import { cellLoop, toolLoop } from "../../test/turn/drivers.ts";
 import type { Said } from "../../test/turn/play.ts";
 import {
   approved,
   broke,
   call,
   deferred,
+  edited,
   failed,
   gated,
   names,
   pass,
   replied,
+  resolved,
   returned,
   settled,
   settledAs,
@@ -20,10 +22,16 @@ import {
   tell,
   waits,
 } from "../../test/turn/tell.ts";
-import { asCallId, asWaitKey } from "../model/ids.ts";
+import { asCallId, asSessionId, asTurnId, asWaitKey } from "../model/ids.ts";
+import type { Json } from "../model/json.ts";
 import { text } from "../model/message.ts";
-import type { CallPolicy, RetryPolicy, ToolFailure, ToolOutput } from "../model/tool.ts";
+import { type CallPolicy, type RetryPolicy, TOOLS_STATE, type ToolFailure, type ToolOutput } from "../model/tool.ts";
+import { NO_USAGE } from "../model/usage.ts";
+import { argsHashOf } from "../model/wait.ts";
 import type { ProtocolDriver } from "./driver.ts";
+import type { Appending, Verdict } from "./event.ts";
+import { itemsOf } from "./log.ts";
+import { isOnlyWaiting } from "./state.ts";
 
 const ABORT = { plugin: "acme/guard", code: "guard.no", message: "Not today." };
 
@@ -324,17 +332,6 @@ describe("a call that waits", () => {
     expect(results(turn)).toBe(line);
   });
 
-  test("for approval is made with the arguments that whoever approved it has edited", () => {
-    const turn = asking(["pay"]).answer("r1.gate", gated(waits()));
-    turn.answer("r1.call.0.w", {
-      kind: "resolved",
-      answer: { kind: "value", value: { approved: true, args: { eur: 2 } } },
-    });
-    expect(turn.effect("r1.gate.1")).toMatchObject({ calls: [{ call: { input: { eur: 2 } }, isApproved: true }] });
-    turn.answer("r1.gate.1", gated(pass()));
-    expect(turn.effect("r1.call.0")).toMatchObject({ call: { name: "pay", input: { eur: 2 } } });
-  });
-
   test("for approval keeps its policy and its replaced input", () => {
     const verdict = {
       kind: "wait",
@@ -389,6 +386,506 @@ describe("a call that waits", () => {
       .answer("r1.call.0.w", failed("runtime"))
       .until("r1.after-work");
     expect(results(turn)).toBe(`${denied}the request for approval was withdrawn.${after}]`);
+  });
+});
+
+describe("T9 a call that was approved with other arguments", () => {
+  const both = (): Telling => asking(["pay", "send"]).answer("r1.gate", gated(waits(), waits()));
+
+  test("passes the gates again, which are told that somebody approved exactly these, and then runs", () => {
+    const turn = asking(["pay"])
+      .answer("r1.gate", gated(waits()))
+      .answer("r1.call.0.w", edited({ eur: 2 }));
+    expect(turn.open).toEqual(["r1.gate.1"]);
+    expect(turn.effect("r1.gate.1")).toMatchObject({
+      calls: [{ at: "0", call: { input: { eur: 2 } }, isApproved: true }],
+    });
+    turn.answer("r1.gate.1", gated(pass()));
+    expect(turn.effect("r1.call.0")).toMatchObject({ call: { name: "pay", input: { eur: 2 } }, attempt: 1 });
+  });
+
+  test("is not gated again when the arguments are as they were asked about", () => {
+    expect(asking(["pay"]).answer("r1.gate", gated(waits())).answer("r1.call.0.w", approved).open).toEqual([
+      "r1.call.0",
+    ]);
+  });
+
+  test("was queued at once by the machine of before, and still is in its journals", () => {
+    const before = tell(toolLoop, {}, { step: 2 })
+      .until("r1.ask")
+      .answer("r1.ask", replied(call("pay")))
+      .answer("r1.gate", gated(waits()))
+      .answer("r1.call.0.w", edited({ eur: 2 }));
+    expect(before.effect("r1.call.0")).toMatchObject({ call: { input: { eur: 2 } } });
+  });
+
+  test("waits for the gate of another one, which is edited while the first is gated", () => {
+    const turn = both()
+      .answer("r1.call.0.w", edited({ n: 0 }))
+      .answer("r1.call.1.w", edited({ n: 1 }));
+    expect(turn.open).toEqual(["r1.gate.1"]);
+    turn.answer("r1.gate.1", gated(pass()));
+    expect(turn.open).toEqual(["r1.gate.2", "r1.call.0"]);
+    expect(turn.effect("r1.gate.2")).toMatchObject({ calls: [{ at: "1", call: { input: { n: 1 } } }] });
+    turn.answer("r1.gate.2", gated(pass()));
+    expect(turn.open).toEqual(["r1.call.0", "r1.call.1"]);
+  });
+
+  test("has a gate of its own when it is edited after the other ran", () => {
+    const turn = both()
+      .answer("r1.call.1.w", edited({ n: 1 }))
+      .answer("r1.gate.1", gated(pass()))
+      .answer("r1.call.1", returned("sent"))
+      .answer("r1.call.0.w", edited({ n: 0 }));
+    expect(turn.open).toEqual(["r1.gate.2"]);
+    turn.answer("r1.gate.2", gated(pass())).answer("r1.call.0", returned("paid")).until("r1.after-work");
+    expect(results(turn)).toBe("tool: [pay ok: paid] [send ok: sent]");
+  });
+
+  test("is gated together with others that were edited while nothing could be gated", () => {
+    const turn = asking(["write", "pay", "send"])
+      .answer("r1.gate", gated(pass({ writes: true }), waits(), waits()))
+      .answer("r1.call.1.w", edited({ n: 1 }))
+      .answer("r1.call.2.w", edited({ n: 2 }));
+    expect(turn.open).toEqual(["r1.call.0"]); // A gate may write plugin state, and so may the call.
+    turn.answer("r1.call.0", returned("written"));
+    expect(turn.effect("r1.gate.1")).toMatchObject({ calls: [{ at: "1" }, { at: "2" }] });
+  });
+
+  test("is gated while calls run that write no state", () => {
+    const turn = asking(["search", "pay"]).answer("r1.gate", gated(pass(), waits()));
+    turn.answer("r1.call.1.w", edited({ eur: 2 }));
+    expect(turn.open).toEqual(["r1.call.0", "r1.gate.1"]);
+    turn.answer("r1.call.0", returned("nine")).answer("r1.gate.1", gated(pass()));
+    expect(turn.open).toEqual(["r1.call.1"]);
+  });
+
+  test("does not run when the second gate denies it", () => {
+    const no: ToolOutput = { kind: "failure", failure: { class: "denied", code: "tool.denied", message: "Too much." } };
+    const turn = asking(["pay"])
+      .answer("r1.gate", gated(waits()))
+      .answer("r1.call.0.w", edited({ eur: 200 }))
+      .answer("r1.gate.1", gated(settledAs(no)))
+      .until("r1.after-work");
+    expect(results(turn)).toBe("tool: [pay denied: Error (tool.denied): Too much.]");
+  });
+
+  test("is asked about again, under another name, where the second gate wants that: a hook replaced what was approved", () => {
+    const again: Verdict = {
+      kind: "wait",
+      key: asWaitKey("again"),
+      until: 9_999,
+      reason: "Rounded.",
+      input: { eur: 3 },
+    };
+    const turn = asking(["pay"])
+      .answer("r1.gate", gated(waits()))
+      .answer("r1.call.0.w", edited({ eur: 2.5 }))
+      .answer("r1.gate.1", gated(again));
+    expect(turn.open).toEqual(["r1.call.0.w.1"]);
+    expect(turn.effect("r1.call.0.w.1")).toMatchObject({ key: "again", about: { call: { input: { eur: 3 } } } });
+    turn.answer("r1.call.0.w.1", approved);
+    expect(turn.effect("r1.call.0")).toMatchObject({ call: { input: { eur: 3 } } });
+  });
+
+  test("may be edited once more, and is gated once more", () => {
+    const turn = asking(["pay"])
+      .answer("r1.gate", gated(waits()))
+      .answer("r1.call.0.w", edited({ eur: 2 }))
+      .answer("r1.gate.1", gated(waits()))
+      .answer("r1.call.0.w.1", edited({ eur: 1 }));
+    expect(turn.effect("r1.gate.2")).toMatchObject({ calls: [{ call: { input: { eur: 1 } }, isApproved: true }] });
+  });
+
+  test.each([
+    ["the gate answers", (turn: Telling) => turn.answer("r1.gate.1", gated(pass()))],
+    ["the gate wants to ask again", (turn: Telling) => turn.answer("r1.gate.1", gated(waits()))],
+    ["the gate does not answer in time", (turn: Telling) => turn.answer("grace", slept)],
+    ["the gate fails", (turn: Telling) => turn.answer("r1.gate.1", failed("plugin"))],
+  ])("does not run when the turn is cancelled while it is gated again, and %s", (_how, then) => {
+    const turn = asking(["search", "pay"])
+      .answer("r1.gate", gated(pass(), waits()))
+      .answer("r1.call.1.w", edited({ eur: 2 }))
+      .cancel();
+    expect(turn.open).toEqual(["r1.call.0", "r1.gate.1", "grace"]);
+    turn.answer("r1.call.0", returned("nine"));
+    expect(turn.open).not.toContain("r1.settle"); // The gate may still write plugin state.
+    then(turn);
+    expect(turn.open).toContain("r1.settle");
+    expect(turn.end()).toMatchObject({ kind: "stopped", by: "cancel" });
+    expect(results(turn)).toMatch(/^tool: \[search ok: nine\] \[pay cancelled: /);
+  });
+
+  test("in a cell is gated with what the cell calls next", () => {
+    const turn = tell(cellLoop)
+      .until("r1.ask")
+      .answer("r1.ask", replied("run pay()"))
+      .called("r1.exec", 0, "pay")
+      .answer("r1.exec.gate.0", gated(waits()))
+      .answer("r1.exec.call.0.w", edited({ eur: 2 }));
+    expect(turn.effect("r1.exec.gate.1")).toMatchObject({ calls: [{ call: { input: { eur: 2 } }, isApproved: true }] });
+    turn.answer("r1.exec.gate.1", gated(pass()));
+    expect(turn.open).toContain("r1.exec.call.0");
+  });
+});
+
+describe("T9 the trail of a call", () => {
+  const asks = (more: Partial<Extract<Verdict, { kind: "wait" }>> = {}): Verdict =>
+    ({ ...waits(), reason: "It costs money.", plugin: "acme/guard", ...more }) as Verdict;
+  const asked = { kind: "approval", reason: "It costs money.", plugin: "acme/guard" } as const;
+  const paying = (input: Json = { eur: 5 }): Telling =>
+    tell(toolLoop)
+      .until("r1.ask")
+      .answer("r1.ask", replied(call("pay", input)));
+
+  test("tells who was asked about it, when, about which arguments, and what they said", () => {
+    const turn = paying().answer("r1.gate", gated(asks()));
+    const at = turn.at;
+    turn.answer("r1.call.0.w", resolved({ approved: true, reason: "Fine.", remember: true }, "Bob"));
+    const answer = { how: "answered", at: at + 1, by: "Bob", approved: true, reason: "Fine.", remember: true };
+    turn.until("r1.after-work");
+    expect(turn.trails).toEqual([
+      { callId: "call_pay", name: "pay", asked: [{ ...asked, argsHash: argsHashOf({ eur: 5 }), at, answer }] },
+    ]);
+  });
+
+  test.each([
+    ["no answer in time", { kind: "timeout" }, { how: "timeout" }],
+    ["a question that was taken back", { kind: "revoked", by: "Ann" }, { how: "revoked", by: "Ann" }],
+    [
+      "a no",
+      { kind: "value", value: { approved: false, reason: "Too dear.", remember: 60_000 }, by: "Bob" },
+      { how: "answered", by: "Bob", approved: false, reason: "Too dear.", remember: 60_000 },
+    ],
+  ] as const)("tells of %s", (_what, answer, told) => {
+    const turn = paying().answer("r1.gate", gated(asks())).answer("r1.call.0.w", { kind: "resolved", answer });
+    turn.until("r1.after-work");
+    expect(turn.trails).toEqual([
+      {
+        callId: "call_pay",
+        name: "pay",
+        asked: [expect.objectContaining({ answer: { at: expect.any(Number), ...told } })],
+      },
+    ]);
+  });
+
+  test("tells what was edited, and what really ran", () => {
+    const turn = paying()
+      .answer("r1.gate", gated(asks()))
+      .answer("r1.call.0.w", edited({ eur: 2 }, "Bob"))
+      .answer("r1.gate.1", gated(asks({ reason: "Still.", input: { eur: 3 } })))
+      .answer("r1.call.0.w.1", approved)
+      .until("r1.after-work");
+    expect(turn.trails).toMatchObject([
+      {
+        input: { eur: 3 },
+        asked: [
+          { argsHash: argsHashOf({ eur: 5 }), answer: { approved: true, isEdited: true, by: "Bob" } },
+          { argsHash: argsHashOf({ eur: 3 }), reason: "Still.", answer: { approved: true } },
+        ],
+      },
+    ]);
+    expect(turn.trails[0]?.asked?.[1]?.answer).not.toHaveProperty("isEdited");
+  });
+
+  test("tells what really ran where a hook put other arguments in place of the model's", () => {
+    const turn = paying()
+      .answer("r1.gate", gated({ kind: "pass", input: { eur: 4 } }))
+      .until("r1.after-work");
+    expect(turn.trails).toEqual([{ callId: "call_pay", name: "pay", input: { eur: 4 } }]);
+  });
+
+  test("tells of a result that came later, and of a question, under their own kinds", () => {
+    const turn = asking(["fetch", "survey"])
+      .answer("r1.gate", gated(pass(), pass()))
+      .answer("r1.call.0", deferred)
+      .answer("r1.call.1", { kind: "deferred", key: asWaitKey("q"), until: 9_999, question: "A coat?" })
+      .answer("r1.call.1.w1", resolved({ value: "blue" }, "Bob"))
+      .answer("r1.call.0.w1", { kind: "resolved", answer: { kind: "timeout" } })
+      .until("r1.after-work");
+    expect(turn.trails).toMatchObject([
+      { name: "fetch", asked: [{ kind: "result", answer: { how: "timeout" } }] },
+      { name: "survey", asked: [{ kind: "question", reason: "A coat?", answer: { how: "answered", by: "Bob" } }] },
+    ]);
+    expect(turn.trails[1]?.asked?.[0]?.answer).not.toHaveProperty("approved"); // It was no decision.
+  });
+
+  test("is kept also where no plugin sees gates and results", () => {
+    const turn = tell(toolLoop)
+      .until("r1.prepare")
+      .answer("r1.prepare", { kind: "prepared", skips: { gate: true, settle: true } })
+      .answer("r1.ask", replied(call("fetch")))
+      .answer("r1.call.0", deferred)
+      .answer("r1.call.0.w1", resolved({ value: 9 }));
+    expect(turn.open).toEqual(["r1.after-work"]);
+    expect(turn.trails).toMatchObject([{ name: "fetch", asked: [{ kind: "result", answer: { how: "answered" } }] }]);
+  });
+
+  test("of a call that was interrupted says whether it was to run again", () => {
+    const turn = asking(["pay"])
+      .answer("r1.gate", gated(pass({ onInterrupt: "ask" })))
+      .resume()
+      .answer("r1.call.0", { kind: "interrupted", key: asWaitKey("again?"), until: 9_999 })
+      .answer("r1.call.0.w1", resolved({ approved: false }, "Bob"))
+      .until("r1.after-work");
+    expect(turn.trails).toMatchObject([{ asked: [{ kind: "interrupted", answer: { approved: false, by: "Bob" } }] }]);
+  });
+
+  test("has no answer where the turn was stopped first", () => {
+    const turn = paying().answer("r1.gate", gated(asks())).cancel();
+    turn.end();
+    expect(turn.trails).toMatchObject([{ asked: [asked] }]);
+    expect(turn.trails[0]?.asked?.[0]).not.toHaveProperty("answer");
+  });
+
+  test("of calls in a batch stands with the result of the batch, each under its own name", () => {
+    const inside = (at: number, tool: string) => ({
+      at: `1.${at}`,
+      call: { id: asCallId(`call_batch.${at}`), parentId: asCallId("call_batch"), name: tool, input: {} },
+    });
+    const batches: ProtocolDriver = {
+      ...toolLoop,
+      onReply: () => ({
+        kind: "calls",
+        calls: [
+          { at: "0", call: { id: asCallId("call_search"), name: "search", input: {} } },
+          inside(0, "look"),
+          inside(1, "pay"),
+        ],
+      }),
+    };
+    const turn = tell(batches)
+      .until("r1.ask")
+      .answer("r1.ask", replied(call("search"), call("batch", { tools: ["look", "pay"] })))
+      .answer("r1.gate", gated(pass(), { kind: "pass", input: { far: true } }, asks()))
+      .answer("r1.call.1.1.w", resolved({ approved: true }, "Bob"))
+      .until("r1.after-work");
+    expect(turn.trails).toMatchObject([
+      { callId: "call_batch.0", name: "look", input: { far: true } },
+      { callId: "call_batch.1", name: "pay", asked: [{ answer: { by: "Bob" } }] },
+    ]);
+    const [tools] = itemsOf(turn.state.log).flatMap((entry) =>
+      entry.kind === "message" && entry.message.role === "tool" ? [entry.message.parts] : [],
+    );
+    expect(tools?.map((part) => part.kind === "toolResult" && part.trail?.length)).toEqual([undefined, 2]);
+  });
+
+  test("is shown to after-hooks with the result", () => {
+    const turn = paying()
+      .answer("r1.gate", gated(asks()))
+      .answer("r1.call.0.w", resolved({ approved: true }, "Bob"));
+    turn.until("r1.settle");
+    expect(turn.effect("r1.settle")).toMatchObject({ results: [{ asked: [{ ...asked, answer: { by: "Bob" } }] }] });
+  });
+
+  test("is left out of calls to which nothing else happened", () => {
+    const turn = asking(["search", "fetch"]).until("r1.after-work");
+    expect(turn.trails).toEqual([]);
+  });
+});
+
+describe("T8 what was given as a result", () => {
+  test.each([
+    ["a value", { value: { coats: 4 } }, '[fetch ok: {"coats":4}]'],
+    ["nothing", { value: null }, "[fetch ok: null]"],
+    ["an error", { error: "No such coat." }, "[fetch failed: Error (tool.rejected): No such coat.]"],
+    ["an error with a code", { error: "Gone.", code: "coat.gone" }, "[fetch failed: Error (coat.gone): Gone.]"],
+  ])("is shown as it was given: %s", (_what, given, line) => {
+    const turn = asking(["fetch"])
+      .until("r1.call.0")
+      .answer("r1.call.0", deferred)
+      .answer("r1.call.0.w1", resolved(given))
+      .until("r1.after-work");
+    expect(results(turn)).toBe(`tool: ${line}`);
+  });
+
+  test("is not tried again when it is an error, whatever the policy: the call was made, and this is what it came to", () => {
+    const policy: CallPolicy = { retry: { policy: "idempotent", attempts: 3, baseMs: 1, maxMs: 1 } };
+    const turn = asking(["fetch"])
+      .answer("r1.gate", gated(pass(policy)))
+      .answer("r1.call.0", deferred)
+      .answer("r1.call.0.w1", resolved({ error: "No." }));
+    expect(turn.open).toEqual(["r1.settle"]);
+  });
+
+  test("reaches the call that waited for it, in whatever order the answers come", () => {
+    const turn = asking(["a", "b", "c"]).answer("r1.gate", gated(pass(), pass(), pass()));
+    for (const at of [0, 1, 2]) turn.answer(`r1.call.${at}`, deferred);
+    expect(isOnlyWaiting(turn.state)).toBe(true);
+    for (const at of [2, 0, 1]) turn.answer(`r1.call.${at}.w1`, resolved({ value: at }));
+    turn.until("r1.after-work");
+    expect(results(turn)).toBe("tool: [a ok: 0] [b ok: 1] [c ok: 2]");
+  });
+});
+
+describe("T8 a call that waits for turns of other sessions", () => {
+  const child = { sessionId: asSessionId("child"), turnId: asTurnId("trn_child") };
+  const onTurns = (cancels?: true): Said => ({
+    kind: "deferred",
+    key: asWaitKey("key"),
+    until: 9_999,
+    on: { kind: "turns", turns: [child], need: "all", ...(cancels === undefined ? {} : { cancels }) },
+  });
+  const calling = (policy?: CallPolicy): Telling => asking(["delegate"]).answer("r1.gate", gated(pass(policy)));
+
+  test("asks nobody, and leaves no trail", () => {
+    const turn = calling().answer("r1.call.0", onTurns());
+    expect(turn.effect("r1.call.0.w1")).toMatchObject({ kind: "wait", about: { kind: "turns", turns: [child] } });
+    expect(isOnlyWaiting(turn.state)).toBe(true);
+    turn.answer("r1.call.0.w1", resolved(null)).answer("r1.call.0.a2", returned("done")).until("r1.after-work");
+    expect(turn.trails).toEqual([]);
+  });
+
+  test.each([
+    ["they have ended", resolved(null)],
+    ["its time is up", { kind: "resolved", answer: { kind: "timeout" } } as Said],
+    ["it was taken back", { kind: "resolved", answer: { kind: "revoked" } } as Said],
+  ])("is made again as the next attempt at the same position, once %s", (_when, answer) => {
+    const turn = calling().answer("r1.call.0", onTurns()).answer("r1.call.0.w1", answer);
+    expect(turn.effect("r1.call.0.a2")).toMatchObject({ attempt: 2, position: "r1.call.0" });
+    turn.answer("r1.call.0.a2", onTurns()).answer("r1.call.0.w2", resolved(null));
+    turn.answer("r1.call.0.a3", returned("Two of two.")).until("r1.after-work");
+    expect(results(turn)).toBe("tool: [delegate ok: Two of two.]");
+  });
+
+  test("may end in a result of its own kind: the next attempt defers to a person", () => {
+    const turn = calling()
+      .answer("r1.call.0", onTurns())
+      .answer("r1.call.0.w1", resolved(null))
+      .answer("r1.call.0.a2", deferred)
+      .answer("r1.call.0.w2", resolved({ value: "Bob's." }))
+      .until("r1.after-work");
+    expect(results(turn)).toBe("tool: [delegate ok: Bob's.]");
+  });
+
+  test("has as many tries as its policy says, however often it went on", () => {
+    const turn = calling({ retry: { policy: "idempotent", attempts: 2, baseMs: 1, maxMs: 1 } });
+    turn.answer("r1.call.0", onTurns()).answer("r1.call.0.w1", resolved(null));
+    turn.answer("r1.call.0.a2", onTurns()).answer("r1.call.0.w2", resolved(null));
+    turn.answer("r1.call.0.a3", broke());
+    expect(turn.open).toEqual(["r1.call.0.b3"]);
+    turn.answer("r1.call.0.b3", slept).answer("r1.call.0.a4", broke());
+    expect(turn.open).toEqual(["r1.settle"]);
+  });
+
+  test("names those turns to be cancelled with it, where the tool said so", () => {
+    expect(calling().answer("r1.call.0", onTurns(true)).cancel().state.stops).toEqual([child]);
+    expect(calling().answer("r1.call.0", onTurns()).cancel().state.stops).toBeUndefined();
+  });
+
+  test("names none to be cancelled when it goes on, nor when its turn is cancelled after that", () => {
+    const turn = calling().answer("r1.call.0", onTurns(true)).answer("r1.call.0.w1", resolved(null)).cancel();
+    expect(turn.state.stops).toBeUndefined();
+  });
+
+  test("is unknown when its turn is cancelled: it may have taken effect", () => {
+    const turn = calling().answer("r1.call.0", onTurns(true)).cancel();
+    turn.end();
+    expect(results(turn)).toMatch(/^tool: \[delegate unknown: /);
+  });
+
+  test("waits beside others, which go on", () => {
+    const turn = asking(["delegate", "pay"])
+      .answer("r1.gate", gated(pass(), waits()))
+      .answer("r1.call.0", onTurns())
+      .answer("r1.call.1.w", approved)
+      .answer("r1.call.1", returned("paid"));
+    expect(turn.open).toEqual(["r1.call.0.w1"]);
+  });
+});
+
+describe("D4 an operation in a turn that only waits", () => {
+  const waiting = (): Telling => asking(["pay"]).answer("r1.gate", gated(waits()));
+  const noted = (body: string): Appending => ({ nodes: [{ kind: "plugin", plugin: "notes", type: "note", body }] });
+
+  test("opens and drops nothing: the turn goes on waiting", () => {
+    const turn = waiting().apply({ changes: { notes: { state: 1 } } });
+    expect([turn.open, turn.last.effects, turn.last.dropped]).toEqual([["r1.call.0.w"], [], []]);
+  });
+
+  test("changes states, whole and by plugin; what the turn changes later counts over it", () => {
+    const turn = waiting()
+      .apply({ changes: { notes: { state: 1 }, plan: { state: "a" } } })
+      .apply({ changes: { notes: { state: 2 } } })
+      .answer("r1.call.0.w", { ...approved, changes: { plan: { state: "b" } } } as Said);
+    expect(turn.state.changes).toEqual({ notes: { state: 2 }, plan: { state: "b" } });
+  });
+
+  test("has its nodes after the results of the round, in the order in which operations ran", () => {
+    const turn = waiting()
+      .apply({ appends: [noted("first")] })
+      .apply({
+        appends: [
+          noted("second"),
+          { nodes: [{ kind: "message", message: { role: "user", parts: [text("By the way.")] } }] },
+        ],
+      });
+    expect(turn.log.at(-1)).toBe("assistant: Let me look. [pay]"); // I4: nothing stands between a call and its result.
+    turn.answer("r1.call.0.w", approved).until("r1.after-work");
+    expect(turn.log.slice(-4)).toEqual([
+      expect.stringMatching(/^tool: \[pay ok/),
+      "plugin notes",
+      "plugin notes",
+      "user: By the way.",
+    ]);
+  });
+
+  test("has its nodes after the results also when the turn is stopped", () => {
+    const turn = waiting()
+      .apply({ appends: [noted("first")] })
+      .cancel();
+    turn.end();
+    expect(turn.log.slice(-2)).toEqual([expect.stringMatching(/^tool: \[pay cancelled/), "plugin notes"]);
+  });
+
+  test("appends what it names once, also when a tool of the round appends the same", () => {
+    const named = { ...noted("once"), operation: { name: "opr", hash: "h" } };
+    const turn = waiting()
+      .apply({ appends: [named] })
+      .answer("r1.call.0.w", approved)
+      .answer("r1.call.0", { ...returned("paid"), appends: [named] } as Said)
+      .until("r1.after-work");
+    expect(turn.log.filter((line) => line === "plugin notes")).toHaveLength(1);
+    expect(turn.state.placed).toMatchObject([{ name: "opr", hash: "h", count: 1 }]);
+  });
+
+  test("leaves the settings for the next turn, the last ones counting", () => {
+    const turn = waiting()
+      .apply({ config: { label: "One" } })
+      .apply({ config: { label: "Two", instructions: "Be kind." } });
+    turn.answer("r1.call.0.w", approved);
+    turn.end();
+    expect(turn.state.config).toEqual({ label: "Two", instructions: "Be kind." });
+  });
+
+  test("leaves its receipts and what it spent to the commit", () => {
+    const spent = [{ source: "report", model: "test/model", usage: { ...NO_USAGE, input: 7 }, calls: 1 }];
+    const turn = waiting()
+      .apply({ parts: [{ operation: "a", receipt: { n: 1 } }], spent })
+      .apply({ parts: [{ operation: "b", receipt: null }] });
+    turn.end();
+    expect(turn.state.applied).toEqual([
+      { operation: "a", receipt: { n: 1 } },
+      { operation: "b", receipt: null },
+    ]);
+    expect(turn.state.spent).toEqual(spent);
+  });
+
+  test("that changes the session's tools has the next round prepared anew", () => {
+    const turn = tell(toolLoop)
+      .until("r1.prepare")
+      .answer("r1.prepare", { kind: "prepared", skips: { prepare: true } })
+      .answer("r1.ask", replied(call("pay")))
+      .answer("r1.gate", gated(waits()))
+      .apply({ changes: { [TOOLS_STATE]: { state: {} } } })
+      .answer("r1.call.0.w", approved);
+    expect(turn.until("r2.prepare").open).toEqual(["r2.prepare"]);
+  });
+
+  test("shows that the turn got on: a crash loop is counted from there", () => {
+    const running = asking(["pay", "slow"], { resumesMax: 1 }).answer("r1.gate", gated(waits(), pass())).resume();
+    expect(running.state.resumes).toBe(1);
+    expect(running.apply().state.resumes).toBe(0);
   });
 });
 

@@ -9,11 +9,10 @@
 // W4. Every call ends with an output. One that may have run without a known result is `unknown`, never `cancelled`.
 
 import type { EffectName, WaitKey } from "../model/ids.ts";
-import type { Json, JsonObject } from "../model/json.ts";
-import type { AnsweredTrail, AskedTrail, Draft, Part } from "../model/message.ts";
 import { TEXTS } from "../model/texts.ts";
-import { type CallPolicy, projectOutput, type ToolCall, type ToolFailure, type ToolOutput } from "../model/tool.ts";
-import { argsHashOf, type WaitAbout, type WaitAnswer, type WaitedTurns } from "../model/wait.ts";
+import { type CallPolicy, projectOutput, type ToolFailure, type ToolOutput } from "../model/tool.ts";
+import type { WaitAbout, WaitAnswer, WaitedTurns } from "../model/wait.ts";
+import { answered, askAbout, asking, awaited, delivered, NO_TRAIL, saidIn } from "./asked.ts";
 import type { Decision, PlacedResult } from "./driver.ts";
 import { type Effect, type EffectOf, name, type PlacedCall } from "./effect.ts";
 import type { Answer, Settlement, Verdict } from "./event.ts";
@@ -71,7 +70,7 @@ export function pump(move: Move, work: Work): Work {
   // A call that was approved with other arguments is gated again, when no other effect writes plugin state (W3).
   const gated = isNew && isSerialFree(move) ? gate(move, work) : work;
   if (!isDone) return queued < 0 ? gated : release(move, gated, queued);
-  if (!isSerialFree(move)) return work; // The turn was stopped while a call was gated again.
+  if (work.gates > 1 && !isSerialFree(move)) return work; // The turn was stopped while a call was gated again.
   if (isPlain(move, work)) return { ...work, calls: work.calls.map(plainlySettled) };
   return settle(move, work, work.calls, `${work.prefix}.settle`);
 }
@@ -83,14 +82,10 @@ function isPlain({ state: { skips, winding, limits } }: Move, { calls }: Work): 
   if (skips.settle !== true || skips.gate !== true || winding !== undefined) return false;
   return calls.length <= limits.callsPerRoundMax && calls.every((call) => call.policy === undefined);
 }
-const plainlySettled = ({ at, call, attempt, output = NEVER_RAN }: CallState): CallState => ({
-  at,
-  call,
-  stage: "settled",
-  attempt,
-  output,
-  parts: projectOutput(output),
-});
+function plainlySettled({ at, call, attempt, output = NEVER_RAN, asked }: CallState): CallState {
+  const settled = { at, call, stage: "settled", attempt, output, parts: projectOutput(output) } as const;
+  return asked === undefined ? settled : { ...settled, asked };
+}
 
 export const isSettledAtOnce = ({ cell, calls }: Work): boolean => cell === undefined && calls[0]?.stage === "settled";
 
@@ -204,55 +199,6 @@ function wait(
   const waitName = name(`${positionOf(work, at)}.w${attempt ?? ""}${approvals === 0 ? "" : `.${approvals}`}`);
   move.open({ name: waitName, kind: "wait", key, at: move.at, until, about });
 }
-const NO_TRAIL: readonly AskedTrail[] = [];
-
-/** What somebody is told who is asked about a call. */
-const about = (kind: WaitAbout["kind"], call: ToolCall, reason: string, schema?: JsonObject): WaitAbout => ({
-  kind,
-  call,
-  reason,
-  ...(schema === undefined ? NOTHING : { schema }),
-  argsHash: argsHashOf(call.input),
-});
-
-/** What is told about a result that comes later. */
-export const awaited = (call: ToolCall, question: string | undefined, schema?: JsonObject): WaitAbout =>
-  about(question === undefined ? "result" : "question", call, question ?? TEXTS.awaited(call.name), schema);
-
-/** The call, about which somebody is asked from now on. */
-const asking = (
-  { at }: Move,
-  { asked = NO_TRAIL }: CallState,
-  { kind, reason, argsHash }: WaitAbout,
-  plugin?: string,
-): { readonly asked: readonly AskedTrail[] } => ({
-  asked: [...asked, { kind, reason, argsHash, at, ...(plugin === undefined ? NOTHING : { plugin }) }],
-});
-
-/** The call, whose last question was answered. */
-function answered(now: number, { asked = NO_TRAIL }: CallState, answer: WaitAnswer): { asked?: readonly AskedTrail[] } {
-  const last = asked.at(-1);
-  if (last === undefined) return NOTHING; // Asked for under an earlier version.
-  const by = answer.kind === "timeout" || answer.by === undefined ? NOTHING : { by: answer.by };
-  const how = answer.kind === "value" ? "answered" : answer.kind;
-  const isDecision = last.kind === "approval" || last.kind === "interrupted";
-  const decided = isDecision && answer.kind === "value" ? decisionIn(answer.value) : NOTHING;
-  return { asked: asked.with(-1, { ...last, answer: { how, at: now, ...by, ...decided } }) };
-}
-
-/** What an approval or a denial says, for the trail. */
-function decisionIn(value: Json): Omit<AnsweredTrail, "how" | "at" | "by"> {
-  const { approved, reason, args, remember } = saidIn(value);
-  return {
-    approved: approved === true,
-    ...(typeof reason === "string" ? { reason } : NOTHING),
-    ...(args === undefined ? NOTHING : { isEdited: true }),
-    ...(remember === true || typeof remember === "number" ? { remember } : NOTHING),
-  };
-}
-const saidIn = (value: Json): { readonly [field: string]: Json | undefined } =>
-  (value ?? {}) as { readonly [field: string]: Json | undefined };
-
 /** The index of a call. Its place is its index, except in a batch or a cell. */
 function indexOf({ calls }: Work, at: string): number {
   const own = Number(at);
@@ -267,8 +213,12 @@ const change = (work: Work, at: string, patch: Partial<CallState>): Work => {
 
 export function onGated(move: Move, given: Work, gated: readonly PlacedCall[], verdicts: readonly Verdict[]): Work {
   const byPlace = new Map(gated.map(({ at }, index) => [at, verdicts[index]] as const));
+  const hasTrail = verdicts.some(
+    (verdict) => verdict?.kind === "wait" || (verdict?.kind === "pass" && "input" in verdict),
+  );
   return {
     ...given,
+    ...(hasTrail ? { hasTrail } : NOTHING),
     calls: given.calls.map((state) => {
       if (!byPlace.has(state.at) || state.stage !== "new") return state;
       const verdict = byPlace.get(state.at) ?? { kind: "settled", output: NEVER_RAN };
@@ -279,9 +229,9 @@ export function onGated(move: Move, given: Work, gated: readonly PlacedCall[], v
         ...(verdict.input === undefined ? NOTHING : { isReplaced: true as const }),
       };
       if (verdict.kind === "pass") return { ...state, call, stage: "queued", ...more };
-      const asks = about("approval", call, verdict.reason ?? "", verdict.schema);
+      const asks = askAbout("approval", call, verdict.reason ?? "", verdict.schema);
       wait(move, given, state, undefined, verdict, asks);
-      return { ...state, call, stage: "approval", ...more, ...asking(move, state, asks, verdict.plugin) };
+      return { ...state, call, stage: "approval", ...more, ...asking(move.at, state, asks, verdict.plugin) };
     }),
   };
 }
@@ -315,7 +265,7 @@ export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, out
     return { ...work, calls };
   }
   if (wait === undefined) return returned(work, state, output, move.at);
-  move.open({ name: name(`${effect.position}.b${state.attempt}`), kind: "sleep", until: move.at + wait });
+  move.open({ name: name(`${effect.position}.b${state.attempt}`), kind: "sleep", at: move.at, until: move.at + wait });
   return change(work, effect.at, { stage: "backoff" });
 }
 
@@ -391,16 +341,6 @@ function goOn(work: Work, { at, attempt, goesOn = 0, ...state }: CallState): Wor
   return { ...work, calls: work.calls.with(index, next) };
 }
 
-/** What was given as the result of a call: `{ value }`, or `{ error, code }`. */
-export function delivered(given: Json): ToolOutput {
-  const { value, error, code } = saidIn(given);
-  if (error === undefined) return { kind: "value", value: value ?? null };
-  return {
-    kind: "failure",
-    failure: { class: "failed", code: typeof code === "string" ? code : "tool.rejected", message: String(error) },
-  };
-}
-
 /** `r1.call.0.w`, `.w1`, `.w.1` and `.b1` are of `r1.call.0`; `r1.call.0.3.w` is of a call inside it. */
 const isOf = (effect: Effect, position: string): boolean =>
   effect.name.startsWith(position) && /^\.[wb]\d*(\.\d+)?$/.test(effect.name.slice(position.length));
@@ -422,13 +362,13 @@ export function onDeferred(
   if (state === undefined) return work;
   const asks = event.on ?? awaited(state.call, event.question, event.schema);
   wait(move, work, state, attempt, event, asks);
-  return change(work, at, {
+  return change({ ...work, hasTrail: true }, at, {
     stage: "deferred",
     output:
       event.ifStopped === undefined
         ? { kind: "unknown", reason: TEXTS.pending }
         : { kind: "failure", failure: event.ifStopped },
-    ...(asks.kind === "turns" ? NOTHING : asking(move, state, asks)),
+    ...(asks.kind === "turns" ? NOTHING : asking(move.at, state, asks)),
   });
 }
 
@@ -443,11 +383,11 @@ export function onInterrupted(
   if (state === undefined) return work;
   const output: ToolOutput = { kind: "unknown", reason: TEXTS.interrupted(effect.call.name) };
   if (asked === undefined) return returned(work, state, output, move.at);
-  const asks = about("interrupted", state.call, output.reason);
+  const asks = askAbout("interrupted", state.call, output.reason);
   wait(move, work, state, effect.attempt, asked, asks);
   // If approved, it runs as another attempt; if not, it stays unknown.
   const next = { stage: "approval", attempt: effect.attempt + 1, output } as const;
-  return change(work, effect.at, { ...next, ...asking(move, state, asks) });
+  return change({ ...work, hasTrail: true }, effect.at, { ...next, ...asking(move.at, state, asks) });
 }
 
 export function onSettled(work: Work, settled: readonly PlacedCall[], settlements: readonly Settlement[]): Work {
@@ -484,31 +424,6 @@ export const resultsOf = (work: Work): readonly PlacedResult[] =>
     const sure = output ?? NEVER_RAN;
     return { at, call, output: sure, parts: parts ?? projectOutput(sure) };
   });
-
-/** A message of results, with what else happened to its calls; the calls of a batch are part of one result. */
-export function withTrail({ calls }: Work, draft: Draft): Draft {
-  if (draft.role !== "tool") return draft;
-  const trails = calls.flatMap(({ call, asked, isReplaced }) =>
-    asked === undefined && isReplaced === undefined
-      ? []
-      : [
-          {
-            of: call.parentId ?? call.id,
-            callId: call.id,
-            name: call.name,
-            ...(isReplaced === true ? { input: call.input } : NOTHING),
-            ...(asked === undefined ? NOTHING : { asked }),
-          },
-        ],
-  );
-  if (trails.length === 0) return draft;
-  const parts = draft.parts.map((part): Part => {
-    if (part.kind !== "toolResult") return part;
-    const own = trails.filter(({ of }) => of === part.callId).map(({ of: _, ...trail }) => trail);
-    return own.length === 0 ? part : { ...part, trail: own };
-  });
-  return { ...draft, parts };
-}
 
 /** What a tool decides about the turn outranks the protocol; the first in call order counts. */
 export function withControl(results: readonly PlacedResult[], decision: Decision, isProgress: boolean): Decision {

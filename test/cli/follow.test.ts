@@ -5,6 +5,7 @@ import type { Agent } from "../../src/cli/agent.ts";
 import type { Io } from "../../src/cli/io.ts";
 import { plainPrinter } from "../../src/cli/print.ts";
 import { finishLeft } from "../../src/cli/turn.ts";
+import { Questions } from "../../src/cli/waits.ts";
 import { createRuntime } from "../../src/index.ts";
 import { says, scripted } from "../../src/providers/scripted.ts";
 import { memory } from "../../src/stores/memory.ts";
@@ -22,15 +23,9 @@ async function shown(lost: (turnId: string) => Agent["lost"], isEnded: boolean) 
   await turn.result();
   const seen = isEnded ? store : { ...store, terminal: () => undefined, journal: () => [] };
   const left = [{ sessionId: session.id, turnId, words: "Where are\nyou?\x1b[2J" }];
-  const agent = { session, store: seen, left, lost: lost(turnId) } as unknown as Agent;
-  expect(
-    await finishLeft(
-      agent,
-      () => plainPrinter(io, true),
-      io,
-      async () => true,
-    ),
-  ).toBe("finished");
+  const agent = { session, waits: runtime.waits, store: seen, left, lost: lost(turnId) } as unknown as Agent;
+  const questions = new Questions(agent, async () => true);
+  expect(await finishLeft(agent, () => plainPrinter(io, true), io, questions)).toBe("finished");
   expect(interrupts.listenerCount("interrupt")).toBe(0);
   await runtime.close();
   return { stdout: String(stdout.read() ?? ""), stderr: String(stderr.read()) };

@@ -1,11 +1,14 @@
 import { EventEmitter, once } from "node:events";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { livePrinter, plainPrinter, questionOf, type Waiting } from "../../src/cli/print.ts";
+import { editable, livePrinter, plainPrinter, questionOf } from "../../src/cli/print.ts";
 import {
   createRuntime,
   definePlugin,
   defineTool,
+  type Json,
+  type JsonSchema,
+  type PendingWait,
   type Plugin,
   ProviderFailure,
   replaceResult,
@@ -179,10 +182,45 @@ test("E6 an answer that was not shown as it came is shown at the end", async () 
 });
 
 test("E6 a question shows the whole call: nothing hides in its arguments, and what is left out is counted", () => {
-  const question = (input: unknown, reason = "Sure?"): string =>
-    questionOf({ call: { name: "pay", input }, reason } as Waiting);
+  const question = (input: Json, reason = "Sure?"): string => questionOf(waiting({ arguments: input, reason }), "s");
   expect(question({ to: "\u202eecila\u202c\u200b", for: "a\nb\x1b[2J\x9b" }, "Sure,\n\x1b[2Jor not?")).toBe(
     'Allow pay {"to":"\\u{202e}ecila\\u{202c}\\u{200b}","for":"a\\nb\\u001b[2J\\u{9b}"}? Sure, [2Jor not?',
   );
   expect(question("x".repeat(5_000))).toMatch(/^Allow pay "x{1999}… \(3002 more characters\)\? Sure\?$/);
+});
+
+/** An approval of a payment by the session `s`, unless told otherwise. */
+const waiting = (about: Partial<PendingWait>) =>
+  ({
+    kind: "approval",
+    tool: "pay",
+    arguments: {},
+    reason: "Sure?",
+    sessionId: "s",
+    path: ["s"],
+    ...about,
+  }) as PendingWait;
+
+test("E6 T9 a question says what is wanted, and which agent asks", () => {
+  const question = (about: Partial<PendingWait>): string => questionOf(waiting(about), "s");
+  const below = { sessionId: "c", path: ["root", "s", "b\u202e", "c"] } as unknown as Partial<PendingWait>;
+  expect(question(below)).toBe("b\\u{202e} › c: Allow pay {}? Sure?");
+  expect(question({ kind: "interrupted" })).toBe("Make the call pay {} again? Sure?");
+  expect(question({ kind: "result" })).toBe("pay {} waits for its result, which comes from elsewhere.");
+  const asks = (schema: JsonSchema, reason = "What?"): string =>
+    question({ kind: "question", reason, schema: schema as never });
+  expect(asks({ type: "string" }, "Which one?\n1. red\n2. \x1b[2Jblue\n")).toBe(
+    "pay asks: Which one?\n1. red\n2. [2Jblue",
+  );
+  expect(asks({ type: "string", minLength: 2 })).toBe('pay asks: What? ({"minLength":2})');
+  expect(asks({ enum: ["red", 2] })).toBe('pay asks: What? (one of "red", 2)');
+  expect(asks({ type: "boolean" })).toBe("pay asks: What? (true or false)");
+  expect(asks({ type: "integer", minimum: 1 })).toBe("pay asks: What? (a number)");
+  expect(asks({ type: "array", items: {} })).toBe('pay asks: What? (JSON: {"type":"array","items":{}})');
+});
+
+test("E6 T9 arguments to be edited hide nothing, and are the same JSON", () => {
+  const value = { to: "\u202eecila \u{e0041}\x9b", for: "a\nb 🌍" };
+  expect(editable(value)).toBe('{"to":"\\u202eecila \\udb40\\udc41\\u009b","for":"a\\nb 🌍"}');
+  expect(JSON.parse(editable(value))).toEqual(value);
 });

@@ -47,6 +47,8 @@ export interface Start {
   readonly terminal?: boolean;
 }
 
+/** How long to look for something: what was seen instead tells more than a test that timed out. */
+const UNTIL_MS = 20_000;
 const TERMINAL = "script"; // Of util-linux: it runs a command in a pseudo-terminal.
 export const hasTerminal = spawnSync(TERMINAL, ["--version"]).status === 0;
 
@@ -102,6 +104,7 @@ export function start(
         checks.add(check);
         check();
         ended.then(() => reject(new Error(`It ended without ${pattern}:\n${seen()}`)));
+        setTimeout(() => reject(new Error(`It has not shown ${pattern}:\n${seen()}`)), UNTIL_MS).unref();
       }),
   };
 }

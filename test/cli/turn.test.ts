@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { Io } from "../../src/cli/io.ts";
 import { plainPrinter } from "../../src/cli/print.ts";
 import { takeTurn } from "../../src/cli/turn.ts";
+import { Questions } from "../../src/cli/waits.ts";
 import { createRuntime, defineTool } from "../../src/index.ts";
 import { calls, scripted } from "../../src/providers/scripted.ts";
 import { memory } from "../../src/stores/memory.ts";
@@ -26,13 +27,9 @@ test("E6 a second Ctrl-C leaves, even when a tool does not listen", async () => 
   });
   const store = memory();
   const runtime = await createRuntime({ store, model: scripted(calls("deaf")), tools: [deaf] });
-  const taken = await takeTurn(
-    { store, session: await runtime.session() },
-    "Go",
-    plainPrinter(io, true),
-    io,
-    async () => true,
-  );
+  const agent = { store, session: await runtime.session(), waits: runtime.waits, wake: async () => {} };
+  const questions = new Questions(agent, async () => true);
+  const taken = await takeTurn(agent, "Go", plainPrinter(io, true), io, questions);
   expect(taken).toBe("left");
   expect(interrupts.listenerCount("interrupt")).toBe(0);
   expect(String(stderr.read())).toContain("Cancelling. Ctrl-C again leaves at once.");

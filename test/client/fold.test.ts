@@ -8,10 +8,11 @@ import { calls, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { call, end, plays, text } from "../kit/models.ts";
+import { only } from "../kit/reading.ts";
 import { file, KEPT, lives } from "../kit/stores.ts";
-import { runningQuickly, Stop, stopping } from "../kit/worlds.ts";
+import { runningQuickly, SharedFile, Stop, stopping } from "../kit/worlds.ts";
 import { isEnd, numberOf, type Watcher, watch } from "../sessions/watching.ts";
-import { approve, viewOf, world } from "./world.ts";
+import { answer, approve, viewOf, world } from "./world.ts";
 
 const treeOf = (events: readonly SessionEvent[]) =>
   events.reduce<{ readonly [sessionId: string]: ClientView }>(foldTree, {});
@@ -24,14 +25,14 @@ function frozen<T>(value: T): T {
   return Object.freeze(value);
 }
 
-/** Two turns with broken attempts, an approval and a child. Ends when both are kept. */
+/** Two turns with broken attempts, approvals and a child that asks too. Ends when both are kept. */
 async function play(store: Store, moment: (session: Session) => Promise<unknown> = async () => {}) {
   const opened = Promise.withResolvers<Session>();
   const runtime = await runningQuickly({ ...world(async () => moment(await opened.promise)), store });
   const session = await runtime.session("s");
   opened.resolve(session);
   const first = watch(session);
-  void approve(runtime, session.observe());
+  void approve(runtime, session.observe({ tree: true }));
   const turn = session.turn("Go");
   await turn.id;
   await session.send("More", { at: "next-turn" });
@@ -44,6 +45,22 @@ const hasAll =
   ({ cursor }: SessionView) =>
   (events: readonly SessionEvent[]): boolean =>
     events.some((event) => event.fact && numberOf(event.cursor) >= numberOf(cursor ?? ""));
+
+const waitsIn = (view: ClientView | undefined) =>
+  view?.turns.flatMap((turn) => (turn.kind === "running" ? turn.waits : [])) ?? [];
+
+/** What turns waited for after a fact: asked, not answered, and not over. */
+function openAt(events: readonly SessionEvent[], cursor: string): readonly string[] {
+  const open = new Map<string, string>();
+  for (const event of events) {
+    if (!event.fact || numberOf(event.cursor) > numberOf(cursor)) continue;
+    if (event.kind === "waiting") open.set(event.wait, event.turnId);
+    if (event.kind === "resolved") open.delete(event.wait);
+    if (event.kind === "committed" && event.by === "turn")
+      for (const [wait, turnId] of open) if (turnId === event.turnId) open.delete(wait);
+  }
+  return [...open.keys()];
+}
 
 // ── Whoever joins, and whenever ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -60,6 +77,7 @@ test.each(KEPT)("S11 whoever joins, and whenever, ends with the same view, %s", 
         late.push(watch(session));
         trees.push(watch(session, { tree: true }));
         const read = await session.read();
+        expect(JSON.stringify(read.waits)).not.toContain("secret");
         readers.push({ from: fold(undefined, read), watcher: watch(session, { after: read.cursor }) });
       });
       const { session, first } = played;
@@ -105,13 +123,28 @@ test("S11 in the middle of a turn the view has what was said, called, printed an
         expect.objectContaining({ effect: "r1.call.0", name: "work", state: "running", printed: "attempt 2\n" }),
         expect.objectContaining({ effect: "r1.call.1", name: "pay", input: { euros: 9 }, state: "running" }),
       ],
-      waits: [expect.objectContaining({ reason: "It moves money.", effect: "r1.call.1", callId: "call_pay_3" })],
+      waits: [
+        {
+          id: expect.stringMatching(/^wai_/),
+          turnId: await turn.id,
+          wants: "approval",
+          effect: "r1.call.1.w",
+          callId: "call_pay_3",
+          call: { id: "call_pay_3", name: "pay", input: { euros: 9 } },
+          reason: "It moves money.",
+          until: expect.any(Number),
+        },
+      ],
       children: {},
     },
   ]);
   const late = watch(session);
   expect(viewOf(await late.until(isThere))).toEqual(view);
-  void approve(runtime, session.observe());
+  const read = await session.read();
+  const reader = watch(session, { after: read.cursor });
+  const isShown = (events: readonly SessionEvent[]): boolean => events.some(({ kind }) => kind === "toolProgress");
+  expect(viewOf(await reader.until(isShown), fold(undefined, read))).toEqual(fold(view, read));
+  void approve(runtime, session.observe({ tree: true }));
   stop.go();
   const isChild = (events: readonly SessionEvent[]): boolean =>
     events.some((event) => event.kind === "child" && event.event.kind === "committed");
@@ -156,16 +189,71 @@ test("S11 D1 a turn that another process goes on with is shown once, whether the
   const after = await two.session("s");
   const stay = watch(after, { after: left.cursor });
   const fresh = watch(after);
-  await stay.until((told) => told.some(({ kind }) => kind === "waiting"));
-  const shown = (await fresh.until((told) => told.some(({ kind }) => kind === "waiting"))) && viewOf(fresh.events);
-  expect(viewOf(stay.events.slice(0, fresh.events.length - 1), left)).toEqual(shown);
-  expect(viewOf(stay.events.slice(0, fresh.events.length - 1), rejoined(left))).toEqual(shown);
+  // Then the turn only waits, and shows nothing more.
+  const isQuiet = (told: readonly SessionEvent[]): boolean => told.some(({ kind }) => kind === "toolReturned");
+  const shown = viewOf(await fresh.until(isQuiet));
+  expect(only(fresh.events, "waiting")).toHaveLength(1);
+  expect(only(await stay.until(isQuiet), "waiting")).toEqual([]); // It was told before, and once is enough.
+  expect(viewOf(stay.events, left)).toEqual(shown);
+  expect(viewOf(stay.events, rejoined(left))).toEqual(shown);
   expect(shown?.turns).toMatchObject([{ generation: 2, waits: [{ reason: "It moves money." }] }]);
-  void approve(two, after.observe());
+  void approve(two, after.observe({ tree: true }));
   const ended = viewOf(await fresh.until(isEnd()));
   expect(viewOf(await stay.until(isEnd()), left)).toEqual(ended);
   expect(viewOf(stay.events, rejoined(left))).toEqual(ended);
   await two.close();
+});
+
+test("S11 D4 what a parked turn waits for is shown, and only that, however one has joined", async () => {
+  await using processes = new SharedFile();
+  const { tools, plugins } = world(async () => {});
+  const one = await processes.open({ tools, plugins, model: scripted(calls("pay", { euros: 9 })) });
+  const begun = await one.session("s");
+  const first = watch(begun);
+  const { id: turnId } = begun.turn("Go");
+  const isAsked = (events: readonly SessionEvent[]): boolean => events.some(({ kind }) => kind === "waiting");
+  const left = viewOf(await first.until(isAsked))!;
+  await one.close();
+
+  const two = await processes.open({ tools, plugins, model: scripted(says("Paid.")) });
+  const session = await two.session("s");
+  const read = await session.read();
+  const fresh = watch(session);
+  const stay = watch(session, { after: left.cursor });
+  const reader = watch(session, { after: read.cursor });
+  const [wait] = waitsIn(left);
+  const silent = { kind: "running", id: await turnId, generation: 0, parts: [], waits: [wait], children: {} };
+  expect(viewOf(await fresh.until(isAsked))?.turns).toEqual([silent]);
+  expect(rejoined(left).turns).toEqual([silent]);
+  expect(fold(undefined, read).turns).toEqual([silent]);
+  expect(fold(rejoined(left), read)).toEqual(fold(undefined, read));
+  await answer(two, wait!.id, { approved: true });
+  const ended = viewOf(await fresh.until(isEnd()))!;
+  expect(ended.turns).toMatchObject([{ kind: "ended", outcome: { text: "Paid." } }]);
+  expect(viewOf(await stay.until(isEnd()), rejoined(left))).toEqual(ended);
+  const final = await session.read();
+  expect(fold(viewOf(await reader.until(isEnd()), fold(undefined, read)), final)).toEqual(fold(ended, final));
+  for (const { events } of [fresh, stay, reader]) expect(only(events, "resolved")).toHaveLength(1);
+  expect(viewOf(only(stay.events, "resolved"), rejoined(left))?.turns).toEqual([]); // Nothing of it is left to show.
+});
+
+test("S11 D4 in its parent's turn a child waits until it is told that it was answered, also if that comes late", async () => {
+  await using played = await play(KEPT[0]![1]());
+  const events = await played.first.until(isEnd());
+  const child = events.flatMap((event) => (event.kind === "child" ? [event.event] : []));
+  const asked = child.findIndex(({ kind }) => kind === "waiting");
+  const answered = child.find(({ kind }) => kind === "resolved")!;
+  const isShown = viewOf(child.slice(0, asked + 1))!;
+  expect(waitsIn(isShown)).toMatchObject([{ call: { name: "pay", input: { euros: 1 } } }]);
+  const later = {
+    fact: true,
+    sessionId: "below",
+    cursor: "1000@below",
+    kind: "accepted",
+    inputId: "i",
+  } as SessionEvent;
+  expect(waitsIn(viewOf([later, answered], isShown))).toEqual([]);
+  expect(waitsIn(viewOf([later, answered, child[asked]!], isShown))).toEqual([]); // Told again, it does not wait again.
 });
 
 test("S11 previews that a slow reader lost leave the same view at the end", async () => {
@@ -257,6 +345,7 @@ test("S11 reads may come late and in any order: nothing is shown twice, and the 
         const ended = view.turns.flatMap((turn) => (turn.kind === "ended" ? [turn.id] : []));
         for (const { turnId } of view.inputs) expect(ended).not.toContain(turnId);
         expect(new Set(view.inputs.map(({ id }) => id)).size).toBe(view.inputs.length);
+        expect(waitsIn(view).map(({ id }) => id)).toEqual(openAt(events, view.cursor ?? "0"));
       }
       expect(fold(view, final)).toEqual(settled);
     }),
@@ -296,7 +385,7 @@ test("S12 what an attempt showed is gone when it is taken back, and at the lates
   await using runtime = await runningQuickly(here);
   const session = await runtime.session("s");
   const watcher = watch(session);
-  void approve(runtime, session.observe());
+  void approve(runtime, session.observe({ tree: true }));
   void session.turn("Go");
   await stop.reached;
   const isTakenBack = (events: readonly SessionEvent[]): boolean => events.some(({ kind }) => kind === "retracted");

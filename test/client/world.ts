@@ -1,5 +1,6 @@
 /** A conversation in which all happens that a client can be shown: the streams that its readers get are real. */
 import {
+  type Approval,
   ask,
   definePlugin,
   defineTool,
@@ -25,7 +26,7 @@ const SCRIPT: { readonly [opening: string]: Lines } = {
     [both(calls("delegate", { id: "below", task: "Look" }), calls("ping"))],
     [says("All ", "done.")],
   ],
-  Look: [[thinks("Where? ", calls("ping"))], [cut("No"), says("Here.")]],
+  Look: [[thinks("Where? ", both(calls("ping"), calls("pay", { euros: 1 })))], [cut("No"), says("Here.")]],
   More: [[calls("work")], [says("And ", "more.")]],
 };
 
@@ -89,8 +90,12 @@ export const world = (moment: Moment) => ({
 
 /** Approves whatever waits. */
 export async function approve(runtime: Runtime, events: AsyncIterable<SessionEvent>): Promise<void> {
-  for await (const event of events)
-    if (event.kind === "waiting") await runtime.waits.resolve(event.wait, { approved: true });
+  for await (const event of events) if (event.kind === "waiting") await answer(runtime, event.wait, { approved: true });
+}
+
+export async function answer(runtime: Runtime, wait: string, approval: Approval): Promise<void> {
+  const found = await runtime.waits.get(wait);
+  if (found !== undefined) await runtime.waits.resolve(found.key, approval);
 }
 
 export const viewOf = (events: readonly SessionEvent[], from?: ClientView): ClientView | undefined =>

@@ -27,7 +27,7 @@ test("the page of hooks says with types what each hook is given and may answer",
   expect(Object.keys(rows)).toEqual(Object.keys(HOOKS));
   expect(rows).toMatchObject({
     afterToolCall: {
-      given: "`call: ToolCall, output: ToolOutput, durationMs?: number`",
+      given: "`call: ToolCall, output: ToolOutput, durationMs?: number, asked?: AskedTrail[]`",
       answer: expect.stringContaining("`replaceResult`"),
     },
     stream: { given: "`chunk: Chunk`", answer: "`ChunkAnswer`" },

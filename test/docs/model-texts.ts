@@ -1,4 +1,5 @@
 import { TEXTS as RUNTIME } from "../../src/model/texts.ts";
+import { TEXTS as APPROVALS } from "../../src/plugins/approvals/texts.ts";
 import { TEXTS as MCP } from "../../src/plugins/mcp/texts.ts";
 import { TEXTS as MEMORY } from "../../src/plugins/memory/texts.ts";
 import { TEXTS as OUTPUT_BUDGET } from "../../src/plugins/output-budget/texts.ts";
@@ -43,6 +44,7 @@ export const ALL: readonly Texts[] = [
     tooLarge: ["fetch", 9_000_000, 8_388_608],
     withheld: ["read_mail", "It has a password in it."],
     interrupted: ["pay"],
+    awaited: ["pay"],
     submitAgain: ["/value must be number"],
     charsLeftOut: [4_000],
   }),
@@ -122,6 +124,7 @@ export const ALL: readonly Texts[] = [
     noMatch: [5],
     topics: ["travel, home"],
   }),
+  shown("Approvals (`bowline/plugins/approvals`)", APPROVALS, { asks: ["refund"] }),
   shown("Subagents (`bowline/plugins/subagents`)", SUBAGENTS, {
     spawn: [3_600_000, "- reader: Reads files and reports."],
     timeout: [3_600_000],

@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { signalOf, within } from "../kit/reading.ts";
 import { around, file } from "../kit/stores.ts";
+import { answerWait } from "../kit/worlds.ts";
 import { model, nothing } from "./witness.ts";
 
 const WAITING = 105;
@@ -29,14 +30,14 @@ const LEAVES = `
   const gate = definePlugin({ id: "acme/gate", setup: () => ({ beforeToolCall: () => [ask("May I?")] }) });
   const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => "Paid." });
   const runtime = await createRuntime({ store: sqlite(process.argv[1], { strength: "process" }), model, tools: [pay], plugins: [gate] });
-  let key;
+  let wait;
   for (let n = 0; n < ${WAITING}; n++) {
     const session = await runtime.session("waits " + n);
-    for await (const event of session.turn("Pay.")) if (event.kind === "waiting") { key = event.wait; break; }
+    for await (const event of session.turn("Pay.")) if (event.kind === "waiting") { wait = event.wait; break; }
   }
   for (let n = 0; n < ${PLAIN}; n++) void (await runtime.session("plain " + n)).turn("Say.").result().catch(() => {});
   while (asked.length < ${PLAIN}) await new Promise((resolve) => setTimeout(resolve, 5));
-  console.log(key);
+  console.log(wait);
 `;
 
 test("D2 H1 more approvals than recovery has room for starve nobody: the other turns that were left run, and the last answer is heard", async () => {
@@ -44,7 +45,7 @@ test("D2 H1 more approvals than recovery has room for starve nobody: the other t
   const child = spawn(process.execPath, ["--input-type=module", "-e", LEAVES, path], {
     stdio: ["pipe", "pipe", "inherit"],
   });
-  const [lastKey] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  const [lastWait] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
   child.kill("SIGKILL");
   await once(child, "close");
 
@@ -70,7 +71,7 @@ test("D2 H1 more approvals than recovery has room for starve nobody: the other t
   });
   await within(plain.promise, 4_000); // Well before the next look for what was left.
   expect(ended.toSorted()).toEqual(Array.from({ length: PLAIN }, (_, n) => `plain ${n}`));
-  expect(await runtime.waits.resolve(lastKey, { approved: true })).toBe("accepted");
+  expect(await answerWait(runtime, lastWait, { approved: true })).toBe("accepted");
   await within(paid.promise, 4_000);
   expect(ended.at(-1)).toBe(`waits ${WAITING - 1}`);
   await store.close(); // The others go on waiting: closing the runtime would give them their grace.

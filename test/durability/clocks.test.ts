@@ -20,6 +20,7 @@ function skewed(name: string) {
       sleeps.push(ms);
       return world.sleep(ms, signal);
     },
+    rest: world.rest,
   };
   return { world: own, sleeps, set: (ms: number) => void (skew = ms), pass: world.advance };
 }

@@ -8,6 +8,7 @@ import { attach, createRuntime, definePlugin, type Runtime, RuntimeError, type R
 import { type SqliteStore, sqlite } from "bowline/stores/sqlite";
 import { z } from "zod";
 import type { BlobHash, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../../src/model/ids.ts";
+import { waitIdOf } from "../../src/model/wait.ts";
 import {
   ann,
   answering,
@@ -17,6 +18,7 @@ import {
   NOW,
   newInput,
   newSession,
+  newWait,
   opening,
   send,
   slept,
@@ -47,8 +49,9 @@ const app = (store: SqliteStore): RuntimeOptions => ({
   recover: "manual",
 });
 
-const SESSIONS = ["chat", "child", "fork", "left", "busy", "beside", "gone"] as SessionId[];
-const [, child, , left, busy, beside, gone] = SESSIONS as [
+const SESSIONS = ["chat", "child", "fork", "left", "busy", "beside", "gone", "asleep"] as SessionId[];
+const [, child, , left, busy, beside, gone, asleep] = SESSIONS as [
+  SessionId,
   SessionId,
   SessionId,
   SessionId,
@@ -110,10 +113,11 @@ export async function sample(path: string): Promise<Sample> {
   const lease = await begin(store, "open", { to: busy, key: "of open" });
   await store.append(lease, 1, [slept("a"), slept("b")], NOW);
   await store.append(lease, 3, [slept("c")], NOW, [
-    { key: "w1" as WaitKey, until: NOW + 5 },
-    { key: "w2" as WaitKey, until: NOW + 9 },
+    newWait("w1" as WaitKey),
+    newWait("w2" as WaitKey, { until: NOW + 9 }),
+    newWait("w3" as WaitKey, { isEarly: true }),
   ]);
-  await store.waits.resolve("w1" as WaitKey, { kind: "value", value: "yes" });
+  await store.waits.resolve("w1" as WaitKey, { kind: "value", value: "yes", by: "Ann" }, NOW);
   await store.note(lease.turnId, "e" as EffectName, "k", { paid: true });
   await store.attempt(lease.turnId, "e" as EffectName);
   await send(store, "aside", { to: busy, place: "boundary" });
@@ -122,6 +126,18 @@ export async function sample(path: string): Promise<Sample> {
   await store.inputs.withdraw(busy, { key: "of back" });
   await store.cancel(lease.turnId, { requestId: "r", reason: "Enough.", at: NOW });
   await store.release(lease);
+
+  // A turn whose questions are facts of the past, and one that is parked.
+  await store.create({ ...newSession(asleep), parentId: busy });
+  const past = await begin(store, "asked", { to: asleep });
+  await store.append(past, 1, [slept("a")], NOW, [newWait("w4" as WaitKey), newWait("w5" as WaitKey)]);
+  await store.waits.resolve("w4" as WaitKey, { kind: "value", value: "yes", by: "Ann" }, NOW);
+  await commit(store, past);
+  const waiting = await begin(store, "waits", { to: asleep });
+  const keys = ["w6", "w7"] as [WaitKey, WaitKey];
+  const turns = { kind: "turns", need: "all", turns: [{ sessionId: busy, turnId: lease.turnId }] } as const;
+  await store.append(waiting, 1, [slept("a")], NOW, [newWait(keys[0]), newWait(keys[1], { about: turns })]);
+  await store.park(waiting, { turnId: waiting.turnId, wakeAt: LATER + 1_000, waits: keys }, NOW);
 
   // A turn that was kept beside the path, and one whose input another turn settled.
   await store.create(newSession(beside));
@@ -183,13 +199,15 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
     await ask("forks", () => store.list({ origin: "chat" as SessionId }));
     await ask("changes", () => store.changes(undefined, { max: 1_000 }));
     await ask("latest", () => store.latest());
-    await ask("due", () => store.waits.due(NOW + 100, 10));
-    await ask("runnable", () => store.runnable(LATER, 10));
+    await ask("waits", () => store.waits.list({ max: 10 }));
+    await ask("agenda", () => store.agenda(LATER, 10));
+    await ask("agenda later", () => store.agenda(LATER + 1_000, 10));
     for (const id of SESSIONS) {
       await ask(`has ${id}`, () => store.has(id));
       await ask(`load ${id}`, () => store.load(id));
       await ask(`view ${id}`, () => store.view(id));
       await ask(`inputs of ${id}`, () => store.inputs.list(id));
+      await ask(`waits of ${id}`, () => store.waits.list({ tree: id, max: 10 }));
       await ask(`changes of ${id}`, () => store.changes(undefined, { tree: id, max: 1_000 }));
       await ask(`spent by ${id}`, () => runtime.sessions.usage(id));
       await ask(`reading of ${id}`, () => runtime.sessions.get(id));
@@ -200,7 +218,7 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
       await ask(`journal of ${id}`, () => store.journal(id, 0));
     }
     for (const hash of blobs) await ask(`blob ${hash}`, () => store.blobs.get(hash as BlobHash));
-    for (const key of ["w1", "w2"] as WaitKey[]) await ask(`wait ${key}`, () => store.waits.peek(key));
+    for (const key of KEYS) await ask(`wait ${key}`, () => store.waits.get(waitIdOf(key)));
     for (const node of NODES) await ask(`from ${node}`, () => store.view(beside, { from: node }));
     await ask("chat", () => chatIn(runtime));
 
@@ -219,6 +237,9 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
     await ask("a fork of what was deleted", () =>
       store.fork(left, newSession("anew" as SessionId), "turn-before.0" as NodeId),
     );
+    await ask("asleep", () => store.open(asleep, ann, LATER, opening));
+    for (const key of KEYS)
+      await ask(`an answer to ${key}`, () => store.waits.resolve(key, { kind: "value", value: "late" }, LATER));
     await ask("a cancel again", () => store.cancel(open, { requestId: "s", reason: "Again.", at: NOW }));
     await ask("going on", async () => {
       const answer = await store.open(busy, ann, LATER, opening);
@@ -232,6 +253,7 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
   return answers;
 }
 const LATER = NOW + 3_600_000;
+const KEYS = ["w1", "w2", "w3", "w4", "w5", "w6", "w7"] as WaitKey[];
 const NODES = ["turn-base.0", "turn-moved.0", "turn-branch.0"] as NodeId[];
 
 async function chatIn(runtime: Runtime): Promise<unknown> {

@@ -6,7 +6,7 @@ import { hasOpenCalls } from "../../src/model/pairing.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import { outline, passed, seen, within, wordsOf } from "../kit/reading.ts";
 import { durable, lives, over, STORES } from "../kit/stores.ts";
-import { BEGINNING, deployed, HOUR, quickWorld } from "../kit/worlds.ts";
+import { answerWait, BEGINNING, deployed, HOUR, keyTo, quickWorld } from "../kit/worlds.ts";
 import { journalOf, taken } from "./resume.ts";
 import { type Did, inTurn, model, nothing, tool } from "./witness.ts";
 
@@ -89,7 +89,6 @@ describe.each(STORES)("on %s", (_, make) => {
 
   test.each<readonly [string, Approval, string, number]>([
     ["approved", { approved: true }, 'pay ok: {"paid":5}', 1],
-    ["approved with other arguments", { approved: true, args: { sum: 3 } }, 'pay ok: {"paid":3}', 1],
     ["not approved", { approved: false }, "pay unknown: ", 0],
   ])("T14 D2 `ask`: the next process is asked; %s, it ends so", async (_title, answer, result, runs) => {
     const { next, key } = await interrupted(make(), "ask");
@@ -99,12 +98,30 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(waiting.reason).toContain("interrupted");
     expect(waiting.callId).toContain("call_pay");
     expect(did.calls).toEqual([]);
-    await runtime.waits.resolve(waiting.wait, answer);
+    const wait = await keyTo(runtime, waiting.wait);
+    await runtime.waits.resolve(wait, answer);
     expect((await within(turn.result())).outcome).toMatchObject({ kind: "answered" });
     expect(payOf(did)).toEqual(Array.from({ length: runs }, () => `pay#2 ${key}`));
     const { messages } = await (await runtime.session("s")).read();
     expect(outline(messages).find((line) => line.startsWith("pay "))).toContain(result);
-    await expect(runtime.waits.resolve(waiting.wait, answer)).rejects.toMatchObject({ code: "wait.unknown" });
+    await expect(runtime.waits.resolve(wait, answer)).rejects.toMatchObject({ code: "wait.unknown" });
+  });
+
+  test("T14 D2 `ask`: whether a call runs again is all that is asked: other arguments are refused, and it still waits", async () => {
+    const { next } = await interrupted(make(), "ask");
+    const { runtime, did } = await next(paying("ask", false));
+    const turn = await go(runtime);
+    const { wait, wants } = await within(seen(turn, "waiting"));
+    expect(wants).toBe("interrupted");
+    await expect(answerWait(runtime, wait, { approved: true, args: { sum: 3 } })).rejects.toMatchObject({
+      code: "wait.answer",
+      details: { wants: "interrupted" },
+    });
+    await answerWait(runtime, wait, { approved: true });
+    await within(turn.result());
+    expect(payOf(did)).toHaveLength(1);
+    const { messages } = await (await runtime.session("s")).read();
+    expect(outline(messages)).toContain('pay ok: {"paid":5}');
   });
 
   test("T14 D2 `ask`: what a dead process asked is told again by the next, and a third one can be answered", async () => {
@@ -118,7 +135,7 @@ describe.each(STORES)("on %s", (_, make) => {
     const again = await within(seen(turn, "waiting"));
     expect(again.wait).toBe(first.wait);
     expect(again.callId).toBe(first.callId);
-    await third.runtime.waits.resolve(first.wait, { approved: true });
+    await answerWait(third.runtime, first.wait, { approved: true });
     await within(turn.result());
     expect(payOf(third.did)).toEqual([`pay#2 ${key}`]);
     expect(payOf(second.did)).toEqual([]);
@@ -130,7 +147,8 @@ describe.each(STORES)("on %s", (_, make) => {
     const second = await next(paying("ask", false));
     const { wait } = await within(seen(await go(second.runtime), "waiting"));
     kill();
-    await store.waits.resolve(wait, { kind: "value", value: { approved: true } });
+    const { key } = (await store.waits.get(wait))!;
+    await store.waits.resolve(key, { kind: "value", value: { approved: true } }, second.world.now());
     const third = await next(paying("ask", false));
     expect((await within((await go(third.runtime)).result())).outcome.kind).toBe("answered");
     expect(payOf(third.did)).toHaveLength(1);
@@ -143,7 +161,7 @@ describe.each(STORES)("on %s", (_, make) => {
     const second = await next(paying("ask", true, began.resolve));
     const turn = await go(second.runtime);
     const { wait } = await within(seen(turn, "waiting"));
-    await second.runtime.waits.resolve(wait, { approved: true });
+    await answerWait(second.runtime, wait, { approved: true });
     await within(began.promise);
     kill();
     const third = await next(paying("ask", false));
@@ -151,7 +169,7 @@ describe.each(STORES)("on %s", (_, make) => {
     const asked = await within(seen(last, "waiting"));
     expect(asked.wait).not.toBe(wait);
     expect(payOf(third.did)).toEqual([]);
-    await third.runtime.waits.resolve(asked.wait, { approved: true });
+    await answerWait(third.runtime, asked.wait, { approved: true });
     await within(last.result());
     expect(payOf(third.did)).toEqual([`pay#3 ${key}`]);
   });
@@ -173,7 +191,7 @@ describe.each(STORES)("on %s", (_, make) => {
     const turn = await go(three.runtime);
     const third = await within(seen(turn, "waiting"));
     expect([second.wait, third.wait]).toEqual([first.wait, first.wait]);
-    await three.runtime.waits.resolve(first.wait, { approved: true });
+    await answerWait(three.runtime, first.wait, { approved: true });
     expect((await within(turn.result())).outcome.kind).toBe("answered");
     expect([...payOf(one.did), ...payOf(two.did)]).toEqual([]);
     expect(payOf(three.did)).toHaveLength(1);
@@ -302,7 +320,7 @@ describe.each(STORES)("on %s", (_, make) => {
     }
     const { runtime, did } = await next(options);
     const turn = await go(runtime);
-    await runtime.waits.resolve(wait, { approved: true });
+    await answerWait(runtime, wait, { approved: true });
     expect((await within(turn.result())).outcome.kind).toBe("answered");
     expect(payOf(did)).toHaveLength(1);
   });
@@ -351,7 +369,7 @@ test.each([
     const two = await deployed(inner, quickWorld({ now: BEGINNING + HOUR, name: "two" }), options(did));
     const turn = await go(two.runtime);
     const { wait } = await within(seen(turn, "waiting"));
-    await two.runtime.waits.resolve(wait, { approved: true });
+    await answerWait(two.runtime, wait, { approved: true });
     expect((await within(turn.result())).outcome.kind).toBe("answered");
     expect(payOf(did)).toHaveLength(1);
   },

@@ -6,7 +6,17 @@ import { STEP_VERSION } from "../../src/turn/state.ts";
 import { within } from "../kit/reading.ts";
 import { durable, STORES } from "../kit/stores.ts";
 import { BEGINNING, deployed, quickWorld } from "../kit/worlds.ts";
-import { asksIn, callsIn, load, messagesOf, type Recorded, recorder, unworded, unwordedIn } from "./recorded.ts";
+import {
+  asksIn,
+  callsIn,
+  hasNoTrails,
+  load,
+  messagesOf,
+  type Recorded,
+  recorder,
+  unworded,
+  unwordedIn,
+} from "./recorded.ts";
 import { beginning, type Outside, SCENARIOS, type Scenario } from "./scenarios.ts";
 import { type Did, nothing } from "./witness.ts";
 
@@ -114,7 +124,7 @@ describe.each(STORES)("on %s", (_, make) => {
         );
 
         // The same end.
-        expect(unwordedIn(messages), where).toEqual(unwordedIn(end.messages));
+        expect(unwordedIn(messages, hasNoTrails(recorded)), where).toEqual(unwordedIn(end.messages));
         expect(result.outcome, where).toEqual(end.outcome);
         expect(plugins, where).toEqual(end.plugins);
         expect({ turns, pending }, where).toEqual({ turns: 1, pending: [] });

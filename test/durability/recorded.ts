@@ -61,8 +61,11 @@ export async function load(
   for (const [seq, event] of events.slice(0, cut).entries()) {
     if (seq === 0) continue;
     if (event.kind === "bounded" && event.inputs !== undefined) await store.inputs.claim(lease, event.effect, 64);
-    const rows = waits.filter((wait) => wait.seq === seq).map(({ key, until }) => ({ key, until }));
+    // Of a wait of before, nothing is known that a store of today could keep: its turn gives it again.
+    const rows = waits.flatMap(({ seq: at, ...row }) => (at === seq && "about" in row ? [row] : []));
     await store.append(lease, seq, [event], event.at, rows);
+    const asked = event.kind === "resolved" ? waits.find(({ effect }) => effect === event.effect) : undefined;
+    if (event.kind === "resolved" && asked !== undefined) await store.waits.resolve(asked.key, event.answer, event.at);
   }
   await store.release(lease);
   return lease;
@@ -75,16 +78,20 @@ export function unworded(text: string): string {
   return text.replace(/"note":"[^"]*"/, '"note":"…"').replace(/^(\d+ user: )?.*\bsubmit_output\b.*$/s, "$1…");
 }
 
-/** Messages whose texts are `unworded`. */
-export const unwordedIn = (messages: readonly Message[]): readonly Message[] =>
-  JSON.parse(JSON.stringify(messages), (key, value) =>
-    key === "text" && typeof value === "string" ? unworded(value) : value,
-  );
+/** Messages whose texts are `unworded`, at no time; without trails of calls, if `isBefore` the version that has them. */
+export const unwordedIn = (messages: readonly Message[], isBefore = false): readonly Message[] =>
+  JSON.parse(JSON.stringify(messages), (key, value) => {
+    if (isBefore && key === "trail") return undefined;
+    if (key === "at" && typeof value === "number") return 0;
+    return key === "text" && typeof value === "string" ? unworded(value) : value;
+  });
+/** Whether the machine of the recording kept no trails of calls. */
+export const hasNoTrails = ({ step }: Recorded): boolean => step < 3;
 
 /** What the recorded calls are called in the ledger of those who would perform them. */
 export const callsIn = ({ input: { turnId } }: Recorded, events: readonly TurnEvent[]): readonly string[] =>
   events.flatMap((event) => {
-    if (event.kind !== "returned") return [];
+    if (event.kind !== "returned" && event.kind !== "deferred") return [];
     const [, position = "", attempt = "1"] = /^(.*?)(?:\.a(\d+))?$/.exec(event.effect) ?? [];
     return [`#${attempt} ${keyOf(turnId, position)}`];
   });

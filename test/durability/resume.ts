@@ -9,11 +9,11 @@ import { load, messagesOf, type Recorded } from "./recorded.ts";
 import { beginning, SCENARIOS, type Scenario } from "./scenarios.ts";
 import { type Did, nothing } from "./witness.ts";
 
-/** A journal as the first version of the machine recorded it that knew the scenario. */
-export function journalOf(name: string): Recorded {
+/** A journal as the first version of the machine recorded it that knew the scenario, or as today's did. */
+export function journalOf(name: string, which: "first" | "latest" = "first"): Recorded {
   const files = readdirSync(new URL("./journals/", import.meta.url)).sort();
-  const first = files.find((file) => file.startsWith(`${name}.`));
-  return JSON.parse(readFileSync(new URL(`./journals/${first}`, import.meta.url), "utf8")) as Recorded;
+  const found = files.filter((file) => file.startsWith(`${name}.`)).at(which === "first" ? 0 : -1);
+  return JSON.parse(readFileSync(new URL(`./journals/${found}`, import.meta.url), "utf8")) as Recorded;
 }
 
 export const scenarioOf = (name: string): Scenario => {

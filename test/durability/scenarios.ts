@@ -1,9 +1,11 @@
 import {
   ask,
+  defer,
   definePlugin,
   jsonSchema,
   type ModelPart,
   ProviderFailure,
+  question,
   type Runtime,
   retryable,
   type Session,
@@ -15,7 +17,7 @@ import { toolCalls } from "bowline/protocols/tool-calls";
 import { both, calls, says } from "bowline/testing";
 import { z } from "zod";
 import { ticks, wordsOf } from "../kit/reading.ts";
-import type { deployed } from "../kit/worlds.ts";
+import { answerWait, type deployed } from "../kit/worlds.ts";
 import { answering, counter, type Did, done, inTurn, model, tool } from "./witness.ts";
 
 /** What happens around a live turn and is on record for a resumed one. */
@@ -212,6 +214,42 @@ export const SCENARIOS: readonly Scenario[] = [
       tools: [tool(did, "pay", ({ sum }) => ({ paid: sum })), tool(did, "search")],
     }),
     attend: (turn, runtime) => answering(turn, runtime, { approved: true, args: { sum: 4 } }),
+  },
+  {
+    name: "deferred",
+    options: (did) => ({
+      model: model(did, inTurn(both(calls("fetch"), calls("survey"), calls("search")), says("Four coats."))),
+      tools: [
+        tool(did, "fetch", () => defer({ schema: z.object({ coats: z.number() }) })),
+        tool(did, "survey", () => question(z.object({ warm: z.boolean() }), { text: "Is it warm?" })),
+        tool(did, "search"),
+      ],
+    }),
+    attend: async (turn, runtime) => {
+      for await (const event of turn)
+        if (event.kind === "waiting")
+          await answerWait(runtime, event.wait, {
+            value: event.wants === "question" ? { warm: false } : { coats: 4 },
+          });
+    },
+  },
+  {
+    name: "applied",
+    options: (did) => ({
+      model: model(did, inTurn(both(calls("pay", { sum: 5 }), calls("search")), says("Paid."))),
+      plugins: [asks, counter],
+      tools: [tool(did, "pay", ({ sum }) => ({ paid: sum })), tool(did, "search")],
+    }),
+    attend: async (turn, runtime) => {
+      const session = await runtime.session("s");
+      for await (const event of turn) {
+        if (event.kind !== "waiting") continue;
+        await session.command(counter, "add", undefined, { operationId: "add" });
+        await session.configure({ instructions: "Be kind." });
+        await session.append([{ kind: "message", role: "user", text: "By the way." }], { operationId: "aside" });
+        await answerWait(runtime, event.wait, { approved: true });
+      }
+    },
   },
   {
     name: "backoff",

@@ -710,7 +710,7 @@ const described = (given: readonly unknown[]): string =>
     .join(" ");
 
 export async function story(seed: number): Promise<Story> {
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout", "performance"] });
   const telling = new Telling(seed);
   try {
     await telling.tell();

@@ -22,7 +22,7 @@ const withOpened = ({ events }: Recorded, change: Partial<Opened>): readonly Tur
 test.each(SCENARIOS)(
   "D8 $name: a journal of another version of the machine that still folds is gone on with",
   async ({ name }) => {
-    const recorded = journalOf(name);
+    const recorded = journalOf(name, "latest");
     const resumed = { kind: "resumed", at: recorded.events.at(-1)!.at, step: 98, generation: 1 } as const;
     await using today = await taken(recorded, { events: [...withOpened(recorded, { step: 99 }), resumed] });
     const { outcome, messages } = await today.ended();

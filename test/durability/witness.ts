@@ -14,7 +14,7 @@ import {
 import { z } from "zod";
 import { end, text } from "../kit/models.ts";
 import { outline } from "../kit/reading.ts";
-import { named } from "../kit/worlds.ts";
+import { answerWait, named } from "../kit/worlds.ts";
 
 /** What acted on the world: model calls by what they were told last, tool calls by attempt and idempotency key. */
 export interface Did {
@@ -95,7 +95,7 @@ export async function answering(turn: Turn<unknown>, runtime: Runtime, answer: A
   for await (const event of turn) {
     if (event.kind !== "waiting" || keys.includes(event.wait)) continue;
     keys.push(event.wait);
-    await runtime.waits.resolve(event.wait, answer);
+    await answerWait(runtime, event.wait, answer);
   }
   return keys;
 }

@@ -1,6 +1,8 @@
 /** Worlds for tests: runtimes, their clocks and processes, and the tools that work there. */
 import {
+  type Approval,
   createRuntime,
+  type Delivery,
   defineTool,
   type Provider,
   type Runtime,
@@ -105,6 +107,12 @@ export function quickWorld({ now = BEGINNING, name = "" }: { readonly now?: numb
             wake();
           });
       }),
+    // In real time: what comes again and again would never let anything else happen.
+    rest: (ms, signal) =>
+      new Promise((resolve) => {
+        setTimeout(resolve, ms).unref();
+        signal?.addEventListener("abort", () => resolve(), { once: true });
+      }),
     id: (prefix) => `${prefix}_${String(++ids).padStart(6, "0")}${name}`,
     secret: () => `secret-${name}-${++secrets}`,
   };
@@ -196,6 +204,22 @@ export function lifetimes(path = file()) {
     },
   };
 }
+
+// ── Waits ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The key of what an event says is waited for: the event has the public name alone. */
+export async function keyTo(runtime: Runtime, wait: string): Promise<string> {
+  const found = await runtime.waits.get(wait);
+  if (found === undefined) throw new Error(`Nobody waits for ${wait}.`);
+  return found.key;
+}
+
+/** Answers what an event says is waited for. */
+export const answerWait = async (
+  runtime: Runtime,
+  wait: string,
+  answer: Approval | Delivery,
+): Promise<"accepted" | "already-resolved"> => runtime.waits.resolve(await keyTo(runtime, wait), answer);
 
 // ── Tools ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

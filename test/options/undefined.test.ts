@@ -26,6 +26,7 @@ import {
   type TriggerDeclaration,
   type TurnOptions,
 } from "bowline";
+import type { ApprovalDecision, ApprovalRule, ApprovalsOptions, ArgumentTest } from "bowline/plugins/approvals";
 import type { McpOptions, McpServer } from "bowline/plugins/mcp";
 import type { MemoryInput, MemoryOptions } from "bowline/plugins/memory";
 import type { OutputBudgetOptions } from "bowline/plugins/output-budget";
@@ -116,6 +117,10 @@ test("every optional field of every options type takes undefined", () => {
   >().toEqualTypeOf<never>();
   expectTypeOf<
     Refusing<
+      | ApprovalsOptions
+      | ApprovalRule
+      | ApprovalDecision
+      | ArgumentTest
       | McpOptions
       | McpServer
       | MemoryOptions

@@ -200,7 +200,7 @@ class Client {
     const id = await turn.id;
     this.#tell({ kind: "accepted", turn: id });
     for await (const event of turn) {
-      if (event.fact || event.kind !== "waiting") continue;
+      if (event.kind !== "waiting") continue;
       if (whenAsked === "answer") await this.#answer(id, event.wait);
       else await session.cancel(id, { reason: "Too dear.", requestId: `cancel ${key}` });
       if (whenAsked === "cancel") this.#tell({ kind: "cancelled", turn: id });
@@ -210,12 +210,10 @@ class Client {
   }
 
   async #answer(turn: string, wait: string): Promise<void> {
-    try {
-      await this.#runtime.waits.resolve(wait, { approved: true });
-      this.#tell({ kind: "answered", turn });
-    } catch (error) {
-      if (!hasCode(error, "wait.unknown")) throw error; // It was answered before the power was cut.
-    }
+    const asked = await this.#runtime.waits.get(wait);
+    if (asked === undefined) return; // It was answered before the power was cut.
+    await this.#runtime.waits.resolve(asked.key, { approved: true });
+    this.#tell({ kind: "answered", turn });
   }
 
   /** The fork that is there already is the one meant. */

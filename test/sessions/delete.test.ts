@@ -14,7 +14,7 @@ import { z } from "zod";
 import { end, follows, text } from "../kit/models.ts";
 import { codeOf, seen, unheard, within, wordsOf } from "../kit/reading.ts";
 import { KEPT } from "../kit/stores.ts";
-import { runningQuickly, SharedFile, Stop, stopping } from "../kit/worlds.ts";
+import { keyTo, runningQuickly, SharedFile, Stop, stopping } from "../kit/worlds.ts";
 import { compacting, counter, delegate } from "./plugins.ts";
 import { drawn, factsIn, inShort, isEnd, kept, screenOf, watch } from "./watching.ts";
 
@@ -217,13 +217,24 @@ test("S2 D4 a wait of a deleted session is revoked, for whoever has its key", as
   const session = await here.session("s");
   const turn = session.turn("Pay.");
   const result = codeOf(() => turn.result());
-  const { wait } = await seen(turn, "waiting");
-  expect(await codeOf(() => here.sessions.delete("s"))).toBe("session.busy");
+  const key = await keyTo(here, (await seen(turn, "waiting")).wait);
   await there.sessions.delete("s");
-  expect(await codeOf(() => there.waits.resolve(wait, { approved: true }))).toBe("wait.unknown");
-  expect(await codeOf(() => here.waits.resolve(wait, { approved: true }))).toBe("wait.unknown");
+  expect(await codeOf(() => there.waits.resolve(key, { approved: true }))).toBe("wait.unknown");
+  expect(await codeOf(() => here.waits.resolve(key, { approved: true }))).toBe("wait.unknown");
   expect(await within(result, 6_000)).toMatch(/^(session\.(unknown|deleted)|lease\.lost)$/);
 }, 20_000);
+
+test("S2 D4 a session whose turn only waits is deleted where it runs: nobody waits for the answer any more", async () => {
+  await using file = new SharedFile();
+  const here = await file.open({ model: scripted(calls("pay")), tools: [pay], plugins: [careful] });
+  const turn = (await here.session("s")).turn("Pay.");
+  const result = codeOf(() => turn.result());
+  const key = await keyTo(here, (await seen(turn, "waiting")).wait);
+  await here.sessions.delete("s");
+  expect(await here.waits.list()).toEqual([]);
+  expect(await codeOf(() => here.waits.resolve(key, { approved: true }))).toBe("wait.unknown");
+  expect(await within(result)).toBe("session.deleted");
+});
 
 test("S2 D4 an approval that was cancelled and then deleted is not answered, and the tool never runs", async () => {
   let paid = 0;
@@ -236,11 +247,11 @@ test("S2 D4 an approval that was cancelled and then deleted is not answered, and
   await using runtime = await runningQuickly({ model: scripted(calls("pay")), tools: [counts], plugins: [careful] });
   const session = await runtime.session("s");
   const turn = session.turn("Pay.");
-  const { wait } = await seen(turn, "waiting");
+  const key = await keyTo(runtime, (await seen(turn, "waiting")).wait);
   await turn.cancel();
   await turn.result();
   await runtime.sessions.delete("s");
-  expect(await codeOf(() => runtime.waits.resolve(wait, { approved: true }))).toBe("wait.unknown");
+  expect(await codeOf(() => runtime.waits.resolve(key, { approved: true }))).toBe("wait.unknown");
   expect(paid).toBe(0);
 });
 

@@ -18,7 +18,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { call, end } from "../kit/models.ts";
 import { eventsOf, only, outline, within } from "../kit/reading.ts";
-import { named, open } from "../kit/worlds.ts";
+import { answerWait, named, open } from "../kit/worlds.ts";
 import { made, maker } from "./maker.ts";
 import { begins, did, type Opened, opened } from "./obedient.ts";
 import { supplies } from "./supplies.ts";
@@ -196,7 +196,7 @@ test("T13 an approval waits between start and end: given, refused, and denied by
   for await (const event of turn) {
     events.push(event);
     if (event.kind !== "waiting" || event.callId === ("c2" as never)) continue;
-    await world.runtime.waits.resolve(event.wait, { approved: event.callId === ("c0" as never) });
+    await answerWait(world.runtime, event.wait, { approved: event.callId === ("c0" as never) });
   }
   expectPairs(events, { c0: "ok", c1: "denied", c2: "denied" });
 });
@@ -219,7 +219,7 @@ test.each([
     for await (const event of turn) {
       if (event.kind !== "waiting") continue;
       shown.push(event.call.input);
-      await world.runtime.waits.resolve(event.wait, { approved: true });
+      await answerWait(world.runtime, event.wait, { approved: true });
     }
     expect(shown).toEqual([{ euros: 900 }]);
     expect(paid).toEqual(shown);

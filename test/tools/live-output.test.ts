@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { eventsOf, only, seen, signalOf, within } from "../kit/reading.ts";
 import { file } from "../kit/stores.ts";
-import { deployed, held, open, ping, quickWorld } from "../kit/worlds.ts";
+import { answerWait, deployed, held, open, ping, quickWorld } from "../kit/worlds.ts";
 
 const idle = definePlugin({ id: "acme/idle", setup: () => ({ afterToolCall: () => {} }) });
 const printed = (events: readonly SessionEvent[]): string =>
@@ -45,7 +45,7 @@ test("T13 beside a call that waits for a person, a finished one is told to have 
   expect(await within(seen(turn, "toolReturned"))).toMatchObject({ name: "ping", status: "ok" });
   const { wait } = await seen(world.session.follow(await turn.id), "waiting");
   const told = eventsOf(world.session.follow(await turn.id));
-  await world.runtime.waits.resolve(wait, { approved: false, reason: "No." });
+  await answerWait(world.runtime, wait, { approved: false, reason: "No." });
   expect(only(await told, "toolEnded").map(({ name, status }) => `${name} ${status}`)).toEqual([
     "pay denied",
     "ping ok",
@@ -110,13 +110,15 @@ test("T9 S3 a wait is told once to a reader of a turn that another process left"
   const { wait } = await seen(begun, "waiting");
   await first.runtime.close();
   const { runtime } = await start(scripted(says("Done.")));
-  const session = await runtime.session("a");
-  const followed = session.follow(turnId);
-  await seen(followed, "waiting");
-  await runtime.waits.resolve(wait, { approved: true });
-  const events = await eventsOf(session.follow(turnId));
-  await followed.result();
-  expect(only(events, "waiting")).toHaveLength(1);
+  const events: SessionEvent[] = [];
+  for await (const event of (await runtime.session("a")).follow(turnId)) {
+    events.push(event);
+    if (event.kind === "waiting") await answerWait(runtime, event.wait, { approved: true });
+  }
+  expect(only(events, "waiting").map((event) => event.wait)).toEqual([wait]);
+  expect(only(events, "resolved")).toMatchObject([{ wait, wants: "approval", how: "answered" }]);
+  expect(only(events, "toolEnded")).toMatchObject([{ name: "ping", status: "ok" }]);
+  expect(events.at(-1)).toMatchObject({ kind: "committed", outcome: { text: "Done." } });
   await runtime.close();
 });
 

@@ -2,7 +2,7 @@ import { ask, createRuntime, definePlugin, defineToolProvider, type Tool, type T
 import { memory } from "bowline/stores/memory";
 import { expect, test, vi } from "vitest";
 import { codeOf, seen, within } from "../kit/reading.ts";
-import { held, named } from "../kit/worlds.ts";
+import { answerWait, held, named } from "../kit/worlds.ts";
 import { begins, did, obeys, opened, toolsIn } from "./obedient.ts";
 import { type Supply, supplies } from "./supplies.ts";
 
@@ -242,7 +242,7 @@ test("T1 however a turn ends, the next one has the list of then", async () => {
   const turn = begins(world.session, "b");
   const { wait } = await seen(turn, "waiting");
   supply.change(named("c"));
-  await world.runtime.waits.resolve(wait, { approved: true });
+  await answerWait(world.runtime, wait, { approved: true });
   await turn.result();
   expect(world.offered(), "while it waited for a person").toEqual(["b"]);
   const cancelled = begins(world.session, "c");

@@ -1,7 +1,7 @@
 import { asCallId, asWaitKey, type EffectName } from "../../src/model/ids.ts";
 import type { Json } from "../../src/model/json.ts";
 import type { Limits } from "../../src/model/limits.ts";
-import { type Part, type ToolCallPart, text, textOf } from "../../src/model/message.ts";
+import { type CallTrail, type Part, type ToolCallPart, text, textOf } from "../../src/model/message.ts";
 import type { Entry } from "../../src/model/node.ts";
 import type { TurnOutcome } from "../../src/model/outcome.ts";
 import type { Reply } from "../../src/model/request.ts";
@@ -9,7 +9,7 @@ import type { CallPolicy, ToolFailure, ToolOutput } from "../../src/model/tool.t
 import { NO_USAGE } from "../../src/model/usage.ts";
 import type { ProtocolDriver } from "../../src/turn/driver.ts";
 import { type Effect, name } from "../../src/turn/effect.ts";
-import type { Answer, Failure, Opened, TurnEvent, Verdict } from "../../src/turn/event.ts";
+import type { Answer, Applied, Failure, Opened, TurnEvent, Verdict } from "../../src/turn/event.ts";
 import { itemsOf } from "../../src/turn/log.ts";
 import { isEnded, type Step, type TurnState } from "../../src/turn/state.ts";
 import { begin, step } from "../../src/turn/step.ts";
@@ -21,6 +21,9 @@ const STORY_ENDS = 2_000;
 /** One turn, told event by event. What a story does not care about is answered plainly by `until` and `end`. */
 export class Telling {
   readonly driver: ProtocolDriver;
+  readonly opened: Opened;
+  /** All that happened since it was opened. */
+  readonly events: TurnEvent[] = [];
   state: TurnState;
   /** What the last event released and gave up. */
   last: Step;
@@ -29,6 +32,7 @@ export class Telling {
   constructor(driver: ProtocolDriver, limits: Partial<Limits> = {}, more: Partial<Opened> = {}) {
     const opened = opening(limits, more);
     this.driver = driver;
+    this.opened = opened;
     this.last = begin(opened);
     this.state = this.last.state;
     this.at = opened.at;
@@ -36,6 +40,7 @@ export class Telling {
 
   happen(event: TurnEvent): this {
     this.last = step(this.driver, this.state, event);
+    this.events.push(event);
     this.state = this.last.state;
     this.at = event.at;
     return this;
@@ -43,6 +48,11 @@ export class Telling {
 
   answer(effect: string, said: Said): this {
     return this.happen({ ...said, at: this.at + 1, effect: name(effect) } as Answer);
+  }
+
+  /** An operation runs in the turn, which only waits. */
+  apply(applied: Partial<Applied> = {}): this {
+    return this.happen({ kind: "applied", at: this.at + 1, operation: "opr_1", ...applied });
   }
 
   called(effect: string, from: number, ...tools: readonly string[]): this {
@@ -90,6 +100,15 @@ export class Telling {
   sleepMs(effect: string): number {
     const sleep = this.effect(effect);
     return sleep.kind === "sleep" ? sleep.until - this.at : Number.NaN;
+  }
+
+  /** What is kept beside the results of calls. */
+  get trails(): readonly CallTrail[] {
+    return itemsOf(this.state.log).flatMap((entry) =>
+      entry.kind === "message"
+        ? entry.message.parts.flatMap((part) => (part.kind === "toolResult" ? (part.trail ?? []) : []))
+        : [],
+    );
   }
 
   /** The log, a line each. */
@@ -164,7 +183,12 @@ export const broke = (failure: Partial<ToolFailure> = {}): Said => ({
   output: { kind: "failure", failure: { class: "failed", code: "tool.failed", message: "It broke.", ...failure } },
 });
 export const deferred: Said = { kind: "deferred", key: asWaitKey("key"), until: 9_999 };
-export const approved: Said = { kind: "resolved", answer: { kind: "value", value: { approved: true } } };
+export const resolved = (value: Json, by?: string): Said => ({
+  kind: "resolved",
+  answer: { kind: "value", value, ...(by === undefined ? {} : { by }) },
+});
+export const approved: Said = resolved({ approved: true });
+export const edited = (args: Json, by?: string): Said => resolved({ approved: true, args }, by);
 export const settled = (count: number): Said => ({
   kind: "settled",
   results: Array.from({ length: count }, () => null),

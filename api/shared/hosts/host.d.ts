@@ -1,6 +1,6 @@
-import { Answer, TurnEvent } from "../turn/event.js";
+import { Answer, Applied, TurnEvent } from "../turn/event.js";
 import { Awaitable } from "../model/awaitable.js";
-import { Committed, EndedTurn, Lease, Store } from "../stores/store.js";
+import { Committed, EndedTurn, Lease, ParkedTurn, Store } from "../stores/store.js";
 import { Effect } from "../turn/effect.js";
 import { EffectName, WaitKey } from "../model/ids.js";
 import { Scope } from "../model/scope.js";
@@ -39,6 +39,8 @@ interface HostContext {
 interface EffectHost {
   /** Recorded with the turn. A host of another kind refuses to resume it (`turn.host`). */
   readonly kind: string;
+  /** Whether its turns can be parked. */
+  readonly parks: boolean;
   open(turn: TurnRef, perform: Perform, context: HostContext): Awaitable<TurnRun>;
 }
 /** One turn on a host. */
@@ -51,8 +53,25 @@ interface TurnRun {
   /**
    * The next event: recorded ones first, then new ones in an order that every later run repeats. Fold each before
    * asking for the next, since it may close the effect that the following one answers.
+   *
+   * With `quietMs`, which is given only while all open effects are waits or sleeps: undefined when nothing came for so
+   * long, or `hurry` was called.
    */
   next(): Awaitable<TurnEvent>;
+  next(quietMs: number | undefined): Awaitable<TurnEvent | undefined>;
+  /** Ends the quiet that `next` is waiting for, if it is. */
+  hurry(): void;
+  /** Makes an event of the caller's durable; the caller folds it then. Only while all open effects are waits or sleeps. */
+  record(event: Applied): Awaitable<void>;
+  /**
+   * Gives the turn up until it has mail, or returns what came first: events that must be folded, and others that `next`
+   * will hand out. Only while all open effects are waits or sleeps.
+   */
+  park(turn: ParkedTurn): Awaitable<{
+    readonly kind: "parked";
+  } | {
+    readonly reopen: readonly TurnEvent[];
+  }>;
   /** Ends the turn, or returns events that must be folded first (a cancel that came before the commit). */
   commit(turn: EndedTurn): Awaitable<Committed | {
     readonly reopen: readonly TurnEvent[];

@@ -1,9 +1,9 @@
 import { Any } from "../model/schema.js";
+import { AskedTrail, Draft, Message, Part } from "../model/message.js";
 import { Authority, CatalogOverlay, Services } from "./services.js";
 import { Awaitable } from "../model/awaitable.js";
 import { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.js";
 import { DirectiveKind, DirectiveOf } from "./directive.js";
-import { Draft, Message, Part } from "../model/message.js";
 import { Extension } from "./extension.js";
 import { Json } from "../model/json.js";
 import { ModelRequest, Reply, ToolDeclaration } from "../model/request.js";
@@ -254,7 +254,10 @@ declare const HOOKS: {
   } & HookTypes<{
     readonly call: ToolCall;
   }, never>;
-  /** `durationMs`: of all attempts and what the call waited for; left out when it was not made. */
+  /**
+   * `durationMs`: of all attempts and what the call waited for; left out when it was not made. `asked`: who was asked
+   * about the call, and what they said; left out when nobody was.
+   */
   readonly afterToolCall: {
     readonly family: "gate";
     readonly fires: "for each final result, in call order";
@@ -267,6 +270,7 @@ declare const HOOKS: {
     readonly call: ToolCall;
     readonly output: ToolOutput;
     readonly durationMs?: number;
+    readonly asked?: readonly AskedTrail[];
   }, never>;
   readonly projectResult: {
     readonly family: "single";

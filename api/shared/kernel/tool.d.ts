@@ -1,7 +1,7 @@
 import { Any, OutputOf, Schema, ToolSchema } from "../model/schema.js";
 import { Awaitable } from "../model/awaitable.js";
 import { CallId, SessionId, TurnId } from "../model/ids.js";
-import { CallPolicy, ControlResult, RetryPolicy, StateCell, StateView, ToolManifest } from "../model/tool.js";
+import { CallPolicy, ControlResult, Deferral, RetryPolicy, StateCell, StateView, ToolManifest } from "../model/tool.js";
 import { Extension } from "./extension.js";
 import { Json, JsonObject } from "../model/json.js";
 import { Point } from "./point.js";
@@ -28,6 +28,11 @@ interface ToolContext extends ToolServices {
   readonly bindings: JsonObject;
   /** Reports that the call is getting on: restarts its timeout, and shows `value` to whoever watches the turn. */
   progress(value?: Json): void;
+  /**
+   * Makes what the call is about to wait for answerable now, and returns the key that answers it: the same when the
+   * attempt is run again. Hand the key out, then return the deferral.
+   */
+  waitKey(deferral: Deferral): Promise<string>;
   /** Shows a piece of what the tool prints, while it runs. The model sees only what `execute` returns. */
   output(chunk: string): void;
   /** What plugins contributed to a point, combined. */
@@ -73,9 +78,10 @@ interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true |
    */
   readonly onInterrupt?: "rerun" | "fail" | "ask" | undefined;
   /**
-   * Runs the call. Return JSON, text, `attach(…)`, or a decision such as `finish(value)`; throw to report a failure.
+   * Runs the call. Return JSON, text, `attach(…)`, a decision such as `finish(value)`, or `defer(…)` for a result that
+   * comes later; throw to report a failure.
    */
-  execute(input: OutputOf<I>, context: ToolContext & StateOf<S, Writes>): Awaitable<O | ControlResult>;
+  execute(input: OutputOf<I>, context: ToolContext & StateOf<S, Writes>): Awaitable<O | ControlResult | Deferral>;
 }
 declare const toolState: unique symbol;
 declare const toolInput: unique symbol;
@@ -95,6 +101,8 @@ interface Tool<S = undefined, Name extends string = string, In = unknown> extend
   readonly inputSchema: JsonObject;
   readonly policy: CallPolicy;
   readonly timeoutMs?: number;
+  /** What its result must fit, where its schema can describe itself: also a result that is given later. */
+  readonly outputSchema?: JsonObject;
   /** Checks and parses arguments with the tool's schema. The value may differ from the input (defaults, transforms). */
   check(input: Json): Check;
   run(input: unknown, context: ToolContext & {

@@ -32,6 +32,10 @@ declare const ERRORS: {
   readonly "session.exists": (d: {
     id: string;
   }) => Said;
+  readonly "session.waiting": (d: {
+    id: string;
+    what: string;
+  }) => Said;
   readonly "session.closed": (d: {
     id: string;
   }) => Said;
@@ -334,7 +338,9 @@ declare const ERRORS: {
     cursor: string;
   }) => Said;
   readonly "wait.unknown": (_: object) => Said;
+  readonly "wait.expired": (_: object) => Said;
   readonly "wait.answer": (d: {
+    wants: string;
     problem: string;
   }) => Said;
   readonly "app.missing": (d: {
@@ -392,6 +398,9 @@ declare const ERRORS: {
   readonly "reply.refused": (_: object) => Said;
   readonly "output.invalid": (d: {
     problem: string;
+  }) => Said;
+  readonly "turn.left": (d: {
+    turnId: string;
   }) => Said;
   readonly "turn.cancelled": (d: {
     reason: string;

@@ -1,4 +1,4 @@
-import { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "./ids.js";
+import { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId } from "./ids.js";
 import { Json } from "./json.js";
 import { ProviderFailureClass } from "./request.js";
 import { SessionView } from "./view.js";
@@ -6,6 +6,7 @@ import { ToolCall, ToolOutput } from "./tool.js";
 import { ToolStatus } from "./message.js";
 import { TurnOutcome } from "./outcome.js";
 import { Usage } from "./usage.js";
+import { WaitKind } from "./wait.js";
 /**
  * Names the attempt that a preview belongs to. Once a preview with a higher generation or attempt of the same effect
  * arrives, or the committed fact, discard the lower ones.
@@ -77,14 +78,6 @@ type Preview = Previewed & ({
   readonly status: ToolStatus;
   readonly ms: number;
   readonly output: ToolOutput;
-} |
-/** `call` as it is made if it is approved: hooks may have replaced the arguments of `toolStarted`. */
-{
-  readonly kind: "waiting";
-  readonly callId: CallId;
-  readonly call: ToolCall;
-  readonly wait: WaitKey;
-  readonly reason: string;
 } | {
   readonly kind: "plugin";
   readonly plugin: string;
@@ -102,7 +95,7 @@ type FactEvent = Fact & ({
   readonly turnId?: TurnId;
   readonly inputId: InputId;
   readonly key?: string;
-} | TurnCommitted |
+} | TurnCommitted | Waiting | Resolved |
 /** A change between turns. */
 {
   readonly kind: "committed";
@@ -132,8 +125,33 @@ interface TurnCommitted {
   /** Set when the session had moved meanwhile: the turn was kept as a branch, and the head stayed where it was. */
   readonly branch?: NodeId;
 }
+/** A turn waits for an answer. `runtime.waits.get(wait)` gives the key that answers it. */
+interface Waiting {
+  readonly kind: "waiting";
+  readonly turnId: TurnId;
+  readonly wait: WaitId;
+  readonly wants: WaitKind;
+  /** The position of the wait in the turn, such as `r1.call.0.w`. */
+  readonly effect: EffectName;
+  readonly callId: CallId;
+  /** As it is made if it is approved: hooks may have replaced the arguments of `toolStarted`. */
+  readonly call: ToolCall;
+  readonly reason: string;
+  /** When it can no longer be answered: milliseconds since 1970. */
+  readonly until: number;
+}
+/** A wait was answered, or its time is up, or it was revoked. */
+interface Resolved {
+  readonly kind: "resolved";
+  readonly turnId: TurnId;
+  readonly wait: WaitId;
+  readonly wants: WaitKind;
+  readonly effect: EffectName;
+  readonly how: "answered" | "timeout" | "revoked";
+  readonly by?: string;
+}
 /** Everything an observer of a session is told. `fact` tells previews from facts. */
 type SessionEvent = Preview | FactEvent;
-/** Everything a reader of one turn is told: its previews, and at last its `committed` fact. */
-type TurnProgress = Preview | (Fact & TurnCommitted);
+/** Everything a reader of one turn is told: its previews, what it waits for, and at last its `committed` fact. */
+type TurnProgress = Preview | (Fact & (TurnCommitted | Waiting | Resolved));
 export { PreviewKey, SessionEvent, TurnProgress };

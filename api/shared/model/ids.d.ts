@@ -18,6 +18,8 @@ type EffectName = Id<"effect">;
 type BlobHash = Id<"blob">;
 /** 128 random bits that address a durable wait. Whoever knows the key may answer: treat it as a secret. */
 type WaitKey = Id<"wait">;
+/** The public name of a wait, in events and lists. It answers nothing: only the key does. */
+type WaitId = Id<"wait-id">;
 /** A place in the order of all facts of a store: pass it to `observe` or `follow` to go on after it. */
 type Cursor = Id<"cursor">;
-export { BlobHash, CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey };
+export { BlobHash, CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId, WaitKey };

@@ -20,6 +20,8 @@ interface Limits {
   readonly resumesMax: number;
   /** A turn that was left longer ago ends as `turn.expired` instead of being resumed. Default: 30 days. */
   readonly turnAgeMs: number;
+  /** How long a turn that only waits stays in memory before it is parked; `Infinity` keeps it there. Default: 1 second. */
+  readonly parkAfterMs: number;
   /** Time for one tool attempt, unless the tool has its own `timeoutMs`. Default: 10 minutes. */
   readonly toolMs: number;
   /** How long a model may send nothing before the attempt counts as failed. Default: 5 minutes. */

@@ -43,6 +43,41 @@ interface ToolResultPart {
   readonly name: string;
   readonly status: ToolStatus;
   readonly parts: readonly (TextPart | Attachment)[];
+  /** What else happened to the call, or to those of a batch; the model does not see it. Left out where nothing did. */
+  readonly trail?: readonly CallTrail[];
+}
+/** What happened to a call between the model's wish and its result: who was asked about it, and what really ran. */
+interface CallTrail {
+  readonly callId: CallId;
+  readonly name: string;
+  /** The arguments that it was made with, where a plugin or a person put others in place of the model's. */
+  readonly input?: Json;
+  readonly asked?: readonly AskedTrail[];
+}
+/** Somebody was asked about a call. */
+interface AskedTrail {
+  readonly kind: "approval" | "result" | "question" | "interrupted";
+  readonly reason: string;
+  /** The plugin that wanted it. */
+  readonly plugin?: string;
+  /** Of the arguments that were shown. */
+  readonly argsHash: string;
+  readonly at: number;
+  /** Left out when the turn ended first. */
+  readonly answer?: AnsweredTrail;
+}
+interface AnsweredTrail {
+  readonly how: "answered" | "timeout" | "revoked";
+  readonly at: number;
+  /** Who answered, as the app named them. */
+  readonly by?: string;
+  /** Of an approval, and of a call that was interrupted. */
+  readonly approved?: boolean;
+  readonly reason?: string;
+  /** Other arguments were put in place of those that were shown. */
+  readonly isEdited?: true;
+  /** How long an approval or a denial is to be remembered in the session: milliseconds, or for good. */
+  readonly remember?: number | true;
 }
 /** What a code cell printed and how it ended, in the form the model sees. */
 interface CodeOutputPart {
@@ -88,4 +123,4 @@ interface Draft {
 interface Message extends Draft {
   readonly id: NodeId;
 }
-export { Attachment, Draft, Message, Origin, Part, TextPart, ToolStatus };
+export { AskedTrail, Attachment, CallTrail, Draft, Message, Origin, Part, TextPart, ToolStatus };

@@ -1,6 +1,7 @@
 import { Attachment, TextPart } from "./message.js";
 import { CallId } from "./ids.js";
 import { Json, JsonObject } from "./json.js";
+import { ToolSchema } from "./schema.js";
 /** A tool call as the runtime carries it out. */
 interface ToolCall {
   readonly id: CallId;
@@ -136,6 +137,47 @@ declare const finish: (value: Json) => ControlResult;
 declare const fail: (code: string, message: string) => ControlResult;
 /** Return this from a tool to go on with this task in a fresh context window; `seed` is shown with it. */
 declare const switchFrame: (task: string, seed?: Json) => ControlResult;
+/** Turns of other sessions that a call waits for. */
+interface DeferTurns {
+  readonly turns: readonly {
+    readonly session: string;
+    readonly turn: string;
+  }[];
+  /** Go on when all of them have ended, or one. Default: `all`. */
+  readonly need?: "any" | "all" | undefined;
+  /** Cancel them when this turn is stopped while it waits. Default: false. */
+  readonly cancels?: boolean | undefined;
+  /** How the call ends when this turn is stopped while it waits. Default: its result is unknown. */
+  readonly ifStopped?: ToolError | undefined;
+  /** Go on then at the latest. Default: in seven days. */
+  readonly until?: Date | number | undefined;
+}
+interface DeferOptions {
+  /** What the value must fit; checked where it is given. Default: the tool's `output`, if it has one. */
+  readonly schema?: ToolSchema | undefined;
+  /** When it is too late: a date, or milliseconds since 1970. The result is then unknown. Default: in seven days. */
+  readonly until?: Date | number | undefined;
+}
+interface QuestionOptions extends DeferOptions {
+  /** What the person is asked. */
+  readonly text: string;
+}
+/** A value that a tool returns to let its call wait. Make one with `defer` or `question`. */
+declare class Deferral {
+  /** Milliseconds since 1970; undefined for the default. */
+  readonly until: number | undefined;
+  readonly schema: JsonObject | undefined;
+  readonly question: string | undefined;
+  readonly on: DeferTurns | undefined;
+  constructor(options: DeferOptions | DeferTurns, question?: string);
+}
+/**
+ * Return this from a tool whose result comes later, from elsewhere: `runtime.waits.resolve` gives it, in any process. With
+ * `turns`, the call is made again when those turns have ended: the tool then finds out what they have come to.
+ */
+declare function defer(options?: DeferOptions | DeferTurns): Deferral;
+/** Return this from a tool to ask a person something; the answer is the result of the call. */
+declare function question(schema: ToolSchema, options: Omit<QuestionOptions, "schema">): Deferral;
 /**
  * Throw this from a tool when the failure may pass. It is retried if the tool's retry policy is `safe` or `idempotent`.
  */
@@ -200,6 +242,7 @@ export {
   Availability,
   CallPolicy,
   ControlResult,
+  Deferral,
   FailureClass,
   ResultPart,
   RetryPolicy,
@@ -207,14 +250,17 @@ export {
   StateView,
   ToolCall,
   ToolError,
+  ToolFailure,
   ToolListing,
   ToolManifest,
   ToolOutput,
   ToolResult,
   ToolState,
   attach,
+  defer,
   fail,
   finish,
+  question,
   retryable,
   switchFrame,
 };

@@ -1,7 +1,9 @@
-import { Cursor, InputId, NodeId, SessionId, TurnId } from "./ids.js";
+import { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId } from "./ids.js";
 import { Draft, Message } from "./message.js";
 import { SessionConfig } from "./config.js";
 import { Spent, Usage } from "./usage.js";
+import { ToolCall } from "./tool.js";
+import { WaitKind } from "./wait.js";
 /** An input that is in no committed turn yet. */
 interface OpenInput {
   readonly id: InputId;
@@ -9,6 +11,20 @@ interface OpenInput {
   readonly turnId?: TurnId;
   readonly state: "running" | "waiting";
   readonly message: Draft;
+}
+/** Something that the open turn waits for. `runtime.waits.get(id)` gives the key that answers it. */
+interface OpenWait {
+  readonly id: WaitId;
+  readonly turnId: TurnId;
+  readonly wants: WaitKind;
+  /** The position of the wait in the turn, such as `r1.call.0.w`. */
+  readonly effect: EffectName;
+  readonly callId: CallId;
+  /** As it is made if it is approved. */
+  readonly call: ToolCall;
+  readonly reason: string;
+  /** When it can no longer be answered: milliseconds since 1970. */
+  readonly until: number;
 }
 /** The session as it stands: what is committed, and what is not answered yet. */
 interface SessionView {
@@ -26,6 +42,8 @@ interface SessionView {
   readonly messages: readonly Message[];
   /** Inputs in no committed turn yet, oldest first: those that the open turn has taken, then those that wait. */
   readonly inputs: readonly OpenInput[];
+  /** What the open turn waits for and nobody has answered, oldest first. */
+  readonly waits: readonly OpenWait[];
   readonly turns: number;
   readonly config: SessionConfig;
   readonly usage: Usage;
@@ -36,4 +54,4 @@ interface SessionView {
   /** The last fact that is in this view: observe after it. Left out while there are no facts. */
   readonly cursor?: Cursor;
 }
-export { OpenInput, SessionView };
+export { OpenInput, OpenWait, SessionView };

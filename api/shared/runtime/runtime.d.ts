@@ -5,7 +5,6 @@ import { EffectHost } from "../hosts/host.js";
 import { ForkOptions } from "./session/make.js";
 import { InjectOptions, InjectedMessage } from "../model/input.js";
 import { InputId, NodeId, SessionId, TurnId } from "../model/ids.js";
-import { Json } from "../model/json.js";
 import { Limits } from "../model/limits.js";
 import { Model, ModelResolver } from "../providers/provider.js";
 import { ModelSettings } from "../model/request.js";
@@ -15,12 +14,13 @@ import { PluginOptions, SessionReading } from "../kernel/services.js";
 import { PriceTable, Spent, Usage } from "../model/usage.js";
 import { Probe } from "../kernel/hook-runner.js";
 import { PromptPart } from "../model/prompt.js";
-import { Recovered } from "./session/elsewhere.js";
+import { Recovered } from "./session/watch.js";
 import { Section } from "../kernel/prompt.js";
 import { Session } from "./session/handle.js";
 import { Store } from "../stores/store.js";
 import { Tool, ToolProvider } from "../kernel/tool.js";
 import { TraceSink } from "../trace/trace.js";
+import { Waits } from "./waits.js";
 /** Options of `createRuntime`. Only `store` and `model` are required. */
 type RuntimeOptions = {
   /** Where sessions are stored, for example `sqlite("agent.db")`. */
@@ -47,7 +47,10 @@ type RuntimeOptions = {
   readonly budget?: Budget | undefined;
   /** Prices per million tokens, by model name (`provider/model`). A cost budget needs them. */
   readonly prices?: PriceTable | undefined;
-  /** `auto` (default): on a durable store, resumes turns that other processes left, at once and every 10 seconds. */
+  /**
+   * `auto` (default): on a durable store, goes on with turns that other processes left and with parked ones that were
+   * answered, at once and every second. `manual`: only with sessions that are open here, and when `recover()` is called.
+   */
   readonly recover?: "auto" | "manual" | undefined;
   /** Called at the beginning and the end of every hook call. */
   readonly probe?: Probe | undefined;
@@ -84,25 +87,18 @@ interface Runtime extends AsyncDisposable {
     /** Final: the id cannot be used again. Throws `session.busy` while a turn or an operation runs or waits here. */
     delete(id: string): Promise<void>;
   };
-  readonly waits: {
-    /**
-     * Answers a call that waits for approval, by the key of its `waiting` event; the first answer counts. Throws
-     * `wait.unknown` when no open turn waits under this key, and `wait.answer` when the answer is no approval.
-     */
-    resolve(key: string, answer: Approval): Promise<"accepted" | "already-resolved">;
-  };
-  /** Resumes turns that other processes left, and inputs that wait, in all sessions; settles when they are done. */
+  /** What turns wait for: approvals, results that come later, questions. Lists and answers them, from any process. */
+  readonly waits: Waits;
+  /**
+   * Resumes turns that other processes left, and inputs that wait, in all sessions; settles when they are done, or wait
+   * for an answer.
+   */
   recover(): Promise<Recovered>;
-  /** Refuses new calls, gives running turns 5 seconds, closes plugins in reverse order, then the store. */
+  /**
+   * Refuses new calls, parks turns that only wait, gives other running turns 5 seconds, closes plugins in reverse order,
+   * then the store.
+   */
   close(): Promise<void>;
-}
-/** The answer to a call that waits for approval. */
-interface Approval {
-  readonly approved: boolean;
-  /** Told to the model when the call is not approved. */
-  readonly reason?: string | undefined;
-  /** Arguments to run the call with instead. They are validated again; gates do not see them. */
-  readonly args?: Json | undefined;
 }
 interface SessionOptions {
   /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
@@ -146,4 +142,4 @@ interface SessionSummary {
   /** The open turn, in this process or another. */
   readonly openTurn?: TurnId;
 }
-export { Approval, Runtime, RuntimeOptions, SessionSummary, TreeUsage };
+export { Runtime, RuntimeOptions, SessionSummary, TreeUsage };

@@ -1,14 +1,15 @@
 import { Awaitable } from "../model/awaitable.js";
-import { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitKey } from "../model/ids.js";
+import { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../model/ids.js";
 import { CancelAnswer, CancelRequest, TurnOutcome } from "../model/outcome.js";
 import { Draft } from "../model/message.js";
 import { Entry } from "../model/node.js";
 import { Json, JsonObject } from "../model/json.js";
-import { Opened, PluginState, TurnEvent, WaitAnswer } from "../turn/event.js";
+import { Opened, PluginState, TurnEvent } from "../turn/event.js";
 import { PromptPart } from "../model/prompt.js";
 import { Segment, ViewPage } from "../graph/segment.js";
 import { SessionConfig } from "../model/config.js";
 import { Spent, Usage } from "../model/usage.js";
+import { WaitAbout, WaitAnswer, WaitKind, WaitedTurns } from "../model/wait.js";
 /** A plugin's state as last committed. `revision` counts its changes. */
 interface PluginSnapshot extends PluginState {
   readonly version: string;
@@ -144,11 +145,18 @@ type Receipt = {
   readonly turnId: TurnId;
 };
 type OpenAnswer =
-/** A turn was open and nobody holds it any more: fold the journal and go on. */
+/** A turn was open and nobody holds it any more: fold the journal and go on. `wasParked`: its holder had parked it. */
 {
   readonly kind: "resumed";
   readonly lease: Lease;
   readonly journal: readonly TurnEvent[];
+  readonly wasParked?: true;
+} |
+/** The open turn is parked and has no mail: nothing was taken. It has some at `wakeAt`, if not before. */
+{
+  readonly kind: "parked";
+  readonly turnId: TurnId;
+  readonly wakeAt: number;
 } |
 /** The oldest waiting input became a turn. */
 {
@@ -172,9 +180,69 @@ interface Mail {
     readonly answer: WaitAnswer;
   }[];
 }
+/** What a turn waits for. The row is written with the event that made it, or earlier inside the effect. */
 interface NewWait {
   readonly key: WaitKey;
+  readonly effect: EffectName;
+  /** When it was asked, and until when it can be answered. */
+  readonly at: number;
   readonly until: number;
+  readonly about: WaitAbout | WaitedTurns;
+  /**
+   * The turn has not come to wait yet. It can be answered, so that an answer which comes first is not lost; it is listed,
+   * and a fact, once it is given again without this.
+   */
+  readonly isEarly?: true;
+}
+/** A wait of an open turn that somebody is asked about. */
+interface StoredWait {
+  readonly id: WaitId;
+  readonly key: WaitKey;
+  readonly sessionId: SessionId;
+  /** From the root of its tree to its session, both included. */
+  readonly path: readonly SessionId[];
+  readonly turnId: TurnId;
+  readonly effect: EffectName;
+  readonly at: number;
+  readonly until: number;
+  readonly about: WaitAbout;
+  /** The fact that it was asked; left out while it is early. */
+  readonly askedAs?: Cursor;
+  readonly answer?: WaitAnswer;
+  /** The fact that it was answered. */
+  readonly answeredAs?: Cursor;
+}
+/** A turn that does nothing but wait, and gives up its lease. */
+interface ParkedTurn {
+  readonly turnId: TurnId;
+  /** The earliest time at which one of its waits or sleeps is over. */
+  readonly wakeAt: number;
+  /** The waits that are open. An answer to any other one was folded, or is not wanted any more. */
+  readonly waits: readonly WaitKey[];
+  /** The cancel that the turn has folded. */
+  readonly cancel?: string;
+}
+type ParkAnswer = {
+  readonly kind: "parked";
+} |
+/** Something came first: nothing was released. */
+{
+  readonly kind: "mail";
+  readonly mail: Mail;
+};
+/** What is to be done in a store, for whoever looks. */
+interface Agenda {
+  /**
+   * Sessions with work that nobody holds: a turn whose lease has lapsed, inputs that wait to open one, a parked turn with
+   * mail: a cancel, an answer to an open wait, turns that have ended, or its time has come.
+   */
+  readonly sessions: readonly SessionId[];
+  /** The earliest time at which a parked turn will have mail by itself. */
+  readonly next?: number;
+  /** The cursor of the latest fact, as `latest()` answers it. */
+  readonly latest?: Cursor;
+  /** How many sessions were ever deleted. */
+  readonly gone: number;
 }
 interface EndedTurn {
   readonly turnId: TurnId;
@@ -193,6 +261,8 @@ interface EndedTurn {
   readonly cancel?: string;
   /** Operations that are part of the turn. */
   readonly parts?: readonly PartOperation[];
+  /** The session's own settings, where operations changed them while the turn waited. A turn beside the path sets none. */
+  readonly config?: Partial<SessionConfig>;
 }
 /** An operation that is part of a turn or of another change: a repeat finds its receipt, and does nothing. */
 interface PartOperation {
@@ -287,8 +357,11 @@ interface Withdrawal {
 }
 interface FoundTurn {
   readonly sessionId: SessionId;
-  /** `taken`: another open turn has claimed its input. `ended`: also when another turn settled its input. */
-  readonly state: "waiting" | "open" | "taken" | "ended" | "withdrawn";
+  /**
+   * `parked`: it is open and only waits. `taken`: another open turn has claimed its input. `ended`: also when another
+   * turn settled its input.
+   */
+  readonly state: "waiting" | "open" | "parked" | "taken" | "ended" | "withdrawn";
 }
 /**
  * A fact: something durable that happened to a session, and its place in the order of all facts. That of an injected
@@ -315,7 +388,24 @@ type Change = {
 } | {
   readonly by: ChangedBy;
   readonly operation: string;
-})));
+})) |
+/** An open turn waits for somebody's answer. */
+{
+  readonly kind: "waiting";
+  readonly turnId: TurnId;
+  readonly wait: WaitId;
+  readonly effect: EffectName;
+  readonly about: WaitAbout;
+  readonly until: number;
+} | {
+  readonly kind: "resolved";
+  readonly turnId: TurnId;
+  readonly wait: WaitId;
+  readonly effect: EffectName;
+  readonly wants: WaitKind;
+  readonly how: WaitAnswer["kind"];
+  readonly by?: string;
+});
 /** What one session of a tree has spent. */
 interface Booked extends Spent {
   readonly sessionId: SessionId;
@@ -365,8 +455,11 @@ interface Store {
    * `session.unknown`, `input.conflict`, `input.full`, and `store.swept` when the bytes of an attachment are not there.
    */
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt>;
-  /** Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. Throws `session.unknown`. */
-  open(session: SessionId, owner: Owner, now: number, opening: Opening): Awaitable<OpenAnswer>;
+  /**
+   * Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. A parked turn is taken when
+   * it has mail, or `forOperation`. Throws `session.unknown`.
+   */
+  open(session: SessionId, owner: Owner, now: number, opening: Opening, forOperation?: true): Awaitable<OpenAnswer>;
   /** Prolongs the lease and brings the turn's mail. */
   renew(lease: Lease, now: number): Awaitable<Mail>;
   /** Lets another worker resume the turn at once. A stale release is harmless. */
@@ -377,6 +470,12 @@ interface Store {
    * until when it holds; mail comes with `renew` only.
    */
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Awaitable<number>;
+  /**
+   * Gives up the lease of a turn that only waits, unless mail came that it has not folded. The session stays the turn's;
+   * whoever has mail for it finds it in the agenda. The lease writes nothing more; the same call again is answered as
+   * before, until somebody takes the turn.
+   */
+  park(lease: Lease, parked: ParkedTurn, now: number): Awaitable<ParkAnswer>;
   /** The turn's events in order, without the first `after`; none once the turn has ended. */
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
@@ -428,14 +527,26 @@ interface Store {
     claim(lease: Lease, boundary: EffectName, max: number, takesTurns?: true): Awaitable<readonly (PendingInput | PendingAppend)[]>;
   };
   readonly waits: {
-    /** The first answer wins, and is kept until the turn looks. A revoked key is `unknown`, as one that never was. */
-    resolve(key: WaitKey, answer: WaitAnswer): Awaitable<"accepted" | "already-resolved" | "unknown">;
-    peek(key: WaitKey): Awaitable<WaitAnswer | undefined>;
-    due(now: number, max: number): Awaitable<readonly {
-      readonly key: WaitKey;
-      readonly turnId: TurnId;
-    }[]>;
-    revoke(turn: TurnId): Awaitable<void>;
+    /**
+     * Waits that nobody has answered, oldest first: of all sessions, of one, or of one and all that descend from it.
+     * `after` may be answered, or its turn over, meanwhile; none come after one whose session was deleted.
+     */
+    list(page: {
+      readonly session?: SessionId;
+      readonly tree?: SessionId;
+      readonly after?: WaitId;
+      readonly max: number;
+    }): Awaitable<readonly StoredWait[]>;
+    /** A wait of an open turn, answered or not. Undefined for turns that are waited for, which nobody answers. */
+    get(id: WaitId): Awaitable<StoredWait | undefined>;
+    /**
+     * The first answer wins, and is kept until the turn looks. `expired`: it came at `until` or later, and was not kept.
+     * `unknown`: no open turn has such a wait, or it was revoked. With the session whose turn waits.
+     */
+    resolve(key: WaitKey, answer: WaitAnswer, now: number): Awaitable<{
+      readonly said: "accepted" | "already-resolved" | "expired" | "unknown";
+      readonly sessionId?: SessionId;
+    }>;
   };
   /**
    * Notes nested paid work, so that a rerun of the effect is given the recorded value until the turn ends. The first
@@ -444,8 +555,8 @@ interface Store {
   note(turn: TurnId, effect: EffectName, key: string, value?: Json): Awaitable<Json | undefined>;
   /** Notes that an effect begins. `again` when it was begun before and so may have run, or the turn is not open. */
   attempt(turn: TurnId, effect: EffectName): Awaitable<"first" | "again">;
-  /** Sessions with work that nobody holds: a turn whose lease has lapsed, or inputs that wait to open one. */
-  runnable(now: number, max: number): Awaitable<readonly SessionId[]>;
+  /** What is to be done now, with at most `max` sessions. Cheap where nothing is: every runtime asks once a second. */
+  agenda(now: number, max: number): Awaitable<Agenda>;
   /**
    * Bytes by the hash of their content. A store may remove those that nothing names, but none that were put while a turn
    * is open, before that turn has ended: its tools may name them until then.
@@ -466,4 +577,4 @@ interface Store {
   booked(tree: SessionId): Awaitable<readonly Booked[]>;
   close(): Awaitable<void>;
 }
-export { Committed, EndedTurn, Lease, Store };
+export { Committed, EndedTurn, Lease, ParkedTurn, Store };

@@ -17,8 +17,11 @@ type LawWorld = World & {
 /** A promise of every host. `check` throws when it is broken. */
 interface HostLaw {
   readonly law: string;
-  /** `journal`: the law is only for hosts that keep a turn's events in the store's journal. */
-  readonly needs?: "journal";
+  /**
+   * `journal`: the law is only for hosts that keep a turn's events in the store's journal. `parking`: only for those of
+   * them that park turns.
+   */
+  readonly needs?: "journal" | "parking";
   check(fixture: HostFixture): Promise<void>;
 }
 declare const hostLaws: readonly HostLaw[];

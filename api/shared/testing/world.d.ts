@@ -6,7 +6,7 @@ interface SimulatedWorld extends World {
    * without another sleep has happened before the next one wakes.
    */
   advance(ms: number): Promise<void>;
-  /** How many sleeps are under way. */
+  /** How many sleeps are under way, without those of work that comes again and again. */
   readonly asleep: number;
 }
 interface SimulatedWorldOptions {

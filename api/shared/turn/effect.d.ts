@@ -1,16 +1,24 @@
+import { AskedTrail } from "../model/message.js";
 import { EffectName, WaitKey } from "../model/ids.js";
 import { Reply } from "../model/request.js";
 import { ToolCall, ToolOutput } from "../model/tool.js";
 import { TurnOutcome } from "../model/outcome.js";
+import { WaitAbout, WaitedTurns } from "../model/wait.js";
 /** A call at its position among the calls of a round or cell: "0", or "0.3" inside a batch. */
 interface PlacedCall {
   readonly at: string;
   readonly call: ToolCall;
 }
+/** A call at a gate. `isApproved`: somebody approved it with exactly these arguments. */
+interface GatedCall extends PlacedCall {
+  readonly isApproved?: true;
+}
 /** A call with its result. `ms`: how long it took, all attempts and waits together; left out if it was not made. */
 interface ReturnedCall extends PlacedCall {
   readonly output: ToolOutput;
   readonly ms?: number;
+  /** Who was asked about it. */
+  readonly asked?: readonly AskedTrail[];
 }
 /** One piece of code that a model wrote. */
 interface Cell {
@@ -41,7 +49,7 @@ type Effect = {
   readonly reply: Reply;
 } | {
   readonly kind: "gate";
-  readonly calls: readonly PlacedCall[];
+  readonly calls: readonly GatedCall[];
 } | {
   readonly kind: "settle";
   readonly results: readonly ReturnedCall[];
@@ -68,9 +76,13 @@ type Effect = {
 } | {
   readonly kind: "wait";
   readonly key: WaitKey;
+  /** When it was asked. */
+  readonly at: number;
   readonly until: number;
+  readonly about: WaitAbout | WaitedTurns;
 } | {
   readonly kind: "sleep";
+  readonly at: number;
   readonly until: number;
 });
 export { Cell, Effect, PlacedCall };

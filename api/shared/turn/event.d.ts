@@ -1,7 +1,7 @@
 import { Addition } from "../model/node.js";
 import { Attempt, ProviderFailureClass, Reply } from "../model/request.js";
 import { BlobHash, EffectName, InputId, SessionId, TurnId, WaitKey } from "../model/ids.js";
-import { CallPolicy, ResultPart, ToolOutput } from "../model/tool.js";
+import { CallPolicy, ResultPart, ToolFailure, ToolOutput } from "../model/tool.js";
 import { Draft, Part } from "../model/message.js";
 import { Json, JsonObject } from "../model/json.js";
 import { Limits } from "../model/limits.js";
@@ -9,6 +9,7 @@ import { PlacedCall } from "./effect.js";
 import { PromptPart } from "../model/prompt.js";
 import { SessionConfig } from "../model/config.js";
 import { Spent, Usage } from "../model/usage.js";
+import { WaitAnswer, WaitedTurns } from "../model/wait.js";
 /** What a plugin keeps: its state, and large values as blobs by name. */
 interface PluginState {
   readonly state: Json;
@@ -91,8 +92,11 @@ type Verdict = {
   readonly kind: "wait";
   readonly key: WaitKey;
   readonly until: number;
-  /** Why somebody is asked; shown to them. */
+  /** Why somebody is asked, shown to them; and the plugin that wants it. */
   readonly reason?: string;
+  readonly plugin?: string;
+  /** Of the tool's arguments, as JSON Schema: edited ones are checked where the answer is given. */
+  readonly schema?: JsonObject;
   readonly input?: Json;
   readonly policy?: CallPolicy;
 };
@@ -101,14 +105,6 @@ type Settlement = {
   readonly output?: ToolOutput;
   readonly parts?: readonly ResultPart[];
 } | null;
-type WaitAnswer = {
-  readonly kind: "value";
-  readonly value: Json;
-} | {
-  readonly kind: "timeout";
-} | {
-  readonly kind: "revoked";
-};
 interface Failure {
   readonly class: ProviderFailureClass | "plugin" | "runtime" | "limit";
   readonly code: string;
@@ -197,10 +193,18 @@ type Answer = Answered & ({
 } | {
   readonly kind: "returned";
   readonly output: ToolOutput;
-} | {
+} |
+/** The call goes on without its tool: until its result is given, or the turns have ended for which it waits. */
+{
   readonly kind: "deferred";
   readonly key: WaitKey;
   readonly until: number;
+  /** A person is asked this; left out for a result that comes from elsewhere. */
+  readonly question?: string;
+  readonly schema?: JsonObject;
+  readonly on?: WaitedTurns;
+  /** How the call ends when the turn is stopped meanwhile; left out where that is unknown. */
+  readonly ifStopped?: ToolFailure;
 } | {
   readonly kind: "settled";
   readonly results: readonly Settlement[];
@@ -241,6 +245,23 @@ type Answer = Answered & ({
   /** What the model had said when the call broke off. */
   readonly partial?: readonly Part[];
 });
+/** An operation that ran while the turn only waited. What it changed is the turn's, and is committed with it. */
+interface Applied {
+  readonly kind: "applied";
+  readonly at: number;
+  /** The name of the operation, unique over all sessions. */
+  readonly operation: string;
+  /** What is kept of it for repeats, where its caller named it. */
+  readonly parts?: readonly {
+    readonly operation: string;
+    readonly receipt: Json;
+  }[];
+  readonly changes?: Changes;
+  readonly appends?: readonly Appending[];
+  /** The session's own settings from the next turn on. */
+  readonly config?: Partial<SessionConfig>;
+  readonly spent?: readonly Spent[];
+}
 type TurnEvent = Opened | Answer | {
   readonly kind: "resumed";
   readonly at: number;
@@ -254,16 +275,11 @@ type TurnEvent = Opened | Answer | {
   readonly effect: EffectName;
   readonly calls: readonly PlacedCall[];
 } |
-/** An operation that was queued ran while the turn was parked in a wait. */
-{
-  readonly kind: "applied";
-  readonly at: number;
-  readonly inputId: InputId;
-  readonly changes: Changes;
-} | {
+/** An operation ran while the turn did nothing but wait. */
+Applied | {
   readonly kind: "cancelled";
   readonly at: number;
   readonly requestId: string;
   readonly reason: string;
 };
-export { Answer, CellOutput, Opened, PluginState, TurnEvent, WaitAnswer };
+export { Answer, Applied, CellOutput, Opened, PluginState, TurnEvent };

@@ -51,7 +51,9 @@ function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: Commit
   const [parent] = session.ancestors;
   if (parent !== undefined) session.tellParent(committedFact(session.id, result, committed, nodes));
   session.followers.done(session.id, committed, result, nodes);
-  if (parent !== undefined) session.core.watch.childEnded(parent);
+  const { watch } = session.core;
+  if (watch.followed.size > 0) watch.forget(session);
+  if (parent !== undefined) watch.childEnded(parent);
 }
 
 /** A turn ended here without a commit. Faults of the store are rethrown: the queue tries again, then gives up. */
@@ -67,6 +69,8 @@ export async function lose(session: LiveSession, lease: Lease, error: unknown): 
   } catch (problem) {
     session.core.trace("turn.leave", { problem: describeThrown(problem) }, session.asPlace);
   }
+  // Whoever waits for the turn here is told when it ends elsewhere.
+  if (session.followers.of(turnId).length > 0) session.core.watch.follow(session.id, session.followers, turnId);
   if (hasCode(error, "lease.lost")) {
     session.queue.mayHaveMore = true; // Another process has the turn: handles here get its result.
     return;

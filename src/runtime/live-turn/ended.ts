@@ -77,7 +77,7 @@ function partsIn(
   turnId: string,
   { placed = [], applied = [] }: Pick<Salvaged, "placed" | "applied">,
 ): Pick<EndedTurn, "parts"> {
-  return placed.length + applied.length === 0 ? {} : { parts: [...partsOf(turnId, placed), ...applied] };
+  return { parts: [...partsOf(turnId, placed), ...applied] };
 }
 
 function whole(
@@ -99,7 +99,7 @@ function whole(
     inputs: state.inputs,
     ...(head === undefined ? {} : { base: head }),
     ...(cancel === undefined ? {} : { cancel }),
-    ...partsIn(live.turnId, state),
+    ...(state.placed === undefined && state.applied === undefined ? {} : partsIn(live.turnId, state)),
     ...(state.config === undefined ? {} : { config: state.config }),
   };
 }

@@ -2,13 +2,14 @@ import type { Issue } from "../../kernel/hook-runner.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { TurnProgress } from "../../model/event.ts";
 import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
-import type { Json } from "../../model/json.ts";
+import { describeThrown, type Json } from "../../model/json.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import type { Usage } from "../../model/usage.ts";
 import type { CancelAnswer } from "../../stores/store.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { Feed } from "../readers/feed.ts";
+import { tellWaits } from "../readers/wait-facts.ts";
 import { cancel } from "../services/sessions.ts";
 import type { LiveSession } from "../session/session.ts";
 
@@ -33,11 +34,16 @@ export interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
   cancel(reason?: string): Promise<CancelAnswer>;
 }
 
+export type WaitFact = Extract<TurnProgress, { readonly kind: "waiting" | "resolved" }>;
+
 export class TurnHandle implements Turn {
   readonly feed: Feed;
   readonly #core: Core;
   readonly #sessionId: SessionId;
   #turnId: TurnId | undefined;
+  #told: Set<string> | undefined;
+  /** Its turn is parked, and nobody has begun to read here. A run that goes on here ends this, and tells it all. */
+  isResting = false;
   #ended: { readonly result: TurnResult } | { readonly error: unknown } | undefined;
   // Created when asked for: a failure that nobody waits for must not be an unhandled rejection.
   #id: PromiseWithResolvers<TurnId> | undefined;
@@ -50,10 +56,6 @@ export class TurnHandle implements Turn {
     this.#sessionId = id;
   }
 
-  get #session(): LiveSession | undefined {
-    return this.#core.sessions.find(this.#sessionId);
-  }
-
   get id(): Promise<TurnId> {
     if (this.#turnId !== undefined) return Promise.resolve(this.#turnId);
     if (this.#ended !== undefined && "error" in this.#ended) return Promise.reject(this.#ended.error);
@@ -62,7 +64,7 @@ export class TurnHandle implements Turn {
   }
 
   /** The runtime itself, which waits nowhere, may always ask. */
-  result(isInside = this.#session?.isInside ?? false): Promise<TurnResult> {
+  result(isInside = this.#core.sessions.find(this.#sessionId)?.isInside ?? false): Promise<TurnResult> {
     if (isInside && this.#ended === undefined)
       return Promise.reject(new RuntimeError("operation.reentrant", { name: "The result of a turn" }));
     if (this.#result === undefined) {
@@ -82,17 +84,42 @@ export class TurnHandle implements Turn {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<TurnProgress> {
-    const session = this.#session;
+    const session = this.#core.sessions.find(this.#sessionId);
     // The turn that runs now may be listened to from inside; one after it has nothing to show before this code ends.
     const now = session?.now;
     if (session?.isInside === true && this.#ended === undefined && (this.#turnId === undefined || this.#turnId !== now))
       throw new RuntimeError("operation.reentrant", { name: "Another turn" });
-    return this.feed.read();
+    const read = this.feed.read();
+    if (this.isResting && this.#turnId !== undefined) {
+      this.isResting = false;
+      tellWaits(this.#core, this.#sessionId, this.#turnId, [this]).catch((error: unknown) =>
+        this.#core.trace("turn.show", { problem: describeThrown(error) }, { sessionId: this.#sessionId }),
+      );
+    }
+    return read;
+  }
+
+  /** Tells what the turn waits for, and that it does no longer: each once, from wherever it is heard. */
+  tell(fact: WaitFact): void {
+    const name = `${fact.kind}/${fact.wait}`;
+    this.#told ??= new Set();
+    if (this.#told.has(name)) return;
+    this.#told.add(name);
+    this.feed.push(fact);
+  }
+
+  /** The turn is parked. What nobody has begun to read here is told when somebody does: handles may be many. */
+  rest(): void {
+    if (this.feed.isRead) return;
+    this.feed.rest();
+    this.#told = undefined;
+    this.isResting = true;
   }
 
   accepted(id: TurnId): void {
     this.#turnId = id;
     this.#id?.resolve(id);
+    this.#id = undefined;
   }
 
   done(result: TurnResult): void {

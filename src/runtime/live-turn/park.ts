@@ -19,9 +19,12 @@ export function quietMs(live: LiveTurn, opened: OpenedTurn): number {
 export const isLeft = (live: LiveTurn, opened: OpenedTurn): boolean =>
   opened.visit === undefined && !live.session.queue.hasOperations && mayPark(live);
 
-/** Not for a moment's sleep, which is over before another process could take it up. */
+/** A pause between two attempts is not worth it; and where the clock was set back, only this process knows its length. */
+const SLEEP_MS = 30_000;
+
 function mayPark({ core, state }: LiveTurn): boolean {
   if (!core.host.parks || wakesAt(state) - core.world.now() <= core.limits.parkAfterMs) return false;
+  if (state.open.some((effect) => effect.kind === "sleep" && effect.until - effect.at <= SLEEP_MS)) return false;
   return !waitedTurns(state).some(({ sessionId, turnId }) => core.sessions.find(sessionId)?.now === turnId); // K3
 }
 

@@ -61,32 +61,36 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     const { lease, before, isResumed } = opened;
     if (before !== undefined) await before;
     if (opened.isRecovery === true && !(await hasModel(session, opened))) return;
-    const begun = opened.journal[0] as Opened;
-    const { options } = begun;
+    const recorded = opened.journal[0] as Opened;
+    const { options } = recorded;
     if (isResumed === true || !session.kept.isAt(lease, options)) await session.kept.goTo(lease, isResumed === true);
     const unusable = options === session.options ? undefined : useOptions(session, options, isResumed);
-    live = new LiveTurn(session, opened, begun);
+    live = new LiveTurn(session, opened, recorded);
     const run = open(live, opened);
     live.run = isThenable(run) ? await run : run;
     if (opened.hasWaited === true || before !== undefined) await live.run.poke(); // A cancel may have come meanwhile.
     let done: CommittedTurn | undefined;
     try {
-      const first = begin(live.opened);
-      live.state = first.state;
+      const begun = begin(live.opened);
+      live.state = begun.state;
       let isPast = live.isResumed;
+      let leastMs = 0;
       if (isPast) followJournal(live, unusable);
-      advance(live, first);
+      advance(live, begun);
       while (done === undefined) {
         while (live.state.phase.kind !== "ended") {
-          const isResting = !isPast && isOnlyWaiting(live.state);
+          const first = live.state.open[0]?.kind; // Asked before the whole list: most turns never wait.
+          const isResting = !isPast && (first === "wait" || first === "sleep") && isOnlyWaiting(live.state);
           if (isResting && (await operated(live, opened))) continue;
           // The one place to wait; what is there already is taken at once.
-          const next = isResting ? live.run.next(quietMs(live, opened)) : live.run.next();
+          const next = isResting ? live.run.next(Math.max(leastMs, quietMs(live, opened))) : live.run.next();
           const event = isThenable(next) ? await next : next;
           if (event === undefined) {
             if (isLeft(live, opened) && (await parkTurn(live))) return;
+            leastMs = REFUSED_MS;
             continue;
           }
+          leastMs = 0;
           const isNow = event.kind === "resumed" && event.generation === live.lease.generation;
           if (isNow) await recallWhole(live);
           if (isNow) isPast = false;
@@ -169,6 +173,8 @@ function useOptions(session: LiveSession, options: Opened["options"], isResumed?
 }
 
 const DAY_MS = 86_400_000;
+/** How long to wait before a turn is to be parked again, where mail kept it that it has not been given: it must not spin. */
+const REFUSED_MS = 100;
 
 /** Refuses a journal that today's host, protocol or options cannot follow. */
 function followJournal(live: LiveTurn, unusable: RuntimeError | undefined): void {

@@ -1,6 +1,6 @@
 import type { Emit } from "../../kernel/seams.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
-import type { Preview, SessionEvent, TurnProgress } from "../../model/event.ts";
+import type { Preview, SessionEvent } from "../../model/event.ts";
 import type { EffectName, SessionId, WaitId, WaitKey } from "../../model/ids.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
 import { statusOf, type ToolCall, type ToolOutput } from "../../model/tool.ts";
@@ -13,8 +13,8 @@ import type { TurnState } from "../../turn/state.ts";
 import { isTriedAgain } from "../../turn/work.ts";
 import { cursorFor } from "../readers/cursor.ts";
 import { Previews } from "../readers/previews.ts";
-import { waitFact } from "../readers/reader.ts";
-import type { TurnHandle } from "./handle.ts";
+import { askedFact, waitFact } from "../readers/wait-facts.ts";
+import type { TurnHandle, WaitFact } from "./handle.ts";
 import { LivePrinting } from "./printing.ts";
 import type { LiveTurn } from "./turn.ts";
 
@@ -42,7 +42,9 @@ export class TurnShow implements CallShow {
   /** How many events of the turn it has shown already, when it goes on. */
   #shown = 0;
   /** What handles were told that the turn waits for, and is not answered. */
-  readonly #waits = new Map<WaitId, Extract<TurnProgress, { readonly kind: "waiting" }>>();
+  readonly #waits = new Map<WaitId, WaitFact>();
+  /** Waits that are being read from a store that takes its time, one after the other. */
+  #asking: Promise<void> | undefined;
   /** All previews so far, for handles and readers that join late. */
   readonly said = new Previews();
   #startedAt: Map<string, number> | undefined;
@@ -74,9 +76,9 @@ export class TurnShow implements CallShow {
   }
 
   /** Gives a handle that joins late what the turn has shown, and what it waits for. */
-  tellAll({ feed }: TurnHandle): void {
-    for (const event of this.said.list()) feed.push(event);
-    for (const event of this.#waits.values()) feed.push(event);
+  tellAll(handle: TurnHandle): void {
+    for (const event of this.said.list()) handle.feed.push(event);
+    for (const fact of this.#waits.values()) handle.tell(fact);
   }
 
   tell(event: Preview): void {
@@ -246,18 +248,18 @@ export class TurnShow implements CallShow {
 
   /** A wait is in the store and can be answered: handles and the parent are told once. */
   asked(key: WaitKey): void {
-    const found = this.#live.core.store.waits.get(waitIdOf(key));
     const tell = (wait: StoredWait | undefined): void => {
-      if (wait?.askedAs === undefined || wait.answer !== undefined || this.#waits.has(wait.id)) return;
-      const { id, turnId, sessionId, effect, about, until, askedAs } = wait;
-      const base = { fact: true, sessionId, cursor: cursorFor(sessionId, askedAs) } as const;
-      const fact = waitFact({ kind: "waiting", turnId, wait: id, effect, about, until }, base);
-      if (fact.kind !== "waiting") return;
-      this.#waits.set(id, fact);
+      if (wait?.askedAs === undefined || this.#waits.has(wait.id)) return;
+      const fact = askedFact(wait);
+      this.#waits.set(wait.id, fact);
       this.#tellFact(fact);
     };
-    if (isThenable(found)) found.then(tell, (error: unknown) => this.#untold(error));
-    else tell(found);
+    const found = this.#live.core.store.waits.get(waitIdOf(key));
+    if (this.#asking === undefined && !isThenable(found)) return tell(found);
+    this.#asking = Promise.all([found, this.#asking]).then(
+      ([wait]) => tell(wait),
+      (error: unknown) => this.#untold(error),
+    );
   }
 
   /** A wait was answered, by the event that comes next: told before what follows from it. */
@@ -274,13 +276,16 @@ export class TurnShow implements CallShow {
       this.#tellFact(waitFact({ kind: "resolved", turnId, wait: id, effect, ...how }, base));
     };
     const found = this.#live.core.store.waits.get(waitIdOf(open.key));
-    if (isThenable(found)) return found.then(tell, (error: unknown) => this.#untold(error));
-    tell(found);
+    if (this.#asking === undefined && !isThenable(found)) return tell(found);
+    return Promise.all([found, this.#asking]).then(
+      ([wait]) => tell(wait),
+      (error: unknown) => this.#untold(error),
+    );
   }
 
-  #tellFact(fact: Extract<TurnProgress, { readonly kind: "waiting" | "resolved" }>): void {
+  #tellFact(fact: WaitFact): void {
     const { handles, session, core } = this.#live;
-    for (const handle of handles) handle.feed.push(fact);
+    for (const handle of handles) handle.tell(fact);
     core.readers.moved(session);
     if (session.ancestors.length > 0) session.tellParent(fact);
   }

@@ -111,9 +111,8 @@ export class Feed {
     return this.#isTaken;
   }
 
-  /** The turn is given up for a while. What nobody has begun to read is told again, and need not be kept. */
+  /** Forgets what nobody has begun to read: the turn is parked, and it is told again. */
   rest(): void {
-    if (this.#isTaken) return;
     this.#unread = undefined;
     this.#head = 0;
   }

@@ -14,6 +14,7 @@ import type { Change, Store, StoredSession } from "../../stores/store.ts";
 import { cursorFor, type ReadCursor } from "./cursor.ts";
 import { DONE } from "./feed.ts";
 import { joined, type Previews } from "./previews.ts";
+import { waitFact } from "./wait-facts.ts";
 
 const PAGE = 256;
 
@@ -263,25 +264,6 @@ function eventsOf(change: Change, observed: SessionId): readonly FactEvent[] {
       : { ...event, cursor: cursorFor(observed, asCursor(`${change.cursor}.${index + 1}`)) },
   );
 }
-
-type WaitChange = Extract<Change, { readonly kind: "waiting" | "resolved" }>;
-
-/** A wait's fact as readers are told it. */
-export function waitFact<Base extends object>(
-  change: DistributiveOmit<WaitChange, "cursor" | "sessionId">,
-  base: Base,
-): Base & Extract<FactEvent, { readonly kind: "waiting" | "resolved" }> {
-  const { turnId, wait, effect } = change;
-  if (change.kind === "waiting") {
-    const { kind: wants, call, reason } = change.about;
-    const { until } = change;
-    return { ...base, kind: "waiting", turnId, wait, wants, effect, callId: call.id, call, reason, until } as never;
-  }
-  const { wants, how, by } = change;
-  const told = how === "value" ? "answered" : how;
-  return { ...base, ...defined({ kind: "resolved", turnId, wait, wants, effect, how: told, by }) } as never;
-}
-type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
 function eventsIn(change: Change, cursor: Cursor): readonly FactEvent[] {
   const { sessionId } = change;

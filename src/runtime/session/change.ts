@@ -36,6 +36,7 @@ import {
 } from "../services/graph.ts";
 import type { Working } from "../services/site.ts";
 import { visitTurn } from "./elsewhere.ts";
+import { exclusive } from "./inside.ts";
 import type { LiveSession } from "./session.ts";
 
 export type Change = Pick<
@@ -137,7 +138,7 @@ export function changeSession<T>(
       if (ended !== undefined) return ended;
     }
   };
-  return session.exclusive(name, run, signal);
+  return exclusive(session, name, run, signal);
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Core } from "../core.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { Followers } from "../readers/followers.ts";
+import { tellWaits } from "../readers/wait-facts.ts";
 import { LOOK_MS } from "./queue.ts";
 import type { LiveSession } from "./session.ts";
 
@@ -56,20 +57,25 @@ export interface Following {
   readonly followers: Followers;
 }
 
-/** Tells the handles of a turn if it is over, and answers what became of it; `waiting`: it has not begun. */
-export async function settle(of: Following, turnId: TurnId): Promise<"over" | "waiting" | "open"> {
+/** Tells the handles of a turn if it is over, and answers what became of it. */
+export async function settle(of: Following, turnId: TurnId): Promise<"over" | "parked" | "pending"> {
   const { core, id, followers } = of;
   const { store, sessions } = core;
-  if (turnId === sessions.find(id)?.now) return "open"; // `announce` tells them, after the `lifecycle` hooks.
+  if (turnId === sessions.find(id)?.now) return "pending"; // `announce` tells them, after the `lifecycle` hooks.
   const found = await store.find(turnId);
   const isGone = found === undefined || found.sessionId !== id;
   if (!isGone && found.state === "ended") {
     const terminal = await store.terminal(turnId);
     if (terminal !== undefined) await tellEnd(of, turnId, terminal);
-    return terminal === undefined ? "open" : "over";
+    return terminal === undefined ? "pending" : "over";
   }
-  if (!isGone && found.state !== "withdrawn") return found.state === "open" ? "open" : "waiting";
-  failHandles(core, id, followers, turnId, new RuntimeError(isGone ? "turn.unknown" : "input.withdrawn", { turnId }));
+  if (!isGone && found.state === "parked") {
+    await tellWaits(core, id, turnId, followers.of(turnId));
+    return "parked";
+  }
+  if (!isGone && found.state !== "withdrawn") return "pending";
+  const why = !isGone ? "input.withdrawn" : (await store.has(id)) ? "turn.unknown" : "session.deleted";
+  failHandles(core, id, followers, turnId, new RuntimeError(why, { turnId, id }));
   return "over";
 }
 

@@ -39,6 +39,7 @@ import { attaching, newInput, ownTurn } from "../live-turn/input.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
 import { requireStored } from "../services/reading.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
+import { accept } from "./accept.ts";
 import { type Compacted, compact, configure } from "./change.ts";
 import { FORK, type ForkOptions, forkOf } from "./make.ts";
 import type { OpenSessions } from "./open.ts";
@@ -195,7 +196,7 @@ export class SessionHandle implements Session {
       const input = newInput(session.core, session.id, said, key, "turn", wants);
       const isCancelled = signal === undefined ? undefined : () => (signal.aborted ? reasonOf(signal) : undefined);
       const attach = typeof said === "string" ? undefined : attaching(session.core, said);
-      session.accept(input, attach, handle, check, isCancelled).catch((error: unknown) => handle.failed(error));
+      accept(session, input, attach, handle, check, isCancelled).catch((error: unknown) => handle.failed(error));
       if (signal !== undefined) cancelWith(signal, handle);
     } catch (error) {
       handle.failed(error);
@@ -214,7 +215,7 @@ export class SessionHandle implements Session {
     const place = at === "boundary" ? "boundary" : "turn";
     const { core, id } = session;
     const attach = typeof said === "string" ? undefined : attaching(core, said);
-    return { turnId: await session.accept(newInput(core, id, said, key, place), attach) };
+    return { turnId: await accept(session, newInput(core, id, said, key, place), attach) };
   }
 
   async cancel(turnId: string, options: CancelOptions = {}): Promise<CancelAnswer> {

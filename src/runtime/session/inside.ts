@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { passingFault, RuntimeError } from "../../model/errors.ts";
 import type { OpenedTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "./session.ts";
@@ -25,4 +26,41 @@ export const inside = new AsyncLocalStorage<Inside>();
 export function underWay(at: Inside): Inside | undefined {
   const outer = at.outer && underWay(at.outer);
   return at.session.queue.has !== at.work ? outer : outer === at.outer ? at : { ...at, outer };
+}
+
+/**
+ * Runs when no turn does, in order with other operations. From inside the session it is refused (S2). A signal that
+ * aborts before it began withdraws it.
+ */
+export function exclusive<T>(
+  session: LiveSession,
+  name: string,
+  run: (live: LiveTurn | undefined) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  if (session.isInside) return Promise.reject(new RuntimeError("operation.reentrant", { name }));
+  return new Promise((resolve, reject) => {
+    const withdraw = (): void =>
+      reject(new RuntimeError("operation.cancelled", { name }, { cause: signal?.reason as unknown }));
+    if (signal?.aborted === true) return withdraw();
+    signal?.addEventListener("abort", withdraw, { once: true });
+    const operation: Operation = {
+      asker: inside.getStore(),
+      run: (live) => {
+        signal?.removeEventListener("abort", withdraw);
+        if (signal?.aborted === true) return Promise.resolve();
+        return run(live).then(resolve, (error: unknown) => {
+          // The turn in which it ran was lost: it is worked out again.
+          const isLost = live !== undefined && passingFault(error, session.core.store) !== undefined;
+          if (isLost) session.queue.putOperation(operation);
+          else reject(error);
+        });
+      },
+      refuse: () => {
+        signal?.removeEventListener("abort", withdraw);
+        reject(new RuntimeError("runtime.closed", {}));
+      },
+    };
+    session.putOperation(operation);
+  });
 }

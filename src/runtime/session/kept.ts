@@ -2,7 +2,7 @@ import { Transcript } from "../../graph/transcript.ts";
 import { PluginStates } from "../../kernel/states.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { faultOf, RuntimeError } from "../../model/errors.ts";
-import type { NodeId } from "../../model/ids.ts";
+import type { NodeId, TurnId } from "../../model/ids.ts";
 import { addSpent, addUsage, totalOf } from "../../model/usage.ts";
 import type { Committed, EndedTurn, Lease, SessionChange, SessionOptions, StoredSession } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
@@ -28,6 +28,10 @@ export class KeptSession {
   stored: StoredSession;
   transcript: Transcript;
   states: PluginStates;
+  /** How much of the open turn was taken in by those who only look. */
+  #seen:
+    | { readonly turnId: TurnId; readonly events: number; readonly versions: ReadonlyMap<string, string> }
+    | undefined;
   /** Something was changed here that was not stored: it must be read again before it is used. */
   isStale = false;
 
@@ -60,9 +64,26 @@ export class KeptSession {
     return this.#reload(isForced, false);
   }
 
-  /** Like `refresh`, for callers that only look: skipped while a turn or an operation has the session. */
+  /**
+   * Like `refresh`, for callers that only look: skipped while a turn or an operation has the session. They see what an
+   * open turn has changed so far, whoever has it, or if it is parked.
+   */
   async catchUp(): Promise<void> {
-    if (!this.#queue.isTaken) await this.#reload(false, true);
+    if (this.#queue.isTaken) return;
+    await this.#reload(false, true);
+    if (this.stored.openTurn !== undefined) await this.#takeChanges(this.stored.openTurn);
+  }
+
+  async #takeChanges(turnId: TurnId): Promise<void> {
+    const seen = this.#seen?.turnId === turnId ? this.#seen : undefined;
+    const events = await this.#core.store.journal(turnId, seen?.events ?? 0);
+    const [first] = events;
+    if (events.length === 0 || this.#queue.isTaken || this.#seen !== (seen ?? this.#seen)) return;
+    const versions =
+      seen?.versions ?? new Map(first?.kind === "opened" ? first.plugins.map(({ id, version }) => [id, version]) : []);
+    this.#seen = { turnId, events: (seen?.events ?? 0) + events.length, versions };
+    for (const event of events)
+      if ("changes" in event && event.changes !== undefined) this.states.replay(event.changes, versions);
   }
 
   async requireThere(): Promise<StoredSession> {
@@ -98,11 +119,13 @@ export class KeptSession {
     this.transcript = transcript;
     const { plugins, limits, blobs } = this.#core;
     this.states = new PluginStates(plugins, stored.plugins, limits.stateBytesMax, blobs, TOOLS_PLUGIN);
+    this.#seen = undefined;
     this.isStale = false;
   }
 
   #takeOpenTurn({ openTurn }: StoredSession): void {
     if (openTurn === this.stored.openTurn) return;
+    if (this.#seen !== undefined) this.isStale = true; // It may have ended beside the path.
     this.stored = openTurn === undefined ? withoutOpenTurn(this.stored) : { ...this.stored, openTurn };
   }
 

@@ -187,7 +187,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     this.#entries.delete(id);
     await session?.letGo();
     core.readers.gone(id);
-    const followers = session?.followers ?? core.watch.followersOf(id);
+    const followers = session?.followers ?? core.watch.followed.get(id);
     for (const turnId of followers?.turns ?? []) await settle({ core, id, followers: followers as Followers }, turnId);
   }
 

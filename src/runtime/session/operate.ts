@@ -31,6 +31,7 @@ import { requireConfig, requireOptions, requireSignal } from "../checks.ts";
 import { newInput } from "../live-turn/input.ts";
 import { operationOf } from "../services/graph.ts";
 import type { Working } from "../services/site.ts";
+import { accept } from "./accept.ts";
 import { changeSession, configured, type Worked } from "./change.ts";
 import type { LiveSession } from "./session.ts";
 
@@ -221,7 +222,7 @@ async function queue(
     for (const [index, { input, key: given }] of turns.entries()) {
       const key = given ?? (operation === undefined ? undefined : hashOf(`${operation}/turn/${index}`));
       const made = await newInput(session.core, session.id, input, key, "turn");
-      const turnId = await session.accept(made);
+      const turnId = await accept(session, made);
       queued.push(turnId === made.turnId ? { turnId, inputId: made.id } : { turnId });
     }
   } catch (error) {

@@ -9,12 +9,11 @@ interface Operation {
   readonly operation: number;
 }
 
-/** Work that ends when the test says so, and a store that opens turns for inputs: one lease at a time. */
+/** Work that ends when the test says so, and a store that opens turns for inputs: one lease at a time, here or elsewhere. */
 class World implements QueueWork<Turn, Operation> {
   readonly queue = new Queue<Turn, Operation>(this);
   readonly begun: string[] = [];
   readonly problems: string[] = [];
-  isFollowed = false;
   gaveUps = 0;
   #running: { readonly name: string; readonly end: PromiseWithResolvers<void> } | undefined;
   #looking: PromiseWithResolvers<void> | undefined;
@@ -22,6 +21,8 @@ class World implements QueueWork<Turn, Operation> {
   readonly #arriving: (() => void)[] = [];
   #waiting = 0;
   #isLeased = false;
+  /** Another process has the session. */
+  #isElsewhere = false;
   #isClosed = false;
   #turns = 0;
   #operations = 0;
@@ -59,22 +60,18 @@ class World implements QueueWork<Turn, Operation> {
   }
   async look(): Promise<void> {
     if (this.#running !== undefined) this.problems.push(`Q1 it looked beside ${this.#running.name}`);
+    this.queue.mayHaveMore = false;
     this.#looking = Promise.withResolvers<void>();
     await this.#looking.promise.finally(() => {
       this.#looking = undefined;
     });
-    if (this.#waiting > 0 && !this.#isLeased) {
-      this.#waiting--;
-      this.#open();
-    } else if (this.#waiting === 0 && !this.#isLeased && !this.queue.isAccepting) {
-      this.queue.mayHaveMore = false;
-      this.isFollowed = false; // The turn that somebody followed has ended elsewhere.
-    }
+    if (this.takeUp() || this.queue.hasReady || !this.queue.isAccepting) return;
+    this.queue.mayHaveMore = true;
+    await this.queue.arrived(); // The lease may be ours.
   }
   failed(): void {}
   gaveUp(): void {
     this.gaveUps++;
-    this.isFollowed = false;
     this.#waiting = 0;
   }
   sleep(_ms: number, signal?: AbortSignal): Promise<void> {
@@ -96,29 +93,57 @@ class World implements QueueWork<Turn, Operation> {
   accept(): void {
     if (this.#isClosed) return;
     this.queue.accepting();
-    const opens = this.queue.doing !== "operation" && !this.#isLeased && this.#waiting === 0;
+    const opens = this.queue.doing !== "operation" && this.#isFree && this.#waiting === 0;
     if (opens) this.#isLeased = true;
     else this.#waiting++;
     this.#arriving.push(() => {
       if (opens) {
         this.put.turns++;
         this.queue.putTurn({ turn: this.#turns++ });
-      } else this.queue.putFollower(true);
+      } else this.queue.lookAgain();
       this.queue.accepted();
     });
   }
   arrive(): void {
     this.#arriving.shift()?.();
   }
+  get #isFree(): boolean {
+    return !this.#isLeased && !this.#isElsewhere;
+  }
+  /** Another process takes the session, if nobody has it. */
+  goElsewhere(): void {
+    if (this.#isFree) this.#isElsewhere = true;
+  }
+  /** It lets the session go. Whoever looks on for all sessions finds out, and takes up what waits. */
+  comeBack(): void {
+    this.#isElsewhere = false;
+    if (!this.queue.isTaken && !this.queue.hasReady && !this.#isClosed) this.takeUp();
+  }
+  /** Opens the turn of an input that waits; false when there is none, or somebody has the session. */
+  takeUp(): boolean {
+    if (this.#waiting === 0 || !this.#isFree) return false;
+    this.#waiting--;
+    this.queue.mayHaveMore = true;
+    this.#open();
+    return true;
+  }
+  /** The turn that has the session only waits, and lets an operation in. */
+  visit(): void {
+    if (this.#running?.name.startsWith("turn") !== true) return;
+    const visitor = this.queue.takeOperation();
+    if (visitor === undefined) return;
+    if (this.queue.door === "closed") this.problems.push("Q6 an operation began in a turn, behind a closed door");
+    const name = `operation ${visitor.operation}`;
+    if (this.begun.includes(name)) this.problems.push(`Q4 ${name} began twice`);
+    this.begun.push(name);
+  }
   operate(): void {
     if (this.#isClosed) return;
     this.put.operations++;
     this.queue.putOperation({ operation: this.#operations++ });
   }
-  follow(): void {
-    if (this.#isClosed) return;
-    this.isFollowed = true;
-    this.queue.putFollower(false);
+  lookAgain(): void {
+    if (!this.#isClosed) this.queue.lookAgain();
   }
   end(): void {
     if (this.#running !== undefined) this.#running.end.resolve();
@@ -135,14 +160,11 @@ class World implements QueueWork<Turn, Operation> {
   }
   close(): Promise<void> {
     this.#isClosed = true;
-    return this.queue.close(5_000, async () => {
-      this.isFollowed = false;
-      return false;
-    });
+    return this.queue.close(5_000, async () => false);
   }
-  /** Inputs that came through here and have not had their turn. */
+  /** Inputs that came through here, have not had their turn, and could have it. */
   get left(): number {
-    return this.#waiting;
+    return this.#isElsewhere ? 0 : this.#waiting;
   }
   get isAtRest(): boolean {
     return this.queue.doing === "idle" && !this.queue.isAccepting;
@@ -152,7 +174,18 @@ class World implements QueueWork<Turn, Operation> {
 /** Long enough for everything that needs nobody else. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-const STEPS = ["accept", "arrive", "operate", "follow", "end", "fault", "wake"] as const;
+const STEPS = [
+  "accept",
+  "arrive",
+  "operate",
+  "visit",
+  "lookAgain",
+  "goElsewhere",
+  "comeBack",
+  "end",
+  "fault",
+  "wake",
+] as const;
 
 async function play(steps: readonly (typeof STEPS)[number][], closesAt?: number): Promise<World> {
   const world = new World();
@@ -195,9 +228,9 @@ describe("the queue of a session", () => {
   test("Q5: it comes to rest, and rests only when there is nothing more to do", async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (given) => {
-        const { queue, isAtRest, isFollowed, left } = await play(given);
+        const { queue, isAtRest, left } = await play(given);
         expect([isAtRest, left]).toEqual([true, 0]);
-        expect([queue.hasReady, queue.mayHaveMore, isFollowed, queue.has]).toEqual([false, false, false, undefined]);
+        expect([queue.hasReady, queue.mayHaveMore, queue.has]).toEqual([false, false, undefined]);
       }),
       { numRuns: 200 },
     );
@@ -215,9 +248,24 @@ describe("the queue of a session", () => {
     );
   });
 
+  test("Q6: behind a closed door a turn that only waits lets no operation in: it is refused", async () => {
+    const world = new World();
+    for (const step of ["accept", "arrive", "operate"] as const) world[step]();
+    await settle();
+    const closing = world.close();
+    await settle();
+    world.wake(); // The grace is over, and the turn still waits.
+    await closing;
+    world.visit();
+    expect([world.problems, world.begun]).toEqual([[], ["turn 0"]]);
+    world.end();
+    await settle();
+    expect([world.begun, world.isAtRest]).toEqual([["turn 0", "operation 0"], true]);
+  });
+
   test("a store that fails five times in a row is given up, and those who wait are told once", async () => {
     const world = new World();
-    world.follow();
+    world.lookAgain();
     for (let failures = 0; failures < 5; failures++) {
       await settle();
       world.fault();

@@ -1,5 +1,5 @@
 // A session that is open in this process: its plugins, its conversation as last read, and its queue.
-// Not its job: how a turn runs (`live-turn/`), how a change between turns is stored (`change.ts`), what other processes
+// Not its job: how an input comes in (`accept.ts`), how a turn runs (`live-turn/`), how a change between turns is stored (`change.ts`), what other processes
 // do with the session (`elsewhere.ts`), what has the session next (`queue.ts`, Q1 to Q6).
 // S1 An input is in the store before anybody learns its turn id.
 // S2 Code that runs inside the session (in a turn or an operation of it) may queue no operation on it, nor wait for a
@@ -19,9 +19,8 @@ import type {
   NewSessionRequest,
 } from "../../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
-import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import { passingFault, RuntimeError } from "../../model/errors.ts";
+import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
 import { defined, describeThrown, type JsonObject } from "../../model/json.ts";
@@ -36,12 +35,11 @@ import type {
   StoredSession,
   Withdrawal,
 } from "../../stores/store.ts";
-import type { Validate } from "../../tools/validator.ts";
 import { isOnlyWaiting } from "../../turn/state.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 import type { TurnHandle } from "../live-turn/handle.ts";
-import { heardInput, openedFor, whileSwept } from "../live-turn/input.ts";
+import { openedFor } from "../live-turn/input.ts";
 import { Memo } from "../live-turn/memo.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
@@ -50,6 +48,7 @@ import type { Previews } from "../readers/previews.ts";
 import { authorityOf, overlayOf, restrictionsOf } from "../services/reading.ts";
 import { SessionSite, type Working } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
+import { joinRunning } from "./accept.ts";
 import { append, book, changeSession, type Worked } from "./change.ts";
 import { failHandles, look, nextTurn, openedBy, settle } from "./elsewhere.ts";
 import { type Inside, inside, type Operation, underWay } from "./inside.ts";
@@ -83,15 +82,15 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   latest: { readonly usage: Usage; readonly frame: NodeId | undefined } | undefined = undefined;
   /** Settles when the turn that another process left, and this one resumed, is done. */
   takenUp: Promise<void> | undefined = undefined;
-  /** S3: inputs whose attachments are still being stored. Nothing in the queue waits for them. */
-  #entering: Set<PromiseLike<NewInput>> | undefined;
-  #hearing: Promise<unknown> | undefined;
+  /** S3: inputs that are being heard, or whose attachments are still being stored. Nothing in the queue waits for them. */
+  entering: Set<PromiseLike<NewInput>> | undefined = undefined;
+  hearing: Promise<unknown> | undefined = undefined;
   /** Sources of tools were added since the running turn was last prepared. */
   hasNewTools = false;
   #toolset: Toolset | undefined;
   #memo: Memo | undefined;
   /** S2: the code that sent inputs that wait. */
-  #askers: Map<TurnId, Inside> | undefined;
+  askers: Map<TurnId, Inside> | undefined = undefined;
   readonly #compositions: Compositions | undefined;
 
   constructor(
@@ -109,7 +108,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     this.slot = composition.hooks.slot("protocolDriver") as ProtocolDriverSlot; // `compose` requires it.
     this.#compositions = compositions;
     this.queue = new Queue(this);
-    this.followers = core.watch.followersOf(stored.id) ?? new Followers(); // Handles may wait while it is not open.
+    this.followers = core.watch.followed.get(stored.id) ?? new Followers(); // Handles may wait while it is not open.
     this.kept = new KeptSession(core, stored, transcript, this.queue);
   }
 
@@ -187,87 +186,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Makes the first event of a turn; the store calls it when it opens one. */
   readonly opening: Opening = (input, config, standing) => openedFor(this, input, config, standing);
 
-  /**
-   * Accepts an input and runs the turn it opens, or queues it behind the one that runs. `attach` stores its attachments
-   * again, if a sweep was quicker than the acceptance.
-   */
-  async accept(
-    given: Awaitable<NewInput>,
-    attach?: () => Promise<unknown>,
-    handle?: TurnHandle,
-    output?: Validate,
-    isCancelled?: () => string | undefined,
-  ): Promise<TurnId> {
-    const { core, queue, followers } = this;
-    const asker = inside.getStore();
-    let input = isThenable(given) ? await this.#entered(given) : given;
-    if (this.options !== this.kept.stored.options) this.useStored();
-    if (this.composition.hooks.has.input) input = await this.#entered(this.#heard(input));
-    queue.accepting();
-    try {
-      if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
-      if (output !== undefined) followers.expect(input.turnId, output);
-      // Q3: without an opening the store queues the input and begins no turn.
-      const opening = queue.doing === "operation" ? undefined : this.opening;
-      const accept = () => core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
-      const accepted = attach === undefined ? accept() : whileSwept(accept, attach);
-      const receipt = isThenable(accepted) ? await accepted : accepted;
-      const { turnId } = receipt;
-      if (turnId !== input.turnId) followers.expectNot(input.turnId);
-      else core.readers.moved(this);
-      if (handle !== undefined) {
-        if (this.running?.turnId === turnId) this.#joinRunning(this.running, handle);
-        else followers.join(turnId, handle);
-      }
-      if (receipt.kind === "known") await this.#rejoin(turnId);
-      else {
-        const cancelled = isCancelled?.();
-        const before = cancelled === undefined ? undefined : this.cancel(turnId, cancelled);
-        if (receipt.kind === "queued") {
-          if (asker !== undefined) (this.#askers ??= new Map()).set(turnId, asker);
-          if (handle !== undefined) core.watch.follow(this.id, followers, turnId);
-          queue.lookAgain();
-        } else {
-          const opened = { lease: receipt.lease, journal: [receipt.opened], asker };
-          queue.putTurn(before === undefined ? opened : { ...opened, before });
-        }
-      }
-      return turnId;
-    } finally {
-      queue.accepted();
-    }
-  }
-
-  async #entered(given: PromiseLike<NewInput>): Promise<NewInput> {
-    this.#entering ??= new Set();
-    this.#entering.add(given);
-    try {
-      return await given;
-    } finally {
-      this.#entering.delete(given);
-    }
-  }
-
-  /** Lets `input` hooks change the input, one input after the other: they stay in their order. */
-  #heard(input: NewInput): Promise<NewInput> {
-    const heard = (this.#hearing ?? Promise.resolve()).then(() => heardInput(this, input));
-    this.#hearing = heard.catch(() => {});
-    return heard;
-  }
-
-  /** A handle that joins late gets what the turn has shown so far. */
-  #joinRunning({ turnId, handles, show }: LiveTurn, handle: TurnHandle): void {
-    this.followers.join(turnId, handle, handles);
-    show.tellAll(handle);
-  }
-
-  /** The key was accepted before: its turn has ended, runs or waits. */
-  async #rejoin(turnId: TurnId): Promise<void> {
-    if ((await settle(this, turnId)) === "over" || turnId === this.now) return;
-    this.core.watch.follow(this.id, this.followers, turnId);
-    this.queue.lookAgain();
-  }
-
   /** Withdraws inputs that no turn has taken; their handles fail with `input.withdrawn`. */
   async withdraw(which: InputRef): Promise<readonly Withdrawal[]> {
     await this.kept.requireThere();
@@ -311,7 +229,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Gives the handle what the turn shows here, and its result, in whatever process it ends. */
   follow(turnId: TurnId, handle: TurnHandle): void {
     if (typeof turnId !== "string") return handle.failed(new RuntimeError("turn.unknown", { turnId: typeof turnId }));
-    if (this.running?.turnId === turnId) this.#joinRunning(this.running, handle);
+    if (this.running?.turnId === turnId) joinRunning(this, this.running, handle);
     else this.followers.join(turnId, handle);
     const find = async (): Promise<void> => {
       this.core.watch.follow(this.id, this.followers, turnId);
@@ -338,7 +256,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   // ── A turn has the session ──────────────────────────────────────────────────────────────────────────────────────
 
   runTurn(turn: OpenedTurn): Promise<void> {
-    const asker = turn.asker ?? this.#askers?.get(turn.lease.turnId);
+    const asker = turn.asker ?? this.askers?.get(turn.lease.turnId);
     const outer = asker && underWay(asker);
     return inside.run({ session: this, work: turn, outer }, runTurn, this, turn);
   }
@@ -362,38 +280,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     for (let at = inside.getStore(); at !== undefined; at = at.outer)
       if (at.session === this && this.queue.has === at.work) return true;
     return false;
-  }
-
-  /**
-   * Runs when no turn does, in order with other operations. From inside the session it is refused (S2). A signal that
-   * aborts before it began withdraws it.
-   */
-  exclusive<T>(name: string, run: (live: LiveTurn | undefined) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    if (this.isInside) return Promise.reject(new RuntimeError("operation.reentrant", { name }));
-    return new Promise((resolve, reject) => {
-      const withdraw = (): void =>
-        reject(new RuntimeError("operation.cancelled", { name }, { cause: signal?.reason as unknown }));
-      if (signal?.aborted === true) return withdraw();
-      signal?.addEventListener("abort", withdraw, { once: true });
-      const operation: Operation = {
-        asker: inside.getStore(),
-        run: (live) => {
-          signal?.removeEventListener("abort", withdraw);
-          if (signal?.aborted === true) return Promise.resolve();
-          return run(live).then(resolve, (error: unknown) => {
-            // The turn in which it ran was lost: it is worked out again.
-            const isLost = live !== undefined && passingFault(error, this.core.store) !== undefined;
-            if (isLost) this.queue.putOperation(operation);
-            else reject(error);
-          });
-        },
-        refuse: () => {
-          signal?.removeEventListener("abort", withdraw);
-          reject(new RuntimeError("runtime.closed", {}));
-        },
-      };
-      this.putOperation(operation);
-    });
   }
 
   /** A turn that only waits lets the operation run at once. */
@@ -469,7 +355,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   async look(): Promise<void> {
     await look(this);
-    if (!this.queue.mayHaveMore) this.#askers = undefined; // Nothing that was sent here waits any more.
+    if (!this.queue.mayHaveMore) this.askers = undefined; // Nothing that was sent here waits any more.
   }
 
   /** Tells the handles of turns that are over elsewhere, or whose inputs another turn took. */
@@ -507,7 +393,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   // ── Closing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   get isIdle(): boolean {
-    return this.running === undefined && !this.#entering?.size && this.queue.isResting;
+    return this.running === undefined && !this.entering?.size && this.queue.isResting;
   }
 
   /** Whether there is work here that somebody waits for. A turn that was just answered gets a moment to end. */
@@ -529,19 +415,20 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   /** S3 */
   async whenIdle(run: () => void): Promise<void> {
-    while (this.#entering?.size || this.queue.isAccepting) {
-      await Promise.allSettled(this.#entering ?? []);
+    while (this.entering?.size || this.queue.isAccepting) {
+      await Promise.allSettled(this.entering ?? []);
       await this.queue.arrived();
     }
     if (!this.isIdle) await this.queue.settled();
-    if (this.#entering?.size || this.queue.isAccepting) return this.whenIdle(run);
+    if (this.entering?.size || this.queue.isAccepting) return this.whenIdle(run);
     run();
   }
 
   /** Waits `graceMs` for what runs. Then, on a durable store, the turn is left to be resumed, else it is cancelled. */
   async close(graceMs: number): Promise<void> {
-    this.running?.run?.hurry(); // A turn that only waits is parked at once.
-    await this.queue.close(graceMs, async () => {
+    this.running?.run?.hurry(); // A turn that only waits is parked at once, or let go where that cannot be.
+    const isKept = this.running !== undefined && isOnlyWaiting(this.running.state) && !this.core.host.parks;
+    await this.queue.close(isKept ? 0 : graceMs, async () => {
       const { running } = this;
       if (running?.run === undefined) return false;
       if (this.core.store.isDurable) await running.run.leave();

@@ -2,8 +2,8 @@ import type { InputId, TurnId } from "../../model/ids.ts";
 import { defined } from "../../model/json.ts";
 import { type Draft, inputIdOf } from "../../model/message.ts";
 import { costOf } from "../../model/usage.ts";
-import type { OpenInput, SessionView } from "../../model/view.ts";
-import type { Store } from "../../stores/store.ts";
+import type { OpenInput, OpenWait, SessionView } from "../../model/view.ts";
+import type { Store, StoredWait } from "../../stores/store.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { effectiveConfig } from "../core.ts";
 import { ownTurn } from "../live-turn/input.ts";
@@ -18,23 +18,32 @@ async function momentOf(session: LiveSession) {
     const latest = await store.latest();
     const { openTurn } = await session.kept.requireThere();
     const inputs = await openInputs(session, openTurn);
+    const waits = openTurn === undefined ? [] : await store.waits.list({ session: session.id, max: Infinity });
     const { revision } = await session.kept.requireThere();
     const later = await store.changes(latest, { session: session.id, max: 1 }); // Facts of other sessions do not count.
-    if (revision === kept.stored.revision && later.length === 0) return { ...kept, inputs, latest };
+    if (revision === kept.stored.revision && later.length === 0) return { ...kept, inputs, waits, latest };
   }
 }
 
 /** The session as last committed, and the cursor to observe from. */
 export async function viewOf(session: LiveSession): Promise<SessionView> {
   const { core, id } = session;
-  const { stored, transcript, inputs, latest } = await momentOf(session);
+  const { stored, transcript, inputs, waits: asked, latest } = await momentOf(session);
   const { parentId, origin, head, turns, usage, ledger } = stored;
   const { frame } = transcript;
   const cost = costOf(ledger, core.prices);
   const messages = [...transcript.messages];
   const config = effectiveConfig(core, stored.config);
   const cursor = latest === undefined ? undefined : cursorFor(id, latest);
-  return defined({ id, parentId, origin, head, frame, messages, inputs, turns, config, usage, ledger, cost, cursor });
+  const waits = asked.map(openWait);
+  const open = { inputs, waits };
+  return defined({ id, parentId, origin, head, frame, messages, ...open, turns, config, usage, ledger, cost, cursor });
+}
+
+/** Without its key: views are shown to clients. */
+function openWait({ id, turnId, effect, until, about }: StoredWait): OpenWait {
+  const { kind: wants, call, reason } = about;
+  return { id, turnId, wants, effect, callId: call.id, call, reason, until };
 }
 
 async function openInputs(session: LiveSession, openTurn: TurnId | undefined): Promise<readonly OpenInput[]> {

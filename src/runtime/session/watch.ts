@@ -1,31 +1,34 @@
 // One look at the store for all sessions of a runtime: what is to be done there, and which turns have ended elsewhere.
 // Not its job: running what it finds (`session.ts`), what an ended turn's handles are told (`elsewhere.ts`).
 // A1 One look at a time, and one query in it while nothing happens, however many turns are waited for.
-// A2 Handles of turns that are not here are settled by facts. Only inputs that wait are asked for one by one: that one was
-//    withdrawn is no fact.
+// A2 Handles of parked turns are settled by facts. Only turns that others run, and inputs that wait, are asked for one by
+//    one: that an input was withdrawn is no fact.
 // A3 A session that could not be taken up is left alone for a while: its model or a plugin may be somewhere else.
 // A4 It keeps the process alive only while a handle waits for a turn.
 
 import type { Cursor, SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
-import type { Agenda } from "../../stores/store.ts";
+import type { Agenda, Change } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import type { TurnShow } from "../live-turn/show.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
+import { cursorFor } from "../readers/cursor.ts";
 import type { Followers } from "../readers/followers.ts";
+import { waitFact } from "../readers/wait-facts.ts";
 import { settle } from "./elsewhere.ts";
 import type { LiveSession } from "./session.ts";
 
-/** How often to look: while handles wait for turns that others run or that have not begun, and else. */
+/** How often to look: while somebody here waits for turns that others run or that have not begun, and else. */
 const BUSY_MS = 250;
 const LOOK_MS = 1_000;
 const LEFT_MS = 10_000;
+const HOLD_MS = 2_147_483_647;
 const PAGE = 256;
 const AT_ONCE = 8;
 /** Sessions that were taken up and work at the same time. */
 const WORKING_MAX = 100;
-/** Waiting inputs that are asked for in one look. */
-const WAITING_MAX = 500;
+/** Turns that are asked for in one look. */
+const PENDING_MAX = 500;
 
 export interface Recovered {
   /** How many sessions were resumed: they had a turn to go on with, or waiting inputs, and no process had them. */
@@ -42,19 +45,23 @@ export class Watch {
   readonly #core: () => Core;
   readonly #takeUp: (id: SessionId) => Promise<TakenUp | undefined>;
   /** Handles of turns that are not here. */
-  readonly #followed = new Map<SessionId, Followers>();
-  /** A2: turns that had not begun when they were last seen. */
-  readonly #waiting = new Map<TurnId, SessionId>();
+  readonly followed = new Map<SessionId, Followers>();
+  /** A2: turns that were not parked when they were last seen. */
+  readonly #pending = new Map<TurnId, SessionId>();
   /** Sessions whose inputs came through here: they are run here when nobody else has them, also without recovery. */
   readonly #awaited = new Set<SessionId>();
   /** A3: until when. */
   readonly #left = new Map<SessionId, number>();
   /** What was shown here of parked turns that somebody looks on. */
   readonly #shows = new Map<TurnId, TurnShow>();
+  /** Mostly there are none, and a turn that begins need not ask. */
+  hasShows = false;
   readonly #working = new Map<SessionId, Promise<void>>();
-  #room = Promise.withResolvers<void>();
-  #timer: NodeJS.Timeout | undefined;
+  /** Settles when the next session that was taken up is done. */
+  #done = Promise.withResolvers<void>();
+  #nap: AbortController | undefined;
   #dueAt = Infinity;
+  #hold: NodeJS.Timeout | undefined;
   #looking: Promise<number> | undefined;
   #latest: Cursor | undefined;
   #gone = -1;
@@ -70,13 +77,15 @@ export class Watch {
   /** Handles wait for turns that are not here; `turnId` is new among them. */
   follow(id: SessionId, followers: Followers, turnId: TurnId): void {
     if (this.#isClosed) return;
-    this.#followed.set(id, followers);
-    this.#waiting.set(turnId, id);
+    this.followed.set(id, followers);
+    this.#pending.set(turnId, id);
     this.#soonest(BUSY_MS);
   }
 
-  followersOf(id: SessionId): Followers | undefined {
-    return this.#followed.get(id);
+  /** A turn ended here, and its handles were told: perhaps no other is waited for. */
+  forget({ id, followers }: LiveSession): void {
+    if (!followers.isEmpty || !this.followed.delete(id)) return;
+    this.#holdProcess();
   }
 
   /** An input that came through here waits for its turn, in a session that others have. */
@@ -94,11 +103,12 @@ export class Watch {
   /** A turn was parked here. */
   parked(live: LiveTurn): void {
     const { session, turnId, show, handles, folded, core } = live;
-    for (const handle of handles) handle.feed.rest();
-    if (!session.followers.isEmpty) this.#followed.set(session.id, session.followers);
+    for (const handle of handles) handle.rest();
+    if (!session.followers.isEmpty) this.followed.set(session.id, session.followers);
     if (handles.some(({ feed }) => feed.isRead) || core.readers.isReading(session)) {
       show.rest(folded);
       this.#shows.set(turnId, show);
+      this.hasShows = true;
     }
     this.#soonest(LOOK_MS);
   }
@@ -107,6 +117,7 @@ export class Watch {
   takeShow(turnId: TurnId): TurnShow | undefined {
     const show = this.#shows.get(turnId);
     this.#shows.delete(turnId);
+    this.hasShows = this.#shows.size > 0;
     return show;
   }
   shows(): Iterable<TurnShow> {
@@ -120,7 +131,7 @@ export class Watch {
     const core = this.#core();
     const open = core.sessions.find(id);
     if (open?.running !== undefined) return open.poke();
-    if (core.door.isClosed || !(core.recovers || open !== undefined || this.#followed.has(id))) return;
+    if (core.door.isClosed || !(core.recovers || open !== undefined || this.followed.has(id))) return;
     if (core.store.isDurable) this.#begin(id).catch((error: unknown) => this.#trace(error, id));
   }
 
@@ -138,7 +149,9 @@ export class Watch {
       .catch(() => {})
       .then(() => {
         if (this.#working.get(id) === done) this.#working.delete(id);
-        this.#room.resolve();
+        const { resolve } = this.#done;
+        this.#done = Promise.withResolvers();
+        resolve();
       });
     this.#working.set(id, done);
     return true;
@@ -176,35 +189,57 @@ export class Watch {
     let begun = 0;
     for (const tried = seen ?? new Set<SessionId>(); !this.#isClosed; ) {
       const now = world.now();
-      const agenda = await store.agenda(now, PAGE + tried.size);
+      const max = PAGE + tried.size + this.#left.size; // What cannot be taken up must not hide the rest.
+      const agenda = await store.agenda(now, max);
       await this.#settle(agenda);
       for (const [id, until] of this.#left) if (until <= now) this.#left.delete(id);
-      const found = agenda.sessions.filter((id) => !tried.has(id) && this.#isOurs(id, seen !== undefined));
+      for (const id of [...this.#awaited]) if (!(await this.#isAwaited(id))) this.#awaited.delete(id);
+      const found: SessionId[] = [];
+      for (const id of new Set([...agenda.sessions, ...this.#awaited]))
+        if (!tried.has(id) && (await this.#isOurs(id, seen !== undefined))) found.push(id);
+      const isFull = agenda.sessions.length >= max;
+      const hasFound = found.length > 0;
       begun += await this.#takeUpAll(found, tried);
-      if (agenda.sessions.length >= PAGE + tried.size - found.length && found.length > 0) continue; // There may be more.
+      if (hasFound && (isFull || seen !== undefined)) continue; // There may be more.
       this.#sleep(agenda, now);
-      if (seen === undefined || found.length === 0) break;
+      break;
     }
     return begun;
   }
 
   /** `isAsked`: by `recover()`, which takes up everything. */
-  #isOurs(id: SessionId, isAsked: boolean): boolean {
+  async #isOurs(id: SessionId, isAsked: boolean): Promise<boolean> {
     const { recovers, store } = this.#core();
     if (isAsked) return store.isDurable;
-    return !this.#left.has(id) && (this.#awaited.has(id) || (recovers && store.isDurable));
+    return !this.#left.has(id) && (this.#awaited.has(id) || (recovers ? store.isDurable : this.#isMissed(id)));
+  }
+
+  /** Whether a handle waits here for a parked turn of the session, or of one above it: both go on without recovery. */
+  async #isMissed(id: SessionId): Promise<boolean> {
+    if (this.followed.size === 0) return false;
+    const { store } = this.#core();
+    for (let at: SessionId | undefined = id; at !== undefined; at = (await store.load(at))?.parentId)
+      if (this.followed.get(at)?.turns.some((turnId) => !this.#pending.has(turnId)) === true) return true;
+    return false;
+  }
+
+  /** Whether something of ours still waits there: others may have run it. */
+  async #isAwaited(id: SessionId): Promise<boolean> {
+    for (const session of this.#pending.values()) if (session === id) return true;
+    return (await this.#core().store.inputs.list(id)).length > 0;
   }
 
   async #takeUpAll(found: SessionId[], tried: Set<SessionId>): Promise<number> {
     let begun = 0;
     const worker = async (): Promise<void> => {
       for (let id = found.shift(); id !== undefined; id = found.shift()) {
-        while (this.#working.size >= WORKING_MAX && !this.#isClosed) await this.#hasRoom();
+        while (this.#working.size >= WORKING_MAX && !this.#isClosed) await this.#done.promise;
         if (this.#isClosed) return;
         tried.add(id);
-        this.#awaited.delete(id);
         try {
-          if (await this.#begin(id)) begun++;
+          if (!(await this.#begin(id))) continue; // Another process was quicker: it stays awaited.
+          this.#awaited.delete(id);
+          begun++;
         } catch (error) {
           this.leave(id);
           this.#trace(error, id);
@@ -215,27 +250,22 @@ export class Watch {
     return begun;
   }
 
-  async #hasRoom(): Promise<void> {
-    const room = Promise.withResolvers<void>();
-    this.#room = room;
-    await room.promise;
-  }
-
   // ── Handles ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async #settle({ latest, gone }: Agenda): Promise<void> {
     const isNew = this.#latest === undefined || gone !== this.#gone;
     const before = this.#latest;
     this.#gone = gone;
-    if (this.#followed.size === 0 && this.#shows.size === 0) {
+    if (this.followed.size === 0 && this.#shows.size === 0) {
       this.#latest = undefined; // What comes now is nobody's: the next handle is looked for by itself.
       return;
     }
     this.#latest = latest;
-    if (isNew) for (const id of [...this.#followed.keys()]) await this.#settleAll(id);
+    if (isNew) for (const id of [...this.followed.keys()]) await this.#settleAll(id);
+    if (isNew) for (const { sessionId } of [...this.#shows.values()]) await this.#forgetShows(sessionId);
     else if (latest !== before) await this.#settleMoved(before);
     let asked = 0;
-    for (const [turnId, id] of [...this.#waiting]) if (asked++ < WAITING_MAX) await this.#settleOne(turnId, id);
+    for (const [turnId, id] of [...this.#pending]) if (asked++ < PENDING_MAX) await this.#settleOne(turnId, id);
   }
 
   /** A2: looks at the sessions of which there are facts since. */
@@ -245,9 +275,10 @@ export class Watch {
       const changes = await store.changes(cursor, { max: PAGE });
       const moved = new Set<SessionId>();
       for (const change of changes) {
+        if (change.kind === "waiting" || change.kind === "resolved") this.#tell(change);
         if (change.kind !== "committed" || change.by !== "turn") continue;
-        this.#shows.delete(change.turnId);
-        if (this.#followed.has(change.sessionId)) moved.add(change.sessionId);
+        this.takeShow(change.turnId);
+        if (this.followed.has(change.sessionId)) moved.add(change.sessionId);
       }
       for (const id of moved) await this.#settleAll(id);
       cursor = changes.at(-1)?.cursor ?? cursor;
@@ -258,54 +289,79 @@ export class Watch {
     }
   }
 
+  /** What turns wait for that run elsewhere; those that run here tell it themselves. */
+  #tell(change: Extract<Change, { readonly kind: "waiting" | "resolved" }>): void {
+    const { sessionId, turnId, cursor } = change;
+    const handles = this.followed.get(sessionId)?.of(turnId) ?? [];
+    if (handles.length === 0 || this.#core().sessions.find(sessionId)?.running !== undefined) return;
+    const fact = waitFact(change, { fact: true, sessionId, cursor: cursorFor(sessionId, cursor) } as const);
+    for (const handle of handles) if (handle.feed.isRead) handle.tell(fact);
+  }
+
+  /** Of a session that was deleted. */
+  async #forgetShows(id: SessionId): Promise<void> {
+    if (await this.#core().store.has(id)) return;
+    for (const [turnId, show] of this.#shows) if (show.sessionId === id) this.takeShow(turnId);
+  }
+
   async #settleAll(id: SessionId): Promise<void> {
-    for (const turnId of this.#followed.get(id)?.turns ?? []) await this.#settleOne(turnId, id);
+    for (const turnId of this.followed.get(id)?.turns ?? []) await this.#settleOne(turnId, id);
   }
 
   async #settleOne(turnId: TurnId, id: SessionId): Promise<void> {
-    const followers = this.#followed.get(id);
+    const followers = this.followed.get(id);
     if (followers === undefined || !followers.turns.includes(turnId)) {
-      this.#waiting.delete(turnId);
+      this.#pending.delete(turnId);
       return;
     }
     const state = await settle({ core: this.#core(), id, followers }, turnId);
-    if (state !== "waiting") this.#waiting.delete(turnId);
-    if (followers.isEmpty) this.#followed.delete(id);
+    if (state !== "pending") this.#pending.delete(turnId);
+    if (followers.isEmpty) this.followed.delete(id);
   }
 
   // ── Time ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #sleep({ next }: Agenda, now: number): void {
-    const core = this.#core();
-    const isBusy = this.#waiting.size > 0 || this.#awaited.size > 0;
-    if (!isBusy && this.#followed.size === 0 && !(core.recovers && core.store.isDurable)) return;
+    const { recovers, store } = this.#core();
+    if (!this.#isBusy && this.followed.size === 0 && !(recovers && store.isDurable)) return this.#holdProcess();
     const own = next === undefined ? LOOK_MS : Math.max(1, next - now);
-    this.#soonest(Math.min(isBusy ? BUSY_MS : LOOK_MS, own));
+    this.#soonest(Math.min(this.#isBusy ? BUSY_MS : LOOK_MS, own));
   }
 
+  get #isBusy(): boolean {
+    return this.#pending.size > 0 || this.#awaited.size > 0;
+  }
+
+  /** Looks in so many milliseconds, if not before. */
   #soonest(ms: number): void {
     if (this.#isClosed) return;
-    const at = performance.now() + ms;
-    if (this.#timer !== undefined && at >= this.#dueAt) return this.#holdProcess(this.#timer);
-    clearTimeout(this.#timer);
-    this.#dueAt = at;
-    this.#timer = setTimeout(() => this.#due(), ms);
-    this.#holdProcess(this.#timer);
+    this.#holdProcess();
+    const { world } = this.#core();
+    const dueAt = world.now() + ms;
+    if (this.#nap !== undefined && dueAt >= this.#dueAt) return;
+    this.#nap?.abort();
+    const nap = new AbortController();
+    this.#nap = nap;
+    this.#dueAt = dueAt;
+    const due = (): void => {
+      if (nap.signal.aborted) return;
+      this.#nap = undefined;
+      this.#look().catch((error: unknown) => {
+        this.#trace(error);
+        this.#soonest(LOOK_MS);
+      });
+    };
+    if (ms === 0) setImmediate(due).unref();
+    else void (this.#isBusy ? world.sleep(ms, nap.signal) : world.rest(ms, nap.signal)).then(due);
   }
 
   /** A4 */
-  #holdProcess(timer: NodeJS.Timeout): void {
-    if (this.#followed.size > 0) timer.ref();
-    else timer.unref();
-  }
-
-  #due(): void {
-    this.#timer = undefined;
-    this.#dueAt = Infinity;
-    this.#look().catch((error: unknown) => {
-      this.#trace(error);
-      this.#soonest(LOOK_MS);
-    });
+  #holdProcess(): void {
+    if (this.followed.size > 0) this.#hold ??= setInterval(() => {}, HOLD_MS);
+    else {
+      clearInterval(this.#hold);
+      this.#hold = undefined;
+    }
   }
 
   #trace(error: unknown, sessionId?: SessionId): void {
@@ -316,8 +372,9 @@ export class Watch {
   /** Nothing is looked for any more; answers the handles that are left. */
   close(): readonly (readonly [SessionId, Followers])[] {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
-    this.#room.resolve();
-    return [...this.#followed];
+    this.#nap?.abort();
+    clearInterval(this.#hold);
+    this.#done.resolve();
+    return [...this.followed];
   }
 }

@@ -57,6 +57,7 @@ export function keepOperation(
 /** The first receipt of a name stays. */
 export function keepParts(session: SessionRow, parts: readonly PartOperation[]): void {
   for (const { operation, receipt } of parts) {
+    session.notes?.delete(operation);
     if (session.parts?.has(operation)) continue;
     session.parts ??= new Map();
     session.parts.set(operation, receipt);

@@ -2,9 +2,9 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { EffectName, InputId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
-import { LEASE_MS, type Lease, type Mail, type Owner, type ParkedTurn } from "../store.ts";
+import { LEASE_MS, type Lease, type Mail, type Owner } from "../store.ts";
 import { giveBack, isInput, takeForBoundary, takeInOrder } from "./queue.ts";
-import type { Run, TurnRow, WaitingRow } from "./rows.ts";
+import type { Run, SessionRow, TurnRow, WaitingRow } from "./rows.ts";
 
 /** What is done to an open turn: holding it, recording its events, claiming inputs for it. */
 
@@ -27,6 +27,15 @@ export function begin(turn: TurnRow, owner: Owner, now: number, opened: Opened):
   return leaseOf(turn.session.run);
 }
 
+export function requireHeld(session: SessionRow | undefined, lease: Lease): Run {
+  const run = session?.run;
+  if (run === undefined || run.generation !== lease.generation || run.turn.id !== lease.turnId) throw leaseLost(lease);
+  return run;
+}
+
+export const leaseLost = ({ sessionId, generation }: Lease): RuntimeError =>
+  new RuntimeError("lease.lost", { sessionId, generation });
+
 export function takeOver(run: Run, owner: Owner, now: number): Lease {
   if (run.parked === undefined) advance(run); // Where it was parked, that was done then.
   run.parked = undefined;
@@ -35,14 +44,8 @@ export function takeOver(run: Run, owner: Owner, now: number): Lease {
   return leaseOf(run);
 }
 
-/** Gives up the lease at once: a generation that no lease has fences whoever had it. */
-export function park(run: Run, { wakeAt, waits }: ParkedTurn): void {
-  advance(run);
-  run.until = 0;
-  run.parked = { wakeAt, waits: new Set(waits), hasMail: false };
-}
-
-function advance(run: Run): void {
+/** Fences whoever holds the turn. */
+export function advance(run: Run): void {
   const { session } = run.turn;
   session.generation += 1;
   run.generation = session.generation;

@@ -164,6 +164,12 @@ export function standingOf(session: SessionRow): Standing {
   };
 }
 
+/** A session that is there is answered as it is, unless it was to be a new one. */
+export function existing(row: SessionRow, { id, isNew }: NewSession): StoredSession {
+  if (isNew === true) throw new RuntimeError("session.exists", { id });
+  return stored(row);
+}
+
 export function stored(row: SessionRow): StoredSession {
   const { id, createdAt, config, revision, plugins, usage, ledger, turns } = row;
   const session: Writable<StoredSession> = { id, createdAt, config, revision, plugins, usage, ledger, turns };

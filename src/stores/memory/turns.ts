@@ -80,5 +80,7 @@ export class Turns {
 export function stateOf(turn: TurnRow): FoundTurn["state"] {
   if (turn.state !== "taken") return turn.state;
   if (turn.end !== undefined) return "ended";
-  return turn.session.run?.turn === turn ? "open" : "taken";
+  const { run } = turn.session;
+  if (run?.turn !== turn) return "taken";
+  return run.parked === undefined ? "open" : "parked";
 }

@@ -16,8 +16,9 @@ import { stateOf, type Turns } from "./turns.ts";
 export class Waits {
   /** The waits of open turns. */
   readonly #byKey = new Map<WaitKey, WaitRow>();
-  /** These and all facts. */
   readonly #byId = new Map<WaitId, WaitRow>();
+  /** The facts that they were asked, also of ended turns: a list goes on after them. */
+  readonly #askedAs = new Map<WaitId, number>();
   /** Those that somebody is asked about and nobody has answered, in the order of their facts. */
   readonly #asked = new Set<WaitRow>();
   readonly #facts: Facts;
@@ -51,6 +52,7 @@ export class Waits {
     Object.assign(row, { effect, at, until, about });
     if (about.kind === "turns") return;
     row.asked = this.#facts.add(row);
+    this.#askedAs.set(row.id, row.asked);
     if (row.answer === undefined) this.#asked.add(row);
     else row.answered = this.#facts.add(row);
   }
@@ -105,7 +107,7 @@ export class Waits {
   };
 
   list({ session, tree, after, max }: Parameters<Store["waits"]["list"]>[0]): readonly StoredWait[] {
-    const last = after === undefined ? 0 : this.#byId.get(after)?.asked;
+    const last = after === undefined ? 0 : this.#askedAs.get(after);
     if (last === undefined) return []; // Its session was deleted, or nobody was asked.
     const only = tree === undefined ? undefined : new Set(this.#sessions.tree(tree).map(({ id }) => id));
     const isMeant = ({ id }: SessionRow): boolean =>
@@ -120,7 +122,7 @@ export class Waits {
 
   get(id: WaitId): StoredWait | undefined {
     const row = this.#byId.get(id);
-    return row?.key === undefined || row.about.kind === "turns" ? undefined : this.#shown(row, row.about);
+    return row === undefined || row.about.kind === "turns" ? undefined : this.#shown(row, row.about);
   }
 
   #shown(row: WaitRow, about: WaitAbout): StoredWait {
@@ -155,7 +157,7 @@ export class Waits {
     for (const row of run.waits ?? []) {
       this.#byKey.delete(row.key!);
       this.#asked.delete(row);
-      if (row.asked === undefined) this.#byId.delete(row.id);
+      this.#byId.delete(row.id);
       row.key = undefined;
       if (row.answer?.kind === "value") {
         const { by } = row.answer;
@@ -165,7 +167,7 @@ export class Waits {
   }
 
   forget(rows: readonly WaitRow[]): void {
-    for (const { id } of rows) this.#byId.delete(id);
+    for (const { id } of rows) this.#askedAs.delete(id);
   }
 }
 

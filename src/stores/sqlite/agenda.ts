@@ -4,7 +4,7 @@ import type { Connection } from "./connection.ts";
 import { cursorOf, latestFact, limit, requireMeta } from "./facts.ts";
 import { type ParkedRow, waitsOf } from "./parked-row.ts";
 import { isProvenDead } from "./process.ts";
-import { INJECTED } from "./turn-row.ts";
+import { INJECTED, WITHDRAWN } from "./turn-row.ts";
 import { liveTurns, type OpenTurn } from "./turns.ts";
 import type { WaitRow } from "./wait-row.ts";
 import { isOver } from "./waits.ts";
@@ -71,7 +71,7 @@ export class Agendas {
       max,
       live: liveTurns(db),
       sessions: [...new Set([...due, ...over, ...ready])],
-      ...(first === undefined ? {} : { next: first.wake }),
+      ...(first === undefined || first.wake === Infinity ? {} : { next: first.wake }),
       ...(latest === 0 ? {} : { latest: cursorOf(latest) }),
       gone: requireMeta(db).gone,
     };
@@ -109,9 +109,14 @@ interface Parked {
   /** The waits that the turn was parked with. */
   readonly of: ParkedRow["waits"];
 }
+// Of a turn that is not over its row says so; of one that is, there may be none. What is over is then looked at closely:
+// this reads texts without their checksums, so that the many that are not over cost little.
 const FOR_TURNS = `SELECT w.*, s.id AS sessionId, p.waits AS of FROM wait w INDEXED BY wait_turns
   CROSS JOIN parked p ON p.session = w.session CROSS JOIN session s ON s.n = w.session
-  WHERE w.is_turns = 1 AND w.answer IS NULL AND p.turn = w.turn`;
+  WHERE w.is_turns = 1 AND w.answer IS NULL AND p.turn = w.turn AND CASE WHEN json_valid(substr(w.about, 9)) THEN
+    EXISTS (SELECT 1 FROM json_each(substr(w.about, 9), '$.turns') e WHERE NOT EXISTS (SELECT 1 FROM turn t
+      WHERE t.id = e.value ->> 'turnId' AND t.state < ${WITHDRAWN} AND t.done IS NULL AND t.ended_by IS NULL))
+    ELSE 1 END`;
 
 // Who waits at all is answered by an index alone; only then is it asked whether it opens a turn.
 const READY = `SELECT id FROM session s WHERE turn IS NULL AND n IN (SELECT session FROM turn WHERE state = 0)

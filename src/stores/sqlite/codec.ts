@@ -322,6 +322,7 @@ export function keyText(text: string): string {
 }
 
 export function fromKeyText(kept: string): string {
+  if (typeof kept !== "string") throw corrupt("A name", "it is no text"); // A damaged page may say anything of a column.
   if (!kept.startsWith("\u0001")) return kept;
   try {
     return JSON.parse(kept.slice(1)) as string;

@@ -90,7 +90,10 @@ export class Commits {
       for (const table of ["note", "attempt"])
         countRows(db, row.session, -db.run(`DELETE FROM ${table} WHERE turn = ?`, row.n));
     }
-    if (turn.parts !== undefined) countRows(db, row.session, keepParts(db, row.session, turn.parts));
+    if (turn.parts !== undefined) {
+      countRows(db, row.session, keepParts(db, row.session, turn.parts));
+      for (const { operation } of turn.parts) countRows(db, row.session, forgetNotes(db, row.session, operation));
+    }
     if (row.has_appends === 1 || givesAppendsBack)
       for (const { change, ...append } of waitingAppends(db, row.session)) {
         removeRow(db, append);

@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
 import { type Code, RuntimeError } from "../../model/errors.ts";
-import { asBlobHash, asEffectName, asWaitKey, nodeId } from "../../model/ids.ts";
+import { asBlobHash, asEffectName, asSessionId, asWaitKey, nodeId, type WaitKey } from "../../model/ids.ts";
 import { type Part, text } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import { NO_USAGE } from "../../model/usage.ts";
@@ -24,6 +24,7 @@ import {
   alice,
   ann,
   answering,
+  approval,
   begin as beginTurn,
   bob,
   commit,
@@ -303,6 +304,17 @@ test("D8 sqlite: whatever of a row is changed or lost is found, though nobody re
   await store.setOptions(alice, { notes: { depth: 2 } });
   await store.operations.note(alice, "work", "k", "paid");
   await store.release(lease);
+  const carol = asSessionId("carol");
+  await store.create(newSession(carol));
+  const past = await beginTurn(store, "past", { to: carol });
+  await store.append(past, 1, [], NOW, [newWait(asWaitKey("p"))]);
+  await store.waits.resolve(asWaitKey("p"), { kind: "value", value: 1, by: "ann" }, NOW);
+  await commit(store, past);
+  const asleep = await beginTurn(store, "asleep", { to: carol });
+  const turns = { kind: "turns", need: "all", turns: [{ sessionId: alice, turnId: lease.turnId }] } as const;
+  const keys = ["a", "b"].map(asWaitKey) as [WaitKey, WaitKey];
+  await store.append(asleep, 1, [], NOW, [newWait(keys[0]), newWait(keys[1], { about: turns })]);
+  await store.park(asleep, { turnId: asleep.turnId, wakeAt: NOW + 9, waits: keys }, NOW);
   const db = new DatabaseSync(path);
   const damages = [
     "UPDATE turn SET key = 'another' WHERE n = 1",
@@ -325,6 +337,27 @@ test("D8 sqlite: whatever of a row is changed or lost is found, though nobody re
     "UPDATE session SET until = 1e15",
     "UPDATE state SET body = NULL WHERE since = 0",
     "UPDATE wait SET until = until + 1",
+    "UPDATE wait SET key = 'another' WHERE key IS NOT NULL",
+    "UPDATE wait SET key = 'x' WHERE key IS NULL",
+    "UPDATE wait SET key = NULL",
+    "UPDATE wait SET id = 'another'",
+    "UPDATE wait SET n = n + 100",
+    "UPDATE wait SET effect = 'another'",
+    "UPDATE wait SET at = at + 1",
+    "UPDATE wait SET about = replace(about, 'shell', 'shall') WHERE is_turns = 0",
+    "UPDATE wait SET about = replace(about, 'all', 'any') WHERE is_turns = 1",
+    "UPDATE wait SET is_turns = 1 - is_turns",
+    "UPDATE wait SET asked = asked + 100",
+    "UPDATE wait SET answered = answered + 100",
+    "UPDATE wait SET answer = replace(answer, 'ann', 'ben')",
+    "UPDATE wait SET answer = NULL",
+    "UPDATE wait SET turn = turn + 1",
+    "UPDATE wait SET session = 99",
+    "UPDATE parked SET wake = wake + 1",
+    "UPDATE parked SET turn = turn + 1",
+    "UPDATE parked SET waits = '[]'",
+    "UPDATE parked SET session = 99",
+    "UPDATE session SET turn = NULL WHERE n IN (SELECT session FROM parked)",
     "UPDATE meta SET floor = floor + 100",
     "UPDATE gone SET id = 'another'",
     "UPDATE sqlite_sequence SET seq = 1",
@@ -340,6 +373,8 @@ test("D8 sqlite: whatever of a row is changed or lost is found, though nobody re
     "DELETE FROM state WHERE since = 0",
     "DELETE FROM journal WHERE k = (SELECT max(k) FROM journal)",
     "DELETE FROM wait",
+    "DELETE FROM wait WHERE key IS NULL",
+    "DELETE FROM parked",
     "DELETE FROM note",
     "DELETE FROM attempt",
     "DELETE FROM gone",
@@ -360,6 +395,9 @@ test("D8 sqlite: whatever of a row is changed or lost is found, though nobody re
   db.close();
   await store.close();
 }, 30_000);
+
+const NAMED = ["a state's", "a node's", "an input's", "a journal's", "an append's", "an operation's"];
+NAMED.push("a question's", "an answer's");
 
 test("D8 sqlite: a blob that is named and missing is found, wherever it is named", async () => {
   const path = newFile();
@@ -386,6 +424,10 @@ test("D8 sqlite: a blob that is named and missing is found, wherever it is named
   const entries = [{ at: NOW, kind: "message", message }] as const;
   await store.apply({ sessionId: alice, operation: "late", at: NOW, entries, queueMax: 9 });
   await store.operations.note(alice, "work", "k", [(await attached("an operation's")) as never]);
+  const [asked, given] = [await attached("a question's"), await attached("an answer's")];
+  const call = { ...approval.call, input: asked as never };
+  await store.append(two, 2, [], NOW, [newWait(asWaitKey("w"), { about: { ...approval, call } })]);
+  await store.waits.resolve(asWaitKey("w"), { kind: "value", value: given as never }, NOW);
   await put("nobody's");
   const db = new DatabaseSync(path);
   const missing = async (words: string) => {
@@ -394,8 +436,7 @@ test("D8 sqlite: a blob that is named and missing is found, wherever it is named
     return (await store.check()).filter(({ problem }) => problem === `the blob ${name} is missing`).length;
   };
   expect(await missing("nobody's")).toBe(0);
-  for (const words of ["a state's", "a node's", "an input's", "a journal's", "an append's", "an operation's"])
-    expect(await missing(words), words).toBe(1);
+  for (const words of NAMED) expect(await missing(words), words).toBe(1);
   db.close();
   await store.close();
 });

@@ -84,14 +84,15 @@ export function cancel(db: Connection, id: TurnId, request: CancelRequest, sessi
 }
 
 export function find(db: Connection, id: TurnId): FoundTurn | undefined {
-  const row = db.row<TurnRow & { readonly isOpen: number | null }>(FOUND, id);
+  const row = db.row<TurnRow & { readonly isOpen: number | null; readonly isParked: number }>(FOUND, id);
   if (row === undefined) return undefined;
-  const { sessionId, state, isOpen, done, ended_by } = requireWhole(row);
+  const { sessionId, state, isOpen, isParked, done, ended_by } = requireWhole(row);
   if (state !== TAKEN) return { sessionId, state: state === WAITING ? "waiting" : "withdrawn" };
   if (done !== null || ended_by !== null) return { sessionId, state: "ended" };
-  return { sessionId, state: isOpen === 1 ? "open" : "taken" };
+  return { sessionId, state: isOpen !== 1 ? "taken" : isParked === 1 ? "parked" : "open" };
 }
-const FOUND = `SELECT s.id AS sessionId, s.turn = t.n AS isOpen, ${TURN_COLUMNS}
+const FOUND = `SELECT s.id AS sessionId, s.turn = t.n AS isOpen,
+    EXISTS (SELECT 1 FROM parked WHERE session = s.n) AS isParked, ${TURN_COLUMNS}
   FROM turn t JOIN session s ON s.n = t.session WHERE t.id = ?`;
 
 export const requestOf = (n: number, cancel: string): CancelRequest => unseal(cancel, n, `The cancel of turn ${n}`);

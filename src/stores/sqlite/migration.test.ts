@@ -14,8 +14,10 @@ import {
   asWaitKey,
   type InputId,
   type TurnId,
+  type WaitKey,
 } from "../../model/ids.ts";
-import { ben, commit, inputId, NOW, newInput, newSession, node, opening, turnId } from "../../testing/cast.ts";
+import { waitIdOf } from "../../model/wait.ts";
+import { ben, commit, inputId, NOW, newInput, newSession, newWait, node, opening, turnId } from "../../testing/cast.ts";
 import { type Database, type SqliteStore, sqlite } from "../sqlite.ts";
 import type { Change, NewInput, Segment, StoredSession, Terminal } from "../store.ts";
 
@@ -257,4 +259,72 @@ test("D8 sqlite: a file of schema 5 is brought to today's, says what it said, an
   expect(await store.check({ deep: true })).toEqual([]);
   await store.close();
   expect(schemaOf(path)).toEqual(await newSchema());
+});
+
+test("D8 D4 sqlite: what a file of schema 6 waits for can be answered, and is told once the turn gives it again", async () => {
+  const path = ofVersion(6);
+  const before = JSON.parse(fixture("v6.json")) as Answers & { readonly changes: readonly Change[] };
+  const store = sqlite(path);
+  await expectAnswers(store, before);
+  expect(await store.changes(undefined, { max: 100 })).toEqual(before.changes);
+  expect(await store.check({ deep: true })).toEqual([]);
+  expect([...(await store.agenda(NOW, 10)).sessions].sort()).toEqual(["child", "main"]);
+
+  const [w1, w2, w3, w4] = ["w1", "w2", "w3", "w4"].map(asWaitKey) as [WaitKey, WaitKey, WaitKey, WaitKey];
+  const yes = { kind: "value", value: "yes" } as const;
+  const answered = async (key: WaitKey) => (await store.waits.resolve(key, yes, NOW)).said;
+  expect(await Promise.all([w2, w3, w4, asWaitKey("w5")].map(answered))).toEqual([
+    "already-resolved",
+    "accepted",
+    "unknown",
+    "unknown",
+  ]);
+  expect(await store.waits.list({ max: 10 })).toEqual([]);
+  expect(await store.waits.get(waitIdOf(w1))).toBeUndefined();
+  const answer = await store.open(main, ben, NOW, opening);
+  assert.ok(answer.kind === "resumed");
+  const resolved = [
+    { key: w2, answer: { kind: "value", value: { yes: true } } },
+    { key: w3, answer: yes },
+  ];
+  expect((await store.renew(answer.lease, NOW)).resolved).toEqual(resolved);
+  await store.append(
+    answer.lease,
+    answer.journal.length,
+    [],
+    NOW,
+    [w1, w2, w3].map((key) => newWait(key)),
+  );
+  expect((await store.waits.list({ max: 10 })).map(({ key }) => key)).toEqual([w1]);
+  const told = (await store.changes(undefined, { max: 100 })).slice(before.changes.length);
+  expect(told.map(({ kind }) => kind)).toEqual(["waiting", "waiting", "resolved", "waiting", "resolved"]);
+  expect(await store.park(answer.lease, { turnId: answer.lease.turnId, wakeAt: NOW + 9, waits: [w1] }, NOW)).toEqual({
+    kind: "parked",
+  });
+  expect(await answered(w1)).toBe("accepted");
+  expect(await store.check({ deep: true })).toEqual([]);
+  const again = await store.open(main, ben, NOW, opening);
+  assert.ok(again.kind === "resumed");
+  await commit(store, again.lease, { inputs: [inputId("open")] });
+  expect(await answered(w1)).toBe("unknown");
+  expect(await store.check({ deep: true })).toEqual([]);
+  await store.close();
+  expect(schemaOf(path)).toEqual(await newSchema());
+});
+
+test("D8 sqlite: a wait of a file of schema 6 that is damaged stays damaged, and keeps nothing else from being read", async () => {
+  const path = ofVersion(6);
+  const db = new DatabaseSync(path);
+  db.exec("UPDATE wait SET until = until + 1 WHERE key = 'w1'");
+  db.close();
+  const store = sqlite(path);
+  const findings = await store.check();
+  expect(findings).toMatchObject([{ problem: "its checksum does not fit" }]);
+  expect(JSON.stringify(findings)).not.toContain("w1");
+  await assert.rejects(async () => store.waits.resolve(asWaitKey("w1"), { kind: "timeout" }, NOW), {
+    code: "store.corrupt",
+  });
+  expect((await store.waits.resolve(asWaitKey("w3"), { kind: "timeout" }, NOW)).said).toBe("accepted");
+  expect((await store.load(main))?.revision).toBe(2);
+  await store.close();
 });

@@ -6,8 +6,21 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, expect, test } from "vitest";
-import { asSessionId, type SessionId } from "../../model/ids.ts";
-import { alice, ann, answering, begin, commit, NOW, newSession, opening, said, turnId } from "../../testing/cast.ts";
+import { asSessionId, asWaitKey, type SessionId } from "../../model/ids.ts";
+import {
+  alice,
+  ann,
+  answering,
+  begin,
+  commit,
+  NOW,
+  newSession,
+  newWait,
+  opening,
+  said,
+  slept,
+  turnId,
+} from "../../testing/cast.ts";
 import { sqlite } from "../sqlite.ts";
 import type { Lease, Store } from "../store.ts";
 import { isProvenDead, thisProcess } from "./process.ts";
@@ -115,6 +128,49 @@ test("D3 S5 sqlite: two processes on one file lose nothing and do nothing twice"
   expect(facts.length).toBe(each * 2 * 4);
   expect(new Set(facts.map((fact) => `${fact.kind} ${"turnId" in fact ? fact.turnId : ""}`)).size).toBe(facts.length);
   expect((await store.agenda(Date.now(), 10)).sessions).toEqual([]);
+  expect(await store.check({ deep: true })).toEqual([]);
+  await store.close();
+}, 60_000);
+
+test("D4 sqlite: of a turn that parks and a process that answers, the second sees the first", async () => {
+  const path = join(folder, "race.db");
+  const store = sqlite(path, { strength: "process" });
+  const races = 200;
+  const sessions = Array.from({ length: races }, (_, n) => asSessionId(`s${n}`));
+  for (const id of sessions) await store.create(newSession(id));
+  const other = work(
+    `
+    say("ready");
+    for (let n = 0; n < ${races}; ) {
+      for (const { key } of await store.waits.list({ max: 10 })) {
+        const { said } = await store.waits.resolve(key, { kind: "value", value: n }, Date.now());
+        if (said !== "accepted") say(said);
+        n++;
+      }
+    }
+    store.close();`,
+    path,
+    "other",
+  );
+  expect(await other.next()).toBe("ready");
+  const parked: SessionId[] = [];
+  const until = Date.now() + 60_000;
+  for (const id of sessions) {
+    const lease = await begin(store, `go ${id}`, { to: id, by: me, at: Date.now() });
+    const key = asWaitKey(`key ${id}`);
+    await store.append(lease, 1, [slept("a")], Date.now(), [newWait(key, { until })]);
+    // By chance before or after the answer, which the other process gives as soon as it sees the wait.
+    for (const end = performance.now() + Math.random() * 3; performance.now() < end; );
+    const answer = await store.park(lease, { turnId: lease.turnId, wakeAt: until, waits: [key] }, Date.now());
+    if (answer.kind === "parked") parked.push(id);
+    else expect(answer.mail.resolved).toMatchObject([{ key }]);
+  }
+  expect((await toEnd(other)).slice(1)).toEqual([]);
+  expect(parked.length).toBeGreaterThan(races / 20);
+  expect(races - parked.length).toBeGreaterThan(races / 20);
+  const { sessions: awake } = await store.agenda(Date.now(), Infinity);
+  expect([...awake].sort()).toEqual([...parked].sort());
+  for (const id of parked) expect((await store.open(id, me, Date.now(), opening)).kind).toBe("resumed");
   expect(await store.check({ deep: true })).toEqual([]);
   await store.close();
 }, 60_000);

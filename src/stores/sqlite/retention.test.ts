@@ -5,9 +5,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
-import { asBlobHash, asEffectName, asSessionId, type BlobHash } from "../../model/ids.ts";
+import { asBlobHash, asEffectName, asSessionId, asWaitKey, type BlobHash } from "../../model/ids.ts";
 import type { Part } from "../../model/message.ts";
-import { alice, assistant, begin, bob, commit, NOW, newSession, node, send, turn } from "../../testing/cast.ts";
+import {
+  alice,
+  assistant,
+  begin,
+  bob,
+  commit,
+  NOW,
+  newSession,
+  newWait,
+  node,
+  opening,
+  send,
+  turn,
+} from "../../testing/cast.ts";
 import { type Database, type SqliteStore, type Strength, sqlite } from "../sqlite.ts";
 import { thisProcess } from "./process.ts";
 
@@ -356,6 +369,24 @@ test("D2 D9 sqlite: a file is not rewritten while another process runs a turn on
   await store.close();
 });
 
+test("D2 D9 sqlite: a parked turn is run by nobody, so a file is rewritten; what the turn put stays as long as it is open", async () => {
+  const path = newFile();
+  const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
+  await store.create(newSession());
+  const theirs = { id: "them", process: "elsewhere/boot/7/1" };
+  const lease = await begin(store, "theirs", { by: theirs });
+  const names = [await put(store, "named in its journal"), await put(store, "not named yet")] as const;
+  await store.append(lease, 1, [{ kind: "prepared", at: NOW, effect: asEffectName("p"), prompt: names[0] }], NOW);
+  await store.park(lease, { turnId: lease.turnId, wakeAt: NOW + 9, waits: [] }, NOW);
+  expect(await store.vacuum({ compact: true })).toMatchObject({ isCompacted: true });
+  expect((await other.sweep()).deleted).toBe(0);
+  for (const name of names) expect(await has(store, name)).toBe(true);
+  const answer = await store.open(alice, theirs, NOW + 9, opening);
+  expect(answer.kind).toBe("resumed");
+  await expect(store.vacuum({ compact: true })).rejects.toMatchObject({ code: "store.in-use" });
+  await Promise.all([store.close(), other.close()]);
+});
+
 test("D9 S7 sqlite: nothing of a deleted session is left, once its forks are deleted too", async () => {
   const path = newFile();
   const store = sqlite(path);
@@ -374,7 +405,13 @@ test("D9 S7 sqlite: nothing of a deleted session is left, once its forks are del
   await store.setOptions(alice, { p: 1 });
   await store.operations.note(alice, "work", "k", 1);
   await store.fork(alice, newSession(bob), node("3", 0));
-  await begin(store, "open");
+  const waiting = [newWait(asWaitKey("w"))];
+  const past = await begin(store, "past");
+  await store.append(past, 1, [], NOW, waiting);
+  await commit(store, past);
+  const open = await begin(store, "open");
+  await store.append(open, 1, [], NOW, waiting);
+  await store.park(open, { turnId: open.turnId, wakeAt: NOW + 9, waits: [] }, NOW);
   await send(store, "psst", { place: "injected" });
   await store.apply({ sessionId: alice, operation: "late", at: NOW, queueMax: 9 });
   await store.delete(alice);
@@ -386,7 +423,7 @@ test("D9 S7 sqlite: nothing of a deleted session is left, once its forks are del
   await store.delete(carol);
   const db = new DatabaseSync(path);
   const tables = ["session", "config", "options", "ledger", "state", "segment", "turn", "operation", "operation_note"];
-  tables.push("journal", "wait", "note", "attempt");
+  tables.push("journal", "wait", "parked", "note", "attempt");
   for (const table of tables)
     expect(db.prepare(`SELECT count(*) AS rows FROM ${table}`).get(), table).toEqual({ rows: 0 });
   db.close();

@@ -96,8 +96,6 @@ export function answerIn(row: WaitRow): WaitAnswer | undefined {
   return row.answer === null ? undefined : unseal(row.answer, row.turn, itemOf(row));
 }
 
-export const sealAnswer = (answer: WaitAnswer, turn: number): string => seal(answer, turn);
-
 /** The waits of before schema 7: their keys answer them, and the turn gives them again when it is resumed. */
 export function keepOldWaits(db: Connection): void {
   const rows = db.rows<OldRow>(

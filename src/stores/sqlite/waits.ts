@@ -1,28 +1,18 @@
-import type { SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
-import { type WaitAbout, type WaitAnswer, waitIdOf } from "../../model/wait.ts";
-import type { Mail, NewWait, Store, StoredWait } from "../store.ts";
+import type { SessionId, TurnId, WaitKey } from "../../model/ids.ts";
+import { type WaitAnswer, waitIdOf } from "../../model/wait.ts";
+import type { Mail, NewWait, Store } from "../store.ts";
+import { corrupt, seal } from "./checksum.ts";
 import { fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { find } from "./endings.ts";
-import { cursorOf, latestFact, limit } from "./facts.ts";
+import { latestFact } from "./facts.ts";
 import type { Run } from "./inputs.ts";
 import { countRows } from "./own-rows.ts";
 import { wake } from "./parked-row.ts";
-import { TREE } from "./sessions.ts";
-import {
-  aboutIn,
-  answerIn,
-  askedOf,
-  keepWait,
-  newWait,
-  questionIn,
-  requireWait,
-  sealAnswer,
-  type WaitRow,
-} from "./wait-row.ts";
+import { aboutIn, answerIn, askedOf, keepWait, newWait, requireWait, type WaitRow } from "./wait-row.ts";
 
 /**
- * What open turns wait for, and what is told of it.
+ * What open turns wait for, and how it is answered.
  *
  * 1. A wait that was asked is a fact, and so is its answer. One that is early is none yet; turns that are waited for are
  *    never one.
@@ -56,21 +46,22 @@ function asFact(db: Connection, row: Omit<WaitRow, "seal">): Omit<WaitRow, "seal
 
 type Resolved = Awaited<ReturnType<Store["waits"]["resolve"]>>;
 
+const OF_OPEN = `SELECT w.*, s.id AS sessionId FROM wait w LEFT JOIN session s ON s.n = w.session AND s.turn = w.turn
+  WHERE w.id = ? AND w.key IS NOT NULL`;
+
 export function resolve(db: Connection, key: WaitKey, answer: WaitAnswer, now: number): Resolved {
-  const row = db.row<WaitRow>(BY_ID, waitIdOf(key));
+  const row = db.row<WaitRow & { readonly sessionId: SessionId | null }>(OF_OPEN, waitIdOf(key));
   if (row === undefined || requireWait(row).key !== keyText(key)) return { said: "unknown" };
   if (answerIn(row)?.kind === "revoked") return { said: "unknown" };
   if (row.is_turns === 1 && answer.kind === "value") return { said: "unknown" };
-  const { sessionId } = db.row<{ sessionId: SessionId }>(
-    "SELECT id AS sessionId FROM session WHERE n = ?",
-    row.session,
-  )!;
+  const { sessionId } = row;
+  if (sessionId === null) throw corrupt(`The wait ${row.id}`, "its turn is not open");
   if (isAnswered(db, row)) return { said: "already-resolved", sessionId };
   if (answer.kind === "value" && now >= row.until) return { said: "expired", sessionId };
   const next = "SELECT coalesce(max(nth), 0) + 1 AS nth FROM wait WHERE turn = ? AND key IS NOT NULL";
   const { nth } = db.row<{ nth: number }>(next, row.turn)!;
   const answered = row.asked === null ? null : latestFact(db) + 1;
-  keepWait(db, { ...row, nth, answered, answer: sealAnswer(answer, row.turn) });
+  keepWait(db, { ...row, nth, answered, answer: seal(answer, row.turn) });
   wake(db, row.session, row.turn, row.id);
   return { said: "accepted", sessionId };
 }
@@ -101,70 +92,7 @@ export function resolvedOf(db: Connection, turn: number): NonNullable<Mail["reso
   ];
 }
 const OVER: WaitAnswer = { kind: "value", value: null };
-const keyOf = (row: WaitRow): WaitKey => fromKeyText(row.key!) as WaitKey;
-
-interface ListedRow extends WaitRow {
-  readonly sessionId: SessionId;
-  readonly turnId: TurnId;
-}
-const LISTED = "SELECT w.*, s.id AS sessionId, t.id AS turnId";
-const UNANSWERED = "w.key IS NOT NULL AND w.asked > ? AND w.answer IS NULL ORDER BY w.asked LIMIT ?";
-const OF_ALL = `${LISTED} FROM wait w INDEXED BY wait_open CROSS JOIN session s ON s.n = w.session
-  CROSS JOIN turn t ON t.n = w.turn WHERE ${UNANSWERED}`;
-const of = (which: string): string => `${LISTED} FROM session s CROSS JOIN wait w ON w.turn = s.turn
-  CROSS JOIN turn t ON t.n = w.turn WHERE s.id ${which} AND ${UNANSWERED}`;
-const OF_ONE = of("= ?");
-const OF_TREE = `${TREE} ${of("IN (SELECT id FROM tree)")}`;
-const BY_NAME = `${LISTED} FROM wait w CROSS JOIN session s ON s.n = w.session CROSS JOIN turn t ON t.n = w.turn
-  WHERE w.id = ? AND w.key IS NOT NULL`;
-const ASKED = "SELECT max(asked) AS asked FROM wait WHERE id = ?";
-
-export function list(db: Connection, page: Parameters<Store["waits"]["list"]>[0]): readonly StoredWait[] {
-  const { session, tree, after, max } = page;
-  const last = after === undefined ? 0 : db.row<{ asked: number | null }>(ASKED, after)!.asked;
-  if (last === null) return []; // Its session was deleted, or nobody was asked.
-  const root = tree ?? session;
-  const rows =
-    root === undefined
-      ? db.rows<ListedRow>(OF_ALL, last, limit(max))
-      : db.rows<ListedRow>(tree === undefined ? OF_ONE : OF_TREE, root, last, limit(max));
-  return rows.map((row) => shown(db, row, questionIn(row)));
-}
-
-export function get(db: Connection, id: WaitId): StoredWait | undefined {
-  const row = db.row<ListedRow>(BY_NAME, id);
-  const about = row && aboutIn(row);
-  return row === undefined || about === undefined || about.kind === "turns" ? undefined : shown(db, row, about);
-}
-
-function shown(db: Connection, row: ListedRow, about: WaitAbout): StoredWait {
-  const { id, sessionId, turnId, effect, at, until, asked, answered } = row;
-  const answer = answerIn(row);
-  return {
-    id,
-    key: keyOf(row),
-    sessionId,
-    path: pathTo(db, sessionId),
-    turnId,
-    effect: effect!,
-    at: at!,
-    until,
-    about,
-    ...(asked === null ? {} : { askedAs: cursorOf(asked) }),
-    ...(answer === undefined ? {} : { answer }),
-    ...(answered === null ? {} : { answeredAs: cursorOf(answered) }),
-  };
-}
-
-function pathTo(db: Connection, session: SessionId): readonly SessionId[] {
-  const path = new Set<SessionId>();
-  for (let id: SessionId | null = session; id !== null && !path.has(id); ) {
-    path.add(id);
-    const parent: { id: SessionId | null } | undefined = db.row("SELECT parent_id AS id FROM session WHERE id = ?", id);
-    id = parent?.id ?? null;
-  }
-  return [...path].reverse();
-}
+export const keyOf = (row: WaitRow): WaitKey => fromKeyText(row.key!) as WaitKey;
 
 /** Forgets of a turn that is over what only an open one needs, and answers how many rows the session has less. */
 export function endWaits(db: Connection, turn: number): number {
@@ -172,7 +100,7 @@ export function endWaits(db: Connection, turn: number): number {
   for (const row of rows) {
     const answer = answerIn(row);
     if (row.asked === null) db.run("DELETE FROM wait WHERE n = ?", row.n);
-    else keepWait(db, { ...row, key: null, answer: answer === undefined ? null : sealAnswer(bare(answer), turn) });
+    else keepWait(db, { ...row, key: null, answer: answer === undefined ? null : seal(bare(answer), turn) });
   }
   return rows.filter(({ asked }) => asked === null).length;
 }

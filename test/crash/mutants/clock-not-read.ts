@@ -5,6 +5,7 @@ export const host = (inner: EffectHost): EffectHost => {
   const now = Date.now();
   return {
     kind: inner.kind,
+    parks: inner.parks,
     open: (turn, perform, context) => {
       const world = { ...context.world, now: () => Math.min(now, turn.lease.until - 1) };
       return inner.open(turn, perform, { ...context, world });

@@ -8,6 +8,7 @@ type Effect = Parameters<Perform>[0];
 /** Calls begin as soon as they are released, and not when what released them is durable. */
 export const host = (inner: EffectHost): EffectHost => ({
   kind: inner.kind,
+  parks: inner.parks,
   async open(turn, perform, context) {
     const begun = new Map<string, ReturnType<Perform>>();
     const run = await inner.open(turn, (effect, scope) => begun.get(effect.name) ?? perform(effect, scope), context);
@@ -18,10 +19,10 @@ export const host = (inner: EffectHost): EffectHost => ({
         for (const effect of calls) begun.set(effect.name, perform(effect, new LazyScope()));
         run.start(effects, dropped);
       },
-      next() {
+      next: ((quietMs?: number) => {
         toReplay--;
-        return run.next();
-      },
+        return run.next(quietMs);
+      }) as Run["next"],
     };
     return new Proxy(run, {
       get(target, key) {

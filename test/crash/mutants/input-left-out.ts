@@ -5,8 +5,8 @@ import { over } from "./over.ts";
 export const store = (inner: Store): Store => {
   const resumed = new Set<string>();
   return over(inner, {
-    async open(session, owner, now, opening) {
-      const answer = await inner.open(session, owner, now, opening);
+    async open(...given) {
+      const answer = await inner.open(...given);
       if (answer.kind === "resumed") resumed.add(answer.lease.turnId);
       return answer;
     },

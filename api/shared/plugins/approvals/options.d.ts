@@ -1,0 +1,65 @@
+import { ArgumentTest, Scalar } from "./check.js";
+import { SessionId, TurnId } from "../../model/ids.js";
+import { ToolCall } from "../../model/tool.js";
+type Awaitable<T> = T | PromiseLike<T>;
+type Verdict = "allow" | "ask" | "deny";
+/**
+ * How far an answer reaches that somebody wants to be remembered: to calls with the same `arguments`, to all calls of the
+ * `tool`, or to `nothing`. In each case the reason for asking must be the same too.
+ */
+type Reach = "arguments" | "tool" | "nothing";
+/** What is to become of a call. */
+interface ApprovalDecision {
+  /** `allow` runs the call, `ask` asks somebody, `deny` refuses it. */
+  readonly verdict: Verdict;
+  /** Shown to whoever is asked, or told to the model when the call is denied. */
+  readonly reason?: string | undefined;
+  /** How long to wait for an answer, in milliseconds; then the call is denied. Default: `waitMs` of the plugin. */
+  readonly waitMs?: number | undefined;
+  /** How far a remembered answer reaches: `arguments`, `tool` or `nothing`. Default: `remembers` of the plugin. */
+  readonly remembers?: Reach | undefined;
+}
+type Named = string | {
+  readonly name: string;
+};
+/** Decides on the calls of some tools, or on those whose arguments pass its tests. */
+interface ApprovalRule extends ApprovalDecision {
+  /** A tool or its name, with `*` for any characters, or a list of them. */
+  readonly tool: Named | readonly Named[];
+  /**
+   * Tests of arguments by their path, such as `order.total`; the rule is for calls that pass all of them. A test that
+   * cannot be made, because the field is missing or of another type, counts against the call: an `allow` rule is then not
+   * for it, an `ask` or `deny` rule is.
+   */
+  readonly when?: {
+    readonly [path: string]: Scalar | ArgumentTest;
+  } | undefined;
+}
+/** A call that `decide` is asked about. */
+interface Asked {
+  readonly call: ToolCall;
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  /** Aborts when the turn is cancelled, and at the deadline of 30 seconds. */
+  readonly signal: AbortSignal;
+}
+/** Returns nothing where it has no opinion. */
+type Decide = (asked: Asked) => Awaitable<Verdict | ApprovalDecision | undefined>;
+interface ApprovalsOptions {
+  /** The policy as data. The first rule that is for a call decides. */
+  readonly rules?: readonly ApprovalRule[] | undefined;
+  /** What becomes of calls that no rule is for: `allow`, `ask` or `deny`. Default `allow`. */
+  readonly otherwise?: Verdict | undefined;
+  /**
+   * The policy as a function, beside the rules: the stricter of both counts. Not for options of one session, which are
+   * JSON; the one that the plugin was installed with counts in every session.
+   */
+  readonly decide?: Decide | undefined;
+  /** How long a question waits for its answer, in milliseconds; then the call is denied. Default seven days. */
+  readonly waitMs?: number | undefined;
+  /** How far answers reach that are to be remembered: `arguments`, `tool` or `nothing`. Default `arguments`. */
+  readonly remembers?: Reach | undefined;
+  /** The most answers that a session remembers; beyond, the oldest are dropped. Default 100. */
+  readonly rememberedMax?: number | undefined;
+}
+export { ApprovalDecision, ApprovalRule, ApprovalsOptions };

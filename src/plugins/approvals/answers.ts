@@ -1,0 +1,126 @@
+// Answers that a session remembers, so that the same question is not put twice.
+import { createHash } from "node:crypto";
+import {
+  type AskedTrail,
+  type Fields,
+  hasCode,
+  type Json,
+  type StateCell,
+  shortened,
+  type ToolCall,
+} from "../../index.ts";
+import type { Reach } from "./options.ts";
+
+/** An answer that the session remembers. */
+export interface RememberedAnswer {
+  readonly id: string;
+  readonly tool: string;
+  /** The arguments of the call, as JSON; shortened. */
+  readonly arguments: string;
+  /** The reason for asking; shortened. */
+  readonly question: string;
+  readonly approved: boolean;
+  /** Why it was not approved; shortened. */
+  readonly reason?: string;
+  /** Who answered, as the app named them. */
+  readonly by?: string;
+  /** When it was answered, in milliseconds since 1970. */
+  readonly at: number;
+  /** Until when it holds; left out where it holds as long as the session lives. */
+  readonly until?: number;
+}
+
+export interface Kept {
+  /** Oldest first. */
+  readonly answers: readonly RememberedAnswer[];
+}
+
+const CHARS_MAX = 300;
+
+/** The answer to this question, if one is remembered that reaches this far. A denial outranks an approval. */
+export function answerTo(
+  { answers }: Kept,
+  call: ToolCall,
+  question: string,
+  reach: Reach,
+  now: number,
+): RememberedAnswer | undefined {
+  if (reach === "nothing" || answers.length === 0) return undefined;
+  const asked = questionId(call.name, question);
+  const exact = answerId(call, question);
+  const found = answers.filter(
+    ({ id, until }) => isHeld(until, now) && (reach === "tool" ? id.startsWith(asked) : id === exact),
+  );
+  return found.find(({ approved }) => !approved) ?? found.at(-1);
+}
+
+export const isHeld = (until: number | undefined, now: number): boolean => until === undefined || now < until;
+
+/** The answer to the last question about a call, if it is to be remembered and was ours. */
+export function answerIn(plugin: string, call: ToolCall, asked: readonly AskedTrail[]): RememberedAnswer | undefined {
+  const last = asked.findLast(({ kind }) => kind === "approval");
+  if (last?.plugin !== plugin || last.answer?.remember === undefined) return undefined;
+  const { remember, approved = false, reason, by, at } = last.answer;
+  return {
+    // The call as it was made: of an approval with other arguments, those are approved and not the ones that were shown.
+    id: answerId(call, last.reason),
+    tool: call.name,
+    arguments: shortened(JSON.stringify(call.input), CHARS_MAX),
+    question: shortened(last.reason, CHARS_MAX),
+    approved,
+    ...(reason === undefined ? {} : { reason: shortened(reason, CHARS_MAX) }),
+    ...(by === undefined ? {} : { by }),
+    at,
+    ...(remember === true ? {} : { until: at + remember }),
+  };
+}
+
+/** Keeps an answer in place of an older one to the same question. Where there is no room, the oldest go. */
+export function keep(state: StateCell<Kept>, answer: RememberedAnswer, max: number, now: number): void {
+  const others = state.get().answers.filter(({ id, until }) => id !== answer.id && isHeld(until, now));
+  for (let answers = [...others, answer].slice(-max); answers.length > 0; )
+    try {
+      return state.update(() => ({ answers }));
+    } catch (error) {
+      if (!hasCode(error, "state.too-large")) throw error;
+      answers = answers.slice(Math.ceil(answers.length / 2));
+    }
+}
+
+/** The same for the same question about the same arguments; begins with what is the same for all arguments. */
+const answerId = (call: ToolCall, question: string): string =>
+  `${questionId(call.name, question)}${hashOf(ordered(call.input))}`;
+const questionId = (tool: string, question: string): string => `${hashOf([tool, question])}.`;
+const hashOf = (value: Json): string =>
+  createHash("sha256").update(JSON.stringify(value)).digest("base64url").slice(0, 22);
+
+/** Models write the fields of an object in any order. */
+function ordered(value: Json): Json {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(ordered);
+  return Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, field]) => [name, ordered(field)]);
+}
+
+export function keptOf(given: Fields): Kept {
+  return { answers: given.objects("answers", answerOf, []) };
+}
+
+function answerOf(given: Fields): RememberedAnswer {
+  const reason = given.text("reason", undefined);
+  const by = given.text("by", undefined);
+  const until = given.checked("until", isTime, "a time in milliseconds", undefined);
+  return {
+    id: given.text("id"),
+    tool: given.text("tool"),
+    arguments: given.text("arguments"),
+    question: given.text("question"),
+    approved: given.flag("approved"),
+    ...(reason === undefined ? {} : { reason }),
+    ...(by === undefined ? {} : { by }),
+    at: given.checked("at", isTime, "a time in milliseconds"),
+    ...(until === undefined ? {} : { until }),
+  };
+}
+const isTime = (given: unknown): given is number => Number.isFinite(given);

@@ -1,0 +1,171 @@
+// Who may call what: a policy, and the answers that a session remembers. Waiting for an answer, checking it and recording
+// it is the runtime's job.
+//
+// 1. It only ever makes a gate stricter: what other plugins deny stays denied, and of rules and function the stricter counts.
+// 2. A remembered answer answers a question. It does not turn a denial into a permission, nor a permission into a denial.
+// 3. What cannot be decided counts against the call: a test that cannot be made, a function that throws.
+import {
+  type AskedTrail,
+  ask,
+  definePlugin,
+  deny,
+  described,
+  emitEvent,
+  optionsSchema,
+  type StateCell,
+  type StateView,
+  type ToolCall,
+} from "../../index.ts";
+import { answerIn, answerTo, isHeld, type Kept, keep, keptOf, type RememberedAnswer } from "./answers.ts";
+import {
+  type ApprovalDecision,
+  type Asked,
+  DECISION,
+  type Decide,
+  OPTIONS,
+  type Settings,
+  type Verdict,
+} from "./options.ts";
+import { TEXTS } from "./texts.ts";
+
+export type { RememberedAnswer } from "./answers.ts";
+export type { ArgumentTest } from "./check.ts";
+export type { ApprovalDecision, ApprovalRule, ApprovalsOptions } from "./options.ts";
+
+const ID = "bowline/approvals";
+
+/**
+ * Allows, denies or asks a person about calls, by rules or a function. A call that is asked about waits, as long as it
+ * takes and over restarts; answers can be remembered in the session.
+ */
+export const approvals = definePlugin({
+  id: ID,
+  options: OPTIONS,
+  state: optionsSchema<unknown, Kept>(keptOf),
+  // Options of a session are JSON and cannot hold a function: the installed one counts in all sessions.
+  open: ({ options }) => options.decide,
+  setup: ({ options, shared: decide, gate, query, command }) => {
+    const { tools, rememberedMax } = options;
+    // A tool that a rule names is known by that name under whatever other name it is granted: gates for tools know both.
+    const named = tools.length === 0 ? [] : [tools];
+    const isNamed = ({ name }: ToolCall): boolean => tools.includes(name);
+    const look = (event: Gated) => {
+      const ruled = ruleOn(options, event.call);
+      if (decide === undefined) return answerOn(options, ruled, event);
+      return decided(decide, event).then((said) => answerOn(options, stricter(ruled, said), event));
+    };
+    const learn = ({ call, asked, state }: Settled): void => {
+      const answer = asked === undefined ? undefined : answerIn(ID, call, asked);
+      if (answer !== undefined) keep(state, answer, rememberedMax, Date.now());
+    };
+    return {
+      beforeToolCall: [
+        ...named.map((tools) => gate("beforeToolCall", { order: "late", tools, run: look })),
+        { order: "late", run: (event) => (isNamed(event.call) ? undefined : look(event)) },
+      ],
+      afterToolCall: [
+        ...named.map((tools) => gate("afterToolCall", { tools, run: learn })),
+        { run: (event) => (isNamed(event.call) ? undefined : learn(event)) },
+      ],
+      operations: {
+        remembered: query({
+          description: "The answers that the session remembers, oldest first.",
+          run: ({ state }): readonly RememberedAnswer[] => {
+            const now = Date.now();
+            return state.get().answers.filter(({ until }) => isHeld(until, now));
+          },
+        }),
+        forget: command({
+          description: "Forgets answers: one by its id, those about a tool, or all.",
+          input: FORGET,
+          run: ({ input: { id, tool }, state }): { readonly forgotten: number } => {
+            const isMeant = (answer: RememberedAnswer): boolean =>
+              id === undefined ? tool === undefined || answer.tool === tool : answer.id === id;
+            const { answers } = state.get();
+            const left = answers.filter((answer) => !isMeant(answer));
+            if (left.length < answers.length) state.update(() => ({ answers: left }));
+            return { forgotten: answers.length - left.length };
+          },
+        }),
+      },
+    };
+  },
+});
+
+// ── Deciding ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Gated extends Omit<Asked, "turnId"> {
+  readonly turnId?: Asked["turnId"];
+  readonly state: StateView<Kept>;
+}
+interface Settled {
+  readonly call: ToolCall;
+  readonly asked?: readonly AskedTrail[];
+  readonly state: StateCell<Kept>;
+}
+
+const ruleOn = ({ rules, otherwise }: Settings, call: ToolCall): ApprovalDecision =>
+  rules.find((rule) => rule.isFor(call))?.decision ?? otherwise;
+
+/** What the function says. What is no decision is thrown, and so denies. */
+async function decided(
+  decide: Decide,
+  { call, sessionId, turnId, signal }: Gated,
+): Promise<ApprovalDecision | undefined> {
+  const said = await decide({ call, sessionId, turnId: turnId as Asked["turnId"], signal });
+  if (said === undefined) return undefined;
+  const read = await DECISION["~standard"].validate(typeof said === "string" ? { verdict: said } : said);
+  if (read.issues !== undefined)
+    throw new TypeError(`What decide returned is no decision: ${read.issues[0]?.message}.`);
+  return read.value;
+}
+
+const STRENGTH: { readonly [V in Verdict]: number } = { allow: 0, ask: 1, deny: 2 };
+
+/** Where both say the same, the function's words count, and the rule's where it has none. */
+function stricter(ruled: ApprovalDecision, said: ApprovalDecision | undefined): ApprovalDecision {
+  if (said === undefined || STRENGTH[said.verdict] < STRENGTH[ruled.verdict]) return ruled;
+  return said.verdict === ruled.verdict ? { ...ruled, ...said } : said;
+}
+
+/** What the gate answers: nothing, a denial, or a question, unless its answer is remembered. */
+function answerOn(settings: Settings, { verdict, reason, ...how }: ApprovalDecision, { call, state }: Gated) {
+  if (verdict === "allow") return undefined;
+  if (verdict === "deny") return deny(reason ?? TEXTS.denies);
+  const question = reason ?? TEXTS.asks(call.name);
+  const known = answerTo(state.get(), call, question, how.remembers ?? settings.remembers, Date.now());
+  if (known === undefined) return ask(question, { waitMs: how.waitMs ?? settings.waitMs });
+  const { id: answer, approved, by, at } = known;
+  const told = emitEvent("remembered", {
+    callId: call.id,
+    tool: call.name,
+    answer,
+    approved,
+    at,
+    ...(by === undefined ? {} : { by }),
+  });
+  return approved ? [told] : [told, deny(known.reason ?? TEXTS.deniedBefore)];
+}
+
+// ── Operations ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What to forget. One of these must be given, so that a name that is undefined by mistake does not mean all. */
+type Forget = { readonly id: string } | { readonly tool: string } | { readonly all: true };
+
+const FORGET = described(
+  optionsSchema<Forget, { readonly id?: string; readonly tool?: string }>((given) => {
+    given.only("id", "tool", "all");
+    const [id, tool] = [given.text("id", undefined), given.text("tool", undefined)];
+    const all = given.flag("all", undefined) === true;
+    if ([id !== undefined, tool !== undefined, all].filter(Boolean).length !== 1)
+      throw given.wrong("needs one of id, tool, and all: true");
+    return { ...(id === undefined ? {} : { id }), ...(tool === undefined ? {} : { tool }) };
+  }),
+  {
+    type: "object",
+    properties: { id: { type: "string" }, tool: { type: "string" }, all: { const: true } },
+    minProperties: 1,
+    maxProperties: 1,
+    additionalProperties: false,
+  },
+);

@@ -1,0 +1,48 @@
+// What a turn waits for, as facts for readers and handles.
+import type { FactEvent } from "../../model/event.ts";
+import { asCursor, type SessionId, type TurnId } from "../../model/ids.ts";
+import { defined } from "../../model/json.ts";
+import type { Change, StoredWait } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+import type { TurnHandle, WaitFact } from "../live-turn/handle.ts";
+import { cursorFor } from "./cursor.ts";
+
+type WaitChange = Extract<Change, { readonly kind: "waiting" | "resolved" }>;
+
+/** A wait's fact as readers are told it. */
+export function waitFact<Base extends object>(
+  change: DistributiveOmit<WaitChange, "cursor" | "sessionId">,
+  base: Base,
+): Base & Extract<FactEvent, { readonly kind: "waiting" | "resolved" }> {
+  const { turnId, wait, effect } = change;
+  if (change.kind === "waiting") {
+    const { kind: wants, call, reason } = change.about;
+    const { until } = change;
+    return { ...base, kind: "waiting", turnId, wait, wants, effect, callId: call.id, call, reason, until } as never;
+  }
+  const { wants, how, by } = change;
+  const told = how === "value" ? "answered" : how;
+  return { ...base, ...defined({ kind: "resolved", turnId, wait, wants, effect, how: told, by }) } as never;
+}
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+/** The fact that an open wait was asked. */
+export function askedFact({ id, turnId, sessionId, effect, about, until, askedAs }: StoredWait): WaitFact {
+  const base = { fact: true, sessionId, cursor: cursorFor(sessionId, askedAs ?? asCursor("1")) } as const;
+  return waitFact({ kind: "waiting", turnId, wait: id, effect, about, until }, base);
+}
+
+/** Tells handles of a parked turn what it waits for: nobody runs it who would. */
+export async function tellWaits(
+  { store }: Core,
+  id: SessionId,
+  turnId: TurnId,
+  handles: readonly TurnHandle[],
+): Promise<void> {
+  for (const handle of handles) handle.rest();
+  const reading = handles.filter(({ feed }) => feed.isRead);
+  if (reading.length === 0) return;
+  for (const wait of await store.waits.list({ session: id, max: WAITS_TOLD }))
+    if (wait.turnId === turnId) for (const handle of reading) handle.tell(askedFact(wait));
+}
+const WAITS_TOLD = 1_000;

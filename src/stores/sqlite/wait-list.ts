@@ -1,0 +1,73 @@
+import type { SessionId, TurnId, WaitId } from "../../model/ids.ts";
+import type { WaitAbout } from "../../model/wait.ts";
+import type { Store, StoredWait } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { cursorOf, limit } from "./facts.ts";
+import { TREE } from "./sessions.ts";
+import { aboutIn, answerIn, questionIn, type WaitRow } from "./wait-row.ts";
+import { keyOf } from "./waits.ts";
+
+/** What somebody is asked, for whoever answers. */
+
+interface ListedRow extends WaitRow {
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+}
+const LISTED = "SELECT w.*, s.id AS sessionId, t.id AS turnId";
+const UNANSWERED = "w.key IS NOT NULL AND w.asked > ? AND w.answer IS NULL ORDER BY w.asked LIMIT ?";
+const OF_ALL = `${LISTED} FROM wait w INDEXED BY wait_open CROSS JOIN session s ON s.n = w.session
+  CROSS JOIN turn t ON t.n = w.turn WHERE ${UNANSWERED}`;
+const of = (which: string): string => `${LISTED} FROM session s CROSS JOIN wait w ON w.turn = s.turn
+  CROSS JOIN turn t ON t.n = w.turn WHERE s.id ${which} AND ${UNANSWERED}`;
+const OF_ONE = of("= ?");
+const OF_TREE = `${TREE} ${of("IN (SELECT id FROM tree)")}`;
+const BY_NAME = `${LISTED} FROM wait w CROSS JOIN session s ON s.n = w.session CROSS JOIN turn t ON t.n = w.turn
+  WHERE w.id = ? AND w.key IS NOT NULL`;
+const ASKED = "SELECT max(asked) AS asked FROM wait WHERE id = ?";
+
+export function list(db: Connection, page: Parameters<Store["waits"]["list"]>[0]): readonly StoredWait[] {
+  const { session, tree, after, max } = page;
+  const last = after === undefined ? 0 : db.row<{ asked: number | null }>(ASKED, after)!.asked;
+  if (last === null) return []; // Its session was deleted, or nobody was asked.
+  const root = tree ?? session;
+  const rows =
+    root === undefined
+      ? db.rows<ListedRow>(OF_ALL, last, limit(max))
+      : db.rows<ListedRow>(tree === undefined ? OF_ONE : OF_TREE, root, last, limit(max));
+  return rows.map((row) => shown(db, row, questionIn(row)));
+}
+
+export function get(db: Connection, id: WaitId): StoredWait | undefined {
+  const row = db.row<ListedRow>(BY_NAME, id);
+  const about = row && aboutIn(row);
+  return row === undefined || about === undefined || about.kind === "turns" ? undefined : shown(db, row, about);
+}
+
+function shown(db: Connection, row: ListedRow, about: WaitAbout): StoredWait {
+  const { id, sessionId, turnId, effect, at, until, asked, answered } = row;
+  const answer = answerIn(row);
+  return {
+    id,
+    key: keyOf(row),
+    sessionId,
+    path: pathTo(db, sessionId),
+    turnId,
+    effect: effect!,
+    at: at!,
+    until,
+    about,
+    ...(asked === null ? {} : { askedAs: cursorOf(asked) }),
+    ...(answer === undefined ? {} : { answer }),
+    ...(answered === null ? {} : { answeredAs: cursorOf(answered) }),
+  };
+}
+
+function pathTo(db: Connection, session: SessionId): readonly SessionId[] {
+  const path = new Set<SessionId>();
+  for (let id: SessionId | null = session; id !== null && !path.has(id); ) {
+    path.add(id);
+    const parent: { id: SessionId | null } | undefined = db.row("SELECT parent_id AS id FROM session WHERE id = ?", id);
+    id = parent?.id ?? null;
+  }
+  return [...path].reverse();
+}
