@@ -68,6 +68,8 @@ async function result(
   signal: AbortSignal | undefined,
 ): Promise<TurnEnd> {
   await requireBelow(core, asking, id, "sessions.result");
+  const stored = await endOf(core, id, turnId);
+  if (stored !== undefined) return stored;
   return using(core, id, (session) => {
     const ended = session.follow(turnId).result();
     if (signal === undefined) return ended;
@@ -77,6 +79,16 @@ async function result(
     else signal.addEventListener("abort", leave, { once: true });
     return Promise.race([ended, left.promise]).finally(() => signal.removeEventListener("abort", leave));
   });
+}
+
+/** The end of a turn that is over. Nothing is opened for it, so it is told while the runtime closes, too. */
+async function endOf({ store, sessions }: Core, id: string, turnId: string): Promise<TurnEnd | undefined> {
+  const session = asSessionId(id);
+  if (typeof turnId !== "string" || sessions.find(session)?.now === turnId) return undefined; // Hooks hear of it first.
+  const found = await store.terminal(asTurnId(turnId));
+  return found?.sessionId === session
+    ? { turnId: asTurnId(turnId), outcome: found.outcome, usage: found.usage }
+    : undefined;
 }
 
 /** Cancels through the store: opening the session would resume its turn here. */

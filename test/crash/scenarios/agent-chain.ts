@@ -29,17 +29,13 @@ const careful = definePlugin({
 });
 
 /** Whether the turn has ended; false as soon as somebody is asked. */
-async function isOver(runtime: Runtime, ended: Promise<unknown>): Promise<boolean> {
-  let isEnded = false;
-  ended.then(
-    () => (isEnded = true),
-    () => {},
-  );
-  while (!isEnded) {
+async function isOver(runtime: Runtime, turn: Promise<unknown>): Promise<boolean> {
+  const ended = turn.then(() => true);
+  ended.catch(() => {});
+  for (;;) {
     if ((await runtime.waits.list({ tree: "root" })).length > 0) return false;
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    if (await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 5, false))])) return true;
   }
-  return true;
 }
 
 /**
