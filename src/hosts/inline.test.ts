@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { later } from "../../test/stores/later.ts";
+import { hasCode } from "../model/errors.ts";
 import { memory } from "../stores/memory.ts";
 import type { Lease, ParkAnswer, ParkedTurn, Receipt, Store } from "../stores/store.ts";
 import { ann, ended, newInput, newSession, opening } from "../testing/cast.ts";
@@ -85,6 +86,7 @@ class RecordingRun implements TurnRun {
     this.#writing = this.#writing.then(() => events.length > 0 && this.#writes.append(seq, events));
     const look = () => this.#run.poke(); // It may find a cancel, or that the lease is lost.
     this.#writing.then(() => this.#run.start(effects, [])).then(look, look);
+    this.#writing.catch((error: unknown) => !hasCode(error, "lease.lost") && this.#run.leave());
   }
 
   next(): Promise<TurnEvent>;

@@ -244,6 +244,7 @@ class JournalRun extends LocalRun {
 
   override async record(event: Applied): Promise<void> {
     await this.#writing;
+    if (this.lost !== undefined) throw this.lost;
     this.#unwritten.push(event);
     await this.#append();
     if (this.lost !== undefined) throw this.lost;

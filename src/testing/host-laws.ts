@@ -236,6 +236,7 @@ class Played {
   readonly #answers = new Map<EffectName, PromiseWithResolvers<Answer>>();
   readonly #plays = new Map<EffectName, (effect: Effect) => Awaitable<Answer>>();
   readonly #held = new Map<string, Promise<void>>();
+  readonly #faults = new Map<string, RuntimeError>();
   #next: Promise<TurnEvent> | undefined;
 
   constructor(stage: Stage, lease: Lease, opened: Opened, host: EffectHost) {
@@ -249,6 +250,8 @@ class Played {
     const { lease, stage } = this;
     const store = watched(stage.store, (method, go) => {
       if (!READS.has(method)) this.writes.push(method);
+      const fault = this.#faults.get(method);
+      if (fault !== undefined) return this.#broken(method, fault);
       return andThen(this.#held.get(method), go);
     });
     const trace = (event: string): number => this.traced.push(event);
@@ -415,6 +418,15 @@ class Played {
 
   async isCommitted(): Promise<boolean> {
     return (await this.stage.store.terminal(this.opened.turnId)) !== undefined;
+  }
+
+  /** Makes the host's next call of this method fail, as a store that cannot be reached for a moment. */
+  fails(method: string): void {
+    this.#faults.set(method, new RuntimeError("store.locked", { path: "law", ms: 1 }));
+  }
+  #broken(method: string, fault: RuntimeError): never {
+    this.#faults.delete(method);
+    throw fault;
   }
 
   /** Makes the host's calls of this method wait, until the returned function is called. */
@@ -1030,6 +1042,17 @@ export const hostLaws: readonly HostLaw[] = [
     await assert.rejects(async () => turn.run.record(APPLIED), failsWith("lease.lost"));
     assert.deepEqual(await stage.store.journal(turn.opened.turnId, 0), before);
     await stage.store.renew(lease, stage.world.now());
+  }),
+
+  journalLaw("record: once the store failed, it rejects, and nothing more is written", async (turn, stage) => {
+    await turn.start(wait(stage.world.now() + 5_000));
+    turn.fails("append");
+    await assert.rejects(async () => turn.run.record(APPLIED), failsWith("store.locked"));
+    turn.writes.length = 0;
+    await assert.rejects(async () => turn.run.record(APPLIED), failsWith("store.locked"));
+    await assert.rejects(turn.next());
+    await settle();
+    assert.ok(!turn.writes.includes("append"));
   }),
 
   // ── Parking ───────────────────────────────────────────────────────────────────────────────────────────────────────

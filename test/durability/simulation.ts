@@ -1,6 +1,7 @@
 import {
   answer,
   ask,
+  defer,
   definePlugin,
   defineTool,
   hasCode,
@@ -27,6 +28,7 @@ import type { InputId, SessionId, TurnId, WaitKey } from "../../src/model/ids.ts
 import { hasOpenCalls, pairingProblem } from "../../src/model/pairing.ts";
 import { addUsage, NO_USAGE } from "../../src/model/usage.ts";
 import { openRuntime } from "../../src/runtime/runtime.ts";
+import type { Change, NewWait } from "../../src/stores/store.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";
 import { outline } from "../kit/reading.ts";
 import { keyOf } from "./witness.ts";
@@ -132,7 +134,7 @@ const desk = definePlugin({
 });
 const HEARD = "(heard)";
 
-const TOOLS = ["quick", "slow", "flaky", "fails", "asks", "once"] as const;
+const TOOLS = ["quick", "slow", "flaky", "fails", "asks", "later", "once"] as const;
 const SESSIONS = ["a", "b"];
 /** Takes all that waits into its next turn. */
 const MERGING = "b";
@@ -151,7 +153,8 @@ class Telling {
   readonly accepted = new Map<InputId, { readonly turnId: TurnId; readonly sessionId: SessionId }>();
   /** Inputs that were taken back before they had their turn. */
   readonly withdrawn = new Set<InputId>();
-  readonly waits = new Set<WaitKey>();
+  /** What somebody is asked for, by key: whether it is a decision, or a result. */
+  readonly waits = new Map<WaitKey, "decision" | "result">();
   readonly turns: { readonly session: string; readonly id: TurnId }[] = [];
   /** Turns whose cancel the store has taken. */
   readonly cancelled = new Set<TurnId>();
@@ -221,6 +224,7 @@ class Telling {
       "commit",
       "apply",
       "open",
+      "park",
       "release",
       "cancel",
       "inputs.claim",
@@ -228,7 +232,10 @@ class Telling {
     ];
     if (writes.includes(method))
       this.note(`  ${method} ${described(given)} -> ${(answer as { kind?: string })?.kind ?? "done"}`);
-    if (method === "append") for (const { key } of (given[4] ?? []) as readonly { key: WaitKey }[]) this.waits.add(key);
+    if (method === "append")
+      for (const { key, about } of (given[4] ?? []) as readonly NewWait[])
+        this.waits.set(key, about.kind === "result" ? "result" : "decision");
+    if (method === "park" && (answer as { kind: string }).kind === "parked") this.count("parks");
     return answer;
   }
 
@@ -304,7 +311,7 @@ class Telling {
         model: this.#model(world),
         plugins: [scribe, desk],
         tools: this.#tools(world, bomb, () => process?.isAlive !== false),
-        limits: { cancelGraceMs: 200, resumesMax: 8 },
+        limits: { cancelGraceMs: 200, resumesMax: 8, parkAfterMs: 150 },
         recover: "auto",
       },
       { host: () => journal(), protocol: toolCalls, adapt: (model) => model as Provider, world },
@@ -411,6 +418,7 @@ class Telling {
         onInterrupt: "fail",
       }),
       make("asks", () => "Asked.", { onInterrupt: "ask" }),
+      make("later", () => defer()),
       make("once", ({ once }) => once("n", () => ++this.calls), { isSerial: true }),
     ];
   }
@@ -476,7 +484,7 @@ class Telling {
           .then((session) => session.cancel(turn.id).finally(() => session.close()));
       }
       if (kind < 16) {
-        const key = [...this.waits].at(-1);
+        const key = [...this.waits.keys()].at(-1);
         if (key === undefined) return Promise.resolve();
         return this.#answer(process.runtime, key, chance.is(70));
       }
@@ -519,7 +527,7 @@ class Telling {
   /** Somebody's decision; it is asked for again when the store did not take it. */
   async #answer(runtime: Runtime, key: WaitKey, approved: boolean): Promise<void> {
     try {
-      await runtime.waits.resolve(key, { approved });
+      await runtime.waits.resolve(key, this.waits.get(key) === "result" ? { value: "Later." } : { approved });
     } catch (error) {
       if (!hasCode(error, "wait.unknown")) throw error;
     }
@@ -541,6 +549,14 @@ class Telling {
   async check(runtime: Runtime): Promise<void> {
     for (const [inputId, { turnId, sessionId }] of this.accepted)
       if (this.truth.terminal(turnId) === undefined) this.problem(`input ${inputId} of ${sessionId} never ended`);
+    const told = this.truth.changes(undefined, { max: 100_000 }) as readonly Change[];
+    const facts = told.flatMap((fact) =>
+      fact.kind === "waiting" || fact.kind === "resolved" ? [`${fact.wait} ${fact.kind}`] : [],
+    );
+    if (new Set(facts).size !== facts.length) this.problem("a wait, or its answer, was told twice");
+    for (const fact of facts)
+      if (!facts.includes(fact.replace("resolved", "waiting"))) this.problem("a wait was answered before it was told");
+    if ((this.truth.waits.list({ max: 10 }) as readonly unknown[]).length > 0) this.problem("a wait is left over");
     for (const turnId of this.cancelled) {
       const terminal = this.truth.terminal(turnId);
       if (terminal === undefined || "then" in terminal) continue;
@@ -672,7 +688,7 @@ class Telling {
     this.now += 31_000;
     const last = await this.start();
     for (let tries = 0; tries < 60; tries++) {
-      for (const key of this.waits) await this.#answer(last.runtime, key, true).catch(() => {});
+      for (const key of this.waits.keys()) await this.#answer(last.runtime, key, true).catch(() => {});
       await this.pass(tries < 20 ? 500 : 10_000);
       const isDone = [...this.accepted.values()].every(({ turnId }) => this.truth.terminal(turnId) !== undefined);
       if (isDone && tries > 2) break;

@@ -50,10 +50,11 @@ export function exclusive<T>(
         signal?.removeEventListener("abort", withdraw);
         if (signal?.aborted === true) return Promise.resolve();
         return run(live).then(resolve, (error: unknown) => {
-          // The turn in which it ran was lost: it is worked out again.
           const isLost = live !== undefined && passingFault(error, session.core.store) !== undefined;
-          if (isLost) session.queue.putOperation(operation);
-          else reject(error);
+          if (!isLost) return reject(error);
+          // The turn in which it ran is lost, and must hear of it. The operation is worked out again after that.
+          session.queue.putOperation(operation);
+          throw error;
         });
       },
       refuse: () => {

@@ -26,6 +26,8 @@ export interface PictureOfSession {
   readonly nodes: readonly PictureOfNode[];
   readonly plugins: { readonly [id: string]: { readonly version: string; readonly state: Json } };
   readonly turns: number;
+  /** What its turns waited for, and how that was answered: a line for each such fact, in the order of their words. */
+  readonly waits: readonly string[];
   /** Usage without the calls of unknown cost, because a call that was killed is one. */
   readonly usage: Json;
 }
@@ -114,6 +116,7 @@ export async function remainsOf(store: Store): Promise<Remains> {
   const inputs = new Map<string, number>();
   const seen = new Set<string>();
   const sessions: { [id: string]: PictureOfSession } = {};
+  const told = await facts(store);
   for (const session of await store.list()) {
     const segments = [...(await store.view(session.id))].reverse();
     for (const segment of segments) countInputs(segment, seen, inputs);
@@ -135,6 +138,7 @@ export async function remainsOf(store: Store): Promise<Remains> {
           .sort(([a], [b]) => (a < b ? -1 : 1)),
       ),
       turns: session.turns,
+      waits: told.flatMap((fact) => (fact.sessionId === session.id ? waitIn(fact) : [])).sort(),
       usage: usageIn(session),
     };
   }
@@ -155,7 +159,15 @@ export async function remainsOf(store: Store): Promise<Remains> {
     if (held.kind === "resumed")
       wrong.push({ kind: "stuck", problem: `the slot of session ${id} is held by turn ${held.lease.turnId}` });
   }
+  for (const { sessionId, effect } of await store.waits.list({ max: 1_000 }))
+    wrong.push({ kind: "stuck", problem: `somebody is still asked for ${effect} of session ${sessionId}` });
   return { picture: numbered({ sessions, outcomes }), wrong, inputs };
+}
+
+function waitIn(fact: Change): readonly string[] {
+  if (fact.kind === "waiting") return [`${fact.turnId} ${fact.effect} ${fact.about.kind}`];
+  if (fact.kind !== "resolved") return [];
+  return [`${fact.turnId} ${fact.effect} ${fact.how}${fact.by === undefined ? "" : ` by ${fact.by}`}`];
 }
 
 /** The kit as a process on another machine, which must wait for leases to lapse: by `CENTURY_MS` they have. */
@@ -198,9 +210,10 @@ async function seenMessage(store: Store, { role, parts, origin }: Message): Prom
   };
 }
 
-/** An attachment is shown with whether the store has its bytes. */
+/** An attachment is shown with whether the store has its bytes, and the trail of a call without its times. */
 async function seenPart(store: Store, part: Json): Promise<Json> {
   if (!isObject(part)) return part;
+  if ("trail" in part) return seenPart(store, timeless(part as JsonObject));
   if (part.kind === "attachment") {
     const data = await store.blobs.get(asBlobHash(String(part.hash)));
     return { ...(part as JsonObject), found: data?.byteLength ?? null };
@@ -208,6 +221,11 @@ async function seenPart(store: Store, part: Json): Promise<Json> {
   if (!Array.isArray(part.parts)) return part as Json;
   return { ...(part as JsonObject), parts: await Promise.all(part.parts.map((each: Json) => seenPart(store, each))) };
 }
+
+const timeless = ({ trail, ...part }: JsonObject): Json => ({
+  ...part,
+  happened: JSON.parse(JSON.stringify(trail), (key, value) => (key === "at" ? undefined : value)),
+});
 
 function textIn(part: Json): string {
   if (!isObject(part)) return "";
