@@ -140,9 +140,10 @@ function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
   live.run.start(effects, dropped);
 }
 
-/** Runs an operation in a turn that only waits; false when there is none. */
+/** Runs an operation in a turn that only waits; false when there is none, or when the turn is not ours any more. */
 async function operated(live: LiveTurn, opened: OpenedTurn): Promise<boolean> {
   const { visit } = opened;
+  if (live.isLost) return false;
   if (visit === undefined) return live.session.operateIn(live);
   opened.visit = undefined;
   opened.wasVisited = true;

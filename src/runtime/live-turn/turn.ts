@@ -81,6 +81,8 @@ export class LiveTurn implements Dispatch {
   parts: PromptParts = NO_PARTS;
   /** Volatile prompt text, sent after the conversation in this round. */
   tail = "";
+  /** What an operation did in it could not be recorded: it takes no other one, and its host says why. */
+  isLost = false;
   /** Today's machine, protocol or plugins cannot follow the journal. */
   isUnfoldable = false;
   /** What `context` hooks show the model instead of the plain conversation; this turn's additions follow it. */

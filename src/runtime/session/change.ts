@@ -255,7 +255,12 @@ const changesIn = (plugins: PluginSnapshots = {}): Changes =>
 
 /** Records the event, then folds it: what it says is durable before anybody hears of it. */
 async function applyTo(live: LiveTurn, event: Applied): Promise<void> {
-  await live.run.record(event);
+  try {
+    await live.run.record(event);
+  } catch (error) {
+    live.isLost = true;
+    throw error;
+  }
   live.fold(event);
 }
 
