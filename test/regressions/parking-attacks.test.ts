@@ -1,11 +1,21 @@
 // What attacks on waiting turns brought to light.
-import { ask, createRuntime, defer, definePlugin, defineTool, type Provider, question, type Runtime } from "bowline";
+import {
+  ask,
+  createRuntime,
+  defer,
+  definePlugin,
+  defineTool,
+  type Provider,
+  question,
+  type Runtime,
+  RuntimeError,
+} from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, recited, says } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { codeOf, eventually, outline, within } from "../kit/reading.ts";
-import { file } from "../kit/stores.ts";
+import { around, file } from "../kit/stores.ts";
 
 const on = (path: string, model: Provider, more: object): Promise<Runtime> =>
   createRuntime({ store: sqlite(path, { strength: "process" }), model, limits: { parkAfterMs: 20 }, ...more });
@@ -115,4 +125,47 @@ test("T8 a call that would wait for its own turn fails at once: neither could en
   const session = await runtime.session("s");
   expect((await within(session.turn("Go.").result())).outcome).toMatchObject({ kind: "answered" });
   expect(outline((await session.read()).messages).join("\n")).toMatch(/own failed: .*cannot end before/);
+});
+
+test("D4 K13 an operation in a turn that waits here is worked out once more when the store fails, and holds nobody up", async () => {
+  const path = file();
+  let faults = 0;
+  const store = around(sqlite(path, { strength: "process" }), {
+    append: (act, _lease, _seq, events) => {
+      const isOperation = (events as readonly { readonly kind: string }[]).some(({ kind }) => kind === "applied");
+      if (isOperation && faults++ === 0) throw new RuntimeError("store.locked", { path, ms: 1 });
+      return act();
+    },
+  });
+  let runs = 0;
+  const counts = definePlugin({
+    id: "bank/counts",
+    version: "1",
+    state: z.object({ n: z.number().default(0) }),
+    setup: ({ command, query }) => ({
+      beforeToolCall: () => ask("It moves money."),
+      operations: {
+        add: command({
+          run: ({ state }) => {
+            if (++runs > 10) throw new Error("It is run for ever.");
+            state.update(({ n }) => ({ n: n + 1 }));
+          },
+        }),
+        count: query({ run: ({ state }) => state.get().n }),
+      },
+    }),
+  });
+  const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => "Paid." });
+  const model = recited(calls("pay", {}, "p"), says("Done."));
+  const more = { store, tools: [pay], plugins: [counts], limits: { parkAfterMs: 60_000 } };
+  await using runtime = await on(path, model, more);
+  const session = await runtime.session("s");
+  const result = session.turn("Go.").result();
+  const [wait] = await waiting(runtime, 1);
+  await within(session.command(counts, "add", undefined));
+  expect(runs).toBe(2);
+  expect(await session.query(counts, "count")).toBe(1);
+  await runtime.waits.resolve(wait!.key, { approved: true });
+  expect((await within(result)).outcome).toMatchObject({ kind: "answered" });
+  expect(await session.query(counts, "count")).toBe(1);
 });
