@@ -91,7 +91,9 @@ const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
   abort: text("code", "message"),
   deny: text("reason"),
   ask: all(text("reason"), ({ waitMs }) =>
-    isOptional(waitMs, (ms) => typeof ms === "number" && ms > 0) ? undefined : "waitMs must be above 0",
+    isOptional(waitMs, (ms) => Number.isFinite(ms) && (ms as number) > 0)
+      ? undefined
+      : "waitMs must be a number above 0",
   ),
   shortCircuit: json("value"),
   replaceArgs: json("args"),

@@ -112,8 +112,8 @@ export function waitsOf(open: () => Core): Waits {
       for (const [option, value] of Object.entries({ session, tree, after }))
         if (value !== undefined && typeof value !== "string")
           throw new RuntimeError("options.invalid", { option, problem: "it is no id" });
-      if (!(typeof max === "number" && max >= 1))
-        throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a number above 0" });
+      if (!(max === Infinity || (Number.isSafeInteger(max) && max >= 1)))
+        throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a whole number above 0" });
       const page = defined({
         session: session === undefined ? undefined : asSessionId(session),
         tree: tree === undefined ? undefined : asSessionId(tree),

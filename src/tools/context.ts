@@ -11,6 +11,7 @@ import type { Json, JsonObject } from "../model/json.ts";
 import type { Scope } from "../model/scope.ts";
 import { Deferral } from "../model/tool.ts";
 import type { EffectOf, PlacedCall } from "../turn/effect.ts";
+import { requireDocument } from "./validator.ts";
 
 /** The turn that a call belongs to, as far as a tool's context needs it. */
 export interface CallTurn {
@@ -158,6 +159,8 @@ export class CallContext implements ToolContext {
             name,
             problem: "waitKey takes what defer or question made, without turns",
           });
+        const schema = deferral.schema ?? this.#output;
+        if (schema !== undefined) await requireDocument(schema, `what ${name} waits for`);
         return this.#turn.answerable(this.#effect, deferral, this.#output);
       });
   }

@@ -40,7 +40,7 @@ import type { Abort, Settlement, Verdict } from "../turn/event.ts";
 import type { Catalog, Member } from "./catalog.ts";
 import { CallContext } from "./context.ts";
 import { bounded, denied, failure, failureOf, resultOf, value, withheld } from "./result.ts";
-import type { Validate } from "./validator.ts";
+import { requireDocument, type Validate } from "./validator.ts";
 
 /** The turn, as far as its calls need it. */
 export interface Dispatch {
@@ -321,8 +321,13 @@ function copyOf(input: Json): Json {
 const OWN = { enumerable: true, writable: true, configurable: true };
 
 function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<ToolOutput | Deferred> {
-  if (returned instanceof Deferral)
-    return defined({ kind: "deferred" as const, deferral: returned, schema: tool.outputSchema });
+  if (returned instanceof Deferral) {
+    const answer = defined({ kind: "deferred" as const, deferral: returned, schema: tool.outputSchema });
+    const schema = returned.schema ?? tool.outputSchema;
+    // An answer that cannot be checked could never be given.
+    if (schema === undefined || returned.on !== undefined) return answer;
+    return requireDocument(schema, `what ${tool.name} waits for`).then(() => answer);
+  }
   if (tool.checkOutput === undefined) return resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
   const output = resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
   if (output.kind !== "value" || output.control !== undefined) return output;

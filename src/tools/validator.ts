@@ -1,6 +1,6 @@
 import { type Awaitable, isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { describeThrown, isObject } from "../model/json.ts";
+import { describeThrown, isObject, type JsonObject } from "../model/json.ts";
 import {
   type Checked,
   checked,
@@ -48,6 +48,12 @@ function fromDocument(document: unknown, of: string): Validate {
     }
     return compiling.then((compiled) => compiled(value));
   };
+}
+
+/** Compiles a JSON Schema by which values will be checked later, perhaps elsewhere. Throws `schema.invalid`. */
+export async function requireDocument(document: JsonObject, of: string): Promise<void> {
+  refuseRemote(document, of, 0);
+  if (plain(document) === undefined) await compile(document, of);
 }
 
 type DocumentCheck = (value: unknown) => Checked;

@@ -107,19 +107,31 @@ function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Await
   return isThenable(output) ? output.then((found) => called(live, effect, found)) : called(live, effect, output);
 }
 
-function called(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput | Deferred): Body {
-  if (output.kind === "deferred") return deferred(live, effect, output);
+function called(live: LiveTurn, effect: EffectOf<"call">, found: ToolOutput | Deferred): Body {
+  if (found.kind === "deferred" && !isForItself(live, found)) return deferred(live, effect, found);
+  const output =
+    found.kind === "deferred"
+      ? failure("internal", "tool.result", TEXTS.unusable(effect.call.name, WAITS_FOR_ITSELF))
+      : found;
   if (isEndedByItself(live.state, effect)) live.show.ended(effect, output);
   else if (isTriedAgain(live.state, effect, output)) live.show.failed(effect);
   else live.show.returned(effect, output);
   return returned(live, effect, output);
 }
 
+const WAITS_FOR_ITSELF = "it would wait for a turn that cannot end before this one";
+
+/** Whether it waits for a turn that cannot end before this one: of this session, or of one above. */
+const isForItself = ({ session: { id, ancestors } }: LiveTurn, { deferral: { on } }: Deferred): boolean =>
+  on?.turns.some(({ session }) => session === id || ancestors.some((above) => above === session)) ?? false;
+
 /** The call goes on without its tool. Its key may be known already (`answerable`). */
 function deferred(live: LiveTurn, effect: EffectOf<"call">, { deferral, schema: ofTool }: Deferred): Body {
   live.show.failed(effect); // What it printed is shown: the attempt is over.
   const { question, on, schema = ofTool } = deferral;
-  const wait = live.deferring?.get(deferral) ?? newWait(live, deferral);
+  const known = live.deferring?.get(effect.name);
+  live.deferring?.delete(effect.name);
+  const wait = (known?.deferral === deferral ? known.wait : undefined) ?? newWait(live, deferral);
   if (on === undefined) return { kind: "deferred", ...wait, ...defined({ question, schema }) };
   const turns = on.turns.map(({ session, turn }) => ({ sessionId: asSessionId(session), turnId: asTurnId(turn) }));
   const { need = "all", cancels, ifStopped: error } = on;

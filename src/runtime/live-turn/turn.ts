@@ -87,8 +87,8 @@ export class LiveTurn implements Dispatch {
   shown: { readonly messages: readonly Message[]; readonly upTo: number } | undefined;
   /** L3: attachments that are being stored and sessions that are being created. */
   keeping: PromiseLike<void>[] | undefined = undefined;
-  /** What calls are about to wait for, and have made answerable. */
-  deferring: Map<Deferral, NewKey> | undefined = undefined;
+  /** What calls are about to wait for, and have made answerable: one thing in each attempt. */
+  deferring: Map<EffectName, { readonly deferral: Deferral; wait?: NewKey }> | undefined = undefined;
   /** What hooks and tools append, by their effect, until it answers. */
   appending: Map<EffectName, Appended[]> | undefined = undefined;
   #standing: SessionSite | undefined;
@@ -298,20 +298,27 @@ export class LiveTurn implements Dispatch {
 
   /** Writes the row of a wait before the call answers, so that an answer which comes first is kept. */
   async answerable(
-    { position, attempt, call }: EffectOf<"call">,
+    { name: effect, position, attempt, call }: EffectOf<"call">,
     deferral: Deferral,
     ofTool: JsonObject | undefined,
   ): Promise<WaitKey> {
     const { store, world } = this.core;
-    const known = this.deferring?.get(deferral);
-    if (known !== undefined) return known.key;
+    this.deferring ??= new Map();
+    const known = this.deferring.get(effect) ?? { deferral };
+    this.deferring.set(effect, known);
+    if (known.deferral !== deferral)
+      throw new RuntimeError("tool.result", {
+        name: call.name,
+        problem: "it asks for the keys of two results at once",
+      });
+    if (known.wait !== undefined) return known.wait.key;
     const noted = await store.note(this.turnId, position, `wait/${attempt}`, world.secret());
     const wait = { ...newWait(this, deferral), key: asWaitKey(noted as string) };
     const { question, schema = ofTool } = deferral;
     const about = awaited(call, question, schema);
     const row = { ...wait, effect: name(`${position}.w${attempt}`), at: world.now(), about, isEarly: true } as const;
     await store.append(this.lease, 0, [], world.now(), [row]);
-    (this.deferring ??= new Map()).set(deferral, wait);
+    known.wait = wait;
     return wait.key;
   }
 

@@ -1,0 +1,118 @@
+// What attacks on waiting turns brought to light.
+import { ask, createRuntime, defer, definePlugin, defineTool, type Provider, question, type Runtime } from "bowline";
+import { sqlite } from "bowline/stores/sqlite";
+import { both, calls, recited, says } from "bowline/testing";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { codeOf, eventually, outline, within } from "../kit/reading.ts";
+import { file } from "../kit/stores.ts";
+
+const on = (path: string, model: Provider, more: object): Promise<Runtime> =>
+  createRuntime({ store: sqlite(path, { strength: "process" }), model, limits: { parkAfterMs: 20 }, ...more });
+const waiting = (runtime: Runtime, count: number) =>
+  eventually(async () => {
+    const found = await runtime.waits.list();
+    return found.length === count ? found : undefined;
+  }, 5_000);
+
+test("T8 one deferral that two calls hand out is two waits, each with a key of its own", async () => {
+  const later = defer({ schema: z.number() });
+  const keys: string[] = [];
+  const hand = defineTool({
+    name: "hand",
+    description: "Hands a key out.",
+    input: z.object({}),
+    execute: async (_, { waitKey }) => {
+      keys.push(await waitKey(later));
+      return later;
+    },
+  });
+  const model = recited(both(calls("hand", {}, "a"), calls("hand", {}, "b")), says("Done."));
+  await using runtime = await on(file(), model, { tools: [hand] });
+  const session = await runtime.session("s");
+  const result = session.turn("Go.").result();
+  expect((await waiting(runtime, 2)).map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
+  for (const [value, key] of keys.entries()) expect(await runtime.waits.resolve(key, { value })).toBe("accepted");
+  expect((await within(result)).outcome).toMatchObject({ kind: "answered" });
+  expect(outline((await session.read()).messages)).toEqual(expect.arrayContaining(["hand ok: 0", "hand ok: 1"]));
+});
+
+test("T8 a call that asks for the keys of two results fails: it can wait for one", async () => {
+  const hand = defineTool({
+    name: "hand",
+    description: "Hands keys out.",
+    input: z.object({}),
+    execute: async (_, { waitKey }) => {
+      await waitKey(defer({ schema: z.number() }));
+      const asks = question(z.string(), { text: "Who?" });
+      await waitKey(asks);
+      return asks;
+    },
+  });
+  await using runtime = await on(file(), recited(calls("hand", {}, "a"), says("Done.")), { tools: [hand] });
+  const session = await runtime.session("s");
+  await within(session.turn("Go.").result());
+  expect(outline((await session.read()).messages).join("\n")).toMatch(/hand failed: .*two results/);
+});
+
+test.each([
+  ["an unknown type", { type: "nonsense" }],
+  ["a pattern that is none", { type: "string", pattern: "(" }],
+  ["a reference to nothing", { $ref: "#/nowhere" }],
+])(
+  "T8 a call that would wait for a value by a schema with %s fails at once: nobody could answer it",
+  async (_, schema) => {
+    const tools = (["returned", "handed"] as const).map((name) =>
+      defineTool({
+        name,
+        description: "Waits.",
+        input: z.object({}),
+        execute: async (_, { waitKey }) => {
+          const later = defer({ schema });
+          if (name === "handed") await waitKey(later);
+          return later;
+        },
+      }),
+    );
+    const model = recited(both(calls("returned", {}, "a"), calls("handed", {}, "b")), says("Done."));
+    await using runtime = await on(file(), model, { tools });
+    const session = await runtime.session("s");
+    expect((await within(session.turn("Go.").result())).outcome).toMatchObject({ kind: "answered" });
+    const said = outline((await session.read()).messages).join("\n");
+    expect(said).toMatch(/returned failed: .*schema/);
+    expect(said).toMatch(/handed failed: .*schema/);
+  },
+);
+
+test("T9 a question that would wait for ever is refused: its deadline could not be kept", async () => {
+  const asks = definePlugin({
+    id: "bank/asks",
+    setup: () => ({ beforeToolCall: () => ask("Forever.", { waitMs: Infinity }) }),
+  });
+  const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => "Paid." });
+  const model = recited(calls("pay", {}, "p"), says("Done."));
+  await using runtime = await on(file(), model, { tools: [pay], plugins: [asks] });
+  const session = await runtime.session("s");
+  await within(session.turn("Go.").result());
+  expect(outline((await session.read()).messages).join("\n")).toMatch(/pay denied: .*waitMs/);
+});
+
+test("D4 a page of waits is a whole number: others are refused, typed", async () => {
+  await using runtime = await on(file(), recited(says("Hi.")), {});
+  for (const max of [1.5, 0, Number.NaN, 1e300, "2"])
+    expect(await codeOf(() => runtime.waits.list({ max: max as never }))).toBe("options.invalid");
+  expect(await runtime.waits.list({ max: Infinity })).toEqual([]);
+});
+
+test("T8 a call that would wait for its own turn fails at once: neither could end", async () => {
+  const own = defineTool({
+    name: "own",
+    description: "Waits for its own turn.",
+    input: z.object({}),
+    execute: (_, { sessionId, turnId }) => defer({ turns: [{ session: sessionId, turn: turnId }] }),
+  });
+  await using runtime = await on(file(), recited(calls("own", {}, "o"), says("Done.")), { tools: [own] });
+  const session = await runtime.session("s");
+  expect((await within(session.turn("Go.").result())).outcome).toMatchObject({ kind: "answered" });
+  expect(outline((await session.read()).messages).join("\n")).toMatch(/own failed: .*cannot end before/);
+});
