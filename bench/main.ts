@@ -8,6 +8,7 @@ import { durableWorkloads } from "./durable.ts";
 import { HOOK_WORKLOADS } from "./hooks.ts";
 import { importMs, install } from "./install.ts";
 import { METERS, median } from "./meters.ts";
+import { parkedWorkloads } from "./parked.ts";
 import { PATHS, pathOf, type WalkedTurn } from "./path.ts";
 import { addedTo, asJson, asTable, compared, type Row } from "./report.ts";
 import { SESSION_WORKLOADS } from "./sessions.ts";
@@ -39,6 +40,7 @@ const measurable: Workloads = {
   ...HOOK_WORKLOADS,
   ...TOOL_WORKLOADS,
   ...SESSION_WORKLOADS,
+  ...parkedWorkloads(options.long),
 };
 const known = isCounting
   ? Object.keys(measurable).filter((id) => measurable[id]?.isCount !== true && measurable[id]?.isWarm !== true)

@@ -69,6 +69,12 @@ export const METERS = {
 
 export type MeterName = keyof typeof METERS;
 
+/** What the heap holds after a full collection. */
+export function heapBytes(): number {
+  for (let times = 0; times < 4; times++) globalThis.gc?.();
+  return process.memoryUsage().heapUsed;
+}
+
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

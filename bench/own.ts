@@ -31,7 +31,7 @@ const REPLY: readonly ModelPart[] = [
 ];
 
 /** A model that calls these tools when it is asked to, and then answers. */
-const modelThatCalls = (names: readonly string[]): Provider => ({
+export const modelThatCalls = (names: readonly string[]): Provider => ({
   id: "bench",
   modelId: "own",
   async *stream({ messages }) {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ModelPart, Provider, Runtime } from "bowline";
-import { median } from "./meters.ts";
+import { heapBytes, median } from "./meters.ts";
 import { DELTA, TEXT } from "./script.ts";
 import { built, type Side } from "./sides.ts";
 import type { Workloads } from "./workloads.ts";
@@ -158,11 +158,6 @@ async function handOut(deltas: number): Promise<void> {
     await undefined;
   }
   await Promise.all(reading);
-}
-
-function heapBytes(): number {
-  for (let times = 0; times < 4; times++) globalThis.gc?.();
-  return process.memoryUsage().heapUsed;
 }
 
 function listed(): (id: string) => Promise<void> {

@@ -10,7 +10,7 @@ reported are medians of the rounds, and ratios.
   --cold, --warm      only workloads after a short warm-up, or only after a long one
   --rounds <number>   how often each side runs; else 7
   --quick             2 rounds
-  --long              more turns in the durable workloads
+  --long              more turns in the durable and the parked workloads
   --count <what>      counts calls, promises or kb instead of measuring time; 1 round
   --json              the report as JSON
   --help`;

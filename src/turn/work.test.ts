@@ -784,6 +784,25 @@ describe("T8 a call that waits for turns of other sessions", () => {
     expect(results(turn)).toMatch(/^tool: \[delegate unknown: /);
   });
 
+  test("ends as its tool said when its turn is cancelled", () => {
+    const failure: ToolFailure = { class: "failed", code: "agent.stopped", message: "It was stopped." };
+    const turn = calling()
+      .answer("r1.call.0", { ...onTurns(true), ifStopped: failure } as Said)
+      .cancel();
+    turn.end();
+    expect(results(turn)).toBe("tool: [delegate failed: Error (agent.stopped): It was stopped.]");
+  });
+
+  test("counts among those that run at once: its work goes on", () => {
+    const turn = asking(["delegate", "search", "fetch"], { parallelCallsMax: 2 });
+    turn.answer("r1.gate", gated(pass(), pass(), pass())).answer("r1.call.0", onTurns());
+    expect(turn.open).toEqual(["r1.call.1", "r1.call.0.w1"]);
+    turn.answer("r1.call.0.w1", resolved(null));
+    expect(turn.open).toEqual(["r1.call.1", "r1.call.0.a2"]);
+    turn.answer("r1.call.0.a2", returned("done"));
+    expect(turn.open).toEqual(["r1.call.1", "r1.call.2"]);
+  });
+
   test("waits beside others, which go on", () => {
     const turn = asking(["delegate", "pay"])
       .answer("r1.gate", gated(pass(), waits()))

@@ -40,7 +40,7 @@ const careful = definePlugin({
 });
 
 /** What a test needs: parking soon, a person to be asked, a tool that counts. */
-const with_ = (store: Store, tool: ReturnType<typeof counted>["tool"]) =>
+const setting = (store: Store, tool: ReturnType<typeof counted>["tool"]) =>
   ({ store, tools: [tool], plugins: [careful], limits: { parkAfterMs: 20 } }) as const;
 
 /** Whoever is asked in the tree, as soon as this many are. */
@@ -87,7 +87,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     const model = cast({ Go: [spawns("Pay."), says("Done.")], "Pay.": [looks("purse"), says("Paid.")] });
     const { tool, calls: seen } = counted();
     const store = make();
-    await using runtime = await running(model, with_(store, tool));
+    await using runtime = await running(model, setting(store, tool));
     const session = await runtime.session("chief");
     const turn = session.turn("Go");
     const events = eventsOf(turn);
@@ -121,7 +121,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     });
     const { tool, calls: seen } = counted();
     const store = make();
-    await using runtime = await running(model, with_(store, tool));
+    await using runtime = await running(model, setting(store, tool));
     const session = await runtime.session("chief");
     const turn = session.turn("Go");
     await asked(runtime);
@@ -149,7 +149,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     const model = cast({ Go: [spawns("Pay."), says("Too late.")], "Pay.": [looks("purse"), says("Never.")] });
     const { tool } = counted();
     const store = make();
-    await using runtime = await running(model, { ...with_(store, tool), agents: { ...HELPER, timeoutMs: 1_000 } });
+    await using runtime = await running(model, { ...setting(store, tool), agents: { ...HELPER, timeoutMs: 1_000 } });
     const session = await runtime.session("chief");
     const turn = session.turn("Go");
     await asked(runtime);
@@ -170,7 +170,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
       "Pay.": [looks("purse"), says("Paid.")],
     });
     const { tool } = counted();
-    await using runtime = await running(model, with_(make(), tool));
+    await using runtime = await running(model, setting(make(), tool));
     const session = await runtime.session("chief");
     await within(session.turn("Go").result());
     const agent = await agentOf(runtime);
@@ -181,7 +181,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     await eventually(async () => (await runtime.sessions.get(agent)).turns === 1 || undefined);
   });
 
-  test("T8 J8 of two agents that ask, the one that is answered ends the wait for any; cancelling it stops none", async () => {
+  test("T8 J8 of two agents that ask, the one that is answered ends the wait for any", async () => {
     const model = cast({
       Go: [
         both(spawns("One.", { background: true }), spawns("Two.", { background: true })),
@@ -194,7 +194,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     });
     const { tool } = counted();
     const store = make();
-    await using runtime = await running(model, with_(store, tool));
+    await using runtime = await running(model, setting(store, tool));
     const session = await runtime.session("chief");
     const turn = session.turn("Go");
     const waits = await asked(runtime, 2);
@@ -214,6 +214,29 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     expect(all).toEqual({ completed: { [one]: ended("1"), [two]: ended("2") }, pending: {} });
   });
 
+  test("T8 J8 a cancel of the wait for an agent of an earlier turn lets the agent wait on", async () => {
+    const model = cast({
+      Go: [spawns("Pay.", { background: true }), says("Started."), awaits(), says("Never.")],
+      "Pay.": [looks("purse"), says("Paid.")],
+    });
+    const { tool, calls: seen } = counted();
+    const store = make();
+    await using runtime = await running(model, setting(store, tool));
+    const session = await runtime.session("chief");
+    await within(session.turn("Go").result());
+    await asked(runtime);
+    const agent = await agentOf(runtime);
+    const turn = session.turn("And?");
+    await eventually(() => (model.of("Go").length === 3 ? true : undefined));
+    if (parks) await allParked(store, ["chief", agent]);
+    await turn.cancel();
+    expect((await within(turn.result())).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
+    await answer(runtime, "purse");
+    await eventually(async () => (await runtime.sessions.get(agent)).turns === 1 || undefined);
+    expect(await saidIn(runtime, agent)).toEqual(["Pay.", "Paid."]);
+    expect(seen).toEqual(["purse"]);
+  });
+
   test("T8 J8 a message to an agent that waits comes after that, and its sender waits, too", async () => {
     const model = cast({
       Go: [spawns("Pay.", { background: true }), tells("Then rest."), says("Done.")],
@@ -221,7 +244,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     });
     const { tool, calls: seen } = counted();
     const store = make();
-    await using runtime = await running(model, with_(store, tool));
+    await using runtime = await running(model, setting(store, tool));
     const session = await runtime.session("chief");
     const turn = session.turn("Go");
     await asked(runtime);
@@ -242,7 +265,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     });
     const { tool } = counted();
     const store = make();
-    await using runtime = await running(model, with_(store, tool));
+    await using runtime = await running(model, setting(store, tool));
     const session = await runtime.session("chief");
     await within(session.turn("Go").result());
     await asked(runtime);
@@ -286,7 +309,7 @@ test("T8 J8 an agent whose session is deleted while it waits is a stopped one, a
   const model = cast({ Go: [spawns("Pay."), says("It is gone.")], "Pay.": [looks("purse"), says("Never.")] });
   const { tool } = counted();
   const store = sqlite(file(), { strength: "process" });
-  await using runtime = await running(model, with_(store, tool));
+  await using runtime = await running(model, setting(store, tool));
   const session = await runtime.session("chief");
   const turn = session.turn("Go");
   await asked(runtime);
@@ -308,7 +331,7 @@ test("T8 J8 D4 an agent in the background asks; what waits for it outlives two p
   });
   const { tool, calls: seen } = counted();
   const path = file();
-  const open = () => running(model, with_(sqlite(path, { strength: "process" }), tool));
+  const open = () => running(model, setting(sqlite(path, { strength: "process" }), tool));
   const first = await open();
   await within((await first.session("chief")).turn("Go", { key: "go" }).result());
   await asked(first);

@@ -22,7 +22,7 @@ export const AGENT_TOOLS: readonly string[] = [SPAWN, MESSAGE, WAIT, CLOSE, LIST
 
 /** How long a call waits for an agent's turn before it is put aside: most of the quick ones end in this time. */
 const BRIEF_MS = 100;
-/** How long a call that was made again waits for an end that is stored, but not told yet: hooks of the agent see it first. */
+/** How long a call that was made again waits for an end that is stored and not yet told: the agent's hooks come first. */
 const TOLD_MS = 30_000;
 /** How long to wait for an agent that was asked to stop. */
 const STOP_MS = 5_000;

@@ -9,7 +9,7 @@ import { CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, TEXTS, WAIT } from "./texts.
 export type { Capability, SubagentsOptions } from "./options.ts";
 export type { Agent } from "./roster.ts";
 
-/** Time for one attempt at a call, whatever the runtime's own limit is. Agents are not waited for in it (`calls.ts`, 4). */
+/** Time for one attempt at a call, whatever the runtime's own limit is. Agents are not waited for in it. */
 const ATTEMPT_MS = 120_000;
 
 /**
