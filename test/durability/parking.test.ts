@@ -380,8 +380,11 @@ test("D4 K13 operations on a parked turn answer, become part of it, and a repeat
   expect(appended).toEqual({ kind: "queued", operationId: "a1" });
   expect(await codeOf(() => session.compact())).toBe("session.waiting");
 
+  expect((await session.read()).config.label).toBe("paid");
+
   const other = await on(path, model(), { recover: "manual" });
   const there = await other.session("s");
+  expect((await there.read()).config.label).toBe("paid");
   expect(await within(there.command(careful, "note", { text: "one" }, { operationId: "n1" }))).toEqual(noted);
   expect(await codeOf(() => there.command(careful, "note", { text: "two" }, { operationId: "n1" }))).toBe(
     "append.conflict",

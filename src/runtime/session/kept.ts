@@ -82,8 +82,10 @@ export class KeptSession {
     const versions =
       seen?.versions ?? new Map(first?.kind === "opened" ? first.plugins.map(({ id, version }) => [id, version]) : []);
     this.#seen = { turnId, events: (seen?.events ?? 0) + events.length, versions };
-    for (const event of events)
+    for (const event of events) {
       if ("changes" in event && event.changes !== undefined) this.states.replay(event.changes, versions);
+      if (event.kind === "applied" && event.config !== undefined) this.configured(event.config);
+    }
   }
 
   async requireThere(): Promise<StoredSession> {
@@ -97,7 +99,11 @@ export class KeptSession {
   async asStored(): Promise<{ readonly stored: StoredSession; readonly transcript: Transcript }> {
     await this.catchUp();
     const stored = await this.requireThere();
-    if (stored.revision === this.stored.revision) return { stored, transcript: this.transcript };
+    if (stored.revision === this.stored.revision) {
+      // Settings that were changed while a turn waits are stored with its commit.
+      const { config } = stored.openTurn === undefined ? stored : this.stored;
+      return { stored: { ...stored, config }, transcript: this.transcript };
+    }
     return { stored, transcript: await this.#transcriptAt(stored) };
   }
 
