@@ -25,7 +25,7 @@ export interface SubagentsOptions {
   readonly depthMax?: number | undefined;
   /** Tools that no agent has, for example those that talk to a person. */
   readonly hiddenTools?: readonly string[] | undefined;
-  /** How long a call waits for an agent at most, in milliseconds. Default one hour. */
+  /** How long a call waits for an agent at most, in milliseconds. Default 7 days: the agent may wait for a person. */
   readonly timeoutMs?: number | undefined;
   /** The most agents of one session that are not closed. Default 100, which is also the greatest value. */
   readonly childrenMax?: number | undefined;
@@ -49,7 +49,7 @@ export const OPTIONS = optionsSchema<SubagentsOptions, Settings>((given) => {
     capabilities: new Map(capabilities.names.map((name) => [name, capabilityOf(capabilities, name)])),
     depthMax: given.whole("depthMax", { min: 1, max: 32 }, 5),
     hiddenTools: given.texts("hiddenTools", []),
-    timeoutMs: given.whole("timeoutMs", { min: 1, max: 7 * DAY_MS }, 3_600_000),
+    timeoutMs: given.whole("timeoutMs", { min: 1, max: 7 * DAY_MS }, 7 * DAY_MS),
     childrenMax: given.whole("childrenMax", { min: 1, max: 100 }, 100),
   };
 });

@@ -7,6 +7,9 @@ export const LIST = "list_agents";
 export const SUBMIT_ERROR = "submit_error";
 export const REASON_CHARS_MAX = 4_000;
 
+const DAY_MS = 86_400_000;
+const lasting = (ms: number): string => (ms < DAY_MS ? `${ms} ms` : `${Math.round(ms / DAY_MS)} days`);
+
 export const TEXTS = {
   // ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -15,7 +18,7 @@ export const TEXTS = {
     "yours; agents that you start in the same reply work at the same time. The agent sees nothing of this conversation, " +
     "so `task` must contain everything it needs. Waits until the agent is done and returns { agent, turn, status, result }: " +
     "`agent` is its name for later calls, `result` its last answer. With `background` it returns at once, and the agent " +
-    `goes on while you do other work. An agent that you wait for is stopped after ${timeoutMs} ms.\n\n` +
+    `goes on while you do other work. An agent that you wait for is stopped after ${lasting(timeoutMs)}.\n\n` +
     `Capabilities:\n${capabilities}`,
   task: "What the agent is to do: the goal, all facts, names and paths it needs, and what its answer must contain.",
   capability: "The kind of agent to start: one of the capabilities in this tool's description.",
@@ -75,7 +78,7 @@ export const TEXTS = {
   goOn: `It still knows its conversation: call ${MESSAGE} to go on with it.`,
   saidBefore: (text: string) => `Its last words were: ${text}`,
   ownerStopped: "The turn that started this agent was stopped.",
-  tookTooLong: (ms: number) => `It took more than ${ms} ms.`,
+  tookTooLong: (ms: number) => `It took more than ${lasting(ms)}.`,
   closed: "The agent was closed.",
   deleted: "The agent's session was deleted.",
 
