@@ -126,8 +126,8 @@ export const ALL: readonly Texts[] = [
   }),
   shown("Approvals (`bowline/plugins/approvals`)", APPROVALS, { asks: ["refund"] }),
   shown("Subagents (`bowline/plugins/subagents`)", SUBAGENTS, {
-    spawn: [3_600_000, "- reader: Reads files and reports."],
-    timeout: [3_600_000],
+    spawn: [604_800_000, "- reader: Reads files and reports."],
+    timeout: [604_800_000],
     role: ["reader", 1, 5],
     moreAgents: [14],
     failed: ["agt_4f0aQ2", "trn_1", "failed", "agent.gave-up", "submit_error: There is no such file."],
