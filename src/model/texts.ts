@@ -46,6 +46,8 @@ export const TEXTS = {
   abandoned: "The call did not end in time after the turn was stopped. It is not known whether it took effect.",
   /** Told to whoever gives the result. */
   awaited: (name: string) => `The result of ${name} is given from elsewhere.`,
+  noAnswer: "Nobody answered the question in time.",
+  withdrawn: "The question was withdrawn.",
   pending: "The call was begun, and its result has not arrived.",
   codeEnded: "The code ended before this call did. It is not known whether the call took effect.",
   notShown: "The result of this call is missing. It is not known whether it took effect.",

@@ -214,12 +214,16 @@ export interface DeferTurns {
   readonly ifStopped?: ToolError | undefined;
   /** Go on then at the latest. Default: in seven days. */
   readonly until?: Date | number | undefined;
+  /** The same, from now on, in milliseconds. */
+  readonly waitMs?: number | undefined;
 }
 export interface DeferOptions {
   /** What the value must fit; checked where it is given. Default: the tool's `output`, if it has one. */
   readonly schema?: ToolSchema | undefined;
   /** When it is too late: a date, or milliseconds since 1970. The result is then unknown. Default: in seven days. */
   readonly until?: Date | number | undefined;
+  /** The same, from now on, in milliseconds. */
+  readonly waitMs?: number | undefined;
 }
 export interface QuestionOptions extends DeferOptions {
   /** What the person is asked. */
@@ -230,13 +234,19 @@ export interface QuestionOptions extends DeferOptions {
 export class Deferral {
   /** Milliseconds since 1970; undefined for the default. */
   readonly until: number | undefined;
+  readonly waitMs: number | undefined;
   readonly schema: JsonObject | undefined;
   readonly question: string | undefined;
   readonly on: DeferTurns | undefined;
   constructor(options: DeferOptions | DeferTurns, question?: string) {
+    const { waitMs } = options;
     const until = options.until instanceof Date ? options.until.getTime() : options.until;
     if (until !== undefined && !Number.isFinite(until)) throw new TypeError("`until` must be a date or a time in ms.");
+    if (waitMs !== undefined && !(Number.isFinite(waitMs) && waitMs > 0))
+      throw new TypeError("`waitMs` must be a number above 0.");
+    if (waitMs !== undefined && until !== undefined) throw new TypeError("Give `until` or `waitMs`, not both.");
     this.until = until;
+    this.waitMs = waitMs;
     this.question = question;
     this.on = "turns" in options ? options : undefined;
     const { schema } = options as DeferOptions;
@@ -247,6 +257,7 @@ export class Deferral {
 const DEFER: Known<DeferOptions & DeferTurns> = {
   schema: true,
   until: true,
+  waitMs: true,
   turns: true,
   need: true,
   cancels: true,
@@ -266,7 +277,7 @@ export function defer(options: DeferOptions | DeferTurns = {}): Deferral {
   return new Deferral(options);
 }
 
-const QUESTION: Known<QuestionOptions> = { text: true, schema: true, until: true };
+const QUESTION: Known<QuestionOptions> = { text: true, schema: true, until: true, waitMs: true };
 
 /** Return this from a tool to ask a person something; the answer is the result of the call. */
 export function question(schema: ToolSchema, options: Omit<QuestionOptions, "schema">): Deferral {

@@ -41,7 +41,7 @@ export type AnswerTo<K extends WaitKind> = K extends "approval"
 export interface PendingWait<K extends WaitKind = WaitKind> {
   /** Its public name, in events and facts. */
   readonly id: WaitId;
-  /** Answers it. Whoever has the key may answer: keep it on the server. */
+  /** Answers it. Whoever has the key may answer: keep it on the server. It is left out where a wait becomes JSON. */
   readonly key: string;
   readonly kind: K;
   readonly sessionId: SessionId;
@@ -89,12 +89,12 @@ export interface Waits {
    * Answers a wait; the first answer counts, and its turn goes on. Throws `wait.unknown`, `wait.expired`, and
    * `wait.answer` when the answer is not of its kind or does not fit its schema: then it can still be answered.
    */
+  resolve(key: string, answer: Approval | Delivery, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
   resolve<K extends WaitKind>(
     wait: PendingWait<K>,
     answer: AnswerTo<K>,
     options?: ResolveOptions,
   ): Promise<"accepted" | "already-resolved">;
-  resolve(key: string, answer: Approval | Delivery, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
   /** Takes a question back: an approval counts as denied, a result as unknown. */
   revoke(wait: string | Pick<PendingWait, "key">, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
 }
@@ -157,6 +157,7 @@ async function give(core: Core, key: string, answer: WaitAnswer): Promise<"accep
 function keyOf(wait: unknown): ReturnType<typeof asWaitKey> {
   const key = isObject(wait) ? wait.key : wait;
   if (typeof key !== "string") throw new RuntimeError("wait.unknown", {});
+  if (key.startsWith("wai_")) throw new RuntimeError("wait.unknown", { id: key });
   return asWaitKey(key);
 }
 
@@ -172,7 +173,9 @@ const shown = (wait: StoredWait, now: number): AnyWait => {
   const { kind, call, reason, schema, argsHash } = about;
   const of = { callId: call.id, tool: call.name, arguments: call.input, argumentsHash: argsHash, reason };
   const times = { askedAt: at, deadline: until, ageMs: Math.max(0, now - at) };
-  return { id, key, kind, sessionId, path, turnId, ...of, ...defined({ schema }), ...times } as AnyWait;
+  const told = { id, kind, sessionId, path, turnId, ...of, ...defined({ schema }), ...times };
+  // Not listed among its fields: a list that is sent to a browser as JSON must not carry what answers it.
+  return Object.defineProperty(told, "key", { value: key, enumerable: false }) as unknown as AnyWait;
 };
 
 // ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -78,8 +78,8 @@ export function pump(move: Move, work: Work): Work {
 /**
  * Whether the results can be used as they are: every call was made, no policy applies, and no hook wants to see them.
  */
-function isPlain({ state: { skips, winding, limits } }: Move, { calls }: Work): boolean {
-  if (skips.settle !== true || skips.gate !== true || winding !== undefined) return false;
+function isPlain({ state: { skips, winding, limits } }: Move, { calls, hasTrail }: Work): boolean {
+  if (skips.settle !== true || skips.gate !== true || winding !== undefined || hasTrail === true) return false;
   return calls.length <= limits.callsPerRoundMax && calls.every((call) => call.policy === undefined);
 }
 function plainlySettled({ at, call, attempt, output = NEVER_RAN, asked }: CallState): CallState {
@@ -312,12 +312,8 @@ export function onWoken(move: Move, work: Work, effect: Effect, answer: WaitAnsw
   const state = { ...found, ...answered(now, found, answer) };
   if (answer.kind !== "value") {
     const reason = answer.kind === "revoked" ? TEXTS.revoked : TEXTS.unanswered;
-    return returned(
-      work,
-      state,
-      state.stage === "approval" ? (state.output ?? denied(state, reason)) : { kind: "unknown", reason: TEXTS.pending },
-      now,
-    );
+    const output = state.stage === "approval" ? (state.output ?? denied(state, reason)) : missing(state, answer);
+    return returned(work, state, output, now);
   }
   if (state.stage === "deferred") return returned(work, state, delivered(answer.value), now);
   const { approved, reason, args } = saidIn(answer.value);
@@ -332,6 +328,12 @@ export function onWoken(move: Move, work: Work, effect: Effect, answer: WaitAnsw
   return change(work, state.at, { ...edited, stage: "new", isApproved: true });
 }
 const REVOKED: WaitAnswer = { kind: "revoked" };
+
+/** The output of a call whose result nobody has given. */
+function missing({ asked = NO_TRAIL }: CallState, { kind }: WaitAnswer): ToolOutput {
+  if (asked.at(-1)?.kind !== "question") return { kind: "unknown", reason: TEXTS.pending };
+  return { kind: "unknown", reason: kind === "revoked" ? TEXTS.withdrawn : TEXTS.noAnswer };
+}
 
 /** Makes the call again: it finds out what the turns have come to. */
 function goOn(work: Work, { at, attempt, goesOn = 0, ...state }: CallState): Work {

@@ -8,6 +8,7 @@ import type { LiveTurn } from "./turn.ts";
 
 /** How long it may stay once it only waits; `Infinity` where it must not be given up. */
 export function quietMs(live: LiveTurn, opened: OpenedTurn): number {
+  if (live.session.queue.hasOperations) return 0; // One came while the last look for them was under way.
   if (!mayPark(live)) return Infinity;
   const { session, core } = live;
   const isUnwanted =

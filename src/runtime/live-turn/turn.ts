@@ -418,9 +418,9 @@ interface NewKey {
   readonly until: number;
 }
 
-export const newWait = ({ world }: LiveTurn, { until }: Deferral): NewKey => ({
+export const newWait = ({ world }: LiveTurn, { until, waitMs = WEEK_MS }: Deferral): NewKey => ({
   key: asWaitKey(world.secret()),
-  until: until ?? world.now() + WEEK_MS,
+  until: until ?? world.now() + waitMs,
 });
 
 /** Nodes of an effect that runs; `from` is where they will stand in the log, if that is known. */
