@@ -101,13 +101,19 @@ type Read = (
 const CHOICE = "[y]es, [n]o, or say why not: ";
 const CHOICE_OR_EDIT = "[y]es, [n]o, [e]dit, or say why not: ";
 
+const HELP = "Type y or n; any other words deny, and the model is told them. Ctrl-D leaves it for later.";
+
 const readApproval: Read = async (ask, wait, printer, over, wrong) => {
   const isEditable = wait.kind === "approval";
   for (let typed = wrong; ; typed = undefined) {
     const line = typed === undefined ? await lineOf(ask, isEditable ? CHOICE_OR_EDIT : CHOICE, over) : "e";
     if (line === undefined) return undefined;
-    if (/^y(es)?$/i.test(line)) return { answer: { approved: true } };
-    if (/^no?$/i.test(line)) return { answer: { approved: false } };
+    if (/^(y|yes|ok|okay|sure)[.!]?$/i.test(line)) return { answer: { approved: true } };
+    if (/^no?[.!]?$/i.test(line)) return { answer: { approved: false } };
+    if (/^[/?]/.test(line)) {
+      printer.note(HELP, "yellow"); // What looks like a command is no reason to deny.
+      continue;
+    }
     if (!isEditable || !/^e(dit)?$/i.test(line)) return { answer: { approved: false, reason: line } };
     const edited = await readArguments(ask, typed ?? editable(wait.arguments), printer, over);
     if (edited !== "back") return edited;

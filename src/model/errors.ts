@@ -456,7 +456,9 @@ const ERRORS = {
     said(`${JSON.stringify(d.cursor)} is not a cursor.`, "Use the `cursor` of an event as it is, or leave it out."),
   "wait.unknown": (d: { id?: string }) =>
     said(
-      d.id === undefined ? "No wait has this key, or it was revoked." : `${d.id.slice(0, 40)} is the id of a wait, not its key.`,
+      d.id === undefined
+        ? "No wait has this key, or it was revoked."
+        : `${d.id.slice(0, 40)} is the id of a wait, not its key.`,
       "Take the key from runtime.waits.list() or runtime.waits.get(event.wait); it is void when its turn has ended.",
     ),
 

@@ -169,3 +169,22 @@ test("D4 K13 an operation in a turn that waits here is worked out once more when
   expect((await within(result)).outcome).toMatchObject({ kind: "answered" });
   expect(await session.query(counts, "count")).toBe(1);
 });
+
+test("D4 a turn that is never parked by itself is parked by close and by delete, at once", async () => {
+  const path = file();
+  const traced: string[] = [];
+  const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => "Paid." });
+  const careful = definePlugin({ id: "bank/careful", setup: () => ({ beforeToolCall: () => ask("It moves money.") }) });
+  const trace = ({ name }: { readonly name: string }): void => void traced.push(name);
+  const more = { tools: [pay], plugins: [careful], limits: { parkAfterMs: Infinity }, trace };
+  const runtime = await on(path, recited(calls("pay", {}, "p"), calls("pay", {}, "p")), more);
+  const [kept, dropped] = ["kept", "dropped"].map((id) =>
+    codeOf(async () => (await runtime.session(id)).turn("Go.").result()),
+  );
+  await waiting(runtime, 2);
+  await within(runtime.sessions.delete("dropped"));
+  expect(await dropped).toBe("session.deleted");
+  await within(runtime.close());
+  expect(await kept).toBe("turn.left");
+  expect(traced.filter((name) => name === "turn.parked")).toHaveLength(2);
+});

@@ -12,6 +12,7 @@ import {
   described,
   emitEvent,
   optionsSchema,
+  type Services,
   type StateCell,
   type StateView,
   type ToolCall,
@@ -97,6 +98,7 @@ export const approvals = definePlugin({
 interface Gated extends Omit<Asked, "turnId"> {
   readonly turnId?: Asked["turnId"];
   readonly state: StateView<Kept>;
+  readonly graph: Services["graph"];
 }
 interface Settled {
   readonly call: ToolCall;
@@ -129,22 +131,18 @@ function stricter(ruled: ApprovalDecision, said: ApprovalDecision | undefined): 
 }
 
 /** What the gate answers: nothing, a denial, or a question, unless its answer is remembered. */
-function answerOn(settings: Settings, { verdict, reason, ...how }: ApprovalDecision, { call, state }: Gated) {
+function answerOn(settings: Settings, { verdict, reason, ...how }: ApprovalDecision, { call, state, graph }: Gated) {
   if (verdict === "allow") return undefined;
   if (verdict === "deny") return deny(reason ?? TEXTS.denies);
   const question = reason ?? TEXTS.asks(call.name);
   const known = answerTo(state.get(), call, question, how.remembers ?? settings.remembers, Date.now());
   if (known === undefined) return ask(question, { waitMs: how.waitMs ?? settings.waitMs });
   const { id: answer, approved, by, at } = known;
-  const told = emitEvent("remembered", {
-    callId: call.id,
-    tool: call.name,
-    answer,
-    approved,
-    at,
-    ...(by === undefined ? {} : { by }),
-  });
-  return approved ? [told] : [told, deny(known.reason ?? TEXTS.deniedBefore)];
+  const body = { callId: call.id, tool: call.name, answer, approved, at, ...(by === undefined ? {} : { by }) };
+  const told = emitEvent("remembered", body);
+  const said = approved ? [told] : [told, deny(known.reason ?? TEXTS.deniedBefore)];
+  // Nobody is asked, so the call has no trail: a node says whose answer let it through.
+  return graph.append([{ kind: "plugin", type: "remembered", body }]).then(() => said);
 }
 
 // ── Operations ──────────────────────────────────────────────────────────────────────────────────────────────────────

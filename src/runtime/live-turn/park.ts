@@ -9,22 +9,29 @@ import type { LiveTurn } from "./turn.ts";
 /** How long it may stay once it only waits; `Infinity` where it must not be given up. */
 export function quietMs(live: LiveTurn, opened: OpenedTurn): number {
   if (live.session.queue.hasOperations) return 0; // One came while the last look for them was under way.
-  if (!mayPark(live)) return Infinity;
-  const { session, core } = live;
-  const isUnwanted =
-    opened.isRecovery === true || opened.wasVisited === true || session.queue.door !== "open" || session.isResting;
-  return isUnwanted ? 0 : core.limits.parkAfterMs;
+  if (!mayPark(live, opened)) return Infinity;
+  return isUnwanted(live, opened) ? 0 : live.core.limits.parkAfterMs;
 }
+
+/** Whether nobody here wants it to stay for a while. */
+const isUnwanted = ({ session }: LiveTurn, { isRecovery, wasVisited }: OpenedTurn): boolean =>
+  isRecovery === true || wasVisited === true || session.queue.door !== "open" || session.isResting;
 
 /** Whether it can be given up now. An operation may have come instead of quiet. */
 export const isLeft = (live: LiveTurn, opened: OpenedTurn): boolean =>
-  opened.visit === undefined && !live.session.queue.hasOperations && mayPark(live);
+  opened.visit === undefined && !live.session.queue.hasOperations && mayPark(live, opened);
 
 /** A pause between two attempts is not worth it; and where the clock was set back, only this process knows its length. */
 const SLEEP_MS = 30_000;
 
-function mayPark({ core, state }: LiveTurn): boolean {
-  if (!core.host.parks || wakesAt(state) - core.world.now() <= core.limits.parkAfterMs) return false;
+/** What wakes as soon as this is not given up, however long a turn may stay here. */
+const SOON_MS = 1_000;
+
+function mayPark(live: LiveTurn, opened: OpenedTurn): boolean {
+  const { core, state } = live;
+  const { parkAfterMs } = core.limits;
+  const soonMs = isUnwanted(live, opened) ? Math.min(parkAfterMs, SOON_MS) : parkAfterMs;
+  if (!core.host.parks || wakesAt(state) - core.world.now() <= soonMs) return false;
   if (state.open.some((effect) => effect.kind === "sleep" && effect.until - effect.at <= SLEEP_MS)) return false;
   return !waitedTurns(state).some(({ sessionId, turnId }) => core.sessions.find(sessionId)?.now === turnId); // K3
 }

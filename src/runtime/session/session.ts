@@ -230,7 +230,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   follow(turnId: TurnId, handle: TurnHandle): void {
     if (typeof turnId !== "string") return handle.failed(new RuntimeError("turn.unknown", { turnId: typeof turnId }));
     if (this.running?.turnId === turnId) joinRunning(this, this.running, handle);
-    else this.followers.join(turnId, handle);
+    else {
+      this.followers.join(turnId, handle);
+      this.core.watch.showOf(turnId)?.tellAll(handle); // A parked one has shown something here.
+    }
     const find = async (): Promise<void> => {
       this.core.watch.follow(this.id, this.followers, turnId);
       if ((await settle(this, turnId)) === "over" || turnId === this.now) return;

@@ -120,6 +120,9 @@ export class Watch {
     this.hasShows = this.#shows.size > 0;
     return show;
   }
+  showOf(turnId: TurnId): TurnShow | undefined {
+    return this.#shows.get(turnId);
+  }
   shows(): Iterable<TurnShow> {
     return this.#shows.values();
   }
