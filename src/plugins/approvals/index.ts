@@ -50,11 +50,10 @@ export const approvals = definePlugin({
     // A tool that a rule names is known by that name under whatever other name it is granted: gates for tools know both.
     const named = tools.length === 0 ? [] : [tools];
     const isNamed = ({ name }: ToolCall): boolean => tools.includes(name);
-    const look = (event: Gated) => {
-      const ruled = ruleOn(options, event.call);
-      if (decide === undefined) return answerOn(options, ruled, event);
-      return decided(decide, event).then((said) => answerOn(options, stricter(ruled, said), event));
-    };
+    const asked = async (decide: Decide, event: Gated) =>
+      answerOn(options, stricter(ruleOn(options, event.call), await decided(decide, event)), event);
+    const look = (event: Gated) =>
+      decide === undefined ? answerOn(options, ruleOn(options, event.call), event) : asked(decide, event);
     const learn = ({ call, asked, state }: Settled): void => {
       const answer = asked === undefined ? undefined : answerIn(ID, call, asked);
       if (answer !== undefined) keep(state, answer, rememberedMax, Date.now());
