@@ -1,6 +1,9 @@
-import { type CrashOptions, crashTest, type ViolationKind } from "bowline/testing";
+import { journal } from "bowline/hosts/journal";
+import { memory } from "bowline/stores/memory";
+import { type CrashOptions, crashTest, hostLaws, type Trial, type ViolationKind } from "bowline/testing";
 import { afterAll, expect, test } from "vitest";
 import { build, scenario } from "./build.ts";
+import { store as parksAnyway } from "./mutants/park-ignores-mail.ts";
 
 const built = build();
 afterAll(() => built[Symbol.dispose]());
@@ -16,7 +19,13 @@ const MUTANTS: readonly (readonly [mutant: string, scenario: string, CrashOption
   ["input-left-out", "text-turn", { kills: 8 }, "lost"],
   ["clock-not-read", "text-turn", { kills: 0, stops: "all", parallel: 4 }, "repeated"],
   ["lease-not-respected", "text-turn", { kills: 0, pairs: 2 }, "repeated"],
+  ["applied-not-journaled", "parked-operation", { trials: killsBetween(13, 22) }, "different"],
 ];
+
+/** Single kills where only some places of many are of interest, such as those after the first operation of a turn. */
+function killsBetween(first: number, last: number): readonly Trial[] {
+  return Array.from({ length: last - first + 1 }, (_, n) => ({ kind: "kills", at: [first + n] }));
+}
 
 test.each(MUTANTS)(
   "D6 the crash kit catches %s on %s",
@@ -28,3 +37,22 @@ test.each(MUTANTS)(
   },
   60_000,
 );
+
+test("D4 D6 the crash kit catches resolve-does-not-wake on parked, and needs no kill for it", async () => {
+  const around = new URL("./mutants/resolve-does-not-wake.ts", import.meta.url);
+  const options = { kills: 0, around, execArgv: built.execArgv, timeoutMs: 8_000 };
+  const report = await crashTest(scenario("parked"), options);
+  expect(report.violations.map((violation) => violation.kind)).toContain("stuck");
+}, 60_000);
+
+test("D4 D6 the laws of hosts catch park-ignores-mail", async () => {
+  const caught: string[] = [];
+  for (const { law, needs, check } of hostLaws)
+    if (needs === "parking")
+      await check({ host: journal, store: () => parksAnyway(memory()) }).catch(() => caught.push(law));
+  expect(caught).toEqual([
+    "park: refused when an answer came first, which is heard once",
+    "park: refused when a cancel came first, which is heard once",
+    "park: what comes while it is under way is lost by nobody, and heard once",
+  ]);
+});
