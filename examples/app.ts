@@ -19,7 +19,7 @@ const log = defineTool({
   input: z.object({ text: z.string() }),
   execute: ({ text }) => {
     appendFileSync("ship.log", `${text}\n`);
-    return { number: readFileSync("ship.log", "utf8").split("\n").length - 1 };
+    return { number: readFileSync("ship.log", "utf8").split("\n").length - 1, text }; // A person may have edited it.
   },
 });
 const careful = definePlugin({
