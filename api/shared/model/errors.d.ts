@@ -337,7 +337,9 @@ declare const ERRORS: {
   readonly "cursor.unknown": (d: {
     cursor: string;
   }) => Said;
-  readonly "wait.unknown": (_: object) => Said;
+  readonly "wait.unknown": (d: {
+    id?: string;
+  }) => Said;
   readonly "wait.expired": (_: object) => Said;
   readonly "wait.answer": (d: {
     wants: string;

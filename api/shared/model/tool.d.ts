@@ -151,12 +151,16 @@ interface DeferTurns {
   readonly ifStopped?: ToolError | undefined;
   /** Go on then at the latest. Default: in seven days. */
   readonly until?: Date | number | undefined;
+  /** The same, from now on, in milliseconds. */
+  readonly waitMs?: number | undefined;
 }
 interface DeferOptions {
   /** What the value must fit; checked where it is given. Default: the tool's `output`, if it has one. */
   readonly schema?: ToolSchema | undefined;
   /** When it is too late: a date, or milliseconds since 1970. The result is then unknown. Default: in seven days. */
   readonly until?: Date | number | undefined;
+  /** The same, from now on, in milliseconds. */
+  readonly waitMs?: number | undefined;
 }
 interface QuestionOptions extends DeferOptions {
   /** What the person is asked. */
@@ -166,6 +170,7 @@ interface QuestionOptions extends DeferOptions {
 declare class Deferral {
   /** Milliseconds since 1970; undefined for the default. */
   readonly until: number | undefined;
+  readonly waitMs: number | undefined;
   readonly schema: JsonObject | undefined;
   readonly question: string | undefined;
   readonly on: DeferTurns | undefined;

@@ -23,7 +23,7 @@ type AnswerTo<K extends WaitKind> = K extends "approval" ? Approval : K extends 
 interface PendingWait<K extends WaitKind = WaitKind> {
   /** Its public name, in events and facts. */
   readonly id: WaitId;
-  /** Answers it. Whoever has the key may answer: keep it on the server. */
+  /** Answers it. Whoever has the key may answer: keep it on the server. It is left out where a wait becomes JSON. */
   readonly key: string;
   readonly kind: K;
   readonly sessionId: SessionId;
@@ -69,8 +69,8 @@ interface Waits {
    * Answers a wait; the first answer counts, and its turn goes on. Throws `wait.unknown`, `wait.expired`, and
    * `wait.answer` when the answer is not of its kind or does not fit its schema: then it can still be answered.
    */
-  resolve<K extends WaitKind>(wait: PendingWait<K>, answer: AnswerTo<K>, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
   resolve(key: string, answer: Approval | Delivery, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
+  resolve<K extends WaitKind>(wait: PendingWait<K>, answer: AnswerTo<K>, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
   /** Takes a question back: an approval counts as denied, a result as unknown. */
   revoke(wait: string | Pick<PendingWait, "key">, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
 }

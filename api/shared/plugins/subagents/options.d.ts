@@ -25,7 +25,7 @@ interface SubagentsOptions {
   readonly depthMax?: number | undefined;
   /** Tools that no agent has, for example those that talk to a person. */
   readonly hiddenTools?: readonly string[] | undefined;
-  /** How long a call waits for an agent at most, in milliseconds. Default one hour. */
+  /** How long a call waits for an agent at most, in milliseconds. Default 7 days: the agent may wait for a person. */
   readonly timeoutMs?: number | undefined;
   /** The most agents of one session that are not closed. Default 100, which is also the greatest value. */
   readonly childrenMax?: number | undefined;

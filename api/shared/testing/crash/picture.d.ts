@@ -21,6 +21,8 @@ interface PictureOfSession {
     };
   };
   readonly turns: number;
+  /** What its turns waited for, and how that was answered: a line for each such fact, in the order of their words. */
+  readonly waits: readonly string[];
   /** Usage without the calls of unknown cost, because a call that was killed is one. */
   readonly usage: Json;
 }
