@@ -1665,7 +1665,7 @@ const parkLaws = [
   law("D4 a parked turn is nobody's and keeps its session", async (store) => {
     const lease = await parks(store);
     assert.equal((await store.load(alice))?.openTurn, lease.turnId);
-    assert.deepEqual(await store.find(lease.turnId), { sessionId: alice, state: "open" });
+    assert.deepEqual(await store.find(lease.turnId), { sessionId: alice, state: "parked" });
     assert.equal((await send(store, "more")).kind, "queued");
     assert.deepEqual(await store.apply(change("op")), { kind: "busy" });
     assert.equal((await store.journal(lease.turnId, 0)).length, 2);
@@ -1956,7 +1956,7 @@ const waitedTurnLaws = [
     assert.deepEqual(await work(store), [alice]);
     assert.deepEqual(await resolvedOf(store, await resume(store)), [{ key: WAIT, answer: late }]);
     assert.equal(await answer(store, late), "already-resolved");
-    assert.equal((await store.find(lease.turnId))?.state, "parked");
+    assert.equal((await store.find(lease.turnId))?.state, "open");
   }),
   law("a turn is woken when the turn that it waits for has ended", async (store) => {
     const child = await first(store, "one", { to: bob });
