@@ -1,4 +1,5 @@
 import {
+  ask,
   createRuntime as create,
   definePlugin,
   type Runtime,
@@ -12,9 +13,9 @@ import { calls, says } from "bowline/testing";
 import { expect, test } from "vitest";
 import { LEASE_MS } from "../../src/stores/store.ts";
 import { echo } from "../kit/models.ts";
-import { outline, passed, signalOf, within } from "../kit/reading.ts";
+import { outline, passed, seen, signalOf, within } from "../kit/reading.ts";
 import { durable, file, over } from "../kit/stores.ts";
-import { deployed, HOUR, quickWorld } from "../kit/worlds.ts";
+import { answerWait, deployed, HOUR, quickWorld } from "../kit/worlds.ts";
 import { load } from "./recorded.ts";
 import { journalOf, scenarioOf, upTo } from "./resume.ts";
 import { counter, type Did, inTurn, model, nothing, tool } from "./witness.ts";
@@ -472,6 +473,56 @@ test.each(["append", "commit", "accept", "note", "apply"] as const)(
     expect(await session.query(counter, "counts")).toMatchObject({ before: 1, after: 1 });
   },
 );
+
+test.each([
+  ["that has a name is done once, whether it was written or not", { operationId: "add" }, [100, 100]],
+  [
+    "without a name is done at most once: whoever asked for it is told when it may have been",
+    {},
+    ["store.failed", "store.failed"],
+  ],
+] as const)("D2 D4 a command in a waiting turn %s", async (_title, options, answers) => {
+  const came: unknown[] = [];
+  for (const isWritten of [true, false]) {
+    const inner = durable(memory());
+    let isBroken = false;
+    const store = over(inner, {
+      append: async (...given) => {
+        const breaks = !isBroken && given[2].some(({ kind }) => kind === "applied");
+        isBroken ||= breaks;
+        const until = breaks && !isWritten ? 0 : await inner.append(...given);
+        if (breaks) throw new RuntimeError("store.failed", { path: "x", problem: "the connection is gone" } as never);
+        return until;
+      },
+    });
+    const asks = definePlugin({ id: "acme/asks", setup: () => ({ beforeToolCall: () => ask("May I?") }) });
+    const did = nothing();
+    const { runtime } = await deployed(store, quickWorld({ name: "now" }), {
+      ...searching(did),
+      plugins: [counter, asks],
+    });
+    const session = await runtime.session("s");
+    const turn = session.turn("Go.");
+    const { wait } = await within(seen(turn, "waiting"));
+    const done = session.command(counter, "add", undefined, options);
+    came.push(
+      await within(
+        done.then(
+          ({ output }) => output,
+          (error: RuntimeError) => error.code,
+        ),
+        4_000,
+      ),
+    );
+    await answerWait(runtime, wait, { approved: true });
+    await within(turn.result(), 4_000);
+    const { ends } = await session.query(counter, "counts");
+    expect(ends).toBe("operationId" in options || isWritten ? 101 : 1);
+    expect(did.calls).toHaveLength(1);
+    await runtime.close();
+  }
+  expect(came).toEqual(answers);
+});
 
 test("D2 a runtime of the same process that nobody closed does not keep its session for ever", async () => {
   const store = durable(memory());

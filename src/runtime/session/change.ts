@@ -72,13 +72,15 @@ export function changeSession<T>(
 ): Promise<T> {
   const { kept, core } = session;
   const operation = named ?? core.world.id("opr");
+  // Under a name, what was written is found again. Without one it may count only if nothing was.
+  const mayRepeat = (fault: unknown): boolean => named !== undefined || hasCode(fault, "lease.lost");
   const run = async (waiting: LiveTurn | undefined): Promise<T> => {
     const visited = (live: LiveTurn): Promise<T> => changeInTurn(session, live, work, operation, named !== undefined);
     if (waiting !== undefined) return visited(waiting);
     for (let isSwept = false, isBeaten = false; ; ) {
       await kept.refresh();
       if (kept.stored.openTurn !== undefined) {
-        const met = await meetTurn(session, visited, onBusy);
+        const met = await meetTurn(session, visited, mayRepeat, onBusy);
         if (met !== undefined) return met.value;
         continue;
       }
@@ -138,7 +140,7 @@ export function changeSession<T>(
       if (ended !== undefined) return ended;
     }
   };
-  return exclusive(session, name, run, signal);
+  return exclusive(session, name, run, mayRepeat, signal);
 }
 
 /**
@@ -176,6 +178,7 @@ async function keep(
 async function meetTurn<T>(
   session: LiveSession,
   visit: (live: LiveTurn) => Promise<T>,
+  mayRepeat: (fault: unknown) => boolean = () => true,
   onBusy?: () => void,
 ): Promise<{ readonly value: T } | undefined> {
   let met: { readonly value: T } | { readonly error: unknown } | undefined;
@@ -191,7 +194,8 @@ async function meetTurn<T>(
   );
   const done = met as { readonly value: T } | { readonly error: unknown } | undefined;
   if (done === undefined || "value" in done) return done;
-  if (passingFault(done.error, session.core.store) !== undefined) return undefined; // The turn was lost: once more.
+  const isLost = passingFault(done.error, session.core.store) !== undefined; // The turn was: once more.
+  if (isLost && mayRepeat(done.error)) return undefined;
   throw done.error;
 }
 

@@ -36,6 +36,8 @@ export function exclusive<T>(
   session: LiveSession,
   name: string,
   run: (live: LiveTurn | undefined) => Promise<T>,
+  /** Whether it may be worked out again when this ended a turn in which it ran. */
+  mayRepeat: (fault: unknown) => boolean,
   signal?: AbortSignal,
 ): Promise<T> {
   if (session.isInside) return Promise.reject(new RuntimeError("operation.reentrant", { name }));
@@ -52,9 +54,9 @@ export function exclusive<T>(
         return run(live).then(resolve, (error: unknown) => {
           const isLost = live !== undefined && passingFault(error, session.core.store) !== undefined;
           if (!isLost) return reject(error);
-          // The turn in which it ran is lost, and must hear of it. The operation is worked out again after that.
-          session.queue.putOperation(operation);
-          throw error;
+          if (mayRepeat(error)) session.queue.putOperation(operation);
+          else reject(error);
+          throw error; // The turn in which it ran is lost, and must hear of it.
         });
       },
       refuse: () => {
