@@ -72,8 +72,9 @@ export function changeSession<T>(
 ): Promise<T> {
   const { kept, core } = session;
   const operation = named ?? core.world.id("opr");
-  // Under a name, what was written is found again. Without one it may count only if nothing was.
-  const mayRepeat = (fault: unknown): boolean => named !== undefined || hasCode(fault, "lease.lost");
+  // Under a name, what was written is found again. Without one it is done once more only if surely nothing was.
+  const mayRepeat = (fault: unknown): boolean =>
+    named !== undefined || hasCode(fault, "lease.lost") || hasCode(fault, "store.locked");
   const run = async (waiting: LiveTurn | undefined): Promise<T> => {
     const visited = (live: LiveTurn): Promise<T> => changeInTurn(session, live, work, operation, named !== undefined);
     if (waiting !== undefined) return visited(waiting);
