@@ -127,7 +127,7 @@ test("T8 a call that would wait for its own turn fails at once: neither could en
   expect(outline((await session.read()).messages).join("\n")).toMatch(/own failed: .*cannot end before/);
 });
 
-test("D4 K13 an operation in a turn that waits here is worked out once more when the store fails, and holds nobody up", async () => {
+test("D4 K13 a named operation in a turn that waits here is worked out once more when the store fails, and holds nobody up", async () => {
   const path = file();
   let faults = 0;
   const store = around(sqlite(path, { strength: "process" }), {
@@ -162,7 +162,7 @@ test("D4 K13 an operation in a turn that waits here is worked out once more when
   const session = await runtime.session("s");
   const result = session.turn("Go.").result();
   const [wait] = await waiting(runtime, 1);
-  await within(session.command(counts, "add", undefined));
+  await within(session.command(counts, "add", undefined, { operationId: "a" }));
   expect(runs).toBe(2);
   expect(await session.query(counts, "count")).toBe(1);
   await runtime.waits.resolve(wait!.key, { approved: true });
