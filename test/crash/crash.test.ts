@@ -27,8 +27,8 @@ test("D2 D6 nothing but the fold knows of the past: on a host without a memory a
 }, 120_000);
 
 test("D2 D6 no kill at any boundary loses or repeats anything", async () => {
-  const report = await crashTest(scenarios, { execArgv, kills: 4, doubles: 1, triples: 1, seed: 7 });
+  const report = await crashTest(scenarios, { execArgv, kills: 3, doubles: 1, seed: 7 });
   console.log(String(report));
   expect(report.violations).toEqual([]);
-  expect(report.kills).toBeGreaterThanOrEqual(150);
+  expect(report.kills).toBeGreaterThanOrEqual(120);
 }, 360_000);
