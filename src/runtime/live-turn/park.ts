@@ -1,7 +1,8 @@
 // A turn that does nothing but wait, for a person or for the world: when it is given up, and what is left of it here.
 // K1 It is given up only when the store has no mail for it; the store decides, in the write that releases the lease.
 // K2 What was shown of it stays here as long as somebody looks on, so that the turn goes on where it stopped.
-// K3 A parent stays while a turn that it waits for runs here: it shows what its child does.
+// K3 A parent stays while a turn that it waits for runs here: it shows what its child does. Unless somebody waits for it to
+//    go: an operation that was let in, a delete, the end of the runtime.
 import { type TurnState, wakesAt } from "../../turn/state.ts";
 import type { OpenedTurn } from "./run.ts";
 import type { LiveTurn } from "./turn.ts";
@@ -30,10 +31,11 @@ const SOON_MS = 1_000;
 function mayPark(live: LiveTurn, opened: OpenedTurn): boolean {
   const { core, state } = live;
   const { parkAfterMs } = core.limits;
-  const soonMs = isUnwanted(live, opened) ? Math.min(parkAfterMs, SOON_MS) : parkAfterMs;
+  const isToGo = isUnwanted(live, opened);
+  const soonMs = isToGo ? Math.min(parkAfterMs, SOON_MS) : parkAfterMs;
   if (!core.host.parks || wakesAt(state) - core.world.now() <= soonMs) return false;
   if (state.open.some((effect) => effect.kind === "sleep" && effect.until - effect.at <= SLEEP_MS)) return false;
-  return !waitedTurns(state).some(({ sessionId, turnId }) => core.sessions.find(sessionId)?.now === turnId); // K3
+  return isToGo || !waitedTurns(state).some(({ sessionId, turnId }) => core.sessions.find(sessionId)?.now === turnId); // K3
 }
 
 const waitedTurns = ({ open }: TurnState) =>
