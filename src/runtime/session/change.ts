@@ -52,8 +52,6 @@ export interface Worked<T> {
   done(kept: Committed | undefined): T | Promise<T>;
   /** Takes back what was done outside the change, which was not stored. */
   undo?(): Promise<void>;
-  /** C6: where it has another form in a turn that only waits. */
-  readonly inTurn?: { readonly appends: readonly Appending[]; done(): T | Promise<T> };
   /** C2: a result ends the change, undefined works it out again. */
   moved?(): Promise<T | undefined>;
 }
@@ -229,11 +227,11 @@ async function changeInTurn<T>(
     if (spent.length > 0) await applyTo(live, { kind: "applied", at, operation, spent, parts: booked });
     throw error;
   }
-  const { change = {}, inTurn } = worked;
+  const { change = {} } = worked;
   const changes = { ...kept.states.take(), ...changesIn(change.plugins) };
   const nodes = additionsIn(change.entries ?? []);
-  const all = [...appends, ...(inTurn?.appends ?? (nodes.length === 0 ? [] : [{ nodes }]))];
-  const parts = inTurn === undefined && change.receipt !== undefined ? [{ operation, receipt: change.receipt }] : [];
+  const all = nodes.length === 0 ? appends : [...appends, { nodes }];
+  const parts = change.receipt === undefined ? [] : [{ operation, receipt: change.receipt }];
   const event: Applied = {
     kind: "applied",
     at,
@@ -251,7 +249,7 @@ async function changeInTurn<T>(
       await worked.undo?.();
       throw error;
     }
-  return inTurn === undefined ? worked.done(undefined) : inTurn.done();
+  return worked.done(undefined);
 }
 
 /** The states of a change that are not written through cells. */
@@ -410,7 +408,7 @@ export function append(
         requiresAncestor,
         operationId: operationId ?? operation,
       });
-      return { inTurn: { appends: [], done: () => answer }, done: () => answer };
+      return { done: () => answer };
     }
     const ids = additions.map((_, index) => nodeId(operation, index));
     const entries = entriesOf(operation, additions, core.world.now());
