@@ -205,7 +205,7 @@ class MemoryStore implements Store {
       const { turn, journal, parked } = run;
       if (forOperation !== true && !hasMail(run, this.#waits, now))
         return { kind: "parked", turnId: turn.id, wakeAt: parked.wakeAt };
-      return { kind: "resumed", lease: takeOver(run, owner, now), journal: journal.slice(), wasParked: true };
+      return { kind: "resumed", lease: takeOver(run, owner, now), journal: journal.slice() };
     }
     if (run !== undefined) {
       if (run.until > now) return { kind: "busy", holder: run.owner, until: run.until };

@@ -109,7 +109,6 @@ const open =
     const wasParked = world.lease === undefined;
     if (!world.isWork && !(wasParked && forOperation)) return assert.equal(found.kind, wasParked ? "parked" : "busy");
     assert.ok(found.kind === "resumed");
-    assert.equal(found.wasParked === true, wasParked);
     assert.equal(found.journal.length, world.length);
     [world.lease, world.until] = [found.lease, found.lease.until];
   };

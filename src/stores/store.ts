@@ -159,13 +159,8 @@ export type Receipt =
   | { readonly kind: "known"; readonly inputId: InputId; readonly turnId: TurnId };
 
 export type OpenAnswer =
-  /** A turn was open and nobody holds it any more: fold the journal and go on. `wasParked`: its holder had parked it. */
-  | {
-      readonly kind: "resumed";
-      readonly lease: Lease;
-      readonly journal: readonly TurnEvent[];
-      readonly wasParked?: true;
-    }
+  /** A turn was open and nobody holds it any more: fold the journal and go on. */
+  | { readonly kind: "resumed"; readonly lease: Lease; readonly journal: readonly TurnEvent[] }
   /** The open turn is parked and has no mail: nothing was taken. It has some at `wakeAt`, if not before. */
   | { readonly kind: "parked"; readonly turnId: TurnId; readonly wakeAt: number }
   /** The oldest waiting input became a turn. */

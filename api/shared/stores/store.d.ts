@@ -145,12 +145,11 @@ type Receipt = {
   readonly turnId: TurnId;
 };
 type OpenAnswer =
-/** A turn was open and nobody holds it any more: fold the journal and go on. `wasParked`: its holder had parked it. */
+/** A turn was open and nobody holds it any more: fold the journal and go on. */
 {
   readonly kind: "resumed";
   readonly lease: Lease;
   readonly journal: readonly TurnEvent[];
-  readonly wasParked?: true;
 } |
 /** The open turn is parked and has no mail: nothing was taken. It has some at `wakeAt`, if not before. */
 {

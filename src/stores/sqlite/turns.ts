@@ -103,7 +103,7 @@ export class Turns {
       // Its generation was raised when it was parked.
       const before = { ...session, generation: session.generation - parked };
       const lease = this.#hold(before, run, turnId, owner, now, journal.length, -parked);
-      return { kind: "resumed", lease, journal, ...(parked === 1 ? { wasParked: true } : {}) };
+      return { kind: "resumed", lease, journal };
     }
     const { seq, ...input } = oldestWaiting(this.#db, session.n)!;
     const opened = this.#opened(opening, session, input);
