@@ -487,6 +487,54 @@ const ERRORS = {
       "Write: export default () => createRuntime({ … });",
     ),
 
+  // Jobs
+  "job.unknown": (d: { id: string }) =>
+    said(`There is no job ${JSON.stringify(d.id.slice(0, 80))}.`, "Take an id from jobs.list(), or from what spawn returned."),
+  "job.foreign": (d: { id: string; session: string }) =>
+    said(
+      `The job ${d.id} does not belong to the session ${d.session}.`,
+      "Use it in its own session, or hand it over first with jobs.transfer.",
+    ),
+  "job.over": (d: { id: string; state: string }) =>
+    said(`The job ${d.id} is over: it was ${d.state}.`, "Read its result with jobs.get(id), or begin another job."),
+  "job.conflict": (d: { id: string }) =>
+    said(`There is another job with the id ${d.id}.`, "Leave the id out, or take one that is new."),
+  "job.full": (d: { max: number }) =>
+    said(
+      `The session has ${d.max} jobs that are not over.`,
+      "Wait for some of them, cancel what is not needed, or raise limits.jobsMax.",
+      "unchanged",
+    ),
+  "job.bound": (d: { id: string }) =>
+    said(
+      `The job ${d.id} is bound to the process that began it.`,
+      "Cancel it, or begin a job with `operation` instead of a function: such a job can go on anywhere.",
+    ),
+  "job.unstarted": (d: { id: string }) =>
+    said(
+      `The job ${d.id} begins with the answer of the hook or tool that waits for it.`,
+      "Await it in a later hook or tool, or return defer({ jobs: [id] }) from the tool.",
+    ),
+  "job.signal": (d: { id: string; signal: string; problem: string }) =>
+    said(
+      `The signal ${JSON.stringify(d.signal)} cannot be sent to the job ${d.id}: ${d.problem}.`,
+      "Send a signal that the job declares in `signals`, with a payload that fits its schema.",
+    ),
+  "job.invalid": (d: { problem: string }) =>
+    said(`This cannot be a job: ${d.problem}.`, "Give it a label, and either a function or `operation` with a JSON `input`."),
+  "job.failed": (d: { id: string; problem: string }) =>
+    said(`The job ${d.id} failed: ${d.problem}`, "Look at the cause; what it had done before is in its steps."),
+  "job.steps": (d: { max: number }) =>
+    said(
+      `The job has recorded ${d.max} steps, and may record no more.`,
+      "Let it begin another job that goes on, or raise limits.jobStepsMax.",
+    ),
+  "job.diverged": (d: { id: string; step: string }) =>
+    said(
+      `The job ${d.id} asks for the step ${d.step} in another way than when it was recorded.`,
+      "Keep the order of steps in the task's code, and make what differs between two runs a step itself (`once`).",
+    ),
+
   // Endings of a turn
   "limit.rounds": (d: { max: number }) =>
     said(

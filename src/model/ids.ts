@@ -19,6 +19,10 @@ export type BlobHash = Id<"blob">;
 export type WaitKey = Id<"wait">;
 /** The public name of a wait, in events and lists. It answers nothing: only the key does. */
 export type WaitId = Id<"wait-id">;
+/** The id of a background job. */
+export type JobId = Id<"job">;
+/** A place in the order of all that happened to jobs: pass it to `jobs.changes` to go on after it. */
+export type JobCursor = Id<"job-cursor">;
 /** A place in the order of all facts of a store: pass it to `observe` or `follow` to go on after it. */
 export type Cursor = Id<"cursor">;
 
@@ -30,6 +34,8 @@ export const asEffectName = (text: string): EffectName => text as EffectName;
 export const asBlobHash = (text: string): BlobHash => text as BlobHash;
 export const asWaitKey = (text: string): WaitKey => text as WaitKey;
 export const asWaitId = (text: string): WaitId => text as WaitId;
+export const asJobId = (text: string): JobId => text as JobId;
+export const asJobCursor = (text: string): JobCursor => text as JobCursor;
 export const asCursor = (text: string): Cursor => text as Cursor;
 
 export const nodeId = (commit: string, index: number): NodeId => `${commit}.${index}` as NodeId;

@@ -1,7 +1,7 @@
 // Job: the words for waits that everyone shares: what a turn waits for, and how it is answered.
 // Not its job: rows of waits (`stores/`), checking an answer (`runtime/waits.ts`).
 import { hashOf } from "./hash.ts";
-import { asWaitId, type SessionId, type TurnId, type WaitId, type WaitKey } from "./ids.ts";
+import { asWaitId, type JobId, type SessionId, type TurnId, type WaitId, type WaitKey } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { ToolCall } from "./tool.ts";
 
@@ -23,10 +23,15 @@ export interface WaitAbout {
   readonly argsHash: string;
 }
 
-/** Turns of other sessions whose ends are waited for. Nobody answers such a wait: it is not listed and is no fact. */
+/**
+ * Turns of other sessions, and jobs, whose ends are waited for. Nobody answers such a wait: it is not listed and is no
+ * fact.
+ */
 export interface WaitedTurns {
   readonly kind: "turns";
   readonly turns: readonly WaitedTurn[];
+  /** A job that is idle counts as ended, and so does one that is not there any more. */
+  readonly jobs?: readonly JobId[];
   readonly need: "any" | "all";
   /** When the turn that waits is stopped, these are cancelled. */
   readonly cancels?: true;

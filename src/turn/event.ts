@@ -1,5 +1,6 @@
 import type { SessionConfig } from "../model/config.ts";
 import type { BlobHash, EffectName, InputId, SessionId, TurnId, WaitKey } from "../model/ids.ts";
+import type { NewJob } from "../model/job.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Draft, Part } from "../model/message.ts";
@@ -125,6 +126,10 @@ type Answered = {
   readonly booked?: readonly string[];
   /** What hooks and tools appended to the conversation while the effect ran. */
   readonly appends?: readonly Appending[];
+  /** Inputs whose nodes are among `appends`: others appended them while the turn was open. */
+  readonly taken?: readonly InputId[];
+  /** Jobs that begin with this answer: their rows are written with it. */
+  readonly spawns?: readonly NewJob[];
 };
 
 export type Answer = Answered &
@@ -222,6 +227,7 @@ export interface Applied {
   /** The session's own settings from the next turn on. */
   readonly config?: Partial<SessionConfig>;
   readonly spent?: readonly Spent[];
+  readonly spawns?: readonly NewJob[];
 }
 
 export type TurnEvent =

@@ -1,0 +1,140 @@
+// Job: the words for background work that everyone shares: what a job is, what happens to it, and what that comes to.
+// Not its job: keeping jobs (`stores/`), running them (`runtime/jobs/`).
+// The events of a job are the truth; its record is `foldJob` over them, and nothing else.
+import type { InputId, JobId, SessionId, TurnId, WaitId } from "./ids.ts";
+import type { Json, JsonObject } from "./json.ts";
+import type { Draft } from "./message.ts";
+import type { WaitAnswer } from "./wait.ts";
+
+/** What does the work. It tells how a job is cancelled, and what to show of it. */
+export type JobKind = "task" | "monitor" | "subagent" | "code" | "external";
+/** How a job ended. `abandoned`: the process that did the work is gone, and nobody else can go on with it. */
+export type JobEnd = "completed" | "failed" | "cancelled" | "abandoned";
+/** `idle`: it lives and has nothing to do, for example an agent that waits for a message. */
+export type JobState = "running" | "idle" | JobEnd;
+/**
+ * Who goes on with a job when its process is gone. `rerunnable`: any process that has its plugin, from its recorded
+ * steps. `owner-bound`: nobody, it is abandoned. `external`: the work is done elsewhere, and its end is told.
+ */
+export type JobRecovery = "rerunnable" | "owner-bound" | "external";
+/** What the end of a job does to its session: nothing, a message for the next boundary, or a turn. */
+export type JobWake = "none" | "notify" | "wake";
+
+/** What a job is from its beginning on. Only its session changes, when it is handed over. */
+export interface NewJob {
+  readonly id: JobId;
+  readonly sessionId: SessionId;
+  readonly kind: JobKind;
+  readonly label: string;
+  /** Hidden jobs are the plugins' own: `awaitHidden` waits for them, and models are not shown them. */
+  readonly visibility: "hidden" | "managed";
+  readonly recovery: JobRecovery;
+  readonly wake: JobWake;
+  /** The turn or the job in which it was begun. */
+  readonly parent?: { readonly turnId: TurnId } | { readonly jobId: JobId };
+  /** Whether it is cancelled when its parent ends. */
+  readonly onParentEnd: "cancel" | "keep";
+  /** Of a rerunnable job: the task to run, as `plugin.operation`, and its input. */
+  readonly operation?: string;
+  readonly input?: Json;
+  /** The signals that it takes, by name, each with the JSON Schema of its payload. */
+  readonly signals?: { readonly [name: string]: JsonObject };
+  /** The session in which the work is done: of a subagent. */
+  readonly childId?: SessionId;
+  /** What the app or the plugin wants to know of it, for example where the work is done. */
+  readonly about?: Json;
+  /** A rerunnable job does not begin before this time. */
+  readonly notBefore?: number;
+  /** The whole work of the job: at its time this input is accepted. */
+  readonly delivers?: DeliveredInput;
+  readonly at: number;
+}
+
+/** An input that is accepted later. */
+export interface DeliveredInput {
+  readonly id: InputId;
+  readonly turnId: TurnId;
+  readonly key?: string;
+  readonly message: Draft;
+  readonly place: "boundary" | "turn";
+  readonly hash: string;
+}
+
+export interface JobError {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What happened to a job. */
+export type JobEvent = { readonly at: number } & (
+  | { readonly kind: "spawned"; readonly job: NewJob }
+  /** A process began with it, or went on after another one. */
+  | { readonly kind: "started"; readonly generation: number }
+  /** A step of the work is done: a rerun is given the value. */
+  | { readonly kind: "stepped"; readonly name: string; readonly value: Json }
+  | { readonly kind: "transitioned"; readonly state: "running" | "idle" }
+  | { readonly kind: "signalled"; readonly name: string; readonly payload: Json }
+  /** A wait of the job was answered. */
+  | { readonly kind: "resolved"; readonly wait: WaitId; readonly answer: WaitAnswer }
+  /** Its session was told something. `lost`: it was not, for there is no such session, or it was told too often. */
+  | { readonly kind: "woke"; readonly inputId: InputId; readonly lost?: "deleted" | "full" }
+  /** It is asked to end. */
+  | { readonly kind: "cancelling"; readonly reason: string }
+  | { readonly kind: "transferred"; readonly to: SessionId }
+  | {
+      readonly kind: "ended";
+      readonly state: JobEnd;
+      readonly result?: Json;
+      readonly error?: JobError;
+    }
+);
+
+/** A job as it stands. */
+export interface JobRecord extends Omit<NewJob, "at"> {
+  readonly state: JobState;
+  /** All times are milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly startedAt?: number;
+  readonly endedAt?: number;
+  /** How often a process began with it. */
+  readonly starts: number;
+  /** How many steps are recorded, and how often its session was told something. */
+  readonly steps: number;
+  readonly wakes: number;
+  readonly cancel?: { readonly reason: string; readonly at: number };
+  readonly result?: Json;
+  readonly error?: JobError;
+}
+
+export const isOver = ({ state }: Pick<JobRecord, "state">): boolean => state !== "running" && state !== "idle";
+
+/** What a job comes to. The first event is `spawned`; after `ended` nothing changes any more. */
+export function foldJob(record: JobRecord | undefined, event: JobEvent): JobRecord {
+  if (event.kind === "spawned") {
+    const { at: createdAt, ...job } = event.job;
+    return record ?? { ...job, state: "running", createdAt, starts: 0, steps: 0, wakes: 0 };
+  }
+  if (record === undefined) throw new Error("A job begins with `spawned`.");
+  if (isOver(record) && event.kind !== "woke") return record;
+  switch (event.kind) {
+    case "started":
+      return { ...record, startedAt: record.startedAt ?? event.at, starts: record.starts + 1 };
+    case "stepped":
+      return { ...record, steps: record.steps + 1 };
+    case "transitioned":
+      return { ...record, state: event.state };
+    case "woke":
+      return { ...record, wakes: record.wakes + 1 };
+    case "cancelling":
+      return record.cancel === undefined ? { ...record, cancel: { reason: event.reason, at: event.at } } : record;
+    case "transferred":
+      return { ...record, sessionId: event.to };
+    case "ended": {
+      const { state, result, error, at: endedAt } = event;
+      const how = { ...(result === undefined ? {} : { result }), ...(error === undefined ? {} : { error }) };
+      return { ...record, state, endedAt, ...how };
+    }
+    default:
+      return record;
+  }
+}
