@@ -22,6 +22,8 @@ export interface ClientView {
   readonly inputs: readonly ClientInput[];
   /** The turns that are not among the messages of `read`: those that have ended since, then the running one. */
   readonly turns: readonly ClientTurn[];
+  /** What jobs of the session wait for, such as an approval, oldest first. Left out where there is nothing. */
+  readonly jobWaits?: readonly ClientWait[];
   /** The last fact: pass it to `observe({ after })` to go on from here. */
   readonly cursor?: Cursor;
   /** Facts came that are not in `read`. Fold a new `session.read()` in to have their messages. */
@@ -132,8 +134,9 @@ export function fold(view: ClientView | undefined, change: SessionEvent | Sessio
   if (change.kind === "resolved") return waiting(after, (waits) => waits.filter(({ id }) => id !== change.wait));
   if (isTold && !isRead) return before;
   if (change.kind === "waiting") {
-    const { wait: id, turnId, wants, effect, callId, call, reason, until } = change;
-    const asked: ClientWait = { id, turnId, wants, effect, callId, call, reason, until };
+    const { wait: id, turnId, jobId, wants, effect, callId, call, reason, until } = change;
+    const of = { ...(turnId === undefined ? {} : { turnId }), ...(jobId === undefined ? {} : { jobId }) };
+    const asked: ClientWait = { id, ...of, wants, effect, callId, call, reason, until };
     return isRead ? after : waiting(after, (waits) => [...waits, asked]);
   }
   if (change.kind === "accepted") {
@@ -190,11 +193,13 @@ function withRead(view: ClientView, read: SessionView): ClientView {
   const isBehind = isLater(view);
   const cursor = isBehind ? view.cursor : read.cursor;
   const turns = view.turns.filter((turn) => turn.kind === "running" || isLater(turn));
+  const { jobWaits: _, ...rest } = view;
   return {
-    ...view,
+    ...(isBehind ? view : rest),
     read,
     inputs: [...known.map(({ state: _, ...input }) => input), ...view.inputs.filter(isLater)],
-    turns: isBehind ? turns : withWaits(turns, read.waits), // A view that is ahead knows what was answered since.
+    // A view that is ahead knows what was answered since.
+    ...(isBehind ? { turns } : withJobs(withWaits(turns, read.waits), ofJobs(read.waits))),
     ...(cursor === undefined ? {} : { cursor }),
     isBehind,
   };
@@ -202,13 +207,22 @@ function withRead(view: ClientView, read: SessionView): ClientView {
 
 // ── Waits ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const waitsIn = ({ turns }: ClientView): readonly ClientWait[] =>
-  turns.flatMap((turn) => (turn.kind === "running" ? turn.waits : []));
+const waitsIn = ({ turns, jobWaits = [] }: ClientView): readonly ClientWait[] => [
+  ...turns.flatMap((turn) => (turn.kind === "running" ? turn.waits : [])),
+  ...jobWaits,
+];
+const withJobs = (turns: readonly ClientTurn[], jobWaits: readonly ClientWait[]) =>
+  jobWaits.length === 0 ? { turns } : { turns, jobWaits };
+const ofJobs = (waits: readonly ClientWait[]): readonly ClientWait[] =>
+  waits.filter(({ turnId }) => turnId === undefined);
 
-const waiting = (view: ClientView, change: (waits: readonly ClientWait[]) => readonly ClientWait[]): ClientView => ({
-  ...view,
-  turns: withWaits(view.turns, change(waitsIn(view))),
-});
+function waiting(view: ClientView, change: (waits: readonly ClientWait[]) => readonly ClientWait[]): ClientView {
+  const { jobWaits = [], ...rest } = view;
+  const waits = change(waitsIn(view));
+  const own = ofJobs(waits);
+  const isSame = own.length === jobWaits.length && own.every(({ id }, nth) => id === jobWaits[nth]?.id);
+  return { ...rest, ...withJobs(withWaits(view.turns, waits), isSame ? jobWaits : own) };
+}
 
 /** The turns with all that they wait for. One that waits is among them, even if it has shown nothing. */
 function withWaits(turns: readonly ClientTurn[], waits: readonly ClientWait[]): readonly ClientTurn[] {
@@ -220,7 +234,7 @@ function withWaits(turns: readonly ClientTurn[], waits: readonly ClientWait[]): 
     const isSame = own.length === turn.waits.length && own.every(({ id }, nth) => id === turn.waits[nth]?.id);
     return [isSame ? turn : { ...turn, waits: own }];
   });
-  const silent = waits.map(({ turnId }) => turnId).filter((id) => !turns.some((turn) => turn.id === id));
+  const silent = waits.flatMap(({ turnId }) => turnId ?? []).filter((id) => !turns.some((turn) => turn.id === id));
   return [...known, ...[...new Set(silent)].map((id) => nothingOf(id, 0, of(id)))];
 }
 

@@ -190,7 +190,8 @@ async function give(
 
 interface Heard {
   readonly id: string;
-  readonly turnId: string;
+  /** Left out for a wait of a job. */
+  readonly turnId?: string | undefined;
 }
 interface Standing extends Heard {
   readonly over: AbortController;

@@ -218,7 +218,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "write",
-    services: ["session", "membership", "sessions", "trace"],
+    services: ["session", "membership", "sessions", "trace", "jobs"],
     directives: ["abortTurn", "answer", "enqueueMessages", "compactHistory", ...EMIT],
   }),
   checkpoint: hook<{ readonly at: "after-work" | "before-completion" }>()({
@@ -227,7 +227,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "write",
-    services: ["session", "sessions", "trace"],
+    services: ["session", "sessions", "trace", "jobs"],
     directives: ["abortTurn", "enqueueMessages", "compactHistory", ...EMIT],
   }),
   afterTurn: hook<{ readonly report: TurnReport }>()({
@@ -236,7 +236,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "write",
-    services: ["session", "sessions", "trace"],
+    services: ["session", "sessions", "trace", "jobs"],
     directives: ["enqueueMessages", ...EMIT],
   }),
   request: hook<{ readonly request: ModelRequest }, ModelRequest>()({
@@ -330,7 +330,7 @@ export const HOOKS = {
     onThrow: "issue",
     deadlineMs: 30_000,
     state: "read",
-    services: ["session", "catalog", "graph", "complete", "trace"],
+    services: ["session", "catalog", "graph", "complete", "trace", "jobs"],
   }),
   protocolSession: hook<never, ProtocolSession>()({
     family: "single",

@@ -7,7 +7,7 @@ import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { type Any, check, documentOf, type InputOf, isStandard, type OutputOf, type Schema } from "../model/schema.ts";
 import type { StateCell, StateView } from "../model/tool.ts";
 import type { Point } from "./point.ts";
-import type { Services } from "./services.ts";
+import type { JobsView, Services, TaskJob } from "./services.ts";
 
 /** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
 export type OperationKind = "query" | "command" | "task";
@@ -51,13 +51,17 @@ interface Lasting {
    * failure, gets the recorded value.
    */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
+  /** Only when the task runs as a job: durable sleep, tool calls, signals. Then it runs beside turns, and what it changes is kept at its end. */
+  readonly job?: TaskJob;
 }
 type StateFor<K extends OperationKind, S> = [S] extends [undefined]
   ? object
   : { readonly state: K extends "query" ? StateView<S> : StateCell<S> };
 
 export type OperationContext<K extends OperationKind, I, S> = Common<I> &
-  Pick<Services, (typeof POWERS)[K][number]> &
+  (K extends "query"
+    ? Omit<Pick<Services, (typeof POWERS)[K][number]>, "jobs"> & { readonly jobs: JobsView }
+    : Pick<Services, (typeof POWERS)[K][number]>) &
   StateFor<K, S> &
   (K extends "query" ? object : Changing) &
   (K extends "task" ? Lasting : object);

@@ -1,4 +1,4 @@
-import type { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId } from "./ids.ts";
+import type { CallId, Cursor, EffectName, InputId, JobId, NodeId, SessionId, TurnId, WaitId } from "./ids.ts";
 import type { Json } from "./json.ts";
 import type { ToolStatus } from "./message.ts";
 import type { TurnOutcome } from "./outcome.ts";
@@ -107,10 +107,12 @@ interface TurnCommitted {
   readonly branch?: NodeId;
 }
 
-/** A turn waits for an answer. `runtime.waits.get(wait)` gives the key that answers it. */
+/** A turn or a job waits for an answer. `runtime.waits.get(wait)` gives the key that answers it. */
 interface Waiting {
   readonly kind: "waiting";
-  readonly turnId: TurnId;
+  /** Either of these two. */
+  readonly turnId?: TurnId;
+  readonly jobId?: JobId;
   readonly wait: WaitId;
   readonly wants: WaitKind;
   /** The position of the wait in the turn, such as `r1.call.0.w`. */
@@ -125,7 +127,8 @@ interface Waiting {
 /** A wait was answered, or its time is up, or it was revoked. */
 interface Resolved {
   readonly kind: "resolved";
-  readonly turnId: TurnId;
+  readonly turnId?: TurnId;
+  readonly jobId?: JobId;
   readonly wait: WaitId;
   readonly wants: WaitKind;
   readonly effect: EffectName;

@@ -72,6 +72,8 @@ export type JobEvent = { readonly at: number } & (
   | { readonly kind: "started"; readonly generation: number }
   /** A step of the work is done: a rerun is given the value. */
   | { readonly kind: "stepped"; readonly name: string; readonly value: Json }
+  /** Its process gave it up, because it only waits: until then, or until something comes. */
+  | { readonly kind: "parked"; readonly due?: number }
   | { readonly kind: "transitioned"; readonly state: "running" | "idle" }
   | { readonly kind: "signalled"; readonly name: string; readonly payload: Json }
   /** A wait of the job was answered. */

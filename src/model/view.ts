@@ -1,5 +1,5 @@
 import type { SessionConfig } from "./config.ts";
-import type { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId } from "./ids.ts";
+import type { CallId, Cursor, EffectName, InputId, JobId, NodeId, SessionId, TurnId, WaitId } from "./ids.ts";
 import type { Draft, Message } from "./message.ts";
 import type { ToolCall } from "./tool.ts";
 import type { Spent, Usage } from "./usage.ts";
@@ -17,7 +17,9 @@ export interface OpenInput {
 /** Something that the open turn waits for. `runtime.waits.get(id)` gives the key that answers it. */
 export interface OpenWait {
   readonly id: WaitId;
-  readonly turnId: TurnId;
+  /** The turn or the job that waits. */
+  readonly turnId?: TurnId;
+  readonly jobId?: JobId;
   readonly wants: WaitKind;
   /** The position of the wait in the turn, such as `r1.call.0.w`. */
   readonly effect: EffectName;

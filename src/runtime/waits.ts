@@ -7,6 +7,7 @@ import {
   asWaitId,
   asWaitKey,
   type CallId,
+  type JobId,
   type SessionId,
   type TurnId,
   type WaitId,
@@ -47,7 +48,9 @@ export interface PendingWait<K extends WaitKind = WaitKind> {
   readonly sessionId: SessionId;
   /** The sessions from the root of the tree to this one. */
   readonly path: readonly SessionId[];
-  readonly turnId: TurnId;
+  /** The turn or the job that waits. */
+  readonly turnId?: TurnId;
+  readonly jobId?: JobId;
   readonly callId: CallId;
   readonly tool: string;
   /** As the call would be made: they fit the tool's schema. */
@@ -169,11 +172,11 @@ function byOf(where: string, options: ResolveOptions): { readonly by?: string } 
 }
 
 const shown = (wait: StoredWait, now: number): AnyWait => {
-  const { id, key, sessionId, path, turnId, at, until, about } = wait;
+  const { id, key, sessionId, path, turnId, jobId, at, until, about } = wait;
   const { kind, call, reason, schema, argsHash } = about;
   const of = { callId: call.id, tool: call.name, arguments: call.input, argumentsHash: argsHash, reason };
   const times = { askedAt: at, deadline: until, ageMs: Math.max(0, now - at) };
-  const told = { id, kind, sessionId, path, turnId, ...of, ...defined({ schema }), ...times };
+  const told = { id, kind, sessionId, path, ...defined({ turnId, jobId }), ...of, ...defined({ schema }), ...times };
   // Not listed among its fields: a list that is sent to a browser as JSON must not carry what answers it.
   return Object.defineProperty(told, "key", { value: key, enumerable: false }) as unknown as AnyWait;
 };

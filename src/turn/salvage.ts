@@ -82,6 +82,7 @@ class Salvaging {
     if ("spent" in event && event.spent !== undefined) this.#spent = [...this.#spent, ...event.spent];
     const { at } = event;
     if ("appends" in event && event.appends !== undefined) this.#held = [...this.#held, ...event.appends];
+    if ("taken" in event && event.taken !== undefined) this.#inputs = [...this.#inputs, ...event.taken];
     if (event.kind !== "returned" && event.kind !== "gated" && event.kind !== "settled") this.#place(at);
     switch (event.kind) {
       case "replied":

@@ -110,6 +110,7 @@ function close(move: Move, event: Answer): Effect {
   if (event.changes !== undefined) move.change(event.changes);
   if (event.spent !== undefined) move.state.spent = [...move.state.spent, ...event.spent];
   if (event.appends !== undefined) move.append(event.appends);
+  if (event.taken !== undefined) move.state.inputs = [...move.state.inputs, ...event.taken];
   return effect;
 }
 

@@ -54,7 +54,7 @@ function openAt(events: readonly SessionEvent[], cursor: string): readonly strin
   const open = new Map<string, string>();
   for (const event of events) {
     if (!event.fact || numberOf(event.cursor) > numberOf(cursor)) continue;
-    if (event.kind === "waiting") open.set(event.wait, event.turnId);
+    if (event.kind === "waiting") open.set(event.wait, event.turnId ?? "");
     if (event.kind === "resolved") open.delete(event.wait);
     if (event.kind === "committed" && event.by === "turn")
       for (const [wait, turnId] of open) if (turnId === event.turnId) open.delete(wait);

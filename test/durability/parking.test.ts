@@ -84,7 +84,7 @@ const paying = () => recited(calls("pay", { eur: 5 }, "p"), says("Done."), says(
 const parked = (runtime: Runtime, store: ReturnType<typeof sqlite>, id: string) =>
   eventually(async () => {
     const [wait] = await runtime.waits.list({ session: id });
-    if (wait === undefined) return undefined;
+    if (wait?.turnId === undefined) return undefined;
     return (await store.find(wait.turnId))?.state === "parked" ? wait : undefined;
   }, 5_000);
 

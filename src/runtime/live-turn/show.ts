@@ -268,12 +268,12 @@ export class TurnShow implements CallShow {
     if (open?.kind !== "wait" || open.about.kind === "turns") return;
     const tell = (wait: StoredWait | undefined): void => {
       if (wait?.answer === undefined || wait.answeredAs === undefined) return;
-      const { id, turnId, sessionId, about, answer, answeredAs } = wait;
+      const { id, sessionId, about, answer, answeredAs } = wait;
       const base = { fact: true, sessionId, cursor: cursorFor(sessionId, answeredAs) } as const;
       const by = answer.kind !== "timeout" && answer.by !== undefined ? { by: answer.by } : {};
       const how = { wants: about.kind, how: answer.kind, ...by };
       this.#waits.delete(id);
-      this.#tellFact(waitFact({ kind: "resolved", turnId, wait: id, effect, ...how }, base));
+      this.#tellFact(waitFact({ kind: "resolved", turnId: this.#live.turnId, wait: id, effect, ...how }, base));
     };
     const found = this.#live.core.store.waits.get(waitIdOf(open.key));
     if (this.#asking === undefined && !isThenable(found)) return tell(found);

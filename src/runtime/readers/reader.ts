@@ -121,7 +121,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     if (fact !== undefined) {
       if (this.#gap !== undefined && numberOf(fact.cursor) > numberOf(this.#gap.cursor))
         return this.#closeGap(this.#gap);
-      if (fact.kind === "waiting" && !this.#hasGap) {
+      if (fact.kind === "waiting" && fact.turnId !== undefined && !this.#hasGap) {
         const shown = this.#shownBefore(fact.turnId);
         if (shown !== undefined) return shown;
       }

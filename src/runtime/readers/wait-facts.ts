@@ -14,22 +14,23 @@ export function waitFact<Base extends object>(
   change: DistributiveOmit<WaitChange, "cursor" | "sessionId">,
   base: Base,
 ): Base & Extract<FactEvent, { readonly kind: "waiting" | "resolved" }> {
-  const { turnId, wait, effect } = change;
+  const { turnId, jobId, wait, effect } = change;
+  const of = defined({ turnId, jobId });
   if (change.kind === "waiting") {
     const { kind: wants, call, reason } = change.about;
     const { until } = change;
-    return { ...base, kind: "waiting", turnId, wait, wants, effect, callId: call.id, call, reason, until } as never;
+    return { ...base, kind: "waiting", ...of, wait, wants, effect, callId: call.id, call, reason, until } as never;
   }
   const { wants, how, by } = change;
   const told = how === "value" ? "answered" : how;
-  return { ...base, ...defined({ kind: "resolved", turnId, wait, wants, effect, how: told, by }) } as never;
+  return { ...base, kind: "resolved", ...of, ...defined({ wait, wants, effect, how: told, by }) } as never;
 }
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
 /** The fact that an open wait was asked. */
-export function askedFact({ id, turnId, sessionId, effect, about, until, askedAs }: StoredWait): WaitFact {
+export function askedFact({ id, turnId, jobId, sessionId, effect, about, until, askedAs }: StoredWait): WaitFact {
   const base = { fact: true, sessionId, cursor: cursorFor(sessionId, askedAs ?? asCursor("1")) } as const;
-  return waitFact({ kind: "waiting", turnId, wait: id, effect, about, until }, base);
+  return waitFact({ kind: "waiting", ...defined({ turnId, jobId }), wait: id, effect, about, until }, base);
 }
 
 /** Tells handles of a parked turn what it waits for: nobody runs it who would. */

@@ -41,9 +41,9 @@ export async function viewOf(session: LiveSession): Promise<SessionView> {
 }
 
 /** Without its key: views are shown to clients. */
-function openWait({ id, turnId, effect, until, about }: StoredWait): OpenWait {
+function openWait({ id, turnId, jobId, effect, until, about }: StoredWait): OpenWait {
   const { kind: wants, call, reason } = about;
-  return { id, turnId, wants, effect, callId: call.id, call, reason, until };
+  return { id, ...defined({ turnId, jobId }), wants, effect, callId: call.id, call, reason, until };
 }
 
 async function openInputs(session: LiveSession, openTurn: TurnId | undefined): Promise<readonly OpenInput[]> {

@@ -295,7 +295,7 @@ export class Watch {
   /** What turns wait for that run elsewhere; those that run here tell it themselves. */
   #tell(change: Extract<Change, { readonly kind: "waiting" | "resolved" }>): void {
     const { sessionId, turnId, cursor } = change;
-    const handles = this.followed.get(sessionId)?.of(turnId) ?? [];
+    const handles = turnId === undefined ? [] : (this.followed.get(sessionId)?.of(turnId) ?? []);
     if (handles.length === 0 || this.#core().sessions.find(sessionId)?.running !== undefined) return;
     const fact = waitFact(change, { fact: true, sessionId, cursor: cursorFor(sessionId, cursor) } as const);
     for (const handle of handles) if (handle.feed.isRead) handle.tell(fact);

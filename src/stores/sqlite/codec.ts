@@ -270,6 +270,10 @@ const LIMITS: Limits = {
   replyBytesMax: 8_388_608,
   stateBytesMax: 65_536,
   pendingInputsMax: 1_000,
+  jobsMax: 10_000,
+  parallelJobsMax: 64,
+  jobStepsMax: 10_000,
+  jobWakesMax: 1_000,
   unreadEventsMax: 10_000,
 };
 
