@@ -1,5 +1,6 @@
 import type { Awaitable } from "../model/awaitable.ts";
 import type { EffectName, WaitKey } from "../model/ids.ts";
+import type { NewJob } from "../model/job.ts";
 import type { Scope } from "../model/scope.ts";
 import type { World } from "../model/world.ts";
 import type { Committed, EndedTurn, Lease, ParkedTurn, Store } from "../stores/store.ts";
@@ -30,6 +31,8 @@ export interface HostContext {
    * refused before.
    */
   waiting(key: WaitKey): void;
+  /** Call this once jobs that an answer began are in the store. Only then may their work begin. */
+  spawned(jobs: readonly NewJob[]): void;
   /** Reports what belongs to no result: a late or second answer that was dropped, a lost lease. */
   trace(name: string, about: { readonly [key: string]: string | number }): void;
 }

@@ -9,12 +9,12 @@
 import { type Awaitable, andThen, isThenable } from "../model/awaitable.ts";
 import { asWaitKey, type EffectName } from "../model/ids.ts";
 import { TEXTS } from "../model/texts.ts";
-import type { Mail, NewWait, ParkedTurn } from "../stores/store.ts";
+import type { Committed, EndedTurn, JobSpawn, Mail, NewWait, ParkedTurn } from "../stores/store.ts";
 import { type Effect, OUTWARD } from "../turn/effect.ts";
 import type { Applied, TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
 import type { EffectHost, HostContext, Perform, TurnRef } from "./host.ts";
-import { type Held, LocalRun, waitOf } from "./local/local-run.ts";
+import { type Held, LocalRun, spawnsIn, waitOf } from "./local/local-run.ts";
 import { LOOK_MS, Runs } from "./local/runs.ts";
 
 /**
@@ -169,11 +169,12 @@ class JournalRun extends LocalRun {
     const waits = this.#newWaits;
     this.#unwritten = [];
     if (waits.length > 0) this.#newWaits = [];
+    const spawns = spawnsIn(events, this.turn.lease);
     try {
-      const until = store.append(this.turn.lease, this.#seq, events, world.now(), waits);
-      if (!isThenable(until)) return void this.#appended(events, waits, until);
+      const until = store.append(this.turn.lease, this.#seq, events, world.now(), waits, spawns);
+      if (!isThenable(until)) return void this.#appended(events, waits, spawns, until);
       return until
-        .then((found) => this.#appended(events, waits, found))
+        .then((found) => this.#appended(events, waits, spawns, found))
         .then(undefined, (error: unknown) => this.lose(error));
     } catch (error) {
       this.lose(error);
@@ -181,13 +182,23 @@ class JournalRun extends LocalRun {
     }
   }
 
-  #appended(events: readonly TurnEvent[], waits: readonly NewWait[], until: number): void {
+  #appended(
+    events: readonly TurnEvent[],
+    waits: readonly NewWait[],
+    spawns: readonly JobSpawn[],
+    until: number,
+  ): void {
     this.#seq += events.length;
     this.#until = until;
     for (const { key } of waits) this.context.waiting(key);
+    this.#tellSpawned(spawns);
     if (until - this.#looked < LOOK_MS) return;
     this.#looked = until;
     void this.poke(); // A turn that never waits gives the timer no chance to look for mail.
+  }
+
+  #tellSpawned(spawns: readonly JobSpawn[]): void {
+    if (spawns.length > 0) this.context.spawned(spawns.map(({ job }) => job));
   }
 
   /** Leaves the effects held while there are arrivals to fold: a cancel among them may drop some. */
@@ -237,6 +248,19 @@ class JournalRun extends LocalRun {
     const at = world.now();
     const asks = onInterrupt === "ask" ? { key: asWaitKey(world.secret()), until: at + WEEK_MS } : {};
     this.arrive({ kind: "interrupted", at, effect: name, ...asks });
+  }
+
+  /** Does nothing: jobs are written together with the event that begins them. */
+  protected override spawn(): void {}
+
+  /** Jobs of events that are not written begin with the commit, which makes those events obsolete. */
+  override commit(ended: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }> {
+    const spawns = spawnsIn(this.#unwritten, this.turn.lease);
+    if (spawns.length === 0) return super.commit(ended);
+    return andThen(super.commit({ ...ended, spawns }), (answer) => {
+      if (!("reopen" in answer)) this.#tellSpawned(spawns);
+      return answer;
+    });
   }
 
   /** Does nothing: the row of the wait was written together with the event that opened it. */

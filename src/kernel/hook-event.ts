@@ -10,7 +10,7 @@ import type { Extension } from "./extension.ts";
 import { HOOKS, type HookName, type RowData, type SeesOf, type TurnContext } from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
 import type { Point } from "./point.ts";
-import type { ServiceName, Services, ToolsOfSession } from "./services.ts";
+import type { JobContext, JobOptions, ServiceName, Services, ToolsOfSession } from "./services.ts";
 import type { StateAccess } from "./states.ts";
 
 /** Where a hook is called: the session, the turn if there is one, its signal, its services. */
@@ -59,12 +59,37 @@ export class CallScope {
     return this.#controller.signal;
   }
 
+  #clock: Clock | undefined;
+  #waits = 0;
+
+  /** Runs `wait` without the handler's clock: it has a time of its own. */
+  async waiting<T>(wait: () => Promise<T>): Promise<T> {
+    if (this.#waits++ === 0) this.#clock?.stop();
+    try {
+      return await wait();
+    } finally {
+      if (--this.#waits === 0) this.#clock?.go();
+    }
+  }
+
+  /** The clock that ends the handler's time. It does not run while the handler waits for something that has its own. */
+  time(clock: Clock): void {
+    this.#clock = clock;
+    if (this.#waits === 0) clock.go();
+  }
+
   end(reason?: unknown): void {
     this.isOver = true;
+    this.#clock = undefined;
     this.#reason = reason;
     if (this.#follow !== undefined) this.#here.signal.removeEventListener("abort", this.#follow);
     if (reason !== undefined) this.#controller?.abort(reason);
   }
+}
+
+export interface Clock {
+  go(): void;
+  stop(): void;
 }
 
 /**
@@ -90,6 +115,7 @@ export function eventFor(hook: HookName, plugin: Installed, sees: object, here: 
   if (services.includes("complete")) event.complete = completeAt(here, id);
   if (services.includes("sessions")) event.sessions = sessionsAt(scope, here, id, hook);
   if (services.includes("graph")) event.graph = graphUntil(scope, here, id, hook);
+  if (services.includes("jobs")) event.jobs = jobsIn(scope, here, id, hook);
   if (services.includes("membership")) event.membership = membershipUntil(scope, here, id, hook);
   if (spec.state !== undefined)
     event.state =
@@ -141,7 +167,7 @@ interface Known extends Site {
   [COMMON]?: Map<Installed, { [N in HookName]?: Common }>;
 }
 /** Made anew for each effect: its answer records what they write or pay for, and it names what they send. */
-const OF_EFFECT: ReadonlySet<ServiceName> = new Set(["complete", "membership", "sessions", "graph"]);
+const OF_EFFECT: ReadonlySet<ServiceName> = new Set(["complete", "membership", "sessions", "graph", "jobs"]);
 
 /** The fields that are alike in every call of a handler: services that belong to no effect. Made once per site. */
 function commonOf(hook: HookName, plugin: Installed, here: Site): Common {
@@ -216,6 +242,53 @@ export function graphUntil(scope: CallScope, here: Site, plugin: string, where: 
         if (here.turnId !== undefined && here.states.epoch !== epoch) throw late(plugin, where);
         return here.service("graph", plugin).append(nodes, options);
       }),
+  };
+}
+
+/** What a handler begins goes with the answer of its effect. While it waits for jobs its own time stands still. */
+export function jobsIn(scope: CallScope, here: Site, plugin: string, where: string): Services["jobs"] {
+  const { epoch } = here.states;
+  const inTime = (): void => {
+    requireTime(scope, plugin, where);
+    if (here.turnId !== undefined && here.states.epoch !== epoch) throw late(plugin, where);
+  };
+  return jobsUntil(
+    () => here.service("jobs", plugin),
+    inTime,
+    (wait) => scope.waiting(wait),
+  );
+}
+
+/** The service, made when it is used. What begins jobs or takes nodes in is refused once `inTime` throws. */
+export function jobsUntil(
+  jobs: () => Services["jobs"],
+  inTime: () => void,
+  waiting: <T>(wait: () => Promise<T>) => Promise<T> = (wait) => wait(),
+): Services["jobs"] {
+  const begin = <T>(run: () => Promise<T>): Promise<T> =>
+    unwaited(async () => {
+      inTime();
+      return run();
+    });
+  return {
+    spawn: (options: JobOptions, run?: (job: JobContext) => Awaitable<unknown>) =>
+      begin(() => jobs().spawn(options, run as never)),
+    spawnHidden: (label, run) => begin(() => jobs().spawnHidden(label, run)),
+    register: (options, cancel) => begin(() => jobs().register(options, cancel)),
+    awaitHidden: (options) => begin(() => waiting(() => jobs().awaitHidden(options))),
+    await: (ids, options) => unwaited(() => waiting(() => jobs().await(ids, options))),
+    list: (filter) => jobs().list(filter),
+    get: (id) => jobs().get(id),
+    unregister: (id) => jobs().unregister(id),
+    complete: (id, how) => jobs().complete(id, how),
+    transition: (id, state) => jobs().transition(id, state),
+    cancel: (id, reason) => jobs().cancel(id, reason),
+    cancelAll: (filter, reason) => jobs().cancelAll(filter, reason),
+    validate: (handles) => jobs().validate(handles),
+    transfer: (from, to, handles) => jobs().transfer(from, to, handles),
+    cancelUnreferenced: (keep) => jobs().cancelUnreferenced(keep),
+    signal: (id, name, payload, options) => jobs().signal(id, name, payload, options),
+    changes: (after, options) => jobs().changes(after, options),
   };
 }
 

@@ -337,11 +337,24 @@ const late = (hook: HookName, { plugin, deadlineMs: ms }: Timed): RuntimeError =
 /** Waits for an answer until the deadline; a later one is ignored. */
 function inTime(hook: HookName, bound: Timed, answer: PromiseLike<unknown>, scope: CallScope): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const timeOut = (): void => {
       const error = late(hook, bound);
       scope.end(error);
       reject(error);
-    }, bound.deadlineMs);
+    };
+    let timer: NodeJS.Timeout | undefined;
+    let left = bound.deadlineMs;
+    let since = 0;
+    scope.time({
+      go: () => {
+        since = performance.now();
+        timer = setTimeout(timeOut, left);
+      },
+      stop: () => {
+        clearTimeout(timer);
+        left = Math.max(1, left - (performance.now() - since));
+      },
+    });
     const end = (): void => {
       clearTimeout(timer);
       scope.end();

@@ -203,9 +203,11 @@ export const fail = (code: string, message: string): ControlResult =>
 export const switchFrame = (task: string, seed?: Json): ControlResult =>
   new ControlResult({ kind: "switchFrame", task, ...(seed === undefined ? {} : { seed }) });
 
-/** Turns of other sessions that a call waits for. */
+/** Turns of other sessions, or jobs, that a call waits for. */
 export interface DeferTurns {
-  readonly turns: readonly { readonly session: string; readonly turn: string }[];
+  readonly turns?: readonly { readonly session: string; readonly turn: string }[] | undefined;
+  /** The ids of jobs. One that is idle counts as ended. */
+  readonly jobs?: readonly string[] | undefined;
   /** Go on when all of them have ended, or one. Default: `all`. */
   readonly need?: "any" | "all" | undefined;
   /** Cancel them when this turn is stopped while it waits. Default: false. */
@@ -248,7 +250,7 @@ export class Deferral {
     this.until = until;
     this.waitMs = waitMs;
     this.question = question;
-    this.on = "turns" in options ? options : undefined;
+    this.on = "turns" in options || "jobs" in options ? options : undefined;
     const { schema } = options as DeferOptions;
     this.schema = schema === undefined ? undefined : documentOf(schema, question === undefined ? "defer" : "question");
   }
@@ -259,6 +261,7 @@ const DEFER: Known<DeferOptions & DeferTurns> = {
   until: true,
   waitMs: true,
   turns: true,
+  jobs: true,
   need: true,
   cancels: true,
   ifStopped: true,
@@ -266,12 +269,15 @@ const DEFER: Known<DeferOptions & DeferTurns> = {
 
 /**
  * Return this from a tool whose result comes later, from elsewhere: `runtime.waits.resolve` gives it, in any process. With
- * `turns`, the call is made again when those turns have ended: the tool then finds out what they have come to.
+ * `turns` or `jobs`, the call is made again when those have ended: the tool then finds out what they have come to.
  */
 export function defer(options: DeferOptions | DeferTurns = {}): Deferral {
   requireKnown("defer", options, DEFER);
-  if ("turns" in options && (!Array.isArray(options.turns) || options.turns.length === 0))
-    throw new TypeError("defer() needs turns to wait for.");
+  if ("turns" in options || "jobs" in options) {
+    const { turns = [], jobs = [] } = options as DeferTurns;
+    if (!Array.isArray(turns) || !Array.isArray(jobs) || turns.length + jobs.length === 0)
+      throw new TypeError("defer() needs turns or jobs to wait for.");
+  }
   if ("ifStopped" in options && options.ifStopped !== undefined && !(options.ifStopped instanceof ToolError))
     throw new TypeError("`ifStopped` must be a ToolError.");
   return new Deferral(options);

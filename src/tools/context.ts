@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Deadline } from "../kernel/deadline.ts";
+import { jobsUntil } from "../kernel/hook-event.ts";
 import type { Site } from "../kernel/hook-runner.ts";
 import type { ServiceName, Services } from "../kernel/services.ts";
 import type { PluginStates } from "../kernel/states.ts";
@@ -133,6 +134,13 @@ export class CallContext implements ToolContext {
   }
   get trace(): Services["trace"] {
     return this.#service("trace");
+  }
+  get jobs(): Services["jobs"] {
+    const where = `the tool ${this.#effect.call.name}, after it had ended`;
+    const jobs = (): Services["jobs"] => this.#service("jobs");
+    return jobsUntil(jobs, () => {
+      if (this.#isOver) throw new RuntimeError("state.parallel", { plugin: this.#plugin, where });
+    });
   }
   // These return closures, because tools often take them off the context: `const { once } = context`.
   get read(): ToolContext["read"] {

@@ -95,7 +95,7 @@ export class Move implements Step {
     const given = open.filter((effect) => which(effect) && !this.effects.includes(effect));
     for (const effect of open)
       if (effect.kind === "wait" && which(effect) && effect.about.kind === "turns" && effect.about.cancels === true)
-        this.state.stops = [...(this.state.stops ?? NONE), ...effect.about.turns];
+        this.state.stops = [...(this.state.stops ?? NONE), effect.about];
     this.dropped = [...this.dropped, ...given.map((effect) => effect.name)];
     this.effects = this.effects.filter((effect) => !which(effect));
     this.state.open = open.filter((effect) => !which(effect));

@@ -8,7 +8,7 @@ import type { TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
 import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
 import type { Spent, Usage } from "../model/usage.ts";
-import type { WaitedTurn } from "../model/wait.ts";
+import type { WaitedTurns } from "../model/wait.ts";
 import type { Cell, Effect, PlacedCall, Winding } from "./effect.ts";
 import type { Appending, Changes, Policies, Skips } from "./event.ts";
 import type { Log } from "./log.ts";
@@ -109,7 +109,7 @@ export interface TurnState {
   /** The session's own settings as those operations left them. */
   readonly config?: Partial<SessionConfig>;
   /** Turns that calls waited for when this one was stopped: they are cancelled before the commit. */
-  readonly stops?: readonly WaitedTurn[];
+  readonly stops?: readonly Pick<WaitedTurns, "turns" | "jobs">[];
   /** The protocol's own notes. */
   readonly memo: Json;
   readonly changes: Changes;

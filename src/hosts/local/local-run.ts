@@ -8,9 +8,19 @@
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { EffectName, WaitKey } from "../../model/ids.ts";
+import type { NewJob } from "../../model/job.ts";
 import { describeThrown } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
-import type { CommitAnswer, Committed, EndedTurn, Mail, NewWait, ParkedTurn } from "../../stores/store.ts";
+import type {
+  CommitAnswer,
+  Committed,
+  EndedTurn,
+  JobSpawn,
+  Lease,
+  Mail,
+  NewWait,
+  ParkedTurn,
+} from "../../stores/store.ts";
 import { type Effect, type EffectOf, GRACE } from "../../turn/effect.ts";
 import type { Answer, Applied, TurnEvent } from "../../turn/event.ts";
 import type { HostContext, Perform, TurnRef, TurnRun } from "../host.ts";
@@ -44,6 +54,14 @@ export const waitOf = ({ key, name, at, until, about }: EffectOf<"wait">): NewWa
   until,
   about,
 });
+
+/** The jobs that events begin, as the store takes them: one that is bound to its process belongs to the turn's owner. */
+export const spawnsIn = (events: readonly TurnEvent[], { owner }: Lease): readonly JobSpawn[] =>
+  events.flatMap((event) => {
+    const jobs = "spawns" in event ? event.spawns : undefined;
+    return (jobs ?? NO_JOBS).map((job) => (job.recovery === "owner-bound" ? { job, owner } : { job }));
+  });
+const NO_JOBS: readonly NewJob[] = [];
 
 /** A turn whose effects run in this process and whose events are in memory only. */
 export class LocalRun implements TurnRun {
@@ -214,10 +232,28 @@ export class LocalRun implements TurnRun {
     const held = this.#close(event.effect);
     if (held !== undefined) {
       if (event.kind === "resolved") held.abort(); // Stops the clock of the timeout.
+      if (event.spawns !== undefined) this.spawn(event);
       return true;
     }
     this.context.trace("host.late", { event: event.kind, effect: event.effect });
     return false;
+  }
+
+  /** Jobs that are being written; the commit waits for them. */
+  #spawning: Promise<void> | undefined;
+
+  /** Writes the jobs that an event begins. A journal writes them with the event. */
+  protected spawn(event: TurnEvent): Awaitable<void> {
+    const { store, world } = this.context;
+    const spawns = spawnsIn([event], this.turn.lease);
+    const written = store.append(this.turn.lease, 0, [], world.now(), [], spawns);
+    const tell = (): void => this.context.spawned(spawns.map(({ job }) => job));
+    if (!isThenable(written)) return tell();
+    const before = this.#spawning;
+    this.#spawning = Promise.resolve(written)
+      .then(tell, (error: unknown) => this.lose(error))
+      .then(() => before);
+    return this.#spawning;
   }
 
   next(): Awaitable<TurnEvent>;
@@ -267,8 +303,10 @@ export class LocalRun implements TurnRun {
     waiter.resolve(undefined);
   }
 
-  /** Does nothing: events are in memory only. */
-  record(_event: Applied): Awaitable<void> {}
+  /** Writes no event: they are in memory only. */
+  record(event: Applied): Awaitable<void> {
+    if (event.spawns !== undefined) return this.spawn(event);
+  }
 
   /** Refuses: a turn whose events are in memory cannot be given up. */
   park(_parked: ParkedTurn): Awaitable<{ readonly kind: "parked" } | { readonly reopen: readonly TurnEvent[] }> {
@@ -277,6 +315,11 @@ export class LocalRun implements TurnRun {
 
   commit(ended: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
+    const spawning = this.#spawning;
+    if (spawning !== undefined) {
+      this.#spawning = undefined;
+      return spawning.then(() => this.commit(ended));
+    }
     const answer = this.context.store.commit(this.turn.lease, ended);
     return isThenable(answer) ? answer.then((found) => this.#committed(found)) : this.#committed(answer);
   }

@@ -17,6 +17,7 @@ export function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
   if (live.hasSpent) Object.assign(answer, live.takeSpent());
   const appends = live.appending === undefined ? undefined : live.takeAppends(effect);
   if (appends !== undefined) answer.appends = appends;
+  if (live.carrying !== undefined) Object.assign(answer, live.takeCarried(effect));
   return answer as Answer;
 }
 
@@ -26,6 +27,7 @@ export function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
   if (fault !== undefined) throw fault;
   if (effect.kind !== "call" || effect.writes === true) live.states.forget();
   live.takeAppends(effect);
+  live.dropCarried(effect);
   const answer = { kind: "failed", at: live.core.world.now(), effect: effect.name, error: failureOf(error) } as const;
   return { ...answer, ...live.takeSpent() };
 }

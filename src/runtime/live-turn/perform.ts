@@ -3,7 +3,7 @@ import type { TurnReport } from "../../kernel/hooks.ts";
 import { saidBy } from "../../kernel/owned.ts";
 import { type Awaitable, andThen, isThenable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { asSessionId, asTurnId } from "../../model/ids.ts";
+import { asJobId, asSessionId, asTurnId } from "../../model/ids.ts";
 import { defined, describeThrown } from "../../model/json.ts";
 import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
@@ -123,7 +123,7 @@ const WAITS_FOR_ITSELF = "it would wait for a turn that cannot end before this o
 
 /** Whether it waits for a turn that cannot end before this one: of this session, or of one above. */
 const isForItself = ({ session: { id, ancestors } }: LiveTurn, { deferral: { on } }: Deferred): boolean =>
-  on?.turns.some(({ session }) => session === id || ancestors.some((above) => above === session)) ?? false;
+  on?.turns?.some(({ session }) => session === id || ancestors.some((above) => above === session)) ?? false;
 
 /** The call goes on without its tool. Its key may be known already (`answerable`). */
 function deferred(live: LiveTurn, effect: EffectOf<"call">, { deferral, schema: ofTool }: Deferred): Body {
@@ -133,10 +133,11 @@ function deferred(live: LiveTurn, effect: EffectOf<"call">, { deferral, schema: 
   live.deferring?.delete(effect.name);
   const wait = (known?.deferral === deferral ? known.wait : undefined) ?? newWait(live, deferral);
   if (on === undefined) return { kind: "deferred", ...wait, ...defined({ question, schema }) };
-  const turns = on.turns.map(({ session, turn }) => ({ sessionId: asSessionId(session), turnId: asTurnId(turn) }));
-  const { need = "all", cancels, ifStopped: error } = on;
+  const { turns: ofTurns = [], jobs: ofJobs = [], need = "all", cancels, ifStopped: error } = on;
+  const turns = ofTurns.map(({ session, turn }) => ({ sessionId: asSessionId(session), turnId: asTurnId(turn) }));
+  const jobs = ofJobs.length === 0 ? {} : { jobs: ofJobs.map(asJobId) };
   const ifStopped = error && failure(error.class, error.code, error.message).failure;
-  const waited = { kind: "turns", turns, need, ...(cancels === true ? { cancels } : {}) } as const;
+  const waited = { kind: "turns", turns, ...jobs, need, ...(cancels === true ? { cancels } : {}) } as const;
   return { kind: "deferred", ...wait, on: waited, ...defined({ ifStopped }) };
 }
 
@@ -145,6 +146,7 @@ function returned(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput):
   if (output.kind !== "value") {
     if (effect.writes === true) live.states.forget();
     live.takeAppends(effect);
+    live.dropCarried(effect);
   }
   return { kind: "returned", output };
 }

@@ -4,7 +4,7 @@
 // P2 Volatile parts are in the tail and never in the system prompt, which a provider may cache.
 // P3 Blobs are stored before `prepared`, which names them.
 // P4 A set-up that fails leaves the turn's tools as they were (`undo`).
-import { graphUntil } from "../../kernel/hook-event.ts";
+import { graphUntil, jobsIn } from "../../kernel/hook-event.ts";
 import type { Site } from "../../kernel/hook-runner.ts";
 import type { Owned, TurnContext } from "../../kernel/hooks.ts";
 import { mergePrompt, renderPrompt } from "../../kernel/prompt.ts";
@@ -232,7 +232,7 @@ async function beforeAsk(
         ...(latest !== undefined && latest.frame === live.transcript().frame ? { latestUsage: latest.usage } : {}),
         session: services,
         graph: graphUntil(scope, here, plugin, "beforeAsk"),
-        jobs: here.service("jobs", plugin),
+        jobs: jobsIn(scope, here, plugin, "beforeAsk"),
         complete: here.service("complete", plugin),
         signal: scope.signal,
       });

@@ -15,10 +15,10 @@ import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
-import type { WaitedTurn } from "../../model/wait.ts";
+import { TEXTS } from "../../model/texts.ts";
 import type { Lease } from "../../stores/store.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
-import { isOnlyWaiting, type Step } from "../../turn/state.ts";
+import { isOnlyWaiting, type Step, type TurnState } from "../../turn/state.ts";
 import { begin, step } from "../../turn/step.ts";
 import { cancel } from "../services/sessions.ts";
 import type { Inside } from "../session/inside.ts";
@@ -134,6 +134,7 @@ function open(live: LiveTurn, { lease, journal, isResumed }: OpenedTurn): Awaita
     store: core.store,
     world: core.world,
     waiting: (key) => live.show.asked(key),
+    spawned: (jobs) => core.jobs.begin(jobs),
     trace: (name, about) => live.trace(name, about),
   });
 }
@@ -153,10 +154,13 @@ async function operated(live: LiveTurn, opened: OpenedTurn): Promise<boolean> {
   return true;
 }
 
-/** I10: a cancel reaches the turns that calls of this one were waiting for, before the turn is committed. */
-async function stopOthers({ core, state }: LiveTurn, stops: readonly WaitedTurn[]): Promise<void> {
+/** I10: a cancel reaches the turns and jobs that calls of this one were waiting for, before the turn is committed. */
+async function stopOthers({ core, state }: LiveTurn, stops: NonNullable<TurnState["stops"]>): Promise<void> {
   const reason = state.winding?.ending.reason;
-  for (const { sessionId, turnId } of stops) await cancel(core, sessionId, turnId, reason);
+  for (const { turns, jobs = [] } of stops) {
+    for (const { sessionId, turnId } of turns) await cancel(core, sessionId, turnId, reason);
+    for (const id of jobs) await core.jobs.requestCancel(id, reason ?? TEXTS.turnStopped);
+  }
 }
 
 // ── Turns that an earlier run left ──────────────────────────────────────────────────────────────────────────────────

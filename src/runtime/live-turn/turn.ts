@@ -13,7 +13,16 @@ import type { PluginStates } from "../../kernel/states.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
 import type { PreviewKey } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
-import { asWaitKey, type EffectName, nodeId, type SessionId, type TurnId, type WaitKey } from "../../model/ids.ts";
+import {
+  asWaitKey,
+  type EffectName,
+  type InputId,
+  nodeId,
+  type SessionId,
+  type TurnId,
+  type WaitKey,
+} from "../../model/ids.ts";
+import type { NewJob } from "../../model/job.ts";
 import { defined, describeThrown, type Json, type JsonObject } from "../../model/json.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { Attachment, Message } from "../../model/message.ts";
@@ -34,6 +43,7 @@ import { itemsOf } from "../../turn/log.ts";
 import type { TurnState } from "../../turn/state.ts";
 import { step } from "../../turn/step.ts";
 import type { Core } from "../core.ts";
+import type { Spawning } from "../jobs/desk.ts";
 import { SessionSite } from "../services/site.ts";
 import type { LiveSession } from "../session/session.ts";
 import { type Artifact, NO_PARTS, type Prompt, type PromptParts } from "../toolset/artifacts.ts";
@@ -91,6 +101,8 @@ export class LiveTurn implements Dispatch {
   deferring: Map<EffectName, { readonly deferral: Deferral; wait?: NewKey }> | undefined = undefined;
   /** What hooks and tools append, by their effect, until it answers. */
   appending: Map<EffectName, Appended[]> | undefined = undefined;
+  /** Jobs that hooks and tools begin, and inputs that they take in, by their effect, until it answers. */
+  carrying: Map<EffectName, Carried> | undefined = undefined;
   #standing: SessionSite | undefined;
   #transcript: Transcript;
   #grown = 0;
@@ -262,6 +274,31 @@ export class LiveTurn implements Dispatch {
     return own.length === 0 ? undefined : own.map(({ from: _, ...added }) => added);
   }
 
+  // ── Jobs that hooks and tools begin ─────────────────────────────────────────────────────────────────────────────
+
+  carriedBy(effect: EffectName): Carried {
+    this.carrying ??= new Map();
+    const own = this.carrying.get(effect) ?? { spawns: [], taken: [] };
+    this.carrying.set(effect, own);
+    return own;
+  }
+
+  /** The effect answers: its jobs begin once the answer is in the store. Or it has failed, and they never do. */
+  takeCarried(effect: Effect): { readonly spawns?: readonly NewJob[]; readonly taken?: readonly InputId[] } | undefined {
+    const place = placeOf(effect);
+    const own = this.carrying?.get(place);
+    this.carrying?.delete(place);
+    if (own === undefined) return undefined;
+    for (const spawn of own.spawns) this.core.jobs.toBegin(this.turnId, spawn);
+    return {
+      ...(own.spawns.length === 0 ? {} : { spawns: own.spawns.map(({ job }) => job) }),
+      ...(own.taken.length === 0 ? {} : { taken: own.taken }),
+    };
+  }
+  dropCarried(effect: Effect): void {
+    this.carrying?.delete(placeOf(effect));
+  }
+
   /** The turn's own part of the path. */
   grown(): { readonly commit: string; readonly length: number } {
     return { commit: this.turnId, length: this.state.log.length };
@@ -426,6 +463,13 @@ export const newWait = ({ world }: LiveTurn, { until, waitMs = WEEK_MS }: Deferr
 /** Nodes of an effect that runs; `from` is where they will stand in the log, if that is known. */
 type Appended = Appending & { readonly from?: number };
 const NO_APPENDS: readonly Appended[] = [];
+
+/** What goes along with the answer of an effect. */
+export interface Carried {
+  readonly spawns: Spawning[];
+  /** Inputs whose nodes are among its appends. */
+  readonly taken: InputId[];
+}
 
 /** All attempts of a call append in one place. */
 const placeOf = (effect: Effect): EffectName => (effect.kind === "call" ? effect.position : effect.name);

@@ -1,0 +1,365 @@
+// A tool call of a task that runs as a job, through the one dispatch: gate, attempts, settling, as a turn's calls.
+// Not its job: what runs a tool (`tools/dispatch.ts`), steps and waits of a job (`task.ts`).
+// C1 Gates and after-hooks may change plugin states, so they have the session to themselves: each is one change of it,
+//    under a name of the job's, so that a rerun finds its verdict. Without such hooks nobody waits for the session.
+// C2 The bare result is recorded before the after-hooks see it: no recorded call runs again.
+// C3 A tool that must not be repeated is recorded as begun first. If that is all a rerun finds, its tool says what to do.
+import type { SessionSite as Site } from "../services/site.ts";
+import { SessionSite } from "../services/site.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { hashOf } from "../../model/hash.ts";
+import { asCallId, asEffectName, asTurnId, asWaitKey, type WaitKey } from "../../model/ids.ts";
+import { describeThrown, type Json, type JsonObject, toJson } from "../../model/json.ts";
+import type { Attachment } from "../../model/message.ts";
+import { LazyScope } from "../../model/scope.ts";
+import { TEXTS } from "../../model/texts.ts";
+import {
+  type Attachable,
+  type CallPolicy,
+  type Deferral,
+  ToolError,
+  type ToolCall,
+  type ToolFailure,
+  type ToolOutput,
+} from "../../model/tool.ts";
+import { type WaitAnswer, waitIdOf } from "../../model/wait.ts";
+import type { NewWait } from "../../stores/store.ts";
+import { attempt, type CallShow, type Deferred, type Dispatch, gate, settle, WEEK_MS } from "../../tools/dispatch.ts";
+import { askAbout, awaited, delivered, saidIn } from "../../turn/asked.ts";
+import type { EffectOf, GatedCall } from "../../turn/effect.ts";
+import type { Verdict } from "../../turn/event.ts";
+import { retryMs } from "../../turn/work.ts";
+import { changeSession } from "../session/change.ts";
+import type { LiveSession } from "../session/session.ts";
+import { awaitJobs } from "./service.ts";
+import type { TaskJobRun } from "./task.ts";
+
+const NO_SHOW: CallShow = {
+  started() {},
+  returned() {},
+  ended() {},
+  progressed() {},
+  printed() {},
+  emitted() {},
+};
+
+/** Calls a tool, and returns its value. */
+export async function callTool(
+  job: TaskJobRun,
+  session: LiveSession,
+  plugin: string,
+  site: Site,
+  tool: string,
+  input: Json,
+): Promise<Json> {
+  const found = toJson(input ?? null);
+  if (typeof tool !== "string") throw new RuntimeError("job.invalid", { problem: "a tool is called by its name" });
+  if ("problem" in found)
+    throw new RuntimeError("job.invalid", { problem: `the arguments of ${tool} are not JSON: ${found.path}: ${found.problem}` });
+  const place = job.next("call");
+  const hash = hashOf(JSON.stringify([tool, found.json]));
+  const begun = await job.step(`${place}/asked`, () => hash);
+  if (begun !== hash) throw new RuntimeError("job.diverged", { id: job.id, step: place });
+  const call: ToolCall = { id: asCallId(place), name: tool, input: found.json };
+  const done = job.recorded(`${place}/done`) as unknown as ToolOutput | undefined;
+  return valueOf(tool, done ?? (await new Call(job, session, plugin, site, place).make(call)));
+}
+
+/** What the task is given, or what it throws. */
+function valueOf(tool: string, output: ToolOutput): Json {
+  if (output.kind === "value") return output.control?.kind === "finish" ? output.control.value : output.value;
+  if (output.kind === "failure") {
+    const { class: of, code, message } = output.failure;
+    throw new ToolError(code, message, { class: of });
+  }
+  throw new ToolError(`tool.${output.kind}`, `${tool}: ${output.reason}`, { class: "failed" });
+}
+
+class Call {
+  readonly #job: TaskJobRun;
+  readonly #session: LiveSession;
+  readonly #plugin: string;
+  readonly #site: Site;
+  readonly #place: string;
+  #dispatch!: Dispatch;
+
+  constructor(job: TaskJobRun, session: LiveSession, plugin: string, site: Site, place: string) {
+    this.#job = job;
+    this.#session = session;
+    this.#plugin = plugin;
+    this.#site = site;
+    this.#place = place;
+  }
+
+  async make(asked: ToolCall): Promise<ToolOutput> {
+    const { toolset, composition } = this.#session;
+    await toolset.refresh();
+    const catalog = await toolset.catalog(() => this.#site);
+    this.#dispatch = this.#dispatchWith(catalog);
+    const { has } = composition.hooks;
+    const { call, output: refused, policy } = await this.#gated(asked);
+    const output =
+      refused ??
+      ((await this.#job.step(
+        `${this.#place}/returned`,
+        async () => (await this.#attempted(call, policy)) as unknown as Json,
+      )) as unknown as ToolOutput);
+    const settles = has.afterToolCall || has.projectResult;
+    const final = settles ? await this.#settled(call, output) : output;
+    return (await this.#job.step(`${this.#place}/done`, () => final as unknown as Json)) as unknown as ToolOutput;
+  }
+
+  // ── Gate ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #gated(
+    asked: ToolCall,
+  ): Promise<{ readonly call: ToolCall; readonly output?: ToolOutput; readonly policy?: CallPolicy }> {
+    const { world } = this.#job.core;
+    let placed: GatedCall = { at: "0", call: asked };
+    for (let round = 0; ; round++) {
+      const at = world.now();
+      const asks = (verdict: Verdict): readonly NewWait[] => this.#approval(verdict, placed.call, round, at);
+      const now = placed;
+      const recorded = await this.#job.step(
+        `${this.#place}/gate/${round}`,
+        async () => ({ verdict: await this.#verdict(now, round), at }) as unknown as Json,
+        (value) => asks((value as unknown as { verdict: Verdict }).verdict),
+      );
+      const { verdict } = recorded as unknown as { readonly verdict: Verdict };
+      if (verdict.kind === "settled") return { call: placed.call, output: verdict.output };
+      const call = verdict.input === undefined ? placed.call : { ...placed.call, input: verdict.input };
+      const policy = verdict.policy === undefined ? {} : { policy: verdict.policy };
+      if (verdict.kind === "pass") return { call, ...policy };
+      const answer = await this.#answer(verdict.key, verdict.until);
+      if (answer.kind !== "value")
+        return { call, output: denied(call, answer.kind === "revoked" ? TEXTS.revoked : TEXTS.unanswered) };
+      const { approved, reason, args } = saidIn(answer.value);
+      if (approved !== true)
+        return { call, output: denied(call, typeof reason === "string" ? reason : TEXTS.notApproved) };
+      if (args === undefined) return { call, ...policy };
+      placed = { at: "0", call: { ...call, input: args }, isApproved: true };
+    }
+  }
+
+  /** C1 */
+  #verdict(placed: GatedCall, round: number): Promise<Verdict> {
+    const dispatch = this.#dispatch;
+    const run = async (): Promise<Verdict> => {
+      const { verdicts, abort } = await gate(dispatch, [placed], () => this.#siteOf(undefined));
+      if (abort !== undefined) return { kind: "settled", output: { kind: "cancelled", reason: abort.message } };
+      return verdicts[0] ?? { kind: "settled", output: { kind: "cancelled", reason: TEXTS.notMade } };
+    };
+    return dispatch.hooks.has.beforeToolCall
+      ? (this.#alone(`gate/${round}`, async () => (await run()) as unknown as Json) as unknown as Promise<Verdict>)
+      : run();
+  }
+
+  #approval(verdict: Verdict, before: ToolCall, round: number, at: number): readonly NewWait[] {
+    if (verdict.kind !== "wait") return [];
+    const call = verdict.input === undefined ? before : { ...before, input: verdict.input };
+    const about = askAbout("approval", call, verdict.reason ?? "", verdict.schema);
+    const effect = asEffectName(`${this.#place}.w${round === 0 ? "" : `.${round}`}`);
+    return [{ key: verdict.key, effect, at, until: verdict.until, about }];
+  }
+
+  /** Runs hooks with the session to themselves, once under this name; a rerun gets what they came to. */
+  async #alone(step: string, run: () => Promise<Json>): Promise<Json> {
+    const session = this.#session;
+    const { core } = this.#job;
+    const operation = `/job/${this.#job.id}/${this.#place}/${step}`;
+    return this.#job.active(() =>
+      changeSession(
+        session,
+        "a job's call",
+        async () => {
+          const known = await core.store.operations.find(session.id, operation);
+          if (known?.kind === "done" && known.receipt !== undefined) return { done: () => known.receipt as Json };
+          const receipt = await run();
+          return { change: { receipt }, done: () => receipt };
+        },
+        operation,
+        this.#job.signal,
+      ),
+    );
+  }
+
+  // ── Attempts ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #attempted(call: ToolCall, policy: CallPolicy | undefined): Promise<ToolOutput> {
+    const { world } = this.#job.core;
+    for (let nth = 1, goesOn = 0; ; nth++) {
+      const interrupted = await this.#begun(call, policy, nth);
+      if (interrupted !== undefined) return interrupted;
+      const effect = this.#effect(call, policy, nth);
+      const scope = this.#scope();
+      const found = await this.#job.active(async () => attempt(this.#dispatch, effect, scope));
+      if (found.kind === "deferred") {
+        const output = await this.#deferred(call, nth, found);
+        if (output !== undefined) return output;
+        goesOn++;
+        continue;
+      }
+      const ms = policy === undefined ? undefined : retryMs(policy, nth - goesOn, found);
+      if (ms === undefined || this.#job.signal.aborted) return found;
+      await world.sleep(ms, this.#job.signal);
+    }
+  }
+
+  /** C3: undefined when the attempt is to be made. */
+  async #begun(call: ToolCall, policy: CallPolicy | undefined, nth: number): Promise<ToolOutput | undefined> {
+    if (policy?.onInterrupt === undefined) return undefined;
+    const step = `${this.#place}/begun/${nth}`;
+    if (this.#job.recorded(step) === undefined) {
+      await this.#job.step(step, () => true);
+      return undefined;
+    }
+    const unknown: ToolOutput = { kind: "unknown", reason: TEXTS.interrupted(call.name) };
+    if (policy.onInterrupt === "fail") return unknown;
+    const about = askAbout("interrupted", call, unknown.reason);
+    const answer = await this.#asked(`${this.#place}/interrupted/${nth}`, WEEK_MS, about);
+    const isApproved = answer.kind === "value" && saidIn(answer.value).approved === true;
+    return isApproved ? undefined : unknown;
+  }
+
+  /** Undefined when the tool is to be called again: what it waited for is over. */
+  async #deferred(call: ToolCall, nth: number, { deferral, schema }: Deferred): Promise<ToolOutput | undefined> {
+    const { core } = this.#job;
+    const { world } = core;
+    const ms = deferral.until === undefined ? (deferral.waitMs ?? WEEK_MS) : deferral.until - world.now();
+    if (deferral.on !== undefined) {
+      await this.#job.active(() => this.#others(deferral, ms));
+      return undefined;
+    }
+    const about = awaited(call, deferral.question, deferral.schema ?? schema);
+    const answer = await this.#asked(`${this.#place}/wait/${nth}`, ms, about, this.#keys.get(nth));
+    if (answer.kind === "value") return delivered(answer.value);
+    const isQuestion = deferral.question !== undefined;
+    const reason = !isQuestion ? TEXTS.pending : answer.kind === "revoked" ? TEXTS.withdrawn : TEXTS.noAnswer;
+    return { kind: "unknown", reason };
+  }
+
+  /** Turns and jobs that the tool waits for. */
+  async #others({ on }: Deferral, ms: number): Promise<void> {
+    const { core, signal } = this.#job;
+    const { turns = [], jobs = [], need = "all" } = on ?? {};
+    const ends = [
+      ...turns.map(({ session, turn }) => core.sessions.endOf(session, turn, signal)),
+      ...(jobs.length === 0 ? [] : [awaitJobs(core, jobs as never, need, ms, signal)]),
+    ];
+    const timer = new AbortController();
+    const late = core.world.sleep(ms, timer.signal);
+    await Promise.race([late, need === "any" ? Promise.any(ends) : Promise.all(ends)]).finally(() => timer.abort());
+  }
+
+  // ── Waits ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  readonly #keys = new Map<number, WaitKey>();
+
+  /** Asks somebody: the row is written with the step, and the answer is an event of the job. */
+  async #asked(step: string, ms: number, about: NewWait["about"], key?: WaitKey): Promise<WaitAnswer> {
+    const { world } = this.#job.core;
+    const at = world.now();
+    const asks = (value: Json): readonly NewWait[] => {
+      const { key: of, until } = value as { readonly key: string; readonly until: number };
+      return [{ key: asWaitKey(of), effect: asEffectName(step), at, until, about }];
+    };
+    const made = () => ({ key: key ?? asWaitKey(world.secret()), until: at + ms }) as unknown as Json;
+    const found = (await this.#job.step(step, made, asks)) as { readonly key: string; readonly until: number };
+    return this.#answer(asWaitKey(found.key), found.until);
+  }
+
+  async #answer(key: WaitKey, until: number): Promise<WaitAnswer> {
+    const { store, world } = this.#job.core;
+    const found = await this.#job.answerTo(waitIdOf(key), until);
+    if (found !== undefined) return found;
+    await store.waits.resolve(key, { kind: "timeout" }, world.now()); // An answer that came just before stands.
+    await this.#job.look();
+    return (await this.#job.answerTo(waitIdOf(key), 0)) ?? { kind: "timeout" };
+  }
+
+  // ── Settling ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** C1 */
+  async #settled(call: ToolCall, output: ToolOutput): Promise<ToolOutput> {
+    const dispatch = this.#dispatch;
+    const settled = await this.#alone("settle", async () => {
+      const given = { at: "0", call, output };
+      const { results, abort } = await settle(dispatch, [given], () => this.#siteOf(undefined));
+      if (abort !== undefined) return { kind: "cancelled", reason: abort.message };
+      return (results[0]?.output ?? output) as unknown as Json;
+    });
+    return settled as unknown as ToolOutput;
+  }
+
+  // ── Dispatch ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #scope(): LazyScope {
+    const scope = new LazyScope();
+    const { signal } = this.#job;
+    if (signal.aborted) scope.abort(signal.reason);
+    else signal.addEventListener("abort", () => scope.abort(signal.reason), { once: true });
+    return scope;
+  }
+
+  #effect(call: ToolCall, policy: CallPolicy | undefined, nth: number): EffectOf<"call"> {
+    const position = asEffectName(this.#place);
+    const effect = nth === 1 ? position : asEffectName(`${this.#place}.a${nth}`);
+    const more = policy?.writes === true ? { writes: true as const } : {};
+    return { name: effect, kind: "call", at: "0", call, attempt: nth, position, ...more };
+  }
+
+  #siteOf(scope: LazyScope | undefined): SessionSite {
+    return new SessionSite(this.#session, undefined, scope ?? this.#job, undefined, undefined, this.#job);
+  }
+
+  #dispatchWith(catalog: Dispatch["catalog"]): Dispatch {
+    const job = this.#job;
+    const { core } = job;
+    const session = this.#session;
+    const trace = (name: string, about: JsonObject): void => core.trace(name, about, session.asPlace);
+    return {
+      hooks: session.composition.hooks,
+      states: session.kept.states,
+      catalog,
+      limits: core.limits,
+      world: core.world,
+      turnId: asTurnId(job.id),
+      sessionId: session.id,
+      output: undefined,
+      show: NO_SHOW,
+      keep: (attachable) => keep(this.#job, attachable),
+      answerable: async ({ attempt: nth, call }, deferral, schema) => {
+        const key = asWaitKey(String(await job.step(`${this.#place}/key/${nth}`, () => core.world.secret())));
+        this.#keys.set(nth, key);
+        const at = core.world.now();
+        const until = deferral.until ?? at + (deferral.waitMs ?? WEEK_MS);
+        const about = awaited(call, deferral.question, deferral.schema ?? schema);
+        const effect = asEffectName(`${this.#place}/wait/${nth}`);
+        await job.write([], { waits: [{ key, effect, at, until, about, isEarly: true }] });
+        return key;
+      },
+      wasDeclared: () => false,
+      siteOfCall: (scope) => this.#siteOf(scope as LazyScope),
+      availability: (tool) => catalog.availability(tool),
+      conflict: ({ hook, winner, loser }) => trace("hook.conflict", { hook, winner, loser }),
+      observed: (issues) => {
+        for (const { plugin = "", code, message } of issues) trace("hook.issue", { plugin, code, message });
+      },
+    };
+  }
+}
+
+/** Bytes of a result are stored before the result is: the step waits for them. */
+function keep(job: TaskJobRun, { data, mediaType, name }: Attachable): Attachment {
+  const hash = hashOf(data);
+  const { store, trace } = job.core;
+  Promise.resolve(store.blobs.put(hash, data)).catch((error: unknown) =>
+    trace("job.attachment", { job: job.id, problem: describeThrown(error) }),
+  );
+  return { kind: "attachment", hash, mediaType, bytes: data.byteLength, ...(name === undefined ? {} : { name }) };
+}
+
+const denied = ({ name }: ToolCall, reason: string): ToolOutput => ({
+  kind: "failure",
+  failure: { class: "denied", code: "tool.denied", message: TEXTS.denied(name, reason) } satisfies ToolFailure,
+});

@@ -1,0 +1,113 @@
+// A job whose work is a function: it is bound to this process, and abandoned when that is gone.
+// Not its job: what every held job does (`held.ts`), which jobs run here (`desk.ts`).
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { JobContext } from "../../kernel/services.ts";
+import type { Awaitable } from "../../model/awaitable.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import type { JobId, SessionId } from "../../model/ids.ts";
+import type { Json } from "../../model/json.ts";
+import type { JobRecord } from "../../model/job.ts";
+import type { JobLease } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+import { SessionSite } from "../services/site.ts";
+import type { LiveSession } from "../session/session.ts";
+import { HeldJob } from "./held.ts";
+
+export type Work = (job: JobContext) => Awaitable<unknown>;
+
+export class FunctionJob extends HeldJob {
+  readonly #plugin: string;
+  readonly #work: Work;
+  #nudged = Promise.withResolvers<void>();
+
+  constructor(core: Core, lease: JobLease, record: JobRecord, seq: number, plugin: string, work: Work) {
+    super(core, lease, record, seq);
+    this.#plugin = plugin;
+    this.#work = work;
+  }
+
+  async run(): Promise<void> {
+    const { sessions } = this.core;
+    await sessions.using(this.record.sessionId, async (session) => {
+      let value: unknown;
+      try {
+        value = await this.#work(new Context(this, session, this.#plugin));
+      } catch (error) {
+        return this.failed(error);
+      }
+      await this.completed(value);
+    });
+  }
+
+  async receive(name: string): Promise<Json> {
+    const next = this.nextSignal(name);
+    for (;;) {
+      const found = next();
+      if (found !== undefined) return found;
+      if (this.signal.aborted) throw this.signal.reason;
+      await this.#nudged.promise;
+    }
+  }
+
+  protected override nudge(): void {
+    const { resolve } = this.#nudged;
+    this.#nudged = Promise.withResolvers();
+    resolve();
+  }
+}
+
+/** Services are made when they are first used: most jobs use few. */
+class Context implements JobContext {
+  readonly id: JobId;
+  readonly #job: FunctionJob;
+  readonly #site: SessionSite;
+  readonly #plugin: string;
+
+  constructor(job: FunctionJob, session: LiveSession, plugin: string) {
+    this.id = job.id;
+    this.#job = job;
+    this.#plugin = plugin;
+    this.#site = new SessionSite(session, undefined, job, undefined, undefined, { id: job.id });
+  }
+
+  /** The session that has the job now: it may have been handed over. */
+  get sessionId(): SessionId {
+    return this.#job.record.sessionId;
+  }
+  get signal(): AbortSignal {
+    return this.#job.signal;
+  }
+  get session() {
+    return this.#site.service("session", this.#plugin);
+  }
+  get sessions() {
+    return this.#site.service("sessions", this.#plugin);
+  }
+  get graph() {
+    return this.#site.service("graph", this.#plugin);
+  }
+  get complete() {
+    return this.#site.service("complete", this.#plugin);
+  }
+  get blobs() {
+    return this.#site.service("blobs", this.#plugin);
+  }
+  get trace() {
+    return this.#site.service("trace", this.#plugin);
+  }
+  get jobs() {
+    return this.#site.service("jobs", this.#plugin);
+  }
+  // These are closures, because work often takes them off the context: `({ wake }) => …`.
+  readonly receive = async <T extends Json>(signal: string): Promise<T> => (await this.#job.receive(signal)) as T;
+  readonly wake: JobContext["wake"] = (text, options) => this.#job.wake(text, options);
+  readonly transition: JobContext["transition"] = (state) => this.#job.transition(state);
+}
+
+/** Runs code outside of the turn or operation that asked for it: a job is not part of what began it. */
+export const outside = AsyncLocalStorage.snapshot();
+
+export const requireWork = (work: unknown): Work => {
+  if (typeof work !== "function") throw new RuntimeError("job.invalid", { problem: "its work is no function" });
+  return work as Work;
+};

@@ -1,0 +1,187 @@
+// A job that runs in this process: its lease, what it has recorded, and what others send to it.
+// Not its job: what the work is (`function.ts`, `task.ts`), which jobs run here and when (`desk.ts`).
+// B1 What is written is written under the lease. When that is lost, nothing more is: the signal aborts, and what the work
+//    still asks for never settles. Whoever has the job now does the same work.
+// B2 A job ends once: the store refuses a second end.
+// B3 Signals are received in the order of their events, each once. Which receive gets which is so the same in every run.
+import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
+import type { JobId, WaitId } from "../../model/ids.ts";
+import { describeThrown, type Json, toJson } from "../../model/json.ts";
+import { type JobEnd, type JobError, type JobEvent, type JobRecord } from "../../model/job.ts";
+import type { WaitAnswer } from "../../model/wait.ts";
+import type { JobAppended, JobLease, JobWrites, KeyedEvent, StoredJobEvent } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+import { endWake, type WakeInput, wakeInput } from "./wake.ts";
+
+/** What the work asks for after its time never comes: an error would run its handlers, and they would act. */
+export const forever = <T>(): Promise<T> => new Promise<T>(() => {});
+
+export abstract class HeldJob {
+  readonly core: Core;
+  readonly lease: JobLease;
+  record: JobRecord;
+  /** How many events of the job are known here. */
+  seq: number;
+  /** It does not run here any more. */
+  isOver = false;
+  readonly #controller = new AbortController();
+  readonly #signals = new Map<string, Json[]>();
+  readonly #received = new Map<string, number>();
+  protected readonly answers = new Map<WaitId, WaitAnswer>();
+  #isCancelling = false;
+  #wakes = 0;
+
+  constructor(core: Core, lease: JobLease, record: JobRecord, seq: number) {
+    this.core = core;
+    this.lease = lease;
+    this.record = record;
+    this.seq = seq;
+  }
+
+  get id(): JobId {
+    return this.record.id;
+  }
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Runs the work to its end, or until it is given up. Never rejects. */
+  abstract run(): Promise<void>;
+  /** Something came: whoever waits for it in the work looks again. */
+  protected abstract nudge(): void;
+
+  // ── What others send ────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Takes in events that are new here. */
+  take(events: readonly StoredJobEvent[]): void {
+    for (const { seq, event } of events) {
+      if (seq <= this.seq) continue;
+      this.seq = seq;
+      this.learn(event);
+    }
+    this.nudge();
+  }
+
+  protected learn(event: JobEvent): void {
+    if (event.kind === "signalled")
+      this.#signals.set(event.name, [...(this.#signals.get(event.name) ?? []), event.payload]);
+    if (event.kind === "resolved") this.answers.set(event.wait, event.answer);
+    if (event.kind === "transferred") this.record = { ...this.record, sessionId: event.to };
+    if (event.kind === "cancelling") this.cancel(event.reason).catch((error) => this.core.jobs.giveUp(this, error));
+    if (event.kind === "ended") this.letGo(new RuntimeError("job.over", { id: this.id, state: event.state }));
+  }
+
+  /** Looks for events of others. */
+  async look(): Promise<void> {
+    if (!this.isOver) this.take(await this.core.store.jobs.events(this.id, this.seq));
+  }
+
+  /** Stops the work: it has a grace to end by itself. */
+  async cancel(reason: string): Promise<void> {
+    if (this.#isCancelling || this.isOver) return;
+    this.#isCancelling = true;
+    this.#controller.abort(new RuntimeError("job.cancelled", { id: this.id, reason }));
+    this.nudge();
+    await this.core.world.sleep(this.core.limits.cancelGraceMs, this.#ended.signal);
+    if (!this.isOver) await this.end("cancelled", {});
+  }
+  get isCancelling(): boolean {
+    return this.#isCancelling;
+  }
+  readonly #ended = new AbortController();
+
+  // ── What it writes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Writes events, and returns what stands under their keys. Never settles when the job is not held any more (B1). */
+  async write(events: readonly KeyedEvent[], more?: JobWrites): Promise<JobAppended> {
+    if (this.isOver) return forever();
+    const { store, world, jobs } = this.core;
+    try {
+      const answer = await store.jobs.append(this.lease, events, world.now(), more);
+      if (answer.events.some(({ event }) => event.kind === "ended")) this.#over();
+      else if (answer.seq > this.seq) await this.look();
+      jobs.moved(this.id);
+      if (more?.wakes !== undefined && more.wakes.length > 0) jobs.woke(this.record.sessionId);
+      return answer;
+    } catch (error) {
+      if (hasCode(error, "lease.lost")) {
+        this.letGo(error);
+        return forever();
+      }
+      throw error;
+    }
+  }
+
+  async transition(state: "running" | "idle"): Promise<void> {
+    if (state !== "running" && state !== "idle")
+      throw new RuntimeError("job.invalid", { problem: "a job is running or idle" });
+    if (this.record.state === state) return;
+    const { world } = this.core;
+    await this.write([{ key: world.id("tra"), event: { at: world.now(), kind: "transitioned", state } }]);
+    this.record = { ...this.record, state };
+  }
+
+  /** The input of the nth wake has the same id in every run: it is accepted once. */
+  async wake(text: string, options: { readonly isNotice?: boolean | undefined } = {}): Promise<void> {
+    const input = wakeInput(this.core, this.record, `wake/${this.#wakes++}`, text, options.isNotice === true);
+    await this.tell(input);
+  }
+  protected async tell(input: WakeInput): Promise<void> {
+    await this.write([], { wakes: [input], wakesMax: this.core.limits.jobWakesMax });
+  }
+
+  /** B2: what is returned in the grace of a cancel is kept. */
+  async end(state: JobEnd, how: { readonly result?: Json; readonly error?: JobError }): Promise<void> {
+    const { world, limits } = this.core;
+    const ended = { at: world.now(), kind: "ended", state, ...how } as const;
+    const wake = endWake(this.core, this.record, ended);
+    const writes = wake === undefined ? {} : { wakes: [wake], wakesMax: limits.jobWakesMax + 1 };
+    await this.write([{ key: "end", event: ended }], writes);
+  }
+
+  async completed(value: unknown): Promise<void> {
+    const found = toJson(value ?? null);
+    const problem = "problem" in found ? `its result is not JSON: ${found.path}: ${found.problem}` : this.#tooLarge(found.json);
+    if (problem !== undefined) return this.failed(new RuntimeError("job.failed", { id: this.id, problem }));
+    await this.end("completed", "json" in found ? { result: found.json } : {});
+  }
+  #tooLarge(json: Json): string | undefined {
+    const max = this.core.limits.resultBytesMax;
+    return JSON.stringify(json).length > max ? `its result has more than ${max} bytes` : undefined;
+  }
+
+  /** The work threw. After a cancel that is how it ends; a fault of the store leaves it to be tried again. */
+  async failed(error: unknown): Promise<void> {
+    if (this.isOver) return;
+    if (passingFault(error, this.core.store) !== undefined) throw error;
+    if (this.#isCancelling) return this.end("cancelled", {});
+    const code = error instanceof RuntimeError ? error.code : "job.failed";
+    await this.end("failed", { error: { code, message: describeThrown(error) } });
+  }
+
+  // ── Its end here ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #over(): void {
+    this.isOver = true;
+    this.#ended.abort();
+  }
+
+  /** B1 */
+  letGo(reason: unknown): void {
+    if (this.isOver) return;
+    this.#over();
+    this.#controller.abort(reason);
+    this.nudge();
+  }
+
+  // ── Signals (B3) ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A place in the line of this signal: its payload, once it is there. */
+  protected nextSignal(name: string): () => Json | undefined {
+    if (this.record.signals === undefined || !Object.hasOwn(this.record.signals, name))
+      throw new RuntimeError("job.signal", { id: this.id, signal: name, problem: "the job does not declare it" });
+    const nth = this.#received.get(name) ?? 0;
+    this.#received.set(name, nth + 1);
+    return () => this.#signals.get(name)?.[nth];
+  }
+}

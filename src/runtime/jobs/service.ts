@@ -1,0 +1,553 @@
+// The jobs of a session, as plugins and apps use them.
+// Not its job: running them (`desk.ts`), keeping them (`stores/`).
+// V1 In an effect what is begun goes with its answer, and has the id that a rerun gives it again; in an operation with its
+//    change; everywhere else it begins at once.
+// V2 A job is visible in its own session alone. What a model or a plugin names is looked up there.
+import type {
+  AwaitJobsOptions,
+  JobCompletion,
+  JobContext,
+  JobOptions,
+  Jobs,
+  JobsFilter,
+  TaskJobOptions,
+} from "../../kernel/services.ts";
+import { type Awaitable, unwaited } from "../../model/awaitable.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
+import { hashOf } from "../../model/hash.ts";
+import { asJobCursor, asJobId, asSessionId, type JobId, type SessionId } from "../../model/ids.ts";
+import { defined, describeThrown, frozen, isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
+import { isOver, type JobEnd, type JobRecord, type NewJob } from "../../model/job.ts";
+import { type Known, requireKnown } from "../../model/known.ts";
+import { documentOf } from "../../model/schema.ts";
+import type { StoredJob } from "../../stores/store.ts";
+import { validatorOf } from "../../tools/validator.ts";
+import { name } from "../../turn/effect.ts";
+import { requireOptions, requireWords } from "../checks.ts";
+import type { Core } from "../core.ts";
+import { additionsIn } from "../services/graph.ts";
+import { requireStored } from "../services/reading.ts";
+import type { SessionSite } from "../services/site.ts";
+import type { Spawning } from "./desk.ts";
+import { requireWork } from "./function.ts";
+import { TaskJobRun } from "./task.ts";
+import { endWake } from "./wake.ts";
+
+const JOB: Known<JobOptions> = {
+  label: true,
+  id: true,
+  kind: true,
+  visibility: true,
+  wake: true,
+  onParentEnd: true,
+  signals: true,
+  childId: true,
+  about: true,
+};
+const TASK: Known<TaskJobOptions> = { ...JOB, operation: true, input: true, notBefore: true };
+const FILTER: Known<JobsFilter> = { isLive: true, kind: true, visibility: true, after: true, max: true };
+const AWAIT: Known<AwaitJobsOptions> = { need: true, timeoutMs: true, signal: true };
+const COMPLETION: Known<Exclude<JobCompletion, string>> = { state: true, result: true, error: true };
+
+const KINDS = ["task", "monitor", "subagent", "code", "external"];
+const ENDS: readonly unknown[] = ["completed", "failed", "cancelled", "abandoned"] satisfies JobEnd[];
+const LABEL_MAX = 1_000;
+const ID_MAX = 256;
+const LIST_MAX = 1_000;
+const AWAIT_MS = 300_000;
+/** How often a subagent is looked at: its session tells of its turns, not its job. */
+const CHILD_MS = 250;
+
+const invalid = (problem: string): never => {
+  throw new RuntimeError("job.invalid", { problem });
+};
+const oneOf = (what: string, value: unknown, known: readonly string[]): void => {
+  if (!known.includes(value as string)) invalid(`${what} is one of ${known.join(", ")}`);
+};
+
+/** Where the service is used: by whom, and in which turn, operation or job. */
+export interface JobsPlace {
+  readonly core: Core;
+  readonly sessionId: SessionId;
+  /** The plugin that asks; `app` for the app. */
+  readonly plugin: string;
+  readonly site?: SessionSite;
+}
+
+export class SessionJobs implements Jobs {
+  readonly #place: JobsPlace;
+
+  constructor(place: JobsPlace) {
+    this.#place = place;
+  }
+
+  get #core(): Core {
+    return this.#place.core;
+  }
+  get #session(): SessionId {
+    return this.#place.sessionId;
+  }
+
+  // ── Beginning (V1) ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  spawn(options: JobOptions | TaskJobOptions, run?: (job: JobContext) => Awaitable<unknown>) {
+    return unwaited(async () => {
+      if (run !== undefined || !isObject(options) || !("operation" in options)) {
+        requireOptions("jobs.spawn", options, JOB);
+        const work = requireWork(run);
+        return this.#begin(options, { recovery: "owner-bound" }, { work });
+      }
+      requireOptions("jobs.spawn", options, TASK);
+      return this.#begin(options, await this.#task(options as TaskJobOptions), {});
+    });
+  }
+
+  spawnHidden(label: string, run: (job: JobContext) => Awaitable<unknown>) {
+    return this.spawn({ label, visibility: "hidden" }, requireWorkLater(run));
+  }
+
+  register(options: JobOptions, cancel?: (reason: string) => Awaitable<unknown>) {
+    return unwaited(async () => {
+      requireOptions("jobs.register", options, JOB);
+      if (cancel !== undefined && typeof cancel !== "function") invalid("its `cancel` is no function");
+      const own = cancel === undefined ? {} : { cancel };
+      return this.#begin({ ...options, kind: options.kind ?? "external" }, { recovery: "external" }, own);
+    });
+  }
+
+  /** What names the task, checked where its plugin is here: elsewhere the job itself would fail. */
+  async #task({ operation, input, notBefore }: TaskJobOptions): Promise<Partial<NewJob> & Pick<NewJob, "recovery">> {
+    const { plugin } = this.#place;
+    if (typeof operation !== "string" || operation === "") invalid("`operation` is the name of a task");
+    const wire = operation.includes(".") ? operation : `${plugin}.${operation}`;
+    await this.#core.jobs.requireTask(this.#session, wire, input);
+    const json = input === undefined ? undefined : this.#json("its input", input);
+    const time = notBefore instanceof Date ? notBefore.getTime() : notBefore;
+    if (time !== undefined && !Number.isFinite(time)) invalid("`notBefore` is a date, or a time in milliseconds");
+    return { recovery: "rerunnable", operation: wire, ...defined({ input: json, notBefore: time }) };
+  }
+
+  #json(what: string, value: unknown): Json {
+    const found = toJson(value);
+    if ("problem" in found) return invalid(`${what} is not JSON: ${found.path}: ${found.problem}`);
+    const max = this.#core.limits.inputBytesMax;
+    const bytes = JSON.stringify(found.json).length;
+    if (bytes > max) throw new RuntimeError("limit.bytes", { what: `The job: ${what}`, bytes, max });
+    return found.json;
+  }
+
+  async #begin(
+    options: JobOptions,
+    more: Partial<NewJob> & Pick<NewJob, "recovery">,
+    run: Pick<Spawning, "work" | "cancel">,
+  ): Promise<{ readonly id: JobId }> {
+    const { plugin, site } = this.#place;
+    const core = this.#core;
+    const job: NewJob = { ...this.#made(options), ...more };
+    const spawning: Spawning = { job, plugin, ...run };
+    const carried = this.#carrier(job);
+    if (carried === undefined) {
+      if (site === undefined) await requireStored(core, this.#session);
+      await core.jobs.spawn(spawning);
+      return { id: job.id };
+    }
+    if ((await core.store.jobs.load(job.id)) !== undefined) return { id: job.id }; // A rerun of what has begun it.
+    const { jobsMax } = core.limits;
+    if ((await core.store.jobs.count(this.#session)) + carried.length >= jobsMax)
+      throw new RuntimeError("job.full", { max: jobsMax });
+    carried.push(spawning);
+    return { id: job.id };
+  }
+
+  /** Where jobs are kept until what begins them is recorded; undefined where they begin at once. */
+  #carrier(job: NewJob): Spawning[] | undefined {
+    const { site } = this.#place;
+    const list = site?.turn === undefined ? site?.working?.spawns : site.turn.live.carriedBy(site.turn.effect).spawns;
+    if (list?.some((each) => each.job.id === job.id)) throw new RuntimeError("job.conflict", { id: job.id });
+    return list;
+  }
+
+  #made(options: JobOptions): Omit<NewJob, "recovery"> {
+    const { site, plugin } = this.#place;
+    const { world } = this.#core;
+    const { label, kind = "task", visibility = "managed", wake = "none", onParentEnd = "keep" } = options;
+    if (typeof label !== "string" || label.trim() === "" || label.length > LABEL_MAX)
+      invalid(`its label is a text of 1 to ${LABEL_MAX} characters`);
+    oneOf("its kind", kind, KINDS);
+    oneOf("its visibility", visibility, ["hidden", "managed"]);
+    oneOf("its wake", wake, ["none", "notify", "wake"]);
+    oneOf("onParentEnd", onParentEnd, ["cancel", "keep"]);
+    if (options.id !== undefined) requireWords("id", options.id, ID_MAX);
+    const key = options.id === undefined ? site?.nextKey(plugin) : undefined;
+    const id = options.id ?? (key === undefined ? world.id("job") : `job_${hashOf(`job/${key}`).slice(0, 26)}`);
+    const turnId = site?.turn?.live.turnId;
+    const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
+    const { about, childId, signals } = options;
+    return {
+      id: asJobId(id),
+      sessionId: this.#session,
+      kind,
+      label,
+      visibility,
+      wake,
+      onParentEnd,
+      at: world.now(),
+      ...defined({
+        parent,
+        about: about === undefined ? undefined : this.#json("what it is about", about),
+        childId: childId === undefined ? undefined : asSessionId(childId),
+        signals: signals === undefined ? undefined : signalsOf(signals),
+      }),
+    };
+  }
+
+  // ── Looking (V2) ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  list(filter: JobsFilter = {}): Promise<readonly JobRecord[]> {
+    return unwaited(async () => {
+      requireOptions("jobs.list", filter, FILTER);
+      const { isLive, kind, visibility, after, max = LIST_MAX } = filter;
+      if (!(max === Infinity || (Number.isSafeInteger(max) && max >= 1)))
+        throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a whole number above 0" });
+      await requireStored(this.#core, this.#session);
+      const page = defined({
+        session: this.#session,
+        isLive: isLive === true ? (true as const) : undefined,
+        kind,
+        visibility,
+        after: after === undefined ? undefined : asJobId(after),
+      });
+      const found = await this.#core.store.jobs.list({ ...page, max });
+      return frozen(await Promise.all(found.map(({ record }) => asItIs(this.#core, record))));
+    });
+  }
+
+  get(id: string): Promise<JobRecord> {
+    return unwaited(async () => frozen(await asItIs(this.#core, (await this.#require(id)).record)));
+  }
+
+  async #require(id: string): Promise<StoredJob> {
+    const found = typeof id === "string" ? await this.#core.store.jobs.load(asJobId(id)) : undefined;
+    if (found === undefined) {
+      const { site } = this.#place;
+      const own = site?.turn?.live.carrying?.get(site.turn.effect)?.spawns ?? site?.working?.spawns ?? [];
+      if (own.some(({ job }) => job.id === id)) throw new RuntimeError("job.unstarted", { id });
+      throw new RuntimeError("job.unknown", { id: String(id) });
+    }
+    if (found.record.sessionId !== this.#session)
+      throw new RuntimeError("job.foreign", { id, session: this.#session });
+    return found;
+  }
+
+  validate(handles: readonly string[]): Promise<void> {
+    return unwaited(async () => {
+      for (const id of requireList(handles)) {
+        const { record } = await this.#require(id);
+        if (isOver(record)) throw new RuntimeError("job.over", { id, state: record.state });
+      }
+    });
+  }
+
+  changes(after?: string, options: { readonly max?: number | undefined } = {}) {
+    return unwaited(async () => {
+      requireOptions("jobs.changes", options, { max: true });
+      const { max = LIST_MAX } = options;
+      await requireStored(this.#core, this.#session);
+      return changesOf(this.#core, after, { session: this.#session, max });
+    });
+  }
+
+  // ── Waiting ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  await(ids: readonly string[], options: AwaitJobsOptions = {}): Promise<readonly JobRecord[]> {
+    return unwaited(async () => {
+      requireOptions("jobs.await", options, AWAIT);
+      const known = await Promise.all(requireList(ids).map((id) => this.#require(id)));
+      return frozen(await this.#await(known.map(({ record }) => record.id), options));
+    });
+  }
+
+  async #await(ids: readonly JobId[], options: AwaitJobsOptions): Promise<readonly JobRecord[]> {
+    const { need = "all", timeoutMs = AWAIT_MS, signal = this.#place.site?.signal } = options;
+    oneOf("need", need, ["any", "all"]);
+    if (!(typeof timeoutMs === "number" && timeoutMs >= 0)) invalid("timeoutMs is a number of 0 or more");
+    const { core, site } = this.#place;
+    const run = site?.job === undefined ? undefined : core.jobs.find(site.job.id);
+    if (run instanceof TaskJobRun)
+      return run.awaitJobs(ids, need, core.world.now() + timeoutMs, () => recordsOf(core, ids));
+    return awaitJobs(core, ids, need, timeoutMs, signal);
+  }
+
+  awaitHidden(options: Pick<AwaitJobsOptions, "timeoutMs" | "signal"> = {}): Promise<readonly JobRecord[]> {
+    return unwaited(async () => {
+      requireOptions("jobs.awaitHidden", options, { timeoutMs: true, signal: true });
+      const { core, site } = this.#place;
+      const own = site?.turn?.live.carrying?.get(site.turn.effect)?.spawns ?? site?.working?.spawns ?? [];
+      for (const { job } of own)
+        if (job.visibility === "hidden") throw new RuntimeError("job.unstarted", { id: job.id });
+      const page = { session: this.#session, visibility: "hidden", isLive: true, max: Infinity } as const;
+      const hidden = await core.store.jobs.list(page);
+      const ids = hidden.map(({ record }) => record.id).filter((id) => id !== site?.job?.id);
+      const records = ids.length === 0 ? [] : await this.#await(ids, options);
+      if (site?.turn !== undefined) await takeAppended(site);
+      return frozen(records);
+    });
+  }
+
+  // ── Ending ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  cancel(id: string, reason = "It was cancelled."): Promise<JobRecord> {
+    return unwaited(async () => {
+      requireWords("reason", reason);
+      const { record } = await this.#require(id);
+      return frozen(isOver(record) ? record : (await this.#core.jobs.cancel(record.id, reason)).record);
+    });
+  }
+
+  cancelAll(filter: Pick<JobsFilter, "kind" | "visibility"> = {}, reason?: string): Promise<readonly JobRecord[]> {
+    return unwaited(async () => {
+      requireOptions("jobs.cancelAll", filter, { kind: true, visibility: true });
+      return this.#cancelThese(await this.list({ ...filter, isLive: true, max: Infinity }), reason);
+    });
+  }
+
+  cancelUnreferenced(keep: readonly string[]): Promise<readonly JobRecord[]> {
+    return unwaited(async () => {
+      const kept = new Set(requireList(keep));
+      const live = await this.list({ isLive: true, visibility: "managed", max: Infinity });
+      return this.#cancelThese(live.filter(({ id }) => !kept.has(id)));
+    });
+  }
+
+  async #cancelThese(jobs: readonly JobRecord[], reason?: string): Promise<readonly JobRecord[]> {
+    const cancelled: JobRecord[] = [];
+    for (const { id } of jobs) {
+      if (id === this.#place.site?.job?.id) continue; // A job does not end itself so.
+      try {
+        cancelled.push(await this.cancel(id, reason));
+      } catch (error) {
+        if (hasCode(error, "job.unknown")) continue; // It was forgotten meanwhile.
+        throw Object.assign(error as object, { cancelled });
+      }
+    }
+    return cancelled;
+  }
+
+  unregister(id: string): Promise<void> {
+    return this.#quietly("unregister", id, async ({ record }) => {
+      await this.#core.store.jobs.remove(record.id);
+      this.#core.jobs.moved(record.id);
+    });
+  }
+
+  complete(id: string, how: JobCompletion): Promise<void> {
+    return this.#quietly("complete", id, async ({ record }) => {
+      const { state, result, error } = completionOf(how);
+      const core = this.#core;
+      const at = core.world.now();
+      const json = result === undefined ? undefined : this.#json("its result", result);
+      const event = { at, kind: "ended", state, ...defined({ result: json, error }) } as const;
+      const wake = endWake(core, record, event);
+      const more = wake === undefined ? {} : { wakes: [wake], wakesMax: core.limits.jobWakesMax + 1 };
+      const { said } = await core.store.jobs.send(record.id, { key: "end", event }, at, more);
+      if (said === "bound") throw new RuntimeError("job.bound", { id });
+      if (said === "accepted" && wake !== undefined) core.jobs.woke(record.sessionId);
+      core.jobs.moved(record.id);
+    });
+  }
+
+  transition(id: string, state: "running" | "idle"): Promise<void> {
+    return this.#quietly("transition", id, async ({ record }) => {
+      oneOf("state", state, ["running", "idle"]);
+      const { store, world, jobs } = this.#core;
+      if (record.state === state || isOver(record)) return;
+      const held = jobs.find(record.id);
+      if (held !== undefined) return held.transition(state);
+      const at = world.now();
+      const event = { at, kind: "transitioned", state } as const;
+      const { said } = await store.jobs.send(record.id, { key: world.id("tra"), event }, at);
+      if (said === "bound") throw new RuntimeError("job.bound", { id });
+      jobs.moved(record.id);
+    });
+  }
+
+  /** These never fail: of a job that is not known there is nothing to say. What goes wrong is traced. */
+  async #quietly(what: string, id: string, run: (job: StoredJob) => Promise<void>): Promise<void> {
+    const core = this.#core;
+    try {
+      await run(await this.#require(id));
+    } catch (error) {
+      core.trace(`job.${what}`, { job: String(id), problem: describeThrown(error) }, { sessionId: this.#session });
+    }
+  }
+
+  // ── Handing over, signals ───────────────────────────────────────────────────────────────────────────────────────
+
+  transfer(from: string, to: string, handles: readonly string[]): Promise<void> {
+    return unwaited(async () => {
+      const core = this.#core;
+      const ids = requireList(handles).map(asJobId);
+      for (const [what, id] of Object.entries({ from, to }))
+        if (typeof id !== "string") throw new RuntimeError("options.invalid", { option: what, problem: "it is no id" });
+      if (from !== this.#session && to !== this.#session)
+        throw new RuntimeError("job.foreign", { id: ids[0] ?? "", session: this.#session });
+      await requireStored(core, from);
+      const moved = await core.store.jobs.transfer(asSessionId(from), asSessionId(to), ids, core.world.now());
+      for (const { record } of moved) {
+        await core.jobs.find(record.id)?.look();
+        core.jobs.moved(record.id);
+      }
+    });
+  }
+
+  signal(id: string, signal: string, payload: Json = null, options: { readonly key?: string | undefined } = {}) {
+    return unwaited(async () => {
+      requireOptions("jobs.signal", options, { key: true });
+      await sendSignal(this.#core, await this.#require(id), signal, payload, options.key);
+    });
+  }
+}
+
+/** Checked where the promise is made, so that a wrong call rejects like every other. */
+const requireWorkLater = (run: unknown): ((job: JobContext) => Awaitable<unknown>) =>
+  (typeof run === "function" ? run : (null as never)) as (job: JobContext) => Awaitable<unknown>;
+
+function requireList(ids: readonly string[]): readonly string[] {
+  if (!Array.isArray(ids) || ids.some((id) => typeof id !== "string")) invalid("the ids are a list of texts");
+  return [...new Set(ids)];
+}
+
+function signalsOf(signals: NonNullable<JobOptions["signals"]>): { readonly [name: string]: JsonObject } {
+  if (!isObject(signals)) return invalid("its signals are an object of schemas");
+  return Object.fromEntries(
+    Object.entries(signals).map(([signal, schema]) => {
+      if (!/^[\w-]{1,64}$/.test(signal)) invalid(`${JSON.stringify(signal)} cannot be the name of a signal`);
+      return [signal, documentOf(schema, `the signal ${signal}`)];
+    }),
+  );
+}
+
+function completionOf(how: JobCompletion): Exclude<JobCompletion, string> {
+  const given = typeof how === "string" ? { state: how } : how;
+  if (!isObject(given)) return invalid("its end is a state, or an object with one");
+  requireKnown("jobs.complete", given, COMPLETION);
+  if (!ENDS.includes(given.state)) invalid("it ends as completed, failed, cancelled or abandoned");
+  return given as Exclude<JobCompletion, string>;
+}
+
+export async function sendSignal(
+  { store, world, jobs }: Core,
+  { record }: StoredJob,
+  signal: string,
+  payload: Json,
+  key: string | undefined,
+): Promise<void> {
+  const { id } = record;
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("job.signal", { id, signal: String(signal), problem });
+  };
+  if (isOver(record)) throw new RuntimeError("job.over", { id, state: record.state });
+  const schema = Object.hasOwn(record.signals ?? {}, signal) ? record.signals?.[signal] : undefined;
+  if (schema === undefined) return wrong(`the job declares ${Object.keys(record.signals ?? {}).join(", ") || "none"}`);
+  const found = toJson(payload);
+  if ("problem" in found) return wrong(`its payload is not JSON: ${found.path}: ${found.problem}`);
+  const fits = await validatorOf(schema, `the signal ${signal}`)(found.json);
+  if (!fits.ok) return wrong(`its payload does not fit: ${fits.problem}`);
+  if (key !== undefined) requireWords("key", key, ID_MAX);
+  const at = world.now();
+  const event = { at, kind: "signalled", name: signal, payload: found.json } as const;
+  const { said, job } = await store.jobs.send(id, { key: `signal/${key ?? world.id("sig")}`, event }, at);
+  if (said === "over") throw new RuntimeError("job.over", { id, state: job?.record.state ?? "over" });
+  if (said === "unknown") throw new RuntimeError("job.unknown", { id });
+  const held = jobs.find(id);
+  if (held === undefined) jobs.kick();
+  else await held.look();
+}
+
+export async function changesOf(
+  { store }: Core,
+  after: string | undefined,
+  page: { readonly session?: SessionId; readonly max: number },
+) {
+  const found = await store.jobs.changes(after === undefined ? undefined : asJobCursor(after), page);
+  const cursor = found.at(-1)?.cursor ?? (after === undefined ? undefined : asJobCursor(after));
+  return frozen({ jobs: found.map(({ record }) => record), ...(cursor === undefined ? {} : { cursor }) });
+}
+
+/** A subagent is what its session is: its turns tell whether it works. */
+export async function asItIs({ store }: Core, record: JobRecord): Promise<JobRecord> {
+  if (record.kind !== "subagent" || record.childId === undefined || isOver(record)) return record;
+  const child = await store.load(record.childId);
+  if (child === undefined) return record;
+  const isWorking = child.openTurn !== undefined || (await store.inputs.list(child.id)).length > 0;
+  return { ...record, state: isWorking ? "running" : "idle" };
+}
+
+/** Jobs that are not there any more are left out. */
+export async function recordsOf(core: Core, ids: readonly JobId[]): Promise<readonly JobRecord[]> {
+  const found = await Promise.all(ids.map((id) => core.store.jobs.load(id)));
+  return Promise.all(found.flatMap((each) => (each === undefined ? [] : [asItIs(core, each.record)])));
+}
+
+const isSettled = (record: JobRecord | undefined): boolean =>
+  record === undefined || isOver(record) || record.state === "idle";
+
+/** Waits until jobs are over or idle. Only those that have changed are read again. */
+export async function awaitJobs(
+  core: Core,
+  ids: readonly JobId[],
+  need: "any" | "all",
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<readonly JobRecord[]> {
+  const { world, jobs } = core;
+  const until = world.now() + timeoutMs;
+  const records = new Map<JobId, JobRecord | undefined>();
+  let changed = new Set(ids);
+  let nudged = Promise.withResolvers<void>();
+  const watching = jobs.watch(ids, (id) => {
+    changed.add(id);
+    nudged.resolve();
+  });
+  try {
+    for (;;) {
+      const look = changed;
+      changed = new Set();
+      nudged = Promise.withResolvers();
+      for (const id of look) records.set(id, (await recordsOf(core, [id]))[0]);
+      const all = [...records.values()];
+      const isMet = need === "all" ? all.every(isSettled) : all.some(isSettled);
+      const left = until - world.now();
+      if (isMet || left <= 0) return all.filter((record) => record !== undefined);
+      signal?.throwIfAborted();
+      const children = all.flatMap((each) => (each?.kind === "subagent" && !isSettled(each) ? [each.id] : []));
+      const timer = new AbortController();
+      const stop = (): void => timer.abort();
+      signal?.addEventListener("abort", stop, { once: true });
+      const waits = world.sleep(children.length > 0 ? Math.min(left, CHILD_MS) : left, timer.signal);
+      if (changed.size === 0) await Promise.race([nudged.promise, waits]);
+      signal?.removeEventListener("abort", stop);
+      stop();
+      for (const id of children) changed.add(id);
+    }
+  } finally {
+    watching.stop();
+  }
+}
+
+/** Takes what others appended to the open turn into the effect that waited for them. A rerun is given the same. */
+async function takeAppended({ turn }: SessionSite): Promise<void> {
+  if (turn === undefined) return;
+  const { live, effect } = turn;
+  const { store, limits } = live.core;
+  const carried = live.carriedBy(effect);
+  const claim = name(`${effect}/hidden/${carried.claims++}`);
+  const found = await store.inputs.claim(live.lease, claim, limits.pendingInputsMax, "appends");
+  const own = live.appendsOf(effect);
+  for (const each of found) {
+    if (!("entries" in each) || carried.taken.includes(each.id)) continue;
+    carried.taken.push(each.id);
+    const isPlaced = live.state.placed?.some((placed) => placed.name === each.operation) ?? false;
+    if (!isPlaced) live.append(own, { nodes: additionsIn(each.entries) });
+  }
+}

@@ -1,0 +1,303 @@
+// A job whose work is a task of a plugin: any process that has the plugin can go on with it, from its recorded steps.
+// Not its job: tool calls (`call.ts`), what every held job does (`held.ts`), which jobs run here (`desk.ts`).
+// T1 A rerun runs the task from its beginning; every step that is recorded gives its value and is not done again. Steps
+//    are known by their names, and those without a name by their number among their kind.
+// T2 Nothing outward begins when the time of this process has lapsed: another one may have the job.
+// T3 While the task only waits (sleeps, awaits jobs, signals or answers) it is given up after a while: nothing of it is
+//    left in memory. Code of the task that runs beside its waits, and is no step, is then lost and runs again.
+// T4 What the task changes in its session is kept at its end, in one change under the job's name: once.
+// T5 A job that crashes its process again and again ends as failed.
+import { checkedInput, type OwnedOperation } from "../../kernel/operation.ts";
+import type { TaskJob } from "../../kernel/services.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
+import type { WaitId } from "../../model/ids.ts";
+import { bytesOver, frozen, type Json, toJson } from "../../model/json.ts";
+import { isOver, type JobEvent, type JobRecord } from "../../model/job.ts";
+import type { WaitAnswer } from "../../model/wait.ts";
+import type { ClaimedJob, NewWait } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+import { SessionSite } from "../services/site.ts";
+import { keepTask, requireOperation, runTask } from "../session/operate.ts";
+import type { LiveSession } from "../session/session.ts";
+import { callTool } from "./call.ts";
+import { forever, HeldJob } from "./held.ts";
+
+/** What the task waits for. */
+interface Waiting {
+  /** When it goes on at the latest. */
+  readonly until?: number;
+  readonly jobs?: { readonly ids: readonly JobRecord["id"][]; readonly need: "any" | "all" };
+}
+
+export class TaskJobRun extends HeldJob {
+  readonly #steps = new Map<string, Json>();
+  /** Steps that are being made: a second caller waits for the same one. */
+  readonly #making = new Map<string, Promise<Json>>();
+  readonly #counts = new Map<string, number>();
+  readonly #waits = new Set<Waiting>();
+  #nudged = Promise.withResolvers<void>();
+  /** Steps under way. */
+  #active = 0;
+  #isLeaving = false;
+  #idle: AbortController | undefined;
+  /** Starts in a row after which nothing was recorded. */
+  #loops = 0;
+  #stop!: () => void;
+  /** Settles when it is given up. */
+  readonly #given: Promise<void> = new Promise((resolve) => {
+    this.#stop = resolve;
+  });
+
+  constructor(core: Core, { lease, record, events }: ClaimedJob) {
+    super(core, lease, record, 0);
+    for (const { event } of events) this.#loops = event.kind === "started" ? this.#loops + 1 : 0;
+    this.take(events);
+  }
+
+  protected override learn(event: JobEvent): void {
+    if (event.kind === "stepped") this.#steps.set(event.name, frozen(event.value));
+    super.learn(event);
+  }
+
+  async run(): Promise<void> {
+    const { core, record } = this;
+    if (this.isCancelling) return this.end("cancelled", {});
+    if (this.#loops > core.limits.resumesMax)
+      return this.failed(new RuntimeError("job.crash-loop", { id: this.id, max: core.limits.resumesMax }));
+    await core.sessions.using(record.sessionId, (session) => Promise.race([this.#runIn(session), this.#given]));
+  }
+
+  async #runIn(session: LiveSession): Promise<void> {
+    try {
+      const owned = this.#operation(session);
+      if (owned === undefined) return;
+      const input = checkedInput(owned, this.record.input);
+      const site = new SessionSite(session, undefined, this, undefined, undefined, this);
+      const ran = await runTask(session, owned, input, site, this.signal, this.#job(session, owned, site));
+      await this.#ready();
+      const output = await keepTask(session, owned, ran, this.id);
+      await this.completed(output);
+    } catch (error) {
+      await this.failed(error);
+    }
+  }
+
+  /** A task that is not here, though its plugin is, may be elsewhere: the job is left to others for a while. */
+  #operation(session: LiveSession): OwnedOperation | undefined {
+    try {
+      return requireOperation(session, "task", this.record.operation ?? "");
+    } catch (error) {
+      if (!hasCode(error, "operation.unknown")) throw error;
+      this.core.jobs.giveUp(this, error);
+      return undefined;
+    }
+  }
+
+  // ── Steps (T1) ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The name of the next step of a kind. */
+  next(kind: string): string {
+    const nth = this.#counts.get(kind) ?? 0;
+    this.#counts.set(kind, nth + 1);
+    return `${kind}/${nth}`;
+  }
+
+  recorded(name: string): Json | undefined {
+    return this.#steps.get(name);
+  }
+
+  /** Does a step once. What `make` throws is thrown, and nothing is recorded. */
+  step(name: string, make: () => Json | PromiseLike<Json>, waits?: (value: Json) => readonly NewWait[]): Promise<Json> {
+    const known = this.#steps.get(name);
+    if (known !== undefined) return Promise.resolve(known);
+    const making = this.#making.get(name) ?? this.#make(name, make, waits);
+    this.#making.set(name, making);
+    const done = (): boolean => this.#making.delete(name);
+    making.then(done, done);
+    return making;
+  }
+
+  async #make(
+    name: string,
+    make: () => Json | PromiseLike<Json>,
+    waits?: (value: Json) => readonly NewWait[],
+  ): Promise<Json> {
+    if (this.isOver || this.#isLeaving) return forever();
+    const { world, limits } = this.core;
+    if (this.#steps.size >= limits.jobStepsMax) throw new RuntimeError("job.steps", { max: limits.jobStepsMax });
+    this.#active++;
+    try {
+      await this.#ready();
+      const found = toJson(await make());
+      if ("problem" in found)
+        throw new RuntimeError("job.invalid", { problem: `the step ${name} is not JSON: ${found.path}: ${found.problem}` });
+      const bytes = bytesOver(JSON.stringify(found.json), limits.resultBytesMax);
+      if (bytes !== undefined)
+        throw new RuntimeError("limit.bytes", { what: `The step ${name}`, bytes, max: limits.resultBytesMax });
+      const event = { at: world.now(), kind: "stepped", name, value: found.json } as const;
+      const rows = waits?.(found.json) ?? [];
+      const { events } = await this.write([{ key: `step/${name}`, event }], rows.length === 0 ? {} : { waits: rows });
+      const kept = events[0]?.event;
+      const value = frozen(kept?.kind === "stepped" ? kept.value : found.json);
+      this.#steps.set(name, value);
+      return value;
+    } finally {
+      this.#active--;
+      this.#rest();
+    }
+  }
+
+  /** T2 */
+  async #ready(): Promise<void> {
+    if (!this.core.jobs.isInTime) await this.core.jobs.renew();
+    if (this.isOver) await forever();
+  }
+
+  /** Work that is no step, but may not be given up while it runs: a tool that is called. */
+  async active<T>(run: () => Promise<T>): Promise<T> {
+    if (this.isOver || this.#isLeaving) return forever();
+    this.#active++;
+    try {
+      await this.#ready();
+      return await run();
+    } finally {
+      this.#active--;
+      this.#rest();
+    }
+  }
+
+  // ── Waits (T3) ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Waits until `look` finds something, or its time is over: then undefined. */
+  async wait<T>(waiting: Waiting, look: () => T | undefined | Promise<T | undefined>): Promise<T | undefined> {
+    const { world } = this.core;
+    this.#waits.add(waiting);
+    try {
+      for (;;) {
+        if (this.isOver || this.#isLeaving) return await forever();
+        const nudged = this.#nudged.promise;
+        const found = await look();
+        if (found !== undefined) return found;
+        if (this.signal.aborted) throw this.signal.reason;
+        const left = waiting.until === undefined ? Infinity : waiting.until - world.now();
+        if (left <= 0) return undefined;
+        this.#rest();
+        const timer = new AbortController();
+        const due = left === Infinity ? nudged : Promise.race([nudged, world.sleep(left, timer.signal)]);
+        await due.finally(() => timer.abort());
+      }
+    } finally {
+      this.#waits.delete(waiting);
+    }
+  }
+
+  answerTo(wait: WaitId, until: number): Promise<WaitAnswer | undefined> {
+    return this.wait({ until }, () => this.answers.get(wait));
+  }
+
+  protected override nudge(): void {
+    const { resolve } = this.#nudged;
+    this.#nudged = Promise.withResolvers();
+    resolve();
+  }
+
+  /** Looks whether the task only waits, and gives it up when it does so for a while. */
+  #rest(): void {
+    this.#idle?.abort();
+    this.#idle = undefined;
+    if (this.#active > 0 || this.#waits.size === 0 || this.isOver || this.isCancelling) return;
+    const { world, limits, jobs } = this.core;
+    const idle = new AbortController();
+    this.#idle = idle;
+    const quietMs = jobs.isFull || this.#isLeaving ? 0 : limits.parkAfterMs;
+    if (quietMs === Infinity) return;
+    void world.rest(quietMs, idle.signal).then(() => {
+      if (!idle.signal.aborted) this.#park().catch((error) => jobs.giveUp(this, error));
+    });
+  }
+
+  async #park(): Promise<void> {
+    const { world, limits } = this.core;
+    const waits = [...this.#waits];
+    if (this.#active > 0 || waits.length === 0 || this.isOver) return;
+    const due = Math.min(...waits.map(({ until = Infinity }) => until));
+    if (due - world.now() <= Math.min(limits.parkAfterMs, SOON_MS)) return;
+    const awaited = waits.flatMap(({ jobs }) => (jobs === undefined ? [] : [jobs]));
+    const [first] = awaited;
+    const need = waits.length === 1 && first?.need === "all" ? "all" : "any";
+    const awaits = first && { jobs: awaited.flatMap(({ ids }) => ids), need };
+    const when = due === Infinity ? {} : { due };
+    const event = { at: world.now(), kind: "parked", ...when } as const;
+    const parks = { seen: this.seq, ...when, ...(awaits === undefined ? {} : { awaits }) } as const;
+    const { isParked } = await this.write([{ key: `parked/${this.lease.generation}`, event }], { parks });
+    if (isParked === true) return this.giveUp();
+    await this.look();
+    this.nudge();
+  }
+
+  /** It does not run here any more: what it still asks for never settles. */
+  giveUp(): void {
+    this.letGo(new RuntimeError("job.parked", { id: this.id }));
+    this.#stop();
+  }
+
+  override letGo(reason: unknown): void {
+    super.letGo(reason);
+    this.#idle?.abort();
+    this.#stop();
+  }
+
+  /** Begins nothing more; settles when the steps under way are recorded. */
+  async leave(): Promise<void> {
+    this.#isLeaving = true;
+    while (this.#active > 0 && !this.isOver) await this.core.world.sleep(5);
+  }
+
+  // ── What the task is given ──────────────────────────────────────────────────────────────────────────────────────
+
+  #job(session: LiveSession, owned: OwnedOperation, site: SessionSite): TaskJob {
+    const { world } = this.core;
+    return {
+      id: this.id,
+      sleep: async (time) => {
+        const name = this.next("sleep");
+        const until = Number(await this.step(name, () => untilOf(time, world.now())));
+        if (until > world.now()) await this.wait({ until }, () => undefined);
+      },
+      call: (tool, input) => callTool(this, session, owned.plugin, site, tool, input),
+      receive: async <T extends Json>(signal: string) => {
+        const next = this.nextSignal(signal);
+        return (await this.wait({}, next)) as T;
+      },
+      wake: (text, options) => this.wake(text, options),
+      transition: (state) => this.transition(state),
+    };
+  }
+
+  /** Awaits other jobs; the records that were found are recorded. */
+  async awaitJobs(
+    ids: readonly JobRecord["id"][],
+    need: "any" | "all",
+    until: number,
+    load: () => Promise<readonly JobRecord[]>,
+  ): Promise<readonly JobRecord[]> {
+    const name = this.next("await");
+    const known = this.recorded(name);
+    if (known !== undefined) return known as unknown as readonly JobRecord[];
+    const isDone = (record: JobRecord): boolean => isOver(record) || record.state === "idle";
+    const found = await this.wait({ until, jobs: { ids, need } }, async () => {
+      const records = await this.core.jobs.watching(ids, () => this.nudge(), load);
+      return (need === "all" ? records.every(isDone) : records.some(isDone)) ? records : undefined;
+    });
+    return (await this.step(name, async () => (found ?? (await load())) as unknown as Json)) as unknown as readonly JobRecord[];
+  }
+}
+
+/** What wakes as soon as this is not given up. */
+const SOON_MS = 1_000;
+
+function untilOf(time: number | Date, now: number): number {
+  const until = time instanceof Date ? time.getTime() : now + time;
+  if (!Number.isFinite(until)) throw new RuntimeError("job.invalid", { problem: "it sleeps for no known time" });
+  return until;
+}
