@@ -1,5 +1,6 @@
 import type { SessionConfig } from "../../model/config.ts";
-import type { EffectName, InputId, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
+import type { EffectName, InputId, JobId, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
+import type { JobRecord } from "../../model/job.ts";
 import type { Json } from "../../model/json.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
@@ -13,9 +14,11 @@ import type {
   Mail,
   NewInput,
   Owner,
+  ParkedJob,
   PluginSnapshots,
   SessionChange,
   SessionOptions,
+  StoredJobEvent,
   StoredSession,
 } from "../store.ts";
 
@@ -163,12 +166,15 @@ export interface Parked {
   hasMail: boolean;
 }
 
-/** Its row stays as long as its session if it is a fact, without what only an open turn needs. */
+/** Its row stays as long as its session if it is a fact, without what only an open turn or a job needs. */
 export interface WaitRow {
   readonly id: WaitId;
-  readonly session: SessionRow;
-  readonly turn: TurnRow;
-  /** Undefined once the turn has ended: nobody can answer it any more. */
+  /** That of the turn; or that which has the job, until the wait is answered. */
+  session: SessionRow;
+  /** Either of these two waits. */
+  readonly turn: TurnRow | undefined;
+  readonly job: JobRow | undefined;
+  /** Undefined once the turn has ended, or the job: nobody can answer it any more. */
   key: WaitKey | undefined;
   effect: EffectName;
   at: number;
@@ -176,7 +182,41 @@ export interface WaitRow {
   about: WaitAbout | WaitedTurns;
   /** The numbers of the facts that it was asked, and answered. */
   asked: number | undefined;
+  /** The session that it was asked in: a job may be handed over before the answer comes. */
+  askedIn: SessionRow | undefined;
   answered: number | undefined;
   /** Of an ended turn without its value. */
   answer: WaitAnswer | undefined;
+}
+
+/** A process that holds jobs. Its row is forgotten when its time is over and it holds none. */
+export interface OwnerRow {
+  readonly id: string;
+  until: number;
+  readonly jobs: Set<JobRow>;
+}
+
+export interface JobRow {
+  readonly id: JobId;
+  /** How many jobs were begun before it. */
+  readonly nth: number;
+  session: SessionRow;
+  /** `foldJob` over the events. */
+  record: JobRecord;
+  events: StoredJobEvent[];
+  /** The events by key. Made when there are many: a short list is searched. */
+  keys: Map<string, StoredJobEvent> | undefined;
+  /** The number of its latest event among those of all jobs, and the jobs that changed just before and after it. */
+  cursor: number;
+  earlier: JobRow | undefined;
+  later: JobRow | undefined;
+  /** The generation of the latest lease. */
+  generation: number;
+  holder: OwnerRow | undefined;
+  /** Its holder gave up the lease: that lease writes nothing more, though no other has a later generation. */
+  isParked: boolean;
+  /** While nobody holds it: when it can be claimed. 0: at once; Infinity: when something comes. */
+  due: number;
+  awaits: ParkedJob["awaits"];
+  waits: WaitRow[] | undefined;
 }
