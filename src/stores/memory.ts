@@ -160,7 +160,7 @@ class MemoryStore implements Store {
     this.#requireOpen();
     const session = this.#sessions.byId.get(id);
     if (session === undefined) return;
-    if (session.run !== undefined) this.#waits.end(session.run);
+    if (session.run !== undefined) this.#waits.end(session.run.waits);
     this.#jobs.forget(session);
     this.#graph.forget(session);
     this.#turns.forget(session);
@@ -312,7 +312,7 @@ class MemoryStore implements Store {
     turn.end = { turn, at, outcome, usage, plugins, inputs, committed };
     turn.input = undefined;
     if (run.claims !== undefined) settle(run, inputs);
-    if (run.waits !== undefined) this.#waits.end(run);
+    if (run.waits !== undefined) this.#waits.end(run.waits);
     session.run = undefined;
     if (ended.parts !== undefined) keepParts(session, ended.parts);
     if (ended.spawns !== undefined) this.#jobs.begin(ended.spawns, at);

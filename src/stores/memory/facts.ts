@@ -104,7 +104,7 @@ function shownWait(fact: number, row: WaitRow): Change {
   const one = {
     cursor: cursorOf(fact),
     sessionId: (isAsked ? askedIn! : session).id,
-    ...(turn === undefined ? { jobId: job!.id } : { turnId: turn.id }),
+    ...(turn === undefined ? { jobId: job!.job.id } : { turnId: turn.id }),
     wait,
     effect,
   };

@@ -42,54 +42,58 @@ export class JobRows {
   }
 
   add(job: NewJob, session: SessionRow): JobRow {
-    const event: JobEvent = { kind: "spawned", at: job.at, job };
     const row: JobRow = {
-      id: job.id,
+      job,
       nth: this.#begun++,
       session,
-      record: foldJob(undefined, event),
-      events: NO_EVENTS,
-      keys: undefined,
+      state: "running",
+      log: NOTHING,
       cursor: 0,
       earlier: undefined,
       later: undefined,
+      sibling: undefined,
       generation: 0,
       holder: undefined,
       isParked: false,
       due: job.notBefore ?? 0,
-      awaits: undefined,
-      waits: undefined,
+      rare: undefined,
     };
     this.#rows.set(job.id, row);
     this.#join(row);
-    this.write(row, "spawned", event);
+    this.#advance(row);
     this.rest(row);
     return row;
   }
 
-  /** Writes an event, unless there is one under its key (1). Answers the one that stands there. */
-  write(row: JobRow, key: string, event: JobEvent): StoredJobEvent {
-    const before = find(row, key);
-    if (before !== undefined) return before;
-    const stored: StoredJobEvent = { key, event, seq: row.events.length + 1 };
+  /** Writes an event, unless there is one under its key (1). */
+  write(row: JobRow, key: string, event: JobEvent): void {
+    if (has(row, key)) return;
+    const { record, places } = row.rare ?? {};
     // A list that is pushed to is given room for 16 more, which most jobs never use: short ones are made anew.
-    if (stored.seq <= FEW) row.events = row.events.concat(stored);
-    else row.events.push(stored);
-    row.keys?.set(key, stored);
-    const wasOver = isOver(row.record);
-    row.record = foldJob(row.record, event);
-    if (!wasOver && isOver(row.record)) this.#groups.get(row.session)!.live -= 1;
+    if (seqOf(row) < FEW) row.log = row.log.concat(key, event);
+    else row.log.push(key, event);
+    places?.set(key, seqOf(row) - 1);
+    if (record !== undefined) row.rare!.record = foldJob(record, event);
+    if (event.kind === "transitioned" || event.kind === "ended") {
+      const wasOver = isOver(row);
+      row.state = recordOf(row).state;
+      if (!wasOver && isOver(row)) this.#groups.get(row.session)!.live -= 1;
+    }
+    this.#advance(row);
+  }
+
+  #advance(row: JobRow): void {
     this.#unlink(row);
     this.#written += 1;
     row.cursor = this.#written;
     this.#link(row);
-    return stored;
   }
 
   /** Nobody holds the job any more: lists it where it may be claimable by itself (2). */
   rest(row: JobRow): void {
-    const isForClaims = row.record.recovery !== "external" && !isOver(row.record) && row.holder === undefined;
-    if (isForClaims && (row.due < Infinity || row.awaits !== undefined)) this.free.add(row);
+    if (row.holder === undefined) shrink(row);
+    const isForClaims = row.job.recovery !== "external" && !isOver(row) && row.holder === undefined;
+    if (isForClaims && (row.due < Infinity || row.rare?.awaits !== undefined)) this.free.add(row);
     else this.free.delete(row);
   }
 
@@ -107,7 +111,7 @@ export class JobRows {
   }
 
   forget(row: JobRow): void {
-    this.#rows.delete(row.id);
+    this.#rows.delete(row.job.id);
     this.free.delete(row);
     this.#leave(row);
     this.#unlink(row);
@@ -143,13 +147,13 @@ export class JobRows {
     const group = this.#groups.get(row.session) ?? { rows: new Set(), live: 0 };
     this.#groups.set(row.session, group);
     group.rows.add(row);
-    if (!isOver(row.record)) group.live += 1;
+    if (!isOver(row)) group.live += 1;
   }
 
   #leave(row: JobRow): void {
     const group = this.#groups.get(row.session)!;
     group.rows.delete(row);
-    if (!isOver(row.record)) group.live -= 1;
+    if (!isOver(row)) group.live -= 1;
     if (group.rows.size === 0) this.#groups.delete(row.session);
   }
 
@@ -171,44 +175,81 @@ export class JobRows {
   }
 }
 
-/** How many events are searched one by one. */
+/** How many events are searched one by one, and folded whenever somebody asks. */
 const FEW = 8;
-/** What all lists of events begin with. */
-const NO_EVENTS = Object.freeze([]) as never as StoredJobEvent[];
+/** What all lists of events and keys begin with. */
+const NOTHING = Object.freeze([]) as never as never[];
+
+/** How many events there are. */
+export const seqOf = ({ log }: JobRow): number => 1 + log.length / 2;
+
+function placeOf(row: JobRow, key: string): number {
+  const count = seqOf(row);
+  if (count > FEW) {
+    row.rare ??= {};
+    row.rare.places ??= new Map(eventsOf(row, 0).map((each) => [each.key, each.seq - 1]));
+    return row.rare.places.get(key) ?? -1;
+  }
+  for (let place = 0; place < count; place += 1) if (keyAt(row, place) === key) return place;
+  return -1;
+}
+const keyAt = ({ log }: JobRow, place: number): string => (place === 0 ? "spawned" : (log[2 * place - 2] as string));
+const eventAt = ({ log, job }: JobRow, place: number): JobEvent =>
+  place === 0 ? { kind: "spawned", at: job.at, job } : (log[2 * place - 1] as JobEvent);
+
+export const has = (row: JobRow, key: string): boolean => placeOf(row, key) >= 0;
 
 /** The event under a key. */
 export function find(row: JobRow, key: string): StoredJobEvent | undefined {
-  const { events } = row;
-  if (events.length <= FEW) return events.find((each) => each.key === key);
-  row.keys ??= new Map(events.map((each) => [each.key, each]));
-  return row.keys.get(key);
+  const place = placeOf(row, key);
+  return place < 0 ? undefined : shownEvent(row, place);
+}
+const shownEvent = (row: JobRow, place: number): StoredJobEvent => ({
+  key: keyAt(row, place),
+  event: eventAt(row, place),
+  seq: place + 1,
+});
+
+/** The events of a job, without the first `after`. */
+export function eventsOf(row: JobRow, after: number): readonly StoredJobEvent[] {
+  const events: StoredJobEvent[] = [];
+  for (let place = after; place < seqOf(row); place += 1) events.push(shownEvent(row, place));
+  return events;
+}
+
+export function recordOf(row: JobRow): JobRecord {
+  if (row.rare?.record !== undefined) return row.rare.record;
+  let record = foldJob(undefined, eventAt(row, 0));
+  for (let place = 1; place < seqOf(row); place += 1) record = foldJob(record, eventAt(row, place));
+  if (row.holder !== undefined || seqOf(row) > FEW) {
+    row.rare ??= {};
+    row.rare.record = record;
+  }
+  return record;
+}
+
+/** Forgets what can be made again of a job that nobody holds. */
+function shrink(row: JobRow): void {
+  if (row.rare === undefined || seqOf(row) > FEW) return;
+  const { waits, awaits } = row.rare;
+  row.rare = waits === undefined && awaits === undefined ? undefined : { waits, awaits };
 }
 
 /** Whether nobody need wait for a job any more: it is over, idle, or not there. */
-export const isStill = (row: JobRow | undefined): boolean => row === undefined || row.record.state !== "running";
+export const isStill = (row: JobRow | undefined): boolean => row === undefined || row.state !== "running";
 
-export const storedJob = ({ record, events, cursor }: JobRow): StoredJob => ({
-  record,
-  seq: events.length,
-  cursor: jobCursorOf(cursor),
+export const storedJob = (row: JobRow): StoredJob => ({
+  record: recordOf(row),
+  seq: seqOf(row),
+  cursor: jobCursorOf(row.cursor),
 });
 
-/** Whether a spawn is a repeat. */
-export function isSameJob({ events }: JobRow, job: NewJob): boolean {
-  const { event } = events[0]!;
-  return event.kind === "spawned" && isSameContent(event.job, job);
-}
-/** `at` is not compared: a repeat has another clock. */
+/** Whether a spawn is a repeat. `at` is not compared: a repeat has another clock. */
 export const isSameContent = (a: NewJob, b: NewJob): boolean => a === b || contentOf(a) === contentOf(b);
 const contentOf = (job: NewJob): string => JSON.stringify({ ...job, at: 0 });
 
 /** Whether it is bound to an owner and somebody else has claimed it, which is not told by an event. */
-export const isOrphan = ({
-  record,
-  generation,
-}: {
-  readonly record: JobRecord;
-  readonly generation: number;
-}): boolean => record.recovery === "owner-bound" && generation > record.starts;
+export const isOrphan = (row: JobRow): boolean =>
+  row.job.recovery === "owner-bound" && row.generation > recordOf(row).starts;
 
 export const jobCursorOf = (nth: number): JobCursor => asJobCursor(String(nth));

@@ -19,7 +19,19 @@ import {
   type StoredJob,
   type StoredJobEvent,
 } from "../store.ts";
-import { find, isOrphan, isSameContent, isSameJob, isStill, type JobRows, storedJob } from "./job-rows.ts";
+import { JobChildren } from "./job-children.ts";
+import {
+  eventsOf,
+  find,
+  has,
+  isOrphan,
+  isSameContent,
+  isStill,
+  type JobRows,
+  recordOf,
+  seqOf,
+  storedJob,
+} from "./job-rows.ts";
 import type { JobRow, OwnerRow, SessionRow } from "./rows.ts";
 import type { Sessions } from "./sessions.ts";
 import type { Turns } from "./turns.ts";
@@ -36,6 +48,14 @@ export interface JobSurroundings {
   keep(input: NewInput): void;
 }
 
+/** One string for the many jobs that begin once. */
+const FIRST_START = "started/1";
+
+interface Claimable {
+  readonly row: JobRow;
+  readonly due: number;
+}
+
 /**
  * Background work: who holds it, what happens to it, and what that does to others.
  *
@@ -48,8 +68,7 @@ export class Jobs {
   readonly #rows: JobRows;
   readonly #store: JobSurroundings;
   readonly #owners = new Map<string, OwnerRow>();
-  /** Jobs that are not over and are to end with their parent, by that (`parentOf`). */
-  readonly #children = new Map<string, readonly JobRow[]>();
+  readonly #children = new JobChildren();
 
   constructor(rows: JobRows, store: JobSurroundings) {
     this.#rows = rows;
@@ -73,7 +92,7 @@ export class Jobs {
     for (const { job } of spawns) {
       const known = this.#rows.byId.get(job.id);
       const twin = spawns.find((each) => each.job.id === job.id)!.job;
-      const isSame = known === undefined ? isSameContent(twin, job) : isSameJob(known, job);
+      const isSame = isSameContent(known === undefined ? twin : known.job, job);
       if (!isSame) throw new RuntimeError("job.conflict", { id: job.id });
       if (known === undefined) this.#store.sessions.require(job.sessionId);
     }
@@ -86,8 +105,7 @@ export class Jobs {
 
   #begin({ job, owner }: JobSpawn, now: number): JobRow {
     const row = this.#rows.add(job, this.#store.sessions.require(job.sessionId));
-    const parent = parentOf(row);
-    if (parent !== undefined) this.#children.set(parent, [...(this.#children.get(parent) ?? []), row]);
+    this.#children.add(row);
     if (owner !== undefined) {
       this.#hold(row, this.#prolong(owner, now));
       this.#start(row, job.at);
@@ -100,32 +118,38 @@ export class Jobs {
   claim(owner: Owner, now: number, max: number, operations: readonly string[]): readonly ClaimedJob[] {
     // First: an owner that was slow still holds its jobs, and must not be given them a second time.
     const holder = this.#prolong(owner, now);
-    const found = [...this.#claimable(now, new Set(operations))];
-    found.sort((a, b) => a.due - b.due || a.row.nth - b.row.nth);
-    return found.slice(0, max).map(({ row }) => {
+    const { claimable } = this.#look(now, new Set(operations));
+    claimable.sort((a, b) => a.due - b.due || a.row.nth - b.row.nth);
+    return claimable.slice(0, max).map(({ row }) => {
       this.#hold(row, holder);
       if (!isOrphan(row)) this.#start(row, now);
-      const lease: JobLease = { jobId: row.id, generation: row.generation, owner };
+      const lease: JobLease = { jobId: row.job.id, generation: row.generation, owner };
       return {
         ...storedJob(row),
         lease,
-        events: row.events.slice(),
+        events: eventsOf(row, 0),
         ...(isOrphan(row) ? { isOrphan: true } : {}),
       };
     });
   }
 
-  *#claimable(now: number, operations: ReadonlySet<string>): Iterable<{ readonly row: JobRow; readonly due: number }> {
+  /** What can be claimed, with the times since which it can; and the next time at which something will. */
+  #look(now: number, operations: ReadonlySet<string>): { readonly claimable: Claimable[]; readonly next: number } {
+    const claimable: Claimable[] = [];
+    let next = Infinity;
     for (const row of this.#rows.free) {
       if (!isFor(row, operations)) continue;
-      if (row.awaits !== undefined && this.#isMet(row.awaits)) yield { row, due: 0 };
-      else if (row.due <= now) yield { row, due: row.due };
+      const awaits = row.rare?.awaits;
+      if (awaits !== undefined && this.#isMet(awaits)) claimable.push({ row, due: 0 });
+      else if (row.due <= now) claimable.push({ row, due: row.due });
+      else if (row.due < next) next = row.due;
     }
     for (const { id, until, jobs } of this.#owners.values()) {
       if (until > now) continue;
-      for (const row of jobs) if (isFor(row, operations)) yield { row, due: 0 };
+      for (const row of jobs) if (isFor(row, operations)) claimable.push({ row, due: 0 });
       if (jobs.size === 0) this.#owners.delete(id);
     }
+    return { claimable, next };
   }
 
   #isMet({ jobs, need }: NonNullable<ParkedJob["awaits"]>): boolean {
@@ -136,8 +160,8 @@ export class Jobs {
   renew(owner: Owner, now: number, after?: JobCursor): Awaited<ReturnType<Store["jobs"]["renew"]>> {
     const before = this.#owners.get(owner.id);
     const changed: { readonly jobId: JobId; readonly seq: number }[] = [];
-    for (const { holder, id: jobId, events } of this.#rows.after(after))
-      if (holder !== undefined && holder === before) changed.push({ jobId, seq: events.length });
+    for (const row of this.#rows.after(after))
+      if (row.holder !== undefined && row.holder === before) changed.push({ jobId: row.job.id, seq: seqOf(row) });
     const { until } = this.#prolong(owner, now);
     const { latest } = this.#rows;
     return { until, changed, ...(latest === undefined ? {} : { cursor: latest }) };
@@ -163,14 +187,15 @@ export class Jobs {
     row.generation += 1;
     row.isParked = false;
     row.due = 0;
-    row.awaits = undefined;
+    if (row.rare !== undefined) row.rare.awaits = undefined;
     holder.jobs.add(row);
     this.#rows.rest(row);
   }
 
   #start(row: JobRow, at: number): void {
     const { generation } = row;
-    this.#rows.write(row, `started/${generation}`, { kind: "started", at, generation });
+    const key = generation === 1 ? FIRST_START : `started/${generation}`;
+    this.#rows.write(row, key, { kind: "started", at, generation });
   }
 
   #letGo(row: JobRow): void {
@@ -184,11 +209,12 @@ export class Jobs {
     const { latest } = this.#rows;
     const jobs = latest === undefined ? {} : { jobs: latest };
     if (operations === undefined) return jobs;
-    const own = new Set(operations);
-    const [first] = this.#claimable(now, own);
-    let next = Infinity;
-    for (const row of this.#rows.free) if (row.due > now && row.due < next && isFor(row, own)) next = row.due;
-    return { ...jobs, ...(first === undefined ? {} : { hasJobs: true }), ...(next === Infinity ? {} : { next }) };
+    const { claimable, next } = this.#look(now, new Set(operations));
+    return {
+      ...jobs,
+      ...(claimable.length === 0 ? {} : { hasJobs: true }),
+      ...(next === Infinity ? {} : { next }),
+    };
   }
 
   // ── What happens to a job ─────────────────────────────────────────────────────────────────────────────────────────
@@ -196,46 +222,44 @@ export class Jobs {
   append(lease: JobLease, events: readonly KeyedEvent[], now: number, more: JobWrites = {}): JobAppended {
     const row = this.#rows.byId.get(lease.jobId);
     if (row === undefined) throw leaseLost(lease);
-    if (isOver(row.record) || row.isParked || row.generation !== lease.generation) {
+    if (isOver(row) || row.isParked || row.generation !== lease.generation) {
       if (!isRepeat(row, lease, events, more)) throw leaseLost(lease);
       const isParked = more.parks === undefined ? {} : { isParked: row.isParked };
       return { ...this.#appended(row, events), ...isParked };
     }
-    if (isOrphan(row) && !isAbandoning(events, more)) throw new RuntimeError("job.bound", { id: row.id });
+    if (isOrphan(row) && !isAbandoning(events, more)) throw new RuntimeError("job.bound", { id: row.job.id });
     for (const input of more.wakes ?? []) this.#store.check(input);
 
-    const before = row.events.length;
+    const before = seqOf(row);
     for (const { key, event } of events) this.#write(row, key, event, now);
     this.#tell(row, now, more);
-    if (!isOver(row.record) && more.waits !== undefined) this.#store.waits.add(row, more.waits);
+    if (!isOver(row) && more.waits !== undefined) this.#store.waits.add(row, more.waits);
     const { parks } = more;
     if (parks === undefined) return this.#appended(row, events);
-    const seen = parks.seen + row.events.length - before;
+    const seen = parks.seen + seqOf(row) - before;
     return { ...this.#appended(row, events), isParked: this.#park(row, parks, seen) };
   }
 
   #appended(row: JobRow, events: readonly KeyedEvent[]): JobAppended {
     const { cursor, seq } = storedJob(row);
-    const end = row.events.find(({ event }) => event.kind === "ended");
-    return { events: events.map(({ key }) => find(row, key) ?? end!), cursor, seq };
+    return { events: events.map(({ key }) => find(row, key) ?? endOf(row)), cursor, seq };
   }
 
   /** A second end is not written (3), and after an end nothing but what the session was told. */
   #write(row: JobRow, key: string, event: JobEvent, now: number): void {
-    if (isOver(row.record) && event.kind === "ended") return;
+    if (isOver(row) && event.kind === "ended") return;
     this.#rows.write(row, key, event);
     if (event.kind !== "ended") return;
     this.#end(row);
-    this.#cancelChildren(`job/${row.id}`, now);
+    this.#cancelAll(this.#children.ofJob(row), now);
   }
 
   #end(row: JobRow): void {
-    this.#letGo(row);
-    this.#store.waits.end(row);
-    row.waits = undefined;
-    row.awaits = undefined;
+    this.#store.waits.end(row.rare?.waits);
+    row.rare = undefined;
     row.isParked = false;
-    this.#disown(row);
+    this.#letGo(row);
+    this.#children.remove(row);
   }
 
   /** Tells the session of a job something, in the write that tells it to the job. */
@@ -246,8 +270,8 @@ export class Jobs {
       const known = session && turns.before(session, input);
       const inputId = known?.inputId ?? input.id;
       const key = `wake/${inputId}`;
-      if (find(row, key) !== undefined) continue;
-      const isFull = known === undefined && row.record.wakes >= wakesMax;
+      if (has(row, key)) continue;
+      const isFull = known === undefined && recordOf(row).wakes >= wakesMax;
       const lost = session === undefined ? "deleted" : isFull ? "full" : undefined;
       if (lost === undefined && known === undefined) this.#store.keep(input);
       this.#rows.write(row, key, { kind: "woke", at, inputId, ...(lost === undefined ? {} : { lost }) });
@@ -256,11 +280,14 @@ export class Jobs {
 
   /** Gives up the lease, unless something came that its holder, who knows `seen` events now, has not seen. */
   #park(row: JobRow, { due = Infinity, awaits }: ParkedJob, seen: number): boolean {
-    if (isOver(row.record) || row.record.recovery !== "rerunnable" || row.events.length > seen) return false;
+    if (isOver(row) || row.job.recovery !== "rerunnable" || seqOf(row) > seen) return false;
     if (awaits !== undefined && this.#isMet(awaits)) return false;
     row.isParked = true;
     row.due = due;
-    row.awaits = awaits && { jobs: awaits.jobs.slice(), need: awaits.need };
+    if (awaits !== undefined) {
+      row.rare ??= {};
+      row.rare.awaits = { jobs: awaits.jobs.slice(), need: awaits.need };
+    }
     this.#letGo(row);
     return true;
   }
@@ -272,7 +299,7 @@ export class Jobs {
     if (said !== undefined) return { said, job: storedJob(row) };
     for (const input of more.wakes ?? []) this.#store.check(input);
     if (event.kind === "cancelling") {
-      if (this.#cancel(row, key, event, now)) this.#cancelChildren(`job/${id}`, now);
+      if (this.#cancel(row, key, event, now)) this.#cancelAll(this.#children.ofJob(row), now);
     } else this.#write(row, key, event, now);
     this.#tell(row, now, more);
     this.#rows.wake(row);
@@ -283,8 +310,8 @@ export class Jobs {
   #cancel(row: JobRow, key: string, event: JobEvent, now: number): boolean {
     this.#rows.write(row, key, event);
     const isHeld = row.holder !== undefined && row.holder.until > now;
-    if (isHeld && row.record.recovery !== "external") return false;
-    const end = find(row, "end") === undefined ? "end" : `end/${row.events.length + 1}`;
+    if (isHeld && row.job.recovery !== "external") return false;
+    const end = !has(row, "end") ? "end" : `end/${seqOf(row) + 1}`;
     this.#rows.write(row, end, { kind: "ended", at: now, state: "cancelled" });
     this.#end(row);
     return true;
@@ -292,25 +319,18 @@ export class Jobs {
 
   /** A turn has ended: so do the jobs that are to end with it. */
   endTurn(turn: TurnId, now: number): void {
-    if (this.#children.size > 0) this.#cancelChildren(`turn/${turn}`, now);
+    this.#cancelAll(this.#children.ofTurn(turn), now);
   }
 
-  #cancelChildren(parent: string, at: number): void {
-    const ended = [parent];
+  /** Asks jobs to end whose parent has ended. */
+  #cancelAll(rows: readonly JobRow[], at: number): void {
+    const all = rows.slice();
     // The loop also visits what it adds: children that end have children of their own.
-    for (const each of ended)
-      for (const row of this.#children.get(each) ?? []) {
-        if (find(row, "cancel") !== undefined) continue;
-        const event: JobEvent = { kind: "cancelling", at, reason: "What began this job has ended." };
-        if (this.#cancel(row, "cancel", event, at)) ended.push(`job/${row.id}`);
-      }
-  }
-
-  #disown(row: JobRow): void {
-    const parent = parentOf(row);
-    const left = parent === undefined ? undefined : this.#children.get(parent)?.filter((each) => each !== row);
-    if (left?.length === 0) this.#children.delete(parent!);
-    else if (left !== undefined) this.#children.set(parent!, left);
+    for (const row of all) {
+      if (has(row, "cancel")) continue;
+      const event: JobEvent = { kind: "cancelling", at, reason: "What began this job has ended." };
+      if (this.#cancel(row, "cancel", event, at)) all.push(...this.#children.ofJob(row));
+    }
   }
 
   // ── Reading, handing over, forgetting ─────────────────────────────────────────────────────────────────────────────
@@ -321,7 +341,8 @@ export class Jobs {
   }
 
   events(id: JobId, after: number): readonly StoredJobEvent[] {
-    return this.#rows.byId.get(id)?.events.slice(after) ?? [];
+    const row = this.#rows.byId.get(id);
+    return row === undefined ? [] : eventsOf(row, after);
   }
 
   list({ session, isLive, visibility, kind, after, max }: JobsPage): readonly StoredJob[] {
@@ -330,9 +351,9 @@ export class Jobs {
     const found: StoredJob[] = [];
     for (const row of session === undefined ? this.#rows.byId.values() : this.#of(session)) {
       if (found.length >= max) break;
-      if (row.nth <= last || (isLive === true && isOver(row.record))) continue;
-      if (visibility !== undefined && row.record.visibility !== visibility) continue;
-      if (kind === undefined || row.record.kind === kind) found.push(storedJob(row));
+      if (row.nth <= last || (isLive === true && isOver(row))) continue;
+      if (visibility !== undefined && row.job.visibility !== visibility) continue;
+      if (kind === undefined || row.job.kind === kind) found.push(storedJob(row));
     }
     return found;
   }
@@ -351,14 +372,15 @@ export class Jobs {
     const source = sessions.requireLasting(from);
     const target = sessions.requireLasting(to);
     const rows = ids.map((id) => this.#rows.require(id));
-    for (const { id, session, record } of rows) {
+    for (const { session, state, job } of rows) {
+      const { id } = job;
       if (session === target) continue;
       if (session !== source) throw new RuntimeError("job.foreign", { id, session: from });
-      if (isOver(record)) throw new RuntimeError("job.over", { id, state: record.state });
+      if (isOver({ state })) throw new RuntimeError("job.over", { id, state });
     }
     for (const row of rows) {
       if (row.session === target) continue;
-      this.#rows.write(row, `transferred/${row.events.length + 1}`, { kind: "transferred", at, to });
+      this.#rows.write(row, `transferred/${seqOf(row) + 1}`, { kind: "transferred", at, to });
       this.#rows.move(row, target);
       waits.move(row);
     }
@@ -367,7 +389,7 @@ export class Jobs {
 
   remove(id: JobId): boolean {
     const row = this.#rows.byId.get(id);
-    if (row === undefined || !(isOver(row.record) || row.record.recovery === "external")) return false;
+    if (row === undefined || !(isOver(row) || row.job.recovery === "external")) return false;
     this.#forget(row);
     return true;
   }
@@ -422,37 +444,34 @@ export function jobMethods(jobs: Jobs, requireOpen: () => void): Store["jobs"] {
 
 /** Whether this was written before: by a job that has ended since, or that was parked by it and that nobody took. */
 function isRepeat(row: JobRow, lease: JobLease, events: readonly KeyedEvent[], { parks }: JobWrites): boolean {
-  if (events.some(({ key }) => find(row, key) === undefined)) return false;
-  if (isOver(row.record)) return events.length > 0;
+  if (events.some(({ key }) => !has(row, key))) return false;
+  if (isOver(row)) return events.length > 0;
   return row.isParked && row.generation === lease.generation && parks !== undefined;
 }
 
 /** Why something that is sent to a job is not written. */
 function refusal(row: JobRow, key: string, { kind }: JobEvent): JobSent["said"] | undefined {
-  if (find(row, key) !== undefined) return "known";
-  if (isOver(row.record)) return "over";
+  if (has(row, key)) return "known";
+  if (isOver(row)) return "over";
   if (kind === "signalled" || kind === "cancelling") return undefined;
   const isForExternal = kind === "transitioned" || kind === "ended";
-  return isForExternal && row.record.recovery === "external" ? undefined : "bound";
+  return isForExternal && row.job.recovery === "external" ? undefined : "bound";
 }
 
 /** Whether a process that has these operations may claim a job: any may see to one that is bound to an owner gone. */
-function isFor({ record }: JobRow, operations: ReadonlySet<string>): boolean {
-  const { recovery, delivers, operation } = record;
+function isFor({ job }: JobRow, operations: ReadonlySet<string>): boolean {
+  const { recovery, delivers, operation } = job;
   return recovery === "owner-bound" || delivers !== undefined || (operation !== undefined && operations.has(operation));
 }
+
+/** What stands for a second end that was sent in one write. */
+const endOf = (row: JobRow): StoredJobEvent => eventsOf(row, 0).find(({ event }) => event.kind === "ended")!;
 
 const isAbandoning = (events: readonly KeyedEvent[], { waits, parks }: JobWrites): boolean =>
   waits === undefined &&
   parks === undefined &&
   events.length > 0 &&
   events.every(({ event }) => event.kind === "ended" && event.state === "abandoned");
-
-/** The name of the parent that a job is to end with. */
-function parentOf({ record: { parent, onParentEnd } }: JobRow): string | undefined {
-  if (parent === undefined || onParentEnd === "keep") return undefined;
-  return "turnId" in parent ? `turn/${parent.turnId}` : `job/${parent.jobId}`;
-}
 
 const leaseLost = ({ jobId, generation }: JobLease): RuntimeError =>
   new RuntimeError("lease.lost", { sessionId: asSessionId(jobId), generation });

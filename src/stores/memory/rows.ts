@@ -1,6 +1,6 @@
 import type { SessionConfig } from "../../model/config.ts";
-import type { EffectName, InputId, JobId, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
-import type { JobRecord } from "../../model/job.ts";
+import type { EffectName, InputId, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
+import type { JobEvent, JobRecord, JobState, NewJob } from "../../model/job.ts";
 import type { Json } from "../../model/json.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
@@ -18,7 +18,6 @@ import type {
   PluginSnapshots,
   SessionChange,
   SessionOptions,
-  StoredJobEvent,
   StoredSession,
 } from "../store.ts";
 
@@ -196,20 +195,22 @@ export interface OwnerRow {
   readonly jobs: Set<JobRow>;
 }
 
+/** Small, for there may be many that do nothing but wait: fields that few jobs need stand in `rare`. */
 export interface JobRow {
-  readonly id: JobId;
+  readonly job: NewJob;
   /** How many jobs were begun before it. */
   readonly nth: number;
   session: SessionRow;
-  /** `foldJob` over the events. */
-  record: JobRecord;
-  events: StoredJobEvent[];
-  /** The events by key. Made when there are many: a short list is searched. */
-  keys: Map<string, StoredJobEvent> | undefined;
+  /** That of the record. */
+  state: JobState;
+  /** The key and the event of each but the first, in turns: `spawned` is made of the job when somebody asks. */
+  log: (string | JobEvent)[];
   /** The number of its latest event among those of all jobs, and the jobs that changed just before and after it. */
   cursor: number;
   earlier: JobRow | undefined;
   later: JobRow | undefined;
+  /** The next of the jobs that are to end with the same parent. */
+  sibling: JobRow | undefined;
   /** The generation of the latest lease. */
   generation: number;
   holder: OwnerRow | undefined;
@@ -217,6 +218,13 @@ export interface JobRow {
   isParked: boolean;
   /** While nobody holds it: when it can be claimed. 0: at once; Infinity: when something comes. */
   due: number;
-  awaits: ParkedJob["awaits"];
-  waits: WaitRow[] | undefined;
+  rare: RareOfJob | undefined;
+}
+export interface RareOfJob {
+  /** Kept while somebody holds the job, or its events are many; else it is made when somebody asks. */
+  record?: JobRecord | undefined;
+  /** The places of the events by key. Made when there are many: a short list is searched. */
+  places?: Map<string, number>;
+  waits?: readonly WaitRow[] | undefined;
+  awaits?: ParkedJob["awaits"];
 }

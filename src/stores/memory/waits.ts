@@ -53,7 +53,8 @@ export class Waits {
     const row: WaitRow = { id: waitIdOf(key), ...who, key, effect, at, until, about, ...blank };
     this.#byKey.set(key, row);
     this.#byId.set(row.id, row);
-    by.waits = [...(by.waits ?? []), row];
+    if ("turn" in by) by.waits = [...(by.waits ?? []), row];
+    else by.rare = { ...by.rare, waits: [...(by.rare?.waits ?? []), row] };
     return row;
   }
 
@@ -74,7 +75,7 @@ export class Waits {
     const isForNobody = row.about.kind === "turns" && answer.kind === "value";
     if (isForNobody) return { said: "unknown" };
     const { job } = row;
-    const whose = job === undefined ? { sessionId: row.session.id } : { jobId: job.id };
+    const whose = job === undefined ? { sessionId: row.session.id } : { jobId: job.job.id };
     if (this.#answerTo(row) !== undefined) return { said: "already-resolved", ...whose };
     if (answer.kind === "value" && now >= row.until) return { said: "expired", ...whose };
     row.answer = answer;
@@ -150,7 +151,7 @@ export class Waits {
       key: key!,
       sessionId: session.id,
       path: this.#path(session),
-      ...(turn === undefined ? { jobId: job!.id } : { turnId: turn.id }),
+      ...(turn === undefined ? { jobId: job!.job.id } : { turnId: turn.id }),
       effect,
       at,
       until,
@@ -171,13 +172,13 @@ export class Waits {
   }
 
   /** A job is handed over: whoever asks in its new session finds what it waits for. */
-  move({ waits, session }: JobRow): void {
-    for (const row of waits ?? []) if (row.answer === undefined) row.session = session;
+  move({ rare, session }: JobRow): void {
+    for (const row of rare?.waits ?? []) if (row.answer === undefined) row.session = session;
   }
 
-  /** Forgets of a turn or a job that is over what only one needs that is not. */
-  end(by: Run | JobRow): void {
-    for (const row of by.waits ?? []) {
+  /** Forgets of the waits of a turn or a job that is over what only one needs that is not. */
+  end(waits: readonly WaitRow[] = []): void {
+    for (const row of waits) {
       this.#byKey.delete(row.key!);
       this.#asked.delete(row);
       this.#byId.delete(row.id);
