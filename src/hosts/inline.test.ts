@@ -152,7 +152,7 @@ test("D5 inline: what is answered at once is handed out without a promise, on a 
   const run = inline().open(
     { lease, journal: store.journal(lease.turnId, 0) as readonly TurnEvent[] },
     ({ name }) => ({ kind: "prepared", at: world.now(), effect: name }),
-    { store, world, waiting: () => {}, trace: () => {} },
+    { store, world, waiting: () => {}, spawned: () => {}, trace: () => {} },
   ) as TurnRun;
   run.start([effect], []);
   expect(run.next()).toEqual({ kind: "prepared", at: world.now(), effect: "r1.prepare" });

@@ -182,12 +182,7 @@ class JournalRun extends LocalRun {
     }
   }
 
-  #appended(
-    events: readonly TurnEvent[],
-    waits: readonly NewWait[],
-    spawns: readonly JobSpawn[],
-    until: number,
-  ): void {
+  #appended(events: readonly TurnEvent[], waits: readonly NewWait[], spawns: readonly JobSpawn[], until: number): void {
     this.#seq += events.length;
     this.#until = until;
     for (const { key } of waits) this.context.waiting(key);

@@ -530,6 +530,24 @@ const ERRORS = {
     ),
   "job.failed": (d: { id: string; problem: string }) =>
     said(`The job ${d.id} failed: ${d.problem}`, "Look at the cause; what it had done before is in its steps."),
+  "job.cancelled": (d: { id: string; reason: string }) =>
+    said(`The job ${d.id} was cancelled: ${d.reason}`, "Begin it again if it is still wanted."),
+  "job.parked": (d: { id: string }) =>
+    said(
+      `The job ${d.id} only waits, and was given up here.`,
+      "It goes on when what it waits for has come.",
+      "unchanged",
+    ),
+  "job.abandoned": (d: { id: string }) =>
+    said(
+      `The job ${d.id} was abandoned: the process that did the work is gone.`,
+      "Begin it again, or name a task (`operation`): such a job goes on in another process.",
+    ),
+  "job.crash-loop": (d: { id: string; max: number }) =>
+    said(
+      `The job ${d.id} was begun again ${d.max} times and did not get on.`,
+      "Look at what its task does to the process: it may end it. Then begin the job again.",
+    ),
   "job.steps": (d: { max: number }) =>
     said(
       `The job has recorded ${d.max} steps, and may record no more.`,

@@ -54,6 +54,16 @@ export const TEXTS = {
   expired: "The call was interrupted too long ago. It is not known whether it took effect.",
   upgraded: "The call was interrupted by an upgrade of the program. It is not known whether it took effect.",
 
+  // ── Jobs ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  jobEnded: (label: string, id: string, state: string, result: string | undefined, problem: string | undefined) => {
+    const how = state === "completed" ? "is done" : state === "abandoned" ? "was abandoned" : "failed";
+    const about =
+      problem === undefined ? (result === undefined ? "" : ` Its result: ${result}`) : ` ${sentence(problem)}`;
+    return `[Background job] "${label}" (${id}) ${how}.${about}`;
+  },
+  jobAbandoned: "The process that did the work is gone, and nobody else can go on with it.",
+
   /** In a conversation that is written as text, for example to be summarised. */
   charsLeftOut: (chars: number) => `[… ${chars} characters left out …]`,
 

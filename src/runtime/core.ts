@@ -17,6 +17,7 @@ import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Owner, Store } from "../stores/store.ts";
 import type { Listings } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
+import type { Desk } from "./jobs/desk.ts";
 import type { Memo } from "./live-turn/memo.ts";
 import type { LiveTurn } from "./live-turn/turn.ts";
 import type { Readers } from "./readers/readers.ts";
@@ -42,6 +43,8 @@ export interface Core {
   readonly sessions: OpenSessions;
   readonly readers: Readers;
   readonly watch: Watch;
+  /** Background work that runs here. */
+  readonly jobs: Desk;
   /** Running turns that count against a budget: what they have spent is in no ledger before their commit. */
   readonly spenders: Set<LiveTurn>;
 

@@ -42,6 +42,8 @@ import {
   requireWords,
 } from "./checks.ts";
 import { type Core, Models, overran, tracer } from "./core.ts";
+import { type AppJobs, appJobs } from "./jobs/app.ts";
+import { Desk } from "./jobs/desk.ts";
 import { Memo } from "./live-turn/memo.ts";
 import { ownStore } from "./own-store.ts";
 import { Readers } from "./readers/readers.ts";
@@ -120,9 +122,11 @@ export interface Runtime extends AsyncDisposable {
   };
   /** What turns wait for: approvals, results that come later, questions. Lists and answers them, from any process. */
   readonly waits: Waits;
+  /** Background work of all sessions; `jobs.of(id)` is that of one. */
+  readonly jobs: AppJobs;
   /**
-   * Resumes turns that other processes left, and inputs that wait, in all sessions; settles when they are done, or wait
-   * for an answer.
+   * Resumes turns and jobs that other processes left, and inputs that wait, in all sessions; settles when they are done,
+   * or wait for something.
    */
   recover(): Promise<Recovered>;
   /**
@@ -222,6 +226,10 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     watch: new Watch(
       () => core,
       (id) => sessions.takeUp(id),
+    ),
+    jobs: new Desk(
+      () => core,
+      () => compose(plugins, protocol, new Map(), every, makeTool, undefined, overran(trace)),
     ),
     spenders: new Set(),
     plugins,
@@ -324,6 +332,7 @@ class RuntimeHandle implements Runtime {
   };
 
   readonly waits: Waits = waitsOf(() => this.#open());
+  readonly jobs: AppJobs = appJobs(() => this.#open());
 
   async recover(): Promise<Recovered> {
     return this.#open().watch.recover();
@@ -342,9 +351,10 @@ class RuntimeHandle implements Runtime {
   }
 
   async #close(): Promise<void> {
-    const { door, readers, sessions, listings, plugins, store, trace, watch } = this.#core;
+    const { door, jobs, readers, sessions, listings, plugins, store, trace, watch } = this.#core;
     door.isClosed = true;
     readers.close();
+    await jobs.close(CLOSE_MS);
     await sessions.close(CLOSE_MS);
     for (const [, followers] of watch.close()) followers.left();
     this.#closing.abort();

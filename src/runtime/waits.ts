@@ -146,9 +146,14 @@ export function waitsOf(open: () => Core): Waits {
 /** Gives the answer, and wakes the turn. */
 async function give(core: Core, key: string, answer: WaitAnswer): Promise<"accepted" | "already-resolved"> {
   const { store, watch, world } = core;
-  const { said, sessionId } = await store.waits.resolve(asWaitKey(key), answer, world.now());
+  const { said, sessionId, jobId } = await store.waits.resolve(asWaitKey(key), answer, world.now());
   if (said === "unknown") throw new RuntimeError("wait.unknown", {});
   if (said === "expired") throw new RuntimeError("wait.expired", {});
+  if (jobId !== undefined) {
+    const held = core.jobs.find(jobId);
+    if (held === undefined) core.jobs.kick();
+    else await held.look();
+  }
   if (sessionId !== undefined) {
     const open = core.sessions.find(sessionId);
     if (open !== undefined) core.readers.moved(open);

@@ -424,12 +424,12 @@ class MemoryStore implements Store {
       lease: Lease,
       boundary: EffectName,
       max: number,
-      takesTurns?: true,
+      takes?: true | "appends",
     ): readonly (PendingInput | PendingAppend)[] => {
       this.#requireOpen();
       const run = this.#requireHeld(lease);
       if (run.claims === undefined && run.turn.session.waiting.length === 0) return NO_INPUTS;
-      return claim(run, boundary, max, takesTurns === true).map(shownAny);
+      return claim(run, boundary, max, takes).map(shownAny);
     },
   };
 

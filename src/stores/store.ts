@@ -633,14 +633,15 @@ export interface Store {
     withdraw(session: SessionId, which: InputRef): Awaitable<readonly Withdrawal[]>;
     /**
      * Inputs that a running turn may take at this boundary, oldest first. The same boundary is given the same inputs
-     * again. With `takesTurns` also inputs that would open turns of their own, up to the first that wants something of
-     * its turn. Inputs whose turn was cancelled are passed over. Injected inputs and appends that wait are among them.
+     * again. With `true` also inputs that would open turns of their own, up to the first that wants something of its turn;
+     * with `appends` appends alone. Inputs whose turn was cancelled are passed over. Injected inputs and appends that wait
+     * are among them.
      */
     claim(
       lease: Lease,
       boundary: EffectName,
       max: number,
-      takesTurns?: true,
+      takes?: true | "appends",
     ): Awaitable<readonly (PendingInput | PendingAppend)[]>;
   };
 

@@ -232,6 +232,7 @@ class Played {
   readonly writes: string[] = [];
   /** The waits of which the host said that they can be answered. */
   readonly asked: WaitKey[] = [];
+  readonly begun: string[] = [];
   readonly #scopes = new Map<EffectName, Scope>();
   readonly #answers = new Map<EffectName, PromiseWithResolvers<Answer>>();
   readonly #plays = new Map<EffectName, (effect: Effect) => Awaitable<Answer>>();
@@ -260,6 +261,7 @@ class Played {
       store,
       world: stage.world,
       waiting: (key) => void this.asked.push(key),
+      spawned: (jobs) => void this.begun.push(...jobs.map(({ id }) => id)),
       trace,
     });
   }

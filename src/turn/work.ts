@@ -288,13 +288,16 @@ export function isTriedAgain({ phase, winding }: TurnState, { at }: PlacedCall, 
 }
 
 /** How long to wait before the next attempt; undefined when there is none. */
-function retryDelay(state: CallState, output: ToolOutput): number | undefined {
-  const retry = state.policy?.retry;
+const retryDelay = ({ policy, attempt, goesOn = 0 }: CallState, output: ToolOutput): number | undefined =>
+  policy === undefined ? undefined : retryMs(policy, attempt - goesOn, output);
+
+/** The same by the policy of the tool, after so many attempts. */
+export function retryMs({ retry }: CallPolicy, attempts: number, output: ToolOutput): number | undefined {
   if (retry === undefined || output.kind !== "failure") return undefined;
-  if (state.attempt - (state.goesOn ?? 0) >= retry.attempts) return undefined;
+  if (attempts >= retry.attempts) return undefined;
   // A tool that decided about the turn is not tried again: its decision stands.
   if (output.control !== undefined || !mayRetry(retry, output.failure)) return undefined;
-  return Math.min(output.failure.retryAfterMs ?? retry.baseMs * 2 ** (state.attempt - 1), retry.maxMs);
+  return Math.min(output.failure.retryAfterMs ?? retry.baseMs * 2 ** (attempts - 1), retry.maxMs);
 }
 
 const mayRetry = (retry: NonNullable<CallPolicy["retry"]>, failure: ToolFailure): boolean =>

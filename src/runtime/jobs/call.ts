@@ -4,8 +4,6 @@
 //    under a name of the job's, so that a rerun finds its verdict. Without such hooks nobody waits for the session.
 // C2 The bare result is recorded before the after-hooks see it: no recorded call runs again.
 // C3 A tool that must not be repeated is recorded as begun first. If that is all a rerun finds, its tool says what to do.
-import type { SessionSite as Site } from "../services/site.ts";
-import { SessionSite } from "../services/site.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asCallId, asEffectName, asTurnId, asWaitKey, type WaitKey } from "../../model/ids.ts";
@@ -17,8 +15,8 @@ import {
   type Attachable,
   type CallPolicy,
   type Deferral,
-  ToolError,
   type ToolCall,
+  ToolError,
   type ToolFailure,
   type ToolOutput,
 } from "../../model/tool.ts";
@@ -29,10 +27,14 @@ import { askAbout, awaited, delivered, saidIn } from "../../turn/asked.ts";
 import type { EffectOf, GatedCall } from "../../turn/effect.ts";
 import type { Verdict } from "../../turn/event.ts";
 import { retryMs } from "../../turn/work.ts";
+import { SessionSite } from "../services/site.ts";
 import { changeSession } from "../session/change.ts";
 import type { LiveSession } from "../session/session.ts";
 import { awaitJobs } from "./service.ts";
 import type { TaskJobRun } from "./task.ts";
+
+/** How often a turn is looked at that a tool waits for. */
+const TURN_MS = 250;
 
 const NO_SHOW: CallShow = {
   started() {},
@@ -47,26 +49,27 @@ const NO_SHOW: CallShow = {
 export async function callTool(
   job: TaskJobRun,
   session: LiveSession,
-  plugin: string,
-  site: Site,
+  site: SessionSite,
   tool: string,
   input: Json,
 ): Promise<Json> {
   const found = toJson(input ?? null);
   if (typeof tool !== "string") throw new RuntimeError("job.invalid", { problem: "a tool is called by its name" });
   if ("problem" in found)
-    throw new RuntimeError("job.invalid", { problem: `the arguments of ${tool} are not JSON: ${found.path}: ${found.problem}` });
+    throw new RuntimeError("job.invalid", {
+      problem: `the arguments of ${tool} are not JSON: ${found.path}: ${found.problem}`,
+    });
   const place = job.next("call");
   const hash = hashOf(JSON.stringify([tool, found.json]));
   const begun = await job.step(`${place}/asked`, () => hash);
   if (begun !== hash) throw new RuntimeError("job.diverged", { id: job.id, step: place });
   const call: ToolCall = { id: asCallId(place), name: tool, input: found.json };
   const done = job.recorded(`${place}/done`) as unknown as ToolOutput | undefined;
-  return valueOf(tool, done ?? (await new Call(job, session, plugin, site, place).make(call)));
+  return valueIn(tool, done ?? (await new Call(job, session, site, place).make(call)));
 }
 
 /** What the task is given, or what it throws. */
-function valueOf(tool: string, output: ToolOutput): Json {
+function valueIn(tool: string, output: ToolOutput): Json {
   if (output.kind === "value") return output.control?.kind === "finish" ? output.control.value : output.value;
   if (output.kind === "failure") {
     const { class: of, code, message } = output.failure;
@@ -78,15 +81,13 @@ function valueOf(tool: string, output: ToolOutput): Json {
 class Call {
   readonly #job: TaskJobRun;
   readonly #session: LiveSession;
-  readonly #plugin: string;
-  readonly #site: Site;
+  readonly #site: SessionSite;
   readonly #place: string;
   #dispatch!: Dispatch;
 
-  constructor(job: TaskJobRun, session: LiveSession, plugin: string, site: Site, place: string) {
+  constructor(job: TaskJobRun, session: LiveSession, site: SessionSite, place: string) {
     this.#job = job;
     this.#session = session;
-    this.#plugin = plugin;
     this.#site = site;
     this.#place = place;
   }
@@ -192,7 +193,7 @@ class Call {
       if (interrupted !== undefined) return interrupted;
       const effect = this.#effect(call, policy, nth);
       const scope = this.#scope();
-      const found = await this.#job.active(async () => attempt(this.#dispatch, effect, scope));
+      const found = await this.#run(effect, scope, nth);
       if (found.kind === "deferred") {
         const output = await this.#deferred(call, nth, found);
         if (output !== undefined) return output;
@@ -203,6 +204,19 @@ class Call {
       if (ms === undefined || this.#job.signal.aborted) return found;
       await world.sleep(ms, this.#job.signal);
     }
+  }
+
+  /** A tool that writes plugin state has the session to itself, as in a turn (C1). */
+  async #run(effect: EffectOf<"call">, scope: LazyScope, nth: number): Promise<ToolOutput | Deferred> {
+    const run = async (): Promise<ToolOutput | Deferred> => attempt(this.#dispatch, effect, scope);
+    if (effect.writes !== true) return this.#job.active(run);
+    let deferred: Deferred | undefined;
+    const kept = await this.#alone(`attempt/${nth}`, async () => {
+      const found = await run();
+      if (found.kind === "deferred") deferred = found;
+      return found.kind === "deferred" ? null : (found as unknown as Json);
+    });
+    return deferred ?? (kept as unknown as ToolOutput);
   }
 
   /** C3: undefined when the attempt is to be made. */
@@ -243,12 +257,22 @@ class Call {
     const { core, signal } = this.#job;
     const { turns = [], jobs = [], need = "all" } = on ?? {};
     const ends = [
-      ...turns.map(({ session, turn }) => core.sessions.endOf(session, turn, signal)),
+      ...turns.map(({ turn }) => this.#turnEnd(turn)),
       ...(jobs.length === 0 ? [] : [awaitJobs(core, jobs as never, need, ms, signal)]),
     ];
     const timer = new AbortController();
     const late = core.world.sleep(ms, timer.signal);
     await Promise.race([late, need === "any" ? Promise.any(ends) : Promise.all(ends)]).finally(() => timer.abort());
+  }
+
+  async #turnEnd(turn: string): Promise<void> {
+    const { store, world } = this.#job.core;
+    const { signal } = this.#job;
+    while (!signal.aborted && !this.#job.isOver) {
+      const found = await store.find(asTurnId(turn));
+      if (found === undefined || found.state === "ended" || found.state === "withdrawn") return;
+      await world.sleep(TURN_MS, signal);
+    }
   }
 
   // ── Waits ─────────────────────────────────────────────────────────────────────────────────────────────────────────

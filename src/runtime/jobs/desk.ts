@@ -6,18 +6,22 @@
 // D4 A job that could not be gone on with is given back: it is tried again a while later, here or elsewhere.
 // D5 Whoever awaits jobs is told by those that end here, and by the feed of the store for all others: one read for all.
 import type { Composition } from "../../kernel/compose.ts";
-import { wireName } from "../../kernel/operation.ts";
+import { checkedInput, wireName } from "../../kernel/operation.ts";
+import type { Jobs } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobCursor, JobId, SessionId, TurnId } from "../../model/ids.ts";
-import { describeThrown } from "../../model/json.ts";
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
+import { describeThrown, type Json } from "../../model/json.ts";
 import { TEXTS } from "../../model/texts.ts";
-import type { Agenda, ClaimedJob, JobSent, KeyedEvent, StoredJob } from "../../stores/store.ts";
+import type { Agenda, ClaimedJob, JobSent, JobSpawn, KeyedEvent, StoredJob } from "../../stores/store.ts";
+import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import { cancel } from "../services/sessions.ts";
+import type { SessionSite } from "../services/site.ts";
 import { FunctionJob, outside, type Work } from "./function.ts";
 import type { HeldJob } from "./held.ts";
+import { SessionJobs } from "./service.ts";
 import { TaskJobRun } from "./task.ts";
 import { endWake } from "./wake.ts";
 
@@ -86,6 +90,15 @@ export class Desk {
     return this.#tasks >= this.#core().limits.parallelJobsMax;
   }
 
+  /** The service at a place of a session. */
+  of(site: SessionSite, plugin: string): Jobs {
+    return new SessionJobs({ core: site.core, sessionId: site.sessionId, plugin, site });
+  }
+
+  ofApp(sessionId: SessionId): Jobs {
+    return new SessionJobs({ core: this.#core(), sessionId, plugin: APP });
+  }
+
   find(id: JobId): HeldJob | undefined {
     return this.#held.get(id);
   }
@@ -97,13 +110,37 @@ export class Desk {
     this.#toBegin.set(spawning.job.id, { ...spawning, turnId });
   }
 
+  /** As the store takes them. */
+  spawnsOf(spawning: readonly Spawning[]): readonly JobSpawn[] {
+    const { owner } = this.#core();
+    return spawning.map(({ job }) => (job.recovery === "owner-bound" ? { job, owner } : { job }));
+  }
+
+  /** They are in the store, with the change of an operation. */
+  beginAll(spawning: readonly Spawning[]): void {
+    for (const each of spawning) this.#toBegin.set(each.job.id, each);
+    this.begin(spawning.map(({ job }) => job));
+  }
+
+  /** Throws when the task, or its input, cannot be right. Where its plugin is not here, nobody knows. */
+  async requireTask(sessionId: SessionId, operation: string, input: Json | undefined): Promise<void> {
+    const core = this.#core();
+    const plugin = operation.slice(0, operation.lastIndexOf("."));
+    if (!core.plugins.some(({ id }) => id === plugin)) return;
+    const open = core.sessions.find(sessionId);
+    const found = (open?.composition ?? this.#compose()).operations.get(operation);
+    if (found?.operation.kind !== "task")
+      throw new RuntimeError("operation.unknown", { name: operation, known: this.operations });
+    checkedInput(found, input);
+  }
+
   /** Begins a job at once. Throws `session.unknown`, `job.conflict` and `job.full`. */
   async spawn(spawning: Spawning): Promise<StoredJob> {
-    const { store, owner, limits } = this.#core();
+    const { store, limits } = this.#core();
     const { job } = spawning;
-    const of = job.recovery === "owner-bound" ? { job, owner } : { job };
+    const [of] = this.spawnsOf([spawning]);
     const before = await store.jobs.load(job.id);
-    const stored = await store.jobs.spawn(of, limits.jobsMax);
+    const stored = await store.jobs.spawn(of as JobSpawn, limits.jobsMax);
     if (before === undefined) this.#toBegin.set(job.id, spawning);
     this.begin([job]);
     return stored;
@@ -122,8 +159,12 @@ export class Desk {
   }
 
   /** The turn is over, or lost: what it wanted to begin and is not in the store never begins. */
-  async turnEnded(turnId: TurnId): Promise<void> {
-    if (this.#toBegin.size === 0) return;
+  turnEnded(turnId: TurnId): void {
+    if (this.#toBegin.size > 0)
+      this.#forget(turnId).catch((error: unknown) => this.#trace("job.begin", error, { turn: turnId }));
+  }
+
+  async #forget(turnId: TurnId): Promise<void> {
     const left = [...this.#toBegin.values()].filter((each) => each.turnId === turnId);
     for (const { job } of left) {
       // The answer may have been recorded, and the store have failed to say so.
@@ -325,7 +366,8 @@ export class Desk {
     const core = this.#core();
     const { store, world } = core;
     const before = await store.jobs.load(id);
-    if (before === undefined || isOver(before.record)) return before === undefined ? { said: "unknown" } : { said: "over", job: before };
+    if (before === undefined || isOver(before.record))
+      return before === undefined ? { said: "unknown" } : { said: "over", job: before };
     const sent: KeyedEvent = { key: "cancel", event: { at: world.now(), kind: "cancelling", reason } };
     const { kind, childId } = before.record;
     if (kind === "subagent" && childId !== undefined) await this.#closeTree(childId, reason);
@@ -417,8 +459,8 @@ export class Desk {
         job.letGo(new RuntimeError("runtime.closed", {}));
         return;
       }
-      job.abandon();
-      await inGrace(new Promise<void>((resolve) => job.whenOver(resolve)));
+      job.stop(new RuntimeError("runtime.closed", {}));
+      await inGrace(job.over);
       if (!job.isOver)
         await job.end("abandoned", { error: { code: "job.abandoned", message: TEXTS.jobAbandoned } }).catch(() => {});
     });

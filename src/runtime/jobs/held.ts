@@ -6,8 +6,8 @@
 // B3 Signals are received in the order of their events, each once. Which receive gets which is so the same in every run.
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { JobId, WaitId } from "../../model/ids.ts";
+import type { JobEnd, JobError, JobEvent, JobRecord } from "../../model/job.ts";
 import { describeThrown, type Json, toJson } from "../../model/json.ts";
-import { type JobEnd, type JobError, type JobEvent, type JobRecord } from "../../model/job.ts";
 import type { WaitAnswer } from "../../model/wait.ts";
 import type { JobAppended, JobLease, JobWrites, KeyedEvent, StoredJobEvent } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
@@ -90,6 +90,19 @@ export abstract class HeldJob {
   }
   readonly #ended = new AbortController();
 
+  /** Tells the work that its process goes; what it still returns is kept. */
+  stop(reason: unknown): void {
+    this.#controller.abort(reason);
+    this.nudge();
+  }
+  /** Settles when the job does not run here any more. */
+  get over(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.isOver) resolve();
+      else this.#ended.signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  }
+
   // ── What it writes ──────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Writes events, and returns what stands under their keys. Never settles when the job is not held any more (B1). */
@@ -141,7 +154,8 @@ export abstract class HeldJob {
 
   async completed(value: unknown): Promise<void> {
     const found = toJson(value ?? null);
-    const problem = "problem" in found ? `its result is not JSON: ${found.path}: ${found.problem}` : this.#tooLarge(found.json);
+    const problem =
+      "problem" in found ? `its result is not JSON: ${found.path}: ${found.problem}` : this.#tooLarge(found.json);
     if (problem !== undefined) return this.failed(new RuntimeError("job.failed", { id: this.id, problem }));
     await this.end("completed", "json" in found ? { result: found.json } : {});
   }

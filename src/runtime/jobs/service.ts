@@ -16,8 +16,8 @@ import { type Awaitable, unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asJobCursor, asJobId, asSessionId, type JobId, type SessionId } from "../../model/ids.ts";
-import { defined, describeThrown, frozen, isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
 import { isOver, type JobEnd, type JobRecord, type NewJob } from "../../model/job.ts";
+import { defined, describeThrown, frozen, isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import { documentOf } from "../../model/schema.ts";
 import type { StoredJob } from "../../stores/store.ts";
@@ -234,8 +234,7 @@ export class SessionJobs implements Jobs {
       if (own.some(({ job }) => job.id === id)) throw new RuntimeError("job.unstarted", { id });
       throw new RuntimeError("job.unknown", { id: String(id) });
     }
-    if (found.record.sessionId !== this.#session)
-      throw new RuntimeError("job.foreign", { id, session: this.#session });
+    if (found.record.sessionId !== this.#session) throw new RuntimeError("job.foreign", { id, session: this.#session });
     return found;
   }
 
@@ -263,7 +262,12 @@ export class SessionJobs implements Jobs {
     return unwaited(async () => {
       requireOptions("jobs.await", options, AWAIT);
       const known = await Promise.all(requireList(ids).map((id) => this.#require(id)));
-      return frozen(await this.#await(known.map(({ record }) => record.id), options));
+      return frozen(
+        await this.#await(
+          known.map(({ record }) => record.id),
+          options,
+        ),
+      );
     });
   }
 

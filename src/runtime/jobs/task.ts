@@ -11,8 +11,8 @@ import { checkedInput, type OwnedOperation } from "../../kernel/operation.ts";
 import type { TaskJob } from "../../kernel/services.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import type { WaitId } from "../../model/ids.ts";
-import { bytesOver, frozen, type Json, toJson } from "../../model/json.ts";
 import { isOver, type JobEvent, type JobRecord } from "../../model/job.ts";
+import { bytesOver, frozen, type Json, toJson } from "../../model/json.ts";
 import type { WaitAnswer } from "../../model/wait.ts";
 import type { ClaimedJob, NewWait } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
@@ -73,7 +73,7 @@ export class TaskJobRun extends HeldJob {
       if (owned === undefined) return;
       const input = checkedInput(owned, this.record.input);
       const site = new SessionSite(session, undefined, this, undefined, undefined, this);
-      const ran = await runTask(session, owned, input, site, this.signal, this.#job(session, owned, site));
+      const ran = await runTask(session, owned, input, site, this.signal, this.#job(session, site));
       await this.#ready();
       const output = await keepTask(session, owned, ran, this.id);
       await this.completed(output);
@@ -130,7 +130,9 @@ export class TaskJobRun extends HeldJob {
       await this.#ready();
       const found = toJson(await make());
       if ("problem" in found)
-        throw new RuntimeError("job.invalid", { problem: `the step ${name} is not JSON: ${found.path}: ${found.problem}` });
+        throw new RuntimeError("job.invalid", {
+          problem: `the step ${name} is not JSON: ${found.path}: ${found.problem}`,
+        });
       const bytes = bytesOver(JSON.stringify(found.json), limits.resultBytesMax);
       if (bytes !== undefined)
         throw new RuntimeError("limit.bytes", { what: `The step ${name}`, bytes, max: limits.resultBytesMax });
@@ -224,11 +226,11 @@ export class TaskJobRun extends HeldJob {
     if (due - world.now() <= Math.min(limits.parkAfterMs, SOON_MS)) return;
     const awaited = waits.flatMap(({ jobs }) => (jobs === undefined ? [] : [jobs]));
     const [first] = awaited;
-    const need = waits.length === 1 && first?.need === "all" ? "all" : "any";
+    const need: "any" | "all" = waits.length === 1 && first?.need === "all" ? "all" : "any";
     const awaits = first && { jobs: awaited.flatMap(({ ids }) => ids), need };
     const when = due === Infinity ? {} : { due };
     const event = { at: world.now(), kind: "parked", ...when } as const;
-    const parks = { seen: this.seq, ...when, ...(awaits === undefined ? {} : { awaits }) } as const;
+    const parks = { seen: this.seq, ...when, ...(awaits === undefined ? {} : { awaits }) };
     const { isParked } = await this.write([{ key: `parked/${this.lease.generation}`, event }], { parks });
     if (isParked === true) return this.giveUp();
     await this.look();
@@ -255,7 +257,7 @@ export class TaskJobRun extends HeldJob {
 
   // ── What the task is given ──────────────────────────────────────────────────────────────────────────────────────
 
-  #job(session: LiveSession, owned: OwnedOperation, site: SessionSite): TaskJob {
+  #job(session: LiveSession, site: SessionSite): TaskJob {
     const { world } = this.core;
     return {
       id: this.id,
@@ -264,7 +266,7 @@ export class TaskJobRun extends HeldJob {
         const until = Number(await this.step(name, () => untilOf(time, world.now())));
         if (until > world.now()) await this.wait({ until }, () => undefined);
       },
-      call: (tool, input) => callTool(this, session, owned.plugin, site, tool, input),
+      call: (tool, input) => callTool(this, session, site, tool, input),
       receive: async <T extends Json>(signal: string) => {
         const next = this.nextSignal(signal);
         return (await this.wait({}, next)) as T;
@@ -289,7 +291,10 @@ export class TaskJobRun extends HeldJob {
       const records = await this.core.jobs.watching(ids, () => this.nudge(), load);
       return (need === "all" ? records.every(isDone) : records.some(isDone)) ? records : undefined;
     });
-    return (await this.step(name, async () => (found ?? (await load())) as unknown as Json)) as unknown as readonly JobRecord[];
+    return (await this.step(
+      name,
+      async () => (found ?? (await load())) as unknown as Json,
+    )) as unknown as readonly JobRecord[];
   }
 }
 

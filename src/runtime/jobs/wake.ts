@@ -2,8 +2,8 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asInputId, asTurnId } from "../../model/ids.ts";
-import { bytesOver } from "../../model/json.ts";
 import type { JobEvent, JobRecord } from "../../model/job.ts";
+import { bytesOver } from "../../model/json.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { NewInput } from "../../stores/store.ts";
 import type { Core } from "../core.ts";

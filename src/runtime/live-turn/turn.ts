@@ -278,13 +278,15 @@ export class LiveTurn implements Dispatch {
 
   carriedBy(effect: EffectName): Carried {
     this.carrying ??= new Map();
-    const own = this.carrying.get(effect) ?? { spawns: [], taken: [] };
+    const own = this.carrying.get(effect) ?? { spawns: [], taken: [], claims: 0 };
     this.carrying.set(effect, own);
     return own;
   }
 
   /** The effect answers: its jobs begin once the answer is in the store. Or it has failed, and they never do. */
-  takeCarried(effect: Effect): { readonly spawns?: readonly NewJob[]; readonly taken?: readonly InputId[] } | undefined {
+  takeCarried(
+    effect: Effect,
+  ): { readonly spawns?: readonly NewJob[]; readonly taken?: readonly InputId[] } | undefined {
     const place = placeOf(effect);
     const own = this.carrying?.get(place);
     this.carrying?.delete(place);
@@ -467,8 +469,9 @@ const NO_APPENDS: readonly Appended[] = [];
 /** What goes along with the answer of an effect. */
 export interface Carried {
   readonly spawns: Spawning[];
-  /** Inputs whose nodes are among its appends. */
+  /** Inputs whose nodes are among its appends, and how often some were claimed. */
   readonly taken: InputId[];
+  claims: number;
 }
 
 /** All attempts of a call append in one place. */

@@ -1,4 +1,4 @@
-import { type ServiceName, type Services, unavailable } from "../../kernel/services.ts";
+import type { ServiceName, Services } from "../../kernel/services.ts";
 import { unwaited } from "../../model/awaitable.ts";
 import { frozen } from "../../model/json.ts";
 import { appendFrom } from "./graph.ts";
@@ -30,20 +30,8 @@ const MAKERS: Makers = {
     get: (hash) => unwaited(() => blobs.get(hash)),
   }),
   trace: (site, plugin) => ({ emit: (name, payload = null) => site.trace(`${plugin}.${name}`, { payload }) }),
-  jobs: (_, plugin) => withoutJobs(plugin),
+  jobs: (site, plugin) => site.core.jobs.of(site, plugin),
 };
-
-/** What has nothing to do succeeds without any job; the rest is not there yet. */
-const withoutJobs = (plugin: string): Services["jobs"] =>
-  unavailable("jobs", plugin, {
-    awaitHidden: async () => {},
-    unregister: async () => {},
-    complete: async () => {},
-    transition: async () => {},
-    validate: async () => {},
-    transfer: async () => {},
-    cancelUnreferenced: async () => [],
-  });
 
 /** Services that are the same for every plugin: one frozen object serves them all. */
 const FOR_ALL: ReadonlySet<ServiceName> = new Set(["session", "catalog", "blobs"]);

@@ -7,7 +7,7 @@ import type { PluginStates } from "../../kernel/states.ts";
 import { type Awaitable, isThenable, unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
-import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
+import type { EffectName, JobId, SessionId, TurnId } from "../../model/ids.ts";
 import { frozen, type Json, type JsonObject, toJson } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
@@ -21,6 +21,7 @@ import { name } from "../../turn/effect.ts";
 import type { Appending } from "../../turn/event.ts";
 import { KEY_MAX } from "../checks.ts";
 import type { Core } from "../core.ts";
+import type { Spawning } from "../jobs/desk.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "../session/session.ts";
 import { type ChangeTools, membershipOf, toolChanges } from "../toolset/membership.ts";
@@ -60,8 +61,16 @@ export interface Working {
   readonly spent: Spent[];
   /** Which recorded completions `spent` includes, for the case that it fails. */
   readonly booked: PartOperation[];
+  /** Jobs that begin with its change. */
+  readonly spawns: Spawning[];
   /** It runs in a turn that only waits, and this is what it appends to that turn. */
   readonly waiting?: { readonly live: LiveTurn; readonly appends: Appending[] };
+}
+
+/** A job that runs: beside turns, so it changes no state. One with steps records what is done once. */
+export interface InJob {
+  readonly id: JobId;
+  step?(name: string, make: () => Awaitable<Json>): Promise<Json>;
 }
 
 /** Where a hook, a tool or an operation runs, in a turn or between turns, and what makes its services. */
@@ -70,6 +79,7 @@ export class SessionSite implements Site {
   readonly core: Core;
   readonly turn: InTurn | undefined;
   readonly working: Working | undefined;
+  readonly job: InJob | undefined;
   readonly #scope: { readonly signal: AbortSignal };
   /** Between turns: of the turn that is about to open, or is over. */
   readonly #extensions: JsonObject | undefined;
@@ -87,6 +97,7 @@ export class SessionSite implements Site {
     scope: { readonly signal: AbortSignal } = new LazyScope(),
     working?: Working,
     extensions?: JsonObject,
+    job?: InJob,
   ) {
     this.session = session;
     this.core = session.core;
@@ -94,6 +105,7 @@ export class SessionSite implements Site {
     this.#scope = scope;
     this.working = working;
     this.#extensions = extensions;
+    this.job = job;
   }
 
   get sessionId(): SessionId {
@@ -139,7 +151,9 @@ export class SessionSite implements Site {
 
   /** A key for what reaches other sessions: the same when the effect or the named operation is run again. */
   nextKey(plugin: string): string | undefined {
-    const of = this.turn === undefined ? this.#operation : `${this.turn.live.turnId}/${this.turn.effect}`;
+    const { turn, job } = this;
+    const ofJob = job?.step === undefined ? undefined : `job/${job.id}`;
+    const of = turn === undefined ? (ofJob ?? this.#operation) : `${turn.live.turnId}/${turn.effect}`;
     if (of === undefined) return undefined;
     this.#keys ??= new Map();
     const nth = this.#keys.get(plugin) ?? 0;
@@ -163,7 +177,10 @@ export class SessionSite implements Site {
     return membershipOf(this.session, this.changeTools(plugin));
   }
   changeTools(plugin: string): ChangeTools {
-    const { where, mayWrite } = this.turn ?? { where: "an operation", mayWrite: true };
+    const { where, mayWrite } = this.turn ?? {
+      where: this.job === undefined ? "an operation" : "a job",
+      mayWrite: this.job === undefined,
+    };
     return toolChanges(this.session, this.states, plugin, where, mayWrite);
   }
 
@@ -189,6 +206,7 @@ export class SessionSite implements Site {
     const { store } = this.core;
     const live = this.turn?.live;
     const operation = this.#operation;
+    if (this.job?.step !== undefined) return this.job.step(`once/${key}`, run) as Promise<T>;
     if (live !== undefined)
       return this.#shared((live.noting ??= new Map()), `${effect}/${key}`, plugin, run, (value) =>
         store.note(live.turnId, effect, key, value),
@@ -234,7 +252,7 @@ export class SessionSite implements Site {
       allow: (asked) => requireBudget(core, session, budget, asked, live),
       spend: (spent, key) => {
         if (live !== undefined) return live.spend(spent, key);
-        if (working === undefined) return session.book(spent);
+        if (working === undefined) return session.book(spent, key);
         working.spent.push(spent);
         if (key !== undefined) working.booked.push({ operation: bookingOf(working, key), receipt: null });
       },
@@ -246,7 +264,8 @@ export class SessionSite implements Site {
   }
 
   async #recordedReply(plugin: string, run: () => Promise<Reply>): ReturnType<CompletionSite["once"]> {
-    const { turn, working } = this;
+    const { turn, working, job } = this;
+    if (job?.step !== undefined) return this.#replyOfJob(job.id, plugin, run);
     if (turn === undefined && this.#operation === undefined) return { reply: await run() };
     const effect = turn?.effect ?? ONCE;
     const key = `${plugin}/complete/${this.#completions++}`;
@@ -258,6 +277,14 @@ export class SessionSite implements Site {
     return isBooked ? { ...found, isBooked: true } : found;
   }
 
+  async #replyOfJob(id: JobId, plugin: string, run: () => Promise<Reply>): ReturnType<CompletionSite["once"]> {
+    const key = `${plugin}/complete/${this.#completions++}`;
+    const noted = await this.#noted(ONCE, key, plugin, async () => (await run()) as unknown as Json);
+    const place = bookingOf({ operation: `/job/${id}` }, key);
+    const found = { reply: noted as unknown as Reply, key: place };
+    return (await this.#isBookedAs(place)) ? { ...found, isBooked: true } : found;
+  }
+
   async #isBookedAs(operation: string): Promise<boolean> {
     if (this.working?.waiting?.live.state.applied?.some((part) => part.operation === operation)) return true;
     return (await this.core.store.operations.find(this.session.id, operation)) !== undefined;
@@ -265,7 +292,7 @@ export class SessionSite implements Site {
 }
 
 /** Under this name the store knows that a recorded completion is in the ledger. */
-const bookingOf = ({ operation }: Working, key: string): string => `${operation}/booked/${key}`;
+const bookingOf = ({ operation }: Pick<Working, "operation">, key: string): string => `${operation}/booked/${key}`;
 
 async function recorded(
   plugin: string,

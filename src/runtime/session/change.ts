@@ -41,7 +41,7 @@ import type { LiveSession } from "./session.ts";
 
 export type Change = Pick<
   SessionChange,
-  "by" | "entries" | "config" | "spent" | "requires" | "receipt" | "parts" | "plugins"
+  "by" | "entries" | "config" | "spent" | "requires" | "receipt" | "parts" | "plugins" | "spawns"
 >;
 
 /** A change as worked out on the session as it is now. */
@@ -93,6 +93,7 @@ export function changeSession<T>(
         parts: [],
         spent: [],
         booked: [],
+        spawns: [],
       };
       const { spent, nodes, parts } = working;
       let worked: Worked<T>;
@@ -108,13 +109,21 @@ export function changeSession<T>(
       const { change = {}, undo, moved } = worked;
       const entries = [...nodes, ...(change.entries ?? [])];
       const isEmpty =
-        entries.length === 0 && change.config === undefined && change.plugins === undefined && spent.length === 0;
+        entries.length === 0 &&
+        change.config === undefined &&
+        change.plugins === undefined &&
+        spent.length === 0 &&
+        working.spawns.length === 0;
       if (isEmpty && changes === undefined && change.receipt === undefined) return worked.done(undefined);
       const plugins =
         changes === undefined ? {} : { plugins: { ...kept.states.snapshots(changes), ...change.plugins } };
       let committed: Committed | undefined;
       try {
-        const more = { ...(parts.length === 0 ? {} : { parts }), ...(spent.length === 0 ? {} : { spent }) };
+        const more = {
+          ...(parts.length === 0 ? {} : { parts }),
+          ...(spent.length === 0 ? {} : { spent }),
+          ...(working.spawns.length === 0 ? {} : { spawns: core.jobs.spawnsOf(working.spawns) }),
+        };
         const kept = await keep(session, { ...change, entries, ...plugins, ...more }, operation, onBusy);
         committed = kept === "busy" ? undefined : kept;
       } catch (error) {
@@ -130,6 +139,7 @@ export function changeSession<T>(
         continue;
       }
       if (committed !== undefined) {
+        core.jobs.beginAll(working.spawns);
         if (nodes.length > 0) await session.toldAppended(additionsIn(nodes));
         return worked.done(committed);
       }
@@ -216,6 +226,7 @@ async function changeInTurn<T>(
     parts: [],
     spent: [],
     booked: [],
+    spawns: [],
     waiting: { live, appends },
   };
   const { spent, booked } = working;
@@ -241,9 +252,11 @@ async function changeInTurn<T>(
     ...(change.config === undefined ? {} : { config: change.config }),
     ...(spent.length === 0 ? {} : { spent }),
     ...(parts.length === 0 ? {} : { parts }),
+    ...(working.spawns.length === 0 ? {} : { spawns: working.spawns.map(({ job }) => job) }),
   };
   if (Object.keys(event).length > 3)
     try {
+      for (const spawning of working.spawns) core.jobs.toBegin(live.turnId, spawning);
       await applyTo(live, event);
     } catch (error) {
       await worked.undo?.();
@@ -285,17 +298,27 @@ async function bookInTurn(live: LiveTurn, spent: readonly Spent[], parts: readon
   await applyTo(live, { kind: "applied", at: world.now(), operation: world.id("opr"), ...about });
 }
 
-/** Books a completion. While something else has the session the caller does not wait: the booking follows it. */
-export function book(session: LiveSession, spent: Spent): Promise<void> {
+/**
+ * Books a completion. While something else has the session the caller does not wait: the booking follows it. Under a name
+ * it is booked once.
+ */
+export function book(session: LiveSession, spent: Spent, name?: string): Promise<void> {
   const isFree = session.isIdle && !session.queue.isTaken; // A `lifecycle` hook must not wait for its own turn.
   const lost = (problem: unknown): void =>
     session.core.trace("usage.lost", { problem: describeThrown(problem), source: spent.source }, session.asPlace);
   return new Promise((resolve) => {
-    const inTurn = (live: LiveTurn): Promise<void> => bookInTurn(live, [spent], []);
+    const parts = name === undefined ? [] : [{ operation: name, receipt: null }];
+    const isKnown = async (): Promise<boolean> =>
+      name !== undefined && (await session.core.store.operations.find(session.id, name)) !== undefined;
+    const inTurn = async (live: LiveTurn): Promise<void> => {
+      const isApplied = live.state.applied?.some(({ operation }) => operation === name) ?? false;
+      if (!isApplied && !(await isKnown())) await bookInTurn(live, [spent], parts);
+    };
     const run = async (waiting: LiveTurn | undefined): Promise<void> => {
       if (waiting !== undefined) return inTurn(waiting);
       for (let tries = 0; tries < BOOK_TRIES; tries++) {
-        const kept = await keep(session, { spent: [spent], by: "completion" }, undefined, resolve);
+        if (await isKnown()) return;
+        const kept = await keep(session, { spent: [spent], by: "completion", parts }, undefined, resolve);
         if (kept === "busy" ? (await meetTurn(session, inTurn)) !== undefined : kept !== undefined) return;
       }
     };

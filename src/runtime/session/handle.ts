@@ -16,13 +16,20 @@ import {
 } from "../../kernel/operation.ts";
 import type { Plugin } from "../../kernel/plugin.ts";
 import type { Point } from "../../kernel/point.ts";
-import { APPEND, type Appended, type AppendNode, type AppendOptions, type Complete } from "../../kernel/services.ts";
+import {
+  APPEND,
+  type Appended,
+  type AppendNode,
+  type AppendOptions,
+  type Complete,
+  type Jobs,
+} from "../../kernel/services.ts";
 import type { TriggerDeclaration } from "../../kernel/trigger.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
-import { asTurnId, type InputId, type SessionId, type TurnId } from "../../model/ids.ts";
+import { asTurnId, type InputId, type JobId, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Input } from "../../model/input.ts";
 import { defined, isObject, type Json, ownJson } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
@@ -35,8 +42,9 @@ import { typed } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { REASON_MAX, requireConfig, requireOptions, requireRef } from "../checks.ts";
 import { type Turn, TurnHandle } from "../live-turn/handle.ts";
-import { attaching, newInput, ownTurn } from "../live-turn/input.ts";
+import { attaching, heardInput, newInput, ownTurn } from "../live-turn/input.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
+import { sendLater } from "../services/later.ts";
 import { requireStored } from "../services/reading.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
 import { accept } from "./accept.ts";
@@ -66,6 +74,12 @@ export interface SendOptions {
   readonly key?: string | undefined;
   /** Where a running turn takes the input. Default: `boundary`. */
   readonly at?: "boundary" | "next-turn" | undefined;
+}
+/** An input that is sent later. */
+export interface LaterInput {
+  readonly jobId: JobId;
+  /** The turn that it will open, unless a running turn takes it. It can be followed from then on. */
+  readonly turnId: TurnId;
 }
 /** Options of `session.cancel`. */
 export interface CancelOptions {
@@ -111,7 +125,16 @@ export interface Session extends AsyncDisposable {
   turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
   /** Sends an input. A running turn takes it at its next boundary, unless `at` is `next-turn`; else it opens a turn. */
   send(input: Input, options?: SendOptions): Promise<{ readonly turnId: TurnId }>;
+  /**
+   * Sends an input at a time: a date, or milliseconds since 1970. It is durable at once, and a job until then:
+   * `session.jobs.cancel(jobId)` takes it back. The same key sends once.
+   */
+  sendAt(time: Date | number, input: Input, options?: SendOptions): Promise<LaterInput>;
+  /** Sends an input after so many milliseconds, as `sendAt`. */
+  sendAfter(ms: number, input: Input, options?: SendOptions): Promise<LaterInput>;
   readonly inputs: SessionInputs;
+  /** Background work of the session. */
+  readonly jobs: Jobs;
   /** Follows a turn before, while or after it runs, in whatever process: what it shows here, and its result. */
   follow(turnId: string): Turn;
   /** The turn that is under way in this process, also one that another process had left. */
@@ -206,16 +229,32 @@ export class SessionHandle implements Session {
 
   async send(said: Input, options: SendOptions = {}): Promise<{ readonly turnId: TurnId }> {
     const session = this.#open();
-    if (isObject(options) && "extensions" in options)
-      throw new RuntimeError("extension.refused", { where: "session.send" });
-    requireOptions("session.send", options, SEND);
-    const { key, at = "boundary" } = options;
-    if (at !== "boundary" && at !== "next-turn")
-      throw new RuntimeError("options.invalid", { option: "at", problem: "it is neither boundary nor next-turn" });
-    const place = at === "boundary" ? "boundary" : "turn";
+    const { key, place } = sendingOf("session.send", options);
     const { core, id } = session;
     const attach = typeof said === "string" ? undefined : attaching(core, said);
     return { turnId: await accept(session, newInput(core, id, said, key, place), attach) };
+  }
+
+  async sendAt(time: Date | number, said: Input, options: SendOptions = {}): Promise<LaterInput> {
+    const session = this.#open();
+    const { key, place } = sendingOf("session.sendAt", options);
+    const until = time instanceof Date ? time.getTime() : time;
+    if (!Number.isFinite(until))
+      throw new RuntimeError("options.invalid", { option: "time", problem: "it is no date, and no time in ms" });
+    const { core, id, composition } = session;
+    const made = await newInput(core, id, said, key, place);
+    return sendLater(core, composition.hooks.has.input ? await heardInput(session, made) : made, until);
+  }
+
+  async sendAfter(ms: number, said: Input, options?: SendOptions): Promise<LaterInput> {
+    if (!(typeof ms === "number" && ms >= 0))
+      throw new RuntimeError("options.invalid", { option: "ms", problem: "it must be a number of 0 or more" });
+    return this.sendAt(this.#open().core.world.now() + ms, said, options);
+  }
+
+  get jobs(): Jobs {
+    const { core, id } = this.#open();
+    return core.jobs.ofApp(id);
   }
 
   async cancel(turnId: string, options: CancelOptions = {}): Promise<CancelAnswer> {
@@ -418,4 +457,16 @@ function cancelWith(signal: AbortSignal, handle: TurnHandle): void {
   signal.addEventListener("abort", cancel, { once: true });
   const stop = (): void => signal.removeEventListener("abort", cancel);
   void handle.result(false).then(stop, stop);
+}
+
+function sendingOf(
+  where: string,
+  options: SendOptions,
+): { readonly key?: string | undefined; readonly place: "boundary" | "turn" } {
+  if (isObject(options) && "extensions" in options) throw new RuntimeError("extension.refused", { where });
+  requireOptions(where, options, SEND);
+  const { key, at = "boundary" } = options;
+  if (at !== "boundary" && at !== "next-turn")
+    throw new RuntimeError("options.invalid", { option: "at", problem: "it is neither boundary nor next-turn" });
+  return { key, place: at === "boundary" ? "boundary" : "turn" };
 }

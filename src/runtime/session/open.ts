@@ -184,6 +184,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     if (session !== undefined && (await session.isBusy()))
       throw new RuntimeError("session.busy", { id, holder: "a running turn" });
     await core.store.delete(id);
+    core.jobs.sessionGone(id);
     this.#entries.delete(id);
     await session?.letGo();
     core.readers.gone(id);

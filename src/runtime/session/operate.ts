@@ -18,11 +18,11 @@ import {
   POWERS,
   wireName,
 } from "../../kernel/operation.ts";
-import type { ServiceName, Services } from "../../kernel/services.ts";
+import type { JobsView, ServiceName, Services, TaskJob } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
-import type { InputId, TurnId } from "../../model/ids.ts";
+import type { InputId, JobId, TurnId } from "../../model/ids.ts";
 import { defined, describeThrown, type Json, toJson } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import type { Entry } from "../../model/node.ts";
@@ -30,7 +30,7 @@ import { check, type Schema } from "../../model/schema.ts";
 import { requireConfig, requireOptions, requireSignal } from "../checks.ts";
 import { newInput } from "../live-turn/input.ts";
 import { operationOf } from "../services/graph.ts";
-import type { Working } from "../services/site.ts";
+import type { SessionSite, Working } from "../services/site.ts";
 import { accept } from "./accept.ts";
 import { changeSession, configured, type Worked } from "./change.ts";
 import type { LiveSession } from "./session.ts";
@@ -121,31 +121,102 @@ export async function operate(
     const given = checkedInput(owned, input);
     if (call !== undefined && kind === "task") await begin(session, call);
     const ran = await runOn(session, owned, given, options, working);
-    const config = ran.config === undefined ? undefined : await configured(session, ran.config);
-    const queued = await queue(session, ran.turns, call?.operation);
-    const receipt = {
-      plugin: owned.plugin,
-      output: ran.output,
-      events: ran.events,
-      queued: queued.map(({ turnId }) => turnId),
-    };
-    return {
-      change: defined({
-        entries: ran.entries,
-        config: config?.stored,
-        receipt: call === undefined ? undefined : keptReceipt(name, call, receipt),
-      }),
-      done: async () => {
-        await config?.tell();
-        return receipt;
-      },
-      undo: async () => {
-        // Another process that runs the same call may have stored it, with these turns.
-        if (call === undefined || (await doneBefore(session, call)) === undefined) await unqueue(session, queued);
-      },
-    };
+    return worked(session, owned, ran, working, call);
   };
   return changeSession(session, name, work, call?.operation, options.signal);
+}
+
+/** What an operation has come to, as a change of its session (O2, O3). */
+async function worked(
+  session: LiveSession,
+  owned: OwnedOperation,
+  ran: Ran,
+  working: Working,
+  call: Call | undefined,
+): Promise<Worked<Receipt>> {
+  const config = ran.config === undefined ? undefined : await configured(session, ran.config);
+  const queued = await queue(session, ran.turns, call?.operation);
+  const receipt = {
+    plugin: owned.plugin,
+    output: ran.output,
+    events: ran.events,
+    queued: queued.map(({ turnId }) => turnId),
+  };
+  const entries = (ran.isOn ? ran.events : []).map(
+    (event): Entry => ({ at: working.at, kind: "plugin", plugin: owned.plugin, type: "event", body: { ...event } }),
+  );
+  const name = wireName(owned.plugin, owned.name);
+  return {
+    change: defined({
+      entries,
+      config: config?.stored,
+      receipt: call === undefined ? undefined : keptReceipt(name, call, receipt),
+    }),
+    done: async () => {
+      await config?.tell();
+      return receipt;
+    },
+    undo: async () => {
+      // Another process that runs the same call may have stored it, with these turns.
+      if (call === undefined || (await doneBefore(session, call)) === undefined) await unqueue(session, queued);
+    },
+  };
+}
+
+// ── A task that runs as a job ───────────────────────────────────────────────────────────────────────────────────────
+
+/** What a task that runs beside turns wants to change; it is kept when the task is done. */
+export interface TaskRan extends Ran {
+  readonly updates: readonly ((state: Json) => Json)[];
+}
+
+/** Runs a task beside the session's turns. It sees the state as last committed, with its own changes. */
+export async function runTask(
+  session: LiveSession,
+  owned: OwnedOperation,
+  input: unknown,
+  site: SessionSite,
+  signal: AbortSignal,
+  job: TaskJob,
+): Promise<TaskRan> {
+  const isOn = (owned.operation.spec.session ?? "required") !== "forbidden";
+  const context = contextAt(session, owned, input, isOn, site, signal);
+  const updates: ((state: Json) => Json)[] = [];
+  if (isOn && session.kept.states.has(owned.plugin)) {
+    let own: { readonly state: Json } | undefined;
+    const now = (): Json => own?.state ?? session.kept.states.settled(owned.plugin, "a job").get();
+    const update = (change: (state: Json) => Json): void => {
+      own = { state: change(now()) };
+      updates.push(change);
+    };
+    context.state = { ...session.kept.states.settled(owned.plugin, "a job"), get: now, update };
+  }
+  context.job = job;
+  const refuse = (): never => {
+    throw new RuntimeError("state.parallel", { plugin: owned.plugin, where: "a job" });
+  };
+  context.membership = { set: refuse, grant: refuse, revoke: refuse };
+  const collected = collecting(owned, context, isOn);
+  const result = await output(owned, await run(owned, context));
+  return { ...collected(), output: result, updates };
+}
+
+/** Keeps what the task has changed, once under the job's name, and returns its output. */
+export async function keepTask(session: LiveSession, owned: OwnedOperation, ran: TaskRan, id: JobId): Promise<unknown> {
+  const { events, turns, config, updates } = ran;
+  if (events.length + turns.length + updates.length === 0 && config === undefined) return ran.output;
+  const call: Call = { operationId: id, operation: `/job/${id}`, hash: id };
+  const work = async (working: Working): Promise<Worked<Receipt>> => {
+    const known = await doneBefore(session, call, working);
+    if (known !== undefined) return { done: () => known };
+    const { states } = session.kept;
+    if (updates.length > 0) {
+      const cell = states.cell(owned.plugin, `the task ${owned.name}`);
+      for (const update of updates) cell.update(update);
+    }
+    return worked(session, owned, ran, working, call);
+  };
+  return (await changeSession(session, wireName(owned.plugin, owned.name), work, call.operation)).output;
 }
 
 /** A call that its caller named (O4). */
@@ -238,8 +309,8 @@ async function unqueue({ core, id }: LiveSession, queued: readonly Queued[]): Pr
 
 interface Ran {
   readonly output: unknown;
+  readonly isOn: boolean;
   readonly events: readonly PluginEvent[];
-  readonly entries: readonly Entry[];
   readonly turns: readonly QueuedTurn[];
   readonly config: ConfigPatch | undefined;
 }
@@ -253,6 +324,17 @@ async function runOn(
   working: Working,
 ): Promise<Ran> {
   const isOn = runsOnSession(owned, options);
+  const context = contextOf(session, owned, given, isOn, options, working);
+  const { states } = session.kept;
+  if (isOn && states.has(owned.plugin))
+    context.state = states.cell(owned.plugin, `the ${owned.operation.kind} ${owned.name}`);
+  const collected = collecting(owned, context, isOn);
+  const result = await output(owned, await run(owned, context));
+  return { ...collected(), output: result };
+}
+
+/** Gives the operation what it says and asks for by itself; the answer tells what that was. */
+function collecting(owned: OwnedOperation, context: Context, isOn: boolean): () => Omit<Ran, "output"> {
   const wire = wireName(owned.plugin, owned.name);
   const events: PluginEvent[] = [];
   const turns: QueuedTurn[] = [];
@@ -263,10 +345,6 @@ async function runOn(
   const refuse = (problem: string): never => {
     throw new RuntimeError("operation.failed", { name: wire, problem });
   };
-  const context = contextOf(session, owned, given, isOn, options, working);
-  const { states } = session.kept;
-  if (isOn && states.has(owned.plugin))
-    context.state = states.cell(owned.plugin, `the ${owned.operation.kind} ${owned.name}`);
   context.emit = (name: string, payload: Json = null): void => {
     const found = toJson(payload);
     if (typeof name !== "string" || "problem" in found)
@@ -294,27 +372,34 @@ async function runOn(
         return graph.append(nodes, about);
       },
     } satisfies Services["graph"];
-  const result = await output(owned, await run(owned, context));
-  const said = (isOn ? events : []).map(
-    (event): Entry => ({ at: working.at, kind: "plugin", plugin: owned.plugin, type: "event", body: { ...event } }),
-  );
-  return { output: result, events, entries: said, turns, config };
+  return () => ({ isOn, events, turns, config });
 }
 
 type Context = { [field: string]: unknown };
 
 function contextOf(
   session: LiveSession,
-  { plugin, operation }: OwnedOperation,
+  { plugin, operation, name }: OwnedOperation,
   input: unknown,
   isOn: boolean,
   options: OperationOptions,
   working?: Working,
 ): Context {
   const site = session.site(options.signal === undefined ? undefined : { signal: options.signal }, working);
+  return contextAt(session, { plugin, operation, name }, input, isOn, site, options.signal);
+}
+
+function contextAt(
+  session: LiveSession,
+  { plugin, operation }: OwnedOperation,
+  input: unknown,
+  isOn: boolean,
+  site: SessionSite,
+  signal: AbortSignal | undefined,
+): Context {
   const context: Context = {
     input,
-    signal: options.signal ?? new AbortController().signal,
+    signal: signal ?? new AbortController().signal,
     read: (point: Parameters<typeof site.read>[0]) => site.read(point),
     ...(isOn ? { sessionId: session.id } : {}),
   };
@@ -322,8 +407,12 @@ function contextOf(
     context.once = (key: string, run: () => Awaitable<Json>): Promise<Json> => site.once(plugin, key, run);
   for (const service of POWERS[operation.kind] as readonly ServiceName[])
     context[service] = site.service(service, plugin);
+  if (operation.kind === "query") context.jobs = readOnly(context.jobs as Services["jobs"]);
   return context;
 }
+
+/** O1 */
+const readOnly = (jobs: JobsView): JobsView => ({ list: (filter) => jobs.list(filter), get: (id) => jobs.get(id) });
 
 async function run({ plugin, name, operation }: OwnedOperation, context: Context): Promise<unknown> {
   try {

@@ -269,6 +269,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   }
 
   ended(live: LiveTurn | undefined): void {
+    if (this.now !== undefined) this.core.jobs.turnEnded(this.now);
     this.now = undefined;
     if (live !== undefined) this.core.spenders.delete(live);
     this.#toolset?.end();
@@ -344,8 +345,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     else await this.kept.catchUp();
   }
 
-  book(spent: Spent): Promise<void> {
-    return book(this, spent);
+  book(spent: Spent, name?: string): Promise<void> {
+    return book(this, spent, name);
   }
 
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {

@@ -145,6 +145,33 @@ export class Watch {
     else if (this.#core().store.isDurable) this.#soonest(0);
   }
 
+  // ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Jobs here want to be looked after. */
+  attend(): void {
+    this.#soonest(LOOK_MS);
+  }
+  /** Perhaps nobody awaits jobs any more. */
+  attended(): void {
+    this.#holdProcess();
+  }
+
+  /** A job has ended for which a turn may wait. */
+  jobEnded(): void {
+    for (const session of this.#core().sessions) session.poke();
+    if (this.#core().store.isDurable) this.#soonest(0);
+  }
+
+  /** A session was told something: its turn takes it in, or one is opened for it. */
+  inputCame(id: SessionId): void {
+    const core = this.#core();
+    const open = core.sessions.find(id);
+    if (open !== undefined) {
+      core.readers.moved(open);
+      open.queue.lookAgain();
+    } else if (core.recovers && !core.door.isClosed) this.#begin(id).catch((error: unknown) => this.#trace(error, id));
+  }
+
   async #begin(id: SessionId): Promise<boolean> {
     const taken = await this.#takeUp(id);
     if (taken === undefined) return false;
@@ -174,6 +201,7 @@ export class Watch {
       const found = await this.#look(seen);
       sessions += found;
       await Promise.all(this.#working.values());
+      await this.#core().jobs.recover();
       await this.#core().sessions.takenUp();
       if (found === 0 || this.#isClosed) return { sessions };
     }
@@ -188,13 +216,14 @@ export class Watch {
   }
 
   async #lookOnce(seen?: Set<SessionId>): Promise<number> {
-    const { store, world } = this.#core();
+    const { world } = this.#core();
     let begun = 0;
     for (const tried = seen ?? new Set<SessionId>(); !this.#isClosed; ) {
       const now = world.now();
       const max = PAGE + tried.size + this.#left.size; // What cannot be taken up must not hide the rest.
-      const agenda = await store.agenda(now, max);
+      const agenda = await this.#agenda(now, max);
       await this.#settle(agenda);
+      await this.#core().jobs.look(agenda);
       for (const [id, until] of this.#left) if (until <= now) this.#left.delete(id);
       for (const id of [...this.#awaited]) if (!(await this.#isAwaited(id))) this.#awaited.delete(id);
       const found: SessionId[] = [];
@@ -209,6 +238,17 @@ export class Watch {
     }
     return begun;
   }
+
+  /** The tasks of this process are asked for only where there are jobs at all. */
+  async #agenda(now: number, max: number): Promise<Agenda> {
+    const { store, jobs } = this.#core();
+    if (this.#hasJobs) return store.agenda(now, max, jobs.operations);
+    const agenda = await store.agenda(now, max);
+    if (agenda.jobs === undefined) return agenda;
+    this.#hasJobs = true;
+    return store.agenda(now, max, jobs.operations);
+  }
+  #hasJobs = false;
 
   /** `isAsked`: by `recover()`, which takes up everything. */
   async #isOurs(id: SessionId, isAsked: boolean): Promise<boolean> {
@@ -326,7 +366,9 @@ export class Watch {
 
   #sleep({ next }: Agenda, now: number): void {
     const { recovers, store } = this.#core();
-    if (!this.#isBusy && this.followed.size === 0 && !(recovers && store.isDurable)) return this.#holdProcess();
+    const isWanted = this.#isBusy || this.followed.size > 0 || this.#core().jobs.isBusy;
+    const hasTimes = next !== undefined && recovers;
+    if (!isWanted && !hasTimes && !(recovers && store.isDurable)) return this.#holdProcess();
     const own = next === undefined ? LOOK_MS : Math.max(1, next - now);
     this.#soonest(Math.min(this.#isBusy ? BUSY_MS : LOOK_MS, own));
   }
@@ -360,7 +402,7 @@ export class Watch {
 
   /** A4 */
   #holdProcess(): void {
-    if (this.followed.size > 0) this.#hold ??= setInterval(() => {}, HOLD_MS);
+    if (this.followed.size > 0 || this.#core().jobs.isAwaited) this.#hold ??= setInterval(() => {}, HOLD_MS);
     else {
       clearInterval(this.#hold);
       this.#hold = undefined;

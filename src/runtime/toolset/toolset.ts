@@ -20,9 +20,11 @@ import type { Lease } from "../../stores/store.ts";
 import {
   APP,
   baseOf,
+  type Catalog,
   CatalogCache,
   type CatalogKey,
   type Chosen,
+  composeCatalog,
   edited,
   type Granted,
   isCallable,
@@ -152,6 +154,15 @@ export class Toolset {
     const key = this.#isUnsettled ? undefined : this.#key();
     const known = key === undefined ? undefined : this.#cache?.find(key, prompt);
     return known !== undefined && isFresh(known, lease) ? known : this.#build(key, prompt, site, lease);
+  }
+
+  /** The tools as a turn that begins now would have them. */
+  async catalog(site: () => Site): Promise<Catalog> {
+    const all = await this.#chosen(site);
+    const callable = all.filter(({ availability }) => isCallable(availability));
+    const loaded = (await this.#load(callable)).filter((each) => each !== undefined);
+    const others = all.filter(({ availability }) => !isCallable(availability));
+    return composeCatalog(loaded, others, await this.#granted());
   }
 
   async #build(

@@ -43,8 +43,8 @@ export function withdraw(session: SessionRow, row: TurnRow): Withdrawal {
   return { inputId, ...turn, answer: "withdrawn" };
 }
 
-export function takeForBoundary(session: SessionRow, max: number): readonly WaitingRow[] {
-  return take(session, max, isForBoundary);
+export function takeForBoundary(session: SessionRow, max: number, isAppends: boolean): readonly WaitingRow[] {
+  return take(session, max, isAppends ? (row) => !isInput(row) : isForBoundary);
 }
 
 /** Takes inputs in order, whatever their place, up to the first that wants something of the turn it would open. */

@@ -88,11 +88,16 @@ function isSame(kept: readonly TurnEvent[], sent: readonly TurnEvent[]): boolean
   return kept.every((event, index) => event === sent[index] || JSON.stringify(event) === JSON.stringify(sent[index]));
 }
 
-export function claim(run: Run, boundary: EffectName, max: number, takesTurns: boolean): readonly WaitingRow[] {
+export function claim(
+  run: Run,
+  boundary: EffectName,
+  max: number,
+  takes: true | "appends" | undefined,
+): readonly WaitingRow[] {
   const before = run.claims?.get(boundary);
   if (before !== undefined) return before;
   const { session } = run.turn;
-  const inputs = takesTurns ? takeInOrder(session, max) : takeForBoundary(session, max);
+  const inputs = takes === true ? takeInOrder(session, max) : takeForBoundary(session, max, takes === "appends");
   if (inputs.length > 0) {
     run.claims ??= new Map();
     run.claims.set(boundary, inputs);

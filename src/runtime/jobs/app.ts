@@ -1,0 +1,62 @@
+// Jobs as an app uses them: those of all sessions, and the service of one.
+import type { AwaitJobsOptions, JobChanges, Jobs, JobsFilter } from "../../kernel/services.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { asJobId, asSessionId } from "../../model/ids.ts";
+import type { JobRecord } from "../../model/job.ts";
+import type { Json } from "../../model/json.ts";
+import { requireOptions } from "../checks.ts";
+import type { Core } from "../core.ts";
+import { asItIs, changesOf } from "./service.ts";
+
+export interface AppJobs {
+  /** The jobs of one session, with all that can be done to them. */
+  of(session: string): Jobs;
+  /** Lists jobs of all sessions, or of one, in the order in which they were begun. */
+  list(filter?: JobsFilter & { readonly session?: string | undefined }): Promise<readonly JobRecord[]>;
+  /** Throws `job.unknown`. */
+  get(id: string): Promise<JobRecord>;
+  /** As `Jobs.cancel`, of whatever session. */
+  cancel(id: string, reason?: string): Promise<JobRecord>;
+  /** As `Jobs.signal`, of whatever session. */
+  signal(id: string, name: string, payload?: Json, options?: { readonly key?: string | undefined }): Promise<void>;
+  /** As `Jobs.await`, for one job of whatever session. */
+  await(id: string, options?: Omit<AwaitJobsOptions, "need">): Promise<JobRecord>;
+  /** Jobs of all sessions that changed after a cursor, each once. */
+  changes(after?: string, options?: { readonly max?: number | undefined }): Promise<JobChanges>;
+}
+
+const LIST_MAX = 1_000;
+
+export function appJobs(open: () => Core): AppJobs {
+  const of = (session: string): Jobs => {
+    if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
+    return open().jobs.ofApp(asSessionId(session));
+  };
+  const ofJob = async (id: string): Promise<Jobs> => {
+    const found = typeof id === "string" ? await open().store.jobs.load(asJobId(id)) : undefined;
+    if (found === undefined) throw new RuntimeError("job.unknown", { id: String(id) });
+    return of(found.record.sessionId);
+  };
+  return {
+    of,
+    list: async ({ session, ...filter } = {}) => {
+      if (session !== undefined) return of(session).list(filter);
+      const core = open();
+      requireOptions("jobs.list", filter, { isLive: true, kind: true, visibility: true, after: true, max: true });
+      const { isLive, kind, visibility, after, max = LIST_MAX } = filter;
+      const found = await core.store.jobs.list({
+        max,
+        ...(isLive === true ? { isLive } : {}),
+        ...(kind === undefined ? {} : { kind }),
+        ...(visibility === undefined ? {} : { visibility }),
+        ...(after === undefined ? {} : { after: asJobId(after) }),
+      });
+      return Promise.all(found.map(({ record }) => asItIs(core, record)));
+    },
+    get: async (id) => (await ofJob(id)).get(id),
+    cancel: async (id, reason) => (await ofJob(id)).cancel(id, reason),
+    signal: async (id, name, payload, options) => (await ofJob(id)).signal(id, name, payload, options),
+    await: async (id, options) => (await (await ofJob(id)).await([id], options))[0] as JobRecord,
+    changes: async (after, { max = LIST_MAX } = {}) => changesOf(open(), after, { max }),
+  };
+}

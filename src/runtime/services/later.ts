@@ -1,0 +1,47 @@
+// An input that is sent later: a job whose only work is to deliver it.
+import { hasCode, RuntimeError } from "../../model/errors.ts";
+import { hashOf } from "../../model/hash.ts";
+import { asJobId, type JobId, type TurnId } from "../../model/ids.ts";
+import { textOf } from "../../model/message.ts";
+import type { NewInput } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+
+const LABEL = 80;
+
+/** Keeps the input until its time. The same key and content are answered as the first time. */
+export async function sendLater(
+  core: Core,
+  input: NewInput,
+  notBefore: number,
+): Promise<{ readonly jobId: JobId; readonly turnId: TurnId }> {
+  const { id, turnId, sessionId, key, message, place, hash, at } = input;
+  const jobId = asJobId(
+    key === undefined ? core.world.id("job") : `job_${hashOf(`${sessionId}/later/${key}`).slice(0, 26)}`,
+  );
+  const known = await core.store.jobs.load(jobId);
+  const before = known?.record.delivers;
+  if (before !== undefined && before.hash !== hash) throw new RuntimeError("input.conflict", { key: key ?? "" });
+  if (before !== undefined) return { jobId, turnId: before.turnId };
+  const delivers = { id, turnId, ...(key === undefined ? {} : { key }), message, place: place as "turn", hash };
+  const job = {
+    id: jobId,
+    sessionId,
+    kind: "task",
+    label: `Later: ${textOf(message.parts).slice(0, LABEL)}`,
+    visibility: "managed",
+    recovery: "rerunnable",
+    wake: "none",
+    onParentEnd: "keep",
+    notBefore,
+    delivers,
+    at,
+  } as const;
+  try {
+    await core.jobs.spawn({ job, plugin: "" });
+    return { jobId, turnId };
+  } catch (error) {
+    // Another call with this key was quicker.
+    if (hasCode(error, "job.conflict") && key !== undefined) return sendLater(core, input, notBefore);
+    throw error;
+  }
+}
