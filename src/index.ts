@@ -43,11 +43,16 @@ export type { Section } from "./kernel/prompt.ts";
 export type {
   Appended,
   AppendNode,
+  JobContext,
+  JobOptions,
+  Jobs,
   NewSessionRequest,
   PluginOptions,
   Services,
   SessionReading,
   SessionTurn,
+  TaskJob,
+  TaskJobOptions,
 } from "./kernel/services.ts";
 export type { PreambleInput } from "./kernel/slots.ts";
 export type { Tool, ToolContext, ToolProvider, ToolSpec } from "./kernel/tool.ts";
@@ -55,8 +60,9 @@ export type { TriggerDeclaration } from "./kernel/trigger.ts";
 export type { Allowance, Budget, SessionConfig } from "./model/config.ts";
 export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
 export type { PreviewKey, SessionEvent, TurnProgress } from "./model/event.ts";
-export type { Cursor, NodeId, SessionId, TurnId, WaitId } from "./model/ids.ts";
+export type { Cursor, JobCursor, JobId, NodeId, SessionId, TurnId, WaitId } from "./model/ids.ts";
 export type { InjectedMessage, InjectOptions, Input } from "./model/input.ts";
+export type { JobKind, JobRecord, JobState } from "./model/job.ts";
 export type { Json } from "./model/json.ts";
 export { DEFAULT_LIMITS, type Limits } from "./model/limits.ts";
 export type { AskedTrail, Attachment, CallTrail, Draft, Message, Origin, Part, TextPart } from "./model/message.ts";
@@ -90,6 +96,7 @@ export type { OpenInput, OpenWait, SessionView } from "./model/view.ts";
 export type { WaitKind } from "./model/wait.ts";
 export type { Protocol } from "./protocols/protocol.ts";
 export type { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
+export type { AppJobs } from "./runtime/jobs/app.ts";
 export type { Turn, TurnResult } from "./runtime/live-turn/handle.ts";
 export type { Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./runtime/runtime.ts";
 export type { Session, SessionInputs, TurnOptions } from "./runtime/session/handle.ts";

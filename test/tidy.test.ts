@@ -18,7 +18,7 @@ const SHARED: ReadonlySet<string> = new Set(["hosts/local"]);
 
 const pure = ["model", "turn", "graph"];
 const core = [...pure, "kernel", "tools", ...Object.values(CONTRACT_OF)];
-const shell = ["runtime", "jobs"];
+const shell = ["runtime"];
 
 /** Who may import what, besides its own folder; a member and a plugin count as a folder each. Types count too. */
 const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
@@ -34,8 +34,7 @@ const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
   protocol: [...pure, "kernel"],
   sandbox: [...pure, "kernel"],
   runtime: [...core, ...shell],
-  jobs: [...core, ...shell],
-  "a member of a family": [...core, "jobs"],
+  "a member of a family": core,
   plugins: ["a public door"],
   client: ["model"],
   index: "all",
@@ -49,7 +48,8 @@ const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
  * `session: LiveSession` instead of declaring the five methods of it that it happens to use.
  */
 const ROOMS: Record<string, readonly string[]> = {
-  runtime: ["session", "live-turn", "services", "toolset", "readers", "core"],
+  runtime: ["jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
+  jobs: ["session", "live-turn", "services", "toolset", "readers", "core"],
   session: ["live-turn", "services", "toolset", "readers", "core"],
   "live-turn": ["services", "toolset", "readers", "core"],
   services: ["toolset", "readers", "core"],

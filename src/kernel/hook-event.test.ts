@@ -39,6 +39,7 @@ async function world(deadlineMs = 1_000, spec: object = {}) {
 const FIELDS = [
   "extension",
   "input",
+  "jobs",
   "membership",
   "once",
   "read",

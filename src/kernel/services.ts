@@ -440,18 +440,10 @@ export type Appended =
   | { readonly kind: "queued"; readonly operationId: string }
   | { readonly kind: "stale-branch"; readonly required: string };
 
-/**
- * Stands in for a service that is not there: every use but `quiet` ones throws `service.unavailable` with the plugin's
- * name.
- */
-export const unavailable = <S extends ServiceName>(
-  service: S,
-  plugin: string,
-  quiet: Partial<Services[S]> = {},
-): Services[S] =>
-  new Proxy(Object.assign(Object.create(null), quiet) as Services[S], {
-    get: (target, property) => {
-      if (property in target) return target[property as keyof Services[S]];
+/** Stands in for a service that is not there: every use throws `service.unavailable` with the plugin's name. */
+export const unavailable = <S extends ServiceName>(service: S, plugin: string): Services[S] =>
+  new Proxy({} as Services[S], {
+    get: (_, property) => {
       // Inspecting the object, or returning it from an async function, must not throw.
       if (typeof property === "symbol" || property === "then") return undefined;
       throw new RuntimeError("service.unavailable", { service, plugin });

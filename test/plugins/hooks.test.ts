@@ -138,6 +138,7 @@ test("K1 a plugin is told where it is: session, turn, what was said, and nothing
   expect(Object.keys(seen[0] ?? {}).sort()).toEqual([
     "extension",
     "input",
+    "jobs",
     "membership",
     "once",
     "read",

@@ -1,4 +1,4 @@
-import { definePlugin, defineTool, deny, HOOKS, type HookName } from "bowline";
+import { definePlugin, defineTool, deny, HOOKS, type HookName, type Services, type Store } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -111,8 +111,19 @@ test("K18 what the table says about state holds: `write` updates, `read` refuses
 
 const OFFERED_NOT = ["jobs"] as const;
 
+/** A store as one was before there were jobs. */
+const jobless = (): Store => {
+  const store = memory();
+  return new Proxy(store, {
+    get: (target, key) => {
+      const found: unknown = key === "jobs" ? undefined : Reflect.get(target, key);
+      return typeof found === "function" ? found.bind(target) : found;
+    },
+  });
+};
+
 test.each(OFFERED_NOT)(
-  "K18 %s, which no host offers yet, is service.unavailable and names the service and the plugin",
+  "K18 %s, on a store that has none, is service.unavailable and names the service and the plugin",
   async (service) => {
     const found = new Map<string, unknown>();
     const use = async (where: string, event: object) => {
@@ -136,7 +147,8 @@ test.each(OFFERED_NOT)(
         },
       }),
     });
-    await using world = await open(scripted(calls("ping"), overflow), { plugins: [plugin], tools: [ping] });
+    const store = jobless();
+    await using world = await open(scripted(calls("ping"), overflow), { store, plugins: [plugin], tools: [ping] });
     await world.session.turn("Go.").result();
     await world.session.query(plugin, "query");
     await world.session.command(plugin, "command");
@@ -153,7 +165,7 @@ test("K18 a hook that uses what is not offered fails as its row says, by its plu
     id: "a/uses",
     setup: () => ({ context: async ({ jobs }) => void (await jobs.list()) }),
   });
-  await using world = await open(echo(), { plugins: [plugin] });
+  await using world = await open(echo(), { store: jobless(), plugins: [plugin] });
   expect((await world.session.turn("Go.").result()).outcome).toMatchObject({
     kind: "failed",
     by: "plugin",
@@ -216,58 +228,40 @@ test("K18 blobs, traces and sessions work in the hooks that have them", async ()
   ]);
 });
 
-test("K18 what has nothing to do succeeds without jobs, and to list them is refused by name", async () => {
-  const answers: unknown[] = [];
+test("K18 J2 every hook and operation that has jobs can list them; a query can only read", async () => {
+  const found = new Map<string, readonly string[]>();
+  const use = async (where: string, { jobs }: { readonly jobs: Services["jobs"] }) => {
+    found.set(
+      where,
+      (await jobs.list()).map(({ label }) => label),
+    );
+  };
+  const hooks = HANDLED.filter((hook) => (HOOKS[hook].services as readonly string[]).includes("jobs"));
   const plugin = definePlugin({
-    id: "a/jobs",
-    setup: () => ({
-      async beforeToolCall({ jobs }) {
-        answers.push(await jobs.awaitHidden(), await jobs.validate(["h"]), await jobs.transfer("a", "b", ["h"]));
-        answers.push(await jobs.unregister("h"), await jobs.complete("h", "done"), await jobs.transition("h", "idle"));
-        answers.push(await jobs.cancelUnreferenced([]));
-        try {
-          await jobs.list();
-        } catch (error) {
-          answers.push((error as { code: string }).code);
-        }
+    id: "a/lists",
+    setup: ({ query, command, task }) => ({
+      ...(Object.fromEntries(hooks.map((hook) => [hook, (event: never) => use(hook, event)])) as object),
+      operations: {
+        query: query({
+          run: async ({ jobs }) => {
+            found.set("query", Object.keys(jobs));
+            return (await jobs.list()).length;
+          },
+        }),
+        command: command({ run: (context) => use("command", context) }),
+        task: task({ run: (context) => use("task", context) }),
       },
     }),
   });
-  await using world = await open(scripted(calls("ping"), says("Done.")), { plugins: [plugin], tools: [ping] });
+  await using world = await open(scripted(calls("ping"), overflow), { plugins: [plugin], tools: [ping] });
+  await world.session.jobs.register({ label: "Far away" });
   await world.session.turn("Go.").result();
-  expect(answers).toEqual([...Array(6).fill(undefined), [], "service.unavailable"]);
-});
-
-test("K10 result hooks are told how long a call took, all attempts together; of a call that was not made, nothing", async () => {
-  const took: (readonly [string, number | undefined])[] = [];
-  let tries = 0;
-  const slow = defineTool({
-    name: "slow",
-    description: "Is slow.",
-    input: z.object({}),
-    retry: { policy: "idempotent", attempts: 2, baseMs: 30 },
-    async execute() {
-      if (tries++ === 0) throw new Error("Once more.");
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      return "slow";
-    },
-  });
-  const looks = definePlugin({
-    id: "a/looks",
-    setup: () => ({
-      beforeToolCall: ({ call }) => (call.name === "ping" ? deny("No.") : undefined),
-      afterToolCall: ({ call, durationMs }) => void took.push([`after ${call.name}`, durationMs]),
-      projectResult: ({ call, durationMs, parts }) => {
-        took.push([`shown ${call.name}`, durationMs]);
-        return parts;
-      },
-    }),
-  });
-  const model = scripted(both(calls("slow"), calls("ping")), says("Done."));
-  await using world = await open(model, { plugins: [looks], tools: [slow, ping] });
-  await world.session.turn("Go.").result();
-  const found = Object.fromEntries(took);
-  expect(found["after slow"]).toBeGreaterThanOrEqual(45);
-  expect(found["shown slow"]).toBe(found["after slow"]);
-  expect([found["after ping"], found["shown ping"]]).toEqual([undefined, undefined]);
+  expect(await world.session.query(plugin, "query")).toBe(1);
+  await world.session.command(plugin, "command");
+  await world.session.task(plugin, "task");
+  expect(found.get("query")).toEqual(["list", "get"]);
+  found.delete("query");
+  const all = [...hooks, "command", "task"].map((where) => [where, ["Far away"]]);
+  expect(Object.fromEntries(found)).toEqual(Object.fromEntries(all));
+  for (const hook of ["lifecycle", "beforeTurn", "checkpoint", "afterTurn"]) expect(hooks).toContain(hook);
 });

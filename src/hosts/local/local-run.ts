@@ -56,12 +56,16 @@ export const waitOf = ({ key, name, at, until, about }: EffectOf<"wait">): NewWa
 });
 
 /** The jobs that events begin, as the store takes them: one that is bound to its process belongs to the turn's owner. */
-export const spawnsIn = (events: readonly TurnEvent[], { owner }: Lease): readonly JobSpawn[] =>
-  events.flatMap((event) => {
-    const jobs = "spawns" in event ? event.spawns : undefined;
-    return (jobs ?? NO_JOBS).map((job) => (job.recovery === "owner-bound" ? { job, owner } : { job }));
-  });
-const NO_JOBS: readonly NewJob[] = [];
+export function spawnsIn(events: readonly TurnEvent[], { owner }: Lease): readonly JobSpawn[] {
+  let found = NO_SPAWNS;
+  for (let index = 0; index < events.length; index++) {
+    const { spawns } = events[index] as { readonly spawns?: readonly NewJob[] };
+    if (spawns === undefined) continue; // Nearly always.
+    found = [...found, ...spawns.map((job) => (job.recovery === "owner-bound" ? { job, owner } : { job }))];
+  }
+  return found;
+}
+const NO_SPAWNS: readonly JobSpawn[] = [];
 
 /** A turn whose effects run in this process and whose events are in memory only. */
 export class LocalRun implements TurnRun {

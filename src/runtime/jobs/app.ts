@@ -6,7 +6,8 @@ import type { JobRecord } from "../../model/job.ts";
 import type { Json } from "../../model/json.ts";
 import { requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
-import { asItIs, changesOf } from "./service.ts";
+import { asItIs } from "./await.ts";
+import { changesOf } from "./service.ts";
 
 export interface AppJobs {
   /** The jobs of one session, with all that can be done to them. */

@@ -30,7 +30,7 @@ import { retryMs } from "../../turn/work.ts";
 import { SessionSite } from "../services/site.ts";
 import { changeSession } from "../session/change.ts";
 import type { LiveSession } from "../session/session.ts";
-import { awaitJobs } from "./service.ts";
+import { awaitJobs } from "./await.ts";
 import type { TaskJobRun } from "./task.ts";
 
 /** How often a turn is looked at that a tool waits for. */

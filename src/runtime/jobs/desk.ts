@@ -7,21 +7,21 @@
 // D5 Whoever awaits jobs is told by those that end here, and by the feed of the store for all others: one read for all.
 import type { Composition } from "../../kernel/compose.ts";
 import { checkedInput, wireName } from "../../kernel/operation.ts";
-import type { Jobs } from "../../kernel/services.ts";
+import { type Jobs, unavailable } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobCursor, JobId, SessionId, TurnId } from "../../model/ids.ts";
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
 import { TEXTS } from "../../model/texts.ts";
-import type { Agenda, ClaimedJob, JobSent, JobSpawn, KeyedEvent, StoredJob } from "../../stores/store.ts";
+import type { Agenda, ClaimedJob, JobSent, JobSpawn, KeyedEvent, Store, StoredJob } from "../../stores/store.ts";
 import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import { cancel } from "../services/sessions.ts";
 import type { SessionSite } from "../services/site.ts";
 import { FunctionJob, outside, type Work } from "./function.ts";
 import type { HeldJob } from "./held.ts";
-import { SessionJobs } from "./service.ts";
+import { type JobsPlace, SessionJobs } from "./service.ts";
 import { TaskJobRun } from "./task.ts";
 import { endWake } from "./wake.ts";
 
@@ -45,7 +45,7 @@ export class Desk {
   readonly #core: () => Core;
   readonly #compose: () => Composition;
   /** D1 */
-  readonly #toBegin = new Map<JobId, Spawning & { readonly turnId?: TurnId }>();
+  readonly unbegun = new Map<JobId, Spawning & { readonly turnId?: TurnId }>();
   readonly #held = new Map<JobId, HeldJob>();
   readonly #working = new Set<Promise<void>>();
   readonly #cancels = new Map<JobId, NonNullable<Spawning["cancel"]>>();
@@ -92,11 +92,15 @@ export class Desk {
 
   /** The service at a place of a session. */
   of(site: SessionSite, plugin: string): Jobs {
-    return new SessionJobs({ core: site.core, sessionId: site.sessionId, plugin, site });
+    return this.#at({ core: site.core, sessionId: site.sessionId, plugin, site });
   }
-
   ofApp(sessionId: SessionId): Jobs {
-    return new SessionJobs({ core: this.#core(), sessionId, plugin: APP });
+    return this.#at({ core: this.#core(), sessionId, plugin: APP });
+  }
+  /** A store of before there were jobs has none. */
+  #at(place: JobsPlace): Jobs {
+    const { jobs } = place.core.store as Partial<Store>;
+    return jobs === undefined ? unavailable("jobs", place.plugin) : new SessionJobs(place);
   }
 
   find(id: JobId): HeldJob | undefined {
@@ -107,7 +111,7 @@ export class Desk {
 
   /** An effect of this turn answers with the job: it begins when that is recorded. */
   toBegin(turnId: TurnId, spawning: Spawning): void {
-    this.#toBegin.set(spawning.job.id, { ...spawning, turnId });
+    this.unbegun.set(spawning.job.id, { ...spawning, turnId });
   }
 
   /** As the store takes them. */
@@ -118,7 +122,7 @@ export class Desk {
 
   /** They are in the store, with the change of an operation. */
   beginAll(spawning: readonly Spawning[]): void {
-    for (const each of spawning) this.#toBegin.set(each.job.id, each);
+    for (const each of spawning) this.unbegun.set(each.job.id, each);
     this.begin(spawning.map(({ job }) => job));
   }
 
@@ -141,7 +145,7 @@ export class Desk {
     const [of] = this.spawnsOf([spawning]);
     const before = await store.jobs.load(job.id);
     const stored = await store.jobs.spawn(of as JobSpawn, limits.jobsMax);
-    if (before === undefined) this.#toBegin.set(job.id, spawning);
+    if (before === undefined) this.unbegun.set(job.id, spawning);
     this.begin([job]);
     return stored;
   }
@@ -149,8 +153,8 @@ export class Desk {
   /** The rows of these jobs are in the store. */
   begin(jobs: readonly NewJob[]): void {
     for (const job of jobs) {
-      const spawning = this.#toBegin.get(job.id);
-      this.#toBegin.delete(job.id);
+      const spawning = this.unbegun.get(job.id);
+      this.unbegun.delete(job.id);
       if (spawning?.cancel !== undefined) this.#cancels.set(job.id, spawning.cancel);
       if (spawning?.work !== undefined) this.#beginWork(job, spawning.plugin, spawning.work);
       else if (job.recovery === "rerunnable") this.kick();
@@ -160,17 +164,16 @@ export class Desk {
 
   /** The turn is over, or lost: what it wanted to begin and is not in the store never begins. */
   turnEnded(turnId: TurnId): void {
-    if (this.#toBegin.size > 0)
-      this.#forget(turnId).catch((error: unknown) => this.#trace("job.begin", error, { turn: turnId }));
+    this.#forget(turnId).catch((error: unknown) => this.#trace("job.begin", error, { turn: turnId }));
   }
 
   async #forget(turnId: TurnId): Promise<void> {
-    const left = [...this.#toBegin.values()].filter((each) => each.turnId === turnId);
+    const left = [...this.unbegun.values()].filter((each) => each.turnId === turnId);
     for (const { job } of left) {
       // The answer may have been recorded, and the store have failed to say so.
       const isThere = (await this.#core().store.jobs.load(job.id)) !== undefined;
       if (isThere) this.begin([job]);
-      else this.#toBegin.delete(job.id);
+      else this.unbegun.delete(job.id);
     }
   }
 

@@ -47,6 +47,13 @@ export abstract class HeldJob {
 
   /** Runs the work to its end, or until it is given up. Never rejects. */
   abstract run(): Promise<void>;
+  /** Of a task: waits for other jobs in a way that is recorded. */
+  awaitJobs?(
+    ids: readonly JobId[],
+    need: "any" | "all",
+    until: number,
+    load: () => Promise<readonly JobRecord[]>,
+  ): Promise<readonly JobRecord[]>;
   /** Something came: whoever waits for it in the work looks again. */
   protected abstract nudge(): void;
 

@@ -14,12 +14,10 @@ import type {
 } from "../../kernel/services.ts";
 import { type Awaitable, unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
-import { hashOf } from "../../model/hash.ts";
 import { asJobCursor, asJobId, asSessionId, type JobId, type SessionId } from "../../model/ids.ts";
-import { isOver, type JobEnd, type JobRecord, type NewJob } from "../../model/job.ts";
-import { defined, describeThrown, frozen, isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
-import { type Known, requireKnown } from "../../model/known.ts";
-import { documentOf } from "../../model/schema.ts";
+import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
+import { defined, describeThrown, frozen, isObject, type Json, toJson } from "../../model/json.ts";
+import type { Known } from "../../model/known.ts";
 import type { StoredJob } from "../../stores/store.ts";
 import { validatorOf } from "../../tools/validator.ts";
 import { name } from "../../turn/effect.ts";
@@ -28,42 +26,27 @@ import type { Core } from "../core.ts";
 import { additionsIn } from "../services/graph.ts";
 import { requireStored } from "../services/reading.ts";
 import type { SessionSite } from "../services/site.ts";
+import { asItIs, awaitJobs, recordsOf } from "./await.ts";
 import type { Spawning } from "./desk.ts";
 import { requireWork } from "./function.ts";
-import { TaskJobRun } from "./task.ts";
+import {
+  completionOf,
+  ID_MAX,
+  invalid,
+  JOB,
+  newJob,
+  oneOf,
+  recordable,
+  requireList,
+  requireWorkLater,
+  TASK,
+} from "./options.ts";
 import { endWake } from "./wake.ts";
 
-const JOB: Known<JobOptions> = {
-  label: true,
-  id: true,
-  kind: true,
-  visibility: true,
-  wake: true,
-  onParentEnd: true,
-  signals: true,
-  childId: true,
-  about: true,
-};
-const TASK: Known<TaskJobOptions> = { ...JOB, operation: true, input: true, notBefore: true };
 const FILTER: Known<JobsFilter> = { isLive: true, kind: true, visibility: true, after: true, max: true };
 const AWAIT: Known<AwaitJobsOptions> = { need: true, timeoutMs: true, signal: true };
-const COMPLETION: Known<Exclude<JobCompletion, string>> = { state: true, result: true, error: true };
-
-const KINDS = ["task", "monitor", "subagent", "code", "external"];
-const ENDS: readonly unknown[] = ["completed", "failed", "cancelled", "abandoned"] satisfies JobEnd[];
-const LABEL_MAX = 1_000;
-const ID_MAX = 256;
 const LIST_MAX = 1_000;
 const AWAIT_MS = 300_000;
-/** How often a subagent is looked at: its session tells of its turns, not its job. */
-const CHILD_MS = 250;
-
-const invalid = (problem: string): never => {
-  throw new RuntimeError("job.invalid", { problem });
-};
-const oneOf = (what: string, value: unknown, known: readonly string[]): void => {
-  if (!known.includes(value as string)) invalid(`${what} is one of ${known.join(", ")}`);
-};
 
 /** Where the service is used: by whom, and in which turn, operation or job. */
 export interface JobsPlace {
@@ -121,19 +104,10 @@ export class SessionJobs implements Jobs {
     if (typeof operation !== "string" || operation === "") invalid("`operation` is the name of a task");
     const wire = operation.includes(".") ? operation : `${plugin}.${operation}`;
     await this.#core.jobs.requireTask(this.#session, wire, input);
-    const json = input === undefined ? undefined : this.#json("its input", input);
+    const json = input === undefined ? undefined : recordable(this.#core, "its input", input);
     const time = notBefore instanceof Date ? notBefore.getTime() : notBefore;
     if (time !== undefined && !Number.isFinite(time)) invalid("`notBefore` is a date, or a time in milliseconds");
     return { recovery: "rerunnable", operation: wire, ...defined({ input: json, notBefore: time }) };
-  }
-
-  #json(what: string, value: unknown): Json {
-    const found = toJson(value);
-    if ("problem" in found) return invalid(`${what} is not JSON: ${found.path}: ${found.problem}`);
-    const max = this.#core.limits.inputBytesMax;
-    const bytes = JSON.stringify(found.json).length;
-    if (bytes > max) throw new RuntimeError("limit.bytes", { what: `The job: ${what}`, bytes, max });
-    return found.json;
   }
 
   async #begin(
@@ -143,7 +117,7 @@ export class SessionJobs implements Jobs {
   ): Promise<{ readonly id: JobId }> {
     const { plugin, site } = this.#place;
     const core = this.#core;
-    const job: NewJob = { ...this.#made(options), ...more };
+    const job: NewJob = { ...newJob(options, this.#place), ...more };
     const spawning: Spawning = { job, plugin, ...run };
     const carried = this.#carrier(job);
     if (carried === undefined) {
@@ -165,40 +139,6 @@ export class SessionJobs implements Jobs {
     const list = site?.turn === undefined ? site?.working?.spawns : site.turn.live.carriedBy(site.turn.effect).spawns;
     if (list?.some((each) => each.job.id === job.id)) throw new RuntimeError("job.conflict", { id: job.id });
     return list;
-  }
-
-  #made(options: JobOptions): Omit<NewJob, "recovery"> {
-    const { site, plugin } = this.#place;
-    const { world } = this.#core;
-    const { label, kind = "task", visibility = "managed", wake = "none", onParentEnd = "keep" } = options;
-    if (typeof label !== "string" || label.trim() === "" || label.length > LABEL_MAX)
-      invalid(`its label is a text of 1 to ${LABEL_MAX} characters`);
-    oneOf("its kind", kind, KINDS);
-    oneOf("its visibility", visibility, ["hidden", "managed"]);
-    oneOf("its wake", wake, ["none", "notify", "wake"]);
-    oneOf("onParentEnd", onParentEnd, ["cancel", "keep"]);
-    if (options.id !== undefined) requireWords("id", options.id, ID_MAX);
-    const key = options.id === undefined ? site?.nextKey(plugin) : undefined;
-    const id = options.id ?? (key === undefined ? world.id("job") : `job_${hashOf(`job/${key}`).slice(0, 26)}`);
-    const turnId = site?.turn?.live.turnId;
-    const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
-    const { about, childId, signals } = options;
-    return {
-      id: asJobId(id),
-      sessionId: this.#session,
-      kind,
-      label,
-      visibility,
-      wake,
-      onParentEnd,
-      at: world.now(),
-      ...defined({
-        parent,
-        about: about === undefined ? undefined : this.#json("what it is about", about),
-        childId: childId === undefined ? undefined : asSessionId(childId),
-        signals: signals === undefined ? undefined : signalsOf(signals),
-      }),
-    };
   }
 
   // ── Looking (V2) ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -277,9 +217,8 @@ export class SessionJobs implements Jobs {
     if (!(typeof timeoutMs === "number" && timeoutMs >= 0)) invalid("timeoutMs is a number of 0 or more");
     const { core, site } = this.#place;
     const run = site?.job === undefined ? undefined : core.jobs.find(site.job.id);
-    if (run instanceof TaskJobRun)
-      return run.awaitJobs(ids, need, core.world.now() + timeoutMs, () => recordsOf(core, ids));
-    return awaitJobs(core, ids, need, timeoutMs, signal);
+    const inTask = run?.awaitJobs?.(ids, need, core.world.now() + timeoutMs, () => recordsOf(core, ids));
+    return inTask ?? awaitJobs(core, ids, need, timeoutMs, signal);
   }
 
   awaitHidden(options: Pick<AwaitJobsOptions, "timeoutMs" | "signal"> = {}): Promise<readonly JobRecord[]> {
@@ -349,7 +288,7 @@ export class SessionJobs implements Jobs {
       const { state, result, error } = completionOf(how);
       const core = this.#core;
       const at = core.world.now();
-      const json = result === undefined ? undefined : this.#json("its result", result);
+      const json = result === undefined ? undefined : recordable(this.#core, "its result", result);
       const event = { at, kind: "ended", state, ...defined({ result: json, error }) } as const;
       const wake = endWake(core, record, event);
       const more = wake === undefined ? {} : { wakes: [wake], wakesMax: core.limits.jobWakesMax + 1 };
@@ -412,33 +351,6 @@ export class SessionJobs implements Jobs {
   }
 }
 
-/** Checked where the promise is made, so that a wrong call rejects like every other. */
-const requireWorkLater = (run: unknown): ((job: JobContext) => Awaitable<unknown>) =>
-  (typeof run === "function" ? run : (null as never)) as (job: JobContext) => Awaitable<unknown>;
-
-function requireList(ids: readonly string[]): readonly string[] {
-  if (!Array.isArray(ids) || ids.some((id) => typeof id !== "string")) invalid("the ids are a list of texts");
-  return [...new Set(ids)];
-}
-
-function signalsOf(signals: NonNullable<JobOptions["signals"]>): { readonly [name: string]: JsonObject } {
-  if (!isObject(signals)) return invalid("its signals are an object of schemas");
-  return Object.fromEntries(
-    Object.entries(signals).map(([signal, schema]) => {
-      if (!/^[\w-]{1,64}$/.test(signal)) invalid(`${JSON.stringify(signal)} cannot be the name of a signal`);
-      return [signal, documentOf(schema, `the signal ${signal}`)];
-    }),
-  );
-}
-
-function completionOf(how: JobCompletion): Exclude<JobCompletion, string> {
-  const given = typeof how === "string" ? { state: how } : how;
-  if (!isObject(given)) return invalid("its end is a state, or an object with one");
-  requireKnown("jobs.complete", given, COMPLETION);
-  if (!ENDS.includes(given.state)) invalid("it ends as completed, failed, cancelled or abandoned");
-  return given as Exclude<JobCompletion, string>;
-}
-
 export async function sendSignal(
   { store, world, jobs }: Core,
   { record }: StoredJob,
@@ -476,67 +388,6 @@ export async function changesOf(
   const found = await store.jobs.changes(after === undefined ? undefined : asJobCursor(after), page);
   const cursor = found.at(-1)?.cursor ?? (after === undefined ? undefined : asJobCursor(after));
   return frozen({ jobs: found.map(({ record }) => record), ...(cursor === undefined ? {} : { cursor }) });
-}
-
-/** A subagent is what its session is: its turns tell whether it works. */
-export async function asItIs({ store }: Core, record: JobRecord): Promise<JobRecord> {
-  if (record.kind !== "subagent" || record.childId === undefined || isOver(record)) return record;
-  const child = await store.load(record.childId);
-  if (child === undefined) return record;
-  const isWorking = child.openTurn !== undefined || (await store.inputs.list(child.id)).length > 0;
-  return { ...record, state: isWorking ? "running" : "idle" };
-}
-
-/** Jobs that are not there any more are left out. */
-export async function recordsOf(core: Core, ids: readonly JobId[]): Promise<readonly JobRecord[]> {
-  const found = await Promise.all(ids.map((id) => core.store.jobs.load(id)));
-  return Promise.all(found.flatMap((each) => (each === undefined ? [] : [asItIs(core, each.record)])));
-}
-
-const isSettled = (record: JobRecord | undefined): boolean =>
-  record === undefined || isOver(record) || record.state === "idle";
-
-/** Waits until jobs are over or idle. Only those that have changed are read again. */
-export async function awaitJobs(
-  core: Core,
-  ids: readonly JobId[],
-  need: "any" | "all",
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-): Promise<readonly JobRecord[]> {
-  const { world, jobs } = core;
-  const until = world.now() + timeoutMs;
-  const records = new Map<JobId, JobRecord | undefined>();
-  let changed = new Set(ids);
-  let nudged = Promise.withResolvers<void>();
-  const watching = jobs.watch(ids, (id) => {
-    changed.add(id);
-    nudged.resolve();
-  });
-  try {
-    for (;;) {
-      const look = changed;
-      changed = new Set();
-      nudged = Promise.withResolvers();
-      for (const id of look) records.set(id, (await recordsOf(core, [id]))[0]);
-      const all = [...records.values()];
-      const isMet = need === "all" ? all.every(isSettled) : all.some(isSettled);
-      const left = until - world.now();
-      if (isMet || left <= 0) return all.filter((record) => record !== undefined);
-      signal?.throwIfAborted();
-      const children = all.flatMap((each) => (each?.kind === "subagent" && !isSettled(each) ? [each.id] : []));
-      const timer = new AbortController();
-      const stop = (): void => timer.abort();
-      signal?.addEventListener("abort", stop, { once: true });
-      const waits = world.sleep(children.length > 0 ? Math.min(left, CHILD_MS) : left, timer.signal);
-      if (changed.size === 0) await Promise.race([nudged.promise, waits]);
-      signal?.removeEventListener("abort", stop);
-      stop();
-      for (const id of children) changed.add(id);
-    }
-  } finally {
-    watching.stop();
-  }
 }
 
 /** Takes what others appended to the open turn into the effect that waited for them. A rerun is given the same. */

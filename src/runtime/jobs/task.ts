@@ -10,8 +10,8 @@
 import { checkedInput, type OwnedOperation } from "../../kernel/operation.ts";
 import type { TaskJob } from "../../kernel/services.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
-import type { WaitId } from "../../model/ids.ts";
-import { isOver, type JobEvent, type JobRecord } from "../../model/job.ts";
+import type { JobId, WaitId } from "../../model/ids.ts";
+import type { JobEvent, JobRecord } from "../../model/job.ts";
 import { bytesOver, frozen, type Json, toJson } from "../../model/json.ts";
 import type { WaitAnswer } from "../../model/wait.ts";
 import type { ClaimedJob, NewWait } from "../../stores/store.ts";
@@ -19,6 +19,7 @@ import type { Core } from "../core.ts";
 import { SessionSite } from "../services/site.ts";
 import { keepTask, requireOperation, runTask } from "../session/operate.ts";
 import type { LiveSession } from "../session/session.ts";
+import { isSettled } from "./await.ts";
 import { callTool } from "./call.ts";
 import { forever, HeldJob } from "./held.ts";
 
@@ -26,7 +27,7 @@ import { forever, HeldJob } from "./held.ts";
 interface Waiting {
   /** When it goes on at the latest. */
   readonly until?: number;
-  readonly jobs?: { readonly ids: readonly JobRecord["id"][]; readonly need: "any" | "all" };
+  readonly jobs?: { readonly ids: readonly JobId[]; readonly need: "any" | "all" };
 }
 
 export class TaskJobRun extends HeldJob {
@@ -277,8 +278,8 @@ export class TaskJobRun extends HeldJob {
   }
 
   /** Awaits other jobs; the records that were found are recorded. */
-  async awaitJobs(
-    ids: readonly JobRecord["id"][],
+  override async awaitJobs(
+    ids: readonly JobId[],
     need: "any" | "all",
     until: number,
     load: () => Promise<readonly JobRecord[]>,
@@ -286,10 +287,9 @@ export class TaskJobRun extends HeldJob {
     const name = this.next("await");
     const known = this.recorded(name);
     if (known !== undefined) return known as unknown as readonly JobRecord[];
-    const isDone = (record: JobRecord): boolean => isOver(record) || record.state === "idle";
     const found = await this.wait({ until, jobs: { ids, need } }, async () => {
       const records = await this.core.jobs.watching(ids, () => this.nudge(), load);
-      return (need === "all" ? records.every(isDone) : records.some(isDone)) ? records : undefined;
+      return (need === "all" ? records.every(isSettled) : records.some(isSettled)) ? records : undefined;
     });
     return (await this.step(
       name,

@@ -1,7 +1,10 @@
 import { passingFault, RuntimeError } from "../../model/errors.ts";
+import type { InputId } from "../../model/ids.ts";
+import type { NewJob } from "../../model/job.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Effect } from "../../turn/effect.ts";
 import type { Answer, Failure } from "../../turn/event.ts";
+import type { Spawning } from "../jobs/desk.ts";
 import type { LiveTurn } from "./turn.ts";
 
 /** An answer before `stamped` adds its time, its effect, and what was changed and spent meanwhile. */
@@ -17,8 +20,28 @@ export function stamped(live: LiveTurn, effect: Effect, body: Body): Answer {
   if (live.hasSpent) Object.assign(answer, live.takeSpent());
   const appends = live.appending === undefined ? undefined : live.takeAppends(effect);
   if (appends !== undefined) answer.appends = appends;
-  if (live.carrying !== undefined) Object.assign(answer, live.takeCarried(effect));
+  if (live.carrying !== undefined) carry(live, effect, answer);
   return answer as Answer;
+}
+
+/** What goes along with the answer of an effect. */
+export interface Carried {
+  /** Jobs that begin with it. */
+  readonly spawns: Spawning[];
+  /** Inputs whose nodes are among its appends, and how often some were claimed. */
+  readonly taken: InputId[];
+  claims: number;
+}
+
+function carry(
+  live: LiveTurn,
+  effect: Effect,
+  answer: { spawns?: readonly NewJob[]; taken?: readonly InputId[] },
+): void {
+  const { spawns = [], taken = [] } = live.takeCarried(effect) ?? {};
+  for (const spawning of spawns) live.core.jobs.toBegin(live.turnId, spawning);
+  if (spawns.length > 0) answer.spawns = spawns.map(({ job }) => job);
+  if (taken.length > 0) answer.taken = taken;
 }
 
 /** A fault of the store is rethrown and not recorded: the effect is performed again, here or elsewhere. */
@@ -27,7 +50,7 @@ export function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
   if (fault !== undefined) throw fault;
   if (effect.kind !== "call" || effect.writes === true) live.states.forget();
   live.takeAppends(effect);
-  live.dropCarried(effect);
+  live.takeCarried(effect);
   const answer = { kind: "failed", at: live.core.world.now(), effect: effect.name, error: failureOf(error) } as const;
   return { ...answer, ...live.takeSpent() };
 }

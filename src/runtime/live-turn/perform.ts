@@ -146,7 +146,7 @@ function returned(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput):
   if (output.kind !== "value") {
     if (effect.writes === true) live.states.forget();
     live.takeAppends(effect);
-    live.dropCarried(effect);
+    live.takeCarried(effect);
   }
   return { kind: "returned", output };
 }

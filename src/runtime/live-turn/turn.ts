@@ -13,16 +13,7 @@ import type { PluginStates } from "../../kernel/states.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
 import type { PreviewKey } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
-import {
-  asWaitKey,
-  type EffectName,
-  type InputId,
-  nodeId,
-  type SessionId,
-  type TurnId,
-  type WaitKey,
-} from "../../model/ids.ts";
-import type { NewJob } from "../../model/job.ts";
+import { asWaitKey, type EffectName, nodeId, type SessionId, type TurnId, type WaitKey } from "../../model/ids.ts";
 import { defined, describeThrown, type Json, type JsonObject } from "../../model/json.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { Attachment, Message } from "../../model/message.ts";
@@ -43,10 +34,10 @@ import { itemsOf } from "../../turn/log.ts";
 import type { TurnState } from "../../turn/state.ts";
 import { step } from "../../turn/step.ts";
 import type { Core } from "../core.ts";
-import type { Spawning } from "../jobs/desk.ts";
 import { SessionSite } from "../services/site.ts";
 import type { LiveSession } from "../session/session.ts";
 import { type Artifact, NO_PARTS, type Prompt, type PromptParts } from "../toolset/artifacts.ts";
+import type { Carried } from "./answer.ts";
 import type { TurnHandle } from "./handle.ts";
 import type { OpenedTurn } from "./run.ts";
 import { TurnShow } from "./show.ts";
@@ -274,8 +265,7 @@ export class LiveTurn implements Dispatch {
     return own.length === 0 ? undefined : own.map(({ from: _, ...added }) => added);
   }
 
-  // ── Jobs that hooks and tools begin ─────────────────────────────────────────────────────────────────────────────
-
+  /** Jobs that a hook or a tool begins, and inputs that it takes in. */
   carriedBy(effect: EffectName): Carried {
     this.carrying ??= new Map();
     const own = this.carrying.get(effect) ?? { spawns: [], taken: [], claims: 0 };
@@ -283,22 +273,12 @@ export class LiveTurn implements Dispatch {
     return own;
   }
 
-  /** The effect answers: its jobs begin once the answer is in the store. Or it has failed, and they never do. */
-  takeCarried(
-    effect: Effect,
-  ): { readonly spawns?: readonly NewJob[]; readonly taken?: readonly InputId[] } | undefined {
+  /** The effect answers, and they go with the answer; or it has failed, and they are dropped. */
+  takeCarried(effect: Effect): Carried | undefined {
     const place = placeOf(effect);
     const own = this.carrying?.get(place);
     this.carrying?.delete(place);
-    if (own === undefined) return undefined;
-    for (const spawn of own.spawns) this.core.jobs.toBegin(this.turnId, spawn);
-    return {
-      ...(own.spawns.length === 0 ? {} : { spawns: own.spawns.map(({ job }) => job) }),
-      ...(own.taken.length === 0 ? {} : { taken: own.taken }),
-    };
-  }
-  dropCarried(effect: Effect): void {
-    this.carrying?.delete(placeOf(effect));
+    return own;
   }
 
   /** The turn's own part of the path. */
@@ -465,14 +445,6 @@ export const newWait = ({ world }: LiveTurn, { until, waitMs = WEEK_MS }: Deferr
 /** Nodes of an effect that runs; `from` is where they will stand in the log, if that is known. */
 type Appended = Appending & { readonly from?: number };
 const NO_APPENDS: readonly Appended[] = [];
-
-/** What goes along with the answer of an effect. */
-export interface Carried {
-  readonly spawns: Spawning[];
-  /** Inputs whose nodes are among its appends, and how often some were claimed. */
-  readonly taken: InputId[];
-  claims: number;
-}
 
 /** All attempts of a call append in one place. */
 const placeOf = (effect: Effect): EffectName => (effect.kind === "call" ? effect.position : effect.name);

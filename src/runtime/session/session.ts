@@ -269,7 +269,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   }
 
   ended(live: LiveTurn | undefined): void {
-    if (this.now !== undefined) this.core.jobs.turnEnded(this.now);
+    if (this.core.jobs.unbegun.size > 0 && this.now !== undefined) this.core.jobs.turnEnded(this.now);
     this.now = undefined;
     if (live !== undefined) this.core.spenders.delete(live);
     this.#toolset?.end();

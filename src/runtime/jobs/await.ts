@@ -1,0 +1,68 @@
+// Waiting for jobs, in whatever process they run.
+import type { JobId } from "../../model/ids.ts";
+import { isOver, type JobRecord } from "../../model/job.ts";
+import type { Core } from "../core.ts";
+
+/** How often a subagent is looked at: its session tells of its turns, not its job. */
+const CHILD_MS = 250;
+
+/** A subagent is what its session is: its turns tell whether it works. */
+export async function asItIs({ store }: Core, record: JobRecord): Promise<JobRecord> {
+  if (record.kind !== "subagent" || record.childId === undefined || isOver(record)) return record;
+  const child = await store.load(record.childId);
+  if (child === undefined) return record;
+  const isWorking = child.openTurn !== undefined || (await store.inputs.list(child.id)).length > 0;
+  return { ...record, state: isWorking ? "running" : "idle" };
+}
+
+/** Jobs that are not there any more are left out. */
+export async function recordsOf(core: Core, ids: readonly JobId[]): Promise<readonly JobRecord[]> {
+  const found = await Promise.all(ids.map((id) => core.store.jobs.load(id)));
+  return Promise.all(found.flatMap((each) => (each === undefined ? [] : [asItIs(core, each.record)])));
+}
+
+export const isSettled = (record: JobRecord | undefined): boolean =>
+  record === undefined || isOver(record) || record.state === "idle";
+
+/** Waits until jobs are over or idle. Only those that have changed are read again. */
+export async function awaitJobs(
+  core: Core,
+  ids: readonly JobId[],
+  need: "any" | "all",
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<readonly JobRecord[]> {
+  const { world, jobs } = core;
+  const until = world.now() + timeoutMs;
+  const records = new Map<JobId, JobRecord | undefined>();
+  let changed = new Set(ids);
+  let nudged = Promise.withResolvers<void>();
+  const watching = jobs.watch(ids, (id) => {
+    changed.add(id);
+    nudged.resolve();
+  });
+  try {
+    for (;;) {
+      const look = changed;
+      changed = new Set();
+      nudged = Promise.withResolvers();
+      for (const id of look) records.set(id, (await recordsOf(core, [id]))[0]);
+      const all = [...records.values()];
+      const isMet = need === "all" ? all.every(isSettled) : all.some(isSettled);
+      const left = until - world.now();
+      if (isMet || left <= 0) return all.filter((record) => record !== undefined);
+      signal?.throwIfAborted();
+      const children = all.flatMap((each) => (each?.kind === "subagent" && !isSettled(each) ? [each.id] : []));
+      const timer = new AbortController();
+      const stop = (): void => timer.abort();
+      signal?.addEventListener("abort", stop, { once: true });
+      const waits = world.sleep(children.length > 0 ? Math.min(left, CHILD_MS) : left, timer.signal);
+      if (changed.size === 0) await Promise.race([nudged.promise, waits]);
+      signal?.removeEventListener("abort", stop);
+      stop();
+      for (const id of children) changed.add(id);
+    }
+  } finally {
+    watching.stop();
+  }
+}

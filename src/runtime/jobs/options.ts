@@ -1,0 +1,110 @@
+// What a job is made from, checked for callers without types.
+import type { JobCompletion, JobContext, JobOptions, TaskJobOptions } from "../../kernel/services.ts";
+import type { Awaitable } from "../../model/awaitable.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { hashOf } from "../../model/hash.ts";
+import { asJobId, asSessionId } from "../../model/ids.ts";
+import type { JobEnd, NewJob } from "../../model/job.ts";
+import { defined, isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
+import { type Known, requireKnown } from "../../model/known.ts";
+import { documentOf } from "../../model/schema.ts";
+import { requireWords } from "../checks.ts";
+import type { Core } from "../core.ts";
+import type { JobsPlace } from "./service.ts";
+
+export const JOB: Known<JobOptions> = {
+  label: true,
+  id: true,
+  kind: true,
+  visibility: true,
+  wake: true,
+  onParentEnd: true,
+  signals: true,
+  childId: true,
+  about: true,
+};
+export const TASK: Known<TaskJobOptions> = { ...JOB, operation: true, input: true, notBefore: true };
+const COMPLETION: Known<Exclude<JobCompletion, string>> = { state: true, result: true, error: true };
+
+const KINDS = ["task", "monitor", "subagent", "code", "external"];
+const ENDS: readonly unknown[] = ["completed", "failed", "cancelled", "abandoned"] satisfies JobEnd[];
+const LABEL_MAX = 1_000;
+export const ID_MAX = 256;
+
+export const invalid = (problem: string): never => {
+  throw new RuntimeError("job.invalid", { problem });
+};
+export const oneOf = (what: string, value: unknown, known: readonly string[]): void => {
+  if (!known.includes(value as string)) invalid(`${what} is one of ${known.join(", ")}`);
+};
+
+/** A value that goes into the record: JSON, and not too large. */
+export function recordable({ limits }: Core, what: string, value: unknown): Json {
+  const found = toJson(value);
+  if ("problem" in found) return invalid(`${what} is not JSON: ${found.path}: ${found.problem}`);
+  const max = limits.inputBytesMax;
+  const bytes = JSON.stringify(found.json).length;
+  if (bytes > max) throw new RuntimeError("limit.bytes", { what: `The job: ${what}`, bytes, max });
+  return found.json;
+}
+
+/** The job, but for who goes on with it. In a turn and in a task its id is one that a rerun gives it again. */
+export function newJob(options: JobOptions, { core, sessionId, plugin, site }: JobsPlace): Omit<NewJob, "recovery"> {
+  const { world } = core;
+  const { label, kind = "task", visibility = "managed", wake = "none", onParentEnd = "keep" } = options;
+  if (typeof label !== "string" || label.trim() === "" || label.length > LABEL_MAX)
+    invalid(`its label is a text of 1 to ${LABEL_MAX} characters`);
+  oneOf("its kind", kind, KINDS);
+  oneOf("its visibility", visibility, ["hidden", "managed"]);
+  oneOf("its wake", wake, ["none", "notify", "wake"]);
+  oneOf("onParentEnd", onParentEnd, ["cancel", "keep"]);
+  if (options.id !== undefined) requireWords("id", options.id, ID_MAX);
+  const key = options.id === undefined ? site?.nextKey(plugin) : undefined;
+  const id = options.id ?? (key === undefined ? world.id("job") : `job_${hashOf(`job/${key}`).slice(0, 26)}`);
+  const turnId = site?.turn?.live.turnId;
+  const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
+  const { about, childId, signals } = options;
+  return {
+    id: asJobId(id),
+    sessionId,
+    kind,
+    label,
+    visibility,
+    wake,
+    onParentEnd,
+    at: world.now(),
+    ...defined({
+      parent,
+      about: about === undefined ? undefined : recordable(core, "what it is about", about),
+      childId: childId === undefined ? undefined : asSessionId(childId),
+      signals: signals === undefined ? undefined : signalsOf(signals),
+    }),
+  };
+}
+
+/** Checked where the promise is made, so that a wrong call rejects like every other. */
+export const requireWorkLater = (run: unknown): ((job: JobContext) => Awaitable<unknown>) =>
+  (typeof run === "function" ? run : (null as never)) as (job: JobContext) => Awaitable<unknown>;
+
+export function requireList(ids: readonly string[]): readonly string[] {
+  if (!Array.isArray(ids) || ids.some((id) => typeof id !== "string")) invalid("the ids are a list of texts");
+  return [...new Set(ids)];
+}
+
+function signalsOf(signals: NonNullable<JobOptions["signals"]>): { readonly [name: string]: JsonObject } {
+  if (!isObject(signals)) return invalid("its signals are an object of schemas");
+  return Object.fromEntries(
+    Object.entries(signals).map(([signal, schema]) => {
+      if (!/^[\w-]{1,64}$/.test(signal)) invalid(`${JSON.stringify(signal)} cannot be the name of a signal`);
+      return [signal, documentOf(schema, `the signal ${signal}`)];
+    }),
+  );
+}
+
+export function completionOf(how: JobCompletion): Exclude<JobCompletion, string> {
+  const given = typeof how === "string" ? { state: how } : how;
+  if (!isObject(given)) return invalid("its end is a state, or an object with one");
+  requireKnown("jobs.complete", given, COMPLETION);
+  if (!ENDS.includes(given.state)) invalid("it ends as completed, failed, cancelled or abandoned");
+  return given as Exclude<JobCompletion, string>;
+}
