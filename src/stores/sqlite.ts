@@ -1,6 +1,17 @@
 import { type Awaitable, andThen } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../model/ids.ts";
+import type {
+  BlobHash,
+  Cursor,
+  EffectName,
+  JobCursor,
+  JobId,
+  NodeId,
+  SessionId,
+  TurnId,
+  WaitId,
+  WaitKey,
+} from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 import type { WaitAnswer } from "../model/wait.ts";
@@ -16,6 +27,9 @@ import { cancel, find, terminal } from "./sqlite/endings.ts";
 import { cursorOf, latestFact } from "./sqlite/facts.ts";
 import { isOnPath, requirePlace, view } from "./sqlite/graph.ts";
 import { claim, couldClaim, holds, waiting, withdraw } from "./sqlite/inputs.ts";
+import { claimJobs, leaveJobs, renewJobs } from "./sqlite/job-claims.ts";
+import { changedJobs, countJobs, eventsOfJob, listJobs, loadJob } from "./sqlite/job-list.ts";
+import { Jobs } from "./sqlite/jobs.ts";
 import { Journals } from "./sqlite/journal.ts";
 import { attempt, note } from "./sqlite/notes.ts";
 import { findOperation, noteOperation } from "./sqlite/operations.ts";
@@ -30,6 +44,11 @@ import {
   type CancelRequest,
   type EndedTurn,
   type InputRef,
+  type JobLease,
+  type JobSpawn,
+  type JobsPage,
+  type JobWrites,
+  type KeyedEvent,
   LEASE_MS,
   type Lease,
   type NewInput,
@@ -118,6 +137,7 @@ function requireRight(path: unknown, options: SqliteOptions): void {
 }
 
 const NO_WAITS: readonly NewWait[] = [];
+const NO_SPAWNS: readonly JobSpawn[] = [];
 const NO_INPUTS: readonly PendingInput[] = [];
 
 /**
@@ -139,6 +159,8 @@ class Sqlite implements SqliteStore {
   readonly #commits: Commits;
   readonly #blobs: Blobs;
   readonly #sweeper: Sweeper;
+  readonly #jobs: Jobs;
+  readonly #now: () => number;
 
   constructor(db: Connection, now: () => number) {
     this.#db = db;
@@ -147,7 +169,9 @@ class Sqlite implements SqliteStore {
     this.#blobs = new Blobs(db, now);
     this.#turns = new Turns(db, this.#sessions, this.#journals, this.#blobs);
     this.#agendas = new Agendas(db);
-    this.#commits = new Commits(db, this.#sessions, this.#blobs);
+    this.#jobs = new Jobs(db, this.#turns, this.#blobs);
+    this.#now = now;
+    this.#commits = new Commits(db, this.#sessions, this.#blobs, this.#jobs);
     this.#sweeper = new Sweeper(db, now);
   }
 
@@ -179,7 +203,10 @@ class Sqlite implements SqliteStore {
   }
 
   delete(id: SessionId) {
-    return this.#db.write(true, () => this.#sessions.delete(id));
+    return this.#db.write(true, () => {
+      this.#jobs.forgetOf(id, this.#now());
+      this.#sessions.delete(id);
+    });
   }
 
   view(session: SessionId, { from, max = Infinity, toFrame }: ViewPage = {}) {
@@ -213,12 +240,20 @@ class Sqlite implements SqliteStore {
     return this.#db.write(false, () => this.#journals.release(lease));
   }
 
-  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits = NO_WAITS): Awaitable<number> {
+  append(
+    lease: Lease,
+    seq: number,
+    events: readonly TurnEvent[],
+    now: number,
+    waits = NO_WAITS,
+    spawns = NO_SPAWNS,
+  ): Awaitable<number> {
     const until = now + this.#db.leaseMs;
-    if (waits.length > 0 || events.length === 0) return this.#appendInSteps(lease, seq, events, until, waits);
+    if (waits.length > 0 || events.length === 0 || spawns.length > 0)
+      return this.#appendInSteps(lease, seq, events, until, waits, spawns);
     const isDone = this.#db.writeOne(false, () => this.#journals.insert(lease, seq, events, until), this.#db.heldMs);
     if (isDone === true) return until;
-    return andThen(isDone, (done) => (done ? until : this.#appendInSteps(lease, seq, events, until, waits)));
+    return andThen(isDone, (done) => (done ? until : this.#appendInSteps(lease, seq, events, until, waits, spawns)));
   }
 
   #appendInSteps(
@@ -227,9 +262,11 @@ class Sqlite implements SqliteStore {
     events: readonly TurnEvent[],
     until: number,
     waits: readonly NewWait[],
+    spawns: readonly JobSpawn[],
   ): Awaitable<number> {
     const work = (): number => {
       this.#journals.append(lease, seq, events, until, waits);
+      this.#jobs.spawnAll(spawns, until - this.#db.leaseMs);
       return until;
     };
     return this.#db.write(false, work, this.#db.heldMs);
@@ -304,7 +341,7 @@ class Sqlite implements SqliteStore {
     get: (id: WaitId) => this.#db.readAll(() => get(this.#db, id)),
     resolve: (key: WaitKey, answer: WaitAnswer, now: number) => {
       const patienceMs = answer.kind === "timeout" ? this.#db.heldMs : undefined; // The turn itself notes that one.
-      return this.#db.write(true, () => resolve(this.#db, key, answer, now), patienceMs);
+      return this.#db.write(true, () => resolve(this.#db, this.#jobs, key, answer, now), patienceMs);
     },
   };
 
@@ -317,9 +354,34 @@ class Sqlite implements SqliteStore {
     return this.#db.write(false, () => attempt(this.#db, this.#journals, turn, effect), this.#db.heldMs);
   }
 
-  agenda(now: number, max: number) {
-    return this.#db.readAll(() => this.#agendas.at(now, max));
+  agenda(now: number, max: number, operations?: readonly string[]) {
+    return this.#db.readAll(() => this.#agendas.at(now, max, operations));
   }
+
+  readonly jobs = {
+    spawn: (spawn: JobSpawn, max: number) => this.#db.write(true, () => this.#jobs.spawn(spawn, max)),
+    claim: (owner: Owner, now: number, max: number, operations: readonly string[]) =>
+      this.#db.write(false, () => claimJobs(this.#db, owner, now, max, operations)),
+    renew: (owner: Owner, now: number, after?: JobCursor) =>
+      this.#db.write(false, () => renewJobs(this.#db, owner, now, after), this.#db.heldMs),
+    leave: (owner: Owner) => this.#db.write(false, () => leaveJobs(this.#db, owner)),
+    append: (lease: JobLease, events: readonly KeyedEvent[], now: number, more: JobWrites = {}) => {
+      // Whoever awaits the job, and whoever reads what the session was told, acts on it.
+      const isAcknowledged = (more.wakes ?? []).length > 0 || events.some(({ event }) => event.kind === "ended");
+      return this.#db.write(isAcknowledged, () => this.#jobs.append(lease, events, now, more), this.#db.heldMs);
+    },
+    send: (id: JobId, sent: KeyedEvent, now: number, more: Pick<JobWrites, "wakes" | "wakesMax"> = {}) =>
+      this.#db.write(true, () => this.#jobs.send(id, sent, now, more)),
+    load: (id: JobId) => this.#db.read(() => loadJob(this.#db, id)),
+    events: (id: JobId, after: number) => this.#db.readAll(() => eventsOfJob(this.#db, id, after)),
+    list: (page: JobsPage) => this.#db.readAll(() => listJobs(this.#db, page)),
+    count: (session: SessionId) => this.#db.readAll(() => countJobs(this.#db, session)),
+    transfer: (from: SessionId, to: SessionId, ids: readonly JobId[], now: number) =>
+      this.#db.write(true, () => this.#jobs.transfer(from, to, ids, now)),
+    remove: (id: JobId) => this.#db.write(true, () => this.#jobs.remove(id, this.#now())),
+    changes: (after: JobCursor | undefined, options: Parameters<Store["jobs"]["changes"]>[1]) =>
+      this.#db.readAll(() => changedJobs(this.#db, after, options)),
+  };
 
   readonly blobs = {
     put: (hash: BlobHash, data: Uint8Array) =>

@@ -2,6 +2,8 @@ import type { SessionId } from "../../model/ids.ts";
 import type { Agenda } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { cursorOf, latestFact, limit, requireMeta } from "./facts.ts";
+import { hasJobs, type JobsToDo, jobsToDo } from "./job-claims.ts";
+import { jobCursorOf, RUNNING } from "./job-row.ts";
 import { type ParkedRow, waitsOf } from "./parked-row.ts";
 import { isProvenDead } from "./process.ts";
 import { INJECTED, WITHDRAWN } from "./turn-row.ts";
@@ -10,15 +12,17 @@ import type { WaitRow } from "./wait-row.ts";
 import { isOver } from "./waits.ts";
 
 /** What was found to be done, and as of when. */
-interface Found extends Omit<Agenda, "sessions"> {
+interface Found extends Omit<Agenda, "sessions" | "hasJobs" | "jobs"> {
   readonly stamp: string;
-  /** The time and the size that were asked for. */
+  /** The time, the size and the tasks that were asked for. */
   readonly now: number;
   readonly max: number;
+  readonly tasks: string | undefined;
   /** Turns that somebody holds or held: whether they still do is a matter of time, and of processes that die. */
   readonly live: readonly OpenTurn[];
   /** Parked turns with mail, and sessions whose inputs wait to open a turn. */
   readonly sessions: readonly SessionId[];
+  readonly toDo: JobsToDo;
 }
 
 /**
@@ -38,46 +42,53 @@ export class Agendas {
     this.#found = undefined;
   }
 
-  at(now: number, max: number): Agenda {
-    const { live, sessions, next, latest, gone } = this.#find(now, max);
+  at(now: number, max: number, operations: readonly string[] | undefined): Agenda {
+    const { live, sessions, next, latest, gone, toDo } = this.#find(now, max, operations);
     const work = [...lapsed(live, now), ...sessions];
     return {
       sessions: work.length > max ? work.slice(0, max) : work,
       ...(next === undefined ? {} : { next }),
+      ...(hasJobs(toDo, now) ? { hasJobs: true } : {}),
+      ...(toDo.latest === 0 ? {} : { jobs: jobCursorOf(toDo.latest) }),
       ...(latest === undefined ? {} : { latest }),
       gone,
     };
   }
 
-  #find(now: number, max: number): Found {
+  #find(now: number, max: number, operations: readonly string[] | undefined): Found {
     const { stamp } = this.#db.row<{ stamp: string }>(STAMP)!;
     const known = this.#found;
-    const isStill = known?.stamp === stamp && known.max === max && known.now <= now && now < (known.next ?? Infinity);
-    if (isStill) return known;
-    this.#found = this.#look(stamp, now, max);
+    const tasks = operations?.join("\n");
+    const isAsked = known?.stamp === stamp && known.max === max && known.tasks === tasks;
+    if (isAsked && known.now <= now && now < (known.next ?? Infinity)) return known;
+    this.#found = { stamp, now, max, tasks, ...this.#look(now, max, operations) };
     return this.#found;
   }
 
-  #look(stamp: string, now: number, max: number): Found {
+  #look(
+    now: number,
+    max: number,
+    operations: readonly string[] | undefined,
+  ): Omit<Found, "stamp" | "now" | "max" | "tasks"> {
     const db = this.#db;
+    const toDo = jobsToDo(db, now, operations);
     const over = this.#waitingForOver();
     const due = db.rows<Due>(DUE, now, limit(max)).map(({ id }) => id);
     const [first] = db.rows<Due>(NOT_DUE, now, over.size + 1).filter(({ id }) => !over.has(id));
     const ready = db.rows<{ id: SessionId }>(READY, limit(max)).map(({ id }) => id);
     const latest = latestFact(db);
+    const next = Math.min(first?.wake ?? Infinity, toDo.next ?? Infinity);
     return {
-      stamp,
-      now,
-      max,
       live: liveTurns(db),
       sessions: [...new Set([...due, ...over, ...ready])],
-      ...(first === undefined || first.wake === Infinity ? {} : { next: first.wake }),
+      toDo,
+      ...(next === Infinity ? {} : { next }),
       ...(latest === 0 ? {} : { latest: cursorOf(latest) }),
       gone: requireMeta(db).gone,
     };
   }
 
-  /** Sessions of parked turns that wait for other turns, which are over. */
+  /** Sessions of parked turns that wait for other turns and jobs, which are over. */
   #waitingForOver(): ReadonlySet<SessionId> {
     const found = new Set<SessionId>();
     for (const row of this.#db.rows<WaitRow & Parked>(FOR_TURNS)) if (this.#isOver(row)) found.add(row.sessionId);
@@ -109,13 +120,15 @@ interface Parked {
   /** The waits that the turn was parked with. */
   readonly of: ParkedRow["waits"];
 }
-// Of a turn that is not over its row says so; of one that is, there may be none. What is over is then looked at closely:
+// Of a turn or a job that is not over its row says so; of one that is, there may be none. What is over is then looked at closely:
 // this reads texts without their checksums, so that the many that are not over cost little.
 const FOR_TURNS = `SELECT w.*, s.id AS sessionId, p.waits AS of FROM wait w INDEXED BY wait_turns
   CROSS JOIN parked p ON p.session = w.session CROSS JOIN session s ON s.n = w.session
   WHERE w.is_turns = 1 AND w.answer IS NULL AND p.turn = w.turn AND CASE WHEN json_valid(substr(w.about, 9)) THEN
     EXISTS (SELECT 1 FROM json_each(substr(w.about, 9), '$.turns') e WHERE NOT EXISTS (SELECT 1 FROM turn t
       WHERE t.id = e.value ->> 'turnId' AND t.state < ${WITHDRAWN} AND t.done IS NULL AND t.ended_by IS NULL))
+    OR EXISTS (SELECT 1 FROM json_each(substr(w.about, 9), '$.jobs') e
+      WHERE NOT EXISTS (SELECT 1 FROM job j WHERE j.id = e.value AND j.state = ${RUNNING}))
     ELSE 1 END`;
 
 // Who waits at all is answered by an index alone; only then is it asked whether it opens a turn.

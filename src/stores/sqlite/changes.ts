@@ -11,6 +11,7 @@ import { entriesOf, requireBones } from "./graph.ts";
 import { appliedOf, type OperationRow } from "./operations.ts";
 import { TREE } from "./sessions.ts";
 import { APPEND, INJECTED } from "./turn-row.ts";
+import { requireTurn as requireTurnOf } from "./wait-list.ts";
 import { answerIn, questionIn, type WaitRow } from "./wait-row.ts";
 
 /** A fact, and the number of the row that tells of it. */
@@ -111,14 +112,18 @@ const TOLD: { readonly [kind in Fact["kind"]]: (db: Connection, n: number) => To
 
 interface AskedRow extends WaitRow {
   readonly sessionId: SessionId;
-  readonly turnId: TurnId;
+  readonly turnId: TurnId | null;
 }
-const waitOf = ({ sessionId, turnId, id: wait, effect }: AskedRow) => ({ sessionId, turnId, wait, effect: effect! });
+function waitOf(row: AskedRow) {
+  const { sessionId, turnId, job, id: wait, effect } = row;
+  const whose = job === null ? { turnId: requireTurnOf(row, turnId) } : { jobId: job };
+  return { sessionId, ...whose, wait, effect: effect! };
+}
 
 function requireAsked(db: Connection, n: number): AskedRow {
   const row = db.row<AskedRow>(
     `SELECT w.*, s.id AS sessionId, t.id AS turnId FROM wait w JOIN session s ON s.n = w.session
-       JOIN turn t ON t.n = w.turn WHERE w.n = ?`,
+       LEFT JOIN turn t ON t.n = w.turn WHERE w.n = ?`,
     n,
   );
   if (row === undefined) throw lost(n);

@@ -1,6 +1,7 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
 import { isWhole } from "./blobs.ts";
+import { checkJobs } from "./check-jobs.ts";
 import { requireFit, unseal } from "./checksum.ts";
 import { decodeInput } from "./codec.ts";
 import type { Connection } from "./connection.ts";
@@ -8,6 +9,7 @@ import type { Value } from "./database.ts";
 import { endedOf, requestOf, type TurnRow } from "./endings.ts";
 import { requireMeta } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
+import { OVER } from "./job-row.ts";
 import { eventsOf, SEQS } from "./journal.ts";
 import { attachmentsIn, blobsOfEvent, blobsOfState } from "./named-blobs.ts";
 import { type NoteRow, noteIn } from "./notes.ts";
@@ -42,6 +44,7 @@ export function check(db: Connection, { max = 100, deep = false }: CheckOptions)
   checkup.segments();
   checkup.turns();
   checkup.rest();
+  checkup.jobs();
   checkup.blobs();
   return checkup.findings;
 }
@@ -179,7 +182,7 @@ class Checkup {
       },
     );
     const missing = (sessions: string): string => `the sessions ${sessions} are missing`;
-    for (const table of ["config", "options", "operation_note", "wait", "parked"])
+    for (const table of ["config", "options", "operation_note", "wait", "parked", "job"])
       this.#rows(
         `The table ${table}`,
         `SELECT session AS n FROM ${table} WHERE session NOT IN (SELECT n FROM session)`,
@@ -336,9 +339,12 @@ class Checkup {
   }
 
   #waits(): void {
-    this.#each<WaitRow & { readonly open: number | null }>(
+    this.#each<WaitRow & { readonly isOpen: number | null }>(
       "wait",
-      "SELECT w.*, s.turn AS open FROM wait w LEFT JOIN session s ON s.n = w.session WHERE w.n > ? ORDER BY w.n",
+      // A question that was moved with its job is asked again by a row of its own.
+      `SELECT w.*, CASE WHEN w.job IS NULL THEN s.turn = w.turn ELSE j.state < ${OVER} AND NOT (w.key IS NULL
+           AND EXISTS (SELECT 1 FROM wait again WHERE again.id = w.id AND again.key IS NOT NULL)) END AS isOpen
+         FROM wait w LEFT JOIN session s ON s.n = w.session LEFT JOIN job j ON j.id = w.job WHERE w.n > ? ORDER BY w.n`,
       [LOWEST],
       ({ n }) => [n],
       (row) => {
@@ -346,14 +352,23 @@ class Checkup {
         this.#look(item, () => {
           const [about, answer] = [aboutIn(row), answerIn(row)];
           this.#name(item, attachmentsIn([about, answer]));
-          if ((row.key !== null) !== (row.open === row.turn)) return "its key does not tell whether its turn is open";
-          if (row.key === null && row.asked === null) return "it is no fact, and of no open turn";
+          if ((row.key !== null) !== (row.isOpen === 1)) return "its key does not tell whether it is still open";
+          if (row.key === null && row.asked === null) return "it is no fact, and of nothing that is open";
           return (row.asked !== null && answer !== undefined) === (row.answered !== null)
             ? undefined
             : "it has half an answer";
         });
       },
     );
+  }
+
+  jobs(): void {
+    checkJobs(this.#db, {
+      at: (item, work) => this.#look(item, work),
+      each: (table, sql, start, keyOf, see) => this.#each(table, sql, start, keyOf, see),
+      none: (item, sql, tell) => this.#rows(item, sql, tell),
+      name: (item, blobs) => this.#name(item, blobs),
+    });
   }
 
   /** All rows of a table that only open turns have rows in. */

@@ -12,12 +12,14 @@ import { cursorOf, LATEST_FACT, latestFact } from "./facts.ts";
 import { leaseLost } from "./faults.ts";
 import { isOnPath, lay, numberOf, type Place, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { addRow, countWaiting, removeRow, settle } from "./inputs.ts";
+import { turnAsParent } from "./job-row.ts";
+import type { Jobs } from "./jobs.ts";
 import { forgetJournal } from "./journal.ts";
 import { addOperation, appliedOf, forgetNotes, hasPart, keepParts, operationRow } from "./operations.ts";
 import { countRows } from "./own-rows.ts";
 import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
 import { APPEND, sealMoves, UNCLAIMED } from "./turn-row.ts";
-import { endWaits } from "./waits.ts";
+import { endWaits, openWaits } from "./waits.ts";
 
 /** A turn and all that its end depends on: read by one statement, since every turn passes here. */
 interface EndingRow
@@ -27,13 +29,15 @@ interface EndingRow
   readonly has_claims: number;
   readonly has_appends: number;
   readonly has_more: number;
+  readonly has_jobs: number;
 }
 const ENDING = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel, t.ended,
     substr(t.input, 1, 8) AS input, s.revision, s.generation, s.turn, ${LATEST_FACT} AS latest,
     EXISTS (SELECT 1 FROM turn c WHERE c.claim = t.n) AS has_claims,
     EXISTS (SELECT 1 FROM turn a WHERE a.session = t.session AND a.state = 0 AND a.is_aside = ${APPEND}) AS has_appends,
     EXISTS (SELECT 1 FROM wait WHERE turn = t.n AND key IS NOT NULL) OR EXISTS (SELECT 1 FROM note WHERE turn = t.n)
-      OR EXISTS (SELECT 1 FROM attempt WHERE turn = t.n) AS has_more
+      OR EXISTS (SELECT 1 FROM attempt WHERE turn = t.n) AS has_more,
+    EXISTS (SELECT 1 FROM job WHERE parent = '${turnAsParent("")}' || t.id) AS has_jobs
   FROM turn t JOIN session s ON s.n = t.session WHERE t.id = ?`;
 
 type Kept = Pick<Ended, "revision" | "head" | "branch" | "plugins">;
@@ -41,11 +45,13 @@ type Kept = Pick<Ended, "revision" | "head" | "branch" | "plugins">;
 export class Commits {
   readonly #db: Connection;
   readonly #sessions: Sessions;
+  readonly #jobs: Jobs;
   readonly #blobs: Blobs;
 
-  constructor(db: Connection, sessions: Sessions, blobs: Blobs) {
+  constructor(db: Connection, sessions: Sessions, blobs: Blobs, jobs: Jobs) {
     this.#db = db;
     this.#sessions = sessions;
+    this.#jobs = jobs;
     this.#blobs = blobs;
   }
 
@@ -86,7 +92,7 @@ export class Commits {
     const givesAppendsBack = row.has_claims === 1 && settle(db, row.n, inputs);
     forgetJournal(db, row.session);
     if (row.has_more === 1) {
-      countRows(db, row.session, -endWaits(db, row.n));
+      endWaits(db, openWaits(db, row.n));
       for (const table of ["note", "attempt"])
         countRows(db, row.session, -db.run(`DELETE FROM ${table} WHERE turn = ?`, row.n));
     }
@@ -101,6 +107,9 @@ export class Commits {
         if (!hasPart(db, row.session, change.operation))
           this.#keep(this.#sessions.require(row.sessionId), change, append.hash);
       }
+    const { spawns = [] } = turn;
+    this.#jobs.spawnAll(spawns, at);
+    if (row.has_jobs === 1 || spawns.length > 0) this.#jobs.turnEnded(row.id, at);
     return committedOf({ id: row.id, done }, ended);
   }
 
@@ -136,7 +145,7 @@ export class Commits {
   apply(change: SessionChange): ChangeAnswer {
     const db = this.#db;
     const session = this.#sessions.require(change.sessionId);
-    const { operation, base, requires, queueMax, entries, plugins, receipt, parts } = change;
+    const { operation, base, requires, queueMax, entries, plugins, receipt, parts, spawns } = change;
     const content = contentOf(change);
     const conflict = () => new RuntimeError("append.conflict", { operation });
     const before = operationRow(db, session.n, operation);
@@ -155,7 +164,7 @@ export class Commits {
     if (change.by === "append" && hasPart(db, session.n, operation)) return { kind: "stale", revision: now };
     if (base !== undefined && base !== now) return { kind: "stale", revision: now };
     if (requires !== undefined && !isOnPath(db, headOf(session), requires)) return { kind: "stale", revision: now };
-    this.#blobs.keepNamed(() => JSON.stringify([entries, plugins, receipt, parts]));
+    this.#blobs.keepNamed(() => JSON.stringify([entries, plugins, receipt, parts, spawns]));
     if (session.turn === null) return this.#keep(session, change, content);
 
     // The commit that applies it must not fail for its name.
@@ -192,6 +201,7 @@ export class Commits {
     };
     const row = { n, session: session.n, name: keyText(operation), hash: content };
     addOperation(db, row, committed, { by, receipt });
+    if (change.spawns !== undefined) this.#jobs.spawnAll(change.spawns, change.at);
     return committed;
   }
 
@@ -211,11 +221,12 @@ export class Commits {
 }
 
 /**
- * The hash that tells a repeat from a conflict. A repeat may have other times, another `by`, another `base`, and other
- * receipts.
+ * The hash that tells a repeat from a conflict. A repeat may have other times, another `by`, another `base`, other
+ * receipts, and other owners of jobs.
  */
 function contentOf(change: SessionChange): string {
-  const { operation: _1, at: _2, base: _3, by: _4, receipt: _5, parts: _6, queueMax: _7, ...rest } = change;
-  const json = JSON.stringify(rest, (key, value) => (key === "at" ? undefined : value));
+  const { operation: _1, at: _2, base: _3, by: _4, receipt: _5, parts: _6, queueMax: _7, spawns, ...rest } = change;
+  const jobs = spawns?.map(({ job }) => job);
+  const json = JSON.stringify({ ...rest, jobs }, (key, value) => (key === "at" ? undefined : value));
   return hash("sha256", json, "base64url");
 }

@@ -19,22 +19,34 @@ const LATEST = `SELECT ${LATEST_FACT} AS latest`;
 
 export const latestFact = (db: Connection): number => db.row<{ latest: number }>(LATEST)!.latest;
 
-/** What is known of deleted sessions: the latest fact when the last one went, and how many there are in `gone`. */
+/**
+ * What is known of what was deleted: the latest fact when the last session went, how many sessions there are in `gone`,
+ * and, since schema 8, the latest change of a job when the last one was removed.
+ */
 interface Meta {
   readonly floor: number;
   readonly gone: number;
+  readonly job_floor?: number;
   readonly seal: number;
 }
-const metaOf = (db: Connection): Meta => db.row<Meta>("SELECT floor, gone, seal FROM meta")!;
+const metaOf = (db: Connection): Meta | undefined => db.row<Meta>("SELECT * FROM meta");
+
+const columnsOf = ({ floor, gone, job_floor }: Meta): readonly number[] =>
+  job_floor === undefined ? [floor, gone] : [floor, gone, job_floor];
 
 export function sealMeta(db: Connection): void {
-  const { floor, gone } = metaOf(db);
-  db.run("UPDATE meta SET seal = ?", sumOf([floor, gone]));
+  db.run("UPDATE meta SET seal = ?", sumOf(columnsOf(metaOf(db)!)));
+}
+
+/** To be done when the floor of jobs is new: a seal that did not fit before does not fit afterwards. */
+export function sealJobFloor(db: Connection): void {
+  const meta = metaOf(db);
+  if (meta?.seal === sumOf([meta?.floor ?? -1, meta?.gone ?? -1])) sealMeta(db);
 }
 
 export function requireMeta(db: Connection): Meta {
-  const meta = metaOf(db);
-  requireFit(meta?.seal ?? -1, [meta?.floor ?? -1, meta?.gone ?? -1], "What is known of deleted sessions");
+  const meta = metaOf(db) ?? { floor: -1, gone: -1, seal: -1 };
+  requireFit(meta.seal, columnsOf(meta), "What is known of deleted sessions");
   return meta;
 }
 

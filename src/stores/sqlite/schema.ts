@@ -1,7 +1,7 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { Connection } from "./connection.ts";
 import { openFile } from "./database.ts";
-import { sealMeta } from "./facts.ts";
+import { sealJobFloor, sealMeta } from "./facts.ts";
 import { sealRemovals } from "./states.ts";
 import { keepOldWaits } from "./wait-row.ts";
 
@@ -175,6 +175,40 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
     `,
     keepOldWaits,
     "DROP TABLE wait_before;",
+  ],
+  // Version 8 keeps jobs. The events of a job lie together, under `job * SEQS + seq`. A job that nobody holds is found by
+  // who can run it and when it is due; one that is held, by its owner. A wait of a job has its id, and the turn 0.
+  [
+    `
+    CREATE TABLE job (
+      n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, session INTEGER NOT NULL, kind TEXT NOT NULL,
+      is_hidden INTEGER NOT NULL, recovery INTEGER NOT NULL, operation TEXT, parent TEXT, state INTEGER NOT NULL,
+      owner TEXT, generation INTEGER NOT NULL, is_parked INTEGER NOT NULL, due REAL, awaits TEXT, seq INTEGER NOT NULL,
+      changed INTEGER NOT NULL, moves TEXT NOT NULL, seal INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX job_session ON job (session);
+    CREATE INDEX job_live ON job (session) WHERE state < 2;
+    CREATE INDEX job_parent ON job (parent) WHERE parent IS NOT NULL;
+    CREATE INDEX job_due ON job (operation, due) WHERE owner IS NULL AND due IS NOT NULL;
+    CREATE INDEX job_held ON job (owner, operation) WHERE owner IS NOT NULL;
+    CREATE UNIQUE INDEX job_changed ON job (changed);
+    CREATE TABLE job_event (k INTEGER PRIMARY KEY, job INTEGER NOT NULL, key TEXT NOT NULL, event TEXT NOT NULL) STRICT;
+    CREATE UNIQUE INDEX job_event_key ON job_event (job, key);
+    CREATE TABLE job_owner (
+      id TEXT PRIMARY KEY, process TEXT NOT NULL, until REAL NOT NULL, seal INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE job_await (
+      awaited TEXT NOT NULL, job INTEGER NOT NULL, PRIMARY KEY (awaited, job)
+    ) STRICT, WITHOUT ROWID;
+
+    ALTER TABLE wait ADD COLUMN job TEXT;
+    CREATE INDEX wait_job ON wait (job) WHERE key IS NOT NULL AND job IS NOT NULL;
+    CREATE INDEX wait_job_session ON wait (session, asked) WHERE key IS NOT NULL AND job IS NOT NULL;
+
+    -- The latest change of a job when one was last removed: its number is not given again.
+    ALTER TABLE meta ADD COLUMN job_floor INTEGER NOT NULL DEFAULT 0;
+    `,
+    sealJobFloor,
   ],
 ];
 type Step = string | ((db: Connection) => void);

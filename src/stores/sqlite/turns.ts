@@ -1,5 +1,5 @@
 import { RuntimeError } from "../../model/errors.ts";
-import { asInputId, asTurnId, type SessionId, type TurnId } from "../../model/ids.ts";
+import { asInputId, asTurnId, type InputId, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Opened } from "../../turn/event.ts";
 import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
 import { type Blobs, SWEEPS } from "./blobs.ts";
@@ -69,6 +69,17 @@ export class Turns {
     if (row.hash === hash && row.session === session && (row === byKey || row.input_id === id))
       return { inputId: asInputId(row.input_id), turnId: asTurnId(row.id) };
     throw new RuntimeError("input.conflict", { key: key ?? id });
+  }
+
+  /** Whether there is a session for an input, and the input that came before under its key or its id, if any did. */
+  before({ sessionId, turnId, key }: NewInput): { readonly hasSession: boolean; readonly before?: InputId } {
+    const session = this.#db.row<{ n: number }>("SELECT n FROM session WHERE id = ?", sessionId)?.n;
+    if (session === undefined) return { hasSession: false };
+    const byKey = key === undefined ? undefined : this.#db.row<TurnColumns>(KNOWN_BY_KEY, session, keyText(key));
+    const row = byKey ?? this.#db.row<TurnColumns>(KNOWN_BY_ID, turnId);
+    return row === undefined
+      ? { hasSession: true }
+      : { hasSession: true, before: asInputId(requireWhole(row).input_id) };
   }
 
   /** What `open` would answer, read without the write lock; undefined when there is something to take. */

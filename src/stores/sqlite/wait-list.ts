@@ -1,6 +1,7 @@
 import type { SessionId, TurnId, WaitId } from "../../model/ids.ts";
 import type { WaitAbout } from "../../model/wait.ts";
 import type { Store, StoredWait } from "../store.ts";
+import { corrupt } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { cursorOf, limit } from "./facts.ts";
 import { TREE } from "./sessions.ts";
@@ -11,17 +12,22 @@ import { keyOf } from "./waits.ts";
 
 interface ListedRow extends WaitRow {
   readonly sessionId: SessionId;
-  readonly turnId: TurnId;
+  readonly turnId: TurnId | null;
 }
 const LISTED = "SELECT w.*, s.id AS sessionId, t.id AS turnId";
 const UNANSWERED = "w.key IS NOT NULL AND w.asked > ? AND w.answer IS NULL ORDER BY w.asked LIMIT ?";
 const OF_ALL = `${LISTED} FROM wait w INDEXED BY wait_open CROSS JOIN session s ON s.n = w.session
-  CROSS JOIN turn t ON t.n = w.turn WHERE ${UNANSWERED}`;
-const of = (which: string): string => `${LISTED} FROM session s CROSS JOIN wait w ON w.turn = s.turn
-  CROSS JOIN turn t ON t.n = w.turn WHERE s.id ${which} AND ${UNANSWERED}`;
-const OF_ONE = of("= ?");
+  LEFT JOIN turn t ON t.n = w.turn WHERE ${UNANSWERED}`;
+// Those of open turns, and those of jobs, by an index each.
+const of = (which: string): string => `
+  SELECT * FROM (${LISTED} FROM session s CROSS JOIN wait w ON w.turn = s.turn
+    CROSS JOIN turn t ON t.n = w.turn WHERE s.id ${which} AND ${UNANSWERED})
+  UNION ALL SELECT * FROM (${LISTED} FROM session s CROSS JOIN wait w INDEXED BY wait_job_session ON w.session = s.n
+    LEFT JOIN turn t ON t.n = w.turn WHERE s.id ${which} AND w.job IS NOT NULL AND ${UNANSWERED})
+  ORDER BY asked LIMIT ?`;
+const OF_ONE = `WITH one(id) AS (VALUES (?)) ${of("= (SELECT id FROM one)")}`;
 const OF_TREE = `${TREE} ${of("IN (SELECT id FROM tree)")}`;
-const BY_NAME = `${LISTED} FROM wait w CROSS JOIN session s ON s.n = w.session CROSS JOIN turn t ON t.n = w.turn
+const BY_NAME = `${LISTED} FROM wait w CROSS JOIN session s ON s.n = w.session LEFT JOIN turn t ON t.n = w.turn
   WHERE w.id = ? AND w.key IS NOT NULL`;
 const ASKED = "SELECT max(asked) AS asked FROM wait WHERE id = ?";
 
@@ -33,7 +39,11 @@ export function list(db: Connection, page: Parameters<Store["waits"]["list"]>[0]
   const rows =
     root === undefined
       ? db.rows<ListedRow>(OF_ALL, last, limit(max))
-      : db.rows<ListedRow>(tree === undefined ? OF_ONE : OF_TREE, root, last, limit(max));
+      : db.rows<ListedRow>(
+          tree === undefined ? OF_ONE : OF_TREE,
+          root,
+          ...[last, limit(max), last, limit(max), limit(max)],
+        );
   return rows.map((row) => shown(db, row, questionIn(row)));
 }
 
@@ -44,14 +54,14 @@ export function get(db: Connection, id: WaitId): StoredWait | undefined {
 }
 
 function shown(db: Connection, row: ListedRow, about: WaitAbout): StoredWait {
-  const { id, sessionId, turnId, effect, at, until, asked, answered } = row;
+  const { id, sessionId, turnId, job, effect, at, until, asked, answered } = row;
   const answer = answerIn(row);
   return {
     id,
     key: keyOf(row),
     sessionId,
     path: pathTo(db, sessionId),
-    turnId,
+    ...(job === null ? { turnId: requireTurn(row, turnId) } : { jobId: job }),
     effect: effect!,
     at: at!,
     until,
@@ -60,6 +70,12 @@ function shown(db: Connection, row: ListedRow, about: WaitAbout): StoredWait {
     ...(answer === undefined ? {} : { answer }),
     ...(answered === null ? {} : { answeredAs: cursorOf(answered) }),
   };
+}
+
+/** The turn of a wait that has one. */
+export function requireTurn({ id }: WaitRow, turnId: TurnId | null): TurnId {
+  if (turnId === null) throw corrupt(`The wait ${id}`, "its turn is missing");
+  return turnId;
 }
 
 function pathTo(db: Connection, session: SessionId): readonly SessionId[] {

@@ -1,4 +1,4 @@
-import type { EffectName, WaitId, WaitKey } from "../../model/ids.ts";
+import type { EffectName, JobId, WaitId, WaitKey } from "../../model/ids.ts";
 import { type WaitAbout, type WaitAnswer, type WaitedTurns, waitIdOf } from "../../model/wait.ts";
 import type { NewWait } from "../store.ts";
 import { corrupt, requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
@@ -6,16 +6,18 @@ import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * A wait's row. One that is a fact stays as long as its session, but nothing of it answers any more: with its turn's end
- * the key goes, and what was answered. All others go with their turn. The checksum is over all columns.
+ * A wait's row. One that is a fact stays as long as its session, but nothing of it answers any more: with the end of its
+ * turn or job the key goes, and what was answered. All others go with their turn or job. The checksum is over all columns.
  */
 export interface WaitRow {
   readonly n: number;
   readonly id: WaitId;
-  /** Only while the turn is open. */
+  /** Only while the turn is open, or the job is not over. */
   readonly key: string | null;
   readonly session: number;
+  /** 0 where a job waits. */
   readonly turn: number;
+  readonly job: JobId | null;
   /** These three are missing where a file of before schema 7 had the wait, until it is given again. */
   readonly effect: EffectName | null;
   readonly at: number | null;
@@ -33,11 +35,12 @@ export interface WaitRow {
 }
 const columnsOf = (row: Omit<WaitRow, "seal">) => [
   ...[row.n, row.id, row.key, row.session, row.turn, row.effect, row.at, sumIn(row.about), row.until, row.is_turns],
-  ...[row.asked, row.answered, row.nth, sumIn(row.answer)],
+  ...[row.asked, row.answered, row.nth, sumIn(row.answer), ...(row.job === null ? [] : [row.job])],
 ];
 
 /** Without its key, which is a secret. */
-const itemOf = ({ id, turn }: WaitRow): string => `The wait ${id} of turn ${turn}`;
+const itemOf = ({ id, turn, job }: WaitRow): string =>
+  `The wait ${id} of ${job === null ? `turn ${turn}` : `job ${job}`}`;
 
 export function requireWait<Row extends WaitRow>(row: Row): Row {
   requireFit(row.seal, columnsOf(row), itemOf(row));
@@ -46,21 +49,30 @@ export function requireWait<Row extends WaitRow>(row: Row): Row {
 
 const COLUMNS = "n, id, key, session, turn, effect, at, about, until, is_turns, asked, answered, nth, answer, seal";
 const KEEP = `REPLACE INTO wait (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+/** Apart from the other, because files of schema 6 are given their waits before there is such a column. */
+const KEEP_OF_JOB = `REPLACE INTO wait (${COLUMNS}, job) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Writes a row, new or changed. `isDamaged`: it shall go on not to fit its checksum. */
 export function keepWait(db: Connection, row: Omit<WaitRow, "seal">, isDamaged = false): void {
   const { n, id, key, session, turn, effect, at, about, until, is_turns, asked, answered, nth, answer } = row;
   const columns = [n, id, key, session, turn, effect, at, about, until, is_turns, asked, answered, nth, answer];
-  db.run(KEEP, ...columns, sumOf(columnsOf(row)) + (isDamaged ? 1 : 0));
+  const sum = sumOf(columnsOf(row)) + (isDamaged ? 1 : 0);
+  if (row.job === null) db.run(KEEP, ...columns, sum);
+  else db.run(KEEP_OF_JOB, ...columns, sum, row.job);
 }
 
 /** A row for a wait that has none. */
-export const newWait = (n: number, session: number, turn: number, wait: NewWait): Omit<WaitRow, "seal"> => ({
+export const newWait = (
+  n: number,
+  { session, turn, job = null }: Pick<WaitRow, "session" | "turn"> & { readonly job?: JobId | null },
+  wait: NewWait,
+): Omit<WaitRow, "seal"> => ({
   n,
   id: waitIdOf(wait.key),
   key: keyText(wait.key),
   session,
   turn,
+  job,
   ...askedOf(wait, turn),
   asked: null,
   answered: null,
@@ -104,7 +116,7 @@ export function keepOldWaits(db: Connection): void {
   );
   for (const [index, { key, turn, session, until, nth, answer, seal: sum }] of rows.entries()) {
     const isDamaged = sum !== null && sum !== sumOf([key, turn, until, nth, sumIn(answer)]);
-    const unknown = { effect: null, at: null, about: null, is_turns: 0, asked: null, answered: null };
+    const unknown = { effect: null, at: null, about: null, is_turns: 0, asked: null, answered: null, job: null };
     const row = { n: index + 1, id: waitIdOf(key as WaitKey), key, session, turn, until, nth, answer, ...unknown };
     keepWait(db, row, isDamaged);
   }

@@ -1,4 +1,4 @@
-import type { SessionId, TurnId, WaitKey } from "../../model/ids.ts";
+import type { JobId, SessionId, TurnId, WaitKey } from "../../model/ids.ts";
 import { type WaitAnswer, waitIdOf } from "../../model/wait.ts";
 import type { Mail, NewWait, Store } from "../store.ts";
 import { corrupt, seal } from "./checksum.ts";
@@ -7,36 +7,48 @@ import type { Connection } from "./connection.ts";
 import { find } from "./endings.ts";
 import { latestFact } from "./facts.ts";
 import type { Run } from "./inputs.ts";
+import { isRunning } from "./job-row.ts";
+import type { Jobs } from "./jobs.ts";
 import { countRows } from "./own-rows.ts";
 import { wake } from "./parked-row.ts";
 import { aboutIn, answerIn, askedOf, keepWait, newWait, requireWait, type WaitRow } from "./wait-row.ts";
 
 /**
- * What open turns wait for, and how it is answered.
+ * What open turns and jobs wait for, and how it is answered.
  *
  * 1. A wait that was asked is a fact, and so is its answer. One that is early is none yet; turns that are waited for are
  *    never one.
- * 2. Turns that are waited for are answered by nobody: whether they are over is read from their own rows.
+ * 2. Turns and jobs that are waited for are answered by nobody: whether they are over is read from their own rows.
+ * 3. The answer to a turn is in the row of its wait until the turn looks; a job is told of it by an event in the same write.
  */
 
 const OPEN = "SELECT * FROM wait WHERE turn = ? AND key IS NOT NULL ORDER BY n";
 const BY_ID = "SELECT * FROM wait WHERE id = ? AND key IS NOT NULL";
 
-export const openWaits = (db: Connection, turn: number): readonly WaitRow[] => db.rows(OPEN, turn);
+const OPEN_OF_JOB = "SELECT * FROM wait WHERE job = ? AND key IS NOT NULL ORDER BY n";
 
-export function addWaits(db: Connection, { session, turn }: Run, waits: readonly NewWait[]): void {
+export const openWaits = (db: Connection, turn: number): readonly WaitRow[] => db.rows(OPEN, turn);
+export const openWaitsOf = (db: Connection, job: JobId): readonly WaitRow[] =>
+  db.rows<WaitRow>(OPEN_OF_JOB, job).map(requireWait);
+
+/** `of`: the turn, or the job, for which the turn is 0. */
+export function addWaits(db: Connection, of: Run & { readonly job?: JobId }, waits: readonly NewWait[]): void {
+  const { session, turn, job = null } = of;
   let rows = 0;
   for (const wait of waits) {
     const before = db.row<WaitRow>(BY_ID, waitIdOf(wait.key));
     const isNew = before === undefined;
-    if (!isNew && (before.turn !== turn || before.asked !== null || wait.isEarly === true)) continue; // A retried append.
-    const { next } = db.row<{ next: number }>("SELECT coalesce(max(n), 0) + 1 AS next FROM wait")!;
-    const row = isNew ? newWait(next, session, turn, wait) : { ...requireWait(before), ...askedOf(wait, turn) };
+    const isOther = !isNew && (before.turn !== turn || before.job !== job);
+    if (isOther || (!isNew && (before.asked !== null || wait.isEarly === true))) continue; // A retried append.
+    const row = isNew ? newWait(nextNumber(db), of, wait) : { ...requireWait(before), ...askedOf(wait, turn) };
     keepWait(db, wait.isEarly === true || wait.about.kind === "turns" ? row : asFact(db, row));
     if (isNew) rows += 1;
   }
   countRows(db, session, rows);
 }
+
+const nextNumber = (db: Connection): number =>
+  db.row<{ next: number }>("SELECT coalesce(max(n), 0) + 1 AS next FROM wait")!.next;
 
 /** The turn has come to wait: an answer that came before is told after the question (1). */
 function asFact(db: Connection, row: Omit<WaitRow, "seal">): Omit<WaitRow, "seal"> {
@@ -49,11 +61,12 @@ type Resolved = Awaited<ReturnType<Store["waits"]["resolve"]>>;
 const OF_OPEN = `SELECT w.*, s.id AS sessionId FROM wait w LEFT JOIN session s ON s.n = w.session AND s.turn = w.turn
   WHERE w.id = ? AND w.key IS NOT NULL`;
 
-export function resolve(db: Connection, key: WaitKey, answer: WaitAnswer, now: number): Resolved {
+export function resolve(db: Connection, jobs: Jobs, key: WaitKey, answer: WaitAnswer, now: number): Resolved {
   const row = db.row<WaitRow & { readonly sessionId: SessionId | null }>(OF_OPEN, waitIdOf(key));
   if (row === undefined || requireWait(row).key !== keyText(key)) return { said: "unknown" };
   if (answerIn(row)?.kind === "revoked") return { said: "unknown" };
   if (row.is_turns === 1 && answer.kind === "value") return { said: "unknown" };
+  if (row.job !== null) return resolveOfJob(db, jobs, { ...row, job: row.job }, answer, now);
   const { sessionId } = row;
   if (sessionId === null) throw corrupt(`The wait ${row.id}`, "its turn is not open");
   if (isAnswered(db, row)) return { said: "already-resolved", sessionId };
@@ -66,10 +79,26 @@ export function resolve(db: Connection, key: WaitKey, answer: WaitAnswer, now: n
   return { said: "accepted", sessionId };
 }
 
+function resolveOfJob(
+  db: Connection,
+  jobs: Jobs,
+  row: WaitRow & { readonly job: JobId },
+  answer: WaitAnswer,
+  now: number,
+): Resolved {
+  const { job: jobId } = row;
+  if (row.answer !== null) return { said: "already-resolved", jobId };
+  if (answer.kind === "value" && now >= row.until) return { said: "expired", jobId };
+  const answered = row.asked === null ? null : latestFact(db) + 1;
+  keepWait(db, { ...row, answered, answer: seal(answer, row.turn) });
+  jobs.resolved(jobId, row.id, answer, now);
+  return { said: "accepted", jobId };
+}
+
 /** Whether a wait was answered, or the turns it is for are over. */
 export const isAnswered = (db: Connection, row: WaitRow): boolean => answerIn(row) !== undefined || isOver(db, row);
 
-/** Whether the turns that are waited for are over (2). */
+/** Whether the turns and jobs that are waited for are over (2). A job that is idle, or not there, counts as over. */
 export function isOver(db: Connection, row: WaitRow): boolean {
   if (row.is_turns === 0) return false;
   const about = aboutIn(row);
@@ -78,7 +107,9 @@ export function isOver(db: Connection, row: WaitRow): boolean {
     const state = find(db, turnId)?.state ?? "ended";
     return state === "ended" || state === "withdrawn";
   };
-  return about.need === "all" ? about.turns.every(hasEnded) : about.turns.some(hasEnded);
+  const isDone = (job: JobId): boolean => !isRunning(db, job);
+  const { turns, jobs = [], need } = about;
+  return need === "all" ? turns.every(hasEnded) && jobs.every(isDone) : turns.some(hasEnded) || jobs.some(isDone);
 }
 
 /** What was answered, in that order, and then the turns that are over. */
@@ -94,15 +125,31 @@ export function resolvedOf(db: Connection, turn: number): NonNullable<Mail["reso
 const OVER: WaitAnswer = { kind: "value", value: null };
 export const keyOf = (row: WaitRow): WaitKey => fromKeyText(row.key!) as WaitKey;
 
-/** Forgets of a turn that is over what only an open one needs, and answers how many rows the session has less. */
-export function endWaits(db: Connection, turn: number): number {
-  const rows = openWaits(db, turn);
+/** Forgets of the waits of a turn or a job that is over what only an open one needs. */
+export function endWaits(db: Connection, rows: readonly WaitRow[]): void {
   for (const row of rows) {
     const answer = answerIn(row);
-    if (row.asked === null) db.run("DELETE FROM wait WHERE n = ?", row.n);
-    else keepWait(db, { ...row, key: null, answer: answer === undefined ? null : seal(bare(answer), turn) });
+    if (row.asked === null) countRows(db, row.session, -db.run("DELETE FROM wait WHERE n = ?", row.n));
+    else keepWait(db, { ...row, key: null, answer: answer === undefined ? null : seal(bare(answer), row.turn) });
   }
-  return rows.filter(({ asked }) => asked === null).length;
+}
+
+/**
+ * A job was handed over: what nobody has answered is asked in its new session, by a fact of that one. The first question
+ * stays a fact of the session that had the job.
+ */
+export function moveWaits(db: Connection, job: JobId, from: number, to: number): void {
+  for (const row of openWaitsOf(db, job)) {
+    if (row.answer !== null) continue;
+    const n = nextNumber(db);
+    if (row.asked === null) keepWait(db, { ...row, session: to });
+    else {
+      keepWait(db, { ...row, key: null });
+      keepWait(db, asFact(db, { ...row, n, session: to }));
+    }
+    if (row.asked === null) countRows(db, from, -1);
+    countRows(db, to, 1);
+  }
 }
 
 /** How somebody answered, without what they said. */

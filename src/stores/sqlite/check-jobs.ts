@@ -1,0 +1,128 @@
+import { isDeepStrictEqual } from "node:util";
+import { foldJob, isOver, type JobRecord } from "../../model/job.ts";
+import type { Connection } from "./connection.ts";
+import type { Value } from "./database.ts";
+import { awaitedBy, awaitsIn } from "./job-awaits.ts";
+import { eventsAfter, SEQS } from "./job-events.ts";
+import { type OwnerRow, requireOwner } from "./job-owners.ts";
+import {
+  EXTERNAL,
+  firstOf,
+  IDLE,
+  type JobRow,
+  latestChange,
+  newJob,
+  OVER,
+  RUNNING,
+  recordOf,
+  requireJob,
+  STORED,
+  type StoredRow,
+} from "./job-row.ts";
+import { attachmentsIn } from "./named-blobs.ts";
+
+/** How a check looks at rows, and what it notes of them. */
+export interface Look {
+  /** Notes the problem that the work answers, or why it failed. */
+  at(item: string, work: () => string | undefined | void): void;
+  each<Row>(
+    table: string,
+    sql: string,
+    start: readonly Value[],
+    keyOf: (row: Row) => readonly Value[],
+    see: (row: Row) => void,
+  ): void;
+  /** Tells of rows that should not be there. */
+  none(item: string, sql: string, tell: (rows: string) => string): void;
+  /** Notes that a row names blobs. */
+  name(item: string, blobs: readonly string[]): void;
+}
+
+const LOWEST = Number.MIN_SAFE_INTEGER;
+const DAY_MS = 86_400_000;
+
+/** The jobs, their events, who holds them and what they await. */
+export function checkJobs(db: Connection, look: Look): void {
+  look.each<StoredRow & { readonly sessionId: string | null }>(
+    "job",
+    `${STORED.replace("j.*", "j.*, (SELECT id FROM session WHERE n = j.session) AS sessionId")} WHERE j.n > ? ORDER BY j.n`,
+    [LOWEST],
+    ({ n }) => [n],
+    (row) => {
+      const item = `Job ${row.id}`;
+      look.at(item, () => void requireJob(row));
+      look.at(item, () => {
+        const record = recordIn(db, row, (blobs) => look.name(item, blobs));
+        if (record.sessionId !== row.sessionId) return "it is not in its session";
+        return recordProblem(row, record) ?? holderProblem(db, row) ?? awaitsProblem(db, row);
+      });
+    },
+  );
+  look.none(
+    "The events of jobs",
+    `SELECT DISTINCT k / ${SEQS} AS n FROM job_event WHERE NOT EXISTS (SELECT 1 FROM job WHERE n = k / ${SEQS})`,
+    (jobs) => `the jobs ${jobs} are missing`,
+  );
+  look.none(
+    "What jobs await",
+    `SELECT a.job AS n FROM job_await a LEFT JOIN job j ON j.n = a.job WHERE j.awaits IS NULL
+       OR NOT EXISTS (SELECT 1 FROM json_each(j.awaits, '$.jobs') each WHERE each.value = a.awaited)`,
+    (jobs) => `the jobs ${jobs} do not await what is said`,
+  );
+  look.each<OwnerRow>(
+    "job_owner",
+    "SELECT * FROM job_owner WHERE id > ? OR (? = '' AND id = '') ORDER BY id",
+    ["", ""],
+    ({ id }) => [id, id],
+    (row) =>
+      look.at(`The owner ${row.id} of jobs`, () => {
+        requireOwner(row);
+        return row.until > Date.now() + db.leaseMs + DAY_MS ? "its time ends too late" : undefined;
+      }),
+  );
+  look.at("The order of jobs", () => {
+    const { last } = db.row<{ last: number }>("SELECT coalesce(max(changed), 0) AS last FROM job")!;
+    return last > latestChange(db) ? "a number that was used would be used again" : undefined;
+  });
+}
+
+/** What the events of a job come to. */
+function recordIn(db: Connection, row: StoredRow, name: (blobs: readonly string[]) => void): JobRecord {
+  const events = eventsAfter(db, row, 0);
+  name(attachmentsIn(events));
+  return events.reduce<JobRecord | undefined>((record, { event }) => foldJob(record, event), undefined)!;
+}
+
+const STATES = { running: RUNNING, idle: IDLE } as const;
+
+/** What differs between a row and the events that it is made of. */
+function recordProblem(row: StoredRow, record: JobRecord): string | undefined {
+  const first = firstOf(row);
+  if (!isDeepStrictEqual(recordOf(row, first), record)) return "its record does not fit its events";
+  const fresh = newJob(row.n, row.session, first.job, first);
+  const isSame = (["id", "kind", "is_hidden", "recovery", "operation"] as const).every((it) => row[it] === fresh[it]);
+  if (!isSame) return "it is not what was begun";
+  const state = isOver(record) ? OVER : STATES[record.state as keyof typeof STATES];
+  if (row.state !== state) return "its state does not fit its record";
+  return row.parent === (state === OVER ? null : fresh.parent) ? undefined : "it would end with something else";
+}
+
+function holderProblem(db: Connection, row: JobRow): string | undefined {
+  const { owner, due, awaits, state, recovery } = row;
+  if (awaits !== null && row.is_parked === 0) return "it awaits something and is not parked";
+  if (state === OVER || recovery === EXTERNAL)
+    return (owner === null || state !== OVER) && due === null ? undefined : "nobody could go on with it";
+  if (owner === null) return undefined;
+  if (due !== null || row.is_parked === 1) return "it is held and waits";
+  const its = db.row("SELECT 1 FROM job_owner WHERE id = ?", owner);
+  return its === undefined ? `its owner ${owner} is missing` : undefined;
+}
+
+function awaitsProblem(db: Connection, row: JobRow): string | undefined {
+  const led = db.rows<{ awaited: string }>(
+    "SELECT awaited FROM json_each(?) each JOIN job_await ON awaited = each.value AND job = ?",
+    JSON.stringify([...awaitedBy(awaitsIn(row))]),
+    row.n,
+  );
+  return led.length === awaitedBy(awaitsIn(row)).size ? undefined : "what it awaits does not lead to it";
+}

@@ -1,0 +1,163 @@
+import { RuntimeError } from "../../model/errors.ts";
+import type { JobCursor, JobId } from "../../model/ids.ts";
+import type { ClaimedJob, Owner, Store } from "../store.ts";
+import { keyText } from "./codec.ts";
+import type { Connection } from "./connection.ts";
+import { limit } from "./facts.ts";
+import { forgetAwaits } from "./job-awaits.ts";
+import { addEvent, eventsAfter } from "./job-events.ts";
+import { requireChange } from "./job-list.ts";
+import { forgetOwner, forgetOwners, goneOwners, isGone, type OwnerRow, prolong } from "./job-owners.ts";
+import {
+  ANYBODY,
+  BOUND,
+  EXTERNAL,
+  folded,
+  type JobRow,
+  keepJob,
+  latestChange,
+  latestCursor,
+  requireJob,
+  storedOf,
+  storedRow,
+} from "./job-row.ts";
+
+/**
+ * Who goes on with jobs. A job that nobody holds is found by the task that it needs and its time; one whose owner is gone,
+ * by that owner. So neither the jobs that sleep nor those that others hold are looked at.
+ */
+
+/** The tasks that a process can run, as they are compared: what anybody can do is always among them. */
+const takes = (operations: readonly string[]): readonly string[] => [
+  ANYBODY,
+  ...new Set(operations.filter((operation) => operation !== "").map(keyText)),
+];
+
+interface Candidate extends JobRow {
+  /** When it became claimable; 0 for at once. */
+  readonly since: number;
+}
+
+const IS_DUE = `SELECT *, due AS since FROM job INDEXED BY job_due
+  WHERE operation = ? AND owner IS NULL AND due IS NOT NULL AND due <= ? ORDER BY due, n LIMIT ?`;
+const IS_LEFT = `SELECT *, 0 AS since FROM job INDEXED BY job_held WHERE owner = ? AND operation = ? ORDER BY n LIMIT ?`;
+
+export function claimJobs(
+  db: Connection,
+  owner: Owner,
+  now: number,
+  max: number,
+  operations: readonly string[],
+): readonly ClaimedJob[] {
+  // First: an owner that was slow still holds its jobs, and must not be given them a second time.
+  prolong(db, owner, now + db.leaseMs);
+  const gone = goneOwners(db, now);
+  const found: Candidate[] = [];
+  for (const operation of takes(operations)) {
+    found.push(...db.rows<Candidate>(IS_DUE, operation, now, limit(max)));
+    for (const { id } of gone) found.push(...db.rows<Candidate>(IS_LEFT, id, operation, limit(max)));
+  }
+  found.sort((a, b) => a.since - b.since || a.n - b.n);
+  const claimed = taken(db, found.slice(0, max), owner, now);
+  forgetOwners(db, now);
+  return claimed;
+}
+
+/** Takes those that can be read. If none can, the first one says why: what is damaged must not keep others waiting. */
+function taken(db: Connection, found: readonly Candidate[], owner: Owner, now: number): readonly ClaimedJob[] {
+  const damage: unknown[] = [];
+  const readable = found.flatMap(({ since: _, ...row }) => {
+    try {
+      storedOf(storedRow(db, requireJob(row).id)!);
+      return [{ row, events: eventsAfter(db, row, 0) }];
+    } catch (error) {
+      if (!(error instanceof RuntimeError && error.code === "store.corrupt")) throw error;
+      damage.push(error);
+      return [];
+    }
+  });
+  if (readable.length === 0 && damage.length > 0) throw damage[0];
+  return readable.map(({ row, events }) => take(db, row, events, owner, now));
+}
+
+function take(db: Connection, before: JobRow, events: ClaimedJob["events"], owner: Owner, now: number): ClaimedJob {
+  const generation = before.generation + 1;
+  const isOrphan = before.recovery === BOUND;
+  forgetAwaits(db, before);
+  const held = { ...before, owner: owner.id, generation, is_parked: 0, due: null, awaits: null };
+  const started = { key: `started/${generation}`, event: { kind: "started", generation, at: now } } as const;
+  const seq = before.seq + 1;
+  if (isOrphan) keepJob(db, before, held);
+  else {
+    addEvent(db, before.n, seq, started);
+    keepJob(db, before, { ...folded(held, started.event), seq });
+  }
+  const lease = { jobId: before.id, generation, owner };
+  const job = storedOf(storedRow(db, before.id)!);
+  if (isOrphan) return { ...job, lease, events, isOrphan };
+  return { ...job, lease, events: [...events, { seq, ...started }] };
+}
+
+type Renewed = Awaited<ReturnType<Store["jobs"]["renew"]>>;
+
+const ALL_HELD = "SELECT id, seq FROM job WHERE owner = ? ORDER BY changed";
+// By the changes since, whoever's they are: an index by owner and change would have to be written with every step.
+const HELD_AND_CHANGED = "SELECT id, seq FROM job WHERE changed > ? AND +owner = ? ORDER BY changed";
+
+export function renewJobs(db: Connection, owner: Owner, now: number, after: JobCursor | undefined): Renewed {
+  const until = now + db.leaseMs;
+  prolong(db, owner, until);
+  forgetOwners(db, now);
+  const rows =
+    after === undefined
+      ? db.rows<{ id: JobId; seq: number }>(ALL_HELD, owner.id)
+      : db.rows<{ id: JobId; seq: number }>(HELD_AND_CHANGED, requireChange(db, after), owner.id);
+  const cursor = latestCursor(db);
+  return {
+    until,
+    changed: rows.map(({ id: jobId, seq }) => ({ jobId, seq })),
+    ...(cursor === undefined ? {} : { cursor }),
+  };
+}
+
+export function leaveJobs(db: Connection, { id }: Owner): void {
+  for (const row of db.rows<JobRow>("SELECT * FROM job WHERE owner = ?", id))
+    keepJob(db, requireJob(row), { ...row, owner: null, due: row.recovery === EXTERNAL ? null : 0 });
+  forgetOwner(db, id);
+}
+
+/** What there is to do for a process that can run these tasks. */
+export interface JobsToDo {
+  /** The earliest times at which jobs that nobody holds can be claimed: one that has come, and one that has not. */
+  readonly isDue: boolean;
+  readonly next?: number;
+  /** Those who hold such jobs: whether they still do is a matter of time, and of processes that die. */
+  readonly owners: readonly OwnerRow[];
+  readonly latest: number;
+}
+
+const TIMES = `SELECT
+    (SELECT min(due) FROM job INDEXED BY job_due
+      WHERE operation = each.value AND owner IS NULL AND due IS NOT NULL) AS first,
+    (SELECT min(due) FROM job INDEXED BY job_due
+      WHERE operation = each.value AND owner IS NULL AND due IS NOT NULL AND due > ?) AS next
+  FROM json_each(?) each`;
+const HOLDERS = `SELECT * FROM job_owner WHERE EXISTS (SELECT 1 FROM json_each(?) each
+  CROSS JOIN job INDEXED BY job_held ON job.owner = job_owner.id AND job.operation = each.value)`;
+
+export function jobsToDo(db: Connection, now: number, operations: readonly string[] | undefined): JobsToDo {
+  const latest = latestChange(db);
+  if (operations === undefined || latest === 0) return { isDue: false, owners: [], latest };
+  const can = JSON.stringify(takes(operations));
+  const times = db.rows<{ first: number | null; next: number | null }>(TIMES, now, can);
+  const next = times.reduce((least, time) => Math.min(least, time.next ?? Infinity), Infinity);
+  return {
+    isDue: times.some(({ first }) => first !== null && first <= now),
+    ...(next === Infinity ? {} : { next }),
+    owners: db.rows<OwnerRow>(HOLDERS, can),
+    latest,
+  };
+}
+
+export const hasJobs = ({ isDue, owners }: JobsToDo, now: number): boolean =>
+  isDue || owners.some((row) => isGone(row, now));

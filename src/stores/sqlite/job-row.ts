@@ -1,0 +1,259 @@
+import { asJobCursor, type JobCursor, type JobId } from "../../model/ids.ts";
+import { foldJob, isOver, type JobEvent, type JobRecord, type JobRecovery, type NewJob } from "../../model/job.ts";
+import type { StoredJob } from "../store.ts";
+import { corrupt, requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
+import { keyText } from "./codec.ts";
+import type { Connection } from "./connection.ts";
+import { sealMeta } from "./facts.ts";
+import { type EventRow, eventIn, SEQS } from "./job-events.ts";
+
+/** The states of a job, as the indexes need them. */
+export const RUNNING = 0;
+export const IDLE = 1;
+export const OVER = 2;
+
+/** How a job goes on without its process, as `recovery` has it. */
+const RECOVERIES: readonly JobRecovery[] = ["rerunnable", "owner-bound", "external"];
+export const RERUNNABLE = 0;
+export const BOUND = 1;
+export const EXTERNAL = 2;
+
+/** The `operation` of a job that any process can take: to deliver an input, or to abandon what is bound to another. */
+export const ANYBODY = "";
+
+/**
+ * A job's row: what finds it, who holds it, and what changes of its record. What does not change is in its first event,
+ * which may be long and is not written again. The checksum is over all columns.
+ */
+export interface JobRow {
+  readonly n: number;
+  readonly id: JobId;
+  readonly session: number;
+  readonly kind: string;
+  readonly is_hidden: number;
+  readonly recovery: number;
+  /** The task that a process must have to run it, or `ANYBODY`; null when nobody can take it. */
+  readonly operation: string | null;
+  /** What began it, if it is to end with that and is not over. */
+  readonly parent: string | null;
+  readonly state: number;
+  /** Who holds it. */
+  readonly owner: string | null;
+  /** The generation of its latest lease. */
+  readonly generation: number;
+  /** Its holder gave up the lease: that one writes nothing more, though no other has a later generation. */
+  readonly is_parked: number;
+  /** While nobody holds it: when it can be claimed; null when only something that comes makes it so. */
+  readonly due: number | null;
+  /** What a parked job awaits, as JSON. */
+  readonly awaits: string | null;
+  readonly seq: number;
+  /** The number of its latest change in the order of all changes of jobs. */
+  readonly changed: number;
+  readonly moves: string;
+  readonly seal: number;
+}
+
+/** What changes of a record. */
+type Moves = Pick<
+  JobRecord,
+  | "sessionId"
+  | "state"
+  | "createdAt"
+  | "startedAt"
+  | "endedAt"
+  | "starts"
+  | "steps"
+  | "wakes"
+  | "cancel"
+  | "result"
+  | "error"
+>;
+
+const columnsOf = (row: Omit<JobRow, "seal">) => [
+  ...[row.n, row.id, row.session, row.kind, row.is_hidden, row.recovery, row.operation, row.parent, row.state],
+  ...[row.owner, row.generation, row.is_parked, row.due, row.awaits, row.seq, row.changed, sumIn(row.moves)],
+];
+
+const itemOf = ({ id }: Pick<JobRow, "id">): string => `Job ${id}`;
+
+export function requireJob<Row extends JobRow>(row: Row): Row {
+  requireFit(row.seal, columnsOf(row), itemOf(row));
+  return row;
+}
+
+const BY_ID = "SELECT * FROM job WHERE id = ?";
+
+export function jobRow(db: Connection, id: JobId): JobRow | undefined {
+  const row = db.row<JobRow>(BY_ID, id);
+  return row && requireJob(row);
+}
+
+const BY_NUMBER = "SELECT * FROM job WHERE n = ?";
+
+export function requireNumber(db: Connection, n: number): JobRow {
+  const row = db.row<JobRow>(BY_NUMBER, n);
+  if (row === undefined) throw corrupt(`Job ${n}`, "it is missing");
+  return requireJob(row);
+}
+
+/** Whether somebody who awaits a job has to wait: it is there, and it runs. */
+export const isRunning = (db: Connection, id: JobId): boolean => jobRow(db, id)?.state === RUNNING;
+
+// ── Records ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What began a job, as `parent` has it. */
+export const turnAsParent = (turn: string): string => `turn/${turn}`;
+export const jobAsParent = (job: string): string => `job/${job}`;
+
+function parentOf({ parent, onParentEnd }: NewJob): string | null {
+  if (parent === undefined || onParentEnd !== "cancel") return null;
+  return "turnId" in parent ? turnAsParent(parent.turnId) : jobAsParent(parent.jobId);
+}
+
+function takerOf({ recovery, operation, delivers }: NewJob): string | null {
+  if (recovery === "external") return null;
+  if (recovery === "owner-bound" || delivers !== undefined) return ANYBODY;
+  return operation === undefined ? null : keyText(operation);
+}
+
+/** A job of which nothing is written yet, as nobody holds it. */
+export function newJob(n: number, session: number, job: NewJob, spawned: JobEvent): Omit<JobRow, "seal"> {
+  const recovery = RECOVERIES.indexOf(job.recovery);
+  return {
+    n,
+    id: job.id,
+    session,
+    kind: job.kind,
+    is_hidden: job.visibility === "hidden" ? 1 : 0,
+    recovery,
+    operation: takerOf(job),
+    parent: parentOf(job),
+    state: RUNNING,
+    owner: null,
+    generation: 0,
+    is_parked: 0,
+    due: recovery === EXTERNAL ? null : (job.notBefore ?? 0),
+    awaits: null,
+    seq: 1,
+    changed: 0,
+    moves: sealMoves(movesOf(foldJob(undefined, spawned)), n),
+  };
+}
+
+const movesOf = (record: JobRecord): Moves => {
+  const { sessionId, state, createdAt, startedAt, endedAt, starts, steps, wakes, cancel, result, error } = record;
+  return {
+    ...{ sessionId, state, createdAt, starts, steps, wakes },
+    ...(startedAt === undefined ? {} : { startedAt }),
+    ...(endedAt === undefined ? {} : { endedAt }),
+    ...(cancel === undefined ? {} : { cancel }),
+    ...(result === undefined ? {} : { result }),
+    ...(error === undefined ? {} : { error }),
+  };
+};
+
+const sealMoves = (moves: Moves, n: number): string => seal(moves, n);
+
+/** What changes of a job's record, as it stands. */
+export const movesIn = (row: Pick<JobRow, "n" | "id" | "moves">): Moves =>
+  unseal(row.moves, row.n, `The record of job ${row.id}`);
+
+/** The row after an event. `foldJob` reads nothing of a record but what changes. */
+export function folded<Row extends Omit<JobRow, "seal">>(row: Row, event: JobEvent): Row {
+  const moves = foldJob(movesIn(row) as JobRecord, event);
+  const state = moves.state === "running" ? RUNNING : isOver(moves) ? OVER : IDLE;
+  return { ...row, state, moves: sealMoves(moves, row.n) };
+}
+
+/** Whether it is bound and somebody else has claimed it than the one it was begun with: no event tells of that. */
+export const isOrphan = (row: JobRow): boolean => row.recovery === BOUND && row.generation > movesIn(row).starts;
+
+/** The whole record. */
+export function recordOf(row: Pick<JobRow, "n" | "id" | "moves">, { job }: { readonly job: NewJob }): JobRecord {
+  const { at: _, ...rest } = job;
+  return { ...rest, ...movesIn(row) };
+}
+
+const WITH_FIRST = `j.*, e.key AS first_key, e.event AS first FROM job j
+  LEFT JOIN job_event e ON e.k = j.n * ${SEQS} + 1`;
+/** Selects rows that `storedOf` understands. */
+export const STORED = `SELECT ${WITH_FIRST}`;
+export interface StoredRow extends JobRow {
+  readonly first_key: string | null;
+  readonly first: string | null;
+}
+
+export function storedOf(row: StoredRow): StoredJob {
+  requireJob(row);
+  return { record: recordOf(row, firstOf(row)), seq: row.seq, cursor: jobCursorOf(row.changed) };
+}
+
+/** The event that began a job. */
+export function firstOf({ n, id, first_key: key, first }: StoredRow): JobEvent & { readonly kind: "spawned" } {
+  const item = `The beginning of job ${id}`;
+  if (key === null || first === null) throw corrupt(item, "it is missing");
+  const row: EventRow = { k: n * SEQS + 1, job: n, key, event: first };
+  const event = eventIn(row, item);
+  if (event.kind !== "spawned") throw corrupt(item, "it is another event");
+  return event;
+}
+
+const STORED_BY_ID = `${STORED} WHERE j.id = ?`;
+export const storedRow = (db: Connection, id: JobId): StoredRow | undefined => db.row(STORED_BY_ID, id);
+
+// ── Writing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const ADD = "INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+// A step moves nothing that an index is over but `changed`: those over the other columns are not to be written again.
+const STEP = "UPDATE job SET seq = ?, changed = ?, moves = ?, seal = ? WHERE n = ?";
+const KEEP = `UPDATE job SET session = ?, parent = ?, state = ?, owner = ?, generation = ?, is_parked = ?, due = ?,
+  awaits = ?, seq = ?, changed = ?, moves = ?, seal = ? WHERE n = ?`;
+
+const STAYING = ["session", "parent", "state", "owner", "generation", "is_parked", "due", "awaits"] as const;
+
+export function addJob(db: Connection, row: Omit<JobRow, "seal">): JobRow {
+  const kept = withSeal({ ...row, changed: latestChange(db) + 1 });
+  const { n, id, session, kind, is_hidden, recovery, operation, parent, state, owner, generation } = kept;
+  const { is_parked, due, awaits, seq, changed, moves } = kept;
+  const first = [n, id, session, kind, is_hidden, recovery, operation, parent, state, owner, generation];
+  db.run(ADD, ...first, is_parked, due, awaits, seq, changed, moves, kept.seal);
+  return kept;
+}
+
+/** Writes what became of a row. One that has more events is changed last of all jobs. */
+export function keepJob(db: Connection, before: JobRow, after: Omit<JobRow, "seal">): JobRow {
+  const changed = after.seq === before.seq ? after.changed : latestChange(db) + 1;
+  const row = withSeal({ ...after, changed });
+  const { n, session, parent, state, owner, generation, is_parked, due, awaits, seq, moves } = row;
+  if (STAYING.every((column) => row[column] === before[column])) db.run(STEP, seq, changed, moves, row.seal, n);
+  else {
+    const columns = [session, parent, state, owner, generation, is_parked, due, awaits, seq, changed, moves];
+    db.run(KEEP, ...columns, row.seal, n);
+  }
+  return row;
+}
+
+const withSeal = (row: Omit<JobRow, "seal">): JobRow => ({ ...row, seal: sumOf(columnsOf(row)) });
+
+// ── The order of all changes ────────────────────────────────────────────────────────────────────────────────────────
+
+/** The number of the latest change of a job. Numbers are given out under the write lock, and none is given twice. */
+const LATEST = "max(coalesce((SELECT max(changed) FROM job), 0), (SELECT job_floor FROM meta))";
+const SELECT_LATEST = `SELECT ${LATEST} AS latest`;
+
+export const latestChange = (db: Connection): number => db.row<{ latest: number }>(SELECT_LATEST)!.latest;
+
+export const jobCursorOf = (change: number): JobCursor => asJobCursor(String(change));
+
+/** The cursor of the latest change, as a field; none where no job was ever changed. */
+export function latestCursor(db: Connection): JobCursor | undefined {
+  const latest = latestChange(db);
+  return latest === 0 ? undefined : jobCursorOf(latest);
+}
+
+/** To be called before jobs are removed: what they have used of the order is not used again. */
+export function raiseFloor(db: Connection): void {
+  db.run(`UPDATE meta SET job_floor = ${LATEST}`);
+  sealMeta(db);
+}
