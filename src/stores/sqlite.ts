@@ -321,18 +321,18 @@ class Sqlite implements SqliteStore {
       lease: Lease,
       boundary: EffectName,
       max: number,
-      takesTurns = false,
+      takes?: true | "appends",
     ): Awaitable<readonly (PendingInput | PendingAppend)[]> => {
       const isThere = this.#db.read(() =>
-        couldClaim(this.#db, this.#journals.requireRun(lease), lease, boundary, takesTurns),
+        couldClaim(this.#db, this.#journals.requireRun(lease), lease, boundary, takes === true),
       );
       if (isThere === false) return NO_INPUTS;
-      return andThen(isThere, (is) => (is ? this.#take(lease, boundary, max, takesTurns) : NO_INPUTS));
+      return andThen(isThere, (is) => (is ? this.#take(lease, boundary, max, takes) : NO_INPUTS));
     },
   };
 
-  #take(lease: Lease, boundary: EffectName, max: number, takesTurns: boolean) {
-    const work = () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takesTurns);
+  #take(lease: Lease, boundary: EffectName, max: number, takes: true | "appends" | undefined) {
+    const work = () => claim(this.#db, this.#journals.requireHeld(lease), boundary, max, takes);
     return this.#db.write(false, work, this.#db.heldMs);
   }
 

@@ -265,3 +265,37 @@ test("K18 J2 every hook and operation that has jobs can list them; a query can o
   expect(Object.fromEntries(found)).toEqual(Object.fromEntries(all));
   for (const hook of ["lifecycle", "beforeTurn", "checkpoint", "afterTurn"]) expect(hooks).toContain(hook);
 });
+
+test("K10 result hooks are told how long a call took, all attempts together; of a call that was not made, nothing", async () => {
+  const took: (readonly [string, number | undefined])[] = [];
+  let tries = 0;
+  const slow = defineTool({
+    name: "slow",
+    description: "Is slow.",
+    input: z.object({}),
+    retry: { policy: "idempotent", attempts: 2, baseMs: 30 },
+    async execute() {
+      if (tries++ === 0) throw new Error("Once more.");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return "slow";
+    },
+  });
+  const looks = definePlugin({
+    id: "a/looks",
+    setup: () => ({
+      beforeToolCall: ({ call }) => (call.name === "ping" ? deny("No.") : undefined),
+      afterToolCall: ({ call, durationMs }) => void took.push([`after ${call.name}`, durationMs]),
+      projectResult: ({ call, durationMs, parts }) => {
+        took.push([`shown ${call.name}`, durationMs]);
+        return parts;
+      },
+    }),
+  });
+  const model = scripted(both(calls("slow"), calls("ping")), says("Done."));
+  await using world = await open(model, { plugins: [looks], tools: [slow, ping] });
+  await world.session.turn("Go.").result();
+  const found = Object.fromEntries(took);
+  expect(found["after slow"]).toBeGreaterThanOrEqual(45);
+  expect(found["shown slow"]).toBe(found["after slow"]);
+  expect([found["after ping"], found["shown ping"]]).toEqual([undefined, undefined]);
+});

@@ -204,6 +204,7 @@ export function couldClaim(db: Connection, run: Run, lease: Lease, boundary: Eff
 }
 /** The inputs that any turn takes at a boundary, by an index of their own: those that are not may be many. */
 const ASIDE = `${FREE} AND is_aside > 0`;
+const APPENDS = `state = 0 AND is_aside = ${APPEND}`;
 // The lease counts and there is nothing to claim: this is answered most often, so it is answered without a row.
 const could = (free: string): string => `SELECT s.n AS held
   FROM meta LEFT JOIN session s ON s.n = ? AND s.turn = ? AND s.generation = ?
@@ -219,15 +220,15 @@ export function claim(
   run: Run,
   boundary: EffectName,
   max: number,
-  takesTurns: boolean,
+  takes: true | "appends" | undefined,
 ): readonly (PendingInput | PendingAppend)[] {
   const before = db.rows<InputRow>(CLAIMED, run.turn, boundary);
   if (before.length > 0) return before.map(shownAny);
   countsOf(db).clear();
   const free = db.rows<{ n: number }>(
-    `SELECT n FROM turn WHERE session = ? AND ${takesTurns ? FREE : ASIDE} ORDER BY n LIMIT ?`,
+    `SELECT n FROM turn WHERE session = ? AND ${takes === true ? FREE : takes === "appends" ? APPENDS : ASIDE} ORDER BY n LIMIT ?`,
     run.session,
-    takesTurns ? withoutWants(db, run.session, max) : limit(max),
+    takes === true ? withoutWants(db, run.session, max) : limit(max),
   );
   for (const { n } of free) amend(db, n, { state: TAKEN, claim: run.turn, boundary });
   return db.rows<InputRow>(CLAIMED, run.turn, boundary).map(shownAny);
