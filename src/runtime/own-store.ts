@@ -28,7 +28,7 @@ function owned(part: object, whole: object | undefined): object {
   };
   for (const name of namesOf(part)) {
     const found: unknown = methods[name];
-    if (GROUPS.has(name)) own[name] = owned(found as object, owner);
+    if (GROUPS.has(name) && found !== undefined) own[name] = owned(found as object, owner);
     else if (typeof found !== "function") own[name] = found;
     // Six is the most that a method of a store takes; a rest parameter would make a list for each call.
     else

@@ -189,7 +189,7 @@ class MemoryStore implements Store {
     const isIdle = session.run === undefined && (isAlone || nextOf(session) === undefined);
     const isFirst = isIdle && input.place !== "injected";
     if (!isFirst && session.waiting.length >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
-    this.#requireBlobs(input);
+    if (input.message.parts.length > 1 || input.message.parts[0]?.kind === "attachment") this.#requireBlobs(input);
     // An opening may throw, so it is called before anything changes (2).
     let opened: Opened | undefined;
     if (isFirst && opening !== undefined) {
@@ -199,23 +199,20 @@ class MemoryStore implements Store {
     }
 
     if (opened === undefined) return { kind: "queued", ...this.#keepInput(session, input) };
-    const turn = this.#addTurn(session, input);
+    const turn = this.#turns.add(session, input);
+    turn.acceptedAs = this.#facts.add(turn);
+    this.#active.add(session);
     const { inputId, id: turnId } = turn;
     return { kind: "opened", inputId, turnId, lease: begin(turn, owner, input.at, opened), opened };
   }
 
   /** Keeps an input that waits. */
   #keepInput(session: SessionRow, input: NewInput): Pick<Receipt, "inputId" | "turnId"> {
-    const turn = this.#addTurn(session, input);
-    addToQueue(session, turn);
-    return { inputId: turn.inputId, turnId: turn.id };
-  }
-
-  #addTurn(session: SessionRow, input: NewInput): TurnRow {
     const turn = this.#turns.add(session, input);
     turn.acceptedAs = this.#facts.add(turn);
     if (!turn.isInjected) this.#active.add(session);
-    return turn;
+    addToQueue(session, turn);
+    return { inputId: turn.inputId, turnId: turn.id };
   }
 
   #requireBlobs({ message }: NewInput): void {
@@ -316,7 +313,7 @@ class MemoryStore implements Store {
     session.run = undefined;
     if (ended.parts !== undefined) keepParts(session, ended.parts);
     if (ended.spawns !== undefined) this.#jobs.begin(ended.spawns, at);
-    this.#jobs.endTurn(turn.id, at);
+    if (this.#jobs.hasChildren) this.#jobs.endTurn(turn.id, at);
     if (session.appends !== undefined)
       for (const { operation, change, content } of takeAppends(session))
         if (!session.parts?.has(operation)) this.#keep(session, change!, content);

@@ -69,6 +69,8 @@ export class Jobs {
   readonly #store: JobSurroundings;
   readonly #owners = new Map<string, OwnerRow>();
   readonly #children = new JobChildren();
+  /** Whether a job was ever to end with its parent: mostly none is, and commits need not look for them. */
+  hasChildren = false;
 
   constructor(rows: JobRows, store: JobSurroundings) {
     this.#rows = rows;
@@ -106,6 +108,7 @@ export class Jobs {
   #begin({ job, owner }: JobSpawn, now: number): JobRow {
     const row = this.#rows.add(job, this.#store.sessions.require(job.sessionId));
     this.#children.add(row);
+    this.hasChildren ||= row.job.onParentEnd === "cancel";
     if (owner !== undefined) {
       this.#hold(row, this.#prolong(owner, now));
       this.#start(row, job.at);

@@ -42,9 +42,9 @@ export class Turns {
 
   /** As `before`; other content is `input.conflict`. */
   known(session: SessionRow, input: NewInput): TurnRow | undefined {
-    const turn = this.before(session, input);
-    if (turn === undefined) return undefined;
     const { id, key, hash } = input;
+    const turn = key === undefined ? this.#rows.get(input.turnId) : this.before(session, input);
+    if (turn === undefined) return undefined;
     const isByKey = key !== undefined && turn.key === key && turn.state !== "withdrawn";
     if (turn.hash === hash && turn.session === session && (isByKey || turn.inputId === id)) return turn;
     throw new RuntimeError("input.conflict", { key: key ?? id });
