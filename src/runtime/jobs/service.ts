@@ -279,7 +279,7 @@ export class SessionJobs implements Jobs {
   unregister(id: string): Promise<void> {
     return this.#quietly("unregister", id, async ({ record }) => {
       await this.#core.store.jobs.remove(record.id);
-      this.#core.jobs.moved(record.id);
+      this.#core.jobs.moved(record.id, true);
     });
   }
 
@@ -295,7 +295,7 @@ export class SessionJobs implements Jobs {
       const { said } = await core.store.jobs.send(record.id, { key: "end", event }, at, more);
       if (said === "bound") throw new RuntimeError("job.bound", { id });
       if (said === "accepted" && wake !== undefined) core.jobs.woke(record.sessionId);
-      core.jobs.moved(record.id);
+      core.jobs.moved(record.id, true);
     });
   }
 
@@ -310,7 +310,7 @@ export class SessionJobs implements Jobs {
       const event = { at, kind: "transitioned", state } as const;
       const { said } = await store.jobs.send(record.id, { key: world.id("tra"), event }, at);
       if (said === "bound") throw new RuntimeError("job.bound", { id });
-      jobs.moved(record.id);
+      jobs.moved(record.id, state === "idle");
     });
   }
 
