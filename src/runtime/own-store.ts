@@ -11,7 +11,13 @@ type Methods = { [name: string]: (...given: readonly unknown[]) => unknown };
 export const ownStore = (store: Store): Store => owned(store, undefined) as unknown as Store;
 
 /** The methods of a store that stand in groups. Whatever else it holds is its own affair, and may lead in circles. */
-const GROUPS: ReadonlySet<string> = new Set(["inputs", "waits", "blobs", "operations"] satisfies (keyof Store)[]);
+const GROUPS: ReadonlySet<string> = new Set([
+  "inputs",
+  "waits",
+  "blobs",
+  "operations",
+  "jobs",
+] satisfies (keyof Store)[]);
 
 function owned(part: object, whole: object | undefined): object {
   const methods = part as Methods;
@@ -24,11 +30,11 @@ function owned(part: object, whole: object | undefined): object {
     const found: unknown = methods[name];
     if (GROUPS.has(name)) own[name] = owned(found as object, owner);
     else if (typeof found !== "function") own[name] = found;
-    // Five is the most that a method of a store takes; a rest parameter would make a list for each call.
+    // Six is the most that a method of a store takes; a rest parameter would make a list for each call.
     else
-      own[name] = (a: unknown, b: unknown, c: unknown, d: unknown, e: unknown): unknown => {
+      own[name] = (a: unknown, b: unknown, c: unknown, d: unknown, e: unknown, f: unknown): unknown => {
         try {
-          const answer = (methods[name] as Methods[string])(a, b, c, d, e);
+          const answer = (methods[name] as Methods[string])(a, b, c, d, e, f);
           return isThenable(answer) ? answer.then(undefined, throwing) : answer;
         } catch (error) {
           return throwing(error);

@@ -1,3 +1,4 @@
+// long: one class, with a method for each of the contract
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash, Cursor, EffectName, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
@@ -7,6 +8,8 @@ import type { Opened, TurnEvent } from "../turn/event.ts";
 import { committedOf, isSame } from "./memory/endings.ts";
 import { cursorOf, Facts } from "./memory/facts.ts";
 import { forkPoint, Graph, isOnPath, lay, pathOf } from "./memory/graph.ts";
+import { JobRows } from "./memory/job-rows.ts";
+import { Jobs, jobMethods } from "./memory/jobs.ts";
 import { contentOf, enqueue, findOperation, keepOperation, keepParts, noteOperation } from "./memory/operations.ts";
 import { hasMail, hasNews, hasParked, park, wake, workIn } from "./memory/parking.ts";
 import {
@@ -49,6 +52,7 @@ import type {
   FoundOperation,
   FoundTurn,
   InputRef,
+  JobSpawn,
   Lease,
   Mail,
   NewInput,
@@ -92,7 +96,15 @@ class MemoryStore implements Store {
   readonly #turns = new Turns();
   readonly #graph = new Graph(this.#turns);
   readonly #facts = new Facts();
-  readonly #waits = new Waits(this.#facts, this.#sessions, this.#turns);
+  readonly #jobRows = new JobRows();
+  readonly #waits = new Waits(this.#facts, this.#sessions, this.#turns, this.#jobRows);
+  readonly #jobs = new Jobs(this.#jobRows, {
+    sessions: this.#sessions,
+    turns: this.#turns,
+    waits: this.#waits,
+    check: (input) => this.#requireBlobs(input),
+    keep: (input) => void this.#keepInput(this.#sessions.require(input.sessionId), input),
+  });
   readonly #blobs = new Map<BlobHash, Uint8Array>();
   /** Sessions with an open turn or with inputs that wait to open one. */
   readonly #active = new Set<SessionRow>();
@@ -148,7 +160,8 @@ class MemoryStore implements Store {
     this.#requireOpen();
     const session = this.#sessions.byId.get(id);
     if (session === undefined) return;
-    if (session.run !== undefined) this.#waits.end(session.run);
+    if (session.run !== undefined) this.#waits.end(session.run.waits);
+    this.#jobs.forget(session);
     this.#graph.forget(session);
     this.#turns.forget(session);
     this.#waits.forget(this.#facts.forget(session));
@@ -176,9 +189,7 @@ class MemoryStore implements Store {
     const isIdle = session.run === undefined && (isAlone || nextOf(session) === undefined);
     const isFirst = isIdle && input.place !== "injected";
     if (!isFirst && session.waiting.length >= pendingMax) throw new RuntimeError("input.full", { max: pendingMax });
-    for (const part of input.message.parts)
-      if (part.kind === "attachment" && !this.#blobs.has(part.hash))
-        throw new RuntimeError("store.swept", { hash: part.hash });
+    this.#requireBlobs(input);
     // An opening may throw, so it is called before anything changes (2).
     let opened: Opened | undefined;
     if (isFirst && opening !== undefined) {
@@ -187,14 +198,30 @@ class MemoryStore implements Store {
       opened = { ...opening(input, config, standing), generation: generation + 1 };
     }
 
+    if (opened === undefined) return { kind: "queued", ...this.#keepInput(session, input) };
+    const turn = this.#addTurn(session, input);
+    const { inputId, id: turnId } = turn;
+    return { kind: "opened", inputId, turnId, lease: begin(turn, owner, input.at, opened), opened };
+  }
+
+  /** Keeps an input that waits. */
+  #keepInput(session: SessionRow, input: NewInput): Pick<Receipt, "inputId" | "turnId"> {
+    const turn = this.#addTurn(session, input);
+    addToQueue(session, turn);
+    return { inputId: turn.inputId, turnId: turn.id };
+  }
+
+  #addTurn(session: SessionRow, input: NewInput): TurnRow {
     const turn = this.#turns.add(session, input);
     turn.acceptedAs = this.#facts.add(turn);
-    if (isFirst) this.#active.add(session);
-    const { inputId, id: turnId } = turn;
-    if (opened !== undefined)
-      return { kind: "opened", inputId, turnId, lease: begin(turn, owner, input.at, opened), opened };
-    addToQueue(session, turn);
-    return { kind: "queued", inputId, turnId };
+    if (!turn.isInjected) this.#active.add(session);
+    return turn;
+  }
+
+  #requireBlobs({ message }: NewInput): void {
+    for (const part of message.parts)
+      if (part.kind === "attachment" && !this.#blobs.has(part.hash))
+        throw new RuntimeError("store.swept", { hash: part.hash });
   }
 
   open(id: SessionId, owner: Owner, now: number, opening: Opening, forOperation?: true): OpenAnswer {
@@ -231,11 +258,20 @@ class MemoryStore implements Store {
     if (run?.generation === lease.generation && run.turn.id === lease.turnId) run.until = 0;
   }
 
-  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): number {
+  append(
+    lease: Lease,
+    seq: number,
+    events: readonly TurnEvent[],
+    now: number,
+    waits?: readonly NewWait[],
+    spawns?: readonly JobSpawn[],
+  ): number {
     this.#requireOpen();
     const run = this.#requireHeld(lease);
+    if (spawns !== undefined) this.#jobs.check(spawns);
     record(run, seq, events);
     if (waits !== undefined) this.#waits.add(run, waits);
+    if (spawns !== undefined) this.#jobs.begin(spawns, now);
     return renew(run, now);
   }
 
@@ -269,15 +305,18 @@ class MemoryStore implements Store {
     if (run.turn !== turn) throw leaseLost(lease);
     const { session, cancel } = turn;
     if (cancel !== undefined && cancel.requestId !== ended.cancel) return { kind: "reopen", cancel };
+    if (ended.spawns !== undefined) this.#jobs.check(ended.spawns);
 
     const committed = session.head?.id === ended.base ? this.#advance(turn, ended) : this.#branch(turn, ended);
     const { at, outcome, usage, plugins, inputs } = ended;
     turn.end = { turn, at, outcome, usage, plugins, inputs, committed };
     turn.input = undefined;
     if (run.claims !== undefined) settle(run, inputs);
-    if (run.waits !== undefined) this.#waits.end(run);
+    if (run.waits !== undefined) this.#waits.end(run.waits);
     session.run = undefined;
     if (ended.parts !== undefined) keepParts(session, ended.parts);
+    if (ended.spawns !== undefined) this.#jobs.begin(ended.spawns, at);
+    this.#jobs.endTurn(turn.id, at);
     if (session.appends !== undefined)
       for (const { operation, change, content } of takeAppends(session))
         if (!session.parts?.has(operation)) this.#keep(session, change!, content);
@@ -302,7 +341,13 @@ class MemoryStore implements Store {
     if (change.requires !== undefined && !isOnPath(session, change.requires)) return { kind: "stale", revision };
     // Nodes are named by their operation: the same name in another session would give two nodes one id.
     if (change.entries?.length && this.#graph.has(operation)) throw new RuntimeError("append.conflict", { operation });
-    if (session.run === undefined) return this.#keep(session, change, content);
+    if (session.run === undefined) {
+      const { spawns, at } = change;
+      if (spawns !== undefined) this.#jobs.check(spawns);
+      const committed = this.#keep(session, change, content);
+      if (spawns !== undefined) this.#jobs.begin(spawns, at);
+      return committed;
+    }
     if (session.waiting.length >= queueMax!) throw new RuntimeError("input.full", { max: queueMax! });
     enqueue(session, change, content);
     this.#facts.skip();
@@ -415,12 +460,17 @@ class MemoryStore implements Store {
     return run === undefined ? "again" : attempt(run, effect);
   }
 
-  agenda(now: number, max: number): Agenda {
+  agenda(now: number, max: number, operations?: readonly string[]): Agenda {
     this.#requireOpen();
     const latest = this.latest();
     const rest = { ...(latest === undefined ? {} : { latest }), gone: this.#sessions.gone };
-    return { ...workIn(this.#active, this.#waits, now, max), ...rest };
+    const work = workIn(this.#active, this.#waits, now, max);
+    const jobs = this.#jobs.agenda(now, operations);
+    const next = Math.min(work.next ?? Infinity, jobs.next ?? Infinity);
+    return { ...work, ...jobs, ...(next === Infinity ? {} : { next }), ...rest };
   }
+
+  readonly jobs = jobMethods(this.#jobs, () => this.#requireOpen());
 
   readonly blobs = {
     // Copied both ways: bytes are often a view of a buffer that is used again.

@@ -271,7 +271,9 @@ export interface JobWrites {
   readonly waits?: readonly NewWait[];
   /**
    * Inputs for the job's session, accepted in this write and told as `woke`. They open no turn here, are not counted by
-   * `pendingMax`, and need a key of their own. One that cannot be accepted is told as `lost`, and nothing fails.
+   * `pendingMax`, and need a key of their own: one whose key is known, whatever its content, is neither accepted nor told
+   * again. One that cannot be accepted is told as `lost`, and nothing fails; but when the bytes of an attachment are not
+   * there, the write throws `store.swept`.
    */
   readonly wakes?: readonly NewInput[];
   /** No more wakes than this are accepted in the life of the job. */
@@ -280,7 +282,7 @@ export interface JobWrites {
   readonly parks?: ParkedJob;
 }
 
-/** A job that does nothing but wait. */
+/** A job that does nothing but wait. Only rerunnable ones are parked: nobody could go on with another. */
 export interface ParkedJob {
   /** How many events its holder has seen: if there are more, or a job that it awaits is over, nothing is released. */
   readonly seen: number;
@@ -567,7 +569,8 @@ export interface Store {
   /**
    * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
    * `append.conflict`. Waits and jobs are rows written with the event that made them: both are there or neither. An
-   * append renews the lease and answers until when it holds; mail comes with `renew` only.
+   * append renews the lease and answers until when it holds; mail comes with `renew` only. Jobs that begin with an append,
+   * a commit or a change are not counted, and throw `session.unknown` and `job.conflict` as `jobs.spawn` does.
    */
   append(
     lease: Lease,
@@ -588,7 +591,8 @@ export interface Store {
   /**
    * Keeps the whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, the end of journal
    * and lease. In the same write, appends that waited for it and that it does not settle are applied, in their order;
-   * and jobs whose parent it is, and that are to end with their parent, are sent a cancel (see `jobs.send`).
+   * and jobs whose parent it is, and that are to end with their parent, are sent a cancel (see `jobs.send`), also those
+   * that begin with this write.
    * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
    * generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
    */
@@ -701,12 +705,13 @@ export interface Store {
      * Takes jobs that nobody holds, oldest due first: rerunnable ones whose time has come, whose task is among
      * `operations` or which only deliver an input; and, as orphans, those that are bound to an owner which is gone. Each
      * claim is written as `started`, except of orphans. An owner is gone when its time is over, when it left, or when its
-     * process is proven dead; one that never spawned, claimed or renewed has no time.
+     * process is proven dead; one that never spawned, claimed or renewed has no time. A claim prolongs the time of its own
+     * owner first: nobody is given a second time what it holds, however late it comes.
      */
     claim(owner: Owner, now: number, max: number, operations: readonly string[]): Awaitable<readonly ClaimedJob[]>;
     /**
      * Prolongs the time of an owner, and with it all its leases on jobs; answers until when, and which of its jobs have
-     * events after `after`, with their lengths. Jobs that it no longer holds are not among them.
+     * events after `after`, with their lengths. Jobs that it no longer holds are not among them. Throws `cursor.unknown`.
      */
     renew(
       owner: Owner,
@@ -717,12 +722,13 @@ export interface Store {
       readonly changed: readonly { readonly jobId: JobId; readonly seq: number }[];
       readonly cursor?: JobCursor;
     }>;
-    /** The owner goes: its rerunnable jobs can be claimed at once, and the others are orphans. */
+    /** The owner goes: its rerunnable jobs can be claimed at once, and the others are orphans, also if it comes back. */
     leave(owner: Owner): Awaitable<void>;
     /**
      * Writes events of the holder, with what goes along, all or nothing. Throws `lease.lost` when the lease moved, the
      * job is over (unless all of these keys are there: then it is a repeat) or its session was deleted; `job.bound` for
-     * an orphan with anything but an end as `abandoned`. With `ended` its lease ends, its waits are revoked, jobs that
+     * an orphan with anything but an end as `abandoned`. The call that parked the job is answered again as before, until
+     * somebody takes the job. With `ended` its lease ends, its waits are revoked, jobs that
      * await it can be claimed, and its children that are to end with it are sent a cancel.
      */
     append(lease: JobLease, events: readonly KeyedEvent[], now: number, more?: JobWrites): Awaitable<JobAppended>;
@@ -748,7 +754,7 @@ export interface Store {
     remove(id: JobId): Awaitable<boolean>;
     /**
      * Jobs that changed after a cursor, as they stand, in the order of their latest events: each once. Of a job that was
-     * removed nothing is told.
+     * removed nothing is told. Throws `cursor.unknown`.
      */
     changes(
       after: JobCursor | undefined,

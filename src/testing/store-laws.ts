@@ -1,7 +1,6 @@
 // long: one list of laws
 import assert from "node:assert/strict";
 import type { Awaitable } from "../model/awaitable.ts";
-import type { Code } from "../model/errors.ts";
 import {
   asBlobHash,
   asCallId,
@@ -71,14 +70,10 @@ import {
   usage,
   wordsOf,
 } from "./cast.ts";
+import { jobLaws } from "./job-laws.ts";
+import { law, refused, type StoreLaw } from "./law.ts";
 
-/** One promise that every store makes. `check` is given an empty store and throws when the promise is broken. */
-export interface StoreLaw {
-  readonly law: string;
-  check(store: Store): Awaitable<void>;
-}
-
-const law = (law: string, check: StoreLaw["check"]): StoreLaw => ({ law, check });
+export type { StoreLaw } from "./law.ts";
 
 const BOUNDARY = asEffectName("r1.boundary");
 const CALL = asEffectName("r1.call.0");
@@ -166,16 +161,6 @@ const work = async (store: Store, now = NOW, max = 10): Promise<readonly Session
   (await store.agenda(now, max)).sessions;
 
 const stop = (requestId: string): CancelRequest => ({ requestId, reason: "Enough.", at: NOW + 1 });
-
-async function refused(code: Code, act: () => unknown): Promise<void> {
-  await assert.rejects(
-    async () => act(),
-    (error: { readonly code?: unknown }) => {
-      assert.equal(error.code, code);
-      return true;
-    },
-  );
-}
 
 const sessionLaws = [
   law("a new session is empty", async (store) => {
@@ -3850,5 +3835,6 @@ export const storeLaws: readonly StoreLaw[] = [
   ...appendLaws,
   ...optionLaws,
   ...operationLaws,
+  ...jobLaws,
   ...closeLaws,
 ];

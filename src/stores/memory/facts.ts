@@ -73,12 +73,12 @@ export class Facts {
 export const cursorOf = (fact: number): Cursor => asCursor(String(fact));
 
 function shown(fact: number, row: FactRow): Change {
+  if ("about" in row) return shownWait(fact, row);
   const common = { cursor: cursorOf(fact), sessionId: row.session.id };
   if ("operation" in row) {
     const { by, operation, segment } = row;
     return { ...common, kind: "committed", by, operation, ...nodesOf(segment) };
   }
-  if ("about" in row) return { ...common, ...shownWait(fact, row) };
   const { id: turnId, inputId, key, segment, isInjected } = row;
   if (row.acceptedAs === fact)
     return {
@@ -97,12 +97,19 @@ function shown(fact: number, row: FactRow): Change {
   return { ...common, kind: "committed", ...turn, ...nodesOf(segment) };
 }
 
-type Told = Change extends infer One ? (One extends Change ? Omit<One, "cursor" | "sessionId"> : never) : never;
-function shownWait(fact: number, { id: wait, turn, effect, about, until, asked, answer }: WaitRow): Told {
-  const one = { turnId: turn.id, wait, effect };
+function shownWait(fact: number, row: WaitRow): Change {
+  const { id: wait, session, turn, job, effect, about, until, asked, askedIn, answer } = row;
   if (about.kind === "turns") throw new Error("Turns that are waited for are no fact.");
-  if (asked === fact) return { kind: "waiting", ...one, about, until };
-  return { kind: "resolved", ...one, wants: about.kind, ...howOf(answer!) };
+  const isAsked = asked === fact;
+  const one = {
+    cursor: cursorOf(fact),
+    sessionId: (isAsked ? askedIn! : session).id,
+    ...(turn === undefined ? { jobId: job!.job.id } : { turnId: turn.id }),
+    wait,
+    effect,
+  };
+  if (isAsked) return { ...one, kind: "waiting", about, until };
+  return { ...one, kind: "resolved", wants: about.kind, ...howOf(answer!) };
 }
 
 function howOf(answer: WaitAnswer): { readonly how: WaitAnswer["kind"]; readonly by?: string } {

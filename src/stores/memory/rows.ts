@@ -1,5 +1,6 @@
 import type { SessionConfig } from "../../model/config.ts";
 import type { EffectName, InputId, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
+import type { JobEvent, JobRecord, JobState, NewJob } from "../../model/job.ts";
 import type { Json } from "../../model/json.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
@@ -13,6 +14,7 @@ import type {
   Mail,
   NewInput,
   Owner,
+  ParkedJob,
   PluginSnapshots,
   SessionChange,
   SessionOptions,
@@ -163,12 +165,15 @@ export interface Parked {
   hasMail: boolean;
 }
 
-/** Its row stays as long as its session if it is a fact, without what only an open turn needs. */
+/** Its row stays as long as its session if it is a fact, without what only an open turn or a job needs. */
 export interface WaitRow {
   readonly id: WaitId;
-  readonly session: SessionRow;
-  readonly turn: TurnRow;
-  /** Undefined once the turn has ended: nobody can answer it any more. */
+  /** That of the turn; or that which has the job, until the wait is answered. */
+  session: SessionRow;
+  /** Either of these two waits. */
+  readonly turn: TurnRow | undefined;
+  readonly job: JobRow | undefined;
+  /** Undefined once the turn has ended, or the job: nobody can answer it any more. */
   key: WaitKey | undefined;
   effect: EffectName;
   at: number;
@@ -176,7 +181,50 @@ export interface WaitRow {
   about: WaitAbout | WaitedTurns;
   /** The numbers of the facts that it was asked, and answered. */
   asked: number | undefined;
+  /** The session that it was asked in: a job may be handed over before the answer comes. */
+  askedIn: SessionRow | undefined;
   answered: number | undefined;
   /** Of an ended turn without its value. */
   answer: WaitAnswer | undefined;
+}
+
+/** A process that holds jobs. Its row is forgotten when its time is over and it holds none. */
+export interface OwnerRow {
+  readonly id: string;
+  until: number;
+  readonly jobs: Set<JobRow>;
+}
+
+/** Small, for there may be many that do nothing but wait: fields that few jobs need stand in `rare`. */
+export interface JobRow {
+  readonly job: NewJob;
+  /** How many jobs were begun before it. */
+  readonly nth: number;
+  session: SessionRow;
+  /** That of the record. */
+  state: JobState;
+  /** The key and the event of each but the first, in turns: `spawned` is made of the job when somebody asks. */
+  log: (string | JobEvent)[];
+  /** The number of its latest event among those of all jobs, and the jobs that changed just before and after it. */
+  cursor: number;
+  earlier: JobRow | undefined;
+  later: JobRow | undefined;
+  /** The next of the jobs that are to end with the same parent. */
+  sibling: JobRow | undefined;
+  /** The generation of the latest lease. */
+  generation: number;
+  holder: OwnerRow | undefined;
+  /** Its holder gave up the lease: that lease writes nothing more, though no other has a later generation. */
+  isParked: boolean;
+  /** While nobody holds it: when it can be claimed. 0: at once; Infinity: when something comes. */
+  due: number;
+  rare: RareOfJob | undefined;
+}
+export interface RareOfJob {
+  /** Kept while somebody holds the job, or its events are many; else it is made when somebody asks. */
+  record?: JobRecord | undefined;
+  /** The places of the events by key. Made when there are many: a short list is searched. */
+  places?: Map<string, number>;
+  waits?: readonly WaitRow[] | undefined;
+  awaits?: ParkedJob["awaits"];
 }

@@ -27,6 +27,12 @@ export class Sessions {
     return row;
   }
 
+  /** As `require`, with an error of its own for one that was deleted. */
+  requireLasting(id: SessionId): SessionRow {
+    if (this.#deleted.has(id)) throw new RuntimeError("session.deleted", { id });
+    return this.require(id);
+  }
+
   add(row: SessionRow): SessionRow {
     if (this.#deleted.has(row.id)) throw new RuntimeError("session.deleted", { id: row.id });
     const last = this.#ids.at(-1);

@@ -34,13 +34,19 @@ export class Turns {
     return found.sort((a, b) => a.seq - b.seq);
   }
 
-  /** The turn of an input that came before: under its key, or in the same write. Other content is `input.conflict`. */
-  known(session: SessionRow, { id, turnId, key, hash }: NewInput): TurnRow | undefined {
+  /** The turn of an input that came before, under its key or in the same write, whatever its content. */
+  before(session: SessionRow, { turnId, key }: NewInput): TurnRow | undefined {
     const latest = key === undefined ? undefined : session.keys?.get(key);
-    const byKey = latest?.state === "withdrawn" ? undefined : latest;
-    const turn = byKey ?? this.#rows.get(turnId);
+    return (latest?.state === "withdrawn" ? undefined : latest) ?? this.#rows.get(turnId);
+  }
+
+  /** As `before`; other content is `input.conflict`. */
+  known(session: SessionRow, input: NewInput): TurnRow | undefined {
+    const turn = this.before(session, input);
     if (turn === undefined) return undefined;
-    if (turn.hash === hash && turn.session === session && (turn === byKey || turn.inputId === id)) return turn;
+    const { id, key, hash } = input;
+    const isByKey = key !== undefined && turn.key === key && turn.state !== "withdrawn";
+    if (turn.hash === hash && turn.session === session && (isByKey || turn.inputId === id)) return turn;
     throw new RuntimeError("input.conflict", { key: key ?? id });
   }
 
