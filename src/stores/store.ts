@@ -270,7 +270,7 @@ export interface JobWrites {
   /** What the job waits for, to be listed and answered. The answer becomes an event of the job. */
   readonly waits?: readonly NewWait[];
   /**
-   * Inputs for the job's session, accepted in this write and told as `woke`. They open no turn here, are not counted by
+   * Inputs for the session that has the job now, whatever they say; accepted in this write and told as `woke`. They open no turn here, are not counted by
    * `pendingMax`, and need a key of their own: one whose key is known, whatever its content, is neither accepted nor told
    * again. One that cannot be accepted is told as `lost`, and nothing fails; but when the bytes of an attachment are not
    * there, the write throws `store.swept`.
@@ -570,7 +570,7 @@ export interface Store {
    * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
    * `append.conflict`. Waits and jobs are rows written with the event that made them: both are there or neither. An
    * append renews the lease and answers until when it holds; mail comes with `renew` only. Jobs that begin with an append,
-   * a commit or a change are not counted, and throw `session.unknown` and `job.conflict` as `jobs.spawn` does.
+   * a commit or a change are not counted, and throw `session.unknown`; one whose id is taken is left as it is.
    */
   append(
     lease: Lease,

@@ -125,7 +125,9 @@ export class SessionJobs implements Jobs {
       await core.jobs.spawn(spawning);
       return { id: job.id };
     }
-    if ((await core.store.jobs.load(job.id)) !== undefined) return { id: job.id }; // A rerun of what has begun it.
+    const before = (await core.store.jobs.load(job.id))?.record;
+    if (before !== undefined && !isSame(before, job)) throw new RuntimeError("job.conflict", { id: job.id });
+    if (before !== undefined) return { id: job.id }; // A rerun of what has begun it.
     const { jobsMax } = core.limits;
     if ((await core.store.jobs.count(this.#session)) + carried.length >= jobsMax)
       throw new RuntimeError("job.full", { max: jobsMax });
@@ -350,6 +352,13 @@ export class SessionJobs implements Jobs {
     });
   }
 }
+
+const isSame = (record: JobRecord, job: NewJob): boolean =>
+  record.label === job.label &&
+  record.kind === job.kind &&
+  record.recovery === job.recovery &&
+  record.operation === job.operation &&
+  JSON.stringify(record.input) === JSON.stringify(job.input);
 
 export async function sendSignal(
   { store, world, jobs }: Core,

@@ -98,9 +98,9 @@ export class Jobs {
     return storedOf(row);
   }
 
-  /** Begins jobs with something else that is written, however many there are. */
+  /** Begins jobs with something else that is written, however many there are. What is there under an id stays. */
   spawnAll(spawns: readonly JobSpawn[], now: number): void {
-    for (const spawn of spawns) this.spawn(spawn, Infinity, now);
+    for (const spawn of spawns) if (storedRow(this.#db, spawn.job.id) === undefined) this.spawn(spawn, Infinity, now);
   }
 
   /** A new job in the hands of its owner. */
@@ -184,14 +184,16 @@ export class Jobs {
   /** Accepts inputs for a session, and tells of each. */
   #wake(before: JobRow, { wakes = [], wakesMax = Infinity }: JobWrites, now: number): JobRow {
     let row = before;
-    for (const input of wakes) {
+    const { id: sessionId } = this.#db.row<{ id: SessionId }>("SELECT id FROM session WHERE n = ?", before.session)!;
+    for (const given of wakes) {
+      const input = { ...given, sessionId };
       // An input that came under the key before is the one that was told, whatever this one says.
-      const { hasSession, before: known } = this.#turns.before(input);
+      const known = this.#turns.before(input);
       const inputId = known ?? input.id;
       const key = `wake/${inputId}`;
       if (eventUnder(this.#db, row.n, key) !== undefined) continue;
       const isFull = known === undefined && movesIn(row).wakes >= wakesMax;
-      const lost = hasSession ? (isFull ? "full" : undefined) : "deleted";
+      const lost = isFull ? "full" : undefined;
       if (lost === undefined && known === undefined) this.#turns.accept(input, NOBODY, undefined, Infinity);
       const event: JobEvent = { kind: "woke", inputId, at: now, ...(lost === undefined ? {} : { lost }) };
       row = this.#tell(row, [{ key, event }]).row;
