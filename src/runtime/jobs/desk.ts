@@ -401,20 +401,19 @@ export class Desk {
   /** Cancels a job and waits for its end, for a moment. */
   async cancel(id: JobId, reason: string): Promise<StoredJob> {
     const { store, limits, world } = this.#core();
-    const ended = Promise.withResolvers<void>();
-    const watching = this.watch([id], () => ended.resolve());
-    const timer = new AbortController();
+    const end = world.now() + limits.cancelGraceMs + CANCEL_MS;
+    let nap = new AbortController();
+    const watching = this.watch([id], () => nap.abort());
     try {
-      const end = world.now() + limits.cancelGraceMs + CANCEL_MS;
-      let { said, job } = await this.requestCancel(id, reason);
-      if (job === undefined || said === "unknown") throw new RuntimeError("job.unknown", { id });
+      let { job } = await this.requestCancel(id, reason);
+      if (job === undefined) throw new RuntimeError("job.unknown", { id });
       while (!isOver(job.record) && world.now() < end) {
-        await Promise.race([ended.promise, world.sleep(50, timer.signal)]);
+        await world.sleep(AGAIN_MS, nap.signal);
+        nap = new AbortController();
         job = (await store.jobs.load(id)) ?? job;
       }
       return job;
     } finally {
-      timer.abort();
       watching.stop();
     }
   }

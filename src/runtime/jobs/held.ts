@@ -171,7 +171,7 @@ export abstract class HeldJob {
     await this.write([], { wakes: [input], wakesMax: this.core.limits.jobWakesMax });
   }
 
-  /** B2: what is returned in the grace of a cancel is kept. */
+  /** B2: what is returned in the grace of a cancel is kept as its result. */
   async end(state: JobEnd, how: { readonly result?: Json; readonly error?: JobError }): Promise<void> {
     const { world, limits } = this.core;
     const ended = { at: world.now(), kind: "ended", state, ...how } as const;
@@ -185,7 +185,8 @@ export abstract class HeldJob {
     const problem =
       "problem" in found ? `its result is not JSON: ${found.path}: ${found.problem}` : this.#tooLarge(found.json);
     if (problem !== undefined) return this.failed(new RuntimeError("job.failed", { id: this.id, problem }));
-    await this.end("completed", "json" in found ? { result: found.json } : {});
+    const how = "json" in found && found.json !== null ? { result: found.json } : {};
+    await this.end(this.#isCancelling ? "cancelled" : "completed", how);
   }
   #tooLarge(json: Json): string | undefined {
     const max = this.core.limits.resultBytesMax;
