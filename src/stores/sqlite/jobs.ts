@@ -223,14 +223,9 @@ export class Jobs {
     forgetAwaits(db, after);
     const row = keepJob(db, before, { ...after, owner: null, is_parked: 0, due: null, awaits: null, parent: null });
     endWaits(db, openWaitsOf(db, row.id));
-    this.#left(row.id, now);
+    wakeWaiters(db, row.id);
+    this.#cancelChildren(jobAsParent(row.id), now);
     return row;
-  }
-
-  /** A job is over or gone, which its row says by now. */
-  #left(id: KeptId, now: number): void {
-    wakeWaiters(this.#db, id);
-    this.#cancelChildren(jobAsParent(id), now);
   }
 
   // ── By others ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -289,9 +284,8 @@ export class Jobs {
   transfer(from: SessionId, to: SessionId, ids: readonly JobId[], now: number): readonly StoredJob[] {
     const db = this.#db;
     const [source, target] = [from, to].map((id) => this.#requireNotGone(id)) as [number, number];
-    for (const id of new Set(ids)) {
-      const before = jobRow(db, id);
-      if (before === undefined) throw new RuntimeError("job.unknown", { id });
+    const rows = [...new Set(ids)].map((id) => ({ id, before: this.#require(id) }));
+    for (const { id, before } of rows) {
       if (before.session === target) continue;
       if (before.session !== source) throw new RuntimeError("job.foreign", { id, session: from });
       if (before.state === OVER) throw new RuntimeError("job.over", { id, state: movesIn(before).state });
@@ -305,45 +299,43 @@ export class Jobs {
     return ids.map((id) => storedOf(storedRow(db, id)!));
   }
 
+  #require(id: JobId): JobRow {
+    const row = jobRow(this.#db, id);
+    if (row === undefined) throw new RuntimeError("job.unknown", { id });
+    return row;
+  }
+
   #requireNotGone(id: SessionId): number {
     if (this.#db.row("SELECT 1 FROM gone WHERE id = ?", id) !== undefined)
       throw new RuntimeError("session.deleted", { id });
     return this.#requireSession(id);
   }
 
-  remove(id: JobId, now: number): boolean {
+  remove(id: JobId): boolean {
     const row = jobRow(this.#db, id);
     if (row === undefined || (row.state !== OVER && row.recovery !== EXTERNAL)) return false;
-    raiseFloor(this.#db);
-    this.#forget(row);
+    this.#forget([row]);
     countRows(this.#db, row.session, -1);
-    endWaits(this.#db, openWaitsOf(this.#db, row.id));
-    this.#left(row.id, now);
     return true;
   }
 
   /** Removes the jobs of a session that is about to be deleted. */
-  forgetOf(id: SessionId, now: number): void {
-    const db = this.#db;
-    const session = db.row<{ n: number; turn: string | null }>(
-      "SELECT s.n, t.id AS turn FROM session s LEFT JOIN turn t ON t.n = s.turn WHERE s.id = ?",
-      id,
-    );
-    if (session === undefined) return;
-    const rows = db.rows<JobRow>("SELECT * FROM job WHERE session = ?", session.n);
-    if (rows.length > 0) raiseFloor(db);
-    for (const row of rows) {
-      this.#forget(requireJob(row));
-      endWaits(db, openWaitsOf(db, row.id)); // One that was answered before the job was handed over is another session's.
-    }
-    for (const row of rows) this.#left(row.id, now);
-    if (session.turn !== null) this.turnEnded(session.turn, now);
+  forgetOf(id: SessionId): void {
+    const rows = this.#db.rows<JobRow>("SELECT * FROM job WHERE session = (SELECT n FROM session WHERE id = ?)", id);
+    if (rows.length > 0) this.#forget(rows.map(requireJob));
   }
 
-  #forget(row: JobRow): void {
-    forgetAwaits(this.#db, row);
-    forgetEvents(this.#db, row.n);
-    this.#db.run("DELETE FROM job WHERE n = ?", row.n);
+  /** Jobs that await these can go on. Their children do not end with them: nobody says that they are over. */
+  #forget(rows: readonly JobRow[]): void {
+    const db = this.#db;
+    raiseFloor(db);
+    for (const row of rows) {
+      forgetAwaits(db, row);
+      forgetEvents(db, row.n);
+      db.run("DELETE FROM job WHERE n = ?", row.n);
+      endWaits(db, openWaitsOf(db, row.id)); // Of a job that was handed over, its first session may have some.
+    }
+    for (const { id } of rows) wakeWaiters(db, id);
   }
 }
 
