@@ -20,7 +20,7 @@ import { corrupt } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { jobLost } from "./faults.ts";
 import { addAwaits, awaitsOf, forgetAwaits, isMet, wakeWaiters } from "./job-awaits.ts";
-import { addEvent, eventUnder, forgetEvents } from "./job-events.ts";
+import { addEvent, eventUnder, forgetEvents, freeKey } from "./job-events.ts";
 import { liveJobs } from "./job-list.ts";
 import { isOwnerGone, prolong } from "./job-owners.ts";
 import {
@@ -46,6 +46,7 @@ import {
   raiseFloor,
   requireJob,
   type StoredRow,
+  shownJob,
   storedOf,
   storedRow,
   turnAsParent,
@@ -81,15 +82,15 @@ export class Jobs {
     const known = storedRow(db, job.id);
     if (known !== undefined) return this.#known(known, job);
     const session = this.#requireSession(job.sessionId);
-    if (liveJobs(db, session) >= max) throw new RuntimeError("job.full", { max });
+    if (max !== Infinity && liveJobs(db, session) >= max) throw new RuntimeError("job.full", { max });
     const spawned = { kind: "spawned", job, at: job.at } as const;
     this.#keepNamed([spawned]);
     const { next } = db.row<{ next: number }>("SELECT coalesce(max(n), 0) + 1 AS next FROM job")!;
     const row = newJob(next, session, job, spawned);
     addEvent(db, next, 1, { key: "spawned", event: spawned });
-    addJob(db, owner === undefined ? row : this.#held(row, job, owner, now));
+    const kept = addJob(db, owner === undefined ? row : this.#held(row, job, owner, now));
     countRows(db, session, 1);
-    return storedOf(storedRow(db, job.id)!);
+    return shownJob(kept, asJson(spawned));
   }
 
   #known(row: StoredRow, job: NewJob): StoredJob {
@@ -237,13 +238,15 @@ export class Jobs {
     if (said === undefined) {
       this.#keepNamed([sent.event]);
       const isEnd = sent.event.kind === "cancelling" && this.#isNobodys(before, now);
-      const isTaken = sent.key === "end" || eventUnder(this.#db, before.n, "end") !== undefined;
-      const key = isTaken ? `end/${before.seq + 2}` : "end";
-      const cancelled = { key, event: { kind: "ended", state: "cancelled", at: now } } as const;
-      const { row } = this.#tell(before, isEnd ? [sent, cancelled] : [sent]);
-      this.#keep(before, this.#wake(roused(row), more, now), now);
+      const { row } = this.#tell(before, [sent]);
+      this.#keep(before, this.#wake(roused(isEnd ? this.#cancelled(row, now) : row), more, now), now);
     }
     return { said: said ?? "accepted", job: storedOf(storedRow(this.#db, id)!) };
+  }
+
+  #cancelled(row: JobRow, now: number): JobRow {
+    const event = { kind: "ended", state: "cancelled", at: now } as const;
+    return this.#tell(row, [{ key: freeKey(this.#db, row.n, "end"), event }]).row;
   }
 
   #refusal(row: JobRow, { key, event }: KeyedEvent): JobSent["said"] | undefined {
@@ -264,7 +267,7 @@ export class Jobs {
     const before = keptRow(this.#db, id);
     if (before === undefined) throw corrupt(`The wait ${wait}`, "its job is missing");
     const event = { kind: "resolved", wait, answer, at: now } as const;
-    const { row } = this.#tell(before, [{ key: `wait/${wait}`, event }]);
+    const { row } = this.#tell(before, [{ key: freeKey(this.#db, before.n, `wait/${wait}`), event }]);
     this.#keep(before, roused(row), now);
   }
 
@@ -290,7 +293,8 @@ export class Jobs {
       if (before.session !== source) throw new RuntimeError("job.foreign", { id, session: from });
       if (before.state === OVER) throw new RuntimeError("job.over", { id, state: movesIn(before).state });
       const event = { kind: "transferred", to, at: now } as const;
-      const { row } = this.#tell(before, [{ key: `transferred/${before.seq + 1}`, event }]);
+      const key = freeKey(db, before.n, `transferred/${before.seq + 1}`);
+      const { row } = this.#tell(before, [{ key, event }]);
       this.#keep(before, { ...row, session: target }, now);
       countRows(db, source, -1);
       countRows(db, target, 1);
