@@ -29,6 +29,8 @@ import { endWake } from "./wake.ts";
 export interface Spawning {
   readonly job: NewJob;
   readonly plugin: string;
+  /** Its id is not a new one: the job may be there already. */
+  readonly isNamed?: boolean;
   readonly work?: Work;
   /** Called here when a registered job is cancelled. */
   readonly cancel?: (reason: string) => Awaitable<unknown>;
@@ -144,7 +146,7 @@ export class Desk {
     const { store, limits } = this.#core();
     const { job } = spawning;
     const [of] = this.spawnsOf([spawning]);
-    const before = await store.jobs.load(job.id);
+    const before = spawning.isNamed === true ? await store.jobs.load(job.id) : undefined;
     const stored = await store.jobs.spawn(of as JobSpawn, limits.jobsMax);
     if (before === undefined) this.unbegun.set(job.id, spawning);
     this.begin([job]);
