@@ -405,7 +405,7 @@ const ERRORS = {
     ),
   "store.in-use": (d: { path: string; turns: number }) =>
     said(
-      `Other processes run ${d.turns} turns on ${d.path}, and would have to wait until it is rewritten.`,
+      `Other processes run ${d.turns} turns or jobs on ${d.path}, and would have to wait until it is rewritten.`,
       "Nothing was changed. Compact when they are done, or leave `compact` out: pages are then given back in slices.",
       "unchanged",
     ),
@@ -489,7 +489,10 @@ const ERRORS = {
 
   // Jobs
   "job.unknown": (d: { id: string }) =>
-    said(`There is no job ${JSON.stringify(d.id.slice(0, 80))}.`, "Take an id from jobs.list(), or from what spawn returned."),
+    said(
+      `There is no job ${JSON.stringify(d.id.slice(0, 80))}.`,
+      "Take an id from jobs.list(), or from what spawn returned.",
+    ),
   "job.foreign": (d: { id: string; session: string }) =>
     said(
       `The job ${d.id} does not belong to the session ${d.session}.`,
@@ -521,7 +524,10 @@ const ERRORS = {
       "Send a signal that the job declares in `signals`, with a payload that fits its schema.",
     ),
   "job.invalid": (d: { problem: string }) =>
-    said(`This cannot be a job: ${d.problem}.`, "Give it a label, and either a function or `operation` with a JSON `input`."),
+    said(
+      `This cannot be a job: ${d.problem}.`,
+      "Give it a label, and either a function or `operation` with a JSON `input`.",
+    ),
   "job.failed": (d: { id: string; problem: string }) =>
     said(`The job ${d.id} failed: ${d.problem}`, "Look at the cause; what it had done before is in its steps."),
   "job.steps": (d: { max: number }) =>

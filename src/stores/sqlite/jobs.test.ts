@@ -116,21 +116,12 @@ test("J2 D7 sqlite: ten thousand jobs that sleep cost an agenda one question, an
   expect(await of(() => agenda(NOW + 1))).toHaveLength(1);
   expect(await store.agenda(NOW + 1, 10, [])).not.toHaveProperty("next");
 
-  const time = async (work: () => unknown): Promise<number> => {
-    const start = performance.now();
-    for (let n = 0; n < 20; n++) await work();
-    return (performance.now() - start) / 20;
-  };
+  // When something was written the agenda looks again, and a claim takes what has come: neither reads the others.
   await others.jobs.send(jobId("s7"), signal("go"), NOW);
+  expect((await of(() => agenda(NOW))).length).toBeLessThan(15);
   expect(await agenda(NOW)).toMatchObject({ hasJobs: true });
-  let ms = 0;
-  const asking = await time(async () => {
-    await others.jobs.renew(ben, NOW + ++ms); // Something was written: the agenda looks again.
-    await agenda(NOW);
-  });
-  expect(asking).toBeLessThan(5); // 10,000 rows that are read take twice as long.
-  expect(await claimed(store, ben)).toEqual(["s7"]);
-  expect(await time(() => claimJobs(store, ben))).toBeLessThan(5);
+  const taking = await of(async () => expect(await claimed(store, ben)).toEqual(["s7"]));
+  expect(taking.length).toBeLessThan(20);
   expect([...scans]).toEqual([]);
   await store.close();
   await others.close();
@@ -371,6 +362,15 @@ test("J2 D9 sqlite: bytes that a job names stay as long as the job", async () =>
   now += 7_200_000;
   for (let n = 0; n < 2; n++) await store.sweep();
   expect(await store.blobs.get(delivered)).toBeUndefined();
+  await store.close();
+});
+
+test("J2 D9 sqlite: a file in which another process works at a job is not rewritten", async () => {
+  const store = sqlite(newFile(), { now: () => NOW });
+  const lease = await working(store);
+  await assert.rejects(async () => store.vacuum({ compact: true }), { code: "store.in-use" });
+  await parks(store, lease);
+  expect(await store.vacuum({ compact: true })).toMatchObject({ isCompacted: true });
   await store.close();
 });
 
