@@ -305,7 +305,7 @@ function all({ store, keys, clock }: Teller): unknown {
   };
 }
 
-test("D5 J2 memory and sqlite give the same answers about jobs, whatever happens", { timeout: 120_000 }, async () => {
+test("D5 J5 memory and sqlite give the same answers about jobs, whatever happens", { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(story, async (steps) => {
       const kept = sqlite(":memory:", { strength: "process" });

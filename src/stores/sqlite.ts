@@ -339,7 +339,7 @@ class Sqlite implements SqliteStore {
     get: (id: WaitId) => this.#db.readAll(() => get(this.#db, id)),
     resolve: (key: WaitKey, answer: WaitAnswer, now: number) => {
       const patienceMs = answer.kind === "timeout" ? this.#db.heldMs : undefined; // The turn itself notes that one.
-      return this.#db.write(true, () => resolve(this.#db, this.#jobs, key, answer, now), patienceMs);
+      return this.#db.write(true, () => resolve(this.#db, this.#jobs.resolved, key, answer, now), patienceMs);
     },
   };
 

@@ -105,7 +105,7 @@ async function sleepers(store: Store, count: number): Promise<void> {
   }
 }
 
-test("J2 D7 sqlite: ten thousand jobs that sleep cost an agenda one question, and a claim none of its own", async () => {
+test("J5 D7 sqlite: ten thousand jobs that sleep cost an agenda one question, and a claim none of its own", async () => {
   const path = newFile();
   const others = sqlite(path, { strength: "process" });
   await sleepers(others, 10_000);
@@ -116,27 +116,18 @@ test("J2 D7 sqlite: ten thousand jobs that sleep cost an agenda one question, an
   expect(await of(() => agenda(NOW + 1))).toHaveLength(1);
   expect(await store.agenda(NOW + 1, 10, [])).not.toHaveProperty("next");
 
-  const time = async (work: () => unknown): Promise<number> => {
-    const start = performance.now();
-    for (let n = 0; n < 20; n++) await work();
-    return (performance.now() - start) / 20;
-  };
+  // When something was written the agenda looks again, and a claim takes what has come: neither reads the others.
   await others.jobs.send(jobId("s7"), signal("go"), NOW);
+  expect((await of(() => agenda(NOW))).length).toBeLessThan(15);
   expect(await agenda(NOW)).toMatchObject({ hasJobs: true });
-  let ms = 0;
-  const asking = await time(async () => {
-    await others.jobs.renew(ben, NOW + ++ms); // Something was written: the agenda looks again.
-    await agenda(NOW);
-  });
-  expect(asking).toBeLessThan(5); // 10,000 rows that are read take twice as long.
-  expect(await claimed(store, ben)).toEqual(["s7"]);
-  expect(await time(() => claimJobs(store, ben))).toBeLessThan(5);
+  const taking = await of(async () => expect(await claimed(store, ben)).toEqual(["s7"]));
+  expect(taking.length).toBeLessThan(20);
   expect([...scans]).toEqual([]);
   await store.close();
   await others.close();
 }, 60_000);
 
-test("J2 D7 sqlite: whatever happens to a job, it is found by an index", async () => {
+test("J5 D7 sqlite: whatever happens to a job, it is found by an index", async () => {
   const { db, scans } = watched(":memory:");
   const store = sqlite(db);
   for (const id of [alice, bob]) await store.create(newSession(id));
@@ -185,7 +176,7 @@ test("D7 sqlite: a turn without jobs asks for none of them, and its appends are 
   await store.close();
 });
 
-test("J2 D7 sqlite: a step writes no more the longer the input of its job is", async () => {
+test("J5 D7 sqlite: a step writes no more the longer the input of its job is", async () => {
   const path = newFile();
   const store = sqlite(path, { strength: "process" });
   const sizeOf = async (input: string): Promise<number> => {
@@ -202,7 +193,7 @@ test("J2 D7 sqlite: a step writes no more the longer the input of its job is", a
 
 // ── Processes ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("J2 D2 sqlite: the jobs of a process that is killed are anybody's at once", async () => {
+test("J5 D2 sqlite: the jobs of a process that is killed are anybody's at once", async () => {
   const child = start(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
   const owner = { id: "child", process: `${hostname()}//${child.pid}/` };
   const store = sqlite(newFile());
@@ -248,7 +239,7 @@ await store.close();
 const work = (path: string, id: string, ...more: string[]) =>
   once(start(process.execPath, ["--input-type=module", "-e", KIT, path, id, ...more], { stdio: "inherit" }), "close");
 
-test("J2 D3 sqlite: of processes that claim from one file each job has one holder, also when one of them is killed", async () => {
+test("J5 D3 sqlite: of processes that claim from one file each job has one holder, also when one of them is killed", async () => {
   const path = newFile();
   const store = sqlite(path, { strength: "process" });
   await store.create(newSession());
@@ -271,7 +262,7 @@ test("J2 D3 sqlite: of processes that claim from one file each job has one holde
 
 // ── Locks and syncs ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("J2 D8 sqlite: who holds jobs writes and renews through a lock for as long as its lease, and others are refused", async () => {
+test("J5 D8 sqlite: who holds jobs writes and renews through a lock for as long as its lease, and others are refused", async () => {
   const path = newFile();
   const store = sqlite(path, { strength: "process", lockedMs: 60 });
   const lease = await working(store);
@@ -286,7 +277,7 @@ test("J2 D8 sqlite: who holds jobs writes and renews through a lock for as long 
   await store.close();
 });
 
-test("J2 D1 sqlite: what somebody is told of a job survives a power cut; its steps need not", async () => {
+test("J5 D1 sqlite: what somebody is told of a job survives a power cut; its steps need not", async () => {
   const syncs: string[] = [];
   const db = new DatabaseSync(":memory:");
   const store = sqlite({
@@ -317,7 +308,7 @@ test("J2 D1 sqlite: what somebody is told of a job survives a power cut; its ste
 
 // ── Files, blobs and damage ────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("J2 D1 sqlite: a store opened again has every job, who holds it, and what it waits for", async () => {
+test("J5 D1 sqlite: a store opened again has every job, who holds it, and what it waits for", async () => {
   const path = newFile();
   const store = sqlite(path);
   const odd = "odd \u0000 \ud800";
@@ -345,7 +336,7 @@ test("J2 D1 sqlite: a store opened again has every job, who holds it, and what i
   await again.close();
 });
 
-test("J2 D9 sqlite: bytes that a job names stay as long as the job", async () => {
+test("J5 D9 sqlite: bytes that a job names stay as long as the job", async () => {
   let now = NOW;
   const store = sqlite(newFile(), { now: () => now });
   const put = async (words: string) => {
@@ -374,6 +365,15 @@ test("J2 D9 sqlite: bytes that a job names stay as long as the job", async () =>
   await store.close();
 });
 
+test("J5 D9 sqlite: a file in which another process works at a job is not rewritten", async () => {
+  const store = sqlite(newFile(), { now: () => NOW });
+  const lease = await working(store);
+  await assert.rejects(async () => store.vacuum({ compact: true }), { code: "store.in-use" });
+  await parks(store, lease);
+  expect(await store.vacuum({ compact: true })).toMatchObject({ isCompacted: true });
+  await store.close();
+});
+
 const DAMAGE = {
   "a step is gone": "DELETE FROM job_event WHERE key = 'step/b'",
   "its last event is gone": "DELETE FROM job_event WHERE k = (SELECT max(k) FROM job_event WHERE job = 1)",
@@ -391,7 +391,7 @@ const DAMAGE = {
   "the order of jobs begins anew": "UPDATE meta SET job_floor = 0",
 };
 for (const [what, sql] of Object.entries(DAMAGE))
-  test(`J2 D8 sqlite: the check finds damage to jobs: ${what}`, async () => {
+  test(`J5 D8 sqlite: the check finds damage to jobs: ${what}`, async () => {
     const path = newFile();
     const store = sqlite(path);
     for (const id of [alice, bob]) await store.create(newSession(id));
@@ -410,7 +410,7 @@ for (const [what, sql] of Object.entries(DAMAGE))
     await store.close();
   });
 
-test("J2 D8 sqlite: a job that is damaged keeps no other from being claimed, and is told of when it is the only one", async () => {
+test("J5 D8 sqlite: a job that is damaged keeps no other from being claimed, and is told of when it is the only one", async () => {
   const path = newFile();
   const store = sqlite(path);
   for (const name of ["one", "two"]) await spawn(store, name);
@@ -425,7 +425,7 @@ test("J2 D8 sqlite: a job that is damaged keeps no other from being claimed, and
   await store.close();
 });
 
-test("J2 D8 sqlite: a turn that waits for a job whose row is damaged is told so, and others go on", async () => {
+test("J5 D8 sqlite: a turn that waits for a job whose row is damaged is told so, and others go on", async () => {
   const path = newFile();
   const store = sqlite(path);
   for (const id of [alice, bob]) await store.create(newSession(id));

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { RuntimeError } from "../../model/errors.ts";
-import type { JobId, SessionId, WaitId } from "../../model/ids.ts";
+import type { JobId, SessionId } from "../../model/ids.ts";
 import type { JobEvent, NewJob } from "../../model/job.ts";
-import type { WaitAnswer } from "../../model/wait.ts";
 import type {
   JobAppended,
   JobLease,
@@ -53,7 +52,7 @@ import {
 } from "./job-row.ts";
 import { countRows } from "./own-rows.ts";
 import type { Turns } from "./turns.ts";
-import { addWaits, endWaits, moveWaits, openWaitsOf } from "./waits.ts";
+import { addWaits, endWaits, moveWaits, openWaitsOf, type TellJob } from "./waits.ts";
 
 /**
  * What happens to jobs. Who may take one (`job-claims.ts`) and how they are listed (`job-list.ts`) is not its job.
@@ -265,13 +264,13 @@ export class Jobs {
   }
 
   /** A wait of a job was answered. */
-  resolved(id: KeptId, wait: WaitId, answer: WaitAnswer, now: number): void {
+  readonly resolved: TellJob = (id, wait, answer, now) => {
     const before = keptRow(this.#db, id);
     if (before === undefined) throw corrupt(`The wait ${wait}`, "its job is missing");
     const event = { kind: "resolved", wait, answer, at: now } as const;
     const { row } = this.#tell(before, [{ key: freeKey(this.#db, before.n, `wait/${wait}`), event }]);
     this.#keep(before, roused(row), now);
-  }
+  };
 
   /** A turn is over: what was begun in it, and is to end with it, is sent a cancel. */
   turnEnded(turn: string, now: number): void {
