@@ -273,10 +273,17 @@ export class Desk {
   async renew(): Promise<void> {
     const { store, owner, world } = this.#core();
     const now = world.now();
-    const { until, changed, cursor } = await store.jobs.renew(owner, now, this.#mail);
+    // Past its time others may have taken jobs, and no event tells it of that: it asks for all that it still holds.
+    const isLate = !this.isInTime;
+    const before = isLate ? [...this.#held.values()] : [];
+    const { until, changed, cursor } = await store.jobs.renew(owner, now, isLate ? undefined : this.#mail);
     this.#until = until;
     this.#renewed = now;
     this.#mail = cursor ?? this.#mail;
+    const ours = new Set(isLate ? changed.map(({ jobId }) => jobId) : []);
+    for (const job of before)
+      if (!ours.has(job.id))
+        job.letGo(new RuntimeError("lease.lost", { sessionId: job.id, generation: job.lease.generation }));
     for (const { jobId, seq } of changed) {
       const job = this.#held.get(jobId);
       if (job !== undefined && job.seq < seq) await job.look();
