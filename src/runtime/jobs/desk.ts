@@ -168,11 +168,16 @@ export class Desk {
   }
 
   async #forget(turnId: TurnId): Promise<void> {
+    const { store, owner, world } = this.#core();
     const left = [...this.unbegun.values()].filter((each) => each.turnId === turnId);
+    if (left.length === 0) return;
+    // The answer may have been recorded, and the store have failed to say so. Or another process has the turn, and with it
+    // the jobs that are bound to an owner.
+    const { changed } = await store.jobs.renew(owner, world.now());
+    const ours = new Set(changed.map(({ jobId }) => jobId));
     for (const { job } of left) {
-      // The answer may have been recorded, and the store have failed to say so.
-      const isThere = (await this.#core().store.jobs.load(job.id)) !== undefined;
-      if (isThere) this.begin([job]);
+      const isThere = (await store.jobs.load(job.id)) !== undefined;
+      if (isThere && (job.recovery !== "owner-bound" || ours.has(job.id))) this.begin([job]);
       else this.unbegun.delete(job.id);
     }
   }
