@@ -263,7 +263,7 @@ function withoutIds(outcome: Json): Json {
 }
 
 /** Made of time and chance, 24 digits, or of a hash, 26. */
-const GENERATED = /\b(trn|inp|ses|can|opr|job)_[0-9a-hjkmnp-tv-z]{24}(?:[0-9a-f]{2})?\b/g;
+const GENERATED = /\b(trn|inp|ses|can|opr|job)_(?:[0-9a-hjkmnp-tv-z]{24}|[\w-]{26})(?![\w-])/g;
 
 /** Replaces generated ids by numbers, in the order of their first appearance. */
 function numbered(picture: Picture): Picture {
