@@ -175,16 +175,22 @@ export class Desk {
   }
 
   async #forget(turnId: TurnId): Promise<void> {
+    const { store, owner, world } = this.#core();
     for (const job of this.held.values()) {
       const { parent, onParentEnd } = job.record;
       if (onParentEnd === "cancel" && parent !== undefined && "turnId" in parent && parent.turnId === turnId)
         await job.look(); // The commit has sent it a cancel.
     }
     const left = [...this.unbegun.values()].filter((each) => each.turnId === turnId);
+    if (left.length === 0) return;
+    // The answer may have been recorded, and the store have failed to say so. Or another process has the turn, and with it
+    // the jobs that are bound to an owner. Or they have ended with their turn.
+    const { changed } = await store.jobs.renew(owner, world.now());
+    const ours = new Set(changed.map(({ jobId }) => jobId));
     for (const { job } of left) {
-      // The answer may have been recorded, and the store have failed to say so. Or the job has ended with its turn.
-      const stored = await this.#core().store.jobs.load(job.id);
-      if (stored !== undefined && !isOver(stored.record)) this.begin([job]);
+      const stored = await store.jobs.load(job.id);
+      const isLive = stored !== undefined && !isOver(stored.record);
+      if (isLive && (job.recovery !== "owner-bound" || ours.has(job.id))) this.begin([job]);
       else this.unbegun.delete(job.id);
     }
   }
@@ -285,10 +291,17 @@ export class Desk {
   async renew(): Promise<void> {
     const { store, owner, world } = this.#core();
     const now = world.now();
-    const { until, changed, cursor } = await store.jobs.renew(owner, now, this.#mail);
+    // Past its time others may have taken jobs, and no event tells it of that: it asks for all that it still holds.
+    const isLate = !this.isInTime;
+    const before = isLate ? [...this.#held.values()] : [];
+    const { until, changed, cursor } = await store.jobs.renew(owner, now, isLate ? undefined : this.#mail);
     this.#until = until;
     this.#renewed = now;
     this.#mail = cursor ?? this.#mail;
+    const ours = new Set(isLate ? changed.map(({ jobId }) => jobId) : []);
+    for (const job of before)
+      if (!ours.has(job.id))
+        job.letGo(new RuntimeError("lease.lost", { sessionId: job.id, generation: job.lease.generation }));
     for (const { jobId, seq } of changed) {
       const job = this.held.get(jobId);
       if (job !== undefined && job.seq < seq) await job.look();
