@@ -253,7 +253,8 @@ class JournalRun extends LocalRun {
     const spawns = spawnsIn(this.#unwritten, this.turn.lease);
     if (spawns.length === 0) return super.commit(ended);
     return andThen(super.commit({ ...ended, spawns }), (answer) => {
-      if (!("reopen" in answer)) this.#tellSpawned(spawns);
+      // Those that are to end with the turn have ended with this commit.
+      if (!("reopen" in answer)) this.#tellSpawned(spawns.filter(({ job }) => job.onParentEnd === "keep"));
       return answer;
     });
   }

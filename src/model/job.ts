@@ -78,8 +78,8 @@ export type JobEvent = { readonly at: number } & (
   | { readonly kind: "signalled"; readonly name: string; readonly payload: Json }
   /** A wait of the job was answered. */
   | { readonly kind: "resolved"; readonly wait: WaitId; readonly answer: WaitAnswer }
-  /** Its session was told something. `lost`: it was not, for there is no such session, or it was told too often. */
-  | { readonly kind: "woke"; readonly inputId: InputId; readonly lost?: "deleted" | "full" }
+  /** Its session was told something. `lost`: it was not, for it was told too often. */
+  | { readonly kind: "woke"; readonly inputId: InputId; readonly lost?: "full" }
   /** It is asked to end. */
   | { readonly kind: "cancelling"; readonly reason: string }
   | { readonly kind: "transferred"; readonly to: SessionId }

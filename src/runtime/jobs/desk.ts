@@ -9,7 +9,7 @@ import type { Composition } from "../../kernel/compose.ts";
 import { checkedInput, wireName } from "../../kernel/operation.ts";
 import { type Jobs, unavailable } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
 import type { JobCursor, JobId, SessionId, TurnId } from "../../model/ids.ts";
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
@@ -20,7 +20,7 @@ import type { Core } from "../core.ts";
 import { cancel } from "../services/sessions.ts";
 import type { SessionSite } from "../services/site.ts";
 import { FunctionJob, outside, type Work } from "./function.ts";
-import type { HeldJob } from "./held.ts";
+import { type HeldJob, problemOf } from "./held.ts";
 import { type JobsPlace, SessionJobs } from "./service.ts";
 import { TaskJobRun } from "./task.ts";
 import { endWake } from "./wake.ts";
@@ -157,7 +157,10 @@ export class Desk {
       this.unbegun.delete(job.id);
       if (spawning?.cancel !== undefined) this.#cancels.set(job.id, spawning.cancel);
       if (spawning?.work !== undefined) this.#beginWork(job, spawning.plugin, spawning.work);
-      else if (job.recovery === "rerunnable") this.kick();
+      else if (job.recovery === "rerunnable") {
+        this.kick();
+        this.#core().watch.attend(); // Its time may come later.
+      }
       this.moved(job.id);
     }
   }
@@ -170,9 +173,9 @@ export class Desk {
   async #forget(turnId: TurnId): Promise<void> {
     const left = [...this.unbegun.values()].filter((each) => each.turnId === turnId);
     for (const { job } of left) {
-      // The answer may have been recorded, and the store have failed to say so.
-      const isThere = (await this.#core().store.jobs.load(job.id)) !== undefined;
-      if (isThere) this.begin([job]);
+      // The answer may have been recorded, and the store have failed to say so. Or the job has ended with its turn.
+      const stored = await this.#core().store.jobs.load(job.id);
+      if (stored !== undefined && !isOver(stored.record)) this.begin([job]);
       else this.unbegun.delete(job.id);
     }
   }
@@ -195,7 +198,7 @@ export class Desk {
       .finally(() => {
         this.#working.delete(done);
         if (this.#held.get(job.id) === job) this.#held.delete(job.id);
-        this.moved(job.id);
+        this.moved(job.id, true);
         if (job instanceof TaskJobRun) this.kick(); // There is room for another one.
       });
     this.#working.add(done);
@@ -244,7 +247,7 @@ export class Desk {
     const more = wake === undefined ? {} : { wakes: [wake], wakesMax: core.limits.jobWakesMax + 1 };
     await core.store.jobs.append(lease, [{ key: "end", event: ended }], at, more);
     if (wake !== undefined) this.woke(record.sessionId);
-    this.moved(record.id);
+    this.moved(record.id, true);
   }
 
   /** The time of an input has come: it is accepted in the write that ends its job. */
@@ -259,7 +262,7 @@ export class Desk {
       wakes: [{ ...delivers, key, sessionId, at }],
     });
     this.woke(sessionId);
-    this.moved(record.id);
+    this.moved(record.id, true);
   }
 
   // ── Looking (D2, D5) ────────────────────────────────────────────────────────────────────────────────────────────
@@ -319,12 +322,12 @@ export class Desk {
     for (const tell of this.#waiters.get(id) ?? []) tell();
   }
 
-  /** Something happened to a job here. */
-  moved(id: JobId): void {
+  /** Something happened to a job here; it may have come to its end, or to rest. */
+  moved(id: JobId, mayBeOver = false): void {
     this.#notify(id);
-    if (!isOverHere(this.#held.get(id))) return;
+    if (!mayBeOver) return;
     this.#cancels.delete(id);
-    this.#core().watch.jobEnded();
+    this.#core().watch.jobEnded(id);
   }
 
   /** Calls `tell` when one of these jobs changes; `stop` ends that. */
@@ -383,7 +386,7 @@ export class Desk {
         .catch((error: unknown) => this.#trace("job.cancel", error, { job: id }));
     const held = this.#held.get(id);
     if (held !== undefined) await held.look();
-    this.moved(id);
+    this.moved(id, held === undefined);
     return answer;
   }
 
@@ -398,20 +401,19 @@ export class Desk {
   /** Cancels a job and waits for its end, for a moment. */
   async cancel(id: JobId, reason: string): Promise<StoredJob> {
     const { store, limits, world } = this.#core();
-    const ended = Promise.withResolvers<void>();
-    const watching = this.watch([id], () => ended.resolve());
-    const timer = new AbortController();
+    const end = world.now() + limits.cancelGraceMs + CANCEL_MS;
+    let nap = new AbortController();
+    const watching = this.watch([id], () => nap.abort());
     try {
-      const end = world.now() + limits.cancelGraceMs + CANCEL_MS;
-      let { said, job } = await this.requestCancel(id, reason);
-      if (job === undefined || said === "unknown") throw new RuntimeError("job.unknown", { id });
+      let { job } = await this.requestCancel(id, reason);
+      if (job === undefined) throw new RuntimeError("job.unknown", { id });
       while (!isOver(job.record) && world.now() < end) {
-        await Promise.race([ended.promise, world.sleep(50, timer.signal)]);
+        await world.sleep(AGAIN_MS, nap.signal);
+        nap = new AbortController();
         job = (await store.jobs.load(id)) ?? job;
       }
       return job;
     } finally {
-      timer.abort();
       watching.stop();
     }
   }
@@ -421,25 +423,43 @@ export class Desk {
   /** D4: something is wrong here: a fault of the store, a session that cannot be opened, a task that is not here. */
   giveUp(job: HeldJob, error: unknown): void {
     if (job.isOver) return;
-    const { store, world } = this.#core();
     this.#trace("job.given-up", error, { job: job.id });
+    if (job.record.recovery === "rerunnable") return this.giveBack(job, LEFT_MS, error);
+    const { store, world } = this.#core();
     job.letGo(error);
-    const giveBack = async (): Promise<void> => {
+    this.#insist(job, () => {
       const at = world.now();
-      if (job.record.recovery !== "rerunnable") {
-        const how = { code: error instanceof RuntimeError ? error.code : "job.failed", message: describeThrown(error) };
-        const ended = { at, kind: "ended", state: "failed", error: how } as const;
-        await store.jobs.append(job.lease, [{ key: "end", event: ended }], at);
-      } else {
-        const due = at + LEFT_MS;
-        await store.jobs.append(job.lease, [], at, { parks: { seen: Infinity, due } });
+      const ended = { at, kind: "ended", state: "failed", error: problemOf(error) } as const;
+      return store.jobs.append(job.lease, [{ key: "end", event: ended }], at);
+    });
+  }
+
+  /** Lets others go on with a task, or this process again, so much later. */
+  giveBack(job: HeldJob, ms = 0, reason: unknown = new RuntimeError("job.parked", { id: job.id })): void {
+    const { store, world } = this.#core();
+    job.letGo(reason);
+    this.#insist(job, async () => {
+      const at = world.now();
+      await store.jobs.append(job.lease, [], at, { parks: { seen: Number.MAX_SAFE_INTEGER, due: at + ms } });
+      this.kick();
+    });
+  }
+
+  /** Writes it, if need be a while later: a job that nobody gave back would wait for the end of this process. */
+  #insist(job: HeldJob, write: () => Awaitable<unknown>): void {
+    const { world } = this.#core();
+    const attempt = async (): Promise<void> => {
+      try {
+        await write();
+        this.moved(job.id, true);
+      } catch (error) {
+        if (this.#isClosed || hasCode(error, "lease.lost")) return;
+        this.#trace("job.given-up", error, { job: job.id });
+        await world.rest(AGAIN_MS);
+        await attempt();
       }
     };
-    void giveBack().catch(async (again: unknown) => {
-      this.#trace("job.given-up", again, { job: job.id });
-      await world.rest(AGAIN_MS);
-      if (!this.#isClosed) await giveBack().catch(() => {});
-    });
+    void attempt();
   }
 
   /** A session was deleted here: its jobs are gone. */
@@ -476,5 +496,3 @@ export class Desk {
     this.#core().trace(name, { problem: describeThrown(error), ...about });
   }
 }
-
-const isOverHere = (job: HeldJob | undefined): boolean => job === undefined || job.isOver;

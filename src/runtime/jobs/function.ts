@@ -29,14 +29,30 @@ export class FunctionJob extends HeldJob {
   async run(): Promise<void> {
     const { sessions } = this.core;
     await sessions.using(this.record.sessionId, async (session) => {
-      let value: unknown;
-      try {
-        value = await this.#work(new Context(this, session, this.#plugin));
-      } catch (error) {
-        return this.failed(error);
-      }
-      await this.completed(value);
+      this.#context = new Context(this, session, this.#plugin);
+      await Promise.race([this.#done(this.#context), this.over]); // Work that never ends is left alone.
     });
+  }
+  #context: Context | undefined;
+
+  async #done(context: Context): Promise<void> {
+    let value: unknown;
+    try {
+      value = await this.#work(context);
+    } catch (error) {
+      return this.failed(error);
+    }
+    await this.completed(value);
+  }
+
+  /** Its services are those of the session that has it now, as long as it runs. */
+  protected override handedOver(): void {
+    const { sessions } = this.core;
+    const serve = (session: LiveSession): Promise<void> => {
+      this.#context?.moveTo(session);
+      return this.over;
+    };
+    sessions.using(this.record.sessionId, serve).catch((error: unknown) => this.core.jobs.giveUp(this, error));
   }
 
   async receive(name: string): Promise<Json> {
@@ -44,7 +60,7 @@ export class FunctionJob extends HeldJob {
     for (;;) {
       const found = next();
       if (found !== undefined) return found;
-      if (this.signal.aborted) throw this.signal.reason;
+      if (this.isStopped) throw this.signal.reason;
       await this.#nudged.promise;
     }
   }
@@ -60,14 +76,24 @@ export class FunctionJob extends HeldJob {
 class Context implements JobContext {
   readonly id: JobId;
   readonly #job: FunctionJob;
-  readonly #site: SessionSite;
+  #session: LiveSession;
+  #made: SessionSite | undefined;
   readonly #plugin: string;
 
   constructor(job: FunctionJob, session: LiveSession, plugin: string) {
     this.id = job.id;
     this.#job = job;
+    this.#session = session;
     this.#plugin = plugin;
-    this.#site = new SessionSite(session, undefined, job, undefined, undefined, { id: job.id });
+  }
+
+  moveTo(session: LiveSession): void {
+    this.#session = session;
+    this.#made = undefined;
+  }
+  get #site(): SessionSite {
+    this.#made ??= new SessionSite(this.#session, undefined, this.#job, undefined, undefined, { id: this.id });
+    return this.#made;
   }
 
   /** The session that has the job now: it may have been handed over. */
@@ -98,10 +124,16 @@ class Context implements JobContext {
   get jobs() {
     return this.#site.service("jobs", this.#plugin);
   }
-  // These are closures, because work often takes them off the context: `({ wake }) => …`.
-  readonly receive = async <T extends Json>(signal: string): Promise<T> => (await this.#job.receive(signal)) as T;
-  readonly wake: JobContext["wake"] = (text, options) => this.#job.wake(text, options);
-  readonly transition: JobContext["transition"] = (state) => this.#job.transition(state);
+  // These return closures, because work often takes them off the context: `({ wake }) => …`.
+  get receive(): JobContext["receive"] {
+    return async <T extends Json>(signal: string) => (await this.#job.receive(signal)) as T;
+  }
+  get wake(): JobContext["wake"] {
+    return (text, options) => this.#job.wake(text, options);
+  }
+  get transition(): JobContext["transition"] {
+    return (state) => this.#job.transition(state);
+  }
 }
 
 /** Runs code outside of the turn or operation that asked for it: a job is not part of what began it. */

@@ -16,6 +16,16 @@ import { endWake, type WakeInput, wakeInput } from "./wake.ts";
 /** What the work asks for after its time never comes: an error would run its handlers, and they would act. */
 export const forever = <T>(): Promise<T> => new Promise<T>(() => {});
 
+/** What was thrown may be anything, also a proxy that throws when it is looked at. */
+export function problemOf(error: unknown): JobError {
+  try {
+    if (error instanceof RuntimeError) return { code: error.code, message: error.message };
+  } catch {
+    // It is described below.
+  }
+  return { code: "job.failed", message: describeThrown(error) };
+}
+
 export abstract class HeldJob {
   readonly core: Core;
   readonly lease: JobLease;
@@ -24,7 +34,9 @@ export abstract class HeldJob {
   seq: number;
   /** It does not run here any more. */
   isOver = false;
-  readonly #controller = new AbortController();
+  /** Made when it is first read: most jobs never read it, and there may be thousands. */
+  #controller: AbortController | undefined;
+  #reason: unknown;
   readonly #signals = new Map<string, Json[]>();
   readonly #received = new Map<string, number>();
   protected readonly answers = new Map<WaitId, WaitAnswer>();
@@ -42,7 +54,12 @@ export abstract class HeldJob {
     return this.record.id;
   }
   get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#reason !== undefined) this.#controller.abort(this.#reason);
     return this.#controller.signal;
+  }
+  get isStopped(): boolean {
+    return this.#reason !== undefined;
   }
 
   /** Runs the work to its end, or until it is given up. Never rejects. */
@@ -54,6 +71,8 @@ export abstract class HeldJob {
     until: number,
     load: () => Promise<readonly JobRecord[]>,
   ): Promise<readonly JobRecord[]>;
+  /** It belongs to another session from now on. */
+  protected abstract handedOver(): void;
   /** Something came: whoever waits for it in the work looks again. */
   protected abstract nudge(): void;
 
@@ -73,7 +92,10 @@ export abstract class HeldJob {
     if (event.kind === "signalled")
       this.#signals.set(event.name, [...(this.#signals.get(event.name) ?? []), event.payload]);
     if (event.kind === "resolved") this.answers.set(event.wait, event.answer);
-    if (event.kind === "transferred") this.record = { ...this.record, sessionId: event.to };
+    if (event.kind === "transferred" && event.to !== this.record.sessionId) {
+      this.record = { ...this.record, sessionId: event.to };
+      this.handedOver();
+    }
     if (event.kind === "cancelling") this.cancel(event.reason).catch((error) => this.core.jobs.giveUp(this, error));
     if (event.kind === "ended") this.letGo(new RuntimeError("job.over", { id: this.id, state: event.state }));
   }
@@ -87,27 +109,26 @@ export abstract class HeldJob {
   async cancel(reason: string): Promise<void> {
     if (this.#isCancelling || this.isOver) return;
     this.#isCancelling = true;
-    this.#controller.abort(new RuntimeError("job.cancelled", { id: this.id, reason }));
-    this.nudge();
-    await this.core.world.sleep(this.core.limits.cancelGraceMs, this.#ended.signal);
+    this.stop(new RuntimeError("job.cancelled", { id: this.id, reason }));
+    const timer = new AbortController();
+    const grace = this.core.world.sleep(this.core.limits.cancelGraceMs, timer.signal);
+    await Promise.race([grace, this.over]).finally(() => timer.abort());
     if (!this.isOver) await this.end("cancelled", {});
   }
   get isCancelling(): boolean {
     return this.#isCancelling;
   }
-  readonly #ended = new AbortController();
 
-  /** Tells the work that its process goes; what it still returns is kept. */
+  /** Tells the work to stop; what it still returns is kept. */
   stop(reason: unknown): void {
-    this.#controller.abort(reason);
+    this.#reason ??= reason;
+    this.#controller?.abort(reason);
     this.nudge();
   }
+  readonly #end = Promise.withResolvers<void>();
   /** Settles when the job does not run here any more. */
   get over(): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.isOver) resolve();
-      else this.#ended.signal.addEventListener("abort", () => resolve(), { once: true });
-    });
+    return this.#end.promise;
   }
 
   // ── What it writes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -150,7 +171,7 @@ export abstract class HeldJob {
     await this.write([], { wakes: [input], wakesMax: this.core.limits.jobWakesMax });
   }
 
-  /** B2: what is returned in the grace of a cancel is kept. */
+  /** B2: what is returned in the grace of a cancel is kept as its result. */
   async end(state: JobEnd, how: { readonly result?: Json; readonly error?: JobError }): Promise<void> {
     const { world, limits } = this.core;
     const ended = { at: world.now(), kind: "ended", state, ...how } as const;
@@ -164,7 +185,8 @@ export abstract class HeldJob {
     const problem =
       "problem" in found ? `its result is not JSON: ${found.path}: ${found.problem}` : this.#tooLarge(found.json);
     if (problem !== undefined) return this.failed(new RuntimeError("job.failed", { id: this.id, problem }));
-    await this.end("completed", "json" in found ? { result: found.json } : {});
+    const how = "json" in found && found.json !== null ? { result: found.json } : {};
+    await this.end(this.#isCancelling ? "cancelled" : "completed", how);
   }
   #tooLarge(json: Json): string | undefined {
     const max = this.core.limits.resultBytesMax;
@@ -176,23 +198,21 @@ export abstract class HeldJob {
     if (this.isOver) return;
     if (passingFault(error, this.core.store) !== undefined) throw error;
     if (this.#isCancelling) return this.end("cancelled", {});
-    const code = error instanceof RuntimeError ? error.code : "job.failed";
-    await this.end("failed", { error: { code, message: describeThrown(error) } });
+    await this.end("failed", { error: problemOf(error) });
   }
 
   // ── Its end here ────────────────────────────────────────────────────────────────────────────────────────────────
 
   #over(): void {
     this.isOver = true;
-    this.#ended.abort();
+    this.#end.resolve();
   }
 
   /** B1 */
   letGo(reason: unknown): void {
     if (this.isOver) return;
     this.#over();
-    this.#controller.abort(reason);
-    this.nudge();
+    this.stop(reason);
   }
 
   // ── Signals (B3) ────────────────────────────────────────────────────────────────────────────────────────────────

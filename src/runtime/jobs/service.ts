@@ -125,7 +125,9 @@ export class SessionJobs implements Jobs {
       await core.jobs.spawn(spawning);
       return { id: job.id };
     }
-    if ((await core.store.jobs.load(job.id)) !== undefined) return { id: job.id }; // A rerun of what has begun it.
+    const before = (await core.store.jobs.load(job.id))?.record;
+    if (before !== undefined && !isSame(before, job)) throw new RuntimeError("job.conflict", { id: job.id });
+    if (before !== undefined) return { id: job.id }; // A rerun of what has begun it.
     const { jobsMax } = core.limits;
     if ((await core.store.jobs.count(this.#session)) + carried.length >= jobsMax)
       throw new RuntimeError("job.full", { max: jobsMax });
@@ -279,7 +281,7 @@ export class SessionJobs implements Jobs {
   unregister(id: string): Promise<void> {
     return this.#quietly("unregister", id, async ({ record }) => {
       await this.#core.store.jobs.remove(record.id);
-      this.#core.jobs.moved(record.id);
+      this.#core.jobs.moved(record.id, true);
     });
   }
 
@@ -295,7 +297,7 @@ export class SessionJobs implements Jobs {
       const { said } = await core.store.jobs.send(record.id, { key: "end", event }, at, more);
       if (said === "bound") throw new RuntimeError("job.bound", { id });
       if (said === "accepted" && wake !== undefined) core.jobs.woke(record.sessionId);
-      core.jobs.moved(record.id);
+      core.jobs.moved(record.id, true);
     });
   }
 
@@ -310,7 +312,7 @@ export class SessionJobs implements Jobs {
       const event = { at, kind: "transitioned", state } as const;
       const { said } = await store.jobs.send(record.id, { key: world.id("tra"), event }, at);
       if (said === "bound") throw new RuntimeError("job.bound", { id });
-      jobs.moved(record.id);
+      jobs.moved(record.id, state === "idle");
     });
   }
 
@@ -350,6 +352,13 @@ export class SessionJobs implements Jobs {
     });
   }
 }
+
+const isSame = (record: JobRecord, job: NewJob): boolean =>
+  record.label === job.label &&
+  record.kind === job.kind &&
+  record.recovery === job.recovery &&
+  record.operation === job.operation &&
+  JSON.stringify(record.input) === JSON.stringify(job.input);
 
 export async function sendSignal(
   { store, world, jobs }: Core,

@@ -55,6 +55,12 @@ export class TaskJobRun extends HeldJob {
     this.take(events);
   }
 
+  /** It goes on in the session that has it now, from its steps. */
+  protected override handedOver(): void {
+    if (this.#isRunning) this.core.jobs.giveBack(this);
+  }
+  #isRunning = false;
+
   protected override learn(event: JobEvent): void {
     if (event.kind === "stepped") this.#steps.set(event.name, frozen(event.value));
     super.learn(event);
@@ -62,6 +68,7 @@ export class TaskJobRun extends HeldJob {
 
   async run(): Promise<void> {
     const { core, record } = this;
+    this.#isRunning = true;
     if (this.isCancelling) return this.end("cancelled", {});
     if (this.#loops > core.limits.resumesMax)
       return this.failed(new RuntimeError("job.crash-loop", { id: this.id, max: core.limits.resumesMax }));
@@ -181,7 +188,7 @@ export class TaskJobRun extends HeldJob {
         const nudged = this.#nudged.promise;
         const found = await look();
         if (found !== undefined) return found;
-        if (this.signal.aborted) throw this.signal.reason;
+        if (this.isStopped) throw this.signal.reason;
         const left = waiting.until === undefined ? Infinity : waiting.until - world.now();
         if (left <= 0) return undefined;
         this.#rest();

@@ -18,7 +18,7 @@ async function momentOf(session: LiveSession) {
     const latest = await store.latest();
     const { openTurn } = await session.kept.requireThere();
     const inputs = await openInputs(session, openTurn);
-    const waits = openTurn === undefined ? [] : await store.waits.list({ session: session.id, max: Infinity });
+    const waits = await store.waits.list({ session: session.id, max: Infinity });
     const { revision } = await session.kept.requireThere();
     const later = await store.changes(latest, { session: session.id, max: 1 }); // Facts of other sessions do not count.
     if (revision === kept.stored.revision && later.length === 0) return { ...kept, inputs, waits, latest };

@@ -6,7 +6,7 @@
 // A3 A session that could not be taken up is left alone for a while: its model or a plugin may be somewhere else.
 // A4 It keeps the process alive only while a handle waits for a turn.
 
-import type { Cursor, SessionId, TurnId } from "../../model/ids.ts";
+import type { Cursor, JobId, SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Agenda, Change } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
@@ -157,9 +157,10 @@ export class Watch {
   }
 
   /** A job has ended for which a turn may wait. */
-  jobEnded(): void {
-    for (const session of this.#core().sessions) session.poke();
-    if (this.#core().store.isDurable) this.#soonest(0);
+  jobEnded(id: JobId): void {
+    const { sessions, store } = this.#core();
+    for (const session of sessions) if (awaits(session, id)) session.poke();
+    if (store.isDurable) this.#soonest(0);
   }
 
   /** A session was told something: its turn takes it in, or one is opened for it. */
@@ -423,3 +424,9 @@ export class Watch {
     return [...this.followed];
   }
 }
+
+/** Whether a call of its running turn waits for the job. */
+const awaits = ({ running }: LiveSession, id: JobId): boolean =>
+  running?.state?.open.some(
+    (effect) => effect.kind === "wait" && effect.about.kind === "turns" && effect.about.jobs?.includes(id) === true,
+  ) ?? false;

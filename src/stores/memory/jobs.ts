@@ -81,23 +81,17 @@ export class Jobs {
 
   spawn(spawn: JobSpawn, max: number): StoredJob {
     const { job } = spawn;
-    this.check([spawn]);
     const known = this.#rows.byId.get(job.id);
+    if (known !== undefined && !isSameContent(known.job, job)) throw new RuntimeError("job.conflict", { id: job.id });
     if (known !== undefined) return storedJob(known);
     if (this.#rows.live(this.#store.sessions.require(job.sessionId)) >= max)
       throw new RuntimeError("job.full", { max });
     return storedJob(this.#begin(spawn, job.at));
   }
 
-  /** Throws when one of these jobs cannot begin, or is another one than that which has its id. */
+  /** Throws when one of these jobs cannot begin. */
   check(spawns: readonly JobSpawn[]): void {
-    for (const { job } of spawns) {
-      const known = this.#rows.byId.get(job.id);
-      const twin = spawns.find((each) => each.job.id === job.id)!.job;
-      const isSame = isSameContent(known === undefined ? twin : known.job, job);
-      if (!isSame) throw new RuntimeError("job.conflict", { id: job.id });
-      if (known === undefined) this.#store.sessions.require(job.sessionId);
-    }
+    for (const { job } of spawns) if (!this.#rows.byId.has(job.id)) this.#store.sessions.require(job.sessionId);
   }
 
   /** Begins jobs that were checked with what they go along with. */
@@ -267,15 +261,15 @@ export class Jobs {
 
   /** Tells the session of a job something, in the write that tells it to the job. */
   #tell(row: JobRow, at: number, { wakes = [], wakesMax = Infinity }: JobWrites): void {
-    const { sessions, turns } = this.#store;
-    for (const input of wakes) {
-      const session = sessions.byId.get(input.sessionId);
-      const known = session && turns.before(session, input);
+    const { session } = row;
+    for (const given of wakes) {
+      const input = { ...given, sessionId: session.id };
+      const known = this.#store.turns.before(session, input);
       const inputId = known?.inputId ?? input.id;
       const key = `wake/${inputId}`;
       if (has(row, key)) continue;
       const isFull = known === undefined && recordOf(row).wakes >= wakesMax;
-      const lost = session === undefined ? "deleted" : isFull ? "full" : undefined;
+      const lost = isFull ? "full" : undefined;
       if (lost === undefined && known === undefined) this.#store.keep(input);
       this.#rows.write(row, key, { kind: "woke", at, inputId, ...(lost === undefined ? {} : { lost }) });
     }

@@ -8,6 +8,7 @@ import type { Connection } from "./connection.ts";
 import { endedOf, outcomeIn, type TurnRow, turnByNumber } from "./endings.ts";
 import { cursorOf, limit, requireFact } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
+import { idOf } from "./job-row.ts";
 import { appliedOf, type OperationRow } from "./operations.ts";
 import { TREE } from "./sessions.ts";
 import { APPEND, INJECTED } from "./turn-row.ts";
@@ -116,7 +117,7 @@ interface AskedRow extends WaitRow {
 }
 function waitOf(row: AskedRow) {
   const { sessionId, turnId, job, id: wait, effect } = row;
-  const whose = job === null ? { turnId: requireTurnOf(row, turnId) } : { jobId: job };
+  const whose = job === null ? { turnId: requireTurnOf(row, turnId) } : { jobId: idOf({ id: job }) };
   return { sessionId, ...whose, wait, effect: effect! };
 }
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { foldJob, isOver, type JobRecord } from "../../model/job.ts";
 import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
-import { awaitedBy, awaitsIn } from "./job-awaits.ts";
+import { awaitsIn } from "./job-awaits.ts";
 import { eventsAfter, SEQS } from "./job-events.ts";
 import { type OwnerRow, requireOwner } from "./job-owners.ts";
 import {
@@ -10,6 +10,7 @@ import {
   firstOf,
   IDLE,
   type JobRow,
+  type KeptId,
   latestChange,
   newJob,
   OVER,
@@ -119,10 +120,7 @@ function holderProblem(db: Connection, row: JobRow): string | undefined {
 }
 
 function awaitsProblem(db: Connection, row: JobRow): string | undefined {
-  const led = db.rows<{ awaited: string }>(
-    "SELECT awaited FROM json_each(?) each JOIN job_await ON awaited = each.value AND job = ?",
-    JSON.stringify([...awaitedBy(awaitsIn(row))]),
-    row.n,
-  );
-  return led.length === awaitedBy(awaitsIn(row)).size ? undefined : "what it awaits does not lead to it";
+  const isLed = (id: KeptId): boolean =>
+    db.row("SELECT 1 FROM job_await WHERE awaited = ? AND job = ?", id, row.n) !== undefined;
+  return (awaitsIn(row)?.jobs ?? []).every(isLed) ? undefined : "what it awaits does not lead to it";
 }

@@ -21,7 +21,7 @@ import { schemaProblem } from "./schema.ts";
 import { ALL_BOOKED, requireSealed, type SessionRow, type SpentRow, spentOf } from "./sessions.ts";
 import { type StateRow, stateIn } from "./states.ts";
 import { requireWhole, TAKEN, WAITING, WHOLE_TURN_COLUMNS } from "./turn-row.ts";
-import { aboutIn, answerIn, type WaitRow } from "./wait-row.ts";
+import { aboutIn, answerIn, askedAs, type WaitRow } from "./wait-row.ts";
 
 /** Damage: where it is, and what is wrong. */
 export interface Finding {
@@ -353,8 +353,9 @@ class Checkup {
           const [about, answer] = [aboutIn(row), answerIn(row)];
           this.#name(item, attachmentsIn([about, answer]));
           if ((row.key !== null) !== (row.isOpen === 1)) return "its key does not tell whether it is still open";
-          if (row.key === null && row.asked === null) return "it is no fact, and of nothing that is open";
-          return (row.asked !== null && answer !== undefined) === (row.answered !== null)
+          if (row.key === null && row.asked === null && row.answered === null)
+            return "it is no fact, and of nothing that is open";
+          return (askedAs(row) !== null && answer !== undefined) === (row.answered !== null)
             ? undefined
             : "it has half an answer";
         });

@@ -1,5 +1,5 @@
 import { RuntimeError } from "../../model/errors.ts";
-import type { JobCursor, JobId } from "../../model/ids.ts";
+import type { JobCursor } from "../../model/ids.ts";
 import type { ClaimedJob, Owner, Store } from "../store.ts";
 import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
@@ -13,7 +13,9 @@ import {
   BOUND,
   EXTERNAL,
   folded,
+  idOf,
   type JobRow,
+  type KeptId,
   keepJob,
   latestChange,
   latestCursor,
@@ -68,7 +70,7 @@ function taken(db: Connection, found: readonly Candidate[], owner: Owner, now: n
   const damage: unknown[] = [];
   const readable = found.flatMap(({ since: _, ...row }) => {
     try {
-      storedOf(storedRow(db, requireJob(row).id)!);
+      storedOf(storedRow(db, idOf(requireJob(row)))!);
       return [{ row, events: eventsAfter(db, row, 0) }];
     } catch (error) {
       if (!(error instanceof RuntimeError && error.code === "store.corrupt")) throw error;
@@ -92,30 +94,34 @@ function take(db: Connection, before: JobRow, events: ClaimedJob["events"], owne
     addEvent(db, before.n, seq, started);
     keepJob(db, before, { ...folded(held, started.event), seq });
   }
-  const lease = { jobId: before.id, generation, owner };
-  const job = storedOf(storedRow(db, before.id)!);
+  const jobId = idOf(before);
+  const lease = { jobId, generation, owner };
+  const job = storedOf(storedRow(db, jobId)!);
   if (isOrphan) return { ...job, lease, events, isOrphan };
   return { ...job, lease, events: [...events, { seq, ...started }] };
 }
 
 type Renewed = Awaited<ReturnType<Store["jobs"]["renew"]>>;
 
+interface Held {
+  readonly id: KeptId;
+  readonly seq: number;
+}
 const ALL_HELD = "SELECT id, seq FROM job WHERE owner = ? ORDER BY changed";
 // By the changes since, whoever's they are: an index by owner and change would have to be written with every step.
 const HELD_AND_CHANGED = "SELECT id, seq FROM job WHERE changed > ? AND +owner = ? ORDER BY changed";
 
 export function renewJobs(db: Connection, owner: Owner, now: number, after: JobCursor | undefined): Renewed {
-  const until = now + db.leaseMs;
-  prolong(db, owner, until);
+  const until = prolong(db, owner, now + db.leaseMs);
   forgetOwners(db, now);
   const rows =
     after === undefined
-      ? db.rows<{ id: JobId; seq: number }>(ALL_HELD, owner.id)
-      : db.rows<{ id: JobId; seq: number }>(HELD_AND_CHANGED, requireChange(db, after), owner.id);
+      ? db.rows<Held>(ALL_HELD, owner.id)
+      : db.rows<Held>(HELD_AND_CHANGED, requireChange(db, after), owner.id);
   const cursor = latestCursor(db);
   return {
     until,
-    changed: rows.map(({ id: jobId, seq }) => ({ jobId, seq })),
+    changed: rows.map((row) => ({ jobId: idOf(row), seq: row.seq })),
     ...(cursor === undefined ? {} : { cursor }),
   };
 }

@@ -5,7 +5,7 @@ import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
 import { limit } from "./facts.ts";
 import { eventsAfter } from "./job-events.ts";
-import { jobRow, latestChange, OVER, STORED, type StoredRow, storedOf, storedRow } from "./job-row.ts";
+import { jobRow, keptId, latestChange, OVER, STORED, type StoredRow, storedOf, storedRow } from "./job-row.ts";
 
 /** Jobs, for whoever wants to know of them. */
 
@@ -21,7 +21,7 @@ export function eventsOfJob(db: Connection, id: JobId, after: number): readonly 
 
 export function listJobs(db: Connection, page: JobsPage): readonly StoredJob[] {
   const { session, isLive, visibility, kind, after, max } = page;
-  const last = after === undefined ? 0 : db.row<{ n: number }>("SELECT n FROM job WHERE id = ?", after)?.n;
+  const last = after === undefined ? 0 : db.row<{ n: number }>("SELECT n FROM job WHERE id = ?", keptId(after))?.n;
   if (last === undefined) return [];
   const terms: readonly (readonly [string, Value | undefined])[] = [
     ["j.n > ?", last],

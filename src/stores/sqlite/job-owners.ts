@@ -20,11 +20,13 @@ export const requireOwner = (row: OwnerRow): void =>
 
 const BY_ID = "SELECT * FROM job_owner WHERE id = ?";
 
-/** Gives an owner time, at least until then. */
-export function prolong(db: Connection, { id, process }: Owner, until: number): void {
+/** Gives an owner time, at least until then, and answers until when it has some: what comes late shortens nothing. */
+export function prolong(db: Connection, { id, process }: Owner, least: number): number {
   const before = db.row<OwnerRow>(BY_ID, id);
-  if (before?.process === process && before.until >= until && isSound(before)) return;
-  keepOwner(db, { id, process, until });
+  const isKnown = before?.process === process && isSound(before);
+  if (isKnown && before.until >= least) return before.until;
+  keepOwner(db, { id, process, until: least });
+  return least;
 }
 
 function keepOwner(db: Connection, row: Omit<OwnerRow, "seal">): void {

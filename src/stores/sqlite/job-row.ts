@@ -1,11 +1,16 @@
-import { asJobCursor, type JobCursor, type JobId } from "../../model/ids.ts";
+import { asJobCursor, asJobId, type JobCursor, type JobId } from "../../model/ids.ts";
 import { foldJob, isOver, type JobEvent, type JobRecord, type JobRecovery, type NewJob } from "../../model/job.ts";
 import type { StoredJob } from "../store.ts";
 import { corrupt, requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
-import { keyText } from "./codec.ts";
+import { fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { sealMeta } from "./facts.ts";
 import { type EventRow, eventIn, SEQS } from "./job-events.ts";
+
+/** A job's id as text that SQLite can keep. */
+export type KeptId = string & { readonly kept: JobId };
+export const keptId = (id: JobId): KeptId => keyText(id) as KeptId;
+export const idOf = ({ id }: { readonly id: KeptId }): JobId => asJobId(fromKeyText(id));
 
 /** The states of a job, as the indexes need them. */
 export const RUNNING = 0;
@@ -27,7 +32,8 @@ export const ANYBODY = "";
  */
 export interface JobRow {
   readonly n: number;
-  readonly id: JobId;
+  /** As it is kept: `idOf` tells the id. */
+  readonly id: KeptId;
   readonly session: number;
   readonly kind: string;
   readonly is_hidden: number;
@@ -85,6 +91,10 @@ export function requireJob<Row extends JobRow>(row: Row): Row {
 const BY_ID = "SELECT * FROM job WHERE id = ?";
 
 export function jobRow(db: Connection, id: JobId): JobRow | undefined {
+  return keptRow(db, keptId(id));
+}
+
+export function keptRow(db: Connection, id: KeptId): JobRow | undefined {
   const row = db.row<JobRow>(BY_ID, id);
   return row && requireJob(row);
 }
@@ -98,17 +108,17 @@ export function requireNumber(db: Connection, n: number): JobRow {
 }
 
 /** Whether somebody who awaits a job has to wait: it is there, and it runs. */
-export const isRunning = (db: Connection, id: JobId): boolean => jobRow(db, id)?.state === RUNNING;
+export const isRunning = (db: Connection, id: KeptId): boolean => keptRow(db, id)?.state === RUNNING;
 
 // ── Records ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** What began a job, as `parent` has it. */
 export const turnAsParent = (turn: string): string => `turn/${turn}`;
-export const jobAsParent = (job: string): string => `job/${job}`;
+export const jobAsParent = (job: KeptId): string => `job/${job}`;
 
 function parentOf({ parent, onParentEnd }: NewJob): string | null {
   if (parent === undefined || onParentEnd !== "cancel") return null;
-  return "turnId" in parent ? turnAsParent(parent.turnId) : jobAsParent(parent.jobId);
+  return "turnId" in parent ? turnAsParent(parent.turnId) : jobAsParent(keptId(parent.jobId));
 }
 
 function takerOf({ recovery, operation, delivers }: NewJob): string | null {
@@ -122,7 +132,7 @@ export function newJob(n: number, session: number, job: NewJob, spawned: JobEven
   const recovery = RECOVERIES.indexOf(job.recovery);
   return {
     n,
-    id: job.id,
+    id: keptId(job.id),
     session,
     kind: job.kind,
     is_hidden: job.visibility === "hidden" ? 1 : 0,
@@ -200,7 +210,7 @@ export function firstOf({ n, id, first_key: key, first }: StoredRow): JobEvent &
 }
 
 const STORED_BY_ID = `${STORED} WHERE j.id = ?`;
-export const storedRow = (db: Connection, id: JobId): StoredRow | undefined => db.row(STORED_BY_ID, id);
+export const storedRow = (db: Connection, id: JobId): StoredRow | undefined => db.row(STORED_BY_ID, keptId(id));
 
 // ── Writing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -19,7 +19,7 @@ import type { Blobs } from "./blobs.ts";
 import { corrupt } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { jobLost } from "./faults.ts";
-import { addAwaits, forgetAwaits, isMet, wakeWaiters } from "./job-awaits.ts";
+import { addAwaits, awaitsOf, forgetAwaits, isMet, wakeWaiters } from "./job-awaits.ts";
 import { addEvent, eventUnder, forgetEvents } from "./job-events.ts";
 import { liveJobs } from "./job-list.ts";
 import { isOwnerGone, prolong } from "./job-owners.ts";
@@ -29,12 +29,15 @@ import {
   firstOf,
   folded,
   IDLE,
+  idOf,
   isOrphan,
   type JobRow,
   jobAsParent,
   jobCursorOf,
   jobRow,
+  type KeptId,
   keepJob,
+  keptRow,
   movesIn,
   newJob,
   OVER,
@@ -95,9 +98,9 @@ export class Jobs {
     return storedOf(row);
   }
 
-  /** Begins jobs with something else that is written, however many there are. */
+  /** Begins jobs with something else that is written, however many there are. What is there under an id stays. */
   spawnAll(spawns: readonly JobSpawn[], now: number): void {
-    for (const spawn of spawns) this.spawn(spawn, Infinity, now);
+    for (const spawn of spawns) if (storedRow(this.#db, spawn.job.id) === undefined) this.spawn(spawn, Infinity, now);
   }
 
   /** A new job in the hands of its owner. */
@@ -181,14 +184,16 @@ export class Jobs {
   /** Accepts inputs for a session, and tells of each. */
   #wake(before: JobRow, { wakes = [], wakesMax = Infinity }: JobWrites, now: number): JobRow {
     let row = before;
-    for (const input of wakes) {
+    const { id: sessionId } = this.#db.row<{ id: SessionId }>("SELECT id FROM session WHERE n = ?", before.session)!;
+    for (const given of wakes) {
+      const input = { ...given, sessionId };
       // An input that came under the key before is the one that was told, whatever this one says.
-      const { hasSession, before: known } = this.#turns.before(input);
+      const known = this.#turns.before(input);
       const inputId = known ?? input.id;
       const key = `wake/${inputId}`;
       if (eventUnder(this.#db, row.n, key) !== undefined) continue;
       const isFull = known === undefined && movesIn(row).wakes >= wakesMax;
-      const lost = hasSession ? (isFull ? "full" : undefined) : "deleted";
+      const lost = isFull ? "full" : undefined;
       if (lost === undefined && known === undefined) this.#turns.accept(input, NOBODY, undefined, Infinity);
       const event: JobEvent = { kind: "woke", inputId, at: now, ...(lost === undefined ? {} : { lost }) };
       row = this.#tell(row, [{ key, event }]).row;
@@ -198,13 +203,15 @@ export class Jobs {
 
   #canPark(before: JobRow, row: JobRow, { seen, awaits }: ParkedJob): boolean {
     if (row.recovery !== RERUNNABLE || row.state === OVER || before.seq > seen) return false;
-    return awaits === undefined || !isMet(this.#db, awaits);
+    return awaits === undefined || !isMet(this.#db, awaitsOf(awaits));
   }
 
   #parked(row: JobRow, { due, awaits }: ParkedJob): JobRow {
-    if (awaits !== undefined) addAwaits(this.#db, row.n, awaits);
-    const kept = awaits === undefined ? null : JSON.stringify(awaits);
-    return { ...row, owner: null, is_parked: 1, due: due ?? null, awaits: kept };
+    const parked = { ...row, owner: null, is_parked: 1, due: due ?? null };
+    if (awaits === undefined) return parked;
+    const kept = awaitsOf(awaits);
+    addAwaits(this.#db, row.n, kept);
+    return { ...parked, awaits: JSON.stringify(kept) };
   }
 
   /** Writes what became of a job, and what that means to others (1). */
@@ -223,7 +230,7 @@ export class Jobs {
   }
 
   /** A job is over or gone, which its row says by now. */
-  #left(id: JobId, now: number): void {
+  #left(id: KeptId, now: number): void {
     wakeWaiters(this.#db, id);
     this.#cancelChildren(jobAsParent(id), now);
   }
@@ -237,7 +244,8 @@ export class Jobs {
     if (said === undefined) {
       this.#keepNamed([sent.event]);
       const isEnd = sent.event.kind === "cancelling" && this.#isNobodys(before, now);
-      const key = eventUnder(this.#db, before.n, "end") === undefined ? "end" : `end/${before.seq + 2}`;
+      const isTaken = sent.key === "end" || eventUnder(this.#db, before.n, "end") !== undefined;
+      const key = isTaken ? `end/${before.seq + 2}` : "end";
       const cancelled = { key, event: { kind: "ended", state: "cancelled", at: now } } as const;
       const { row } = this.#tell(before, isEnd ? [sent, cancelled] : [sent]);
       this.#keep(before, this.#wake(roused(row), more, now), now);
@@ -259,8 +267,8 @@ export class Jobs {
   }
 
   /** A wait of a job was answered. */
-  resolved(id: JobId, wait: WaitId, answer: WaitAnswer, now: number): void {
-    const before = jobRow(this.#db, id);
+  resolved(id: KeptId, wait: WaitId, answer: WaitAnswer, now: number): void {
+    const before = keptRow(this.#db, id);
     if (before === undefined) throw corrupt(`The wait ${wait}`, "its job is missing");
     const event = { kind: "resolved", wait, answer, at: now } as const;
     const { row } = this.#tell(before, [{ key: `wait/${wait}`, event }]);
@@ -274,8 +282,8 @@ export class Jobs {
 
   #cancelChildren(parent: string, now: number): void {
     const event = { kind: "cancelling", reason: "What began this job has ended.", at: now } as const;
-    for (const { id } of this.#db.rows<{ id: JobId }>("SELECT id FROM job WHERE parent = ? ORDER BY n", parent))
-      this.send(id, { key: "cancel", event }, now);
+    for (const row of this.#db.rows<{ id: KeptId }>("SELECT id FROM job WHERE parent = ? ORDER BY n", parent))
+      this.send(idOf(row), { key: "cancel", event }, now);
   }
 
   // ── Sessions ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -294,7 +302,7 @@ export class Jobs {
       this.#keep(before, { ...row, session: target }, now);
       countRows(db, source, -1);
       countRows(db, target, 1);
-      moveWaits(db, id, source, target);
+      moveWaits(db, before.id, source, target);
     }
     return ids.map((id) => storedOf(storedRow(db, id)!));
   }
@@ -311,12 +319,12 @@ export class Jobs {
     raiseFloor(this.#db);
     this.#forget(row);
     countRows(this.#db, row.session, -1);
-    endWaits(this.#db, openWaitsOf(this.#db, id));
-    this.#left(id, now);
+    endWaits(this.#db, openWaitsOf(this.#db, row.id));
+    this.#left(row.id, now);
     return true;
   }
 
-  /** Removes the jobs of a session that is about to be deleted; its waits go with it. */
+  /** Removes the jobs of a session that is about to be deleted. */
   forgetOf(id: SessionId, now: number): void {
     const db = this.#db;
     const session = db.row<{ n: number; turn: string | null }>(
@@ -326,7 +334,10 @@ export class Jobs {
     if (session === undefined) return;
     const rows = db.rows<JobRow>("SELECT * FROM job WHERE session = ?", session.n);
     if (rows.length > 0) raiseFloor(db);
-    for (const row of rows) this.#forget(requireJob(row));
+    for (const row of rows) {
+      this.#forget(requireJob(row));
+      endWaits(db, openWaitsOf(db, row.id)); // One that was answered before the job was handed over is another session's.
+    }
     for (const row of rows) this.#left(row.id, now);
     if (session.turn !== null) this.turnEnded(session.turn, now);
   }
@@ -346,8 +357,9 @@ const asJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 const roused = (row: JobRow): JobRow => (row.is_parked === 1 ? { ...row, due: 0 } : row);
 
 /** Throws unless all that is said of an orphan is that it was abandoned. */
-function requireAbandoned({ id }: JobRow, events: readonly KeyedEvent[], { waits = [], parks }: JobWrites): void {
+function requireAbandoned(row: JobRow, events: readonly KeyedEvent[], { waits = [], parks }: JobWrites): void {
   const isAbandoned = ({ event }: KeyedEvent): boolean => event.kind === "ended" && event.state === "abandoned";
   const isMore = waits.length > 0 || parks !== undefined;
-  if (events.length === 0 || !events.every(isAbandoned) || isMore) throw new RuntimeError("job.bound", { id });
+  if (events.length === 0 || !events.every(isAbandoned) || isMore)
+    throw new RuntimeError("job.bound", { id: idOf(row) });
 }

@@ -17,9 +17,22 @@ import {
   type WaitKey,
 } from "../../model/ids.ts";
 import { waitIdOf } from "../../model/wait.ts";
-import { ben, commit, inputId, NOW, newInput, newSession, newWait, node, opening, turnId } from "../../testing/cast.ts";
+import {
+  ben,
+  commit,
+  inputId,
+  NOW,
+  newInput,
+  newSession,
+  newWait,
+  node,
+  opening,
+  slept,
+  turnId,
+} from "../../testing/cast.ts";
+import { newJob } from "../../testing/job-cast.ts";
 import { type Database, type SqliteStore, sqlite } from "../sqlite.ts";
-import type { Change, NewInput, Segment, StoredSession, Terminal } from "../store.ts";
+import type { Change, NewInput, Segment, StoredSession, StoredWait, Terminal } from "../store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-migration-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -326,5 +339,52 @@ test("D8 sqlite: a wait of a file of schema 6 that is damaged stays damaged, and
   });
   expect((await store.waits.resolve(asWaitKey("w3"), { kind: "timeout" }, NOW)).said).toBe("accepted");
   expect((await store.load(main))?.revision).toBe(2);
+  await store.close();
+});
+
+test("D8 J1 sqlite: a file of schema 7 is brought to today's, says what it said, and keeps jobs", async () => {
+  const path = ofVersion(7);
+  const before = JSON.parse(fixture("v7.json")) as Answers & {
+    readonly changes: readonly Change[];
+    readonly waits: readonly StoredWait[];
+  };
+  const store = sqlite(path);
+  await expectAnswers(store, before);
+  expect(await store.changes(undefined, { max: 100 })).toEqual(before.changes);
+  expect(await store.waits.list({ max: 10 })).toEqual(before.waits);
+  expect(await store.check({ deep: true })).toEqual([]);
+  expect(await store.agenda(NOW, 10, ["acme/notes.sum"])).toMatchObject({ sessions: ["main"], next: NOW + 500 });
+
+  // A turn that was parked before there were jobs waits on, and another waits for a job.
+  const child = asSessionId("child");
+  const yes = { kind: "value", value: "yes" } as const;
+  expect(await store.waits.resolve(asWaitKey("w6"), yes, NOW)).toEqual({ said: "accepted", sessionId: child });
+  const answer = await store.open(child, ben, NOW, opening);
+  assert.ok(answer.kind === "resumed");
+  const job = newJob("j", { sessionId: main });
+  const about = { kind: "turns", need: "all", turns: [], jobs: [job.id] } as const;
+  const key = asWaitKey("w8");
+  const { lease, journal } = answer;
+  await store.append(lease, journal.length, [slept("j")], NOW, [newWait(key, { about })], [{ job }]);
+  expect(await store.park(lease, { turnId: lease.turnId, wakeAt: NOW + 900, waits: [key] }, NOW)).toEqual({
+    kind: "parked",
+  });
+  expect(await store.agenda(NOW, 10, [job.operation!])).toMatchObject({ sessions: ["main"], hasJobs: true });
+  const [claimed] = await store.jobs.claim(ben, NOW, 5, [job.operation!]);
+  const end = { key: "end", event: { kind: "ended", state: "completed", at: NOW } } as const;
+  await store.jobs.append(claimed!.lease, [end], NOW);
+  expect([...(await store.agenda(NOW, 10)).sessions].sort()).toEqual(["child", "main"]);
+  expect(await store.check({ deep: true })).toEqual([]);
+  await store.close();
+  expect(schemaOf(path)).toEqual(await newSchema());
+});
+
+test("D8 sqlite: what a file of schema 7 knows of deleted sessions stays damaged if it was", async () => {
+  const path = ofVersion(7);
+  const db = new DatabaseSync(path);
+  db.exec("UPDATE meta SET gone = 2");
+  db.close();
+  const store = sqlite(path);
+  expect(await store.check()).toMatchObject([{ item: "What is known of deleted sessions" }]);
   await store.close();
 });

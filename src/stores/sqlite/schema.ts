@@ -202,8 +202,10 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
     ) STRICT, WITHOUT ROWID;
 
     ALTER TABLE wait ADD COLUMN job TEXT;
+    ALTER TABLE wait ADD COLUMN moved INTEGER;
     CREATE INDEX wait_job ON wait (job) WHERE key IS NOT NULL AND job IS NOT NULL;
     CREATE INDEX wait_job_session ON wait (session, asked) WHERE key IS NOT NULL AND job IS NOT NULL;
+    CREATE INDEX wait_moved ON wait (moved) WHERE key IS NOT NULL AND moved IS NOT NULL;
 
     -- The latest change of a job when one was last removed: its number is not given again.
     ALTER TABLE meta ADD COLUMN job_floor INTEGER NOT NULL DEFAULT 0;

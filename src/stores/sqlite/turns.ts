@@ -72,14 +72,11 @@ export class Turns {
   }
 
   /** Whether there is a session for an input, and the input that came before under its key or its id, if any did. */
-  before({ sessionId, turnId, key }: NewInput): { readonly hasSession: boolean; readonly before?: InputId } {
-    const session = this.#db.row<{ n: number }>("SELECT n FROM session WHERE id = ?", sessionId)?.n;
-    if (session === undefined) return { hasSession: false };
-    const byKey = key === undefined ? undefined : this.#db.row<TurnColumns>(KNOWN_BY_KEY, session, keyText(key));
+  before({ sessionId, turnId, key }: NewInput): InputId | undefined {
+    const { n } = this.#require(sessionId);
+    const byKey = key === undefined ? undefined : this.#db.row<TurnColumns>(KNOWN_BY_KEY, n, keyText(key));
     const row = byKey ?? this.#db.row<TurnColumns>(KNOWN_BY_ID, turnId);
-    return row === undefined
-      ? { hasSession: true }
-      : { hasSession: true, before: asInputId(requireWhole(row).input_id) };
+    return row && asInputId(requireWhole(row).input_id);
   }
 
   /** What `open` would answer, read without the write lock; undefined when there is something to take. */

@@ -1,9 +1,10 @@
-import type { EffectName, JobId, WaitId, WaitKey } from "../../model/ids.ts";
+import type { EffectName, WaitId, WaitKey } from "../../model/ids.ts";
 import { type WaitAbout, type WaitAnswer, type WaitedTurns, waitIdOf } from "../../model/wait.ts";
 import type { NewWait } from "../store.ts";
 import { corrupt, requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
 import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
+import type { KeptId } from "./job-row.ts";
 
 /**
  * A wait's row. One that is a fact stays as long as its session, but nothing of it answers any more: with the end of its
@@ -17,7 +18,9 @@ export interface WaitRow {
   readonly session: number;
   /** 0 where a job waits. */
   readonly turn: number;
-  readonly job: JobId | null;
+  readonly job: KeptId | null;
+  /** The fact that it was asked, where the job had another session then: the row that tells of it stayed there. */
+  readonly moved: number | null;
   /** These three are missing where a file of before schema 7 had the wait, until it is given again. */
   readonly effect: EffectName | null;
   readonly at: number | null;
@@ -35,7 +38,7 @@ export interface WaitRow {
 }
 const columnsOf = (row: Omit<WaitRow, "seal">) => [
   ...[row.n, row.id, row.key, row.session, row.turn, row.effect, row.at, sumIn(row.about), row.until, row.is_turns],
-  ...[row.asked, row.answered, row.nth, sumIn(row.answer), ...(row.job === null ? [] : [row.job])],
+  ...[row.asked, row.answered, row.nth, sumIn(row.answer), ...(row.job === null ? [] : [row.job, row.moved])],
 ];
 
 /** Without its key, which is a secret. */
@@ -50,7 +53,7 @@ export function requireWait<Row extends WaitRow>(row: Row): Row {
 const COLUMNS = "n, id, key, session, turn, effect, at, about, until, is_turns, asked, answered, nth, answer, seal";
 const KEEP = `REPLACE INTO wait (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 /** Apart from the other, because files of schema 6 are given their waits before there is such a column. */
-const KEEP_OF_JOB = `REPLACE INTO wait (${COLUMNS}, job) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const KEEP_OF_JOB = `REPLACE INTO wait (${COLUMNS}, job, moved) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Writes a row, new or changed. `isDamaged`: it shall go on not to fit its checksum. */
 export function keepWait(db: Connection, row: Omit<WaitRow, "seal">, isDamaged = false): void {
@@ -58,13 +61,13 @@ export function keepWait(db: Connection, row: Omit<WaitRow, "seal">, isDamaged =
   const columns = [n, id, key, session, turn, effect, at, about, until, is_turns, asked, answered, nth, answer];
   const sum = sumOf(columnsOf(row)) + (isDamaged ? 1 : 0);
   if (row.job === null) db.run(KEEP, ...columns, sum);
-  else db.run(KEEP_OF_JOB, ...columns, sum, row.job);
+  else db.run(KEEP_OF_JOB, ...columns, sum, row.job, row.moved);
 }
 
 /** A row for a wait that has none. */
 export const newWait = (
   n: number,
-  { session, turn, job = null }: Pick<WaitRow, "session" | "turn"> & { readonly job?: JobId | null },
+  { session, turn, job = null }: Pick<WaitRow, "session" | "turn"> & { readonly job?: KeptId | null },
   wait: NewWait,
 ): Omit<WaitRow, "seal"> => ({
   n,
@@ -73,6 +76,7 @@ export const newWait = (
   session,
   turn,
   job,
+  moved: null,
   ...askedOf(wait, turn),
   asked: null,
   answered: null,
@@ -95,6 +99,9 @@ export function aboutIn(row: WaitRow): WaitAbout | WaitedTurns | undefined {
   return row.about === null ? undefined : unseal(row.about, row.turn, itemOf(row));
 }
 
+/** The fact that it was asked, wherever that is told; null while it is early. */
+export const askedAs = ({ asked, moved }: Pick<WaitRow, "asked" | "moved">): number | null => asked ?? moved;
+
 /** What somebody was asked. */
 export function questionIn(row: WaitRow): WaitAbout {
   const about = aboutIn(row);
@@ -116,7 +123,16 @@ export function keepOldWaits(db: Connection): void {
   );
   for (const [index, { key, turn, session, until, nth, answer, seal: sum }] of rows.entries()) {
     const isDamaged = sum !== null && sum !== sumOf([key, turn, until, nth, sumIn(answer)]);
-    const unknown = { effect: null, at: null, about: null, is_turns: 0, asked: null, answered: null, job: null };
+    const unknown = {
+      effect: null,
+      at: null,
+      about: null,
+      is_turns: 0,
+      asked: null,
+      answered: null,
+      job: null,
+      moved: null,
+    };
     const row = { n: index + 1, id: waitIdOf(key as WaitKey), key, session, turn, until, nth, answer, ...unknown };
     keepWait(db, row, isDamaged);
   }

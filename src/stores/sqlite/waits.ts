@@ -7,11 +7,11 @@ import type { Connection } from "./connection.ts";
 import { find } from "./endings.ts";
 import { latestFact } from "./facts.ts";
 import type { Run } from "./inputs.ts";
-import { isRunning } from "./job-row.ts";
+import { idOf, isRunning, type KeptId, keptId } from "./job-row.ts";
 import type { Jobs } from "./jobs.ts";
 import { countRows } from "./own-rows.ts";
 import { wake } from "./parked-row.ts";
-import { aboutIn, answerIn, askedOf, keepWait, newWait, requireWait, type WaitRow } from "./wait-row.ts";
+import { aboutIn, answerIn, askedAs, askedOf, keepWait, newWait, requireWait, type WaitRow } from "./wait-row.ts";
 
 /**
  * What open turns and jobs wait for, and how it is answered.
@@ -28,18 +28,18 @@ const BY_ID = "SELECT * FROM wait WHERE id = ? AND key IS NOT NULL";
 const OPEN_OF_JOB = "SELECT * FROM wait WHERE job = ? AND key IS NOT NULL ORDER BY n";
 
 export const openWaits = (db: Connection, turn: number): readonly WaitRow[] => db.rows(OPEN, turn);
-export const openWaitsOf = (db: Connection, job: JobId): readonly WaitRow[] =>
+export const openWaitsOf = (db: Connection, job: KeptId): readonly WaitRow[] =>
   db.rows<WaitRow>(OPEN_OF_JOB, job).map(requireWait);
 
 /** `of`: the turn, or the job, for which the turn is 0. */
-export function addWaits(db: Connection, of: Run & { readonly job?: JobId }, waits: readonly NewWait[]): void {
+export function addWaits(db: Connection, of: Run & { readonly job?: KeptId }, waits: readonly NewWait[]): void {
   const { session, turn, job = null } = of;
   let rows = 0;
   for (const wait of waits) {
     const before = db.row<WaitRow>(BY_ID, waitIdOf(wait.key));
     const isNew = before === undefined;
     const isOther = !isNew && (before.turn !== turn || before.job !== job);
-    if (isOther || (!isNew && (before.asked !== null || wait.isEarly === true))) continue; // A retried append.
+    if (isOther || (!isNew && (askedAs(before) !== null || wait.isEarly === true))) continue; // A retried append.
     const row = isNew ? newWait(nextNumber(db), of, wait) : { ...requireWait(before), ...askedOf(wait, turn) };
     keepWait(db, wait.isEarly === true || wait.about.kind === "turns" ? row : asFact(db, row));
     if (isNew) rows += 1;
@@ -82,16 +82,16 @@ export function resolve(db: Connection, jobs: Jobs, key: WaitKey, answer: WaitAn
 function resolveOfJob(
   db: Connection,
   jobs: Jobs,
-  row: WaitRow & { readonly job: JobId },
+  row: WaitRow & { readonly job: KeptId },
   answer: WaitAnswer,
   now: number,
 ): Resolved {
-  const { job: jobId } = row;
+  const jobId = idOf({ id: row.job });
   if (row.answer !== null) return { said: "already-resolved", jobId };
   if (answer.kind === "value" && now >= row.until) return { said: "expired", jobId };
-  const answered = row.asked === null ? null : latestFact(db) + 1;
+  const answered = askedAs(row) === null ? null : latestFact(db) + 1;
   keepWait(db, { ...row, answered, answer: seal(answer, row.turn) });
-  jobs.resolved(jobId, row.id, answer, now);
+  jobs.resolved(row.job, row.id, answer, now);
   return { said: "accepted", jobId };
 }
 
@@ -107,7 +107,7 @@ export function isOver(db: Connection, row: WaitRow): boolean {
     const state = find(db, turnId)?.state ?? "ended";
     return state === "ended" || state === "withdrawn";
   };
-  const isDone = (job: JobId): boolean => !isRunning(db, job);
+  const isDone = (job: JobId): boolean => !isRunning(db, keptId(job));
   const { turns, jobs = [], need } = about;
   return need === "all" ? turns.every(hasEnded) && jobs.every(isDone) : turns.some(hasEnded) || jobs.some(isDone);
 }
@@ -129,25 +129,23 @@ export const keyOf = (row: WaitRow): WaitKey => fromKeyText(row.key!) as WaitKey
 export function endWaits(db: Connection, rows: readonly WaitRow[]): void {
   for (const row of rows) {
     const answer = answerIn(row);
-    if (row.asked === null) countRows(db, row.session, -db.run("DELETE FROM wait WHERE n = ?", row.n));
+    const isFact = row.asked !== null || row.answered !== null;
+    if (!isFact) countRows(db, row.session, -db.run("DELETE FROM wait WHERE n = ?", row.n));
     else keepWait(db, { ...row, key: null, answer: answer === undefined ? null : seal(bare(answer), row.turn) });
   }
 }
 
 /**
- * A job was handed over: what nobody has answered is asked in its new session, by a fact of that one. The first question
- * stays a fact of the session that had the job.
+ * A job was handed over: what nobody has answered goes along. The row that tells the fact of the question stays with the
+ * session that had the job.
  */
-export function moveWaits(db: Connection, job: JobId, from: number, to: number): void {
+export function moveWaits(db: Connection, job: KeptId, from: number, to: number): void {
   for (const row of openWaitsOf(db, job)) {
     if (row.answer !== null) continue;
-    const n = nextNumber(db);
-    if (row.asked === null) keepWait(db, { ...row, session: to });
-    else {
-      keepWait(db, { ...row, key: null });
-      keepWait(db, asFact(db, { ...row, n, session: to }));
-    }
-    if (row.asked === null) countRows(db, from, -1);
+    const isTold = row.asked !== null;
+    if (isTold) keepWait(db, { ...row, key: null });
+    keepWait(db, { ...row, n: isTold ? nextNumber(db) : row.n, session: to, asked: null, moved: askedAs(row) });
+    if (!isTold) countRows(db, from, -1);
     countRows(db, to, 1);
   }
 }
