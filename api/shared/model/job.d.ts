@@ -99,11 +99,11 @@ type JobEvent = {
   readonly wait: WaitId;
   readonly answer: WaitAnswer;
 } |
-/** Its session was told something. `lost`: it was not, for there is no such session, or it was told too often. */
+/** Its session was told something. `lost`: it was not, for it was told too often. */
 {
   readonly kind: "woke";
   readonly inputId: InputId;
-  readonly lost?: "deleted" | "full";
+  readonly lost?: "full";
 } |
 /** It is asked to end. */
 {

@@ -278,7 +278,7 @@ interface JobWrites {
   /** What the job waits for, to be listed and answered. The answer becomes an event of the job. */
   readonly waits?: readonly NewWait[];
   /**
-   * Inputs for the job's session, accepted in this write and told as `woke`. They open no turn here, are not counted by
+   * Inputs for the session that has the job now, whatever they say; accepted in this write and told as `woke`. They open no turn here, are not counted by
    * `pendingMax`, and need a key of their own: one whose key is known, whatever its content, is neither accepted nor told
    * again. One that cannot be accepted is told as `lost`, and nothing fails; but when the bytes of an attachment are not
    * there, the write throws `store.swept`.
@@ -585,7 +585,7 @@ interface Store {
    * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
    * `append.conflict`. Waits and jobs are rows written with the event that made them: both are there or neither. An
    * append renews the lease and answers until when it holds; mail comes with `renew` only. Jobs that begin with an append,
-   * a commit or a change are not counted, and throw `session.unknown` and `job.conflict` as `jobs.spawn` does.
+   * a commit or a change are not counted, and throw `session.unknown`; one whose id is taken is left as it is.
    */
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[], spawns?: readonly JobSpawn[]): Awaitable<number>;
   /**
@@ -600,9 +600,9 @@ interface Store {
    * Keeps the whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, the end of journal
    * and lease. In the same write, appends that waited for it and that it does not settle are applied, in their order;
    * and jobs whose parent it is, and that are to end with their parent, are sent a cancel (see `jobs.send`), also those
-   * that begin with this write.
-   * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
-   * generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
+   * that begin with this write. The same content again (nodes, outcome, plugin states, usage, inputs) is answered by
+   * the first receipt, whatever the generation; other content is `store.conflict`, or `lease.lost` when the turn was taken
+   * over meanwhile.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
   /**
@@ -720,8 +720,8 @@ interface Store {
      * Writes events of the holder, with what goes along, all or nothing. Throws `lease.lost` when the lease moved, the
      * job is over (unless all of these keys are there: then it is a repeat) or its session was deleted; `job.bound` for
      * an orphan with anything but an end as `abandoned`. The call that parked the job is answered again as before, until
-     * somebody takes the job. With `ended` its lease ends, its waits are revoked, jobs that
-     * await it can be claimed, and its children that are to end with it are sent a cancel.
+     * somebody takes the job. With `ended` its lease ends, its waits are revoked, jobs that await it can be claimed, and
+     * its children that are to end with it are sent a cancel.
      */
     append(lease: JobLease, events: readonly KeyedEvent[], now: number, more?: JobWrites): Awaitable<JobAppended>;
     /**
@@ -738,7 +738,8 @@ interface Store {
     /** How many jobs of a session are not over. */
     count(session: SessionId): Awaitable<number>;
     /**
-     * Hands jobs over to another session, all or none; those that it has already stay. Throws `session.unknown`,
+     * Hands jobs over to another session, all or none; those that it has already stay. What they wait for goes along: that
+     * it was asked stays a fact of the one session, and its answer is a fact of the other. Throws `session.unknown`,
      * `session.deleted`, and for one of them `job.unknown`, `job.foreign` (of neither session) or `job.over`.
      */
     transfer(from: SessionId, to: SessionId, ids: readonly JobId[], now: number): Awaitable<readonly StoredJob[]>;
