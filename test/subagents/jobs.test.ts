@@ -180,6 +180,19 @@ describe.each(KEPT)("%s", (_, make) => {
     await eventually(async () => (await runtime.sessions.get(one)).openTurn === undefined || undefined);
   });
 
+  test("J8 J2 the job of an agent whose session is deleted ends with the owner's next turn", async () => {
+    const model = cast({ Go: [spawns("One."), says("Done."), says("Well.")], "One.": [says("1")] });
+    await using runtime = await running(model, { store: make() });
+    const session = await runtime.session("chief");
+    await within(session.turn("Go").result());
+    const [one] = agentsIn((await session.read()).messages) as [string];
+    await runtime.sessions.delete(one);
+    await within(session.turn("And?").result());
+    expect(await session.jobs.list()).toMatchObject([
+      { id: one, state: "cancelled", error: { code: "agent.unknown", message: "The agent's session was deleted." } },
+    ]);
+  });
+
   test("J8 J2 a fork has jobs for its own copies of agents, and touches none of the original's", async () => {
     const model = cast({
       Go: [

@@ -9,17 +9,19 @@ const LISTED_CHARS_MAX = 300;
 
 /** A job in a list, or by itself; `chars` is how much of its result is shown. */
 export function shown(job: JobRecord, chars = LISTED_CHARS_MAX): { readonly [field: string]: Json } {
-  const { id, label, kind, notBefore } = job;
+  const { id, kind, notBefore } = job;
   const isLater = notBefore !== undefined && job.startedAt === undefined && !isOver(job);
   return {
     id,
-    label: cutTo(label, LABEL_CHARS_MAX),
+    label: labelOf(job),
     kind,
     ...outcomeOf(job, chars),
     ...(isLater ? { begins: new Date(notBefore).toISOString() } : {}),
     ...(job.cancel !== undefined && !isOver(job) ? { stopping: true } : {}),
   };
 }
+
+export const labelOf = ({ label }: JobRecord): string => cutTo(label, LABEL_CHARS_MAX);
 
 /** How a job stands, and what it came to. */
 export function outcomeOf({ state, result, error }: JobRecord, chars: number): { readonly [field: string]: Json } {

@@ -90,7 +90,7 @@ function keepClosed(output: ToolOutput, { session, state }: Writing): void {
 
 /** Takes into the roster which running agents have ended, and which agents are closed because their jobs are over. */
 export async function keepEnds(home: Writing): Promise<void> {
-  const { agents } = home.state.get();
+  const { agents } = rosterAt(home.state.get(), depthOf(home.session.read()));
   if (agents.length === 0) return;
   await unlessClosing(async () => {
     if (agents.some(({ status }) => status === "running") || (await hasNews(agents, home)))
@@ -138,7 +138,10 @@ async function keepJobs(household: Household, agents: readonly Agent[], { jobs, 
   const { remembered } = household;
   for (const agent of agents) {
     const child = household.childOf(agent);
-    if (child === undefined) continue; // Its job belongs to the session that this one is a fork of.
+    if (child === undefined) {
+      await endDeleted(jobs, agent);
+      continue;
+    }
     const standing = household.standing(child.id);
     if (standing === "none") await register(jobs, { session: child.id, task: agent.task });
     const before = remembered.agents.find(({ name }) => name === agent.name)?.status ?? "running";
@@ -151,6 +154,13 @@ async function keepJobs(household: Household, agents: readonly Agent[], { jobs, 
     if (child?.openTurn !== undefined && household.standing(child.id) === "over")
       await sessions.cancel(child.id, undefined, TEXTS.closed);
   }
+}
+
+/** An agent whose session is not there: it was deleted, or belongs to the session that this one is a fork of. */
+async function endDeleted(jobs: Writing["jobs"], { session }: Agent): Promise<void> {
+  if ((await standingOf(jobs, session)) !== "live") return;
+  const error = { code: "agent.unknown", message: TEXTS.deleted };
+  await jobs.complete(session, { state: "cancelled", error });
 }
 
 // ── At the end of a turn ────────────────────────────────────────────────────────────────────────────────────────────
