@@ -16,6 +16,8 @@ interface ClientView {
   readonly inputs: readonly ClientInput[];
   /** The turns that are not among the messages of `read`: those that have ended since, then the running one. */
   readonly turns: readonly ClientTurn[];
+  /** What jobs of the session wait for, such as an approval, oldest first. Left out where there is nothing. */
+  readonly jobWaits?: readonly ClientWait[];
   /** The last fact: pass it to `observe({ after })` to go on from here. */
   readonly cursor?: Cursor;
   /** Facts came that are not in `read`. Fold a new `session.read()` in to have their messages. */

@@ -1,12 +1,18 @@
 import { Allowance, Budget, SessionConfig } from "./shared/model/config.js";
+import { AppJobs } from "./shared/runtime/jobs/app.js";
 import {
   AppendNode,
   Appended,
+  JobContext,
+  JobOptions,
+  Jobs,
   NewSessionRequest,
   PluginOptions,
   Services,
   SessionReading,
   SessionTurn,
+  TaskJob,
+  TaskJobOptions,
 } from "./shared/kernel/services.js";
 import { Approval, Delivery, PendingWait, Waits } from "./shared/runtime/waits.js";
 import { AskedTrail, Attachment, CallTrail, Draft, Message, Origin, Part, TextPart } from "./shared/model/message.js";
@@ -34,7 +40,7 @@ import { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./s
 import { Code, RuntimeError, hasCode } from "./shared/model/errors.js";
 import { Compaction, CompactionSees, HOOKS, HookName } from "./shared/kernel/hooks.js";
 import { Comparison, HistoryPage, Node } from "./shared/graph/history.js";
-import { Cursor, NodeId, SessionId, TurnId, WaitId } from "./shared/model/ids.js";
+import { Cursor, JobCursor, JobId, NodeId, SessionId, TurnId, WaitId } from "./shared/model/ids.js";
 import { DEFAULT_LIMITS, Limits } from "./shared/model/limits.js";
 import { Decision, ProtocolDriver, RequestView, RoundView } from "./shared/turn/driver.js";
 import { DescribedSchema, JsonSchema, Schema, ToolSchema, described } from "./shared/model/schema.js";
@@ -43,6 +49,7 @@ import { Extension, ExtensionValue, extension } from "./shared/kernel/extension.
 import { Fields, optionsSchema } from "./shared/model/options-schema.js";
 import { InjectOptions, InjectedMessage, Input } from "./shared/model/input.js";
 import { Issue, Probe } from "./shared/kernel/hook-runner.js";
+import { JobKind, JobRecord, JobState } from "./shared/model/job.js";
 import { Json } from "./shared/model/json.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
 import { OpenInput, OpenWait, SessionView } from "./shared/model/view.js";
@@ -87,6 +94,7 @@ import { jsonSchema } from "./shared/tools/validator.js";
 declare function createRuntime(options: RuntimeOptions): Promise<Runtime>;
 export {
   type Allowance,
+  type AppJobs,
   type AppendNode,
   type Appended,
   type Approval,
@@ -122,6 +130,14 @@ export {
   type InjectedMessage,
   type Input,
   type Issue,
+  type JobContext,
+  type JobCursor,
+  type JobId,
+  type JobKind,
+  type JobOptions,
+  type JobRecord,
+  type JobState,
+  type Jobs,
   type Json,
   type JsonSchema,
   type LanguageModel,
@@ -180,6 +196,8 @@ export {
   type StateView,
   type Stopped,
   type Store,
+  type TaskJob,
+  type TaskJobOptions,
   type TextPart,
   type Tool,
   type ToolCall,

@@ -7,11 +7,12 @@ import { Picture } from "./shared/testing/crash/picture.js";
 import { ProtocolLaw, protocolLaws } from "./shared/testing/protocol-laws.js";
 import { Scripted, both, calls, cut, ends, says, scripted, thinks } from "./providers/scripted.js";
 import { SimulatedWorld, simulatedWorld } from "./shared/testing/world.js";
-import { StoreLaw, storeLaws } from "./shared/testing/store-laws.js";
+import { StoreLaw } from "./shared/testing/law.js";
 import { Trial } from "./shared/testing/crash/plan.js";
 import { ViolationKind } from "./shared/testing/crash/judge.js";
 import { amnesiac } from "./shared/testing/amnesiac.js";
 import { recited } from "./shared/testing/crash/recited.js";
+import { storeLaws } from "./shared/testing/store-laws.js";
 export {
   type CrashOptions,
   CrashReport,

@@ -23,6 +23,7 @@ const PLUGINS = [
   ["Tool search", "tools-search/index", { ToolsSearchOptions: "" }],
   ["Output budget", "output-budget/index", { OutputBudgetOptions: "" }],
   ["Subagents", "subagents/options", { SubagentsOptions: "", Capability: "A capability:" }],
+  ["Jobs", "jobs/options", { JobsOptions: "" }],
   [
     "Approvals",
     "approvals/options",

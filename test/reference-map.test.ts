@@ -61,10 +61,20 @@ const exported = new Set(
     .flatMap(({ text }) => Array.from(text.matchAll(/^export \{([^}]*)\}/gm), ([, names = ""]) => names))
     .flatMap((names) => Array.from(names.matchAll(/(\w+)\s*(?:,|$)/g), ([, name = ""]) => name)),
 );
-const interfaces = new Map(
+const bodies = new Map(
   declarations.flatMap(({ text }) =>
-    Array.from(text.matchAll(/^interface (\w+)[^\n]*\{\n([\s\S]*?)^\}/gm), ([, name = "", body = ""]) => [name, body]),
-  ) as [string, string][],
+    Array.from(text.matchAll(/^interface (\w+)([^\n]*)\{\n([\s\S]*?)^\}/gm), ([, name = "", heads = "", body = ""]) => [
+      name,
+      { body, above: Array.from(heads.match(/ extends (.*)$/)?.[1]?.matchAll(/\w+/g) ?? [], ([each]) => each) },
+    ]),
+  ) as [string, { readonly body: string; readonly above: readonly string[] }][],
+);
+/** The members of an interface, with those of the interfaces that it extends. */
+const interfaces = new Map(
+  Array.from(bodies, ([name, { body, above }]) => [
+    name,
+    [body, ...above.map((each) => bodies.get(each)?.body)].join(""),
+  ]),
 );
 
 /** The map's words for what has another name in the types. */

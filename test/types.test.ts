@@ -11,6 +11,11 @@ import {
   type Failed,
   finish,
   hasCode,
+  type JobContext,
+  type JobId,
+  type JobRecord,
+  type JobState,
+  type Jobs,
   type Json,
   jsonSchema,
   type LanguageModel,
@@ -26,8 +31,10 @@ import {
   type SessionEvent,
   type Stopped,
   shortCircuit,
+  type TaskJob,
   type Tool,
   type ToolOutput,
+  type TurnId,
   type TurnOutcome,
 } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -43,7 +50,7 @@ import { openai } from "./wire/openai.ts";
  * What the compiler knows. The bodies are compiled, not run: a line that should not compile says so, and becomes an
  * error of `tsc` when it does.
  */
-const compiled = (_: () => unknown): void => {
+const compiled = (_: (session: Session) => unknown): void => {
   expect(true).toBe(true);
 };
 
@@ -547,3 +554,84 @@ test("D4 T9 an answer is typed by the kind of its wait, and a mistyped one does 
     // @ts-expect-error also by its key
     await waits.resolve("key", { approve: true });
   }));
+
+// ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test("J1 J5 a job is begun with a function or with a task, and not with both or neither", () =>
+  compiled(async (session: Session) => {
+    const { jobs } = session;
+    const spawned = await jobs.spawn({ label: "a" }, async (job) => {
+      expectTypeOf(job).toEqualTypeOf<JobContext>();
+      expectTypeOf(job.signal).toEqualTypeOf<AbortSignal>();
+      expectTypeOf(job.jobs).toEqualTypeOf<Jobs>();
+      expectTypeOf(await job.receive("x")).toEqualTypeOf<Json>();
+      expectTypeOf(await job.receive<{ by: string }>("x")).toEqualTypeOf<{ by: string }>();
+      // @ts-expect-error: a function is not recorded, so it has no durable sleep
+      await job.sleep(5);
+    });
+    expectTypeOf(spawned).toEqualTypeOf<{ readonly id: JobId }>();
+    expectTypeOf(await jobs.spawn({ label: "a", operation: "p.t", input: { n: 1 } })).toEqualTypeOf<{
+      readonly id: JobId;
+    }>();
+    await jobs.spawn({ label: "a", operation: "p.t", notBefore: new Date(), wake: undefined });
+    // @ts-expect-error: what is it to do?
+    await jobs.spawn({ label: "a" });
+    // @ts-expect-error: a job with a function has no input
+    await jobs.spawn({ label: "a", input: 1 }, () => 1);
+    // @ts-expect-error: a job needs a label
+    await jobs.spawn({}, () => 1);
+    // @ts-expect-error: the input is JSON
+    await jobs.spawn({ label: "a", operation: "p.t", input: { at: new Date() } });
+    // @ts-expect-error: there is no such wake
+    await jobs.register({ label: "a", wake: "always" });
+    // @ts-expect-error: a job does not end as running
+    await jobs.complete("id", "running");
+    const [record] = await jobs.await(["id"], { need: "any" });
+    expectTypeOf(record?.state).toEqualTypeOf<JobState | undefined>();
+    expectTypeOf(record?.result).toEqualTypeOf<Json | undefined>();
+    const { jobId, turnId } = await session.sendAfter(5, "Hi", { at: "next-turn" });
+    expectTypeOf(jobId).toEqualTypeOf<JobId>();
+    expectTypeOf(turnId).toEqualTypeOf<TurnId>();
+  }));
+
+test("J5 a task may run as a job, and then has what a job has; queries can only read jobs", () =>
+  compiled(() =>
+    definePlugin({
+      id: "a",
+      setup: ({ task, query, command }) => ({
+        operations: {
+          t: task({
+            run: async ({ job, jobs }) => {
+              expectTypeOf(job).toEqualTypeOf<TaskJob | undefined>();
+              expectTypeOf(jobs).toEqualTypeOf<Jobs>();
+              await job?.sleep(new Date());
+              expectTypeOf(await job?.call("tool", {})).toEqualTypeOf<Json | undefined>();
+              // @ts-expect-error: it is only there when the task runs as a job
+              await job.sleep(5);
+            },
+          }),
+          c: command({
+            run: async ({ jobs, ...rest }) => {
+              expectTypeOf(jobs).toEqualTypeOf<Jobs>();
+              // @ts-expect-error: a command is never a job
+              rest.job;
+            },
+          }),
+          q: query({
+            run: async ({ jobs }) => {
+              expectTypeOf(await jobs.list({ isLive: true })).toEqualTypeOf<readonly JobRecord[]>();
+              // @ts-expect-error: a query changes nothing
+              await jobs.cancel("id");
+            },
+          }),
+        },
+        prompt: async ({ jobs }) => {
+          expectTypeOf(jobs).toEqualTypeOf<Jobs>();
+        },
+        request: (event) => {
+          // @ts-expect-error: its row has no jobs
+          event.jobs;
+        },
+      }),
+    }),
+  ));

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRuntime, defineTool } from "bowline";
+import { jobs } from "bowline/plugins/jobs";
 import { memory as notes } from "bowline/plugins/memory";
 import { outputBudget } from "bowline/plugins/output-budget";
 import { plan } from "bowline/plugins/plan";
@@ -60,6 +61,7 @@ beforeAll(async () => {
       plan,
       notes,
       subagents({ capabilities: { reader: { description: "Reads files and reports." } } }),
+      jobs,
       toolsSearch,
       outputBudget,
       rollingHistory,

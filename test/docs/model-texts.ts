@@ -1,5 +1,6 @@
 import { TEXTS as RUNTIME } from "../../src/model/texts.ts";
 import { TEXTS as APPROVALS } from "../../src/plugins/approvals/texts.ts";
+import { TEXTS as JOBS } from "../../src/plugins/jobs/texts.ts";
 import { TEXTS as MCP } from "../../src/plugins/mcp/texts.ts";
 import { TEXTS as MEMORY } from "../../src/plugins/memory/texts.ts";
 import { TEXTS as OUTPUT_BUDGET } from "../../src/plugins/output-budget/texts.ts";
@@ -143,6 +144,12 @@ export const ALL: readonly Texts[] = [
     tooManyEver: [1_000],
     unknownAgent: ['"agt_x"'],
     closedAgent: ["agt_4f0aQ2"],
+  }),
+  shown("Jobs (`bowline/plugins/jobs`)", JOBS, {
+    timeout: [604_800_000],
+    cut: ["The report begins with", 12_000],
+    moreLive: [1_100],
+    unknownJob: ['"job_x"'],
   }),
   shown("Tool search (`bowline/plugins/tools-search`)", TOOLS_SEARCH, {
     guidance: ["about 200"],

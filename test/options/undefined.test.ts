@@ -27,6 +27,7 @@ import {
   type TurnOptions,
 } from "bowline";
 import type { ApprovalDecision, ApprovalRule, ApprovalsOptions, ArgumentTest } from "bowline/plugins/approvals";
+import type { JobsOptions } from "bowline/plugins/jobs";
 import type { McpOptions, McpServer } from "bowline/plugins/mcp";
 import type { MemoryInput, MemoryOptions } from "bowline/plugins/memory";
 import type { OutputBudgetOptions } from "bowline/plugins/output-budget";
@@ -83,6 +84,7 @@ test("every optional field of every options type takes undefined", () => {
     Refusing<
       | TurnOptions
       | Given<Session["send"], 1>
+      | Given<Session["sendAt"], 2>
       | Given<Session["cancel"], 1>
       | Given<Session["observe"], 0>
       | Given<Session["history"], 0>
@@ -108,6 +110,13 @@ test("every optional field of every options type takes undefined", () => {
       | Given<Services["sessions"]["result"], 2>
       | Given<Services["membership"]["grant"], 1>
       | Given<Services["graph"]["append"], 1>
+      | Given<Services["jobs"]["spawn"], 0>
+      | Given<Services["jobs"]["register"], 0>
+      | Given<Services["jobs"]["list"], 0>
+      | Given<Services["jobs"]["await"], 1>
+      | Given<Services["jobs"]["awaitHidden"], 0>
+      | Given<Services["jobs"]["signal"], 3>
+      | Given<Services["jobs"]["changes"], 1>
       | Given<typeof ask, 1>
       | Given<typeof attach, 1>
       | Given<typeof retryable, 1>
@@ -121,6 +130,7 @@ test("every optional field of every options type takes undefined", () => {
       | ApprovalRule
       | ApprovalDecision
       | ArgumentTest
+      | JobsOptions
       | McpOptions
       | McpServer
       | MemoryOptions

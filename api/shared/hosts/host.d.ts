@@ -3,6 +3,7 @@ import { Awaitable } from "../model/awaitable.js";
 import { Committed, EndedTurn, Lease, ParkedTurn, Store } from "../stores/store.js";
 import { Effect } from "../turn/effect.js";
 import { EffectName, WaitKey } from "../model/ids.js";
+import { NewJob } from "../model/job.js";
 import { Scope } from "../model/scope.js";
 import { World } from "../model/world.js";
 /**
@@ -27,6 +28,8 @@ interface HostContext {
    * refused before.
    */
   waiting(key: WaitKey): void;
+  /** Call this once jobs that an answer began are in the store. Only then may their work begin. */
+  spawned(jobs: readonly NewJob[]): void;
   /** Reports what belongs to no result: a late or second answer that was dropped, a lost lease. */
   trace(name: string, about: {
     readonly [key: string]: string | number;

@@ -175,7 +175,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "membership", "sessions", "trace"];
+    readonly services: readonly ["session", "membership", "sessions", "trace", "jobs"];
     readonly directives: readonly ["abortTurn", "answer", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly input: Message;
@@ -186,7 +186,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "sessions", "trace"];
+    readonly services: readonly ["session", "sessions", "trace", "jobs"];
     readonly directives: readonly ["abortTurn", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly at: "after-work" | "before-completion";
@@ -197,7 +197,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "sessions", "trace"];
+    readonly services: readonly ["session", "sessions", "trace", "jobs"];
     readonly directives: readonly ["enqueueMessages", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly report: TurnReport;
@@ -301,7 +301,7 @@ declare const HOOKS: {
     readonly onThrow: "issue";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog", "graph", "complete", "trace"];
+    readonly services: readonly ["session", "catalog", "graph", "complete", "trace", "jobs"];
   } & HookTypes<{
     readonly event: LifecycleEvent;
   }, never>;

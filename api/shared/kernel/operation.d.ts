@@ -1,9 +1,9 @@
 import { Any, InputOf, OutputOf, Schema } from "../model/schema.js";
 import { Awaitable } from "../model/awaitable.js";
+import { JobsView, Services, TaskJob } from "./services.js";
 import { Json } from "../model/json.js";
 import { Optional } from "../model/known.js";
 import { Point } from "./point.js";
-import { Services } from "./services.js";
 import { SessionConfig } from "../model/config.js";
 import { SessionId } from "../model/ids.js";
 import { StateCell, StateView } from "../model/tool.js";
@@ -45,11 +45,15 @@ interface Lasting {
    * failure, gets the recorded value.
    */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
+  /** Only when the task runs as a job: durable sleep, tool calls, signals. Then it runs beside turns, and what it changes is kept at its end. */
+  readonly job?: TaskJob;
 }
 type StateFor<K extends OperationKind, S> = [S] extends [undefined] ? object : {
   readonly state: K extends "query" ? StateView<S> : StateCell<S>;
 };
-type OperationContext<K extends OperationKind, I, S> = Common<I> & Pick<Services, (typeof POWERS)[K][number]> & StateFor<K, S> & (K extends "query" ? object : Changing) & (K extends "task" ? Lasting : object);
+type OperationContext<K extends OperationKind, I, S> = Common<I> & (K extends "query" ? Omit<Pick<Services, (typeof POWERS)[K][number]>, "jobs"> & {
+  readonly jobs: JobsView;
+} : Pick<Services, (typeof POWERS)[K][number]>) & StateFor<K, S> & (K extends "query" ? object : Changing) & (K extends "task" ? Lasting : object);
 interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
   readonly description?: string | undefined;
   /** Whether the operation runs on a session. Default: `required`. */

@@ -1,11 +1,13 @@
 import { Availability, ToolListing, ToolManifest, ToolState } from "../model/tool.js";
-import { BlobHash, InputId, NodeId, SessionId, TurnId } from "../model/ids.js";
+import { Awaitable } from "../model/awaitable.js";
+import { BlobHash, InputId, JobCursor, JobId, NodeId, SessionId, TurnId } from "../model/ids.js";
 import { CancelAnswer, TurnOutcome } from "../model/outcome.js";
 import { Draft, Message } from "../model/message.js";
 import { ExtensionValue } from "./extension.js";
 import { InjectOptions, InjectedMessage, Input } from "../model/input.js";
+import { JobEnd, JobError, JobKind, JobRecord, JobWake } from "../model/job.js";
 import { Json, JsonObject } from "../model/json.js";
-import { JsonSchema, OutputOf, Schema } from "../model/schema.js";
+import { JsonSchema, OutputOf, Schema, ToolSchema } from "../model/schema.js";
 import { ModelSettings, Reply, ToolDeclaration } from "../model/request.js";
 import { Optional } from "../model/known.js";
 import { SessionConfig } from "../model/config.js";
@@ -162,24 +164,160 @@ interface Complete {
   object<S extends Schema>(prompt: string | CompletionRequest, schema: S, options?: CompletionOptions): Promise<OutputOf<S>>;
   reply(request: CompletionRequest, options?: CompletionOptions): Promise<Reply>;
 }
+/** What a job is made from. */
+interface JobOptions {
+  /** What it does, in a few words, for people and models. */
+  readonly label: string;
+  /** Default: a generated one; in a turn, one that a rerun after a crash has again. */
+  readonly id?: string | undefined;
+  /** Default: `task`; of a registered job `external`. */
+  readonly kind?: JobKind | undefined;
+  /** `hidden` jobs are for `awaitHidden`, and models are not shown them. Default: `managed`. */
+  readonly visibility?: "hidden" | "managed" | undefined;
+  /** What its end does to the session, unless it was cancelled. Default: `none`. */
+  readonly wake?: JobWake | undefined;
+  /** Whether it is cancelled when the turn or the job ends in which it was begun. Default: `keep`. */
+  readonly onParentEnd?: "cancel" | "keep" | undefined;
+  /** The signals that it takes, each with the schema of its payload. */
+  readonly signals?: {
+    readonly [name: string]: ToolSchema;
+  } | undefined;
+  /** The session in which the work is done, of a subagent. */
+  readonly childId?: string | undefined;
+  /** Anything that the record shall say besides, for example where the work is done. */
+  readonly about?: Json | undefined;
+}
+/** A job that can go on in another process: it names a task, and all that the task is given. */
+interface TaskJobOptions extends JobOptions {
+  /** A task of the plugin that asks, by its name, or of any plugin, as `plugin.task`. */
+  readonly operation: string;
+  readonly input?: Json | undefined;
+  /** When it begins: a date, or milliseconds since 1970. Default: at once. */
+  readonly notBefore?: Date | number | undefined;
+}
+interface WakeOptions {
+  /** Waits for the next boundary instead of opening a turn. Default: false. */
+  readonly isNotice?: boolean | undefined;
+}
+/** What every job can do while it runs. */
+interface JobHere {
+  readonly id: JobId;
+  /** The next signal of this name, in the order in which they were sent; waits for it. */
+  receive<T extends Json = Json>(signal: string): Promise<T>;
+  /** Tells the session something: opens a turn there, or with `isNotice` waits for its next boundary. */
+  wake(text: string, options?: WakeOptions): Promise<void>;
+  /** Says that the job lives and has nothing to do, or that it works again. */
+  transition(state: "running" | "idle"): Promise<void>;
+}
 /**
- * Background work. Not available yet: what would begin, list or cancel it throws `service.unavailable`; what has nothing
- * to do succeeds.
+ * What the function of a job is given. Its services outlive the hook or the tool that began the job; what it appends
+ * waits for no turn.
  */
-interface Jobs {
-  list(): Promise<readonly Json[]>;
-  /** Waits for work that is not shown; there is none. */
-  awaitHidden(): Promise<void>;
-  /** Throws when one of these handles is not visible here; none is refused. */
-  validate(handles: readonly string[]): Promise<void>;
-  /** Hands work over to another session. */
-  transfer(from: string, to: string, handles: readonly string[]): Promise<void>;
-  /** These three never fail: of work that is not known there is nothing to say. */
+interface JobContext extends JobHere, Pick<Services, "session" | "sessions" | "graph" | "complete" | "blobs" | "trace" | "jobs"> {
+  readonly sessionId: SessionId;
+  /** Aborts when the job is cancelled, and when the runtime closes. */
+  readonly signal: AbortSignal;
+}
+/** What a task is given besides, when it runs as a job. Each of these is recorded: a rerun goes on after it. */
+interface TaskJob extends JobHere {
+  /** Sleeps for so many milliseconds, or until a date, also across restarts. */
+  sleep(time: number | Date): Promise<void>;
+  /**
+   * Calls a tool of the session as a model would: gates, approvals, retries and after-hooks apply. Throws a `ToolError`
+   * when the call fails or is denied.
+   */
+  call(tool: string, input: Json): Promise<Json>;
+}
+interface JobsFilter {
+  /** Only those that are not over. Default: false. */
+  readonly isLive?: boolean | undefined;
+  readonly kind?: JobKind | undefined;
+  /** Default: both. */
+  readonly visibility?: "hidden" | "managed" | undefined;
+  /** Only jobs that were begun after this one. */
+  readonly after?: string | undefined;
+  /** Default: 1,000. */
+  readonly max?: number | undefined;
+}
+interface JobsView {
+  /** The jobs of the session, in the order in which they were begun. */
+  list(filter?: JobsFilter): Promise<readonly JobRecord[]>;
+  /** One job of the session. Throws `job.unknown` and `job.foreign`. */
+  get(id: string): Promise<JobRecord>;
+}
+interface AwaitJobsOptions {
+  /** Go on when all of them are over, or one. Default: `all`. */
+  readonly need?: "any" | "all" | undefined;
+  /** Go on then at the latest. Default: 5 minutes. */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+interface JobChanges {
+  /** As they stand now, in the order of their latest changes. */
+  readonly jobs: readonly JobRecord[];
+  /** To go on after. Left out while nothing ever happened. */
+  readonly cursor?: JobCursor;
+}
+/** How a job ended that was done elsewhere. */
+type JobCompletion = JobEnd | {
+  readonly state: JobEnd;
+  readonly result?: Json | undefined;
+  readonly error?: JobError | undefined;
+};
+/** The background work of a session. */
+interface Jobs extends JobsView {
+  /**
+   * Begins a job with a function. It is bound to this process: when that is gone, the job is abandoned. In a turn it
+   * begins with the answer of the hook or the tool, and not at all if that fails.
+   */
+  spawn(options: JobOptions, run: (job: JobContext) => Awaitable<unknown>): Promise<{
+    readonly id: JobId;
+  }>;
+  /** Begins a job that names a task: it goes on in any process that has the plugin. */
+  spawn(options: TaskJobOptions): Promise<{
+    readonly id: JobId;
+  }>;
+  /** Begins a hidden job with a function. */
+  spawnHidden(label: string, run: (job: JobContext) => Awaitable<unknown>): Promise<{
+    readonly id: JobId;
+  }>;
+  /**
+   * Waits for the hidden jobs of the session, in whatever process they run, and returns their records; one that is not
+   * over then took too long. In a turn, what they appended is taken into the conversation here.
+   */
+  awaitHidden(options?: Pick<AwaitJobsOptions, "timeoutMs" | "signal">): Promise<readonly JobRecord[]>;
+  /** Registers work that is done elsewhere; `cancel` is called in this process when the job is cancelled. */
+  register(options: JobOptions, cancel?: (reason: string) => Awaitable<unknown>): Promise<{
+    readonly id: JobId;
+  }>;
+  /** Forgets a job that is over or done elsewhere. This one and the next two never fail. */
   unregister(id: string): Promise<void>;
-  complete(id: string, state: string): Promise<void>;
+  /** Tells the end of a registered job. */
+  complete(id: string, how: JobCompletion): Promise<void>;
   transition(id: string, state: "running" | "idle"): Promise<void>;
-  /** Cancels work that nobody refers to any more, and gives the records of what it cancelled. */
-  cancelUnreferenced(keep: readonly string[]): Promise<readonly Json[]>;
+  /** Cancels a job, waits for its end for a moment, and returns its record. One that is over stays as it is. */
+  cancel(id: string, reason?: string): Promise<JobRecord>;
+  /**
+   * Cancels all that are not over, one after the other, in the order of `list`. When one cannot be cancelled, the error
+   * has the records so far as `cancelled`.
+   */
+  cancelAll(filter?: Pick<JobsFilter, "kind" | "visibility">, reason?: string): Promise<readonly JobRecord[]>;
+  /** Throws `job.unknown`, `job.foreign` or `job.over` when one of these is no live job of the session. */
+  validate(handles: readonly string[]): Promise<void>;
+  /** Hands live jobs over from one session to another, all or none. One of the two must be this session. */
+  transfer(from: string, to: string, handles: readonly string[]): Promise<void>;
+  /** Cancels all managed jobs that are not over and not among these; returns the records of those. */
+  cancelUnreferenced(keep: readonly string[]): Promise<readonly JobRecord[]>;
+  /** Waits until jobs are over or idle, and returns their records as they stand then. */
+  await(ids: readonly string[], options?: AwaitJobsOptions): Promise<readonly JobRecord[]>;
+  /** Sends a signal that the job declares. It waits until the job receives it; the same key counts once. */
+  signal(id: string, name: string, payload?: Json, options?: {
+    readonly key?: string | undefined;
+  }): Promise<void>;
+  /** Jobs of the session that changed after a cursor, each once. */
+  changes(after?: string, options?: {
+    readonly max?: number | undefined;
+  }): Promise<JobChanges>;
 }
 /** What the runtime offers to plugins. A hook is given exactly the services that its row in the table names. */
 interface Services {
@@ -302,11 +440,20 @@ export {
   AppendOptions,
   Appended,
   Authority,
+  AwaitJobsOptions,
   CatalogOverlay,
   Complete,
+  JobChanges,
+  JobContext,
+  JobOptions,
+  Jobs,
+  JobsFilter,
+  JobsView,
   NewSessionRequest,
   PluginOptions,
   Services,
   SessionReading,
   SessionTurn,
+  TaskJob,
+  TaskJobOptions,
 };

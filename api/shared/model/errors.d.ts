@@ -356,6 +356,62 @@ declare const ERRORS: {
     path: string;
     found: string;
   }) => Said;
+  readonly "job.unknown": (d: {
+    id: string;
+  }) => Said;
+  readonly "job.foreign": (d: {
+    id: string;
+    session: string;
+  }) => Said;
+  readonly "job.over": (d: {
+    id: string;
+    state: string;
+  }) => Said;
+  readonly "job.conflict": (d: {
+    id: string;
+  }) => Said;
+  readonly "job.full": (d: {
+    max: number;
+  }) => Said;
+  readonly "job.bound": (d: {
+    id: string;
+  }) => Said;
+  readonly "job.unstarted": (d: {
+    id: string;
+  }) => Said;
+  readonly "job.signal": (d: {
+    id: string;
+    signal: string;
+    problem: string;
+  }) => Said;
+  readonly "job.invalid": (d: {
+    problem: string;
+  }) => Said;
+  readonly "job.failed": (d: {
+    id: string;
+    problem: string;
+  }) => Said;
+  readonly "job.cancelled": (d: {
+    id: string;
+    reason: string;
+  }) => Said;
+  readonly "job.parked": (d: {
+    id: string;
+  }) => Said;
+  readonly "job.abandoned": (d: {
+    id: string;
+  }) => Said;
+  readonly "job.crash-loop": (d: {
+    id: string;
+    max: number;
+  }) => Said;
+  readonly "job.steps": (d: {
+    max: number;
+  }) => Said;
+  readonly "job.diverged": (d: {
+    id: string;
+    step: string;
+  }) => Said;
   readonly "limit.rounds": (d: {
     max: number;
   }) => Said;

@@ -1,4 +1,4 @@
-import { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId } from "./ids.js";
+import { CallId, Cursor, EffectName, InputId, JobId, NodeId, SessionId, TurnId, WaitId } from "./ids.js";
 import { Json } from "./json.js";
 import { ProviderFailureClass } from "./request.js";
 import { SessionView } from "./view.js";
@@ -125,10 +125,12 @@ interface TurnCommitted {
   /** Set when the session had moved meanwhile: the turn was kept as a branch, and the head stayed where it was. */
   readonly branch?: NodeId;
 }
-/** A turn waits for an answer. `runtime.waits.get(wait)` gives the key that answers it. */
+/** A turn or a job waits for an answer. `runtime.waits.get(wait)` gives the key that answers it. */
 interface Waiting {
   readonly kind: "waiting";
-  readonly turnId: TurnId;
+  /** Either of these two. */
+  readonly turnId?: TurnId;
+  readonly jobId?: JobId;
   readonly wait: WaitId;
   readonly wants: WaitKind;
   /** The position of the wait in the turn, such as `r1.call.0.w`. */
@@ -143,7 +145,8 @@ interface Waiting {
 /** A wait was answered, or its time is up, or it was revoked. */
 interface Resolved {
   readonly kind: "resolved";
-  readonly turnId: TurnId;
+  readonly turnId?: TurnId;
+  readonly jobId?: JobId;
   readonly wait: WaitId;
   readonly wants: WaitKind;
   readonly effect: EffectName;

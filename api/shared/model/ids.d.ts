@@ -20,6 +20,10 @@ type BlobHash = Id<"blob">;
 type WaitKey = Id<"wait">;
 /** The public name of a wait, in events and lists. It answers nothing: only the key does. */
 type WaitId = Id<"wait-id">;
+/** The id of a background job. */
+type JobId = Id<"job">;
+/** A place in the order of all that happened to jobs: pass it to `jobs.changes` to go on after it. */
+type JobCursor = Id<"job-cursor">;
 /** A place in the order of all facts of a store: pass it to `observe` or `follow` to go on after it. */
 type Cursor = Id<"cursor">;
-export { BlobHash, CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId, WaitKey };
+export { BlobHash, CallId, Cursor, EffectName, InputId, JobCursor, JobId, NodeId, SessionId, TurnId, WaitId, WaitKey };

@@ -42,6 +42,14 @@ interface Limits {
   readonly stateBytesMax: number;
   /** Inputs that may wait in one session; a further one is refused with `input.full`. Default: 1,000. */
   readonly pendingInputsMax: number;
+  /** Jobs of one session that are not over; a further one is refused with `job.full`. Default: 10,000. */
+  readonly jobsMax: number;
+  /** Jobs with a task that run in this process at the same time; those that only wait do not count. Default: 64. */
+  readonly parallelJobsMax: number;
+  /** Steps that one job may record. Default: 10,000. */
+  readonly jobStepsMax: number;
+  /** How often one job may tell its session something; more is lost, and its record says so. Default: 1,000. */
+  readonly jobWakesMax: number;
   /** Events kept for one reader that is behind; beyond that it gets a `gap`. Default: 10,000. */
   readonly unreadEventsMax: number;
 }

@@ -137,12 +137,14 @@ declare const finish: (value: Json) => ControlResult;
 declare const fail: (code: string, message: string) => ControlResult;
 /** Return this from a tool to go on with this task in a fresh context window; `seed` is shown with it. */
 declare const switchFrame: (task: string, seed?: Json) => ControlResult;
-/** Turns of other sessions that a call waits for. */
+/** Turns of other sessions, or jobs, that a call waits for. */
 interface DeferTurns {
-  readonly turns: readonly {
+  readonly turns?: readonly {
     readonly session: string;
     readonly turn: string;
-  }[];
+  }[] | undefined;
+  /** The ids of jobs. One that is idle counts as ended. */
+  readonly jobs?: readonly string[] | undefined;
   /** Go on when all of them have ended, or one. Default: `all`. */
   readonly need?: "any" | "all" | undefined;
   /** Cancel them when this turn is stopped while it waits. Default: false. */
@@ -178,7 +180,7 @@ declare class Deferral {
 }
 /**
  * Return this from a tool whose result comes later, from elsewhere: `runtime.waits.resolve` gives it, in any process. With
- * `turns`, the call is made again when those turns have ended: the tool then finds out what they have come to.
+ * `turns` or `jobs`, the call is made again when those have ended: the tool then finds out what they have come to.
  */
 declare function defer(options?: DeferOptions | DeferTurns): Deferral;
 /** Return this from a tool to ask a person something; the answer is the result of the call. */

@@ -1,4 +1,4 @@
-import { CallId, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId } from "./ids.js";
+import { CallId, Cursor, EffectName, InputId, JobId, NodeId, SessionId, TurnId, WaitId } from "./ids.js";
 import { Draft, Message } from "./message.js";
 import { SessionConfig } from "./config.js";
 import { Spent, Usage } from "./usage.js";
@@ -15,7 +15,9 @@ interface OpenInput {
 /** Something that the open turn waits for. `runtime.waits.get(id)` gives the key that answers it. */
 interface OpenWait {
   readonly id: WaitId;
-  readonly turnId: TurnId;
+  /** The turn or the job that waits. */
+  readonly turnId?: TurnId;
+  readonly jobId?: JobId;
   readonly wants: WaitKind;
   /** The position of the wait in the turn, such as `r1.call.0.w`. */
   readonly effect: EffectName;

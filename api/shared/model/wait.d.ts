@@ -1,5 +1,5 @@
+import { JobId, SessionId, TurnId } from "./ids.js";
 import { Json, JsonObject } from "./json.js";
-import { SessionId, TurnId } from "./ids.js";
 import { ToolCall } from "./tool.js";
 /**
  * What somebody is asked for. `approval`: may the call run; `result`: what the call that was begun has come to;
@@ -17,10 +17,15 @@ interface WaitAbout {
   /** Of the call's arguments: an approval is for exactly these. */
   readonly argsHash: string;
 }
-/** Turns of other sessions whose ends are waited for. Nobody answers such a wait: it is not listed and is no fact. */
+/**
+ * Turns of other sessions, and jobs, whose ends are waited for. Nobody answers such a wait: it is not listed and is no
+ * fact.
+ */
 interface WaitedTurns {
   readonly kind: "turns";
   readonly turns: readonly WaitedTurn[];
+  /** A job that is idle counts as ended, and so does one that is not there any more. */
+  readonly jobs?: readonly JobId[];
   readonly need: "any" | "all";
   /** When the turn that waits is stopped, these are cancelled. */
   readonly cancels?: true;

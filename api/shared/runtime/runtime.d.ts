@@ -1,3 +1,4 @@
+import { AppJobs } from "./jobs/app.js";
 import { Budget, SessionConfig } from "../model/config.js";
 import { CancelAnswer } from "../model/outcome.js";
 import { Comparison } from "../graph/history.js";
@@ -89,9 +90,11 @@ interface Runtime extends AsyncDisposable {
   };
   /** What turns wait for: approvals, results that come later, questions. Lists and answers them, from any process. */
   readonly waits: Waits;
+  /** Background work of all sessions; `jobs.of(id)` is that of one. */
+  readonly jobs: AppJobs;
   /**
-   * Resumes turns that other processes left, and inputs that wait, in all sessions; settles when they are done, or wait
-   * for an answer.
+   * Resumes turns and jobs that other processes left, and inputs that wait, in all sessions; settles when they are done,
+   * or wait for something.
    */
   recover(): Promise<Recovered>;
   /**

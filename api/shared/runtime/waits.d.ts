@@ -1,4 +1,4 @@
-import { CallId, SessionId, TurnId, WaitId } from "../model/ids.js";
+import { CallId, JobId, SessionId, TurnId, WaitId } from "../model/ids.js";
 import { Json, JsonObject } from "../model/json.js";
 import { WaitKind } from "../model/wait.js";
 /** The answer to `approval`, and with `approved` and `reason` alone to `interrupted`. */
@@ -29,7 +29,9 @@ interface PendingWait<K extends WaitKind = WaitKind> {
   readonly sessionId: SessionId;
   /** The sessions from the root of the tree to this one. */
   readonly path: readonly SessionId[];
-  readonly turnId: TurnId;
+  /** The turn or the job that waits. */
+  readonly turnId?: TurnId;
+  readonly jobId?: JobId;
   readonly callId: CallId;
   readonly tool: string;
   /** As the call would be made: they fit the tool's schema. */

@@ -1,8 +1,21 @@
 import { Awaitable } from "../model/awaitable.js";
-import { BlobHash, Cursor, EffectName, InputId, NodeId, SessionId, TurnId, WaitId, WaitKey } from "../model/ids.js";
+import {
+  BlobHash,
+  Cursor,
+  EffectName,
+  InputId,
+  JobCursor,
+  JobId,
+  NodeId,
+  SessionId,
+  TurnId,
+  WaitId,
+  WaitKey,
+} from "../model/ids.js";
 import { CancelAnswer, CancelRequest, TurnOutcome } from "../model/outcome.js";
 import { Draft } from "../model/message.js";
 import { Entry } from "../model/node.js";
+import { JobEvent, JobKind, JobRecord, NewJob } from "../model/job.js";
 import { Json, JsonObject } from "../model/json.js";
 import { Opened, PluginState, TurnEvent } from "../turn/event.js";
 import { PromptPart } from "../model/prompt.js";
@@ -193,14 +206,16 @@ interface NewWait {
    */
   readonly isEarly?: true;
 }
-/** A wait of an open turn that somebody is asked about. */
+/** A wait of an open turn, or of a job that is not over, that somebody is asked about. */
 interface StoredWait {
   readonly id: WaitId;
   readonly key: WaitKey;
   readonly sessionId: SessionId;
   /** From the root of its tree to its session, both included. */
   readonly path: readonly SessionId[];
-  readonly turnId: TurnId;
+  /** Either of these two. */
+  readonly turnId?: TurnId;
+  readonly jobId?: JobId;
   readonly effect: EffectName;
   readonly at: number;
   readonly until: number;
@@ -229,6 +244,90 @@ type ParkAnswer = {
   readonly kind: "mail";
   readonly mail: Mail;
 };
+/** The right of a process to go on with a job. Its end in time is that of the process: see `jobs.renew`. */
+interface JobLease {
+  readonly jobId: JobId;
+  /** Every claim adds 1; writes of an older generation change nothing. */
+  readonly generation: number;
+  readonly owner: Owner;
+}
+/** An event under its key, which counts once in a job: a second event of that key is not written. */
+interface KeyedEvent {
+  readonly key: string;
+  readonly event: JobEvent;
+}
+interface StoredJobEvent extends KeyedEvent {
+  /** 1 for `spawned`; ascends by 1. */
+  readonly seq: number;
+}
+interface StoredJob {
+  readonly record: JobRecord;
+  /** How many events there are. */
+  readonly seq: number;
+  /** The latest of them in the order of all events of jobs. */
+  readonly cursor: JobCursor;
+}
+interface ClaimedJob extends StoredJob {
+  readonly lease: JobLease;
+  readonly events: readonly StoredJobEvent[];
+  /** It is bound to an owner that is gone: all that may be written is that it was abandoned. */
+  readonly isOrphan?: true;
+}
+/** What else is written with events of a job. */
+interface JobWrites {
+  /** What the job waits for, to be listed and answered. The answer becomes an event of the job. */
+  readonly waits?: readonly NewWait[];
+  /**
+   * Inputs for the session that has the job now, whatever they say; accepted in this write and told as `woke`. They open no turn here, are not counted by
+   * `pendingMax`, and need a key of their own: one whose key is known, whatever its content, is neither accepted nor told
+   * again. One that cannot be accepted is told as `lost`, and nothing fails; but when the bytes of an attachment are not
+   * there, the write throws `store.swept`.
+   */
+  readonly wakes?: readonly NewInput[];
+  /** No more wakes than this are accepted in the life of the job. */
+  readonly wakesMax?: number;
+  /** Gives up the lease: the job only waits. */
+  readonly parks?: ParkedJob;
+}
+/** A job that does nothing but wait. Only rerunnable ones are parked: nobody could go on with another. */
+interface ParkedJob {
+  /** How many events its holder has seen: if there are more, or a job that it awaits is over, nothing is released. */
+  readonly seen: number;
+  /** When it is to go on, if nothing comes before; left out where only an event can wake it. */
+  readonly due?: number;
+  /** It goes on when these jobs are over or idle: one of them, or all. */
+  readonly awaits?: {
+    readonly jobs: readonly JobId[];
+    readonly need: "any" | "all";
+  };
+}
+interface JobAppended {
+  /** The events that stand under the keys that were sent, in that order: those sent, or those that were first. */
+  readonly events: readonly StoredJobEvent[];
+  readonly cursor: JobCursor;
+  /** How many events there are. */
+  readonly seq: number;
+  /** Whether the job was parked, where that was asked. */
+  readonly isParked?: boolean;
+}
+interface JobsPage {
+  /** Of one session; left out for all. */
+  readonly session?: SessionId;
+  /** Only those that are not over. */
+  readonly isLive?: true;
+  readonly visibility?: "hidden" | "managed";
+  readonly kind?: JobKind;
+  /** Only jobs that were made after this one. */
+  readonly after?: JobId;
+  readonly max: number;
+}
+/** What becomes of something that is sent to a job by others than its holder. */
+interface JobSent {
+  /** `known`: an event of this key was there. `over`: it had ended. `bound`: only its holder may say this. */
+  readonly said: "accepted" | "known" | "over" | "bound" | "unknown";
+  /** As it stands now; left out when it is unknown. */
+  readonly job?: StoredJob;
+}
 /** What is to be done in a store, for whoever looks. */
 interface Agenda {
   /**
@@ -236,8 +335,12 @@ interface Agenda {
    * mail: a cancel, an answer to an open wait, turns that have ended, or its time has come.
    */
   readonly sessions: readonly SessionId[];
-  /** The earliest time at which a parked turn will have mail by itself. */
+  /** The earliest time at which a parked turn, or a job that was asked about, will have something to do by itself. */
   readonly next?: number;
+  /** There are jobs to claim, of those that were asked about. */
+  readonly hasJobs?: true;
+  /** The latest event of a job. */
+  readonly jobs?: JobCursor;
   /** The cursor of the latest fact, as `latest()` answers it. */
   readonly latest?: Cursor;
   /** How many sessions were ever deleted. */
@@ -262,6 +365,14 @@ interface EndedTurn {
   readonly parts?: readonly PartOperation[];
   /** The session's own settings, where operations changed them while the turn waited. A turn beside the path sets none. */
   readonly config?: Partial<SessionConfig>;
+  /** Jobs that were begun by answers of which no append tells: the commit writes them. */
+  readonly spawns?: readonly JobSpawn[];
+}
+/** A job that is begun with something else. */
+interface JobSpawn {
+  readonly job: NewJob;
+  /** Of a job that is bound to its owner: that owner. It holds the job from the beginning, under generation 1. */
+  readonly owner?: Owner;
 }
 /** An operation that is part of a turn or of another change: a repeat finds its receipt, and does nothing. */
 interface PartOperation {
@@ -315,6 +426,8 @@ interface SessionChange {
    * this wait with it; else `input.full`.
    */
   readonly queueMax?: number;
+  /** Jobs that begin with the change. */
+  readonly spawns?: readonly JobSpawn[];
 }
 type ChangeAnswer = Committed |
 /** A turn is open: only its lease moves the head. */
@@ -388,17 +501,19 @@ type Change = {
   readonly by: ChangedBy;
   readonly operation: string;
 })) |
-/** An open turn waits for somebody's answer. */
+/** An open turn, or a job, waits for somebody's answer: `turnId` or `jobId` is given. */
 {
   readonly kind: "waiting";
-  readonly turnId: TurnId;
+  readonly turnId?: TurnId;
+  readonly jobId?: JobId;
   readonly wait: WaitId;
   readonly effect: EffectName;
   readonly about: WaitAbout;
   readonly until: number;
 } | {
   readonly kind: "resolved";
-  readonly turnId: TurnId;
+  readonly turnId?: TurnId;
+  readonly jobId?: JobId;
   readonly wait: WaitId;
   readonly effect: EffectName;
   readonly wants: WaitKind;
@@ -440,7 +555,10 @@ interface Store {
    * plugins stay. Answers with all of them. Throws `session.unknown`.
    */
   setOptions(session: SessionId, options: SessionOptions): Awaitable<SessionOptions>;
-  /** Final. Waits are revoked, pending inputs dropped, the id is never used again; shared history of forks stays. */
+  /**
+   * Final. Waits are revoked, pending inputs dropped, jobs removed: their holders lose the lease. The id is never used
+   * again; shared history of forks stays.
+   */
   delete(id: SessionId): Awaitable<void>;
   /**
    * Segments of the path that ends at `from` (default: the head), newest first; the first may be cut at `from`. `from`
@@ -465,10 +583,11 @@ interface Store {
   release(lease: Lease): Awaitable<void>;
   /**
    * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
-   * `append.conflict`. Waits are rows written with the event that made them. An append renews the lease and answers
-   * until when it holds; mail comes with `renew` only.
+   * `append.conflict`. Waits and jobs are rows written with the event that made them: both are there or neither. An
+   * append renews the lease and answers until when it holds; mail comes with `renew` only. Jobs that begin with an append,
+   * a commit or a change are not counted, and throw `session.unknown`; one whose id is taken is left as it is.
    */
-  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[]): Awaitable<number>;
+  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[], spawns?: readonly JobSpawn[]): Awaitable<number>;
   /**
    * Gives up the lease of a turn that only waits, unless mail came that it has not folded. The session stays the turn's;
    * whoever has mail for it finds it in the agenda. The lease writes nothing more; the same call again is answered as
@@ -479,9 +598,11 @@ interface Store {
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
    * Keeps the whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, the end of journal
-   * and lease. In the same write, appends that waited for it and that it does not settle are applied, in their order.
-   * The same content again (nodes, outcome, plugin states, usage, inputs) is answered by the first receipt, whatever the
-   * generation; other content is `store.conflict`, or `lease.lost` when the turn was taken over meanwhile.
+   * and lease. In the same write, appends that waited for it and that it does not settle are applied, in their order;
+   * and jobs whose parent it is, and that are to end with their parent, are sent a cancel (see `jobs.send`), also those
+   * that begin with this write. The same content again (nodes, outcome, plugin states, usage, inputs) is answered by
+   * the first receipt, whatever the generation; other content is `store.conflict`, or `lease.lost` when the turn was taken
+   * over meanwhile.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
   /**
@@ -520,10 +641,11 @@ interface Store {
     withdraw(session: SessionId, which: InputRef): Awaitable<readonly Withdrawal[]>;
     /**
      * Inputs that a running turn may take at this boundary, oldest first. The same boundary is given the same inputs
-     * again. With `takesTurns` also inputs that would open turns of their own, up to the first that wants something of
-     * its turn. Inputs whose turn was cancelled are passed over. Injected inputs and appends that wait are among them.
+     * again. With `true` also inputs that would open turns of their own, up to the first that wants something of its turn;
+     * with `appends` appends alone. Inputs whose turn was cancelled are passed over. Injected inputs and appends that wait
+     * are among them.
      */
-    claim(lease: Lease, boundary: EffectName, max: number, takesTurns?: true): Awaitable<readonly (PendingInput | PendingAppend)[]>;
+    claim(lease: Lease, boundary: EffectName, max: number, takes?: true | "appends"): Awaitable<readonly (PendingInput | PendingAppend)[]>;
   };
   readonly waits: {
     /**
@@ -539,12 +661,14 @@ interface Store {
     /** A wait of an open turn, answered or not. Undefined for turns that are waited for, which nobody answers. */
     get(id: WaitId): Awaitable<StoredWait | undefined>;
     /**
-     * The first answer wins, and is kept until the turn looks. `expired`: it came at `until` or later, and was not kept.
-     * `unknown`: no open turn has such a wait, or it was revoked. With the session whose turn waits.
+     * The first answer wins, and is kept until the turn looks; that of a job's wait is written as its event `resolved`,
+     * under the key `wait/<id>`. `expired`: it came at `until` or later, and was not kept. `unknown`: no open turn and no
+     * job has such a wait, or it was revoked. With the session whose turn waits, or the job.
      */
     resolve(key: WaitKey, answer: WaitAnswer, now: number): Awaitable<{
       readonly said: "accepted" | "already-resolved" | "expired" | "unknown";
       readonly sessionId?: SessionId;
+      readonly jobId?: JobId;
     }>;
   };
   /**
@@ -554,8 +678,82 @@ interface Store {
   note(turn: TurnId, effect: EffectName, key: string, value?: Json): Awaitable<Json | undefined>;
   /** Notes that an effect begins. `again` when it was begun before and so may have run, or the turn is not open. */
   attempt(turn: TurnId, effect: EffectName): Awaitable<"first" | "again">;
-  /** What is to be done now, with at most `max` sessions. Cheap where nothing is: every runtime asks once a second. */
-  agenda(now: number, max: number): Awaitable<Agenda>;
+  /**
+   * What is to be done now, with at most `max` sessions; and whether there are jobs to claim, for a process that has
+   * these `operations`. Cheap where nothing is: every runtime asks once a second.
+   */
+  agenda(now: number, max: number, operations?: readonly string[]): Awaitable<Agenda>;
+  /**
+   * Background work. The events of a job are the truth: its record is `foldJob` over them, kept with each write. An event
+   * is known by its key and written once. Events of one job, and of all jobs, have an order that never changes.
+   */
+  readonly jobs: {
+    /**
+     * Begins a job: writes `spawned` under the key of that name, and for a job with an owner `started`. Idempotent by
+     * id: the same job (its `at` aside) again is answered as it stands, another is `job.conflict`. Throws
+     * `session.unknown`, and `job.full` when the session has `max` jobs that are not over.
+     */
+    spawn(spawn: JobSpawn, max: number): Awaitable<StoredJob>;
+    /**
+     * Takes jobs that nobody holds, oldest due first: rerunnable ones whose time has come, whose task is among
+     * `operations` or which only deliver an input; and, as orphans, those that are bound to an owner which is gone. Each
+     * claim is written as `started`, except of orphans. An owner is gone when its time is over, when it left, or when its
+     * process is proven dead; one that never spawned, claimed or renewed has no time. A claim prolongs the time of its own
+     * owner first: nobody is given a second time what it holds, however late it comes.
+     */
+    claim(owner: Owner, now: number, max: number, operations: readonly string[]): Awaitable<readonly ClaimedJob[]>;
+    /**
+     * Prolongs the time of an owner, and with it all its leases on jobs; answers until when, and which of its jobs have
+     * events after `after`, with their lengths. Jobs that it no longer holds are not among them. Throws `cursor.unknown`.
+     */
+    renew(owner: Owner, now: number, after?: JobCursor): Awaitable<{
+      readonly until: number;
+      readonly changed: readonly {
+        readonly jobId: JobId;
+        readonly seq: number;
+      }[];
+      readonly cursor?: JobCursor;
+    }>;
+    /** The owner goes: its rerunnable jobs can be claimed at once, and the others are orphans, also if it comes back. */
+    leave(owner: Owner): Awaitable<void>;
+    /**
+     * Writes events of the holder, with what goes along, all or nothing. Throws `lease.lost` when the lease moved, the
+     * job is over (unless all of these keys are there: then it is a repeat) or its session was deleted; `job.bound` for
+     * an orphan with anything but an end as `abandoned`. The call that parked the job is answered again as before, until
+     * somebody takes the job. With `ended` its lease ends, its waits are revoked, jobs that await it can be claimed, and
+     * its children that are to end with it are sent a cancel.
+     */
+    append(lease: JobLease, events: readonly KeyedEvent[], now: number, more?: JobWrites): Awaitable<JobAppended>;
+    /**
+     * Writes an event of somebody else: `signalled`, `cancelling`, `transitioned`, or `ended`. A job that nobody holds,
+     * or that is external, ends with the cancel, in the same write. `ended` and `transitioned` are for external jobs
+     * alone; another's is `bound`. What is sent makes a parked job claimable.
+     */
+    send(id: JobId, sent: KeyedEvent, now: number, more?: Pick<JobWrites, "wakes" | "wakesMax">): Awaitable<JobSent>;
+    load(id: JobId): Awaitable<StoredJob | undefined>;
+    /** Its events in order, without the first `after`; none when there is no such job. */
+    events(id: JobId, after: number): Awaitable<readonly StoredJobEvent[]>;
+    /** In the order in which they were begun. None come after one that is not there any more. */
+    list(page: JobsPage): Awaitable<readonly StoredJob[]>;
+    /** How many jobs of a session are not over. */
+    count(session: SessionId): Awaitable<number>;
+    /**
+     * Hands jobs over to another session, all or none; those that it has already stay. What they wait for goes along: that
+     * it was asked stays a fact of the one session, and its answer is a fact of the other. Throws `session.unknown`,
+     * `session.deleted`, and for one of them `job.unknown`, `job.foreign` (of neither session) or `job.over`.
+     */
+    transfer(from: SessionId, to: SessionId, ids: readonly JobId[], now: number): Awaitable<readonly StoredJob[]>;
+    /** Forgets a job that is over or external, with its events. Answers whether there was one. */
+    remove(id: JobId): Awaitable<boolean>;
+    /**
+     * Jobs that changed after a cursor, as they stand, in the order of their latest events: each once. Of a job that was
+     * removed nothing is told. Throws `cursor.unknown`.
+     */
+    changes(after: JobCursor | undefined, options: {
+      readonly session?: SessionId;
+      readonly max: number;
+    }): Awaitable<readonly StoredJob[]>;
+  };
   /**
    * Bytes by the hash of their content. A store may remove those that nothing names, but none that were put while a turn
    * is open, before that turn has ended: its tools may name them until then.

@@ -5,6 +5,7 @@ import { CallPolicy, ResultPart, ToolFailure, ToolOutput } from "../model/tool.j
 import { Draft, Part } from "../model/message.js";
 import { Json, JsonObject } from "../model/json.js";
 import { Limits } from "../model/limits.js";
+import { NewJob } from "../model/job.js";
 import { PlacedCall } from "./effect.js";
 import { PromptPart } from "../model/prompt.js";
 import { SessionConfig } from "../model/config.js";
@@ -144,6 +145,10 @@ type Answered = {
   readonly booked?: readonly string[];
   /** What hooks and tools appended to the conversation while the effect ran. */
   readonly appends?: readonly Appending[];
+  /** Inputs whose nodes are among `appends`: others appended them while the turn was open. */
+  readonly taken?: readonly InputId[];
+  /** Jobs that begin with this answer: their rows are written with it. */
+  readonly spawns?: readonly NewJob[];
 };
 type Answer = Answered & ({
   readonly kind: "prepared";
@@ -261,6 +266,7 @@ interface Applied {
   /** The session's own settings from the next turn on. */
   readonly config?: Partial<SessionConfig>;
   readonly spent?: readonly Spent[];
+  readonly spawns?: readonly NewJob[];
 }
 type TurnEvent = Opened | Answer | {
   readonly kind: "resumed";

@@ -13,6 +13,7 @@ import {
 import { type Ended, endedBy, endOf, endWithin, requireFinished, stoppedWithOwner, timedOut } from "./ending.ts";
 import { type Household, householdOf, treeOf } from "./household.ts";
 import type { MessageInput, SpawnInput, WaitInput } from "./inputs.ts";
+import { register } from "./jobs.ts";
 import type { Capability, Settings } from "./options.ts";
 import { type Agent, copyFor, depthOf, nameFor, type Reading, type Roster, type Status, taskLine } from "./roster.ts";
 import { CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, TEXTS, WAIT } from "./texts.ts";
@@ -44,6 +45,8 @@ type Sent = {
   readonly session: string;
   readonly turn: string;
   readonly at: number;
+  /** The beginning of its task. Left out by older versions. */
+  readonly task?: string;
 };
 
 const wrong = (code: string, message: string): ToolError => new ToolError(code, message, { class: "arguments" });
@@ -59,6 +62,7 @@ const wrong = (code: string, message: string): ToolError => new ToolError(code, 
  * 4. A call waits inside for a moment only. Then it is put aside (`defer`), so that its turn can be parked, and is made
  *    again when what it waits for has ended or its time is over: it is not put aside twice.
  * 5. What a call has started is looked up in its record, not made again: an agent that was deleted meanwhile stays so.
+ * 6. The job of an agent begins with the answer of the call, also with one that puts it aside.
  */
 export class Calls {
   readonly #settings: Settings;
@@ -73,6 +77,7 @@ export class Calls {
 
   async spawn(given: SpawnInput, context: Context): Promise<Ended | Started | Deferral> {
     const sent = await context.once("sent", () => this.#spawned(given, context));
+    await registered(sent, context);
     return this.#followed(sent, given.background, context);
   }
 
@@ -107,7 +112,7 @@ export class Calls {
       key: idempotencyKey,
       ...(output === undefined ? {} : { output }),
     });
-    return { name: id, session: id, turn, at };
+    return { name: id, session: id, turn, at, task: taskLine(task) };
   }
 
   #capability(given: string | undefined): readonly [string, Capability] {
@@ -183,6 +188,7 @@ export class Calls {
 
   async message(given: MessageInput, context: Context): Promise<Ended | Started | Deferral> {
     const sent = await context.once("sent", () => this.#messaged(given, context));
+    await registered(sent, context);
     return this.#followed(sent, given.background, context);
   }
 
@@ -208,7 +214,7 @@ export class Calls {
     context.signal.throwIfAborted();
     const at = Date.now();
     const { turnId: turn } = await sessions.send(session, message, { key: idempotencyKey });
-    return { name: agent.name, session, turn, at };
+    return { name: agent.name, session, turn, at, task: agent.task };
   }
 
   // ── Wait, close, list ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -278,6 +284,7 @@ export class Calls {
       await Promise.allSettled(stopping);
     }
     signal.throwIfAborted();
+    if (household.standing(child.id) === "live") await context.jobs.complete(child.id, "completed");
     return { closed: agent.name, agents };
   }
 
@@ -290,6 +297,10 @@ export class Calls {
     };
   }
 }
+
+/** Rule 6. A call that fails registers nothing: `keep.ts` does then, if there is an agent. */
+const registered = async ({ session, task }: Sent, { jobs }: Context): Promise<void> =>
+  task === undefined || task === "" ? undefined : register(jobs, { session, task });
 
 /** How long this attempt waits inside the call. A later one is made when there is an end to be told, or no time left. */
 const patience = (attempt: number, until: number): number =>

@@ -1,8 +1,9 @@
-// What a session knows of its agents: the roster that it remembers, joined with the child sessions that there are. The
-// two differ after a crash (a child whose call was never settled), after a delete, and in a fork (agents of the
-// original). Changes nothing: `keep.ts` writes the roster, `calls.ts` acts on agents.
+// What a session knows of its agents: the roster that it remembers, joined with the child sessions and their jobs. They
+// differ after a crash (a child whose call was never settled), after a delete, in a fork (agents of the original), and
+// when a job was cancelled. Changes nothing: `keep.ts` writes the roster, `calls.ts` acts on agents.
 import { hasCode, type Services, type StateView, ToolError } from "../../index.ts";
 import { type Ended, lookAt } from "./ending.ts";
+import { isClosing, type Standing, standingOf } from "./jobs.ts";
 import {
   type Agent,
   agentFrom,
@@ -14,6 +15,7 @@ import {
   type Reading,
   type Roster,
   rosterAt,
+  withoutAgent,
 } from "./roster.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -25,7 +27,7 @@ interface Found {
 }
 
 /** What a tool or a hook of the owner gives access to. */
-export interface Home extends Pick<Services, "session" | "sessions"> {
+export interface Home extends Pick<Services, "session" | "sessions" | "jobs"> {
   readonly sessionId: string;
   readonly state: Pick<StateView<Roster>, "get">;
 }
@@ -33,20 +35,59 @@ export interface Home extends Pick<Services, "session" | "sessions"> {
 export async function householdOf(home: Home): Promise<Household> {
   const depth = depthOf(home.session.read());
   const children = await home.sessions.children();
-  return new Household(home, rosterAt(home.state.get(), depth), children);
+  const remembered = rosterAt(home.state.get(), depth);
+  const found = new Household(home, remembered, children, remembered, new Map());
+  const standings = new Map<string, Standing>();
+  let roster = remembered;
+  for (const { name, child } of found.ours()) {
+    const standing = await standingOf(home.jobs, child.id);
+    standings.set(child.id, standing);
+    if (isClosing(standing)) roster = withoutAgent(roster, name);
+  }
+  return new Household(home, roster, children, remembered, standings);
 }
 
 export class Household {
+  /** Without the agents whose jobs are over. */
   readonly roster: Roster;
+  /** As the state of the owner has it. */
+  readonly remembered: Roster;
   readonly #home: Home;
   readonly #children: ReadonlyMap<string, Reading>;
   readonly #listed: number;
+  readonly #standings: ReadonlyMap<string, Standing>;
 
-  constructor(home: Home, roster: Roster, children: readonly Reading[]) {
+  constructor(
+    home: Home,
+    roster: Roster,
+    children: readonly Reading[],
+    remembered: Roster,
+    standings: ReadonlyMap<string, Standing>,
+  ) {
     this.#home = home;
     this.roster = roster;
+    this.remembered = remembered;
     this.#listed = children.length;
     this.#children = new Map(agentsAmong(children, roster.depth).map((child) => [child.id, child]));
+    this.#standings = standings;
+  }
+
+  /** The agents that are not closed and were made for this session, each with its own session. */
+  ours(): readonly { readonly name: string; readonly child: Reading }[] {
+    return [...this.roster.agents, ...this.unknown()].flatMap(({ name, session }) => {
+      const child = this.childOf({ name, session });
+      return child === undefined ? [] : [{ name, child }];
+    });
+  }
+
+  /** The session of an agent, if it was made for this one: its own, or a copy of it. */
+  childOf({ name, session }: Pick<Agent, "name" | "session">): Reading | undefined {
+    return this.#children.get(session) ?? this.#children.get(copyFor(this.#home.sessionId, name));
+  }
+
+  /** How the job of an agent's session stands. */
+  standing(session: string): Standing {
+    return this.#standings.get(session) ?? "none";
   }
 
   /** Agents that are children but not in the roster: their calls were interrupted, or the results were lost. */
@@ -91,7 +132,7 @@ export class Household {
   }
 
   async #found(agent: Agent): Promise<Found | undefined> {
-    const own = this.#children.get(agent.session) ?? this.#children.get(copyFor(this.#home.sessionId, agent.name));
+    const own = this.childOf(agent);
     if (own?.id === agent.session) return { agent, child: own, isOurs: true };
     if (own !== undefined) return { agent: { ...agentFrom(own), name: agent.name }, child: own, isOurs: true };
     try {

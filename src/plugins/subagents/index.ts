@@ -1,4 +1,4 @@
-import { definePlugin, fail, type PromptPart, type Services } from "../../index.ts";
+import { definePlugin, fail, hasCode, type PromptPart, type Services } from "../../index.ts";
 import { AGENT_TOOLS, Calls, untilLetGo } from "./calls.ts";
 import { CLOSE_INPUT, ERROR_INPUT, LIST_INPUT, MESSAGE_INPUT, spawnInput, waitInput } from "./inputs.ts";
 import { isKept, keepEnds, keepResult, keepTurn } from "./keep.ts";
@@ -97,9 +97,10 @@ export const subagents = definePlugin({
       operations: {
         agents: query({
           description: "The agents of the session that are not closed, oldest first, as they are now.",
-          run: async ({ session, state }) => {
+          run: async ({ session, jobs, state }) => {
             const { agents } = rosterAt(state.get(), depthOf(session.read()));
-            return Promise.all(agents.map((agent) => asItIs(agent, session)));
+            const found = await Promise.all(agents.map((agent) => asItIs(agent, session, jobs)));
+            return found.filter((agent) => agent !== undefined);
           },
         }),
       },
@@ -107,11 +108,25 @@ export const subagents = definePlugin({
   },
 });
 
-/** An agent in the background may have ended since its owner last looked. */
-async function asItIs(agent: Agent, session: Services["session"]): Promise<Agent> {
+/** An agent in the background may have ended since its owner last looked, or been closed with its job: undefined. */
+async function asItIs(agent: Agent, session: Services["session"], jobs: JobsView): Promise<Agent | undefined> {
+  if (await isClosedByJob(agent, session, jobs)) return undefined;
   if (agent.status !== "running") return agent;
   const { openTurn } = await session.snapshot(agent.session);
   return openTurn === undefined ? { ...agent, status: "finished" } : agent;
+}
+
+type JobsView = Pick<Services["jobs"], "get">;
+async function isClosedByJob(agent: Agent, session: Services["session"], jobs: JobsView): Promise<boolean> {
+  try {
+    const { state } = await jobs.get(agent.session);
+    return state !== "running" && state !== "idle";
+  } catch (error) {
+    // In a fork, the job of an agent that is not its own is another session's, and tells nothing.
+    if (hasCode(error, "job.foreign")) return (await session.snapshot(agent.session)).parentId === session.read().id;
+    if (hasCode(error, "job.unknown") || hasCode(error, "service.unavailable")) return false;
+    throw error;
+  }
 }
 
 function spawnDescription({ capabilities, timeoutMs }: Settings): string {

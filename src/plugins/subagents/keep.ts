@@ -11,6 +11,7 @@ import {
 } from "../../index.ts";
 import { asTold, endWithin, type Told, toldBy } from "./ending.ts";
 import { type Home, type Household, householdOf, treeOf } from "./household.ts";
+import { register, standingOf } from "./jobs.ts";
 import {
   type Agent,
   agentFrom,
@@ -45,7 +46,9 @@ export async function keepResult(tool: string, output: ToolOutput, home: Writing
     const agent = agentAfter(each, household, home, tool !== WAIT);
     if (agent !== undefined) roster = withAgent(roster, agent);
   }
-  if (roster !== household.roster) home.state.update(() => roster);
+  if (roster === household.remembered) return;
+  await keepJobs(household, roster.agents, home);
+  home.state.update(() => roster);
 }
 
 function agentAfter(
@@ -85,10 +88,24 @@ function keepClosed(output: ToolOutput, { session, state }: Writing): void {
 
 // ── Between rounds ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Takes into the roster which running agents have ended. */
+/** Takes into the roster which running agents have ended, and which agents are closed because their jobs are over. */
 export async function keepEnds(home: Writing): Promise<void> {
-  if (home.state.get().agents.some(({ status }) => status === "running"))
-    await unlessClosing(async () => void (await keepAll(await householdOf(home), home)));
+  const { agents } = rosterAt(home.state.get(), depthOf(home.session.read()));
+  if (agents.length === 0) return;
+  await unlessClosing(async () => {
+    if (agents.some(({ status }) => status === "running") || (await hasNews(agents, home)))
+      await keepAll(await householdOf(home), home);
+  });
+}
+
+/** Whether a job of theirs is not as it should be. Reads no sessions: most often there is nothing new. */
+async function hasNews(agents: readonly Agent[], { jobs }: Writing): Promise<boolean> {
+  for (const { session } of agents) {
+    const standing = await standingOf(jobs, session);
+    if (standing === "unavailable") return false;
+    if (standing !== "live") return true;
+  }
+  return false;
 }
 
 /** A closing runtime refuses to look. That must not fail the turn, which another runtime will go on with. */
@@ -102,12 +119,48 @@ async function unlessClosing<T>(look: () => Promise<T>): Promise<T | undefined> 
 }
 
 /** Writes all agents as they are now, also those of which no call has told. */
-async function keepAll(household: Household, { state }: Writing): Promise<readonly Agent[]> {
+async function keepAll(household: Household, home: Writing): Promise<readonly Agent[]> {
   const agents = await household.all();
-  const { roster } = household;
-  const isSame = agents.length === roster.agents.length && agents.every((agent, at) => agent === roster.agents[at]);
-  if (!isSame) state.update(() => ({ ...roster, agents }));
+  const { roster, remembered } = household;
+  await keepJobs(household, agents, home);
+  const isSame =
+    roster.closed === remembered.closed &&
+    agents.length === remembered.agents.length &&
+    agents.every((agent, at) => agent === remembered.agents[at]);
+  if (!isSame) home.state.update(() => ({ ...roster, agents }));
   return agents;
+}
+
+// ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Makes the jobs of these agents true: each has one, which tells whether it works. */
+async function keepJobs(household: Household, agents: readonly Agent[], { jobs, sessions }: Writing): Promise<void> {
+  const { remembered } = household;
+  for (const agent of agents) {
+    const child = household.childOf(agent);
+    if (child === undefined) {
+      await endDeleted(jobs, agent);
+      continue;
+    }
+    const standing = household.standing(child.id);
+    if (standing === "none") await register(jobs, { session: child.id, task: agent.task });
+    const before = remembered.agents.find(({ name }) => name === agent.name)?.status ?? "running";
+    if (standing === "live" && before !== agent.status)
+      await jobs.transition(child.id, agent.status === "running" ? "running" : "idle");
+  }
+  // One that was spoken to while its job was cancelled may be at work again.
+  for (const agent of remembered.agents) {
+    const child = household.childOf(agent);
+    if (child?.openTurn !== undefined && household.standing(child.id) === "over")
+      await sessions.cancel(child.id, undefined, TEXTS.closed);
+  }
+}
+
+/** An agent whose session is not there: it was deleted, or belongs to the session that this one is a fork of. */
+async function endDeleted(jobs: Writing["jobs"], { session }: Agent): Promise<void> {
+  if ((await standingOf(jobs, session)) !== "live") return;
+  const error = { code: "agent.unknown", message: TEXTS.deleted };
+  await jobs.complete(session, { state: "cancelled", error });
 }
 
 // ── At the end of a turn ────────────────────────────────────────────────────────────────────────────────────────────

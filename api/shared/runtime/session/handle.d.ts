@@ -1,5 +1,5 @@
 import { Any, OutputOf, ToolSchema } from "../../model/schema.js";
-import { AppendNode, AppendOptions, Appended, Complete } from "../../kernel/services.js";
+import { AppendNode, AppendOptions, Appended, Complete, Jobs } from "../../kernel/services.js";
 import { CancelAnswer } from "../../model/outcome.js";
 import { Compacted } from "./change.js";
 import {
@@ -15,7 +15,7 @@ import { ExtensionValue } from "../../kernel/extension.js";
 import { ForkOptions } from "./make.js";
 import { HistoryPage, Node } from "../../graph/history.js";
 import { Input } from "../../model/input.js";
-import { InputId, SessionId, TurnId } from "../../model/ids.js";
+import { InputId, JobId, SessionId, TurnId } from "../../model/ids.js";
 import { Json } from "../../model/json.js";
 import { ObserveOptions } from "../readers/readers.js";
 import { OperationOptions, Receipt } from "./operate.js";
@@ -45,6 +45,12 @@ interface SendOptions {
   readonly key?: string | undefined;
   /** Where a running turn takes the input. Default: `boundary`. */
   readonly at?: "boundary" | "next-turn" | undefined;
+}
+/** An input that is sent later. */
+interface LaterInput {
+  readonly jobId: JobId;
+  /** The turn that it will open, unless a running turn takes it. It can be followed from then on. */
+  readonly turnId: TurnId;
 }
 /** Options of `session.cancel`. */
 interface CancelOptions {
@@ -96,7 +102,16 @@ interface Session extends AsyncDisposable {
   send(input: Input, options?: SendOptions): Promise<{
     readonly turnId: TurnId;
   }>;
+  /**
+   * Sends an input at a time: a date, or milliseconds since 1970. It is durable at once, and a job until then:
+   * `session.jobs.cancel(jobId)` takes it back. The same key sends once.
+   */
+  sendAt(time: Date | number, input: Input, options?: SendOptions): Promise<LaterInput>;
+  /** Sends an input after so many milliseconds, as `sendAt`. */
+  sendAfter(ms: number, input: Input, options?: SendOptions): Promise<LaterInput>;
   readonly inputs: SessionInputs;
+  /** Background work of the session. */
+  readonly jobs: Jobs;
   /** Follows a turn before, while or after it runs, in whatever process: what it shows here, and its result. */
   follow(turnId: string): Turn;
   /** The turn that is under way in this process, also one that another process had left. */

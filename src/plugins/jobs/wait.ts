@@ -1,0 +1,118 @@
+// `jobs_wait`: puts its call aside until the jobs are over, so that the turn can be parked and go on in any process.
+//
+// 1. What the call waits for, and since when, is recorded at its first attempt; later ones wait for the same.
+// 2. Every attempt looks at the jobs themselves. It answers when enough of them are over or idle, or the time is, and is
+//    put aside otherwise: what it was put aside for may have been only a part of that.
+// 3. The row of an agent does not tell when it works: its open turn is waited for, not its job.
+import { type Deferral, defer, hasCode, type JobRecord, type Json, type ToolContext, ToolError } from "../../index.ts";
+import type { Settings } from "./options.ts";
+import { isOver, labelOf, outcomeOf } from "./shown.ts";
+import { TEXTS } from "./texts.ts";
+
+export interface WaitInput {
+  readonly ids: readonly string[];
+  readonly need?: "all" | "any";
+  readonly timeoutMs?: number;
+}
+type Context = Pick<ToolContext, "jobs" | "session" | "once" | "signal" | "attempt">;
+
+/** How soon an agent is looked at again that has been sent something and has not begun with it: later and later. */
+const SOON_MS = 250;
+const SOON_MS_MAX = 60_000;
+/** What all results together may take; one alone may take a part of it. */
+const CHARS_MAX = 32_000;
+const EACH_CHARS_MAX = 8_000;
+
+export async function waitFor(
+  { ids: given, need = "all", timeoutMs }: WaitInput,
+  settings: Settings,
+  context: Context,
+): Promise<Json | Deferral> {
+  const ids = [...new Set(given)];
+  const since = await context.once("since", async () => {
+    for (const id of ids) await requireShown(context.jobs, id);
+    return Date.now();
+  });
+  const until = since + Math.min(timeoutMs ?? settings.timeoutMs, settings.timeoutMs);
+  const found = await Promise.all(ids.map(async (id) => [id, await asItIs(id, context)] as const));
+  const open = found.flatMap(([, job]) => (job === undefined || isSettled(job) ? [] : [job]));
+  const isMet = open.length === 0 || (need === "any" && open.length < ids.length);
+  if (isMet || Date.now() >= until) return answerOf(found);
+  return aside(open, need, until, context);
+}
+
+/** Throws what the model reads when there is no such job for it: unknown, of another session, or hidden. */
+export async function requireShown(jobs: ToolContext["jobs"], id: string): Promise<JobRecord> {
+  const job = await lookedAt(jobs, id);
+  if (job?.visibility === "managed") return job;
+  throw new ToolError("job.unknown", TEXTS.unknownJob(JSON.stringify(id)), { class: "arguments" });
+}
+
+/** Undefined for a job that this session does not have, or has no longer. */
+async function lookedAt(jobs: ToolContext["jobs"], id: string): Promise<JobRecord | undefined> {
+  try {
+    return await jobs.get(id);
+  } catch (error) {
+    if (hasCode(error, "job.unknown") || hasCode(error, "job.foreign")) return undefined;
+    throw error;
+  }
+}
+
+/** The same of an agent whose session was deleted. */
+async function asItIs(id: string, { jobs, session }: Context): Promise<JobRecord | undefined> {
+  const job = await lookedAt(jobs, id);
+  if (job === undefined || !isAgent(job) || isSettled(job)) return job;
+  return (await snapshotOf(job, session)) === undefined ? undefined : job;
+}
+
+async function snapshotOf({ childId }: JobRecord, session: Context["session"]) {
+  try {
+    return await session.snapshot(childId ?? "");
+  } catch (error) {
+    if (hasCode(error, "session.unknown")) return undefined;
+    throw error;
+  }
+}
+
+const isSettled = (job: JobRecord): boolean => isOver(job) || job.state === "idle";
+
+/** Puts the call aside until one of these, or all, are over. */
+async function aside(
+  open: readonly JobRecord[],
+  need: "all" | "any",
+  until: number,
+  { session, signal, attempt }: Context,
+): Promise<Deferral> {
+  const jobs = open.filter((job) => !isAgent(job)).map(({ id }) => id);
+  const agents = open.filter(isAgent);
+  const children = await Promise.all(agents.map((agent) => snapshotOf(agent, session)));
+  const working = children.flatMap((child) =>
+    child?.openTurn === undefined ? [] : [{ session: child.id, turn: child.openTurn }],
+  );
+  if (working.length === agents.length) return defer({ jobs, turns: working, need, until });
+  // An agent was sent something and has not begun with it: there is no turn to wait for yet.
+  const soon = Math.min(until, Date.now() + Math.min(SOON_MS * 2 ** (attempt - 1), SOON_MS_MAX));
+  if (jobs.length + working.length > 0) return defer({ jobs, turns: working, need, until: soon });
+  await sleep(SOON_MS, signal);
+  return defer({ jobs: agents.map(({ id }) => id), need, until: soon });
+}
+
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => resolve(clearTimeout(timer)), { once: true });
+  });
+}
+
+const isAgent = ({ kind, childId }: JobRecord): boolean => kind === "subagent" && childId !== undefined;
+
+function answerOf(found: readonly (readonly [id: string, job: JobRecord | undefined])[]): Json {
+  const completed: { [id: string]: Json } = {};
+  const pending: { [id: string]: Json } = {};
+  const chars = Math.min(EACH_CHARS_MAX, Math.floor(CHARS_MAX / found.length));
+  for (const [id, job] of found) {
+    if (job === undefined) completed[id] = { state: "gone" };
+    else (isSettled(job) ? completed : pending)[id] = { label: labelOf(job), ...outcomeOf(job, chars) };
+  }
+  return { completed, pending };
+}
