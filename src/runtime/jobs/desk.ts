@@ -293,7 +293,7 @@ export class Desk {
     const now = world.now();
     // Past its time others may have taken jobs, and no event tells it of that: it asks for all that it still holds.
     const isLate = !this.isInTime;
-    const before = isLate ? [...this.#held.values()] : [];
+    const before = isLate ? [...this.held.values()] : [];
     const { until, changed, cursor } = await store.jobs.renew(owner, now, isLate ? undefined : this.#mail);
     this.#until = until;
     this.#renewed = now;
