@@ -14,11 +14,11 @@ import type { JobCursor, JobId, SessionId, TurnId } from "../../model/ids.ts";
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
 import { TEXTS } from "../../model/texts.ts";
-import type { Agenda, ClaimedJob, JobSent, JobSpawn, KeyedEvent, Store, StoredJob } from "../../stores/store.ts";
+import type { Agenda, ClaimedJob, JobSpawn, Store, StoredJob } from "../../stores/store.ts";
 import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
-import { cancel } from "../services/sessions.ts";
 import type { SessionSite } from "../services/site.ts";
+import { requestCancel } from "./cancel.ts";
 import { FunctionJob, outside, type Work } from "./function.ts";
 import { type HeldJob, problemOf } from "./held.ts";
 import { type JobsPlace, SessionJobs } from "./service.ts";
@@ -40,8 +40,6 @@ const PAGE = 256;
 /** D4 */
 const AGAIN_MS = 1_000;
 const LEFT_MS = 10_000;
-/** How long `cancel` waits for the end of a job, besides its grace. */
-const CANCEL_MS = 2_000;
 
 export class Desk {
   readonly #core: () => Core;
@@ -79,7 +77,7 @@ export class Desk {
 
   /** Whether something here wants to be looked after. */
   get isBusy(): boolean {
-    return this.held.size > 0 || this.#waiters.size > 0;
+    return this.held.size + this.#waiters.size + this.#cancels.size > 0;
   }
   get isAwaited(): boolean {
     return this.#waiters.size > 0;
@@ -158,7 +156,10 @@ export class Desk {
     for (const job of jobs) {
       const spawning = this.unbegun.get(job.id);
       this.unbegun.delete(job.id);
-      if (spawning?.cancel !== undefined) this.#cancels.set(job.id, spawning.cancel);
+      if (spawning?.cancel !== undefined) {
+        this.#cancels.set(job.id, spawning.cancel);
+        this.#core().watch.attend();
+      }
       if (spawning?.work !== undefined) this.#beginWork(job, spawning.plugin, spawning.work);
       else if (job.recovery === "rerunnable") {
         this.kick();
@@ -315,8 +316,8 @@ export class Desk {
     const isMoved = agenda.jobs !== undefined && agenda.jobs !== this.#feed;
     const isDue = world.now() - this.#renewed >= (this.#until - this.#renewed) / 3;
     if (this.held.size > 0 && (isMoved || isDue)) await this.renew();
-    if (isMoved && this.#waiters.size > 0) await this.#read();
-    else if (this.#waiters.size === 0) this.#feed = agenda.jobs;
+    if (this.#waiters.size + this.#cancels.size === 0) this.#feed = agenda.jobs;
+    else if (isMoved) await this.#read();
     if (agenda.hasJobs === true && (recovers || !store.isDurable || this.isBusy)) this.kick();
   }
 
@@ -334,7 +335,11 @@ export class Desk {
     const { store } = this.#core();
     for (;;) {
       const changed = await store.jobs.changes(this.#feed, { max: PAGE });
-      for (const { record } of changed) this.#notify(record.id);
+      for (const { record } of changed) {
+        this.#notify(record.id);
+        if (record.cancel !== undefined && this.#cancels.has(record.id))
+          await this.wasCancelled(record.id, record.cancel.reason);
+      }
       this.#feed = changed.at(-1)?.cursor ?? this.#feed;
       if (changed.length < PAGE) return;
     }
@@ -389,55 +394,22 @@ export class Desk {
 
   // ── Cancelling ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Asks a job to end, by what it is. Never throws for a job that is over or not there. */
-  async requestCancel(id: JobId, reason: string): Promise<JobSent> {
-    const core = this.#core();
-    const { store, world } = core;
-    const before = await store.jobs.load(id);
-    if (before === undefined || isOver(before.record))
-      return before === undefined ? { said: "unknown" } : { said: "over", job: before };
-    const sent: KeyedEvent = { key: "cancel", event: { at: world.now(), kind: "cancelling", reason } };
-    const { kind, childId } = before.record;
-    if (kind === "subagent" && childId !== undefined) await this.#closeTree(childId, reason);
-    const answer = await store.jobs.send(id, sent, world.now());
-    const local = this.#cancels.get(id);
+  /** Asks a job to end, for a turn that is stopped while it waits for it. */
+  async stop(id: JobId, reason: string): Promise<void> {
+    await requestCancel(this.#core(), id, reason);
+  }
+
+  /** A job was asked to end, here or elsewhere: whoever does its work here hears of it. */
+  async wasCancelled(id: JobId, reason: string): Promise<void> {
+    const call = this.#cancels.get(id);
     this.#cancels.delete(id);
-    if (local !== undefined)
+    if (call !== undefined)
       await Promise.resolve()
-        .then(() => local(reason))
+        .then(() => call(reason))
         .catch((error: unknown) => this.#trace("job.cancel", error, { job: id }));
     const held = this.held.get(id);
     if (held !== undefined) await held.look();
     this.moved(id, held === undefined);
-    return answer;
-  }
-
-  /** A subagent is stopped from the top down: one that is stopped first cannot start new ones below it. */
-  async #closeTree(id: SessionId, reason: string): Promise<void> {
-    const core = this.#core();
-    if (!(await core.store.has(id))) return;
-    await cancel(core, id, undefined, reason);
-    for (const child of await core.store.list({ parent: id })) await this.#closeTree(child.id, reason);
-  }
-
-  /** Cancels a job and waits for its end, for a moment. */
-  async cancel(id: JobId, reason: string): Promise<StoredJob> {
-    const { store, limits, world } = this.#core();
-    const end = world.now() + limits.cancelGraceMs + CANCEL_MS;
-    let nap = new AbortController();
-    const watching = this.watch([id], () => nap.abort());
-    try {
-      let { job } = await this.requestCancel(id, reason);
-      if (job === undefined) throw new RuntimeError("job.unknown", { id });
-      while (!isOver(job.record) && world.now() < end) {
-        await world.sleep(AGAIN_MS, nap.signal);
-        nap = new AbortController();
-        job = (await store.jobs.load(id)) ?? job;
-      }
-      return job;
-    } finally {
-      watching.stop();
-    }
   }
 
   // ── Giving up ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -27,6 +27,7 @@ import { additionsIn } from "../services/graph.ts";
 import { requireStored } from "../services/reading.ts";
 import type { SessionSite } from "../services/site.ts";
 import { asItIs, awaitJobs, recordsOf } from "./await.ts";
+import { cancelJob } from "./cancel.ts";
 import type { Spawning } from "./desk.ts";
 import { requireWork } from "./function.ts";
 import {
@@ -245,7 +246,7 @@ export class SessionJobs implements Jobs {
     return unwaited(async () => {
       requireWords("reason", reason);
       const { record } = await this.#require(id);
-      return frozen(isOver(record) ? record : (await this.#core.jobs.cancel(record.id, reason)).record);
+      return frozen(isOver(record) ? record : (await cancelJob(this.#core, record.id, reason)).record);
     });
   }
 

@@ -159,7 +159,7 @@ async function stopOthers({ core, state }: LiveTurn, stops: NonNullable<TurnStat
   const reason = state.winding?.ending.reason;
   for (const { turns, jobs = [] } of stops) {
     for (const { sessionId, turnId } of turns) await cancel(core, sessionId, turnId, reason);
-    for (const id of jobs) await core.jobs.requestCancel(id, reason ?? TEXTS.turnStopped);
+    for (const id of jobs) await core.jobs.stop(id, reason ?? TEXTS.turnStopped);
   }
 }
 
