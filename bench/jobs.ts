@@ -53,11 +53,13 @@ export function jobWorkloads(): Workloads {
 }
 
 async function rowMs(desk: Desk, isSynced = false): Promise<number> {
-  using db = new DatabaseSync(desk.path);
+  const db = new DatabaseSync(desk.path);
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${isSynced ? "FULL" : "NORMAL"};
     CREATE TABLE job (n INTEGER PRIMARY KEY, body TEXT)`);
   const insert = db.prepare("INSERT INTO job (body) VALUES (?)");
-  return each(() => void insert.run(JSON.stringify({ label: "Report", input: { topic: "cats" } })));
+  const ms = await each(() => void insert.run(JSON.stringify({ label: "Report", input: { topic: "cats" } })));
+  db.close();
+  return ms;
 }
 
 async function startMs(desk: Desk, strength: "process" | "power"): Promise<number> {
@@ -92,10 +94,10 @@ async function idleKb(desk: Desk): Promise<number> {
   const rest = async (count: number): Promise<void> => {
     let idle = 0;
     for (let index = 0; index < count; index++)
-      await jobs.spawn({ label: "Agent" }, async ({ transition, signal }) => {
+      await jobs.spawn({ label: "Agent" }, async ({ transition }) => {
         await transition("idle");
         idle++;
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        await new Promise(() => {});
       });
     while (idle < count) await sleep(10);
   };

@@ -18,6 +18,8 @@ import type { Agenda, ClaimedJob, JobSpawn, Store, StoredJob } from "../../store
 import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import type { SessionSite } from "../services/site.ts";
+import type { Session } from "../session/handle.ts";
+import type { LiveSession } from "../session/session.ts";
 import { requestCancel } from "./cancel.ts";
 import { FunctionJob, outside, type Work } from "./function.ts";
 import { type HeldJob, problemOf } from "./held.ts";
@@ -219,6 +221,28 @@ export class Desk {
       });
     this.#working.add(done);
   }
+
+  /** One handle for all functions of a session that run here. */
+  async holdSession(id: SessionId): Promise<LiveSession> {
+    const { sessions } = this.#core();
+    const hold = this.#sessions.get(id) ?? { handle: sessions.handle(id), jobs: 0 };
+    this.#sessions.set(id, hold);
+    hold.jobs++;
+    try {
+      await hold.handle;
+      return sessions.find(id) as LiveSession;
+    } catch (error) {
+      this.letGoSession(id);
+      throw error;
+    }
+  }
+  letGoSession(id: SessionId): void {
+    const hold = this.#sessions.get(id);
+    if (hold === undefined || --hold.jobs > 0) return;
+    this.#sessions.delete(id);
+    hold.handle.then((handle) => handle.close()).catch(() => {}); // Whoever asked for it was told.
+  }
+  readonly #sessions = new Map<SessionId, { readonly handle: Promise<Session>; jobs: number }>();
 
   // ── Claiming (D3) ───────────────────────────────────────────────────────────────────────────────────────────────
 

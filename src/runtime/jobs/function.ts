@@ -18,7 +18,8 @@ export type Work = (job: JobContext) => Awaitable<unknown>;
 export class FunctionJob extends HeldJob {
   readonly #plugin: string;
   readonly #work: Work;
-  #nudged = Promise.withResolvers<void>();
+  #nudged: PromiseWithResolvers<void> | undefined;
+  #context: Context | undefined;
 
   constructor(core: Core, lease: JobLease, record: JobRecord, seq: number, plugin: string, work: Work) {
     super(core, lease, record, seq);
@@ -27,13 +28,16 @@ export class FunctionJob extends HeldJob {
   }
 
   async run(): Promise<void> {
-    const { sessions } = this.core;
-    await sessions.using(this.record.sessionId, async (session) => {
-      this.#context = new Context(this, session, this.#plugin);
-      await Promise.race([this.#done(this.#context), this.over]); // Work that never ends is left alone.
+    const { jobs } = this.core;
+    const { sessionId } = this.record;
+    const session = await jobs.holdSession(sessionId);
+    this.whenOver(() => jobs.letGoSession(sessionId));
+    this.#context = new Context(this, session, this.#plugin);
+    return new Promise((resolve, reject) => {
+      this.whenOver(resolve); // Work that never ends is left alone.
+      this.#done(this.#context as Context).catch(reject);
     });
   }
-  #context: Context | undefined;
 
   async #done(context: Context): Promise<void> {
     let value: unknown;
@@ -47,12 +51,15 @@ export class FunctionJob extends HeldJob {
 
   /** Its services are those of the session that has it now, as long as it runs. */
   protected override handedOver(): void {
-    const { sessions } = this.core;
-    const serve = (session: LiveSession): Promise<void> => {
-      this.#context?.moveTo(session);
-      return this.over;
-    };
-    sessions.using(this.record.sessionId, serve).catch((error: unknown) => this.core.jobs.giveUp(this, error));
+    const { jobs } = this.core;
+    const { sessionId } = this.record;
+    jobs.holdSession(sessionId).then(
+      (session) => {
+        this.#context?.moveTo(session);
+        this.whenOver(() => jobs.letGoSession(sessionId));
+      },
+      (error: unknown) => jobs.giveUp(this, error),
+    );
   }
 
   async receive(name: string): Promise<Json> {
@@ -61,14 +68,14 @@ export class FunctionJob extends HeldJob {
       const found = next();
       if (found !== undefined) return found;
       if (this.isStopped) throw this.signal.reason;
+      this.#nudged ??= Promise.withResolvers();
       await this.#nudged.promise;
     }
   }
 
   protected override nudge(): void {
-    const { resolve } = this.#nudged;
-    this.#nudged = Promise.withResolvers();
-    resolve();
+    this.#nudged?.resolve();
+    this.#nudged = undefined;
   }
 }
 

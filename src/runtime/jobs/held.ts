@@ -37,9 +37,10 @@ export abstract class HeldJob {
   /** Made when it is first read: most jobs never read it, and there may be thousands. */
   #controller: AbortController | undefined;
   #reason: unknown;
-  readonly #signals = new Map<string, Json[]>();
-  readonly #received = new Map<string, number>();
-  protected readonly answers = new Map<WaitId, WaitAnswer>();
+  // These are made when they are needed: there may be thousands of jobs that never do.
+  #signals: Map<string, Json[]> | undefined;
+  #received: Map<string, number> | undefined;
+  #answers: Map<WaitId, WaitAnswer> | undefined;
   #isCancelling = false;
   #wakes = 0;
 
@@ -89,15 +90,22 @@ export abstract class HeldJob {
   }
 
   protected learn(event: JobEvent): void {
-    if (event.kind === "signalled")
+    if (event.kind === "signalled") {
+      this.#signals ??= new Map();
       this.#signals.set(event.name, [...(this.#signals.get(event.name) ?? []), event.payload]);
-    if (event.kind === "resolved") this.answers.set(event.wait, event.answer);
+    }
+    if (event.kind === "resolved") (this.#answers ??= new Map()).set(event.wait, event.answer);
     if (event.kind === "transferred" && event.to !== this.record.sessionId) {
       this.record = { ...this.record, sessionId: event.to };
       this.handedOver();
     }
     if (event.kind === "cancelling") this.cancel(event.reason).catch((error) => this.core.jobs.giveUp(this, error));
     if (event.kind === "ended") this.letGo(new RuntimeError("job.over", { id: this.id, state: event.state }));
+  }
+
+  /** How a wait of the job was answered. */
+  protected answerOf(wait: WaitId): WaitAnswer | undefined {
+    return this.#answers?.get(wait);
   }
 
   /** Looks for events of others. */
@@ -125,10 +133,14 @@ export abstract class HeldJob {
     this.#controller?.abort(reason);
     this.nudge();
   }
-  readonly #end = Promise.withResolvers<void>();
-  /** Settles when the job does not run here any more. */
+  #onOver: (() => void)[] | undefined;
+  /** Calls it when the job does not run here any more. */
+  whenOver(tell: () => void): void {
+    if (this.isOver) tell();
+    else (this.#onOver ??= []).push(tell);
+  }
   get over(): Promise<void> {
-    return this.#end.promise;
+    return new Promise((resolve) => this.whenOver(resolve));
   }
 
   // ── What it writes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -205,7 +217,7 @@ export abstract class HeldJob {
 
   #over(): void {
     this.isOver = true;
-    this.#end.resolve();
+    for (const tell of this.#onOver?.splice(0) ?? []) tell();
   }
 
   /** B1 */
@@ -221,8 +233,9 @@ export abstract class HeldJob {
   protected nextSignal(name: string): () => Json | undefined {
     if (this.record.signals === undefined || !Object.hasOwn(this.record.signals, name))
       throw new RuntimeError("job.signal", { id: this.id, signal: name, problem: "the job does not declare it" });
+    this.#received ??= new Map();
     const nth = this.#received.get(name) ?? 0;
     this.#received.set(name, nth + 1);
-    return () => this.#signals.get(name)?.[nth];
+    return () => this.#signals?.get(name)?.[nth];
   }
 }

@@ -202,7 +202,7 @@ export class TaskJobRun extends HeldJob {
   }
 
   answerTo(wait: WaitId, until: number): Promise<WaitAnswer | undefined> {
-    return this.wait({ until }, () => this.answers.get(wait));
+    return this.wait({ until }, () => this.answerOf(wait));
   }
 
   protected override nudge(): void {
