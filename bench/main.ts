@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { durableWorkloads } from "./durable.ts";
 import { HOOK_WORKLOADS } from "./hooks.ts";
 import { importMs, install } from "./install.ts";
+import { jobWorkloads } from "./jobs.ts";
 import { METERS, median } from "./meters.ts";
 import { parkedWorkloads } from "./parked.ts";
 import { PATHS, pathOf, type WalkedTurn } from "./path.ts";
@@ -41,6 +42,7 @@ const measurable: Workloads = {
   ...TOOL_WORKLOADS,
   ...SESSION_WORKLOADS,
   ...parkedWorkloads(options.long),
+  ...jobWorkloads(),
 };
 const known = isCounting
   ? Object.keys(measurable).filter((id) => measurable[id]?.isCount !== true && measurable[id]?.isWarm !== true)

@@ -139,7 +139,7 @@ async function medianMs(times: number, act: (index: number) => Promise<number>):
   return median(found.slice(WARM_UPS));
 }
 
-function counted(store: Store): { readonly store: Store; calls(): number } {
+export function counted(store: Store): { readonly store: Store; calls(): number } {
   let calls = 0;
   const inside = <T extends object>(of: T): T =>
     new Proxy(of, {

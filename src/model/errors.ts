@@ -405,7 +405,7 @@ const ERRORS = {
     ),
   "store.in-use": (d: { path: string; turns: number }) =>
     said(
-      `Other processes run ${d.turns} turns on ${d.path}, and would have to wait until it is rewritten.`,
+      `Other processes run ${d.turns} turns or jobs on ${d.path}, and would have to wait until it is rewritten.`,
       "Nothing was changed. Compact when they are done, or leave `compact` out: pages are then given back in slices.",
       "unchanged",
     ),

@@ -160,7 +160,6 @@ class Sqlite implements SqliteStore {
   readonly #blobs: Blobs;
   readonly #sweeper: Sweeper;
   readonly #jobs: Jobs;
-  readonly #now: () => number;
 
   constructor(db: Connection, now: () => number) {
     this.#db = db;
@@ -170,7 +169,6 @@ class Sqlite implements SqliteStore {
     this.#turns = new Turns(db, this.#sessions, this.#journals, this.#blobs);
     this.#agendas = new Agendas(db);
     this.#jobs = new Jobs(db, this.#turns, this.#blobs);
-    this.#now = now;
     this.#commits = new Commits(db, this.#sessions, this.#blobs, this.#jobs);
     this.#sweeper = new Sweeper(db, now);
   }
@@ -204,7 +202,7 @@ class Sqlite implements SqliteStore {
 
   delete(id: SessionId) {
     return this.#db.write(true, () => {
-      this.#jobs.forgetOf(id, this.#now());
+      this.#jobs.forgetOf(id);
       this.#sessions.delete(id);
     });
   }
@@ -341,7 +339,7 @@ class Sqlite implements SqliteStore {
     get: (id: WaitId) => this.#db.readAll(() => get(this.#db, id)),
     resolve: (key: WaitKey, answer: WaitAnswer, now: number) => {
       const patienceMs = answer.kind === "timeout" ? this.#db.heldMs : undefined; // The turn itself notes that one.
-      return this.#db.write(true, () => resolve(this.#db, this.#jobs, key, answer, now), patienceMs);
+      return this.#db.write(true, () => resolve(this.#db, this.#jobs.resolved, key, answer, now), patienceMs);
     },
   };
 
@@ -378,7 +376,7 @@ class Sqlite implements SqliteStore {
     count: (session: SessionId) => this.#db.readAll(() => countJobs(this.#db, session)),
     transfer: (from: SessionId, to: SessionId, ids: readonly JobId[], now: number) =>
       this.#db.write(true, () => this.#jobs.transfer(from, to, ids, now)),
-    remove: (id: JobId) => this.#db.write(true, () => this.#jobs.remove(id, this.#now())),
+    remove: (id: JobId) => this.#db.write(true, () => this.#jobs.remove(id)),
     changes: (after: JobCursor | undefined, options: Parameters<Store["jobs"]["changes"]>[1]) =>
       this.#db.readAll(() => changedJobs(this.#db, after, options)),
   };

@@ -69,7 +69,8 @@ class Salvaging {
     this.#opened = opened;
     this.#interrupted = interrupted;
     this.#inputs = [opened.inputId];
-    this.#add({ ...opened.input, origin: { kind: "input", inputId: opened.inputId } }, opened.at);
+    const { input, inputId } = opened;
+    this.#add({ ...input, origin: input.origin ?? { kind: "input", inputId } }, opened.at);
   }
 
   take(event: TurnEvent): void {

@@ -31,7 +31,7 @@ import * as calls from "./work.ts";
 /** The first step: from the event that opened the turn. */
 export function begin(opened: Opened): Step {
   const { sessionId, turnId, inputId, input, limits, output, extensions, at } = opened;
-  const message: Message = { id: nodeId(turnId, 0), ...input, origin: { kind: "input", inputId } };
+  const message: Message = { id: nodeId(turnId, 0), ...input, origin: input.origin ?? { kind: "input", inputId } };
   const move = new Move(
     NOBODY,
     {

@@ -7,7 +7,7 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { attach, createRuntime, definePlugin, type Runtime, RuntimeError, type RuntimeOptions } from "bowline";
 import { type SqliteStore, sqlite } from "bowline/stores/sqlite";
 import { z } from "zod";
-import type { BlobHash, EffectName, NodeId, SessionId, TurnId, WaitKey } from "../../src/model/ids.ts";
+import type { BlobHash, EffectName, JobCursor, NodeId, SessionId, TurnId, WaitKey } from "../../src/model/ids.ts";
 import { waitIdOf } from "../../src/model/wait.ts";
 import {
   ann,
@@ -25,6 +25,22 @@ import {
   spent,
   turn,
 } from "../../src/testing/cast.ts";
+import {
+  bound,
+  claimJobs,
+  end,
+  jobId,
+  newJob,
+  over,
+  parks,
+  signal,
+  spawn,
+  stepped,
+  TASK,
+  turned,
+  working,
+  write,
+} from "../../src/testing/job-cast.ts";
 import { listener } from "../kit/models.ts";
 import { named } from "../kit/worlds.ts";
 
@@ -49,8 +65,9 @@ const app = (store: SqliteStore): RuntimeOptions => ({
   recover: "manual",
 });
 
-const SESSIONS = ["chat", "child", "fork", "left", "busy", "beside", "gone", "asleep"] as SessionId[];
-const [, child, , left, busy, beside, gone, asleep] = SESSIONS as [
+const SESSIONS = ["chat", "child", "fork", "left", "busy", "beside", "gone", "asleep", "yard"] as SessionId[];
+const [, child, , left, busy, beside, gone, asleep, yard] = SESSIONS as [
+  SessionId,
   SessionId,
   SessionId,
   SessionId,
@@ -153,6 +170,7 @@ export async function sample(path: string): Promise<Sample> {
   const { base: _, ...unbased } = ended(branch);
   await store.commit(branch, unbased);
   await store.apply(REMARK);
+  await addJobs(store, lease.turnId);
   const told = await store.changes(undefined, { max: 1_000 });
   const known = {
     turns: told.flatMap((change) => (change.kind === "accepted" ? (change.turnId ?? []) : [])),
@@ -166,6 +184,38 @@ export async function sample(path: string): Promise<Sample> {
   rmSync(path);
   return { path, whole, known, truth };
 }
+/** Jobs that run, wait, have ended and are bound, with all that one can have. */
+async function addJobs(store: SqliteStore, turnId: TurnId): Promise<void> {
+  await store.create({ ...newSession(yard), parentId: busy });
+  const own = { sessionId: yard };
+  await spawn(store, "removed", own);
+  await store.jobs.send(jobId("removed"), { ...over(), event: CANCEL }, NOW);
+  await store.jobs.remove(jobId("removed"));
+  const done = await working(store, "done", own);
+  const attached = { kind: "attachment", hash: hashOf("a picture"), mediaType: "image/png" };
+  await write(store, done, [stepped("a"), stepped("b", attached)], { waits: [newWait("w8" as WaitKey)] });
+  await store.waits.resolve("w8" as WaitKey, { kind: "value", value: "yes", by: "Ann" }, NOW);
+  const wakes = [newInput("told", { to: yard, key: "of told", place: "injected" })];
+  await write(store, done, [over("completed", "end", { result: { found: 9 } })], { wakes });
+  const running = await working(store, "running", { ...own, parent: { turnId }, onParentEnd: "cancel" });
+  await write(store, running, [stepped("a"), turned("idle"), turned("running")]);
+  await bound(store, "bound", ann, { ...own, visibility: "hidden", kind: "code" });
+  await spawn(store, "outside", { ...own, recovery: "external", kind: "external", about: { where: "there" } });
+  await spawn(store, "later", { ...own, notBefore: LATER + 500 });
+  await spawn(store, "now", { ...own, parent: { jobId: jobId("running") }, onParentEnd: "cancel" });
+  const asleep = (await claimJobs(store, ann, LATER - 40_000)).at(-1)!.lease;
+  await write(store, asleep, [], { waits: [newWait("w9" as WaitKey, { until: LATER * 2 })] });
+  await parks(store, asleep, { due: LATER + 700 });
+  const waits = await working(store, "waits", own);
+  await parks(store, waits, { awaits: { jobs: [jobId("running"), jobId("bound")], need: "all" } });
+  const moved = await working(store, "moved", { sessionId: beside });
+  await write(store, moved, [], { waits: [newWait("w10" as WaitKey, { until: LATER * 2 })] });
+  await store.jobs.transfer(beside, yard, [moved.jobId], NOW);
+  await end(store, await working(store, "failed", own), "failed");
+  await spawn(store, "ready", own);
+}
+const CANCEL = { kind: "cancelling", at: NOW, reason: "Enough." } as const;
+const JOBS = ["removed", "done", "running", "bound", "outside", "later", "now", "waits", "moved", "failed", "ready"];
 const REMARK = {
   sessionId: beside,
   operation: "remark",
@@ -220,6 +270,17 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
     for (const hash of blobs) await ask(`blob ${hash}`, () => store.blobs.get(hash as BlobHash));
     for (const key of KEYS) await ask(`wait ${key}`, () => store.waits.get(waitIdOf(key)));
     for (const node of NODES) await ask(`from ${node}`, () => store.view(beside, { from: node }));
+    await ask("jobs", () => store.jobs.list({ max: 100 }));
+    await ask("hidden jobs", () => store.jobs.list({ visibility: "hidden", kind: "code", isLive: true, max: 100 }));
+    await ask("changes of jobs", () => store.jobs.changes(undefined, { max: 100 }));
+    await ask("later changes of jobs", () => store.jobs.changes("4" as JobCursor, { session: yard, max: 100 }));
+    for (const later of [0, 600, 800])
+      await ask(`agenda of jobs ${later}`, () => store.agenda(LATER + later, 10, [TASK]));
+    for (const name of JOBS) {
+      await ask(`job ${name}`, () => store.jobs.load(jobId(name)));
+      await ask(`events of ${name}`, () => store.jobs.events(jobId(name), 0));
+    }
+    for (const id of [yard, beside]) await ask(`jobs of ${id}`, () => store.jobs.count(id));
     await ask("chat", () => chatIn(runtime));
 
     // What is written now must be answered as what was written then.
@@ -240,6 +301,10 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
     await ask("asleep", () => store.open(asleep, ann, LATER, opening));
     for (const key of KEYS)
       await ask(`an answer to ${key}`, () => store.waits.resolve(key, { kind: "value", value: "late" }, LATER));
+    await ask("ready again", () => store.jobs.spawn({ job: newJob("ready", { sessionId: yard }) }, 100));
+    await ask("a signal to a parked job", () => store.jobs.send(jobId("now"), signal("s"), LATER));
+    await ask("jobs of ann", () => store.jobs.renew(ann, NOW)); // It has more time already, and none at `LATER`.
+    await ask("jobs to go on with", () => store.jobs.claim({ ...ann, id: "eve" }, LATER, 100, [TASK]));
     await ask("a cancel again", () => store.cancel(open, { requestId: "s", reason: "Again.", at: NOW }));
     await ask("going on", async () => {
       const answer = await store.open(busy, ann, LATER, opening);
@@ -253,7 +318,7 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
   return answers;
 }
 const LATER = NOW + 3_600_000;
-const KEYS = ["w1", "w2", "w3", "w4", "w5", "w6", "w7"] as WaitKey[];
+const KEYS = ["w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8", "w9", "w10"] as WaitKey[];
 const NODES = ["turn-base.0", "turn-moved.0", "turn-branch.0"] as NodeId[];
 
 async function chatIn(runtime: Runtime): Promise<unknown> {

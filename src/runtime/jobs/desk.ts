@@ -29,6 +29,8 @@ import { endWake } from "./wake.ts";
 export interface Spawning {
   readonly job: NewJob;
   readonly plugin: string;
+  /** Its id is not a new one: the job may be there already. */
+  readonly isNamed?: boolean;
   readonly work?: Work;
   /** Called here when a registered job is cancelled. */
   readonly cancel?: (reason: string) => Awaitable<unknown>;
@@ -46,7 +48,8 @@ export class Desk {
   readonly #compose: () => Composition;
   /** D1 */
   readonly unbegun = new Map<JobId, Spawning & { readonly turnId?: TurnId }>();
-  readonly #held = new Map<JobId, HeldJob>();
+  /** Jobs that run here. */
+  readonly held = new Map<JobId, HeldJob>();
   readonly #working = new Set<Promise<void>>();
   readonly #cancels = new Map<JobId, NonNullable<Spawning["cancel"]>>();
   /** D5: who wants to know of a job. */
@@ -76,14 +79,14 @@ export class Desk {
 
   /** Whether something here wants to be looked after. */
   get isBusy(): boolean {
-    return this.#held.size > 0 || this.#waiters.size > 0;
+    return this.held.size > 0 || this.#waiters.size > 0;
   }
   get isAwaited(): boolean {
     return this.#waiters.size > 0;
   }
   get #tasks(): number {
     let count = 0;
-    for (const job of this.#held.values()) if (job instanceof TaskJobRun) count++;
+    for (const job of this.held.values()) if (job instanceof TaskJobRun) count++;
     return count;
   }
   get isFull(): boolean {
@@ -104,7 +107,7 @@ export class Desk {
   }
 
   find(id: JobId): HeldJob | undefined {
-    return this.#held.get(id);
+    return this.held.get(id);
   }
 
   // ── Beginning (D1) ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -143,7 +146,7 @@ export class Desk {
     const { store, limits } = this.#core();
     const { job } = spawning;
     const [of] = this.spawnsOf([spawning]);
-    const before = await store.jobs.load(job.id);
+    const before = spawning.isNamed === true ? await store.jobs.load(job.id) : undefined;
     const stored = await store.jobs.spawn(of as JobSpawn, limits.jobsMax);
     if (before === undefined) this.unbegun.set(job.id, spawning);
     this.begin([job]);
@@ -159,7 +162,8 @@ export class Desk {
       if (spawning?.work !== undefined) this.#beginWork(job, spawning.plugin, spawning.work);
       else if (job.recovery === "rerunnable") {
         this.kick();
-        this.#core().watch.attend(); // Its time may come later.
+        const { watch, world } = this.#core();
+        watch.attend(job.notBefore === undefined ? undefined : Math.max(0, job.notBefore - world.now()));
       }
       this.moved(job.id);
     }
@@ -171,11 +175,22 @@ export class Desk {
   }
 
   async #forget(turnId: TurnId): Promise<void> {
+    const { store, owner, world } = this.#core();
+    for (const job of this.held.values()) {
+      const { parent, onParentEnd } = job.record;
+      if (onParentEnd === "cancel" && parent !== undefined && "turnId" in parent && parent.turnId === turnId)
+        await job.look(); // The commit has sent it a cancel.
+    }
     const left = [...this.unbegun.values()].filter((each) => each.turnId === turnId);
+    if (left.length === 0) return;
+    // The answer may have been recorded, and the store have failed to say so. Or another process has the turn, and with it
+    // the jobs that are bound to an owner. Or they have ended with their turn.
+    const { changed } = await store.jobs.renew(owner, world.now());
+    const ours = new Set(changed.map(({ jobId }) => jobId));
     for (const { job } of left) {
-      // The answer may have been recorded, and the store have failed to say so. Or the job has ended with its turn.
-      const stored = await this.#core().store.jobs.load(job.id);
-      if (stored !== undefined && !isOver(stored.record)) this.begin([job]);
+      const stored = await store.jobs.load(job.id);
+      const isLive = stored !== undefined && !isOver(stored.record);
+      if (isLive && (job.recovery !== "owner-bound" || ours.has(job.id))) this.begin([job]);
       else this.unbegun.delete(job.id);
     }
   }
@@ -191,13 +206,13 @@ export class Desk {
   #run(job: HeldJob): void {
     const core = this.#core();
     if (this.#isClosed) return;
-    this.#held.set(job.id, job);
+    this.held.set(job.id, job);
     core.watch.attend();
     const done = outside(() => job.run())
       .catch((error: unknown) => this.giveUp(job, error))
       .finally(() => {
         this.#working.delete(done);
-        if (this.#held.get(job.id) === job) this.#held.delete(job.id);
+        if (this.held.get(job.id) === job) this.held.delete(job.id);
         this.moved(job.id, true);
         if (job instanceof TaskJobRun) this.kick(); // There is room for another one.
       });
@@ -231,7 +246,7 @@ export class Desk {
       for (const each of claimed) {
         if (each.isOrphan === true) await this.#abandon(each);
         else if (each.record.delivers !== undefined) await this.#deliver(each);
-        else if (!this.#held.has(each.record.id)) this.#run(new TaskJobRun(this.#core(), each));
+        else if (!this.held.has(each.record.id)) this.#run(new TaskJobRun(this.#core(), each));
       }
       if (claimed.length === 0) return;
     }
@@ -276,12 +291,19 @@ export class Desk {
   async renew(): Promise<void> {
     const { store, owner, world } = this.#core();
     const now = world.now();
-    const { until, changed, cursor } = await store.jobs.renew(owner, now, this.#mail);
+    // Past its time others may have taken jobs, and no event tells it of that: it asks for all that it still holds.
+    const isLate = !this.isInTime;
+    const before = isLate ? [...this.held.values()] : [];
+    const { until, changed, cursor } = await store.jobs.renew(owner, now, isLate ? undefined : this.#mail);
     this.#until = until;
     this.#renewed = now;
     this.#mail = cursor ?? this.#mail;
+    const ours = new Set(isLate ? changed.map(({ jobId }) => jobId) : []);
+    for (const job of before)
+      if (!ours.has(job.id))
+        job.letGo(new RuntimeError("lease.lost", { sessionId: job.id, generation: job.lease.generation }));
     for (const { jobId, seq } of changed) {
-      const job = this.#held.get(jobId);
+      const job = this.held.get(jobId);
       if (job !== undefined && job.seq < seq) await job.look();
     }
   }
@@ -292,7 +314,7 @@ export class Desk {
     if (this.#isClosed) return;
     const isMoved = agenda.jobs !== undefined && agenda.jobs !== this.#feed;
     const isDue = world.now() - this.#renewed >= (this.#until - this.#renewed) / 3;
-    if (this.#held.size > 0 && (isMoved || isDue)) await this.renew();
+    if (this.held.size > 0 && (isMoved || isDue)) await this.renew();
     if (isMoved && this.#waiters.size > 0) await this.#read();
     else if (this.#waiters.size === 0) this.#feed = agenda.jobs;
     if (agenda.hasJobs === true && (recovers || !store.isDurable || this.isBusy)) this.kick();
@@ -384,7 +406,7 @@ export class Desk {
       await Promise.resolve()
         .then(() => local(reason))
         .catch((error: unknown) => this.#trace("job.cancel", error, { job: id }));
-    const held = this.#held.get(id);
+    const held = this.held.get(id);
     if (held !== undefined) await held.look();
     this.moved(id, held === undefined);
     return answer;
@@ -464,7 +486,7 @@ export class Desk {
 
   /** A session was deleted here: its jobs are gone. */
   sessionGone(id: SessionId): void {
-    for (const job of this.#held.values())
+    for (const job of this.held.values())
       if (job.record.sessionId === id) job.letGo(new RuntimeError("session.deleted", { id }));
   }
 
@@ -472,11 +494,11 @@ export class Desk {
   async close(graceMs: number): Promise<void> {
     const { world, store, owner } = this.#core();
     this.#isClosed = true;
-    if (this.#held.size === 0) return;
+    if (this.held.size === 0) return;
     const timer = new AbortController();
     const inGrace = (left: Promise<unknown>): Promise<unknown> =>
       Promise.race([left, world.sleep(graceMs, timer.signal)]);
-    const leaving = [...this.#held.values()].map(async (job) => {
+    const leaving = [...this.held.values()].map(async (job) => {
       if (job instanceof TaskJobRun) {
         await inGrace(job.leave());
         job.letGo(new RuntimeError("runtime.closed", {}));

@@ -118,10 +118,10 @@ export class SessionJobs implements Jobs {
     const { plugin, site } = this.#place;
     const core = this.#core;
     const job: NewJob = { ...newJob(options, this.#place), ...more };
-    const spawning: Spawning = { job, plugin, ...run };
+    const isNamed = options.id !== undefined || site?.job?.step !== undefined;
+    const spawning: Spawning = { job, plugin, isNamed, ...run };
     const carried = this.#carrier(job);
     if (carried === undefined) {
-      if (site === undefined) await requireStored(core, this.#session);
       await core.jobs.spawn(spawning);
       return { id: job.id };
     }

@@ -37,7 +37,7 @@ export async function sendLater(
     at,
   } as const;
   try {
-    await core.jobs.spawn({ job, plugin: "" });
+    await core.jobs.spawn({ job, plugin: "", isNamed: key !== undefined });
     return { jobId, turnId };
   } catch (error) {
     // Another call with this key was quicker.

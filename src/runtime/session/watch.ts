@@ -147,9 +147,9 @@ export class Watch {
 
   // ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Jobs here want to be looked after. */
-  attend(): void {
-    this.#soonest(LOOK_MS);
+  /** Jobs here want to be looked after, so much later or sooner. */
+  attend(ms = LOOK_MS): void {
+    this.#soonest(Math.min(ms, LOOK_MS));
   }
   /** Perhaps nobody awaits jobs any more. */
   attended(): void {

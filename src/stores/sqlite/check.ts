@@ -341,9 +341,8 @@ class Checkup {
   #waits(): void {
     this.#each<WaitRow & { readonly isOpen: number | null }>(
       "wait",
-      // A question that was moved with its job is asked again by a row of its own.
-      `SELECT w.*, CASE WHEN w.job IS NULL THEN s.turn = w.turn ELSE j.state < ${OVER} AND NOT (w.key IS NULL
-           AND EXISTS (SELECT 1 FROM wait again WHERE again.id = w.id AND again.key IS NOT NULL)) END AS isOpen
+      // Of a job that is not over there may be questions without keys: from before it was handed over or begun anew.
+      `SELECT w.*, CASE WHEN w.job IS NULL THEN s.turn = w.turn ELSE w.key IS NOT NULL AND j.state < ${OVER} END AS isOpen
          FROM wait w LEFT JOIN session s ON s.n = w.session LEFT JOIN job j ON j.id = w.job WHERE w.n > ? ORDER BY w.n`,
       [LOWEST],
       ({ n }) => [n],

@@ -5,7 +5,7 @@ import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
 import { forgetAwaits } from "./job-awaits.ts";
-import { addEvent, eventsAfter } from "./job-events.ts";
+import { addEvent, eventsAfter, freeKey } from "./job-events.ts";
 import { requireChange } from "./job-list.ts";
 import { forgetOwner, forgetOwners, goneOwners, isGone, type OwnerRow, prolong } from "./job-owners.ts";
 import {
@@ -20,8 +20,10 @@ import {
   latestChange,
   latestCursor,
   requireJob,
-  storedOf,
-  storedRow,
+  requireNumber,
+  requireSpawned,
+  type Spawned,
+  shownJob,
 } from "./job-row.ts";
 
 /**
@@ -35,14 +37,15 @@ const takes = (operations: readonly string[]): readonly string[] => [
   ...new Set(operations.filter((operation) => operation !== "").map(keyText)),
 ];
 
-interface Candidate extends JobRow {
+interface Candidate {
+  readonly n: number;
   /** When it became claimable; 0 for at once. */
   readonly since: number;
 }
 
-const IS_DUE = `SELECT *, due AS since FROM job INDEXED BY job_due
+const IS_DUE = `SELECT n, due AS since FROM job INDEXED BY job_due
   WHERE operation = ? AND owner IS NULL AND due IS NOT NULL AND due <= ? ORDER BY due, n LIMIT ?`;
-const IS_LEFT = `SELECT *, 0 AS since FROM job INDEXED BY job_held WHERE owner = ? AND operation = ? ORDER BY n LIMIT ?`;
+const IS_LEFT = `SELECT n, 0 AS since FROM job INDEXED BY job_held WHERE owner = ? AND operation = ? ORDER BY n LIMIT ?`;
 
 export function claimJobs(
   db: Connection,
@@ -54,11 +57,10 @@ export function claimJobs(
   // First: an owner that was slow still holds its jobs, and must not be given them a second time.
   prolong(db, owner, now + db.leaseMs);
   const gone = goneOwners(db, now);
-  const found: Candidate[] = [];
-  for (const operation of takes(operations)) {
-    found.push(...db.rows<Candidate>(IS_DUE, operation, now, limit(max)));
-    for (const { id } of gone) found.push(...db.rows<Candidate>(IS_LEFT, id, operation, limit(max)));
-  }
+  const found = takes(operations).flatMap((operation) => [
+    ...db.rows<Candidate>(IS_DUE, operation, now, limit(max)),
+    ...gone.flatMap(({ id }) => db.rows<Candidate>(IS_LEFT, id, operation, limit(max))),
+  ]);
   found.sort((a, b) => a.since - b.since || a.n - b.n);
   const claimed = taken(db, found.slice(0, max), owner, now);
   forgetOwners(db, now);
@@ -68,10 +70,11 @@ export function claimJobs(
 /** Takes those that can be read. If none can, the first one says why: what is damaged must not keep others waiting. */
 function taken(db: Connection, found: readonly Candidate[], owner: Owner, now: number): readonly ClaimedJob[] {
   const damage: unknown[] = [];
-  const readable = found.flatMap(({ since: _, ...row }) => {
+  const readable = found.flatMap(({ n }): readonly Readable[] => {
     try {
-      storedOf(storedRow(db, idOf(requireJob(row)))!);
-      return [{ row, events: eventsAfter(db, row, 0) }];
+      const row = requireNumber(db, n);
+      const events = eventsAfter(db, row, 0);
+      return [{ row, events, first: requireSpawned(row, events[0]?.event) }];
     } catch (error) {
       if (!(error instanceof RuntimeError && error.code === "store.corrupt")) throw error;
       damage.push(error);
@@ -79,26 +82,28 @@ function taken(db: Connection, found: readonly Candidate[], owner: Owner, now: n
     }
   });
   if (readable.length === 0 && damage.length > 0) throw damage[0];
-  return readable.map(({ row, events }) => take(db, row, events, owner, now));
+  return readable.map((each) => take(db, each, owner, now));
 }
 
-function take(db: Connection, before: JobRow, events: ClaimedJob["events"], owner: Owner, now: number): ClaimedJob {
+interface Readable {
+  readonly row: JobRow;
+  readonly events: ClaimedJob["events"];
+  readonly first: Spawned;
+}
+
+function take(db: Connection, { row: before, events, first }: Readable, owner: Owner, now: number): ClaimedJob {
   const generation = before.generation + 1;
   const isOrphan = before.recovery === BOUND;
   forgetAwaits(db, before);
   const held = { ...before, owner: owner.id, generation, is_parked: 0, due: null, awaits: null };
-  const started = { key: `started/${generation}`, event: { kind: "started", generation, at: now } } as const;
+  const lease = { jobId: idOf(before), generation, owner };
+  if (isOrphan) return { ...shownJob(keepJob(db, before, held), first), lease, events, isOrphan };
   const seq = before.seq + 1;
-  if (isOrphan) keepJob(db, before, held);
-  else {
-    addEvent(db, before.n, seq, started);
-    keepJob(db, before, { ...folded(held, started.event), seq });
-  }
-  const jobId = idOf(before);
-  const lease = { jobId, generation, owner };
-  const job = storedOf(storedRow(db, jobId)!);
-  if (isOrphan) return { ...job, lease, events, isOrphan };
-  return { ...job, lease, events: [...events, { seq, ...started }] };
+  const event = { kind: "started", generation, at: now } as const;
+  const key = freeKey(db, before.n, `started/${generation}`);
+  addEvent(db, before.n, seq, { key, event });
+  const row = keepJob(db, before, { ...folded(held, event), seq });
+  return { ...shownJob(row, first), lease, events: [...events, { seq, key, event }] };
 }
 
 type Renewed = Awaited<ReturnType<Store["jobs"]["renew"]>>;

@@ -44,6 +44,12 @@ export function eventUnder(db: Connection, job: number, key: string): StoredJobE
   return row && storedEvent(row);
 }
 
+/** This key, or one like it that no event has: what the store says must not be kept out by what others sent. */
+export function freeKey(db: Connection, job: number, key: string): string {
+  const isTaken = db.row(UNDER, job, keyText(key)) !== undefined;
+  return isTaken ? freeKey(db, job, `${key}+`) : key;
+}
+
 const AFTER = "SELECT * FROM job_event WHERE k > ? AND k < ? ORDER BY k";
 
 /** The events of a job in order, without the first `after`. `seq` is how many there are. */

@@ -46,7 +46,9 @@ export function countJobs(db: Connection, session: SessionId): number {
 }
 
 const CHANGED = `${STORED} WHERE j.changed > ?`;
-const CHANGED_IN = `${CHANGED} AND j.session = (SELECT n FROM session WHERE id = ?)`;
+const ALL_IN = `${CHANGED} AND j.session = (SELECT n FROM session WHERE id = ?)`;
+// Whoever follows asks for the latest, and a session may have many jobs: these are found by their changes.
+const CHANGED_IN = `${CHANGED} AND +j.session = (SELECT n FROM session WHERE id = ?)`;
 const IN_ORDER = "ORDER BY j.changed LIMIT ?";
 
 export function changedJobs(
@@ -58,7 +60,7 @@ export function changedJobs(
   const rows =
     session === undefined
       ? db.rows<StoredRow>(`${CHANGED} ${IN_ORDER}`, last, limit(max))
-      : db.rows<StoredRow>(`${CHANGED_IN} ${IN_ORDER}`, last, session, limit(max));
+      : db.rows<StoredRow>(`${last === 0 ? ALL_IN : CHANGED_IN} ${IN_ORDER}`, last, session, limit(max));
   return rows.map(storedOf);
 }
 

@@ -48,6 +48,10 @@ export function isOwnerGone(db: Connection, id: string, now: number): boolean {
 export const goneOwners = (db: Connection, now: number): readonly OwnerRow[] =>
   db.rows<OwnerRow>("SELECT * FROM job_owner").filter((row) => isGone(row, now));
 
+/** A row for each job that somebody holds. */
+export const holdersOf = (db: Connection): readonly Pick<OwnerRow, "process" | "until">[] =>
+  db.rows("SELECT o.process, o.until FROM job j JOIN job_owner o ON o.id = j.owner WHERE j.owner IS NOT NULL");
+
 export function forgetOwner(db: Connection, id: string): void {
   db.run("DELETE FROM job_owner WHERE id = ?", id);
 }

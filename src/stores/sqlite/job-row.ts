@@ -195,18 +195,28 @@ export interface StoredRow extends JobRow {
 }
 
 export function storedOf(row: StoredRow): StoredJob {
-  requireJob(row);
-  return { record: recordOf(row, firstOf(row)), seq: row.seq, cursor: jobCursorOf(row.changed) };
+  return shownJob(requireJob(row), firstOf(row));
 }
 
+export const shownJob = (row: JobRow, first: Spawned): StoredJob => ({
+  record: recordOf(row, first),
+  seq: row.seq,
+  cursor: jobCursorOf(row.changed),
+});
+
+export type Spawned = JobEvent & { readonly kind: "spawned" };
+
 /** The event that began a job. */
-export function firstOf({ n, id, first_key: key, first }: StoredRow): JobEvent & { readonly kind: "spawned" } {
-  const item = `The beginning of job ${id}`;
-  if (key === null || first === null) throw corrupt(item, "it is missing");
-  const row: EventRow = { k: n * SEQS + 1, job: n, key, event: first };
-  const event = eventIn(row, item);
-  if (event.kind !== "spawned") throw corrupt(item, "it is another event");
-  return event;
+export function firstOf(row: StoredRow): Spawned {
+  const { n, first_key: key, first } = row;
+  const found: EventRow | undefined =
+    key === null || first === null ? undefined : { k: n * SEQS + 1, job: n, key, event: first };
+  return requireSpawned(row, found && eventIn(found));
+}
+
+export function requireSpawned({ id }: JobRow, first: JobEvent | undefined): Spawned {
+  if (first?.kind === "spawned") return first;
+  throw corrupt(`The beginning of job ${id}`, first === undefined ? "it is missing" : "it is another event");
 }
 
 const STORED_BY_ID = `${STORED} WHERE j.id = ?`;

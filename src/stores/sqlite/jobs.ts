@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { RuntimeError } from "../../model/errors.ts";
-import type { JobId, SessionId, WaitId } from "../../model/ids.ts";
+import type { JobId, SessionId } from "../../model/ids.ts";
 import type { JobEvent, NewJob } from "../../model/job.ts";
-import type { WaitAnswer } from "../../model/wait.ts";
 import type {
   JobAppended,
   JobLease,
@@ -20,7 +19,7 @@ import { corrupt } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { jobLost } from "./faults.ts";
 import { addAwaits, awaitsOf, forgetAwaits, isMet, wakeWaiters } from "./job-awaits.ts";
-import { addEvent, eventUnder, forgetEvents } from "./job-events.ts";
+import { addEvent, eventUnder, forgetEvents, freeKey } from "./job-events.ts";
 import { liveJobs } from "./job-list.ts";
 import { isOwnerGone, prolong } from "./job-owners.ts";
 import {
@@ -46,13 +45,14 @@ import {
   raiseFloor,
   requireJob,
   type StoredRow,
+  shownJob,
   storedOf,
   storedRow,
   turnAsParent,
 } from "./job-row.ts";
 import { countRows } from "./own-rows.ts";
 import type { Turns } from "./turns.ts";
-import { addWaits, endWaits, moveWaits, openWaitsOf } from "./waits.ts";
+import { addWaits, endWaits, moveWaits, openWaitsOf, type TellJob } from "./waits.ts";
 
 /**
  * What happens to jobs. Who may take one (`job-claims.ts`) and how they are listed (`job-list.ts`) is not its job.
@@ -81,15 +81,15 @@ export class Jobs {
     const known = storedRow(db, job.id);
     if (known !== undefined) return this.#known(known, job);
     const session = this.#requireSession(job.sessionId);
-    if (liveJobs(db, session) >= max) throw new RuntimeError("job.full", { max });
+    if (max !== Infinity && liveJobs(db, session) >= max) throw new RuntimeError("job.full", { max });
     const spawned = { kind: "spawned", job, at: job.at } as const;
     this.#keepNamed([spawned]);
     const { next } = db.row<{ next: number }>("SELECT coalesce(max(n), 0) + 1 AS next FROM job")!;
     const row = newJob(next, session, job, spawned);
     addEvent(db, next, 1, { key: "spawned", event: spawned });
-    addJob(db, owner === undefined ? row : this.#held(row, job, owner, now));
+    const kept = addJob(db, owner === undefined ? row : this.#held(row, job, owner, now));
     countRows(db, session, 1);
-    return storedOf(storedRow(db, job.id)!);
+    return shownJob(kept, asJson(spawned));
   }
 
   #known(row: StoredRow, job: NewJob): StoredJob {
@@ -225,14 +225,9 @@ export class Jobs {
     forgetAwaits(db, after);
     const row = keepJob(db, before, { ...after, owner: null, is_parked: 0, due: null, awaits: null, parent: null });
     endWaits(db, openWaitsOf(db, row.id));
-    this.#left(row.id, now);
+    wakeWaiters(db, row.id);
+    this.#cancelChildren(jobAsParent(row.id), now);
     return row;
-  }
-
-  /** A job is over or gone, which its row says by now. */
-  #left(id: KeptId, now: number): void {
-    wakeWaiters(this.#db, id);
-    this.#cancelChildren(jobAsParent(id), now);
   }
 
   // ── By others ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -244,13 +239,15 @@ export class Jobs {
     if (said === undefined) {
       this.#keepNamed([sent.event]);
       const isEnd = sent.event.kind === "cancelling" && this.#isNobodys(before, now);
-      const isTaken = sent.key === "end" || eventUnder(this.#db, before.n, "end") !== undefined;
-      const key = isTaken ? `end/${before.seq + 2}` : "end";
-      const cancelled = { key, event: { kind: "ended", state: "cancelled", at: now } } as const;
-      const { row } = this.#tell(before, isEnd ? [sent, cancelled] : [sent]);
-      this.#keep(before, this.#wake(roused(row), more, now), now);
+      const { row } = this.#tell(before, [sent]);
+      this.#keep(before, this.#wake(roused(isEnd ? this.#cancelled(row, now) : row), more, now), now);
     }
     return { said: said ?? "accepted", job: storedOf(storedRow(this.#db, id)!) };
+  }
+
+  #cancelled(row: JobRow, now: number): JobRow {
+    const event = { kind: "ended", state: "cancelled", at: now } as const;
+    return this.#tell(row, [{ key: freeKey(this.#db, row.n, "end"), event }]).row;
   }
 
   #refusal(row: JobRow, { key, event }: KeyedEvent): JobSent["said"] | undefined {
@@ -267,13 +264,13 @@ export class Jobs {
   }
 
   /** A wait of a job was answered. */
-  resolved(id: KeptId, wait: WaitId, answer: WaitAnswer, now: number): void {
+  readonly resolved: TellJob = (id, wait, answer, now) => {
     const before = keptRow(this.#db, id);
     if (before === undefined) throw corrupt(`The wait ${wait}`, "its job is missing");
     const event = { kind: "resolved", wait, answer, at: now } as const;
-    const { row } = this.#tell(before, [{ key: `wait/${wait}`, event }]);
+    const { row } = this.#tell(before, [{ key: freeKey(this.#db, before.n, `wait/${wait}`), event }]);
     this.#keep(before, roused(row), now);
-  }
+  };
 
   /** A turn is over: what was begun in it, and is to end with it, is sent a cancel. */
   turnEnded(turn: string, now: number): void {
@@ -291,14 +288,14 @@ export class Jobs {
   transfer(from: SessionId, to: SessionId, ids: readonly JobId[], now: number): readonly StoredJob[] {
     const db = this.#db;
     const [source, target] = [from, to].map((id) => this.#requireNotGone(id)) as [number, number];
-    for (const id of new Set(ids)) {
-      const before = jobRow(db, id);
-      if (before === undefined) throw new RuntimeError("job.unknown", { id });
+    const rows = [...new Set(ids)].map((id) => ({ id, before: this.#require(id) }));
+    for (const { id, before } of rows) {
       if (before.session === target) continue;
       if (before.session !== source) throw new RuntimeError("job.foreign", { id, session: from });
       if (before.state === OVER) throw new RuntimeError("job.over", { id, state: movesIn(before).state });
       const event = { kind: "transferred", to, at: now } as const;
-      const { row } = this.#tell(before, [{ key: `transferred/${before.seq + 1}`, event }]);
+      const key = freeKey(db, before.n, `transferred/${before.seq + 1}`);
+      const { row } = this.#tell(before, [{ key, event }]);
       this.#keep(before, { ...row, session: target }, now);
       countRows(db, source, -1);
       countRows(db, target, 1);
@@ -307,45 +304,43 @@ export class Jobs {
     return ids.map((id) => storedOf(storedRow(db, id)!));
   }
 
+  #require(id: JobId): JobRow {
+    const row = jobRow(this.#db, id);
+    if (row === undefined) throw new RuntimeError("job.unknown", { id });
+    return row;
+  }
+
   #requireNotGone(id: SessionId): number {
     if (this.#db.row("SELECT 1 FROM gone WHERE id = ?", id) !== undefined)
       throw new RuntimeError("session.deleted", { id });
     return this.#requireSession(id);
   }
 
-  remove(id: JobId, now: number): boolean {
+  remove(id: JobId): boolean {
     const row = jobRow(this.#db, id);
     if (row === undefined || (row.state !== OVER && row.recovery !== EXTERNAL)) return false;
-    raiseFloor(this.#db);
-    this.#forget(row);
+    this.#forget([row]);
     countRows(this.#db, row.session, -1);
-    endWaits(this.#db, openWaitsOf(this.#db, row.id));
-    this.#left(row.id, now);
     return true;
   }
 
   /** Removes the jobs of a session that is about to be deleted. */
-  forgetOf(id: SessionId, now: number): void {
-    const db = this.#db;
-    const session = db.row<{ n: number; turn: string | null }>(
-      "SELECT s.n, t.id AS turn FROM session s LEFT JOIN turn t ON t.n = s.turn WHERE s.id = ?",
-      id,
-    );
-    if (session === undefined) return;
-    const rows = db.rows<JobRow>("SELECT * FROM job WHERE session = ?", session.n);
-    if (rows.length > 0) raiseFloor(db);
-    for (const row of rows) {
-      this.#forget(requireJob(row));
-      endWaits(db, openWaitsOf(db, row.id)); // One that was answered before the job was handed over is another session's.
-    }
-    for (const row of rows) this.#left(row.id, now);
-    if (session.turn !== null) this.turnEnded(session.turn, now);
+  forgetOf(id: SessionId): void {
+    const rows = this.#db.rows<JobRow>("SELECT * FROM job WHERE session = (SELECT n FROM session WHERE id = ?)", id);
+    if (rows.length > 0) this.#forget(rows.map(requireJob));
   }
 
-  #forget(row: JobRow): void {
-    forgetAwaits(this.#db, row);
-    forgetEvents(this.#db, row.n);
-    this.#db.run("DELETE FROM job WHERE n = ?", row.n);
+  /** Jobs that await these can go on. Their children do not end with them: nobody says that they are over. */
+  #forget(rows: readonly JobRow[]): void {
+    const db = this.#db;
+    raiseFloor(db);
+    for (const row of rows) {
+      forgetAwaits(db, row);
+      forgetEvents(db, row.n);
+      db.run("DELETE FROM job WHERE n = ?", row.n);
+      endWaits(db, openWaitsOf(db, row.id)); // Of a job that was handed over, its first session may have some.
+    }
+    for (const { id } of rows) wakeWaiters(db, id);
   }
 }
 

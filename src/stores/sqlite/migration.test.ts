@@ -342,7 +342,7 @@ test("D8 sqlite: a wait of a file of schema 6 that is damaged stays damaged, and
   await store.close();
 });
 
-test("D8 J1 sqlite: a file of schema 7 is brought to today's, says what it said, and keeps jobs", async () => {
+test("D8 J5 sqlite: a file of schema 7 is brought to today's, says what it said, and keeps jobs", async () => {
   const path = ofVersion(7);
   const before = JSON.parse(fixture("v7.json")) as Answers & {
     readonly changes: readonly Change[];

@@ -3,6 +3,7 @@ import { hashesIn, SWEEPS } from "./blobs.ts";
 import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
 import { latestFact, limit } from "./facts.ts";
+import { holdersOf } from "./job-owners.ts";
 import { isProvenDead, thisProcess } from "./process.ts";
 import { type OpenTurn, openTurns } from "./turns.ts";
 
@@ -28,7 +29,7 @@ export interface Swept {
 export interface VacuumOptions extends SweepOptions {
   /**
    * Rewrites the whole file, which takes as long and as much room as the file is big. Nobody can write meanwhile, so it
-   * throws `store.in-use` while other processes run turns. Without it, free pages at the end are given back in slices,
+   * throws `store.in-use` while other processes run turns or jobs. Without it, free pages at the end are given back in slices,
    * for `ms` at most; a file that an earlier version made must be compacted once before.
    */
   readonly compact?: boolean;
@@ -140,8 +141,9 @@ export class Sweeper {
 
   #requireUnused(): void {
     const [now, ours] = [this.#now(), thisProcess()];
-    const isLive = ({ process, until }: OpenTurn): boolean => process !== ours && until > now && !isProvenDead(process);
-    const turns = openTurns(this.#db).filter(isLive).length;
+    const isLive = ({ process, until }: Pick<OpenTurn, "process" | "until">): boolean =>
+      process !== ours && until > now && !isProvenDead(process);
+    const turns = [...openTurns(this.#db), ...holdersOf(this.#db)].filter(isLive).length;
     if (turns > 0) throw new RuntimeError("store.in-use", { path: this.#db.path, turns });
   }
 

@@ -1,4 +1,4 @@
-import type { JobId, SessionId, TurnId, WaitKey } from "../../model/ids.ts";
+import type { JobId, SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
 import { type WaitAnswer, waitIdOf } from "../../model/wait.ts";
 import type { Mail, NewWait, Store } from "../store.ts";
 import { corrupt, seal } from "./checksum.ts";
@@ -8,7 +8,6 @@ import { find } from "./endings.ts";
 import { latestFact } from "./facts.ts";
 import type { Run } from "./inputs.ts";
 import { idOf, isRunning, type KeptId, keptId } from "./job-row.ts";
-import type { Jobs } from "./jobs.ts";
 import { countRows } from "./own-rows.ts";
 import { wake } from "./parked-row.ts";
 import { aboutIn, answerIn, askedAs, askedOf, keepWait, newWait, requireWait, type WaitRow } from "./wait-row.ts";
@@ -61,12 +60,15 @@ type Resolved = Awaited<ReturnType<Store["waits"]["resolve"]>>;
 const OF_OPEN = `SELECT w.*, s.id AS sessionId FROM wait w LEFT JOIN session s ON s.n = w.session AND s.turn = w.turn
   WHERE w.id = ? AND w.key IS NOT NULL`;
 
-export function resolve(db: Connection, jobs: Jobs, key: WaitKey, answer: WaitAnswer, now: number): Resolved {
+/** Tells a job that one of its waits was answered (3). */
+export type TellJob = (job: KeptId, wait: WaitId, answer: WaitAnswer, now: number) => void;
+
+export function resolve(db: Connection, tell: TellJob, key: WaitKey, answer: WaitAnswer, now: number): Resolved {
   const row = db.row<WaitRow & { readonly sessionId: SessionId | null }>(OF_OPEN, waitIdOf(key));
   if (row === undefined || requireWait(row).key !== keyText(key)) return { said: "unknown" };
   if (answerIn(row)?.kind === "revoked") return { said: "unknown" };
   if (row.is_turns === 1 && answer.kind === "value") return { said: "unknown" };
-  if (row.job !== null) return resolveOfJob(db, jobs, { ...row, job: row.job }, answer, now);
+  if (row.job !== null) return resolveOfJob(db, tell, { ...row, job: row.job }, answer, now);
   const { sessionId } = row;
   if (sessionId === null) throw corrupt(`The wait ${row.id}`, "its turn is not open");
   if (isAnswered(db, row)) return { said: "already-resolved", sessionId };
@@ -81,7 +83,7 @@ export function resolve(db: Connection, jobs: Jobs, key: WaitKey, answer: WaitAn
 
 function resolveOfJob(
   db: Connection,
-  jobs: Jobs,
+  tell: TellJob,
   row: WaitRow & { readonly job: KeptId },
   answer: WaitAnswer,
   now: number,
@@ -91,7 +93,7 @@ function resolveOfJob(
   if (answer.kind === "value" && now >= row.until) return { said: "expired", jobId };
   const answered = askedAs(row) === null ? null : latestFact(db) + 1;
   keepWait(db, { ...row, answered, answer: seal(answer, row.turn) });
-  jobs.resolved(row.job, row.id, answer, now);
+  tell(row.job, row.id, answer, now);
   return { said: "accepted", jobId };
 }
 

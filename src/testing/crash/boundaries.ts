@@ -1,6 +1,6 @@
 import type { EffectHost } from "../../hosts/host.ts";
 import { type Awaitable, andThen } from "../../model/awaitable.ts";
-import type { NewInput, OpenAnswer, Receipt, Store, Withdrawal } from "../../stores/store.ts";
+import type { ClaimedJob, NewInput, OpenAnswer, Receipt, Store, Withdrawal } from "../../stores/store.ts";
 import type { EffectKind } from "../../turn/effect.ts";
 import type { Told } from "./ledger.ts";
 
@@ -31,6 +31,12 @@ const WRITES: ReadonlySet<string> = new Set([
   "waits.resolve",
   "blobs.put",
   "attempt",
+  "jobs.spawn",
+  "jobs.append",
+  "jobs.send",
+  "jobs.leave",
+  "jobs.transfer",
+  "jobs.remove",
 ]);
 
 /** Wraps a store with boundaries. It keeps answering at once where the store does. */
@@ -56,6 +62,7 @@ export function watchedStore(store: Store, watch: Watch): Store {
     (name: string, call: (...given: unknown[]) => Awaitable<unknown>) =>
     (...given: unknown[]): Awaitable<unknown> => {
       if (name === "open") return andThen(call(...given), (answer) => opened(answer as OpenAnswer));
+      if (name === "jobs.claim") return andThen(call(...given), (answer) => claimed(answer as readonly ClaimedJob[]));
       const isNote = (name === "note" || name === "operations.note") && given[3] !== undefined;
       if (!WRITES.has(name) && !isNote) return call(...given);
       watch.at(`before ${name}`);
@@ -72,6 +79,10 @@ export function watchedStore(store: Store, watch: Watch): Store {
     const { sessionId: session, turnId: turn, generation } = answer.lease;
     watch.tell({ kind: "took", session, turn, generation });
     watch.at("after open");
+    return answer;
+  }
+  function claimed(answer: readonly ClaimedJob[]): readonly ClaimedJob[] {
+    if (answer.length > 0) watch.at("after jobs.claim"); // Else all that was written is that its owner lives.
     return answer;
   }
   function accepted({ sessionId }: NewInput, { turnId, inputId }: Receipt): void {

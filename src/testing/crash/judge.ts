@@ -6,17 +6,17 @@ import type { Picture, Recorded, Remains } from "./picture.ts";
 export type ViolationKind =
   /** An input that was accepted is not in the graph. */
   | "lost"
-  /** An effect ran again although its answer was recorded, or although its tool forbids it. */
+  /** An effect, or a step of a job, ran again although it was recorded, or although its tool forbids it. */
   | "repeated"
-  /** An input is in the graph more than once. */
+  /** An input is in the graph, or an end or a step in a job, more than once. */
   | "doubled"
   /** An effect ran before what released it was durable. */
   | "early"
   /** A call without its one result. */
   | "unpaired"
-  /** The final graph, outcomes or plugin states differ from those of the run without a kill. */
+  /** The final graph, outcomes, plugin states or jobs differ from those of the run without a kill. */
   | "different"
-  /** A turn has no end, a slot is still held, or a process did not end. */
+  /** A turn or a job has no end, a slot is still held, or a process did not end. */
   | "stuck"
   /** The scenario threw. */
   | "failed";
@@ -57,6 +57,34 @@ export function judgeEffects(lines: readonly Line[], deaths: readonly Death[]): 
   }
   for (const { before, recorded } of deaths) wrong.push(...early(lines.slice(0, before), recorded));
   return wrong;
+}
+
+/** Finds steps of jobs that ran again, except those that were under way when their process died. */
+export function judgeSteps(lines: readonly Line[], deaths: readonly Death[]): readonly Wrong[] {
+  const wrong: Wrong[] = [];
+  const begun = new Map<string, number>(); // Step → life.
+  const dead = new Set<number>();
+  for (const [index, line] of lines.entries()) {
+    if (line.kind === "killed" || line.kind === "stopped") dead.add(line.life);
+    if (line.kind === "continued") dead.delete(line.life);
+    if (line.kind !== "act" || line.step === undefined) continue;
+    const { step, life } = line;
+    const isRecorded = ({ recorded: { steps, over } }: Death): boolean =>
+      over.has(step.slice(0, step.indexOf(" "))) || [...steps].some((each) => isSame(each, step));
+    if (deaths.some((death) => death.after <= index && isRecorded(death)))
+      wrong.push({ kind: "repeated", problem: `step ${step} was recorded and ran again in life ${life}` });
+    const known = begun.get(step);
+    if (known !== undefined && !dead.has(known))
+      wrong.push({ kind: "repeated", problem: `step ${step} ran twice, in lives ${known} and ${life}` });
+    begun.set(step, life);
+  }
+  return wrong;
+}
+
+/** `job once/plugin/once/pay`, as it is recorded, is `job pay`, as a scenario says it. */
+function isSame(recorded: string, told: string): boolean {
+  const at = told.indexOf(" ") + 1;
+  return recorded === told || (recorded.startsWith(told.slice(0, at)) && recorded.endsWith(`/${told.slice(at)}`));
 }
 
 /** Finds calls that began before the reply of their round, which releases them, was in the journal. */

@@ -12,8 +12,8 @@ export type Line = { readonly life: number } & (
   | { readonly kind: "withdrawn"; readonly input: string }
   | { readonly kind: "deleted"; readonly session: string }
   | { readonly kind: "took"; readonly session: string; readonly turn: string; readonly generation: number }
-  /** The scenario did something in the outer world. */
-  | { readonly kind: "act"; readonly what: string }
+  /** The scenario did something in the outer world; `step` is the job's, as `job name`, that it was part of. */
+  | { readonly kind: "act"; readonly what: string; readonly step?: string }
   /** The process is about to be killed or stopped at this boundary. */
   | { readonly kind: "killed" | "stopped"; readonly at: number; readonly place: string; readonly turn?: string }
   | { readonly kind: "continued" }

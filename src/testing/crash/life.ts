@@ -17,8 +17,11 @@ export interface CrashWorld {
   readonly life: number;
   /** 0; 1 in a second process that runs beside the first. */
   readonly worker: number;
-  /** Records something that was done in the outer world. `check` gets the records of all lives. */
-  act(what: string): void;
+  /**
+   * Records something that was done in the outer world. `check` gets the records of all lives. What a step of a job does
+   * says so: `{ job: job.id, step: "pay" }` inside of `once("pay", …)`. Once that is recorded it must not run again.
+   */
+  act(what: string, of?: { readonly job: string; readonly step: string }): void;
 }
 
 /** What one process of a trial is to do. */
@@ -76,7 +79,7 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
     host: watchedHost(around.host?.(host) ?? host, watch),
     life,
     worker,
-    act: (what) => watch.tell({ kind: "act", what }),
+    act: (what, of) => watch.tell({ kind: "act", what, ...(of === undefined ? {} : { step: `${of.job} ${of.step}` }) }),
   };
   watch.tell({ kind: "ready" });
   const isReady = (): boolean => readLines(ledger).filter(({ kind }) => kind === "ready").length >= together;

@@ -11,12 +11,15 @@ import type { Spent, Usage } from "../../model/usage.ts";
 import { sqlite } from "../../stores/sqlite.ts";
 import type { Change, Opening, Segment, Store, StoredSession } from "../../stores/store.ts";
 import type { TurnEvent } from "../../turn/event.ts";
+import { type PictureOfJob, recordedJobs, remainingJobs, type WrongJob } from "./jobs.ts";
 
 /** All that a store holds, without what differs from run to run: ids are numbered, times and node ids left out. */
 export interface Picture {
   readonly sessions: { readonly [id: string]: PictureOfSession };
   /** The outcome of every accepted turn, in the order of acceptance; null for a turn without one. */
   readonly outcomes: readonly Json[];
+  /** All jobs that are there, in the order in which they were begun. */
+  readonly jobs: readonly PictureOfJob[];
 }
 export interface PictureOfSession {
   readonly parentId?: string;
@@ -46,6 +49,10 @@ export interface Recorded {
   readonly answered: ReadonlySet<string>;
   readonly ended: ReadonlySet<string>;
   readonly journals: ReadonlyMap<string, readonly TurnEvent[]>;
+  /** Steps of jobs, each as `job name`. */
+  readonly steps: ReadonlySet<string>;
+  /** Jobs that are over. */
+  readonly over: ReadonlySet<string>;
 }
 
 /** Opens a copy of the store: opening the file itself would repair it, which is the job of the next life. */
@@ -100,19 +107,22 @@ export async function recordedIn(store: Store): Promise<Recorded> {
     for (const event of events)
       if ("effect" in event && event.kind !== "called") answered.add(`${turn} ${event.effect}`);
   }
-  return { answered, ended, journals };
+  return { answered, ended, journals, ...(await recordedJobs(store)) };
 }
+
+/** What is wrong in any scenario. */
+type WrongThere = WrongJob | { readonly kind: "unpaired"; readonly problem: string };
 
 /** The final store, and what is wrong with it in any scenario. */
 export interface Remains {
   readonly picture: Picture;
-  readonly wrong: readonly { readonly kind: "unpaired" | "stuck"; readonly problem: string }[];
+  readonly wrong: readonly WrongThere[];
   /** How often the message of each input is in the graph, by the input's id. */
   readonly inputs: ReadonlyMap<string, number>;
 }
 
 export async function remainsOf(store: Store): Promise<Remains> {
-  const wrong: { kind: "unpaired" | "stuck"; problem: string }[] = [];
+  const wrong: WrongThere[] = [];
   const inputs = new Map<string, number>();
   const seen = new Set<string>();
   const sessions: { [id: string]: PictureOfSession } = {};
@@ -161,7 +171,9 @@ export async function remainsOf(store: Store): Promise<Remains> {
   }
   for (const { sessionId, effect } of await store.waits.list({ max: 1_000 }))
     wrong.push({ kind: "stuck", problem: `somebody is still asked for ${effect} of session ${sessionId}` });
-  return { picture: numbered({ sessions, outcomes }), wrong, inputs };
+  const left = await remainingJobs(store, inputs, new Set(Object.keys(sessions)));
+  wrong.push(...left.wrong);
+  return { picture: numbered({ sessions, outcomes, jobs: left.jobs }), wrong, inputs };
 }
 
 function waitIn(fact: Change): readonly string[] {
@@ -250,7 +262,8 @@ function withoutIds(outcome: Json): Json {
   return { ...(outcome as JsonObject), message: message as Json };
 }
 
-const GENERATED = /\b(trn|inp|ses|can|opr)_[0-9a-hjkmnp-tv-z]{24}\b/g;
+/** Made of time and chance, 24 digits, or of a hash, 26. */
+const GENERATED = /\b(trn|inp|ses|can|opr|job)_(?:[0-9a-hjkmnp-tv-z]{24}|[\w-]{26})(?![\w-])/g;
 
 /** Replaces generated ids by numbers, in the order of their first appearance. */
 function numbered(picture: Picture): Picture {

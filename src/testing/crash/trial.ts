@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Death, judgeEffects, judgeInputs, judgePicture, type Wrong } from "./judge.ts";
+import { type Death, judgeEffects, judgeInputs, judgePicture, judgeSteps, type Wrong } from "./judge.ts";
 import { type Line, readLines } from "./ledger.ts";
 import type { Orders } from "./life.ts";
 import { ofCopy, ofShared, type Picture, recordedIn, remainsOf } from "./picture.ts";
@@ -168,7 +168,7 @@ export class Stage {
 
   async #judged(trial: Trial | undefined, clean: Picture | undefined): Promise<Tried> {
     const lines = this.#lines;
-    const wrong = [...this.#wrong, ...judgeEffects(lines, this.#deaths)];
+    const wrong = [...this.#wrong, ...judgeEffects(lines, this.#deaths), ...judgeSteps(lines, this.#deaths)];
     const struck = lines.flatMap((line) => (line.kind === "killed" || line.kind === "stopped" ? [line] : []));
     const kills = struck.filter(({ kind }) => kind === "killed").length;
     const tried = {

@@ -1,0 +1,40 @@
+// What the scenarios of jobs have in common.
+import { setTimeout as sleep } from "node:timers/promises";
+import { hasCode, type JobRecord, type Runtime, type Session } from "bowline";
+
+/** Settles when all jobs of a session are over that are there now or come meanwhile. */
+export async function allOver({ jobs }: Session): Promise<readonly JobRecord[]> {
+  for (;;) {
+    const live = await jobs.list({ isLive: true });
+    if (live.length === 0) return jobs.list();
+    await jobs.await(live.map(({ id }) => id));
+  }
+}
+
+/** Settles when a session has had so many turns. */
+export async function turnsOf(session: Session, turns: number): Promise<void> {
+  for (;;) {
+    if ((await session.read()).turns >= turns) return;
+    await sleep(5);
+  }
+}
+
+/** Sends a signal once; a job of an earlier life may be over. */
+export async function signal({ jobs }: Pick<Session, "jobs">, id: string, name: string, payload = name): Promise<void> {
+  try {
+    await jobs.signal(id, name, payload, { key: name });
+  } catch (error) {
+    if (!hasCode(error, "job.over")) throw error;
+  }
+}
+
+/** Settles when somebody is asked something in a session, or the job is over. */
+export async function asked(runtime: Runtime, session: Session, job: string): Promise<readonly { key: string }[]> {
+  for (;;) {
+    const waits = await runtime.waits.list({ session: session.id });
+    if (waits.length > 0) return waits;
+    const { state } = await session.jobs.get(job);
+    if (state !== "running" && state !== "idle") return [];
+    await sleep(5);
+  }
+}
