@@ -743,11 +743,14 @@ interface Store {
      * `session.deleted`, and for one of them `job.unknown`, `job.foreign` (of neither session) or `job.over`.
      */
     transfer(from: SessionId, to: SessionId, ids: readonly JobId[], now: number): Awaitable<readonly StoredJob[]>;
-    /** Forgets a job that is over or external, with its events. Answers whether there was one. */
+    /**
+     * Forgets a job that is over or external, with its events, and answers whether there was one. Jobs that await it can be
+     * claimed. Its children are sent no cancel, as by `delete`: nobody has said that it ended.
+     */
     remove(id: JobId): Awaitable<boolean>;
     /**
-     * Jobs that changed after a cursor, as they stand, in the order of their latest events: each once. Of a job that was
-     * removed nothing is told. Throws `cursor.unknown`.
+     * Jobs that changed after a cursor, as they stand, in the order of their latest events: each once. Those that one write
+     * has changed come in any order. Of a job that was removed nothing is told. Throws `cursor.unknown`.
      */
     changes(after: JobCursor | undefined, options: {
       readonly session?: SessionId;

@@ -72,6 +72,11 @@ export default defineScenario({
     const session = await runtime.session("chief");
     await session.turn("Explore.", { key: "explore" }).result();
     await session.turn("Report.", { key: "report" }).result();
+    const jobs = (await session.jobs.list()).map(({ kind, label, state }) => `${kind} ${label} ${state}`);
+    assert.deepEqual(
+      jobs.sort(),
+      ["east", "north", "south"].map((where) => `subagent Go ${where}. idle`),
+    );
   },
   check({ sessions, outcomes }, { acts }) {
     const said = sessions.chief?.messages.flatMap(({ role, text }) => (role === "assistant" ? [text] : [])) ?? [];

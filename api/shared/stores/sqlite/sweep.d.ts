@@ -19,7 +19,7 @@ interface Swept {
 interface VacuumOptions extends SweepOptions {
   /**
    * Rewrites the whole file, which takes as long and as much room as the file is big. Nobody can write meanwhile, so it
-   * throws `store.in-use` while other processes run turns. Without it, free pages at the end are given back in slices,
+   * throws `store.in-use` while other processes run turns or jobs. Without it, free pages at the end are given back in slices,
    * for `ms` at most; a file that an earlier version made must be compacted once before.
    */
   readonly compact?: boolean;

@@ -1,17 +1,17 @@
 type ViolationKind =
 /** An input that was accepted is not in the graph. */
 "lost" |
-/** An effect ran again although its answer was recorded, or although its tool forbids it. */
+/** An effect, or a step of a job, ran again although it was recorded, or although its tool forbids it. */
 "repeated" |
-/** An input is in the graph more than once. */
+/** An input is in the graph, or an end or a step in a job, more than once. */
 "doubled" |
 /** An effect ran before what released it was durable. */
 "early" |
 /** A call without its one result. */
 "unpaired" |
-/** The final graph, outcomes or plugin states differ from those of the run without a kill. */
+/** The final graph, outcomes, plugin states or jobs differ from those of the run without a kill. */
 "different" |
-/** A turn has no end, a slot is still held, or a process did not end. */
+/** A turn or a job has no end, a slot is still held, or a process did not end. */
 "stuck" |
 /** The scenario threw. */
 "failed";

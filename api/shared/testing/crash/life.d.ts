@@ -9,8 +9,14 @@ interface CrashWorld {
   readonly life: number;
   /** 0; 1 in a second process that runs beside the first. */
   readonly worker: number;
-  /** Records something that was done in the outer world. `check` gets the records of all lives. */
-  act(what: string): void;
+  /**
+   * Records something that was done in the outer world. `check` gets the records of all lives. What a step of a job does
+   * says so: `{ job: job.id, step: "pay" }` inside of `once("pay", …)`. Once that is recorded it must not run again.
+   */
+  act(what: string, of?: {
+    readonly job: string;
+    readonly step: string;
+  }): void;
 }
 /** What one process of a trial is to do. */
 interface Orders {

@@ -1,5 +1,6 @@
 import { Json } from "../../model/json.js";
 import { NodeBody } from "../../model/node.js";
+import { PictureOfJob } from "./jobs.js";
 /** All that a store holds, without what differs from run to run: ids are numbered, times and node ids left out. */
 interface Picture {
   readonly sessions: {
@@ -7,6 +8,8 @@ interface Picture {
   };
   /** The outcome of every accepted turn, in the order of acceptance; null for a turn without one. */
   readonly outcomes: readonly Json[];
+  /** All jobs that are there, in the order in which they were begun. */
+  readonly jobs: readonly PictureOfJob[];
 }
 interface PictureOfSession {
   readonly parentId?: string;
