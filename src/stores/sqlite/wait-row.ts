@@ -36,9 +36,11 @@ export interface WaitRow {
   readonly answer: string | null;
   readonly seal: number;
 }
+/** Such a row has the checksum that it had before there were jobs. */
+const isOfTurn = ({ job, moved }: Pick<WaitRow, "job" | "moved">): boolean => job === null && moved === null;
 const columnsOf = (row: Omit<WaitRow, "seal">) => [
   ...[row.n, row.id, row.key, row.session, row.turn, row.effect, row.at, sumIn(row.about), row.until, row.is_turns],
-  ...[row.asked, row.answered, row.nth, sumIn(row.answer), ...(row.job === null ? [] : [row.job, row.moved])],
+  ...[row.asked, row.answered, row.nth, sumIn(row.answer), ...(isOfTurn(row) ? [] : [row.job, row.moved])],
 ];
 
 /** Without its key, which is a secret. */
