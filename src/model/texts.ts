@@ -62,6 +62,7 @@ export const TEXTS = {
       problem === undefined ? (result === undefined ? "" : ` Its result: ${result}`) : ` ${sentence(problem)}`;
     return `[Background job] "${label}" (${id}) ${how}.${about}`;
   },
+  agentClosed: "The agent was closed.",
   jobAbandoned: "The process that did the work is gone, and nobody else can go on with it.",
 
   /** In a conversation that is written as text, for example to be summarised. */

@@ -4,14 +4,15 @@ import { isOver, type JobRecord } from "../../model/job.ts";
 import type { Core } from "../core.ts";
 
 /** How often a subagent is looked at: its session tells of its turns, not its job. */
-const CHILD_MS = 250;
+export const CHILD_MS = 250;
 
 /** A subagent is what its session is: its turns tell whether it works. */
 export async function asItIs({ store }: Core, record: JobRecord): Promise<JobRecord> {
   if (record.kind !== "subagent" || record.childId === undefined || isOver(record)) return record;
   const child = await store.load(record.childId);
-  if (child === undefined) return record;
-  const isWorking = child.openTurn !== undefined || (await store.inputs.list(child.id)).length > 0;
+  if (child === undefined) return { ...record, state: "abandoned" }; // It was deleted.
+  const isWorking =
+    child.openTurn !== undefined || (await store.inputs.list(child.id)).some(({ place }) => place !== "injected");
   return { ...record, state: isWorking ? "running" : "idle" };
 }
 

@@ -26,10 +26,17 @@ export async function requestCancel(core: Core, id: JobId, reason: string): Prom
 }
 
 /** From the top down: an agent that is stopped first cannot start new ones below it. */
-async function closeTree(core: Core, id: SessionId, reason: string): Promise<void> {
+export async function closeTree(core: Core, id: SessionId, reason: string): Promise<void> {
   if (!(await core.store.has(id))) return;
   await cancel(core, id, undefined, reason);
+  await stopJobs(core, id, reason);
   for (const child of await core.store.list({ parent: id })) await closeTree(core, child.id, reason);
+}
+
+/** The jobs of an agent end with it: one that wakes its session would open a turn of an agent that is closed. */
+async function stopJobs(core: Core, session: SessionId, reason: string): Promise<void> {
+  for (const { record } of await core.store.jobs.list({ session, isLive: true, max: Infinity }))
+    await requestCancel(core, record.id, reason);
 }
 
 /** Cancels a job and waits for its end, for a moment. */

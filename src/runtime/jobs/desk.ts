@@ -18,12 +18,11 @@ import type { Agenda, ClaimedJob, JobSpawn, Store, StoredJob } from "../../store
 import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import type { SessionSite } from "../services/site.ts";
-import type { Session } from "../session/handle.ts";
-import type { LiveSession } from "../session/session.ts";
 import { requestCancel } from "./cancel.ts";
 import { FunctionJob, outside, type Work } from "./function.ts";
 import { type HeldJob, problemOf } from "./held.ts";
 import { type JobsPlace, SessionJobs } from "./service.ts";
+import { JobSessions } from "./sessions.ts";
 import { TaskJobRun } from "./task.ts";
 import { endWake } from "./wake.ts";
 
@@ -50,7 +49,9 @@ export class Desk {
   readonly unbegun = new Map<JobId, Spawning & { readonly turnId?: TurnId }>();
   /** Jobs that run here. */
   readonly held = new Map<JobId, HeldJob>();
-  readonly #working = new Set<Promise<void>>();
+  /** The tasks among them. */
+  readonly #tasks = new Set<Promise<void>>();
+  readonly sessions: JobSessions;
   readonly #cancels = new Map<JobId, NonNullable<Spawning["cancel"]>>();
   /** D5: who wants to know of a job. */
   readonly #waiters = new Map<JobId, Set<() => void>>();
@@ -67,6 +68,7 @@ export class Desk {
   constructor(core: () => Core, compose: () => Composition) {
     this.#core = core;
     this.#compose = compose;
+    this.sessions = new JobSessions(core);
   }
 
   /** The tasks that this process can run. Asked for when there is a job: plugins are composed for it. */
@@ -84,13 +86,8 @@ export class Desk {
   get isAwaited(): boolean {
     return this.#waiters.size > 0;
   }
-  get #tasks(): number {
-    let count = 0;
-    for (const job of this.held.values()) if (job instanceof TaskJobRun) count++;
-    return count;
-  }
   get isFull(): boolean {
-    return this.#tasks >= this.#core().limits.parallelJobsMax;
+    return this.#tasks.size >= this.#core().limits.parallelJobsMax;
   }
 
   /** The service at a place of a session. */
@@ -211,38 +208,24 @@ export class Desk {
     if (this.#isClosed) return;
     this.held.set(job.id, job);
     core.watch.attend();
-    const done = outside(() => job.run())
-      .catch((error: unknown) => this.giveUp(job, error))
-      .finally(() => {
-        this.#working.delete(done);
-        if (this.held.get(job.id) === job) this.held.delete(job.id);
-        this.moved(job.id, true);
-        if (job instanceof TaskJobRun) this.kick(); // There is room for another one.
-      });
-    this.#working.add(done);
+    const ran = outside(() => this.#ran(job));
+    if (!(job instanceof TaskJobRun)) return;
+    const done: Promise<void> = ran.then(() => {
+      this.#tasks.delete(done);
+      this.kick(); // There is room for another one.
+    });
+    this.#tasks.add(done);
   }
 
-  /** One handle for all functions of a session that run here. */
-  async holdSession(id: SessionId): Promise<LiveSession> {
-    const { sessions } = this.#core();
-    const hold = this.#sessions.get(id) ?? { handle: sessions.handle(id), jobs: 0 };
-    this.#sessions.set(id, hold);
-    hold.jobs++;
+  async #ran(job: HeldJob): Promise<void> {
     try {
-      await hold.handle;
-      return sessions.find(id) as LiveSession;
+      await job.run();
     } catch (error) {
-      this.letGoSession(id);
-      throw error;
+      this.giveUp(job, error);
     }
+    if (this.held.get(job.id) === job) this.held.delete(job.id);
+    this.moved(job.id, true);
   }
-  letGoSession(id: SessionId): void {
-    const hold = this.#sessions.get(id);
-    if (hold === undefined || --hold.jobs > 0) return;
-    this.#sessions.delete(id);
-    hold.handle.then((handle) => handle.close()).catch(() => {}); // Whoever asked for it was told.
-  }
-  readonly #sessions = new Map<SessionId, { readonly handle: Promise<Session>; jobs: number }>();
 
   // ── Claiming (D3) ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -265,7 +248,7 @@ export class Desk {
     const { store, owner, world, limits } = this.#core();
     for (;;) {
       this.#claimsAgain = false;
-      const room = limits.parallelJobsMax - this.#tasks;
+      const room = limits.parallelJobsMax - this.#tasks.size;
       if (room <= 0 || this.#isClosed) return;
       const claimed = await store.jobs.claim(owner, world.now(), Math.min(room, PAGE), this.operations);
       for (const each of claimed) {
@@ -348,9 +331,9 @@ export class Desk {
   /** Claims all that there is, and settles when it has ended or waits. */
   async recover(): Promise<void> {
     this.kick();
-    while (this.#claiming !== undefined || this.#tasks > 0) {
+    while (this.#claiming !== undefined || this.#tasks.size > 0) {
       await this.#claiming;
-      const tasks = [...this.#working];
+      const tasks = [...this.#tasks];
       if (tasks.length > 0) await Promise.race([...tasks, this.#core().world.rest(AGAIN_MS)]);
     }
   }

@@ -1,7 +1,7 @@
 // A job whose work is a function: it is bound to this process, and abandoned when that is gone.
 // Not its job: what every held job does (`held.ts`), which jobs run here (`desk.ts`).
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { JobContext } from "../../kernel/services.ts";
+import type { JobContext, ServiceName, Services } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobId, SessionId } from "../../model/ids.ts";
@@ -30,8 +30,8 @@ export class FunctionJob extends HeldJob {
   async run(): Promise<void> {
     const { jobs } = this.core;
     const { sessionId } = this.record;
-    const session = await jobs.holdSession(sessionId);
-    this.whenOver(() => jobs.letGoSession(sessionId));
+    const session = await jobs.sessions.hold(sessionId);
+    this.whenOver(() => jobs.sessions.letGo(sessionId));
     this.#context = new Context(this, session, this.#plugin);
     return new Promise((resolve, reject) => {
       this.whenOver(resolve); // Work that never ends is left alone.
@@ -53,10 +53,10 @@ export class FunctionJob extends HeldJob {
   protected override handedOver(): void {
     const { jobs } = this.core;
     const { sessionId } = this.record;
-    jobs.holdSession(sessionId).then(
+    jobs.sessions.hold(sessionId).then(
       (session) => {
         this.#context?.moveTo(session);
-        this.whenOver(() => jobs.letGoSession(sessionId));
+        this.whenOver(() => jobs.sessions.letGo(sessionId));
       },
       (error: unknown) => jobs.giveUp(this, error),
     );
@@ -78,6 +78,8 @@ export class FunctionJob extends HeldJob {
     this.#nudged = undefined;
   }
 }
+
+type Methods = { readonly [method: string]: ((...given: readonly unknown[]) => unknown) | undefined };
 
 /** Services are made when they are first used: most jobs use few. */
 class Context implements JobContext {
@@ -103,6 +105,17 @@ class Context implements JobContext {
     return this.#made;
   }
 
+  /** Work may take a service off the context and use it when the job was handed over: it is then that of the new session. */
+  #late<N extends ServiceName>(service: N): Services[N] {
+    return new Proxy({} as Services[N], {
+      get: (_, method) => {
+        if (typeof method === "symbol" || method === "then") return undefined;
+        return (...given: readonly unknown[]): unknown =>
+          (this.#site.service(service, this.#plugin) as unknown as Methods)[method]?.(...given);
+      },
+    });
+  }
+
   /** The session that has the job now: it may have been handed over. */
   get sessionId(): SessionId {
     return this.#job.record.sessionId;
@@ -111,25 +124,25 @@ class Context implements JobContext {
     return this.#job.signal;
   }
   get session() {
-    return this.#site.service("session", this.#plugin);
+    return this.#late("session");
   }
   get sessions() {
-    return this.#site.service("sessions", this.#plugin);
+    return this.#late("sessions");
   }
   get graph() {
-    return this.#site.service("graph", this.#plugin);
+    return this.#late("graph");
   }
   get complete() {
-    return this.#site.service("complete", this.#plugin);
+    return this.#late("complete");
   }
   get blobs() {
-    return this.#site.service("blobs", this.#plugin);
+    return this.#late("blobs");
   }
   get trace() {
-    return this.#site.service("trace", this.#plugin);
+    return this.#late("trace");
   }
   get jobs() {
-    return this.#site.service("jobs", this.#plugin);
+    return this.#late("jobs");
   }
   // These return closures, because work often takes them off the context: `({ wake }) => …`.
   get receive(): JobContext["receive"] {

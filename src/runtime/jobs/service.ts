@@ -18,6 +18,7 @@ import { asJobCursor, asJobId, asSessionId, type JobId, type SessionId } from ".
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
 import { defined, describeThrown, frozen, isObject, type Json, toJson } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
+import { TEXTS } from "../../model/texts.ts";
 import type { StoredJob } from "../../stores/store.ts";
 import { validatorOf } from "../../tools/validator.ts";
 import { name } from "../../turn/effect.ts";
@@ -27,7 +28,7 @@ import { additionsIn } from "../services/graph.ts";
 import { requireStored } from "../services/reading.ts";
 import type { SessionSite } from "../services/site.ts";
 import { asItIs, awaitJobs, recordsOf } from "./await.ts";
-import { cancelJob } from "./cancel.ts";
+import { cancelJob, closeTree } from "./cancel.ts";
 import type { Spawning } from "./desk.ts";
 import { requireWork } from "./function.ts";
 import {
@@ -299,6 +300,8 @@ export class SessionJobs implements Jobs {
       if (said === "bound") throw new RuntimeError("job.bound", { id });
       if (said === "accepted" && wake !== undefined) core.jobs.woke(record.sessionId);
       core.jobs.moved(record.id, true);
+      if (said === "accepted" && record.kind === "subagent" && record.childId !== undefined)
+        await closeTree(core, record.childId, TEXTS.agentClosed);
     });
   }
 

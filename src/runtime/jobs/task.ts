@@ -19,7 +19,7 @@ import type { Core } from "../core.ts";
 import { SessionSite } from "../services/site.ts";
 import { keepTask, requireOperation, runTask } from "../session/operate.ts";
 import type { LiveSession } from "../session/session.ts";
-import { isSettled } from "./await.ts";
+import { CHILD_MS, isSettled } from "./await.ts";
 import { callTool } from "./call.ts";
 import { forever, HeldJob } from "./held.ts";
 
@@ -28,6 +28,8 @@ interface Waiting {
   /** When it goes on at the latest. */
   readonly until?: number;
   readonly jobs?: { readonly ids: readonly JobId[]; readonly need: "any" | "all" };
+  /** Nothing in the store would tell that it is over: it is looked at again and again, and not given up. */
+  stays?: boolean;
 }
 
 export class TaskJobRun extends HeldJob {
@@ -229,7 +231,7 @@ export class TaskJobRun extends HeldJob {
   async #park(): Promise<void> {
     const { world, limits } = this.core;
     const waits = [...this.#waits];
-    if (this.#active > 0 || waits.length === 0 || this.isOver) return;
+    if (this.#active > 0 || waits.length === 0 || this.isOver || waits.some(({ stays }) => stays)) return;
     const due = Math.min(...waits.map(({ until = Infinity }) => until));
     if (due - world.now() <= Math.min(limits.parkAfterMs, SOON_MS)) return;
     const awaited = waits.flatMap(({ jobs }) => (jobs === undefined ? [] : [jobs]));
@@ -294,8 +296,11 @@ export class TaskJobRun extends HeldJob {
     const name = this.next("await");
     const known = this.recorded(name);
     if (known !== undefined) return known as unknown as readonly JobRecord[];
-    const found = await this.wait({ until, jobs: { ids, need } }, async () => {
+    const waiting: Waiting = { until, jobs: { ids, need } };
+    const found = await this.wait(waiting, async () => {
       const records = await this.core.jobs.watching(ids, () => this.nudge(), load);
+      waiting.stays = records.some((record) => record.kind === "subagent" && !isSettled(record));
+      if (waiting.stays) void this.core.world.rest(CHILD_MS).then(() => this.nudge());
       return (need === "all" ? records.every(isSettled) : records.some(isSettled)) ? records : undefined;
     });
     return (await this.step(
