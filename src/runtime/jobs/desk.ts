@@ -161,9 +161,10 @@ export class Desk {
       }
       if (spawning?.work !== undefined) this.#beginWork(job, spawning.plugin, spawning.work);
       else if (job.recovery === "rerunnable") {
-        this.kick();
         const { watch, world } = this.#core();
-        watch.attend(job.notBefore === undefined ? undefined : Math.max(0, job.notBefore - world.now()));
+        const ms = (job.notBefore ?? 0) - world.now();
+        if (ms <= 0) this.kick();
+        watch.attend(ms <= 0 ? undefined : ms);
       }
       this.moved(job.id);
     }
@@ -203,26 +204,24 @@ export class Desk {
     this.#run(new FunctionJob(core, lease, record, 2, plugin, work));
   }
 
-  #run(job: HeldJob): void {
+  #run(job: FunctionJob | TaskJobRun): void {
     const core = this.#core();
     if (this.#isClosed) return;
     this.held.set(job.id, job);
     core.watch.attend();
-    const ran = outside(() => this.#ran(job));
-    if (!(job instanceof TaskJobRun)) return;
-    const done: Promise<void> = ran.then(() => {
-      this.#tasks.delete(done);
-      this.kick(); // There is room for another one.
-    });
+    if (job instanceof FunctionJob) return void outside(() => job.run());
+    const done: Promise<void> = outside(() => job.run())
+      .catch((error: unknown) => this.giveUp(job, error))
+      .then(() => {
+        this.#tasks.delete(done);
+        this.finished(job);
+        this.kick(); // There is room for another one.
+      });
     this.#tasks.add(done);
   }
 
-  async #ran(job: HeldJob): Promise<void> {
-    try {
-      await job.run();
-    } catch (error) {
-      this.giveUp(job, error);
-    }
+  /** It does not run here any more. */
+  finished(job: HeldJob): void {
     if (this.held.get(job.id) === job) this.held.delete(job.id);
     this.moved(job.id, true);
   }

@@ -20,6 +20,8 @@ export class FunctionJob extends HeldJob {
   readonly #work: Work;
   #nudged: PromiseWithResolvers<void> | undefined;
   #context: Context | undefined;
+  /** The sessions that are open for it. */
+  readonly #held: SessionId[] = [];
 
   constructor(core: Core, lease: JobLease, record: JobRecord, seq: number, plugin: string, work: Work) {
     super(core, lease, record, seq);
@@ -27,26 +29,30 @@ export class FunctionJob extends HeldJob {
     this.#work = work;
   }
 
+  /** Runs the work. One frame for all of it: there may be thousands. Work that never ends is left alone when it is over. */
   async run(): Promise<void> {
     const { jobs } = this.core;
     const { sessionId } = this.record;
-    const session = await jobs.sessions.hold(sessionId);
-    this.whenOver(() => jobs.sessions.letGo(sessionId));
-    this.#context = new Context(this, session, this.#plugin);
-    return new Promise((resolve, reject) => {
-      this.whenOver(resolve); // Work that never ends is left alone.
-      this.#done(this.#context as Context).catch(reject);
-    });
+    try {
+      const session = await jobs.sessions.hold(sessionId);
+      this.#held.push(sessionId);
+      this.#context = new Context(this, session, this.#plugin);
+      let value: unknown;
+      try {
+        value = await this.#work(this.#context);
+      } catch (error) {
+        return await this.failed(error);
+      }
+      await this.completed(value);
+    } catch (error) {
+      jobs.giveUp(this, error);
+    }
   }
 
-  async #done(context: Context): Promise<void> {
-    let value: unknown;
-    try {
-      value = await this.#work(context);
-    } catch (error) {
-      return this.failed(error);
-    }
-    await this.completed(value);
+  protected override ended(): void {
+    const { jobs } = this.core;
+    for (const id of this.#held.splice(0)) jobs.sessions.letGo(id);
+    jobs.finished(this);
   }
 
   /** Its services are those of the session that has it now, as long as it runs. */
@@ -56,7 +62,8 @@ export class FunctionJob extends HeldJob {
     jobs.sessions.hold(sessionId).then(
       (session) => {
         this.#context?.moveTo(session);
-        this.whenOver(() => jobs.sessions.letGo(sessionId));
+        if (this.isOver) jobs.sessions.letGo(sessionId);
+        else this.#held.push(sessionId);
       },
       (error: unknown) => jobs.giveUp(this, error),
     );

@@ -63,8 +63,8 @@ export abstract class HeldJob {
     return this.#reason !== undefined;
   }
 
-  /** Runs the work to its end, or until it is given up. Never rejects. */
-  abstract run(): Promise<void>;
+  /** It does not run here any more. */
+  protected ended(): void {}
   /** Of a task: waits for other jobs in a way that is recorded. */
   awaitJobs?(
     ids: readonly JobId[],
@@ -217,6 +217,7 @@ export abstract class HeldJob {
 
   #over(): void {
     this.isOver = true;
+    this.ended();
     for (const tell of this.#onOver?.splice(0) ?? []) tell();
   }
 
