@@ -52,6 +52,31 @@ test("P5 a cell is run by the executor in its slot: given language, code and acc
   ]);
 });
 
+test("P5 J1 an executor begins jobs: they start with the output of the cell, and not when it broke down", async () => {
+  const begun: string[] = [];
+  const executor = definePlugin({
+    id: "test/executor",
+    setup: () => ({
+      codeExecutor: {
+        execute: async ({ code, acceptFinish }, { jobs }) => {
+          await jobs.spawn({ label: code }, () => void begun.push(code));
+          if (code === "break") throw new Error("It exited.");
+          return { state: "done", parts: [], ...(acceptFinish ? { finish: 4 } : {}) };
+        },
+      },
+    }),
+  });
+  await using world = await open(scripted(says("2 + 2"), says("finish(4)"), says("break")), {
+    plugins: [cells, executor],
+  });
+  await world.session.turn("Go.").result();
+  await world.session.turn("Again.").result();
+  const records = await world.session.jobs.list();
+  expect(records.map(({ label }) => label)).toEqual(["2 + 2", "finish(4)"]);
+  await world.session.jobs.await(records.map(({ id }) => id));
+  expect(begun).toEqual(["2 + 2", "finish(4)"]);
+});
+
 test("P5 a cell without an executor ends the turn as code.unavailable, and what was said stays", async () => {
   await using world = await open(scripted(says("2 + 2")), { plugins: [cells] });
   const { outcome } = await world.session.turn("Go.").result();

@@ -105,9 +105,11 @@ interface ProtocolDriverSlot {
 }
 /** Runs the cells of a code protocol. */
 interface CodeExecutor {
+  /** Jobs that it begins start with the output of the cell, as those of a tool do with its result. */
   execute(cell: Cell, context: {
     readonly sessionId: SessionId;
     readonly signal: AbortSignal;
+    readonly jobs: Services["jobs"];
   }): Awaitable<CellOutput>;
 }
 /** Turns raw model text into what a person sees. */

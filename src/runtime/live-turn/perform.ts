@@ -155,7 +155,8 @@ async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Pro
   const executor = live.hooks.slot("codeExecutor");
   if (executor === undefined) throw new RuntimeError("code.unavailable", {});
   try {
-    const output = await executor.execute(effect.cell, { sessionId: live.sessionId, signal: scope.signal });
+    const jobs = live.site(scope, effect.name).service("jobs", live.hooks.ownerOf("codeExecutor"));
+    const output = await executor.execute(effect.cell, { sessionId: live.sessionId, signal: scope.signal, jobs });
     return { kind: "executed", output };
   } catch (error) {
     throw new RuntimeError("code.stopped", { problem: describeThrown(error) }, { cause: error });
