@@ -113,6 +113,7 @@ class RecordingRun implements TurnRun {
     this.#keep(event);
     this.#release();
     await this.#writing;
+    await this.#run.record(event); // Its jobs.
   }
 
   async park(parked: ParkedTurn): Promise<Awaited<ReturnType<TurnRun["park"]>>> {

@@ -6,6 +6,7 @@ import type { EffectHost, Perform, TurnRun } from "../hosts/host.ts";
 import { type Awaitable, andThen } from "../model/awaitable.ts";
 import { type Code, hasCode, RuntimeError } from "../model/errors.ts";
 import { asCallId, asSessionId, asWaitKey, type EffectName, type WaitKey } from "../model/ids.ts";
+import type { NewJob } from "../model/job.ts";
 import type { Json } from "../model/json.ts";
 import { text } from "../model/message.ts";
 import type { Scope } from "../model/scope.ts";
@@ -16,6 +17,7 @@ import type { CancelRequest, EndedTurn, Lease, NewInput, ParkedTurn, Store } fro
 import { type Effect, type EffectOf, GRACE, name } from "../turn/effect.ts";
 import type { Answer, Applied, Opened, TurnEvent } from "../turn/event.ts";
 import { ann, approval, ben, ended, newInput, newSession, opening } from "./cast.ts";
+import { jobId, newJob } from "./job-cast.ts";
 import { simulatedWorld } from "./world.ts";
 
 /** What the laws need to try a host. Each law asks for a new one. */
@@ -191,6 +193,11 @@ class Stage {
     return (await this.store.waits.resolve(key, { kind: "value", value }, this.world.now())).said;
   }
 
+  /** The names of all jobs. */
+  async jobs(): Promise<readonly string[]> {
+    return (await this.store.jobs.list({ max: 100 })).map(({ record }) => record.label.replace("to ", ""));
+  }
+
   /** Lets time pass, on the simulated clock and on the real one. */
   async elapse(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= TICK_MS) {
@@ -303,6 +310,14 @@ class Played {
   /** Answers an effect, and waits for what follows from that. */
   async answer(effect: Effect, words?: string): Promise<Answer> {
     const answer = this.says(effect, words);
+    this.#answerOf(effect.name).resolve(answer);
+    await settle();
+    return answer;
+  }
+
+  /** Answers an effect with jobs that begin with the answer. */
+  async begins(effect: Effect, ...spawns: readonly NewJob[]): Promise<Answer> {
+    const answer: Answer = { ...this.says(effect), spawns };
     this.#answerOf(effect.name).resolve(answer);
     await settle();
     return answer;
@@ -1251,6 +1266,75 @@ export const hostLaws: readonly HostLaw[] = [
     },
   ),
 
+  law("jobs: those of an answer are in the store before they are told, and are told once", async (turn, stage) => {
+    await turn.start(FIRST);
+    const answer = await turn.begins(FIRST, newJob("one"), newJob("two", BOUND));
+    await turn.hears(answer);
+    await turn.start(SECOND); // What follows is outward: the answer must be durable.
+    assert.deepEqual(turn.begun, [jobId("one"), jobId("two")]);
+    assert.deepEqual(await stage.jobs(), ["one", "two"]);
+    const bound = await stage.store.jobs.load(jobId("two"));
+    assert.deepEqual([bound?.record.starts, bound?.seq], [1, 2]); // Its owner holds it from the beginning.
+    await turn.hears(await turn.answer(SECOND));
+    await turn.commit();
+    assert.deepEqual(turn.begun, [jobId("one"), jobId("two")]);
+  }),
+
+  law("jobs: those of the last answers begin with the commit at the latest", async (turn, stage) => {
+    await turn.start(FIRST);
+    await turn.hears(await turn.begins(FIRST, newJob("kept"), newJob("ended", { ...BOUND, onParentEnd: "cancel" })));
+    assert.equal("reopen" in (await turn.commit()), false);
+    assert.deepEqual(await stage.jobs(), ["kept", "ended"]);
+    assert.ok(turn.begun.includes(jobId("kept")));
+  }),
+
+  law("jobs: those of an answer that is dropped never begin", async (turn, stage) => {
+    await turn.start(FIRST, SECOND);
+    await turn.drop(FIRST);
+    await turn.begins(FIRST, newJob("one"));
+    await turn.hears(await turn.answer(SECOND));
+    await turn.commit();
+    assert.deepEqual([turn.begun, await stage.jobs()], [[], []]);
+  }),
+
+  law("jobs: a commit that is answered with a cancel begins them with the next one", async (turn, stage) => {
+    await turn.start(FIRST);
+    await turn.hears(await turn.begins(FIRST, newJob("one")));
+    await turn.cancels();
+    assert.ok("reopen" in (await turn.commit()));
+    await turn.commit({ cancel: CANCEL.requestId });
+    assert.deepEqual([turn.begun, await stage.jobs()], [[jobId("one")], ["one"]]);
+  }),
+
+  journalLaw("jobs: those of an answer that was not written are not there for the next worker", async (turn, stage) => {
+    await turn.start(FIRST);
+    turn.fails("append");
+    await turn.begins(FIRST, newJob("one"));
+    await turn.next().catch(() => {});
+    await turn.start(SECOND);
+    await turn.next().catch(() => {});
+    assert.deepEqual([turn.begun, await stage.jobs()], [[], []]);
+    assert.deepEqual(await stage.store.journal(turn.opened.turnId, 1), []);
+  }),
+
+  journalLaw("jobs: a recorded answer does not begin them again", async (turn, stage) => {
+    await turn.start(FIRST);
+    const answer = await turn.begins(FIRST, newJob("one"));
+    await turn.hears(answer);
+    await turn.start(SECOND);
+    const resumed = await stage.resume(turn);
+    await resumed.start(FIRST);
+    await resumed.hears(answer);
+    await resumed.start(SECOND);
+    assert.deepEqual([resumed.begun, await stage.jobs()], [[], ["one"]]);
+  }),
+
+  law("jobs: an operation in a turn that only waits begins its own, too", async (turn, stage) => {
+    await turn.start(wait(stage.world.now() + 5_000));
+    await turn.run.record({ ...APPLIED, spawns: [newJob("one")] });
+    assert.deepEqual([turn.begun, await stage.jobs()], [[jobId("one")], ["one"]]);
+  }),
+
   law("end: a turn that is over leaves nobody asleep", async (turn, stage) => {
     const other = await stage.begin("bob");
     for (const [each, key] of [[turn, KEY] as const, [other, OTHER_KEY] as const]) {
@@ -1266,6 +1350,9 @@ export const hostLaws: readonly HostLaw[] = [
     assert.equal(stage.asleep, 0);
   }),
 ];
+
+/** Of a job that is bound to its process. */
+const BOUND = { recovery: "owner-bound" } as const;
 
 function thrower(thrown: unknown): () => never {
   return () => {
