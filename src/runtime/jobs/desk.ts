@@ -233,7 +233,10 @@ export class Desk {
       for (const each of claimed) {
         if (each.isOrphan === true) await this.#abandon(each);
         else if (each.record.delivers !== undefined) await this.#deliver(each);
-        else if (!this.#held.has(each.record.id)) this.#run(new TaskJobRun(this.#core(), each));
+        else {
+          this.#held.get(each.record.id)?.lose(); // It was taken from this process, and given back.
+          this.#run(new TaskJobRun(this.#core(), each));
+        }
       }
       if (claimed.length === 0) return;
     }
@@ -286,9 +289,7 @@ export class Desk {
     this.#renewed = now;
     this.#mail = cursor ?? this.#mail;
     const ours = new Set(isLate ? changed.map(({ jobId }) => jobId) : []);
-    for (const job of before)
-      if (!ours.has(job.id))
-        job.letGo(new RuntimeError("lease.lost", { sessionId: job.id, generation: job.lease.generation }));
+    for (const job of before) if (!ours.has(job.id)) job.lose();
     for (const { jobId, seq } of changed) {
       const job = this.#held.get(jobId);
       if (job !== undefined && job.seq < seq) await job.look();
