@@ -9,7 +9,7 @@ import type { Composition } from "../../kernel/compose.ts";
 import { checkedInput, wireName } from "../../kernel/operation.ts";
 import { type Jobs, unavailable } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
 import type { JobCursor, JobId, SessionId, TurnId } from "../../model/ids.ts";
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
@@ -171,8 +171,7 @@ export class Desk {
     const { store, owner, world } = this.#core();
     const left = [...this.unbegun.values()].filter((each) => each.turnId === turnId);
     if (left.length === 0) return;
-    // The answer may have been recorded, and the store have failed to say so. Or another process has the turn, and with it
-    // the jobs that are bound to an owner.
+    // The answer may have been recorded, and the store have failed to say so; or another process has turn and jobs.
     const { changed } = await store.jobs.renew(owner, world.now());
     const ours = new Set(changed.map(({ jobId }) => jobId));
     for (const { job } of left) {
@@ -231,8 +230,8 @@ export class Desk {
       if (room <= 0 || this.#isClosed) return;
       const claimed = await store.jobs.claim(owner, world.now(), Math.min(room, PAGE), this.operations);
       for (const each of claimed) {
-        if (each.isOrphan === true) await this.#abandon(each);
-        else if (each.record.delivers !== undefined) await this.#deliver(each);
+        if (each.isOrphan === true) await this.#tried(each, () => this.#abandon(each));
+        else if (each.record.delivers !== undefined) await this.#tried(each, () => this.#deliver(each));
         else {
           this.#held.get(each.record.id)?.lose(); // It was taken from this process, and given back.
           this.#run(new TaskJobRun(this.#core(), each));
@@ -240,6 +239,16 @@ export class Desk {
       }
       if (claimed.length === 0) return;
     }
+  }
+
+  /** D4: what fails is tried again here, for nobody else can claim the job; the others that were claimed are run. */
+  async #tried(job: ClaimedJob, run: () => Promise<void>): Promise<void> {
+    await run().catch((error: unknown) => {
+      this.#trace("job.claimed", error, { job: job.record.id });
+      const { world } = this.#core();
+      if (!hasCode(error, "lease.lost"))
+        world.rest(AGAIN_MS).then(() => void (this.#isClosed || this.#tried(job, run)));
+    });
   }
 
   /** The process that did the work is gone. */
@@ -335,7 +344,7 @@ export class Desk {
   /** Something happened to a job here. */
   moved(id: JobId): void {
     this.#notify(id);
-    if (!isOverHere(this.#held.get(id))) return;
+    if (this.#held.get(id)?.isOver === false) return;
     this.#cancels.delete(id);
     this.#core().watch.jobEnded();
   }
@@ -489,5 +498,3 @@ export class Desk {
     this.#core().trace(name, { problem: describeThrown(error), ...about });
   }
 }
-
-const isOverHere = (job: HeldJob | undefined): boolean => job === undefined || job.isOver;
