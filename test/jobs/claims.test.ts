@@ -76,3 +76,19 @@ test("J2 what was claimed beside a job that cannot be abandoned is run all the s
   const [record] = await jobs.await(["work"], { timeoutMs: 4_000 });
   expect(record?.state).toBe("completed");
 });
+
+test("J5 a job whose processes die before it records anything is given up, and says why", async () => {
+  const store = sqlite(":memory:");
+  const { plugin, runs } = slow();
+  await using runtime = await running({ store, plugins: [plugin], recover: "manual" });
+  const { jobs } = await runtime.session("s");
+  const notBefore = Date.now() + HOUR_MS;
+  await jobs.spawn({ id: "one", label: "One", operation: "test/slow.work", input: { isSlow: false }, notBefore });
+  for (let deaths = 0; deaths < 6; deaths++) {
+    await store.jobs.claim(ELSEWHERE, notBefore, 1, ["test/slow.work"]);
+    await store.jobs.leave(ELSEWHERE);
+  }
+  await runtime.recover();
+  expect(await jobs.get("one")).toMatchObject({ state: "failed", error: { code: "job.crash-loop" }, starts: 7 });
+  expect(runs).toEqual([]);
+});

@@ -1,11 +1,13 @@
 // Faults that are known and not mended. Each of these tests fails, and says so when it does not any more: then it belongs
 // to the others.
 import { setTimeout as sleep } from "node:timers/promises";
-import { crashTest } from "bowline/testing";
+import { definePlugin, type JobRecord } from "bowline";
+import { crashTest, recited, says } from "bowline/testing";
 import { afterAll, expect, test } from "vitest";
+import { z } from "zod";
 import { build } from "../crash/build.ts";
 import { file } from "../kit/stores.ts";
-import { runningOn } from "../kit/worlds.ts";
+import { open, runningOn } from "../kit/worlds.ts";
 
 const built = build();
 afterAll(() => built[Symbol.dispose]());
@@ -35,3 +37,33 @@ test.fails("J5 D6 what a job pays for while a turn is open is in the ledger, als
   const report = await crashTest(scenario, { trials, execArgv: built.execArgv });
   expect(report.violations).toEqual([]);
 }, 60_000);
+
+// What the task changes is kept in a change of its session, which waits for the turn that waits for the task. The same for
+// a tool that awaits such a job, and for a call of a job behind gates.
+test.fails("J3 a turn that waits for a hidden task gets it, also when the task changes its plugin's state", async () => {
+  let found: readonly JobRecord[] = [];
+  const notes = definePlugin({
+    id: "test/notes",
+    state: z.object({ made: z.number().default(0) }),
+    setup: ({ task }) => ({
+      operations: {
+        note: task({
+          run: async ({ job, state }) => {
+            await job?.receive("go");
+            state.update(({ made }) => ({ made: made + 1 }));
+          },
+        }),
+      },
+      context: async ({ jobs }) => {
+        await jobs.signal("note", "go", "go");
+        found = await jobs.awaitHidden({ timeoutMs: 1_000 });
+      },
+    }),
+  });
+  await using world = await open(recited(says("Hello.")), { plugins: [notes()] });
+  const signals = { go: { type: "string" } } as const;
+  const note = { id: "note", label: "Note", operation: "test/notes.note", visibility: "hidden", signals } as const;
+  await world.session.jobs.spawn(note);
+  await world.session.turn("Hello.").result();
+  expect(found.map(({ state }) => state)).toEqual(["completed"]);
+});
