@@ -28,10 +28,14 @@ export async function signal({ jobs }: Pick<Session, "jobs">, id: string, name: 
   }
 }
 
-/** Settles when somebody is asked something in a session, or the job is over. */
+/** Long enough for a job that waits to be given up, where `parkAfterMs` is a few. */
+const REST_MS = 25;
+
+/** Settles when somebody is asked something in a session and its job rests, or the job is over. */
 export async function asked(runtime: Runtime, session: Session, job: string): Promise<readonly { key: string }[]> {
   for (;;) {
     const waits = await runtime.waits.list({ session: session.id });
+    if (waits.length > 0) await sleep(REST_MS);
     if (waits.length > 0) return waits;
     const { state } = await session.jobs.get(job);
     if (state !== "running" && state !== "idle") return [];

@@ -20,6 +20,12 @@ const MUTANTS: readonly (readonly [mutant: string, scenario: string, CrashOption
   ["clock-not-read", "text-turn", { kills: 0, stops: "all", parallel: 4 }, "repeated"],
   ["lease-not-respected", "text-turn", { kills: 0, pairs: 2 }, "repeated"],
   ["applied-not-journaled", "parked-operation", { trials: killsBetween(13, 22) }, "different"],
+  ["spawn-before-append", "job-spawned", { trials: killsBetween(72, 81) }, "different"],
+  ["bound-job-rerun", "job-spawned", { kills: 8 }, "different"],
+  ["step-not-recorded", "job-steps", { kills: 8 }, "different"],
+  ["delivery-without-key", "job-wakes", { kills: 8 }, "different"],
+  ["wake-in-a-second-write", "job-wakes", { trials: killsBetween(37, 40), timeoutMs: 6_000 }, "stuck"],
+  ["claim-without-fence", "job-steps", { trials: [{ kind: "pair", at: 1_000 }] }, "repeated"],
 ];
 
 /** Single kills where only some places of many are of interest, such as those after the first operation of a turn. */
@@ -31,19 +37,26 @@ test.each(MUTANTS)(
   "D6 the crash kit catches %s on %s",
   async (mutant, name, options, kind) => {
     const around = new URL(`./mutants/${mutant}.ts`, import.meta.url);
-    const report = await crashTest(scenario(name), { ...options, around, execArgv: built.execArgv, timeoutMs: 15_000 });
+    const report = await crashTest(scenario(name), { timeoutMs: 15_000, ...options, around, execArgv: built.execArgv });
     expect(report.violations.filter(({ trial }) => trial === undefined)).toEqual([]); // Only a kill shows it.
     expect(report.violations.map((violation) => violation.kind)).toContain(kind);
   },
   60_000,
 );
 
-test("D4 D6 the crash kit catches resolve-does-not-wake on parked, and needs no kill for it", async () => {
-  const around = new URL("./mutants/resolve-does-not-wake.ts", import.meta.url);
-  const options = { kills: 0, around, execArgv: built.execArgv, timeoutMs: 8_000 };
-  const report = await crashTest(scenario("parked"), options);
-  expect(report.violations.map((violation) => violation.kind)).toContain("stuck");
-}, 60_000);
+test.each([
+  ["resolve-does-not-wake", "parked"],
+  ["job-park-ignores-mail", "job-approval"],
+])(
+  "D4 D6 the crash kit catches %s on %s, and needs no kill for it",
+  async (mutant, name) => {
+    const around = new URL(`./mutants/${mutant}.ts`, import.meta.url);
+    const options = { kills: 0, around, execArgv: built.execArgv, timeoutMs: 8_000 };
+    const report = await crashTest(scenario(name), options);
+    expect(report.violations.map((violation) => violation.kind)).toContain("stuck");
+  },
+  60_000,
+);
 
 test("D4 D6 the laws of hosts catch park-ignores-mail", async () => {
   const caught: string[] = [];

@@ -184,8 +184,8 @@ export class Desk {
     }
     const left = [...this.unbegun.values()].filter((each) => each.turnId === turnId);
     if (left.length === 0) return;
-    // The answer may have been recorded, and the store have failed to say so. Or another process has the turn, and with it
-    // the jobs that are bound to an owner. Or they have ended with their turn.
+    // The answer may have been recorded, and the store have failed to say so; or another process has turn and jobs; or
+    // they have ended with their turn.
     const { changed } = await store.jobs.renew(owner, world.now());
     const ours = new Set(changed.map(({ jobId }) => jobId));
     for (const { job } of left) {
@@ -251,12 +251,25 @@ export class Desk {
       if (room <= 0 || this.#isClosed) return;
       const claimed = await store.jobs.claim(owner, world.now(), Math.min(room, PAGE), this.operations);
       for (const each of claimed) {
-        if (each.isOrphan === true) await this.#abandon(each);
-        else if (each.record.delivers !== undefined) await this.#deliver(each);
-        else if (!this.held.has(each.record.id)) this.#run(new TaskJobRun(this.#core(), each));
+        if (each.isOrphan === true) await this.#tried(each, () => this.#abandon(each));
+        else if (each.record.delivers !== undefined) await this.#tried(each, () => this.#deliver(each));
+        else {
+          this.held.get(each.record.id)?.lose(); // It was taken from this process, and given back.
+          this.#run(new TaskJobRun(this.#core(), each));
+        }
       }
       if (claimed.length === 0) return;
     }
+  }
+
+  /** D4: what fails is tried again here, for nobody else can claim the job; the others that were claimed are run. */
+  async #tried(job: ClaimedJob, run: () => Promise<void>): Promise<void> {
+    await run().catch((error: unknown) => {
+      this.#trace("job.claimed", error, { job: job.record.id });
+      const { world } = this.#core();
+      if (!hasCode(error, "lease.lost"))
+        world.rest(AGAIN_MS).then(() => void (this.#isClosed || this.#tried(job, run)));
+    });
   }
 
   /** The process that did the work is gone. */
@@ -306,9 +319,7 @@ export class Desk {
     this.#renewed = now;
     this.#mail = cursor ?? this.#mail;
     const ours = new Set(isLate ? changed.map(({ jobId }) => jobId) : []);
-    for (const job of before)
-      if (!ours.has(job.id))
-        job.letGo(new RuntimeError("lease.lost", { sessionId: job.id, generation: job.lease.generation }));
+    for (const job of before) if (!ours.has(job.id)) job.lose();
     for (const { jobId, seq } of changed) {
       const job = this.held.get(jobId);
       if (job !== undefined && job.seq < seq) await job.look();

@@ -228,6 +228,11 @@ export abstract class HeldJob {
     this.stop(reason);
   }
 
+  /** Another process has, or had, the job. */
+  lose(): void {
+    this.letGo(new RuntimeError("lease.lost", { sessionId: this.id, generation: this.lease.generation }));
+  }
+
   // ── Signals (B3) ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** A place in the line of this signal: its payload, once it is there. */

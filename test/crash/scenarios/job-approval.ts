@@ -5,9 +5,12 @@ import { z } from "zod";
 import { asked } from "../jobs.ts";
 import { answer } from "../resting.ts";
 
-/** A job calls a tool behind a gate that asks: it is parked until somebody answers, in whichever life, and pays once. */
+/**
+ * A job calls a tool behind a gate that asks: it is parked until somebody answers, in its own process or another one, in
+ * whichever life, and pays once.
+ */
 export default defineScenario({
-  async run({ store, host, act }) {
+  async run({ store, host, act, life }) {
     const pay = defineTool({
       name: "pay",
       description: "Pays.",
@@ -32,18 +35,13 @@ export default defineScenario({
         operations: { bill: task({ run: async ({ job }) => `It is ${await job?.call("pay", {})}.` }) },
       }),
     });
-    const limits = { parkAfterMs: 1 };
-    await using runtime = await createRuntime({
-      store,
-      host,
-      model: recited(),
-      tools: [pay],
-      plugins: [careful],
-      limits,
-    });
+    const app = { store, host, model: recited(), limits: { parkAfterMs: 1 } };
+    await using runtime = await createRuntime({ ...app, tools: [pay], plugins: [careful] });
+    const web = await createRuntime({ ...app, recover: "manual" }); // Closed with the store that they share.
     const session = await runtime.session("bank");
     await session.jobs.spawn({ id: "bill", label: "Bill", operation: "crash/careful.bill" });
-    for (const { key } of await asked(runtime, session, "bill")) await answer(runtime, key, { approved: true });
+    for (const { key } of await asked(runtime, session, "bill"))
+      await answer(life % 2 === 1 ? web : runtime, key, { approved: true });
     await session.jobs.await(["bill"]);
   },
   check(final, { clean, acts }) {

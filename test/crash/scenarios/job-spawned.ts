@@ -5,19 +5,21 @@ import { z } from "zod";
 import { allOver } from "../jobs.ts";
 
 /**
- * Jobs that are begun in effects: by hooks, by a tool, by one that fails, and in the last effect of a turn. A task ends
- * once, a function is completed or abandoned, and what a failing tool begins never exists.
+ * Jobs that are begun in effects: by hooks, by a tool, by one that fails, by one that must not be repeated, and in the last
+ * effect of a turn; and by the app. A task ends once, a function is completed or abandoned, and what a tool began whose
+ * answer nobody has never exists.
  */
 export default defineScenario({
   async run({ store, host, act }) {
     const spawn = async (jobs: Jobs, by: string): Promise<void> => {
-      await jobs.spawn({ label: `task of ${by}`, operation: "crash/spawner.work", input: { by } });
-      await jobs.spawn({ label: `function of ${by}` }, async () => {
+      const [bound, task] = by === "app" ? [{ id: "function" }, { id: "task" }] : [{}, {}];
+      await jobs.spawn({ ...bound, label: `function of ${by}` }, async () => {
         act(`function of ${by} begins`);
         await new Promise((resolve) => setTimeout(resolve, 2));
         act(`function of ${by} ends`);
         return by;
       });
+      await jobs.spawn({ ...task, label: `task of ${by}`, operation: "crash/spawner.work", input: { by } });
     };
     const spawner = definePlugin({
       id: "crash/spawner",
@@ -49,16 +51,37 @@ export default defineScenario({
         return "started";
       },
     });
-    const model = recited(calls("start", { fails: true }), calls("start", { fails: false }), says("Started."));
-    await using runtime = await createRuntime({ store, host, model, tools: [start], plugins: [spawner] });
+    const fragile = defineTool({
+      name: "fragile",
+      description: "Starts, and never twice.",
+      input: { type: "object" },
+      onInterrupt: "fail",
+      execute: async (_, { jobs }) => {
+        await spawn(jobs, "fragile");
+        await new Promise((resolve) => setImmediate(resolve));
+        return "started";
+      },
+    });
+    const model = recited(
+      calls("start", { fails: true }),
+      calls("start", { fails: false }),
+      calls("fragile", {}),
+      says("Started."),
+    );
+    await using runtime = await createRuntime({ store, host, model, tools: [start, fragile], plugins: [spawner] });
     const session = await runtime.session("spawner");
+    await spawn(session.jobs, "app");
     await session.turn("Go.", { key: "go" }).result();
     await allOver(session);
   },
   check({ sessions, outcomes, jobs }, { clean, acts }) {
-    assert.deepEqual(sessions, clean.sessions);
+    const results = (sessions.spawner?.messages ?? []).flatMap(({ role, text }) => (role === "tool" ? [text] : []));
+    assert.equal(results.length, 3, results.join("\n"));
+    assert.equal(results[1], "started");
+    assert.match(results[2] ?? "", /^(started$|Unknown: )/);
     assert.deepEqual(outcomes, clean.outcomes);
-    const names = ["afterTurn", "beforeTurn", "tool"];
+    const fragile = results[2] === "started" ? ["fragile"] : [];
+    const names = ["afterTurn", "app", "beforeTurn", ...fragile, "tool"];
     assert.deepEqual(
       jobs.map(({ label }) => label).sort(),
       ["function", "task"].flatMap((kind) => names.map((by) => `${kind} of ${by}`)),

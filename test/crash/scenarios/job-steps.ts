@@ -78,6 +78,9 @@ export default defineScenario({
       word: "go",
       third: "third of cats",
     });
+    const order = ["first", "second", "pay", "third"];
+    const places = acts.map((act) => order.indexOf(act.split(" ")[0] ?? ""));
+    assert.deepEqual(places, [...places].sort(), `A step was done again after the next had begun: ${acts.join(", ")}`);
     assert.equal(new Set(acts.filter((act) => act.startsWith("pay "))).size, 1, "Its calls had several keys.");
     const { rows = [] } = (final.sessions.desk?.usage ?? {}) as {
       readonly rows?: readonly { readonly source: string }[];

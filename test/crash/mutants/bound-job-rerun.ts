@@ -1,0 +1,16 @@
+import type { Store } from "bowline";
+import { overJobs } from "./over.ts";
+
+/** A job with a function that another process began is not known: whoever begins it again runs it again. */
+export const store = (inner: Store): Store => {
+  const known = new Set<string>();
+  return overJobs(inner, {
+    async load(id) {
+      const found = await inner.jobs.load(id);
+      const isBound = found?.record.recovery === "owner-bound" && found.record.state === "running";
+      const isForgotten = isBound && !known.has(id);
+      known.add(id); // It is asked for before it is begun.
+      return isForgotten ? undefined : found;
+    },
+  });
+};
