@@ -38,7 +38,7 @@ export async function awaitJobs(
   const records = new Map<JobId, JobRecord | undefined>();
   let changed = new Set(ids);
   let nudged = Promise.withResolvers<void>();
-  const watching = jobs.watch(ids, (id) => {
+  const watching = jobs.feed.watch(ids, (id) => {
     changed.add(id);
     nudged.resolve();
   });

@@ -44,7 +44,7 @@ export async function cancelJob(core: Core, id: JobId, reason: string): Promise<
   const { store, limits, world, jobs } = core;
   const end = world.now() + limits.cancelGraceMs + END_MS;
   let nap = new AbortController();
-  const watching = jobs.watch([id], () => nap.abort());
+  const watching = jobs.feed.watch([id], () => nap.abort());
   try {
     let { job } = await requestCancel(core, id, reason);
     if (job === undefined) throw new RuntimeError("job.unknown", { id });

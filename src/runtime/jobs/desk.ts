@@ -19,6 +19,7 @@ import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import type { SessionSite } from "../services/site.ts";
 import { requestCancel } from "./cancel.ts";
+import { JobFeed } from "./feed.ts";
 import { FunctionJob, outside, type Work } from "./function.ts";
 import { type HeldJob, problemOf } from "./held.ts";
 import { type JobsPlace, SessionJobs } from "./service.ts";
@@ -53,14 +54,13 @@ export class Desk {
   readonly #tasks = new Set<Promise<void>>();
   readonly sessions: JobSessions;
   readonly #cancels = new Map<JobId, NonNullable<Spawning["cancel"]>>();
-  /** D5: who wants to know of a job. */
-  readonly #waiters = new Map<JobId, Set<() => void>>();
+  /** D5 */
+  readonly feed: JobFeed;
   #operations: readonly string[] | undefined;
   /** D2: until when, and since when; and up to which event its mail is read. */
   #until = 0;
   #renewed = 0;
   #mail: JobCursor | undefined;
-  #feed: JobCursor | undefined;
   #claiming: Promise<void> | undefined;
   #claimsAgain = false;
   #isClosed = false;
@@ -69,6 +69,7 @@ export class Desk {
     this.#core = core;
     this.#compose = compose;
     this.sessions = new JobSessions(core);
+    this.feed = new JobFeed(core);
   }
 
   /** The tasks that this process can run. Asked for when there is a job: plugins are composed for it. */
@@ -81,10 +82,10 @@ export class Desk {
 
   /** Whether something here wants to be looked after. */
   get isBusy(): boolean {
-    return this.held.size + this.#waiters.size + this.#cancels.size > 0;
+    return this.held.size + this.feed.size + this.#cancels.size > 0;
   }
   get isAwaited(): boolean {
-    return this.#waiters.size > 0;
+    return this.feed.size > 0;
   }
   get isFull(): boolean {
     return this.#tasks.size >= this.#core().limits.parallelJobsMax;
@@ -330,11 +331,14 @@ export class Desk {
   async look(agenda: Agenda): Promise<void> {
     const { store, world, recovers } = this.#core();
     if (this.#isClosed) return;
-    const isMoved = agenda.jobs !== undefined && agenda.jobs !== this.#feed;
+    const isMoved = this.feed.isBehind(agenda.jobs);
     const isDue = world.now() - this.#renewed >= (this.#until - this.#renewed) / 3;
     if (this.held.size > 0 && (isMoved || isDue)) await this.renew();
-    if (this.#waiters.size + this.#cancels.size === 0) this.#feed = agenda.jobs;
-    else if (isMoved) await this.#read();
+    if (this.feed.size + this.#cancels.size === 0) this.feed.pass(agenda.jobs);
+    else if (isMoved)
+      await this.feed.read(agenda.jobs, async ({ id, cancel }) => {
+        if (cancel !== undefined && this.#cancels.has(id)) await this.wasCancelled(id, cancel.reason);
+      });
     if (agenda.hasJobs === true && (recovers || !store.isDurable || this.isBusy)) this.kick();
   }
 
@@ -348,60 +352,12 @@ export class Desk {
     }
   }
 
-  async #read(): Promise<void> {
-    const { store } = this.#core();
-    for (;;) {
-      const changed = await store.jobs.changes(this.#feed, { max: PAGE });
-      for (const { record } of changed) {
-        this.#notify(record.id);
-        if (record.cancel !== undefined && this.#cancels.has(record.id))
-          await this.wasCancelled(record.id, record.cancel.reason);
-      }
-      this.#feed = changed.at(-1)?.cursor ?? this.#feed;
-      if (changed.length < PAGE) return;
-    }
-  }
-
-  #notify(id: JobId): void {
-    for (const tell of this.#waiters.get(id) ?? []) tell();
-  }
-
   /** Something happened to a job here; it may have come to its end, or to rest. */
   moved(id: JobId, mayBeOver = false): void {
-    this.#notify(id);
+    this.feed.notify(id);
     if (!mayBeOver) return;
     this.#cancels.delete(id);
     this.#core().watch.jobEnded(id);
-  }
-
-  /** Calls `tell` when one of these jobs changes; `stop` ends that. */
-  watch(ids: readonly JobId[], tell: (id: JobId) => void): { stop(): void } {
-    const added = ids.map((id) => {
-      const own = (): void => tell(id);
-      const of = this.#waiters.get(id) ?? new Set();
-      this.#waiters.set(id, of.add(own));
-      return [id, own] as const;
-    });
-    this.#core().watch.attend();
-    return {
-      stop: () => {
-        for (const [id, own] of added) {
-          const of = this.#waiters.get(id);
-          of?.delete(own);
-          if (of?.size === 0) this.#waiters.delete(id);
-        }
-        this.#core().watch.attended();
-      },
-    };
-  }
-
-  /** Reads jobs, and has `tell` called at the next change of one of them. */
-  async watching<T>(ids: readonly JobId[], tell: () => void, read: () => Promise<T>): Promise<T> {
-    const watching = this.watch(ids, () => {
-      watching.stop();
-      tell();
-    });
-    return read();
   }
 
   /** A session was told something by a job. */

@@ -69,7 +69,7 @@ export abstract class HeldJob {
   awaitJobs?(
     ids: readonly JobId[],
     need: "any" | "all",
-    until: number,
+    timeoutMs: number,
     load: () => Promise<readonly JobRecord[]>,
   ): Promise<readonly JobRecord[]>;
   /** It belongs to another session from now on. */

@@ -220,8 +220,9 @@ export class SessionJobs implements Jobs {
     oneOf("need", need, ["any", "all"]);
     if (!(typeof timeoutMs === "number" && timeoutMs >= 0)) invalid("timeoutMs is a number of 0 or more");
     const { core, site } = this.#place;
+    if (site?.job !== undefined && ids.includes(site.job.id)) invalid("a job cannot wait for itself");
     const run = site?.job === undefined ? undefined : core.jobs.find(site.job.id);
-    const inTask = run?.awaitJobs?.(ids, need, core.world.now() + timeoutMs, () => recordsOf(core, ids));
+    const inTask = run?.awaitJobs?.(ids, need, timeoutMs, () => recordsOf(core, ids));
     return inTask ?? awaitJobs(core, ids, need, timeoutMs, signal);
   }
 

@@ -290,25 +290,34 @@ export class TaskJobRun extends HeldJob {
   override async awaitJobs(
     ids: readonly JobId[],
     need: "any" | "all",
-    until: number,
+    timeoutMs: number,
     load: () => Promise<readonly JobRecord[]>,
   ): Promise<readonly JobRecord[]> {
+    const { world } = this.core;
     const name = this.next("await");
     const known = this.recorded(name);
     if (known !== undefined) return known as unknown as readonly JobRecord[];
+    const end = timeoutMs === Infinity ? NEVER : world.now() + timeoutMs;
+    const until = Number(await this.step(`${name}/until`, () => end)); // A rerun has no more time than the first run.
     const waiting: Waiting = { until, jobs: { ids, need } };
+    const watching = this.core.jobs.feed.watch(ids, () => this.nudge());
+    this.whenOver(() => watching.stop()); // Where it is given up, nothing after the wait is reached.
     const found = await this.wait(waiting, async () => {
-      const records = await this.core.jobs.watching(ids, () => this.nudge(), load);
+      const records = await load();
       waiting.stays = records.some((record) => record.kind === "subagent" && !isSettled(record));
       if (waiting.stays) void this.core.world.rest(CHILD_MS).then(() => this.nudge());
       return (need === "all" ? records.every(isSettled) : records.some(isSettled)) ? records : undefined;
     });
+    watching.stop();
     return (await this.step(
       name,
       async () => (found ?? (await load())) as unknown as Json,
     )) as unknown as readonly JobRecord[];
   }
 }
+
+/** In some centuries: `Infinity` is not JSON. */
+const NEVER = 8_640_000_000_000_000;
 
 /** What wakes as soon as this is not given up. */
 const SOON_MS = 1_000;

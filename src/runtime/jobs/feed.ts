@@ -1,0 +1,74 @@
+// Who here wants to know of jobs, and what the store tells of those that others run: one read of its feed for all.
+import type { JobCursor, JobId } from "../../model/ids.ts";
+import type { JobRecord } from "../../model/job.ts";
+import type { Core } from "../core.ts";
+
+const PAGE = 256;
+
+export class JobFeed {
+  readonly #core: () => Core;
+  readonly #waiters = new Map<JobId, Set<() => void>>();
+  /** Up to here the feed is read; undefined before the first look. */
+  #cursor: JobCursor | undefined;
+
+  constructor(core: () => Core) {
+    this.#core = core;
+  }
+
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  /** Calls `tell` when one of these jobs changes; `stop` ends that. */
+  watch(ids: readonly JobId[], tell: (id: JobId) => void): { stop(): void } {
+    const added = ids.map((id) => {
+      const own = (): void => tell(id);
+      const of = this.#waiters.get(id) ?? new Set();
+      this.#waiters.set(id, of.add(own));
+      return [id, own] as const;
+    });
+    this.#core().watch.attend();
+    return {
+      stop: () => {
+        for (const [id, own] of added) {
+          const of = this.#waiters.get(id);
+          of?.delete(own);
+          if (of?.size === 0) this.#waiters.delete(id);
+        }
+        this.#core().watch.attended();
+      },
+    };
+  }
+
+  notify(id: JobId): void {
+    for (const tell of this.#waiters.get(id) ?? []) tell();
+  }
+
+  isBehind(latest: JobCursor | undefined): boolean {
+    return latest !== undefined && latest !== this.#cursor;
+  }
+
+  /** Nobody wants to know what happened until now. */
+  pass(latest: JobCursor | undefined): void {
+    this.#cursor = latest;
+  }
+
+  /** Tells what happened since the last look; at the first one nobody knows, and all look for themselves. */
+  async read(latest: JobCursor | undefined, changed: (record: JobRecord) => Promise<void>): Promise<void> {
+    if (this.#cursor === undefined) {
+      this.#cursor = latest;
+      for (const id of [...this.#waiters.keys()]) this.notify(id);
+      return;
+    }
+    const { store } = this.#core();
+    for (;;) {
+      const found = await store.jobs.changes(this.#cursor, { max: PAGE });
+      for (const { record } of found) {
+        this.notify(record.id);
+        await changed(record);
+      }
+      this.#cursor = found.at(-1)?.cursor ?? this.#cursor;
+      if (found.length < PAGE) return;
+    }
+  }
+}
