@@ -343,3 +343,18 @@ test("J1 what a hook begins in a turn begins with its answer; a tool that fails 
   const [parent] = (await world.session.jobs.list()).slice(7);
   expect(parent?.parent).toEqual({ turnId });
 });
+
+test("J2 a function that two processes begin under one id runs in one of them", async () => {
+  const path = file();
+  const ran: string[] = [];
+  const worlds = await Promise.all(["a", "b"].map(() => runningOn(path, {})));
+  await Promise.all(
+    worlds.map(async (runtime, nth) => {
+      const { jobs } = await runtime.session("s");
+      await jobs.spawn({ id: "one", label: "One" }, () => void ran.push(String(nth)));
+      await jobs.await(["one"]);
+    }),
+  );
+  for (const runtime of worlds) await runtime.close();
+  expect(ran).toHaveLength(1);
+});

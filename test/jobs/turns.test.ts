@@ -326,3 +326,59 @@ test("J2 T8 a turn goes on with any of its jobs; those that are not there count 
   expect((await within(turn.result(), 5_000)).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
   expect((await world.session.jobs.get("slow")).state).toBe("cancelled");
 });
+
+test("J1 a task that changes its session ends when no turn has that: a turn that awaits it waits for its time only", async () => {
+  const found: string[] = [];
+  const notes = definePlugin({
+    id: "test/notes",
+    state: z.object({ made: z.number().default(0) }),
+    setup: ({ task, query }) => ({
+      operations: {
+        note: task({
+          run: async ({ job, state }) => {
+            await job?.receive("go");
+            state.update(({ made }) => ({ made: made + 1 }));
+          },
+        }),
+        made: query({ run: ({ state }) => state.get().made }),
+      },
+      context: async ({ jobs }) => {
+        await jobs.signal("note", "go");
+        found.push(...(await jobs.awaitHidden({ timeoutMs: 100 })).map(({ state }) => state));
+      },
+    }),
+  });
+  await using world = await open(recited(says("Hello.")), { plugins: [notes()] });
+  const job = { id: "note", label: "Note", operation: "test/notes.note", signals: { go: {} } } as const;
+  await world.session.jobs.spawn({ ...job, visibility: "hidden" });
+  expect((await world.session.turn("Hello.").result()).outcome.kind).toBe("answered");
+  expect(found).toEqual(["running"]);
+  expect((await within(world.session.jobs.await(["note"])))[0]?.state).toBe("completed");
+  expect(await world.session.query(notes, "made")).toBe(1);
+});
+
+test("J5 S9 what a job pays while a turn is open is booked once, by that turn or its commit", async () => {
+  for (const isAwaited of [true, false]) {
+    const [paid, end] = [signalOf(), signalOf()];
+    const pays = definePlugin({
+      id: "test/pays",
+      setup: ({ task }) => ({
+        operations: { pay: task({ run: ({ complete }) => complete.text("Sum it up.", { label: "summary" }) }) },
+        context: async ({ jobs }) => {
+          if (isAwaited) expect((await jobs.awaitHidden({ timeoutMs: 2_000 }))[0]?.state).toBe("completed");
+          else await end.promise;
+        },
+      }),
+    });
+    await using world = await open(recited(says("Short."), says("Hello.")), { plugins: [pays()] });
+    const turn = world.session.turn("Hello.");
+    await turn.id;
+    const { id } = await world.session.jobs.spawn({ label: "P", operation: "test/pays.pay", visibility: "hidden" });
+    if (!isAwaited) await within(world.session.jobs.await([id])).then(() => paid.resolve());
+    end.resolve();
+    await within(turn.result(), 4_000);
+    await within(world.session.jobs.await([id]));
+    const { ledger } = await world.runtime.sessions.usage(world.session.id);
+    expect(ledger.filter(({ source }) => source === "summary").map(({ calls }) => calls)).toEqual([1]);
+  }
+});

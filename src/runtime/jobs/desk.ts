@@ -146,9 +146,17 @@ export class Desk {
     const [of] = this.spawnsOf([spawning]);
     const before = spawning.isNamed === true ? await store.jobs.load(job.id) : undefined;
     const stored = await store.jobs.spawn(of as JobSpawn, limits.jobsMax);
-    if (before === undefined) this.unbegun.set(job.id, spawning);
+    const isOurs = before === undefined && (spawning.isNamed !== true || (await this.#isOurs(job)));
+    if (isOurs) this.unbegun.set(job.id, spawning);
     this.begin([job]);
     return stored;
+  }
+
+  /** Whether a job under a name is not that of another process, which was quicker. */
+  async #isOurs({ id, recovery }: NewJob): Promise<boolean> {
+    if (recovery !== "owner-bound") return true;
+    const { store, owner, world } = this.#core();
+    return (await store.jobs.renew(owner, world.now())).changed.some(({ jobId }) => jobId === id);
   }
 
   /** The rows of these jobs are in the store. */

@@ -416,7 +416,8 @@ async function takeAppended({ turn }: SessionSite): Promise<void> {
   for (const each of found) {
     if (!("entries" in each) || carried.taken.includes(each.id)) continue;
     carried.taken.push(each.id);
+    carried.spent.push(...(each.spent ?? []));
     const isPlaced = live.state.placed?.some((placed) => placed.name === each.operation) ?? false;
-    if (!isPlaced) live.append(own, { nodes: additionsIn(each.entries) });
+    if (!isPlaced && each.entries.length > 0) live.append(own, { nodes: additionsIn(each.entries) });
   }
 }

@@ -2,6 +2,7 @@ import { passingFault, RuntimeError } from "../../model/errors.ts";
 import type { InputId } from "../../model/ids.ts";
 import type { NewJob } from "../../model/job.ts";
 import { describeThrown } from "../../model/json.ts";
+import type { Spent } from "../../model/usage.ts";
 import type { Effect } from "../../turn/effect.ts";
 import type { Answer, Failure } from "../../turn/event.ts";
 import type { Spawning } from "../jobs/desk.ts";
@@ -31,17 +32,20 @@ export interface Carried {
   /** Inputs whose nodes are among its appends, and how often some were claimed. */
   readonly taken: InputId[];
   claims: number;
+  /** What others paid while the turn was open, in inputs that it takes. */
+  readonly spent: Spent[];
 }
 
 function carry(
   live: LiveTurn,
   effect: Effect,
-  answer: { spawns?: readonly NewJob[]; taken?: readonly InputId[] },
+  answer: { spawns?: readonly NewJob[]; taken?: readonly InputId[]; spent?: readonly Spent[] },
 ): void {
-  const { spawns = [], taken = [] } = live.takeCarried(effect) ?? {};
+  const { spawns = [], taken = [], spent = [] } = live.takeCarried(effect) ?? {};
   for (const spawning of spawns) live.core.jobs.toBegin(live.turnId, spawning);
   if (spawns.length > 0) answer.spawns = spawns.map(({ job }) => job);
   if (taken.length > 0) answer.taken = taken;
+  if (spent.length > 0) answer.spent = [...(answer.spent ?? []), ...spent];
 }
 
 /** A fault of the store is rethrown and not recorded: the effect is performed again, here or elsewhere. */

@@ -3,7 +3,7 @@ import type { TurnReport } from "../../kernel/hooks.ts";
 import { saidBy } from "../../kernel/owned.ts";
 import { type Awaitable, andThen, isThenable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { asJobId, asSessionId, asTurnId } from "../../model/ids.ts";
+import { asJobId, asSessionId, asTurnId, type EffectName } from "../../model/ids.ts";
 import { defined, describeThrown } from "../../model/json.ts";
 import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
@@ -175,16 +175,18 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
   const takesTurns = at === "opening" && live.opened.merges === true ? true : undefined;
   const max = at === "opening" && takesTurns === undefined ? live.limits.pendingInputsMax : CLAIM_MAX;
   const found = live.core.store.inputs.claim(live.lease, name, max, takesTurns);
-  if (isThenable(found)) return found.then((taken) => bounded(live, taken));
-  return found.length === 0 ? { kind: "bounded" } : bounded(live, found);
+  if (isThenable(found)) return found.then((taken) => bounded(live, name, taken));
+  return found.length === 0 ? { kind: "bounded" } : bounded(live, name, found);
 }
 
 type Bounded = Extract<Body, { readonly kind: "bounded" }>;
-function bounded({ state: { placed } }: LiveTurn, found: readonly (PendingInput | PendingAppend)[]): Bounded {
+function bounded(live: LiveTurn, name: EffectName, found: readonly (PendingInput | PendingAppend)[]): Bounded {
   if (found.length === 0) return { kind: "bounded" };
+  const { placed } = live.state;
   const inputs = found.map((each) => {
     if (!("entries" in each)) return { inputId: each.id, message: each.message };
-    const isPlaced = placed?.some(({ name }) => name === each.operation) ?? false; // By the turn itself, under this name.
+    if (each.spent !== undefined) live.carriedBy(name).spent.push(...each.spent);
+    const isPlaced = placed?.some((own) => own.name === each.operation) ?? false; // By the turn itself, under this name.
     return { inputId: each.id, nodes: isPlaced ? [] : additionsIn(each.entries) };
   });
   return { kind: "bounded", inputs };
@@ -202,11 +204,11 @@ async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundar
   if (at === "opening") {
     const { merges } = live.opened;
     const max = merges === true ? CLAIM_MAX : live.limits.pendingInputsMax;
-    return bounded(live, await inputs.claim(live.lease, name, max, merges));
+    return bounded(live, name, await inputs.claim(live.lease, name, max, merges));
   }
   // With no round or no budget left, waiting inputs are left to the next turn.
   const isLast = isLastRound(live.state) || (live.isBudgeted && (await overspent(live)) !== undefined);
-  const body = bounded(live, isLast ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));
+  const body = bounded(live, name, isLast ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));
   if (!live.hooks.has.checkpoint) return body;
   return { ...body, ...carryOut(live, name, await live.hooks.collect("checkpoint", { at }, live.site(scope, name))) };
 }

@@ -268,7 +268,7 @@ export class LiveTurn implements Dispatch {
   /** Jobs that a hook or a tool begins, and inputs that it takes in. */
   carriedBy(effect: EffectName): Carried {
     this.carrying ??= new Map();
-    const own = this.carrying.get(effect) ?? { spawns: [], taken: [], claims: 0 };
+    const own = this.carrying.get(effect) ?? { spawns: [], taken: [], spent: [], claims: 0 };
     this.carrying.set(effect, own);
     return own;
   }

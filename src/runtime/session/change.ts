@@ -298,27 +298,17 @@ async function bookInTurn(live: LiveTurn, spent: readonly Spent[], parts: readon
   await applyTo(live, { kind: "applied", at: world.now(), operation: world.id("opr"), ...about });
 }
 
-/**
- * Books a completion. While something else has the session the caller does not wait: the booking follows it. Under a name
- * it is booked once.
- */
-export function book(session: LiveSession, spent: Spent, name?: string): Promise<void> {
+/** Books a completion. While something else has the session the caller does not wait: the booking follows it. */
+export function book(session: LiveSession, spent: Spent): Promise<void> {
   const isFree = session.isIdle && !session.queue.isTaken; // A `lifecycle` hook must not wait for its own turn.
   const lost = (problem: unknown): void =>
     session.core.trace("usage.lost", { problem: describeThrown(problem), source: spent.source }, session.asPlace);
   return new Promise((resolve) => {
-    const parts = name === undefined ? [] : [{ operation: name, receipt: null }];
-    const isKnown = async (): Promise<boolean> =>
-      name !== undefined && (await session.core.store.operations.find(session.id, name)) !== undefined;
-    const inTurn = async (live: LiveTurn): Promise<void> => {
-      const isApplied = live.state.applied?.some(({ operation }) => operation === name) ?? false;
-      if (!isApplied && !(await isKnown())) await bookInTurn(live, [spent], parts);
-    };
+    const inTurn = (live: LiveTurn): Promise<void> => bookInTurn(live, [spent], []);
     const run = async (waiting: LiveTurn | undefined): Promise<void> => {
       if (waiting !== undefined) return inTurn(waiting);
       for (let tries = 0; tries < BOOK_TRIES; tries++) {
-        if (await isKnown()) return;
-        const kept = await keep(session, { spent: [spent], by: "completion", parts }, undefined, resolve);
+        const kept = await keep(session, { spent: [spent], by: "completion" }, undefined, resolve);
         if (kept === "busy" ? (await meetTurn(session, inTurn)) !== undefined : kept !== undefined) return;
       }
     };
@@ -331,6 +321,17 @@ export function book(session: LiveSession, spent: Spent, name?: string): Promise
     });
     if (!isFree) resolve();
   });
+}
+
+/**
+ * Books what a job has paid, once under this name, and durably before it answers. While a turn is open it waits in the
+ * store: that turn takes it in, or its commit books it. Nobody waits for the turn, which may wait for the job.
+ */
+export async function bookAs(session: LiveSession, spent: Spent, name: string): Promise<void> {
+  const { core, id } = session;
+  const about = { sessionId: id, operation: name, at: core.world.now(), by: "completion", spent: [spent] } as const;
+  await core.store.apply({ ...about, queueMax: Number.MAX_SAFE_INTEGER });
+  await session.caughtUp();
 }
 
 export function configure(session: LiveSession, patch: ConfigPatch): Promise<SessionConfig> {

@@ -49,7 +49,7 @@ import { authorityOf, overlayOf, restrictionsOf } from "../services/reading.ts";
 import { SessionSite, type Working } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
 import { joinRunning } from "./accept.ts";
-import { append, book, changeSession, type Worked } from "./change.ts";
+import { append, book, bookAs, changeSession, type Worked } from "./change.ts";
 import { failHandles, look, nextTurn, openedBy, settle } from "./elsewhere.ts";
 import { type Inside, inside, type Operation, underWay } from "./inside.ts";
 import { KeptSession } from "./kept.ts";
@@ -346,8 +346,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     else await this.kept.catchUp();
   }
 
+  /** Under a name it is booked once, and durably. */
   book(spent: Spent, name?: string): Promise<void> {
-    return book(this, spent, name);
+    return name === undefined ? book(this, spent) : bookAs(this, spent, name);
   }
 
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {

@@ -80,7 +80,8 @@ export const shown = (row: TurnRow): PendingInput => ({ ...row.input!, seq: row.
 export const shownAny = (row: WaitingRow): PendingInput | PendingAppend => {
   if (isInput(row)) return shown(row);
   const { inputId: id, operation, seq, change } = row;
-  return { id, operation, entries: change?.entries ?? [], seq };
+  const spent = change?.spent === undefined ? {} : { spent: change.spent };
+  return { id, operation, entries: change?.entries ?? [], ...spent, seq };
 };
 
 export const isInput = (row: WaitingRow): row is TurnRow => "hash" in row;

@@ -49,8 +49,8 @@ export function newAppend(n: number, session: number, change: SessionChange, has
 }
 
 export function shownAppend(row: TurnColumns): PendingAppend {
-  const { operation, entries = [] } = changeIn(row);
-  return { id: asInputId(row.input_id), operation, entries, seq: row.n };
+  const { operation, entries = [], spent } = changeIn(row);
+  return { id: asInputId(row.input_id), operation, entries, ...(spent === undefined ? {} : { spent }), seq: row.n };
 }
 
 function changeIn({ n, input_id, input }: TurnColumns): SessionChange {
