@@ -5,6 +5,7 @@ import { shownAppend } from "./appends.ts";
 import { corrupt, seal, unseal } from "./checksum.ts";
 import { decodeInput, encodeInput, fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
+import { counting } from "./counts.ts";
 import { limit } from "./facts.ts";
 import { leaseLost } from "./faults.ts";
 import {
@@ -45,47 +46,7 @@ const OLDEST = `${INPUT} WHERE t.session = ? AND t.state = 0 AND t.is_aside < ${
 const LIST = `${INPUT} WHERE t.session = (SELECT n FROM session WHERE id = ?) AND t.state = 0
   AND t.is_aside < ${APPEND} ORDER BY t.n`;
 
-/**
- * How many inputs wait in each of the latest sessions. They are counted once and then reckoned with: a count takes
- * longer the more there are, and every acceptance needs it.
- */
-class Counts {
-  readonly #db: Connection;
-  readonly #bySession = new Map<number, number>();
-  #version: number | undefined;
-
-  constructor(db: Connection) {
-    this.#db = db;
-  }
-
-  clear(): void {
-    this.#bySession.clear();
-  }
-
-  /** Only while what is counted is known: `by` is what this connection adds or takes. */
-  change(session: number, by: number): void {
-    const known = this.#bySession.get(session);
-    if (known !== undefined) this.#bySession.set(session, known + by);
-  }
-
-  of(session: number): number {
-    // Moves when another connection writes, and not when this one does.
-    const { version } = this.#db.row<{ version: number }>("SELECT data_version AS version FROM pragma_data_version")!;
-    if (version !== this.#version || this.#bySession.size >= SESSIONS) this.clear();
-    this.#version = version;
-    const known = this.#bySession.get(session) ?? this.#db.row<{ count: number }>(COUNT, session)!.count;
-    this.#bySession.set(session, known);
-    return known;
-  }
-}
-const COUNT = "SELECT count(*) AS count FROM turn WHERE session = ? AND state = 0";
-const SESSIONS = 1_000;
-const COUNTS = new WeakMap<Connection, Counts>();
-function countsOf(db: Connection): Counts {
-  const counts = COUNTS.get(db) ?? db.remembers(new Counts(db));
-  COUNTS.set(db, counts);
-  return counts;
-}
+const countsOf = counting("SELECT count(*) AS count FROM turn WHERE session = ? AND state = 0");
 
 export const countWaiting = (db: Connection, session: number): number => countsOf(db).of(session);
 

@@ -5,7 +5,17 @@ import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
 import { limit } from "./facts.ts";
 import { eventsAfter } from "./job-events.ts";
-import { jobRow, keptId, latestChange, OVER, STORED, type StoredRow, storedOf, storedRow } from "./job-row.ts";
+import {
+  jobRow,
+  keptId,
+  latestChange,
+  liveCounts,
+  OVER,
+  STORED,
+  type StoredRow,
+  storedOf,
+  storedRow,
+} from "./job-row.ts";
 
 /** Jobs, for whoever wants to know of them. */
 
@@ -36,13 +46,9 @@ export function listJobs(db: Connection, page: JobsPage): readonly StoredJob[] {
   return db.rows<StoredRow>(`${STORED} WHERE ${which} ORDER BY j.n LIMIT ?`, ...values, limit(max)).map(storedOf);
 }
 
-/** How many jobs of a session are not over. */
-export const liveJobs = (db: Connection, session: number): number => db.row<{ count: number }>(LIVE, session)!.count;
-const LIVE = `SELECT count(*) AS count FROM job INDEXED BY job_live WHERE session = ? AND state < ${OVER}`;
-
 export function countJobs(db: Connection, session: SessionId): number {
   const row = db.row<{ n: number }>("SELECT n FROM session WHERE id = ?", session);
-  return row === undefined ? 0 : liveJobs(db, row.n);
+  return row === undefined ? 0 : liveCounts(db).of(row.n);
 }
 
 const CHANGED = `${STORED} WHERE j.changed > ?`;

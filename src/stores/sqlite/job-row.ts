@@ -4,6 +4,7 @@ import type { StoredJob } from "../store.ts";
 import { corrupt, requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
 import { fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
+import { counting } from "./counts.ts";
 import { sealMeta } from "./facts.ts";
 import { type EventRow, eventIn, SEQS } from "./job-events.ts";
 
@@ -232,12 +233,18 @@ const KEEP = `UPDATE job SET session = ?, parent = ?, state = ?, owner = ?, gene
 
 const STAYING = ["session", "parent", "state", "owner", "generation", "is_parked", "due", "awaits"] as const;
 
+/** How many jobs of a session are not over. */
+export const liveCounts = counting(
+  `SELECT count(*) AS count FROM job INDEXED BY job_live WHERE session = ? AND state < ${OVER}`,
+);
+
 export function addJob(db: Connection, row: Omit<JobRow, "seal">): JobRow {
   const kept = withSeal({ ...row, changed: latestChange(db) + 1 });
   const { n, id, session, kind, is_hidden, recovery, operation, parent, state, owner, generation } = kept;
   const { is_parked, due, awaits, seq, changed, moves } = kept;
   const first = [n, id, session, kind, is_hidden, recovery, operation, parent, state, owner, generation];
   db.run(ADD, ...first, is_parked, due, awaits, seq, changed, moves, kept.seal);
+  liveCounts(db).change(session, state < OVER ? 1 : 0);
   return kept;
 }
 
@@ -250,6 +257,8 @@ export function keepJob(db: Connection, before: JobRow, after: Omit<JobRow, "sea
   else {
     const columns = [session, parent, state, owner, generation, is_parked, due, awaits, seq, changed, moves];
     db.run(KEEP, ...columns, row.seal, n);
+    liveCounts(db).change(before.session, before.state < OVER ? -1 : 0);
+    liveCounts(db).change(session, state < OVER ? 1 : 0);
   }
   return row;
 }

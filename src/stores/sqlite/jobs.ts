@@ -20,7 +20,6 @@ import type { Connection } from "./connection.ts";
 import { jobLost } from "./faults.ts";
 import { addAwaits, awaitsOf, forgetAwaits, isMet, wakeWaiters } from "./job-awaits.ts";
 import { addEvent, eventUnder, forgetEvents, freeKey } from "./job-events.ts";
-import { liveJobs } from "./job-list.ts";
 import { isOwnerGone, prolong } from "./job-owners.ts";
 import {
   addJob,
@@ -37,6 +36,7 @@ import {
   type KeptId,
   keepJob,
   keptRow,
+  liveCounts,
   movesIn,
   newJob,
   OVER,
@@ -81,7 +81,7 @@ export class Jobs {
     const known = storedRow(db, job.id);
     if (known !== undefined) return this.#known(known, job);
     const session = this.#requireSession(job.sessionId);
-    if (max !== Infinity && liveJobs(db, session) >= max) throw new RuntimeError("job.full", { max });
+    if (max !== Infinity && liveCounts(db).of(session) >= max) throw new RuntimeError("job.full", { max });
     const spawned = { kind: "spawned", job, at: job.at } as const;
     this.#keepNamed([spawned]);
     const { next } = db.row<{ next: number }>("SELECT coalesce(max(n), 0) + 1 AS next FROM job")!;
@@ -338,6 +338,7 @@ export class Jobs {
       forgetAwaits(db, row);
       forgetEvents(db, row.n);
       db.run("DELETE FROM job WHERE n = ?", row.n);
+      liveCounts(db).clear();
       endWaits(db, openWaitsOf(db, row.id)); // Of a job that was handed over, its first session may have some.
     }
     for (const { id } of rows) wakeWaiters(db, id);
