@@ -7,7 +7,7 @@ import { afterAll, expect, test } from "vitest";
 import { z } from "zod";
 import { build } from "../crash/build.ts";
 import { file } from "../kit/stores.ts";
-import { open, runningOn } from "../kit/worlds.ts";
+import { open, running, runningOn } from "../kit/worlds.ts";
 
 const built = build();
 afterAll(() => built[Symbol.dispose]());
@@ -66,4 +66,34 @@ test.fails("J3 a turn that waits for a hidden task gets it, also when the task c
   await world.session.jobs.spawn(note);
   await world.session.turn("Hello.").result();
   expect(found.map(({ state }) => state)).toEqual(["completed"]);
+});
+
+// A rerun looks in the new session for what the job did in the old one: for bookings, nodes, and what hooks of its calls
+// and its end have changed. It needs no kill: the job is parked, and goes on in its new session.
+test.fails("J5 what a job has done before it is handed over is not done again in its new session", async () => {
+  const couriers = definePlugin({
+    id: "test/couriers",
+    setup: ({ task }) => ({
+      operations: {
+        carry: task({
+          run: async ({ complete, graph, job }) => {
+            await complete.text("Where to?", { label: "courier" });
+            await graph.append([{ kind: "plugin", type: "fetched", body: null }]);
+            await job?.receive("go");
+          },
+        }),
+      },
+    }),
+  });
+  await using runtime = await running({ plugins: [couriers()], limits: { parkAfterMs: 5 } });
+  const [from, to] = [await runtime.session("from"), await runtime.session("to")];
+  const signals = { go: { type: "string" } } as const;
+  await from.jobs.spawn({ id: "parcel", label: "Parcel", operation: "test/couriers.carry", signals });
+  await sleep(100); // It is parked.
+  await from.jobs.transfer("from", "to", ["parcel"]);
+  await to.jobs.signal("parcel", "go", "go");
+  await to.jobs.await(["parcel"]);
+  const [before, after] = [await from.read(), await to.read()];
+  expect([before.usage.input, after.usage.input]).toEqual([before.usage.input, 0]);
+  expect([before.head === undefined, after.head === undefined]).toEqual([false, true]);
 });
