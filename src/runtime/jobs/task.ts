@@ -287,7 +287,9 @@ export class TaskJobRun extends HeldJob {
     const name = this.next("await");
     const known = this.recorded(name);
     if (known !== undefined) return known as unknown as readonly JobRecord[];
-    const found = await this.wait({ until, jobs: { ids, need } }, async () => {
+    // A rerun waits no longer than the first run would have.
+    const due = Number.isFinite(until) ? Number(await this.step(`${name}/until`, () => until)) : until;
+    const found = await this.wait({ until: due, jobs: { ids, need } }, async () => {
       const records = await this.core.jobs.watching(ids, () => this.nudge(), load);
       return (need === "all" ? records.every(isSettled) : records.some(isSettled)) ? records : undefined;
     });
