@@ -57,7 +57,7 @@ describe.each(STORES)("on %s", (_, store) => {
     const session = await runtime.session("s");
     const { id } = await session.jobs.spawn({ label: "R", operation: "test/reports.report", input: { topic: "cats" } });
     const record = await runtime.jobs.await(id);
-    expect(record).toMatchObject({ state: "completed", result: "ABOUT CATS", starts: 1, steps: 2 });
+    expect(record).toMatchObject({ state: "completed", result: "ABOUT CATS", starts: 1, steps: 3 });
     expect(await session.query(reports, "read")).toEqual({ made: 1, last: "cats" });
     await eventually(async () => ((await session.read()).turns === 1 ? true : undefined));
     expect((await session.read()).config.label).toBe("Reporter");
@@ -424,3 +424,21 @@ test("J5 a job that ends its process again and again ends as failed", async () =
     error: { code: "job.crash-loop" },
   });
 }, 20_000);
+
+test("J3 J5 what a task has done before it is handed over is not done again in its new session", async () => {
+  const couriers = doing(async ({ complete, graph, job }) => {
+    await complete.text("Where to?", { label: "courier" });
+    await graph.append([{ kind: "plugin", type: "fetched", body: null }]);
+    return job!.receive("go");
+  });
+  await using runtime = await running({ plugins: [couriers()], limits: { parkAfterMs: 5 } });
+  const [from, to] = [await runtime.session("from"), await runtime.session("to")];
+  const { id } = await from.jobs.spawn({ ...WORK, signals: { go: {} } });
+  await eventually(async () => ((await from.read()).head === undefined ? undefined : true));
+  await from.jobs.transfer("from", "to", [id]);
+  await to.jobs.signal(id, "go", "on");
+  expect((await within(to.jobs.await([id]), 3_000))[0]).toMatchObject({ state: "completed", result: "on" });
+  const [before, after] = [await from.read(), await to.read()];
+  expect([before.usage.input > 0, after.usage.input]).toEqual([true, 0]);
+  expect([before.head === undefined, after.head === undefined]).toEqual([false, true]);
+});

@@ -17,7 +17,7 @@ import type { WaitAnswer } from "../../model/wait.ts";
 import type { ClaimedJob, NewWait } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { SessionSite } from "../services/site.ts";
-import { keepTask, requireOperation, runTask } from "../session/operate.ts";
+import { isChanging, keepTask, requireOperation, runTask } from "../session/operate.ts";
 import type { LiveSession } from "../session/session.ts";
 import { CHILD_MS, isSettled } from "./await.ts";
 import { callTool } from "./call.ts";
@@ -85,8 +85,12 @@ export class TaskJobRun extends HeldJob {
       const site = new SessionSite(session, undefined, this, undefined, undefined, this);
       const ran = await runTask(session, owned, input, site, this.signal, this.#job(session, site));
       await this.#ready();
-      const output = await keepTask(session, owned, ran, this.id);
-      await this.completed(output);
+      if (isChanging(ran))
+        await this.step("kept", async () => {
+          await keepTask(session, owned, ran, this.id);
+          return null;
+        });
+      await this.completed(ran.output);
     } catch (error) {
       await this.failed(error);
     }

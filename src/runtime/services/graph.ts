@@ -39,6 +39,21 @@ export async function appendFrom(
   const { session } = site;
   const additions = additionsOf(session.core, plugin, nodes);
   const key = site.nextKey(plugin) ?? session.core.world.id("opr");
+  const append = (): Promise<Appended> => appendAt(site, plugin, additions, options, key);
+  // A step of a task: a rerun appends nothing again, also where the job belongs to another session by then.
+  if (site.job?.step === undefined) return append();
+  const step = async (): Promise<Json> => (await append()) as unknown as Json;
+  return (await site.job.step(`append/${key}`, step)) as unknown as Appended;
+}
+
+async function appendAt(
+  site: SessionSite,
+  plugin: string,
+  additions: readonly Addition[],
+  options: GraphAppendOptions,
+  key: string,
+): Promise<Appended> {
+  const { session } = site;
   const target = options.session ?? session.id;
   if (target === session.id) {
     const { turn, working } = site;

@@ -241,7 +241,7 @@ export class SessionSite implements Site {
    * In a turn and in a named operation each completion is recorded under its number, so that a rerun does not pay again.
    */
   complete(plugin: string): Complete {
-    const { core, session, turn, working } = this;
+    const { core, session, turn, working, job } = this;
     const live = turn?.live;
     const trace: CompletionSite["trace"] = (event, about) => this.trace(event, about);
     const { model, budget } = live?.opened.config ?? session.config;
@@ -252,7 +252,8 @@ export class SessionSite implements Site {
       allow: (asked) => requireBudget(core, session, budget, asked, live),
       spend: (spent, key) => {
         if (live !== undefined) return live.spend(spent, key);
-        if (working === undefined) return session.book(spent, key);
+        if (job?.step !== undefined && key !== undefined) return bookOnce(session, job, spent, key);
+        if (working === undefined) return session.book(spent);
         working.spent.push(spent);
         if (key !== undefined) working.booked.push({ operation: bookingOf(working, key), receipt: null });
       },
@@ -280,15 +281,21 @@ export class SessionSite implements Site {
   async #replyOfJob(id: JobId, plugin: string, run: () => Promise<Reply>): ReturnType<CompletionSite["once"]> {
     const key = `${plugin}/complete/${this.#completions++}`;
     const noted = await this.#noted(ONCE, key, plugin, async () => (await run()) as unknown as Json);
-    const place = bookingOf({ operation: `/job/${id}` }, key);
-    const found = { reply: noted as unknown as Reply, key: place };
-    return (await this.#isBookedAs(place)) ? { ...found, isBooked: true } : found;
+    return { reply: noted as unknown as Reply, key: bookingOf({ operation: `/job/${id}` }, key) };
   }
 
   async #isBookedAs(operation: string): Promise<boolean> {
     if (this.working?.waiting?.live.state.applied?.some((part) => part.operation === operation)) return true;
     return (await this.core.store.operations.find(this.session.id, operation)) !== undefined;
   }
+}
+
+/** A step of its own: a rerun books nothing again, also where the job belongs to another session by then. */
+async function bookOnce(session: LiveSession, job: InJob, spent: Spent, name: string): Promise<void> {
+  await job.step?.(`booked/${name}`, async () => {
+    await session.bookAs(spent, name);
+    return null;
+  });
 }
 
 /** Under this name the store knows that a recorded completion is in the ledger. */

@@ -201,10 +201,13 @@ export async function runTask(
   return { ...collected(), output: result, updates };
 }
 
-/** Keeps what the task has changed, once under the job's name, and returns its output. */
-export async function keepTask(session: LiveSession, owned: OwnedOperation, ran: TaskRan, id: JobId): Promise<unknown> {
-  const { events, turns, config, updates } = ran;
-  if (events.length + turns.length + updates.length === 0 && config === undefined) return ran.output;
+/** Whether a task wants to change its session. */
+export const isChanging = ({ events, turns, config, updates }: TaskRan): boolean =>
+  events.length + turns.length + updates.length > 0 || config !== undefined;
+
+/** Keeps what the task has changed, once under the job's name. */
+export async function keepTask(session: LiveSession, owned: OwnedOperation, ran: TaskRan, id: JobId): Promise<void> {
+  const { updates } = ran;
   const call: Call = { operationId: id, operation: `/job/${id}`, hash: id };
   const work = async (working: Working): Promise<Worked<Receipt>> => {
     const known = await doneBefore(session, call, working);
@@ -216,7 +219,7 @@ export async function keepTask(session: LiveSession, owned: OwnedOperation, ran:
     }
     return worked(session, owned, ran, working, call);
   };
-  return (await changeSession(session, wireName(owned.plugin, owned.name), work, call.operation)).output;
+  await changeSession(session, wireName(owned.plugin, owned.name), work, call.operation);
 }
 
 /** A call that its caller named (O4). */

@@ -346,9 +346,12 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     else await this.kept.catchUp();
   }
 
-  /** Under a name it is booked once, and durably. */
-  book(spent: Spent, name?: string): Promise<void> {
-    return name === undefined ? book(this, spent) : bookAs(this, spent, name);
+  book(spent: Spent): Promise<void> {
+    return book(this, spent);
+  }
+  /** Once under this name, and durably. */
+  bookAs(spent: Spent, name: string): Promise<void> {
+    return bookAs(this, spent, name);
   }
 
   create(request: NewSessionRequest): Promise<{ readonly id: SessionId }> {

@@ -124,7 +124,7 @@ function sentIn(event: JobEvent): readonly string[] {
 }
 
 /** Steps of the runtime's own that hold times and secrets. */
-const OWN_TIME = /^sleep\/|\/key\/\d+$/;
+const OWN_TIME = /^sleep\/|\/key\/\d+$|^await\/\d+\/until$/;
 const OWN_STEP = /^(call|await)\//;
 const UNSTEADY: ReadonlySet<string> = new Set(["at", "until", "key", "createdAt", "startedAt", "endedAt", "starts"]);
 
