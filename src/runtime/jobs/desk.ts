@@ -253,10 +253,17 @@ export class Desk {
       for (const each of claimed) {
         if (each.isOrphan === true) await this.#abandon(each);
         else if (each.record.delivers !== undefined) await this.#deliver(each);
-        else if (!this.held.has(each.record.id)) this.#run(new TaskJobRun(this.#core(), each));
+        else this.#runClaimed(each);
       }
       if (claimed.length === 0) return;
     }
+  }
+
+  /** An earlier run of it may not have left yet: what was claimed is not its any more. */
+  #runClaimed(claimed: ClaimedJob): void {
+    const { jobId, generation } = claimed.lease;
+    this.held.get(jobId)?.letGo(new RuntimeError("lease.lost", { sessionId: jobId, generation }));
+    this.#run(new TaskJobRun(this.#core(), claimed));
   }
 
   /** The process that did the work is gone. */
