@@ -44,3 +44,22 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(sessions).toEqual(["s", "t"]);
   });
 });
+
+test("S4 J5 an input whose delivery fails once is delivered, and keeps nothing else from beginning", async () => {
+  let fails = 1;
+  const store = around(sqlite(":memory:", { strength: "process" }), {
+    "jobs.append": (act, _lease, events) => {
+      const [first] = events as readonly { readonly key: string }[];
+      if (first?.key === "end" && fails-- > 0) throw new Error("The disk is full.");
+      return act();
+    },
+  });
+  await using runtime = await running({ store, plugins: [doing(() => "done")()] });
+  const session = await runtime.session("s");
+  const at = Date.now() + 60;
+  const sent = await session.sendAt(new Date(at), "Hello.");
+  const { id } = await session.jobs.spawn({ ...WORK, notBefore: at });
+  expect(await within(runtime.jobs.await(id), 4_000)).toMatchObject({ result: "done" });
+  expect(await within(runtime.jobs.await(sent.jobId), 4_000)).toMatchObject({ state: "completed" });
+  await eventually(async () => ((await session.read()).turns === 1 ? true : undefined));
+}, 10_000);

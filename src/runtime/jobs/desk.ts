@@ -251,11 +251,24 @@ export class Desk {
       if (room <= 0 || this.#isClosed) return;
       const claimed = await store.jobs.claim(owner, world.now(), Math.min(room, PAGE), this.operations);
       for (const each of claimed) {
-        if (each.isOrphan === true) await this.#abandon(each);
-        else if (each.record.delivers !== undefined) await this.#deliver(each);
+        if (each.isOrphan === true) await this.#surely(each, () => this.#abandon(each));
+        else if (each.record.delivers !== undefined) await this.#surely(each, () => this.#deliver(each));
         else this.#runClaimed(each);
       }
       if (claimed.length === 0) return;
+    }
+  }
+
+  /** What fails is done again a while later: whatever else was claimed with it does not wait for it. */
+  async #surely({ record }: ClaimedJob, write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      if (hasCode(error, "lease.lost")) return;
+      this.#trace("jobs.claim", error, { job: record.id });
+      void this.#core()
+        .world.rest(AGAIN_MS)
+        .then(() => this.#insist(record.id, write));
     }
   }
 
@@ -434,7 +447,7 @@ export class Desk {
     if (job.record.recovery === "rerunnable") return this.giveBack(job, LEFT_MS, error);
     const { store, world } = this.#core();
     job.letGo(error);
-    this.#insist(job, () => {
+    this.#insist(job.id, () => {
       const at = world.now();
       const ended = { at, kind: "ended", state: "failed", error: problemOf(error) } as const;
       return store.jobs.append(job.lease, [{ key: "end", event: ended }], at);
@@ -445,7 +458,7 @@ export class Desk {
   giveBack(job: HeldJob, ms = 0, reason: unknown = new RuntimeError("job.parked", { id: job.id })): void {
     const { store, world } = this.#core();
     job.letGo(reason);
-    this.#insist(job, async () => {
+    this.#insist(job.id, async () => {
       const at = world.now();
       await store.jobs.append(job.lease, [], at, { parks: { seen: Number.MAX_SAFE_INTEGER, due: at + ms } });
       this.kick();
@@ -453,15 +466,15 @@ export class Desk {
   }
 
   /** Writes it, if need be a while later: a job that nobody gave back would wait for the end of this process. */
-  #insist(job: HeldJob, write: () => Awaitable<unknown>): void {
+  #insist(id: JobId, write: () => Awaitable<unknown>): void {
     const { world } = this.#core();
     const attempt = async (): Promise<void> => {
       try {
         await write();
-        this.moved(job.id, true);
+        this.moved(id, true);
       } catch (error) {
         if (this.#isClosed || hasCode(error, "lease.lost")) return;
-        this.#trace("job.given-up", error, { job: job.id });
+        this.#trace("job.given-up", error, { job: id });
         await world.rest(AGAIN_MS);
         await attempt();
       }
