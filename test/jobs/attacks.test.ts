@@ -2,9 +2,9 @@ import { definePlugin, type Json, type Runtime } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { eventually, within } from "../kit/reading.ts";
-import { around, STORES } from "../kit/stores.ts";
-import { running } from "../kit/worlds.ts";
+import { eventually, signalOf, within } from "../kit/reading.ts";
+import { around, file, STORES } from "../kit/stores.ts";
+import { running, runningOn } from "../kit/worlds.ts";
 
 type TaskRun = Parameters<Parameters<typeof definePlugin>[0]["setup"]>[0]["task"] extends (spec: infer S) => unknown
   ? S extends { run(context: infer C): unknown }
@@ -43,7 +43,55 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(await within(runtime.jobs.await(id), 4_000)).toMatchObject({ state: "completed", result: 7 });
     expect(sessions).toEqual(["s", "t"]);
   });
+
+  test("J1 registered work that was idle, and works again, still hears that it is cancelled", async () => {
+    await using runtime = await running({ store: store() });
+    const { jobs } = await runtime.session("s");
+    const heard: string[] = [];
+    const { id } = await jobs.register({ label: "Build" }, (reason) => void heard.push(reason));
+    await jobs.transition(id, "idle");
+    await jobs.transition(id, "running");
+    await jobs.transition(id, "idle");
+    await jobs.cancel(id, "Not needed.");
+    expect(heard).toEqual(["Not needed."]);
+  });
+
+  test("J2 a callback that never returns does not hold whoever cancels", async () => {
+    await using runtime = await running({ store: store(), limits: { cancelGraceMs: 50 } });
+    const { jobs } = await runtime.session("s");
+    const { id } = await jobs.register({ label: "Build" }, () => new Promise(() => {}));
+    expect(await within(jobs.cancel(id))).toMatchObject({ state: "cancelled" });
+  });
+
+  test("J2 an agent that is below itself can be cancelled", async () => {
+    await using runtime = await running({ store: store() });
+    const { jobs } = await runtime.session("a");
+    await runtime.session("b");
+    const self = await jobs.register({ label: "Self", kind: "subagent", childId: "a" });
+    await jobs.register({ label: "Other", kind: "subagent", childId: "b" });
+    await runtime.jobs.of("b").register({ label: "Back", kind: "subagent", childId: "a" });
+    expect(await within(jobs.cancel(self.id))).toMatchObject({ state: "cancelled" });
+    expect(await runtime.jobs.list({ isLive: true })).toEqual([]);
+  });
 });
+
+test("J2 a callback that never returns, of a job that is cancelled elsewhere, keeps nobody here from awaiting", async () => {
+  const path = file();
+  await using here = await runningOn(path, {});
+  await using elsewhere = await runningOn(path, {});
+  const { jobs } = await here.session("s");
+  const called = signalOf();
+  const build = await jobs.register({ label: "Build" }, () => {
+    called.resolve();
+    return new Promise(() => {});
+  });
+  const other = await jobs.register({ label: "Other" });
+  const waiting = jobs.await([other.id]);
+  await elsewhere.jobs.cancel(build.id);
+  await within(called.promise, 3_000);
+  await elsewhere.jobs.of("s").complete(other.id, "completed");
+  expect(await within(waiting, 4_000)).toMatchObject([{ state: "completed" }]);
+}, 10_000);
 
 test("S4 J5 an input whose delivery fails once is delivered, and keeps nothing else from beginning", async () => {
   let fails = 1;

@@ -362,9 +362,11 @@ export class Desk {
     for (;;) {
       const changed = await store.jobs.changes(this.#feed, { max: PAGE });
       for (const { record } of changed) {
-        this.#notify(record.id);
-        if (record.cancel !== undefined && this.#cancels.has(record.id))
-          await this.wasCancelled(record.id, record.cancel.reason);
+        const { id, cancel } = record;
+        this.#notify(id);
+        if (cancel === undefined && isOver(record)) this.#cancels.delete(id);
+        if (cancel !== undefined && this.#cancels.has(id))
+          this.wasCancelled(id, cancel.reason).catch((error: unknown) => this.#trace("job.cancel", error, { job: id }));
       }
       this.#feed = changed.at(-1)?.cursor ?? this.#feed;
       if (changed.length < PAGE) return;
@@ -375,11 +377,15 @@ export class Desk {
     for (const tell of this.#waiters.get(id) ?? []) tell();
   }
 
-  /** Something happened to a job here; it may have come to its end, or to rest. */
+  /** Something happened to a job here; it may have come to its end. */
   moved(id: JobId, mayBeOver = false): void {
-    this.#notify(id);
-    if (!mayBeOver) return;
+    if (!mayBeOver) return this.#notify(id);
     this.#cancels.delete(id);
+    this.rested(id);
+  }
+  /** A job has come to rest here: whoever awaits it need not wait any longer. */
+  rested(id: JobId): void {
+    this.#notify(id);
     this.#core().watch.jobEnded(id);
   }
 
@@ -427,15 +433,23 @@ export class Desk {
 
   /** A job was asked to end, here or elsewhere: whoever does its work here hears of it. */
   async wasCancelled(id: JobId, reason: string): Promise<void> {
-    const call = this.#cancels.get(id);
-    this.#cancels.delete(id);
-    if (call !== undefined)
-      await Promise.resolve()
-        .then(() => call(reason))
-        .catch((error: unknown) => this.#trace("job.cancel", error, { job: id }));
+    await this.#callCancel(id, reason);
     const held = this.held.get(id);
     if (held !== undefined) await held.look();
     this.moved(id, held === undefined);
+  }
+
+  /** The callback of a registered job has a grace: one that never returns must not hold whoever cancels. */
+  async #callCancel(id: JobId, reason: string): Promise<void> {
+    const { world, limits } = this.#core();
+    const call = this.#cancels.get(id);
+    this.#cancels.delete(id);
+    if (call === undefined) return;
+    const called = Promise.resolve()
+      .then(() => call(reason))
+      .catch((error: unknown) => this.#trace("job.cancel", error, { job: id }));
+    const timer = new AbortController();
+    await Promise.race([called, world.sleep(limits.cancelGraceMs, timer.signal)]).finally(() => timer.abort());
   }
 
   // ── Giving up ───────────────────────────────────────────────────────────────────────────────────────────────────

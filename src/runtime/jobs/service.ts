@@ -316,7 +316,8 @@ export class SessionJobs implements Jobs {
       const event = { at, kind: "transitioned", state } as const;
       const { said } = await store.jobs.send(record.id, { key: world.id("tra"), event }, at);
       if (said === "bound") throw new RuntimeError("job.bound", { id });
-      jobs.moved(record.id, state === "idle");
+      if (state === "idle") jobs.rested(record.id);
+      else jobs.moved(record.id);
     });
   }
 
