@@ -3,7 +3,7 @@ import { sqlite } from "bowline/stores/sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { eventually, signalOf, within } from "../kit/reading.ts";
-import { around, file, STORES } from "../kit/stores.ts";
+import { around, file, slowly, STORES } from "../kit/stores.ts";
 import { running, runningOn } from "../kit/worlds.ts";
 
 type TaskRun = Parameters<Parameters<typeof definePlugin>[0]["setup"]>[0]["task"] extends (spec: infer S) => unknown
@@ -63,6 +63,18 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(await within(jobs.cancel(id))).toMatchObject({ state: "cancelled" });
   });
 
+  test("J1 work that is begun several times at once under one id runs once", async () => {
+    let runs = 0;
+    await using runtime = await running({ store: slowly(store()) });
+    const { jobs } = await runtime.session("s");
+    const begun = [1, 2, 3].map(() => jobs.spawn({ label: "Once", id: "once" }, () => ++runs));
+    expect(await Promise.all(begun)).toEqual([{ id: "once" }, { id: "once" }, { id: "once" }]);
+    expect(await within(jobs.await(["once"]))).toMatchObject([{ state: "completed", result: 1 }]);
+    expect(runs).toBe(1);
+    await jobs.spawn({ label: "Once", id: "once" }, () => ++runs);
+    expect(runs).toBe(1);
+  });
+
   test("J2 an agent that is below itself can be cancelled", async () => {
     await using runtime = await running({ store: store() });
     const { jobs } = await runtime.session("a");
@@ -92,6 +104,20 @@ test("J2 a callback that never returns, of a job that is cancelled elsewhere, ke
   await elsewhere.jobs.of("s").complete(other.id, "completed");
   expect(await within(waiting, 4_000)).toMatchObject([{ state: "completed" }]);
 }, 10_000);
+
+test("J1 work that two processes begin at once under one id runs in one of them", async () => {
+  const path = file();
+  const runtimes = await Promise.all([runningOn(path, {}), runningOn(path, {})]);
+  const begun = await Promise.all(runtimes.map((runtime) => runtime.session("s")));
+  for (let round = 0; round < 20; round++) {
+    let runs = 0;
+    const job = { label: "Once", id: `once ${round}` };
+    await Promise.all(begun.map(({ jobs }) => jobs.spawn(job, () => ++runs)));
+    await within(runtimes[0].jobs.await(job.id), 3_000);
+    expect(runs).toBe(1);
+  }
+  for (const runtime of runtimes) await runtime.close();
+}, 20_000);
 
 test("S4 J5 an input whose delivery fails once is delivered, and keeps nothing else from beginning", async () => {
   let fails = 1;

@@ -140,14 +140,37 @@ export class Desk {
 
   /** Begins a job at once. Throws `session.unknown`, `job.conflict` and `job.full`. */
   async spawn(spawning: Spawning): Promise<StoredJob> {
+    if (spawning.isNamed !== true) return this.#spawn(spawning, true);
+    const { id } = spawning.job;
+    const named = this.#spawnNamed(spawning, this.#naming.get(id));
+    this.#naming.set(id, named);
+    return named.finally(() => {
+      if (this.#naming.get(id) === named) this.#naming.delete(id);
+    });
+  }
+  /** One after the other under an id: the first one runs the work. */
+  readonly #naming = new Map<JobId, Promise<StoredJob>>();
+
+  async #spawnNamed(spawning: Spawning, before: Promise<StoredJob> | undefined): Promise<StoredJob> {
+    await before?.catch(() => {});
+    return this.#spawn(spawning, (await this.#core().store.jobs.load(spawning.job.id)) === undefined);
+  }
+
+  async #spawn(spawning: Spawning, isNew: boolean): Promise<StoredJob> {
     const { store, limits } = this.#core();
-    const { job } = spawning;
+    const { job, isNamed } = spawning;
     const [of] = this.spawnsOf([spawning]);
-    const before = spawning.isNamed === true ? await store.jobs.load(job.id) : undefined;
     const stored = await store.jobs.spawn(of as JobSpawn, limits.jobsMax);
-    if (before === undefined) this.unbegun.set(job.id, spawning);
+    const isBound = isNamed === true && job.recovery === "owner-bound";
+    if (isNew && (!isBound || (await this.#isOurs(job.id)))) this.unbegun.set(job.id, spawning);
     this.begin([job]);
     return stored;
+  }
+
+  /** Whether this process holds it: another one may have begun it under the same id just before. */
+  async #isOurs(id: JobId): Promise<boolean> {
+    const { store, owner, world } = this.#core();
+    return (await store.jobs.renew(owner, world.now())).changed.some(({ jobId }) => jobId === id);
   }
 
   /** The rows of these jobs are in the store. */
