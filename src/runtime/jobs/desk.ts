@@ -271,7 +271,8 @@ export class Desk {
     for (;;) {
       this.#claimsAgain = false;
       const room = limits.parallelJobsMax - this.#tasks.size;
-      if (room <= 0 || this.#isClosed) return;
+      if (this.#isClosed) return;
+      if (room <= 0) return this.#makeRoom();
       const claimed = await store.jobs.claim(owner, world.now(), Math.min(room, PAGE), this.operations);
       for (const each of claimed) {
         if (each.isOrphan === true) await this.#surely(each, () => this.#abandon(each));
@@ -280,6 +281,11 @@ export class Desk {
       }
       if (claimed.length === 0) return;
     }
+  }
+
+  /** D3 */
+  #makeRoom(): void {
+    for (const job of this.held.values()) if (job instanceof TaskJobRun) job.makeRoom();
   }
 
   /** What fails is done again a while later: whatever else was claimed with it does not wait for it. */
@@ -433,15 +439,6 @@ export class Desk {
     };
   }
 
-  /** Reads jobs, and has `tell` called at the next change of one of them. */
-  async watching<T>(ids: readonly JobId[], tell: () => void, read: () => Promise<T>): Promise<T> {
-    const watching = this.watch(ids, () => {
-      watching.stop();
-      tell();
-    });
-    return read();
-  }
-
   /** A session was told something by a job. */
   woke(id: SessionId): void {
     this.#core().watch.inputCame(id);
@@ -523,6 +520,16 @@ export class Desk {
   sessionGone(id: SessionId): void {
     for (const job of this.held.values())
       if (job.record.sessionId === id) job.letGo(new RuntimeError("session.deleted", { id }));
+    if (this.#cancels.size > 0)
+      this.#stopGone(id).catch((error: unknown) => this.#trace("job.cancel", error, { session: id }));
+  }
+
+  /** Registered work whose job is not there any more is told so. */
+  async #stopGone(session: SessionId): Promise<void> {
+    const { store } = this.#core();
+    const { message } = new RuntimeError("session.deleted", { id: session });
+    for (const id of [...this.#cancels.keys()])
+      if ((await store.jobs.load(id)) === undefined) await this.#callCancel(id, message);
   }
 
   /** Tasks are left to other processes; functions have a grace, and are abandoned. */

@@ -120,7 +120,7 @@ export class SessionJobs implements Jobs {
     const { plugin, site } = this.#place;
     const core = this.#core;
     const job: NewJob = { ...newJob(options, this.#place), ...more };
-    const isNamed = options.id !== undefined || site?.job?.step !== undefined;
+    const isNamed = options.id !== undefined || site?.job?.steps !== undefined;
     const spawning: Spawning = { job, plugin, isNamed, ...run };
     const carried = this.#carrier(job);
     if (carried === undefined) {

@@ -201,14 +201,23 @@ export async function runTask(
   return { ...collected(), output: result, updates };
 }
 
-/** Keeps what the task has changed, once under the job's name, and returns its output. */
-export async function keepTask(session: LiveSession, owned: OwnedOperation, ran: TaskRan, id: JobId): Promise<unknown> {
+/**
+ * Keeps what the task has changed, once under the job's name, and returns its output. It may have to wait for the session:
+ * nothing is kept of a job that is over by then.
+ */
+export async function keepTask(
+  session: LiveSession,
+  owned: OwnedOperation,
+  ran: TaskRan,
+  { id, isOver }: { readonly id: JobId; isOver(): boolean },
+): Promise<unknown> {
   const { events, turns, config, updates } = ran;
   if (events.length + turns.length + updates.length === 0 && config === undefined) return ran.output;
   const call: Call = { operationId: id, operation: `/job/${id}`, hash: id };
   const work = async (working: Working): Promise<Worked<Receipt>> => {
     const known = await doneBefore(session, call, working);
     if (known !== undefined) return { done: () => known };
+    if (isOver()) throw new RuntimeError("job.over", { id, state: "over" });
     const { states } = session.kept;
     if (updates.length > 0) {
       const cell = states.cell(owned.plugin, `the task ${owned.name}`);
