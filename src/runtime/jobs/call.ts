@@ -2,19 +2,20 @@
 // Not its job: what runs a tool (`tools/dispatch.ts`), steps and waits of a job (`task.ts`).
 // C1 Gates and after-hooks may change plugin states, so they have the session to themselves: each is one change of it,
 //    under a name of the job's, so that a rerun finds its verdict. Without such hooks nobody waits for the session.
-// C2 The bare result is recorded before the after-hooks see it: no recorded call runs again.
+// C2 The bare result of every attempt is recorded before the after-hooks see it, also that it comes later: no recorded
+//    attempt runs again, and a job that waits for a result is given up like others.
 // C3 A tool that must not be repeated is recorded as begun first. If that is all a rerun finds, its tool says what to do.
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
-import { asCallId, asEffectName, asTurnId, asWaitKey, type WaitKey } from "../../model/ids.ts";
-import { describeThrown, type Json, type JsonObject, toJson } from "../../model/json.ts";
+import { asCallId, asEffectName, asJobId, asTurnId, asWaitKey, type WaitKey } from "../../model/ids.ts";
+import { defined, type Json, type JsonObject, toJson } from "../../model/json.ts";
 import type { Attachment } from "../../model/message.ts";
 import { LazyScope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import {
   type Attachable,
   type CallPolicy,
-  type Deferral,
+  type DeferTurns,
   type ToolCall,
   ToolError,
   type ToolFailure,
@@ -30,11 +31,8 @@ import { retryMs } from "../../turn/work.ts";
 import { SessionSite } from "../services/site.ts";
 import { changeSession } from "../session/change.ts";
 import type { LiveSession } from "../session/session.ts";
-import { awaitJobs } from "./await.ts";
+import { recordsOf } from "./await.ts";
 import type { TaskJobRun } from "./task.ts";
-
-/** How often a turn is looked at that a tool waits for. */
-const TURN_MS = 250;
 
 const NO_SHOW: CallShow = {
   started() {},
@@ -99,12 +97,7 @@ class Call {
     this.#dispatch = this.#dispatchWith(catalog);
     const { has } = composition.hooks;
     const { call, output: refused, policy } = await this.#gated(asked);
-    const output =
-      refused ??
-      ((await this.#job.step(
-        `${this.#place}/returned`,
-        async () => (await this.#attempted(call, policy)) as unknown as Json,
-      )) as unknown as ToolOutput);
+    const output = refused ?? (await this.#attempted(call, policy));
     const settles = has.afterToolCall || has.projectResult;
     const final = settles ? await this.#settled(call, output) : output;
     return (await this.#job.step(`${this.#place}/done`, () => final as unknown as Json)) as unknown as ToolOutput;
@@ -168,6 +161,7 @@ class Call {
     const session = this.#session;
     const { core } = this.#job;
     const operation = `/job/${this.#job.id}/${this.#place}/${step}`;
+    const here = this.#job.bound(run); // The session runs it outside of the step.
     return this.#job.active(() =>
       changeSession(
         session,
@@ -175,7 +169,7 @@ class Call {
         async () => {
           const known = await core.store.operations.find(session.id, operation);
           if (known?.kind === "done" && known.receipt !== undefined) return { done: () => known.receipt as Json };
-          const receipt = await run();
+          const receipt = await here();
           return { change: { receipt }, done: () => receipt };
         },
         operation,
@@ -189,11 +183,11 @@ class Call {
   async #attempted(call: ToolCall, policy: CallPolicy | undefined): Promise<ToolOutput> {
     const { world } = this.#job.core;
     for (let nth = 1, goesOn = 0; ; nth++) {
-      const interrupted = await this.#begun(call, policy, nth);
+      const step = `${this.#place}/attempt/${nth}`;
+      const interrupted = this.#job.recorded(step) === undefined ? await this.#begun(call, policy, nth) : undefined;
       if (interrupted !== undefined) return interrupted;
-      const effect = this.#effect(call, policy, nth);
-      const scope = this.#scope();
-      const found = await this.#run(effect, scope, nth);
+      const made = await this.#job.step(step, () => this.#attempt(call, policy, nth));
+      const found = made as unknown as ToolOutput | Postponed;
       if (found.kind === "deferred") {
         const output = await this.#deferred(call, nth, found);
         if (output !== undefined) return output;
@@ -204,6 +198,13 @@ class Call {
       if (ms === undefined || this.#job.signal.aborted) return found;
       await world.sleep(ms, this.#job.signal);
     }
+  }
+
+  /** One attempt, as it is recorded. */
+  async #attempt(call: ToolCall, policy: CallPolicy | undefined, nth: number): Promise<Json> {
+    const found = await this.#run(this.#effect(call, policy, nth), this.#scope(), nth);
+    await Promise.all(this.#keeping.splice(0));
+    return (found.kind === "deferred" ? postponed(found, this.#job.core.world.now()) : found) as unknown as Json;
   }
 
   /** A tool that writes plugin state has the session to itself, as in a turn (C1). */
@@ -230,64 +231,54 @@ class Call {
     const unknown: ToolOutput = { kind: "unknown", reason: TEXTS.interrupted(call.name) };
     if (policy.onInterrupt === "fail") return unknown;
     const about = askAbout("interrupted", call, unknown.reason);
-    const answer = await this.#asked(`${this.#place}/interrupted/${nth}`, WEEK_MS, about);
+    const answer = await this.#asked(`${this.#place}/interrupted/${nth}`, this.#job.core.world.now() + WEEK_MS, about);
     const isApproved = answer.kind === "value" && saidIn(answer.value).approved === true;
     return isApproved ? undefined : unknown;
   }
 
   /** Undefined when the tool is to be called again: what it waited for is over. */
-  async #deferred(call: ToolCall, nth: number, { deferral, schema }: Deferred): Promise<ToolOutput | undefined> {
-    const { core } = this.#job;
-    const { world } = core;
-    const ms = deferral.until === undefined ? (deferral.waitMs ?? WEEK_MS) : deferral.until - world.now();
-    if (deferral.on !== undefined) {
-      await this.#job.active(() => this.#others(deferral, ms));
+  async #deferred(
+    call: ToolCall,
+    nth: number,
+    { on, until, question, schema }: Postponed,
+  ): Promise<ToolOutput | undefined> {
+    if (on !== undefined) {
+      await this.#others(on, until);
       return undefined;
     }
-    const about = awaited(call, deferral.question, deferral.schema ?? schema);
-    const answer = await this.#asked(`${this.#place}/wait/${nth}`, ms, about, this.#keys.get(nth));
+    const key = this.#job.recorded(`${this.#place}/key/${nth}`);
+    const early = key === undefined ? undefined : asWaitKey(String(key));
+    const answer = await this.#asked(`${this.#place}/wait/${nth}`, until, awaited(call, question, schema), early);
     if (answer.kind === "value") return delivered(answer.value);
-    const isQuestion = deferral.question !== undefined;
+    const isQuestion = question !== undefined;
     const reason = !isQuestion ? TEXTS.pending : answer.kind === "revoked" ? TEXTS.withdrawn : TEXTS.noAnswer;
     return { kind: "unknown", reason };
   }
 
   /** Turns and jobs that the tool waits for. */
-  async #others({ on }: Deferral, ms: number): Promise<void> {
-    const { core, signal } = this.#job;
-    const { turns = [], jobs = [], need = "all" } = on ?? {};
-    const ends = [
-      ...turns.map(({ turn }) => this.#turnEnd(turn)),
-      ...(jobs.length === 0 ? [] : [awaitJobs(core, jobs as never, need, ms, signal)]),
-    ];
-    const timer = new AbortController();
-    const late = core.world.sleep(ms, timer.signal);
-    await Promise.race([late, need === "any" ? Promise.any(ends) : Promise.all(ends)]).finally(() => timer.abort());
+  async #others({ turns = [], jobs = [], need = "all" }: DeferTurns, until: number): Promise<void> {
+    const { core } = this.#job;
+    const ids = [...new Set(jobs)].map(asJobId);
+    const ended = (): Promise<readonly boolean[]> => Promise.all(turns.map(({ turn }) => this.#hasEnded(turn)));
+    await this.#job.waitFor(ids, need, until, () => recordsOf(core, ids), ended);
   }
 
-  async #turnEnd(turn: string): Promise<void> {
-    const { store, world } = this.#job.core;
-    const { signal } = this.#job;
-    while (!signal.aborted && !this.#job.isOver) {
-      const found = await store.find(asTurnId(turn));
-      if (found === undefined || found.state === "ended" || found.state === "withdrawn") return;
-      await world.sleep(TURN_MS, signal);
-    }
+  async #hasEnded(turn: string): Promise<boolean> {
+    const found = await this.#job.core.store.find(asTurnId(turn));
+    return found === undefined || found.state === "ended" || found.state === "withdrawn";
   }
 
   // ── Waits ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  readonly #keys = new Map<number, WaitKey>();
-
   /** Asks somebody: the row is written with the step, and the answer is an event of the job. */
-  async #asked(step: string, ms: number, about: NewWait["about"], key?: WaitKey): Promise<WaitAnswer> {
+  async #asked(step: string, until: number, about: NewWait["about"], key?: WaitKey): Promise<WaitAnswer> {
     const { world } = this.#job.core;
     const at = world.now();
     const asks = (value: Json): readonly NewWait[] => {
-      const { key: of, until } = value as { readonly key: string; readonly until: number };
-      return [{ key: asWaitKey(of), effect: asEffectName(step), at, until, about }];
+      const { key: of, until: end } = value as { readonly key: string; readonly until: number };
+      return [{ key: asWaitKey(of), effect: asEffectName(step), at, until: end, about }];
     };
-    const made = () => ({ key: key ?? asWaitKey(world.secret()), until: at + ms }) as unknown as Json;
+    const made = () => ({ key: key ?? asWaitKey(world.secret()), until }) as unknown as Json;
     const found = (await this.#job.step(step, made, asks)) as { readonly key: string; readonly until: number };
     return this.#answer(asWaitKey(found.key), found.until);
   }
@@ -306,13 +297,23 @@ class Call {
   /** C1 */
   async #settled(call: ToolCall, output: ToolOutput): Promise<ToolOutput> {
     const dispatch = this.#dispatch;
-    const settled = await this.#alone("settle", async () => {
+    const run = async (): Promise<Json> => {
       const given = { at: "0", call, output };
       const { results, abort } = await settle(dispatch, [given], () => this.#siteOf(undefined));
       if (abort !== undefined) return { kind: "cancelled", reason: abort.message };
       return (results[0]?.output ?? output) as unknown as Json;
-    });
+    };
+    const settled = await this.#job.inside(`${this.#place}/settle`, () => this.#alone("settle", run));
     return settled as unknown as ToolOutput;
+  }
+
+  /** Bytes of a result are stored before the result is: the attempt waits for them. */
+  readonly #keeping: PromiseLike<unknown>[] = [];
+  #keep({ data, mediaType, name }: Attachable): Attachment {
+    const hash = hashOf(data);
+    const kept = this.#job.core.store.blobs.put(hash, data);
+    if (kept !== undefined) this.#keeping.push(kept);
+    return { kind: "attachment", hash, mediaType, bytes: data.byteLength, ...defined({ name }) };
   }
 
   // ── Dispatch ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -351,10 +352,9 @@ class Call {
       sessionId: session.id,
       output: undefined,
       show: NO_SHOW,
-      keep: (attachable) => keep(this.#job, attachable),
+      keep: (attachable) => this.#keep(attachable),
       answerable: async ({ attempt: nth, call }, deferral, schema) => {
         const key = asWaitKey(String(await job.step(`${this.#place}/key/${nth}`, () => core.world.secret())));
-        this.#keys.set(nth, key);
         const at = core.world.now();
         const until = deferral.until ?? at + (deferral.waitMs ?? WEEK_MS);
         const about = awaited(call, deferral.question, deferral.schema ?? schema);
@@ -373,15 +373,25 @@ class Call {
   }
 }
 
-/** Bytes of a result are stored before the result is: the step waits for them. */
-function keep(job: TaskJobRun, { data, mediaType, name }: Attachable): Attachment {
-  const hash = hashOf(data);
-  const { store, trace } = job.core;
-  Promise.resolve(store.blobs.put(hash, data)).catch((error: unknown) =>
-    trace("job.attachment", { job: job.id, problem: describeThrown(error) }),
-  );
-  return { kind: "attachment", hash, mediaType, bytes: data.byteLength, ...(name === undefined ? {} : { name }) };
+/** A result that comes later, as it is recorded. */
+interface Postponed {
+  readonly kind: "deferred";
+  readonly until: number;
+  readonly on?: DeferTurns;
+  readonly question?: string;
+  readonly schema?: JsonObject;
 }
+const postponed = ({ deferral, schema }: Deferred, now: number): Postponed => ({
+  kind: "deferred",
+  until: deferral.until ?? now + (deferral.waitMs ?? WEEK_MS),
+  ...defined({
+    on: deferral.on && onlyJson(deferral.on),
+    question: deferral.question,
+    schema: deferral.schema ?? schema,
+  }),
+});
+
+const onlyJson = ({ turns, jobs, need }: DeferTurns): DeferTurns => defined({ turns, jobs, need });
 
 const denied = ({ name }: ToolCall, reason: string): ToolOutput => ({
   kind: "failure",

@@ -11,14 +11,22 @@ import { cancel } from "../services/sessions.ts";
 const END_MS = 2_000;
 const LOOK_MS = 500;
 
+/** Agents whose trees are being closed: one may be, by mistake, below itself. */
+type Closing = Set<SessionId>;
+
 /** Asks a job to end. Never throws for a job that is over or not there. */
-export async function requestCancel(core: Core, id: JobId, reason: string): Promise<JobSent> {
+export async function requestCancel(
+  core: Core,
+  id: JobId,
+  reason: string,
+  closing: Closing = new Set(),
+): Promise<JobSent> {
   const { store, world, jobs } = core;
   const before = await store.jobs.load(id);
   if (before === undefined) return { said: "unknown" };
   if (isOver(before.record)) return { said: "over", job: before };
   const { kind, childId } = before.record;
-  if (kind === "subagent" && childId !== undefined) await closeTree(core, childId, reason);
+  if (kind === "subagent" && childId !== undefined) await closeTree(core, childId, reason, closing);
   const sent: KeyedEvent = { key: "cancel", event: { at: world.now(), kind: "cancelling", reason } };
   const answer = await store.jobs.send(id, sent, world.now());
   await jobs.wasCancelled(id, reason);
@@ -26,17 +34,23 @@ export async function requestCancel(core: Core, id: JobId, reason: string): Prom
 }
 
 /** From the top down: an agent that is stopped first cannot start new ones below it. */
-export async function closeTree(core: Core, id: SessionId, reason: string): Promise<void> {
-  if (!(await core.store.has(id))) return;
+export async function closeTree(
+  core: Core,
+  id: SessionId,
+  reason: string,
+  closing: Closing = new Set(),
+): Promise<void> {
+  if (closing.has(id) || !(await core.store.has(id))) return;
+  closing.add(id);
   await cancel(core, id, undefined, reason);
-  await stopJobs(core, id, reason);
-  for (const child of await core.store.list({ parent: id })) await closeTree(core, child.id, reason);
+  await stopJobs(core, id, reason, closing);
+  for (const child of await core.store.list({ parent: id })) await closeTree(core, child.id, reason, closing);
 }
 
 /** The jobs of an agent end with it: one that wakes its session would open a turn of an agent that is closed. */
-async function stopJobs(core: Core, session: SessionId, reason: string): Promise<void> {
+async function stopJobs(core: Core, session: SessionId, reason: string, closing: Closing): Promise<void> {
   for (const { record } of await core.store.jobs.list({ session, isLive: true, max: Infinity }))
-    await requestCancel(core, record.id, reason);
+    await requestCancel(core, record.id, reason, closing);
 }
 
 /** Cancels a job and waits for its end, for a moment. */

@@ -141,20 +141,35 @@ export class Desk {
 
   /** Begins a job at once. Throws `session.unknown`, `job.conflict` and `job.full`. */
   async spawn(spawning: Spawning): Promise<StoredJob> {
+    if (spawning.isNamed !== true) return this.#spawn(spawning, true);
+    const { id } = spawning.job;
+    const named = this.#spawnNamed(spawning, this.#naming.get(id));
+    this.#naming.set(id, named);
+    return named.finally(() => {
+      if (this.#naming.get(id) === named) this.#naming.delete(id);
+    });
+  }
+  /** One after the other under an id: the first one runs the work. */
+  readonly #naming = new Map<JobId, Promise<StoredJob>>();
+
+  async #spawnNamed(spawning: Spawning, before: Promise<StoredJob> | undefined): Promise<StoredJob> {
+    await before?.catch(() => {});
+    return this.#spawn(spawning, (await this.#core().store.jobs.load(spawning.job.id)) === undefined);
+  }
+
+  async #spawn(spawning: Spawning, isNew: boolean): Promise<StoredJob> {
     const { store, limits } = this.#core();
-    const { job } = spawning;
+    const { job, isNamed } = spawning;
     const [of] = this.spawnsOf([spawning]);
-    const before = spawning.isNamed === true ? await store.jobs.load(job.id) : undefined;
     const stored = await store.jobs.spawn(of as JobSpawn, limits.jobsMax);
-    const isOurs = before === undefined && (spawning.isNamed !== true || (await this.#isOurs(job)));
-    if (isOurs) this.unbegun.set(job.id, spawning);
+    const isBound = isNamed === true && job.recovery === "owner-bound";
+    if (isNew && (!isBound || (await this.#isOurs(job.id)))) this.unbegun.set(job.id, spawning);
     this.begin([job]);
     return stored;
   }
 
-  /** Whether a job under a name is not that of another process, which was quicker. */
-  async #isOurs({ id, recovery }: NewJob): Promise<boolean> {
-    if (recovery !== "owner-bound") return true;
+  /** Whether this process holds it: another one may have begun it under the same id just before. */
+  async #isOurs(id: JobId): Promise<boolean> {
     const { store, owner, world } = this.#core();
     return (await store.jobs.renew(owner, world.now())).changed.some(({ jobId }) => jobId === id);
   }
@@ -257,28 +272,41 @@ export class Desk {
     for (;;) {
       this.#claimsAgain = false;
       const room = limits.parallelJobsMax - this.#tasks.size;
-      if (room <= 0 || this.#isClosed) return;
+      if (this.#isClosed) return;
+      if (room <= 0) return this.#makeRoom();
       const claimed = await store.jobs.claim(owner, world.now(), Math.min(room, PAGE), this.operations);
       for (const each of claimed) {
-        if (each.isOrphan === true) await this.#tried(each, () => this.#abandon(each));
-        else if (each.record.delivers !== undefined) await this.#tried(each, () => this.#deliver(each));
-        else {
-          this.held.get(each.record.id)?.lose(); // It was taken from this process, and given back.
-          this.#run(new TaskJobRun(this.#core(), each));
-        }
+        if (each.isOrphan === true) await this.#surely(each, () => this.#abandon(each));
+        else if (each.record.delivers !== undefined) await this.#surely(each, () => this.#deliver(each));
+        else this.#runClaimed(each);
       }
       if (claimed.length === 0) return;
     }
   }
 
-  /** D4: what fails is tried again here, for nobody else can claim the job; the others that were claimed are run. */
-  async #tried(job: ClaimedJob, run: () => Promise<void>): Promise<void> {
-    await run().catch((error: unknown) => {
-      this.#trace("job.claimed", error, { job: job.record.id });
-      const { world } = this.#core();
-      if (!hasCode(error, "lease.lost"))
-        world.rest(AGAIN_MS).then(() => void (this.#isClosed || this.#tried(job, run)));
-    });
+  /** D3 */
+  #makeRoom(): void {
+    for (const job of this.held.values()) if (job instanceof TaskJobRun) job.makeRoom();
+  }
+
+  /** What fails is done again a while later: whatever else was claimed with it does not wait for it. */
+  async #surely({ record }: ClaimedJob, write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      if (hasCode(error, "lease.lost")) return;
+      this.#trace("jobs.claim", error, { job: record.id });
+      void this.#core()
+        .world.rest(AGAIN_MS)
+        .then(() => this.#insist(record.id, write));
+    }
+  }
+
+  /** An earlier run of it may not have left yet: what was claimed is not its any more. */
+  #runClaimed(claimed: ClaimedJob): void {
+    const { jobId } = claimed.lease;
+    this.held.get(jobId)?.lose();
+    this.#run(new TaskJobRun(this.#core(), claimed));
   }
 
   /** The process that did the work is gone. */
@@ -343,10 +371,7 @@ export class Desk {
     const isDue = world.now() - this.#renewed >= (this.#until - this.#renewed) / 3;
     if (this.held.size > 0 && (isMoved || isDue)) await this.renew();
     if (this.feed.size + this.#cancels.size === 0) this.feed.pass(agenda.jobs);
-    else if (isMoved)
-      await this.feed.read(agenda.jobs, async ({ id, cancel }) => {
-        if (cancel !== undefined && this.#cancels.has(id)) await this.wasCancelled(id, cancel.reason);
-      });
+    else if (isMoved) await this.feed.read(agenda.jobs, (record) => this.#heard(record));
     if (agenda.hasJobs === true && (recovers || !store.isDurable || this.isBusy)) this.kick();
   }
 
@@ -360,11 +385,23 @@ export class Desk {
     }
   }
 
-  /** Something happened to a job here; it may have come to its end, or to rest. */
+  /** Registered work of this process was cancelled or ended, perhaps elsewhere. */
+  #heard(record: JobRecord): void {
+    const { id, cancel } = record;
+    if (cancel === undefined && isOver(record)) this.#cancels.delete(id);
+    if (cancel !== undefined && this.#cancels.has(id))
+      this.wasCancelled(id, cancel.reason).catch((error: unknown) => this.#trace("job.cancel", error, { job: id }));
+  }
+
+  /** Something happened to a job here; it may have come to its end. */
   moved(id: JobId, mayBeOver = false): void {
-    this.feed.notify(id);
-    if (!mayBeOver) return;
+    if (!mayBeOver) return this.feed.notify(id);
     this.#cancels.delete(id);
+    this.rested(id);
+  }
+  /** A job has come to rest here: whoever awaits it need not wait any longer. */
+  rested(id: JobId): void {
+    this.feed.notify(id);
     this.#core().watch.jobEnded(id);
   }
 
@@ -382,15 +419,23 @@ export class Desk {
 
   /** A job was asked to end, here or elsewhere: whoever does its work here hears of it. */
   async wasCancelled(id: JobId, reason: string): Promise<void> {
-    const call = this.#cancels.get(id);
-    this.#cancels.delete(id);
-    if (call !== undefined)
-      await Promise.resolve()
-        .then(() => call(reason))
-        .catch((error: unknown) => this.#trace("job.cancel", error, { job: id }));
+    await this.#callCancel(id, reason);
     const held = this.held.get(id);
     if (held !== undefined) await held.look();
     this.moved(id, held === undefined);
+  }
+
+  /** The callback of a registered job has a grace: one that never returns must not hold whoever cancels. */
+  async #callCancel(id: JobId, reason: string): Promise<void> {
+    const { world, limits } = this.#core();
+    const call = this.#cancels.get(id);
+    this.#cancels.delete(id);
+    if (call === undefined) return;
+    const called = Promise.resolve()
+      .then(() => call(reason))
+      .catch((error: unknown) => this.#trace("job.cancel", error, { job: id }));
+    const timer = new AbortController();
+    await Promise.race([called, world.sleep(limits.cancelGraceMs, timer.signal)]).finally(() => timer.abort());
   }
 
   // ── Giving up ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -402,7 +447,7 @@ export class Desk {
     if (job.record.recovery === "rerunnable") return this.giveBack(job, LEFT_MS, error);
     const { store, world } = this.#core();
     job.letGo(error);
-    this.#insist(job, () => {
+    this.#insist(job.id, () => {
       const at = world.now();
       const ended = { at, kind: "ended", state: "failed", error: problemOf(error) } as const;
       return store.jobs.append(job.lease, [{ key: "end", event: ended }], at);
@@ -413,7 +458,7 @@ export class Desk {
   giveBack(job: HeldJob, ms = 0, reason: unknown = new RuntimeError("job.parked", { id: job.id })): void {
     const { store, world } = this.#core();
     job.letGo(reason);
-    this.#insist(job, async () => {
+    this.#insist(job.id, async () => {
       const at = world.now();
       await store.jobs.append(job.lease, [], at, { parks: { seen: Number.MAX_SAFE_INTEGER, due: at + ms } });
       this.kick();
@@ -421,15 +466,15 @@ export class Desk {
   }
 
   /** Writes it, if need be a while later: a job that nobody gave back would wait for the end of this process. */
-  #insist(job: HeldJob, write: () => Awaitable<unknown>): void {
+  #insist(id: JobId, write: () => Awaitable<unknown>): void {
     const { world } = this.#core();
     const attempt = async (): Promise<void> => {
       try {
         await write();
-        this.moved(job.id, true);
+        this.moved(id, true);
       } catch (error) {
         if (this.#isClosed || hasCode(error, "lease.lost")) return;
-        this.#trace("job.given-up", error, { job: job.id });
+        this.#trace("job.given-up", error, { job: id });
         await world.rest(AGAIN_MS);
         await attempt();
       }
@@ -441,6 +486,16 @@ export class Desk {
   sessionGone(id: SessionId): void {
     for (const job of this.held.values())
       if (job.record.sessionId === id) job.letGo(new RuntimeError("session.deleted", { id }));
+    if (this.#cancels.size > 0)
+      this.#stopGone(id).catch((error: unknown) => this.#trace("job.cancel", error, { session: id }));
+  }
+
+  /** Registered work whose job is not there any more is told so. */
+  async #stopGone(session: SessionId): Promise<void> {
+    const { store } = this.#core();
+    const { message } = new RuntimeError("session.deleted", { id: session });
+    for (const id of [...this.#cancels.keys()])
+      if ((await store.jobs.load(id)) === undefined) await this.#callCancel(id, message);
   }
 
   /** Tasks are left to other processes; functions have a grace, and are abandoned. */

@@ -54,7 +54,7 @@ export class JobFeed {
   }
 
   /** Tells what happened since the last look; at the first one nobody knows, and all look for themselves. */
-  async read(latest: JobCursor | undefined, changed: (record: JobRecord) => Promise<void>): Promise<void> {
+  async read(latest: JobCursor | undefined, changed: (record: JobRecord) => void): Promise<void> {
     if (this.#cursor === undefined) {
       this.#cursor = latest;
       for (const id of [...this.#waiters.keys()]) this.notify(id);
@@ -65,7 +65,7 @@ export class JobFeed {
       const found = await store.jobs.changes(this.#cursor, { max: PAGE });
       for (const { record } of found) {
         this.notify(record.id);
-        await changed(record);
+        changed(record);
       }
       this.#cursor = found.at(-1)?.cursor ?? this.#cursor;
       if (found.length < PAGE) return;

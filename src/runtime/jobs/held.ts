@@ -174,10 +174,13 @@ export abstract class HeldJob {
     this.record = { ...this.record, state };
   }
 
-  /** The input of the nth wake has the same id in every run: it is accepted once. */
-  async wake(text: string, options: { readonly isNotice?: boolean | undefined } = {}): Promise<void> {
-    const input = wakeInput(this.core, this.record, `wake/${this.#wakes++}`, text, options.isNotice === true);
-    await this.tell(input);
+  /** The input of a wake has the same id in every run, by its name: it is accepted once. */
+  async wake(
+    text: string,
+    options: { readonly isNotice?: boolean | undefined } = {},
+    name = `wake/${this.#wakes++}`,
+  ): Promise<void> {
+    await this.tell(wakeInput(this.core, this.record, name, text, options.isNotice === true));
   }
   protected async tell(input: WakeInput): Promise<void> {
     await this.write([], { wakes: [input], wakesMax: this.core.limits.jobWakesMax });

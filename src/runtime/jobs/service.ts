@@ -120,7 +120,7 @@ export class SessionJobs implements Jobs {
     const { plugin, site } = this.#place;
     const core = this.#core;
     const job: NewJob = { ...newJob(options, this.#place), ...more };
-    const isNamed = options.id !== undefined || site?.job?.step !== undefined;
+    const isNamed = options.id !== undefined || site?.job?.steps !== undefined;
     const spawning: Spawning = { job, plugin, isNamed, ...run };
     const carried = this.#carrier(job);
     if (carried === undefined) {
@@ -317,7 +317,8 @@ export class SessionJobs implements Jobs {
       const event = { at, kind: "transitioned", state } as const;
       const { said } = await store.jobs.send(record.id, { key: world.id("tra"), event }, at);
       if (said === "bound") throw new RuntimeError("job.bound", { id });
-      jobs.moved(record.id, state === "idle");
+      if (state === "idle") jobs.rested(record.id);
+      else jobs.moved(record.id);
     });
   }
 

@@ -1,12 +1,14 @@
 // A job whose work is a task of a plugin: any process that has the plugin can go on with it, from its recorded steps.
 // Not its job: tool calls (`call.ts`), what every held job does (`held.ts`), which jobs run here (`desk.ts`).
 // T1 A rerun runs the task from its beginning; every step that is recorded gives its value and is not done again. Steps
-//    are known by their names, and those without a name by their number among their kind.
+//    are known by their names, and those without a name by their number among their kind, in the step that they are
+//    made in: a rerun does not enter a step that is recorded, and must number those after it alike.
 // T2 Nothing outward begins when the time of this process has lapsed: another one may have the job.
 // T3 While the task only waits (sleeps, awaits jobs, signals or answers) it is given up after a while: nothing of it is
 //    left in memory. Code of the task that runs beside its waits, and is no step, is then lost and runs again.
 // T4 What the task changes in its session is kept at its end, in one change under the job's name: once.
 // T5 A job that crashes its process again and again ends as failed.
+import { AsyncLocalStorage } from "node:async_hooks";
 import { checkedInput, type OwnedOperation } from "../../kernel/operation.ts";
 import type { TaskJob } from "../../kernel/services.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
@@ -16,18 +18,27 @@ import { bytesOver, frozen, type Json, toJson } from "../../model/json.ts";
 import type { WaitAnswer } from "../../model/wait.ts";
 import type { ClaimedJob, NewWait } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
-import { SessionSite } from "../services/site.ts";
+import { type JobSteps, SessionSite } from "../services/site.ts";
 import { isChanging, keepTask, requireOperation, runTask } from "../session/operate.ts";
 import type { LiveSession } from "../session/session.ts";
 import { CHILD_MS, isSettled } from "./await.ts";
 import { callTool } from "./call.ts";
 import { forever, HeldJob } from "./held.ts";
 
+/** The step in which the current code runs. */
+interface Within {
+  readonly job: TaskJobRun;
+  readonly name: string;
+  readonly outer: Within | undefined;
+}
+const within = new AsyncLocalStorage<Within>();
+
 /** What the task waits for. */
 interface Waiting {
   /** When it goes on at the latest. */
   readonly until?: number;
-  readonly jobs?: { readonly ids: readonly JobId[]; readonly need: "any" | "all" };
+  /** Of the jobs that it waits for those that were not settled when they were looked at. */
+  jobs?: { readonly ids: readonly JobId[]; readonly need: "any" | "all" };
   /** Nothing in the store would tell that it is over: it is looked at again and again, and not given up. */
   stays?: boolean;
 }
@@ -50,6 +61,11 @@ export class TaskJobRun extends HeldJob {
   readonly #given: Promise<void> = new Promise((resolve) => {
     this.#stop = resolve;
   });
+
+  /** It is where its own code runs, too (`InJob`). */
+  get steps(): JobSteps {
+    return this;
+  }
 
   constructor(core: Core, { lease, record, events }: ClaimedJob) {
     super(core, lease, record, 0);
@@ -87,7 +103,7 @@ export class TaskJobRun extends HeldJob {
       await this.#ready();
       if (isChanging(ran))
         await this.step("kept", async () => {
-          await keepTask(session, owned, ran, this.id);
+          await keepTask(session, owned, ran, { id: this.id, isOver: () => this.isOver });
           return null;
         });
       await this.completed(ran.output);
@@ -109,11 +125,32 @@ export class TaskJobRun extends HeldJob {
 
   // ── Steps (T1) ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The name of the next step of a kind. */
+  /** The name of the next step of a kind, in the step that runs now. */
   next(kind: string): string {
-    const nth = this.#counts.get(kind) ?? 0;
-    this.#counts.set(kind, nth + 1);
-    return `${kind}/${nth}`;
+    const name = this.here(kind);
+    const nth = this.#counts.get(name) ?? 0;
+    this.#counts.set(name, nth + 1);
+    return `${name}/${nth}`;
+  }
+
+  /** A name in the step that runs now. */
+  here(name: string): string {
+    const at = this.#at;
+    return at === undefined ? name : `${at.name}/${name}`;
+  }
+  get #at(): Within | undefined {
+    const at = within.getStore();
+    return at?.job === this ? at : undefined;
+  }
+
+  /** Runs code as part of a step: what it does without a name is numbered there. */
+  inside<T>(name: string, run: () => T): T {
+    return within.run({ job: this, name, outer: this.#at }, run);
+  }
+  /** The same in the step that runs now, wherever it is called. */
+  bound<T>(run: () => T): () => T {
+    const at = this.#at;
+    return at === undefined ? run : () => within.run(at, run);
   }
 
   recorded(name: string): Json | undefined {
@@ -124,7 +161,12 @@ export class TaskJobRun extends HeldJob {
   step(name: string, make: () => Json | PromiseLike<Json>, waits?: (value: Json) => readonly NewWait[]): Promise<Json> {
     const known = this.#steps.get(name);
     if (known !== undefined) return Promise.resolve(known);
-    const making = this.#making.get(name) ?? this.#make(name, make, waits);
+    const before = this.#making.get(name);
+    for (let at = this.#at; before !== undefined && at !== undefined; at = at.outer)
+      if (at.name === name)
+        return Promise.reject(new RuntimeError("job.invalid", { problem: `the step ${name} waits for itself` }));
+    if (before !== undefined) return before;
+    const making = this.inside(name, () => this.#make(name, make, waits));
     this.#making.set(name, making);
     const done = (): boolean => this.#making.delete(name);
     making.then(done, done);
@@ -199,7 +241,8 @@ export class TaskJobRun extends HeldJob {
         if (left <= 0) return undefined;
         this.#rest();
         const timer = new AbortController();
-        const due = left === Infinity ? nudged : Promise.race([nudged, world.sleep(left, timer.signal)]);
+        const ms = waiting.stays === true ? Math.min(left, CHILD_MS) : left;
+        const due = ms === Infinity ? nudged : Promise.race([nudged, world.sleep(ms, timer.signal)]);
         await due.finally(() => timer.abort());
       }
     } finally {
@@ -215,6 +258,11 @@ export class TaskJobRun extends HeldJob {
     const { resolve } = this.#nudged;
     this.#nudged = Promise.withResolvers();
     resolve();
+  }
+
+  /** Others wait for its place. */
+  makeRoom(): void {
+    this.#rest();
   }
 
   /** Looks whether the task only waits, and gives it up when it does so for a while. */
@@ -282,10 +330,13 @@ export class TaskJobRun extends HeldJob {
       },
       call: (tool, input) => callTool(this, session, site, tool, input),
       receive: async <T extends Json>(signal: string) => {
+        if (this.#at !== undefined)
+          // A rerun would not enter the step, and receive the same signal again.
+          throw new RuntimeError("job.invalid", { problem: "a signal cannot be received inside of a step" });
         const next = this.nextSignal(signal);
         return (await this.wait({}, next)) as T;
       },
-      wake: (text, options) => this.wake(text, options),
+      wake: (text, options) => this.wake(text, options, this.next("wake")),
       transition: (state) => this.transition(state),
     };
   }
@@ -301,27 +352,66 @@ export class TaskJobRun extends HeldJob {
     const name = this.next("await");
     const known = this.recorded(name);
     if (known !== undefined) return known as unknown as readonly JobRecord[];
-    const end = timeoutMs === Infinity ? NEVER : world.now() + timeoutMs;
-    const until = Number(await this.step(`${name}/until`, () => end)); // A rerun has no more time than the first run.
-    const waiting: Waiting = { until, jobs: { ids, need } };
-    const watching = this.core.jobs.feed.watch(ids, () => this.nudge());
-    this.whenOver(() => watching.stop()); // Where it is given up, nothing after the wait is reached.
-    const found = await this.wait(waiting, async () => {
-      const records = await load();
-      waiting.stays = records.some((record) => record.kind === "subagent" && !isSettled(record));
-      if (waiting.stays) void this.core.world.rest(CHILD_MS).then(() => this.nudge());
-      return (need === "all" ? records.every(isSettled) : records.some(isSettled)) ? records : undefined;
-    });
-    watching.stop();
+    const until = world.now() + timeoutMs;
+    const now = await load();
+    const found = isMet(now, ids, need) ? now : await this.waitFor(ids, need, await this.#untilOf(name, until), load);
     return (await this.step(
       name,
       async () => (found ?? (await load())) as unknown as Json,
     )) as unknown as readonly JobRecord[];
   }
+
+  /**
+   * Waits for other jobs, and gives their records; undefined when its time is over. `ended` tells of what else it waits
+   * for: that is looked at again and again.
+   */
+  async waitFor(
+    ids: readonly JobId[],
+    need: "any" | "all",
+    until: number,
+    load: () => Promise<readonly JobRecord[]>,
+    ended: () => Promise<readonly boolean[]> = async () => [],
+  ): Promise<readonly JobRecord[] | undefined> {
+    const watching = this.core.jobs.feed.watch(ids, () => this.nudge());
+    this.#watching.add(watching);
+    const waiting: Waiting = { until };
+    try {
+      return await this.wait(waiting, async () => {
+        const [records, others] = await Promise.all([load(), ended()]);
+        const open = records.filter((record) => !isSettled(record));
+        waiting.jobs = { ids: open.map(({ id }) => id), need };
+        waiting.stays = others.includes(false) || open.some(({ kind }) => kind === "subagent");
+        return isMet(records, ids, need, others) ? records : undefined;
+      });
+    } finally {
+      watching.stop();
+      this.#watching.delete(watching);
+    }
+  }
+  /** What is given up never comes to its end: its watchers are stopped here. */
+  protected override ended(): void {
+    for (const watching of this.#watching) watching.stop();
+    this.#watching.clear();
+  }
+  readonly #watching = new Set<{ stop(): void }>();
+
+  /** A rerun waits no longer than the first run would have. */
+  async #untilOf(name: string, until: number): Promise<number> {
+    const recorded = await this.step(`${name}/until`, () => (until === Infinity ? null : until));
+    return recorded === null ? Infinity : Number(recorded);
+  }
 }
 
-/** In some centuries: `Infinity` is not JSON. */
-const NEVER = 8_640_000_000_000_000;
+/** Jobs that are not there any more are over. */
+const isMet = (
+  records: readonly JobRecord[],
+  ids: readonly JobId[],
+  need: "any" | "all",
+  others: readonly boolean[] = [],
+): boolean =>
+  need === "all"
+    ? records.every(isSettled) && !others.includes(false)
+    : records.length < ids.length || records.some(isSettled) || others.includes(true);
 
 /** What wakes as soon as this is not given up. */
 const SOON_MS = 1_000;

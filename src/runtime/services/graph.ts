@@ -41,9 +41,9 @@ export async function appendFrom(
   const key = site.nextKey(plugin) ?? session.core.world.id("opr");
   const append = (): Promise<Appended> => appendAt(site, plugin, additions, options, key);
   // A step of a task: a rerun appends nothing again, also where the job belongs to another session by then.
-  if (site.job?.step === undefined) return append();
+  if (site.turn !== undefined || site.job?.steps === undefined) return append();
   const step = async (): Promise<Json> => (await append()) as unknown as Json;
-  return (await site.job.step(`append/${key}`, step)) as unknown as Appended;
+  return (await site.job.steps.step(`append/${key}`, step)) as unknown as Appended;
 }
 
 async function appendAt(

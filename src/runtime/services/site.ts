@@ -70,7 +70,13 @@ export interface Working {
 /** A job that runs: beside turns, so it changes no state. One with steps records what is done once. */
 export interface InJob {
   readonly id: JobId;
-  step?(name: string, make: () => Awaitable<Json>): Promise<Json>;
+  readonly steps?: JobSteps;
+}
+export interface JobSteps {
+  step(name: string, make: () => Awaitable<Json>): Promise<Json>;
+  /** The name of the next step of a kind, and a name, in the step that runs now. */
+  next(kind: string): string;
+  here(name: string): string;
 }
 
 /** Where a hook, a tool or an operation runs, in a turn or between turns, and what makes its services. */
@@ -152,14 +158,14 @@ export class SessionSite implements Site {
   /** A key for what reaches other sessions: the same when the effect or the named operation is run again. */
   nextKey(plugin: string): string | undefined {
     const { turn, job } = this;
-    const ofJob = job?.step === undefined ? undefined : `job/${job.id}`;
-    const of = turn === undefined ? (ofJob ?? this.#operation) : `${turn.live.turnId}/${turn.effect}`;
+    if (turn === undefined && job?.steps !== undefined)
+      return shortened(`job/${job.id}/${job.steps.next(`key/${plugin}`)}`);
+    const of = turn === undefined ? this.#operation : `${turn.live.turnId}/${turn.effect}`;
     if (of === undefined) return undefined;
     this.#keys ??= new Map();
     const nth = this.#keys.get(plugin) ?? 0;
     this.#keys.set(plugin, nth + 1);
-    const key = `${of}/${plugin}/${nth}`;
-    return key.length > KEY_MAX ? hashOf(key) : key;
+    return shortened(`${of}/${plugin}/${nth}`);
   }
 
   get #operation(): string | undefined {
@@ -195,7 +201,11 @@ export class SessionSite implements Site {
     return unwaited(async () => this.#noted(ONCE, `${plugin}/${key}`, plugin, run));
   }
   onceHere<T extends Json>(plugin: string, key: string, run: () => Awaitable<T>): Promise<T> {
-    return unwaited(async () => this.#noted(this.turn?.effect ?? ONCE, `${plugin}/once/${key}`, plugin, run));
+    return unwaited(async () => {
+      const steps = this.job?.steps;
+      if (steps !== undefined) return (await steps.step(steps.here(`once/${plugin}/${key}`), run)) as T;
+      return this.#noted(this.turn?.effect ?? ONCE, `${plugin}/once/${key}`, plugin, run);
+    });
   }
 
   /**
@@ -206,7 +216,7 @@ export class SessionSite implements Site {
     const { store } = this.core;
     const live = this.turn?.live;
     const operation = this.#operation;
-    if (this.job?.step !== undefined) return this.job.step(`once/${key}`, run) as Promise<T>;
+    if (this.job?.steps !== undefined) return this.job.steps.step(`once/${key}`, run) as Promise<T>;
     if (live !== undefined)
       return this.#shared((live.noting ??= new Map()), `${effect}/${key}`, plugin, run, (value) =>
         store.note(live.turnId, effect, key, value),
@@ -252,7 +262,7 @@ export class SessionSite implements Site {
       allow: (asked) => requireBudget(core, session, budget, asked, live),
       spend: (spent, key) => {
         if (live !== undefined) return live.spend(spent, key);
-        if (job?.step !== undefined && key !== undefined) return bookOnce(session, job, spent, key);
+        if (job?.steps !== undefined && key !== undefined) return bookOnce(session, job.steps, spent, key);
         if (working === undefined) return session.book(spent);
         working.spent.push(spent);
         if (key !== undefined) working.booked.push({ operation: bookingOf(working, key), receipt: null });
@@ -266,7 +276,7 @@ export class SessionSite implements Site {
 
   async #recordedReply(plugin: string, run: () => Promise<Reply>): ReturnType<CompletionSite["once"]> {
     const { turn, working, job } = this;
-    if (job?.step !== undefined) return this.#replyOfJob(job.id, plugin, run);
+    if (job?.steps !== undefined) return this.#replyOfJob(job.id, job.steps, plugin, run);
     if (turn === undefined && this.#operation === undefined) return { reply: await run() };
     const effect = turn?.effect ?? ONCE;
     const key = `${plugin}/complete/${this.#completions++}`;
@@ -278,9 +288,14 @@ export class SessionSite implements Site {
     return isBooked ? { ...found, isBooked: true } : found;
   }
 
-  async #replyOfJob(id: JobId, plugin: string, run: () => Promise<Reply>): ReturnType<CompletionSite["once"]> {
-    const key = `${plugin}/complete/${this.#completions++}`;
-    const noted = await this.#noted(ONCE, key, plugin, async () => (await run()) as unknown as Json);
+  async #replyOfJob(
+    id: JobId,
+    steps: JobSteps,
+    plugin: string,
+    run: () => Promise<Reply>,
+  ): ReturnType<CompletionSite["once"]> {
+    const key = steps.next(`complete/${plugin}`);
+    const noted = await steps.step(key, async () => (await run()) as unknown as Json);
     return { reply: noted as unknown as Reply, key: bookingOf({ operation: `/job/${id}` }, key) };
   }
 
@@ -291,12 +306,14 @@ export class SessionSite implements Site {
 }
 
 /** A step of its own: a rerun books nothing again, also where the job belongs to another session by then. */
-async function bookOnce(session: LiveSession, job: InJob, spent: Spent, name: string): Promise<void> {
-  await job.step?.(`booked/${name}`, async () => {
+async function bookOnce(session: LiveSession, steps: JobSteps, spent: Spent, name: string): Promise<void> {
+  await steps.step(`booked/${name}`, async () => {
     await session.bookAs(spent, name);
     return null;
   });
 }
+
+const shortened = (key: string): string => (key.length > KEY_MAX ? hashOf(key) : key);
 
 /** Under this name the store knows that a recorded completion is in the ledger. */
 const bookingOf = ({ operation }: Pick<Working, "operation">, key: string): string => `${operation}/booked/${key}`;

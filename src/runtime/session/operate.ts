@@ -205,13 +205,22 @@ export async function runTask(
 export const isChanging = ({ events, turns, config, updates }: TaskRan): boolean =>
   events.length + turns.length + updates.length > 0 || config !== undefined;
 
-/** Keeps what the task has changed, once under the job's name. */
-export async function keepTask(session: LiveSession, owned: OwnedOperation, ran: TaskRan, id: JobId): Promise<void> {
+/**
+ * Keeps what the task has changed, once under the job's name. It may have to wait for the session: nothing is kept of a
+ * job that is over by then.
+ */
+export async function keepTask(
+  session: LiveSession,
+  owned: OwnedOperation,
+  ran: TaskRan,
+  { id, isOver }: { readonly id: JobId; isOver(): boolean },
+): Promise<void> {
   const { updates } = ran;
   const call: Call = { operationId: id, operation: `/job/${id}`, hash: id };
   const work = async (working: Working): Promise<Worked<Receipt>> => {
     const known = await doneBefore(session, call, working);
     if (known !== undefined) return { done: () => known };
+    if (isOver()) throw new RuntimeError("job.over", { id, state: "over" });
     const { states } = session.kept;
     if (updates.length > 0) {
       const cell = states.cell(owned.plugin, `the task ${owned.name}`);
