@@ -50,6 +50,7 @@ export const TEXTS = {
   withdrawn: "The question was withdrawn.",
   pending: "The call was begun, and its result has not arrived.",
   codeEnded: "The code ended before this call did. It is not known whether the call took effect.",
+  waitsOn: (times: number) => `it has waited ${times} times for other turns or jobs, and would wait again`,
   notShown: "The result of this call is missing. It is not known whether it took effect.",
   expired: "The call was interrupted too long ago. It is not known whether it took effect.",
   upgraded: "The call was interrupted by an upgrade of the program. It is not known whether it took effect.",

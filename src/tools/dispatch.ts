@@ -89,6 +89,9 @@ export interface Deferred {
   readonly schema?: JsonObject;
 }
 
+/** A call that waits for what is over, again and again, would never end. */
+export const DEFERS_MAX = 100;
+
 /** Every wait ends: this much later, unless its maker says when. */
 export const WEEK_MS = 7 * 24 * 3_600_000;
 

@@ -48,6 +48,7 @@ export const ALL: readonly Texts[] = [
     awaited: ["pay"],
     submitAgain: ["/value must be number"],
     charsLeftOut: [4_000],
+    waitsOn: [100],
     jobEnded: ["Nightly report", "job_0k3", "completed", '{"pages":12}', undefined],
   }),
   shown("Tool calls (`bowline/protocols/tool-calls`)", TOOL_CALLS, { noTool: [0], noInput: [0], nested: [0] }),

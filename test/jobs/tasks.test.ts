@@ -104,7 +104,7 @@ describe.each(STORES)("on %s", (_, store) => {
     await using runtime = await running({ store: store(), plugins: [fails()] });
     const session = await runtime.session("s");
     const { id } = await session.jobs.spawn({ label: "x", operation: "test/fails.fail" });
-    expect(await runtime.jobs.await(id)).toMatchObject({ state: "failed", error: { code: "operation.failed" } });
+    expect(await runtime.jobs.await(id)).toMatchObject({ state: "failed", error: { code: "job.failed", message: "No luck." } });
     expect(await session.query(fails, "read")).toBe(0);
   });
 

@@ -59,8 +59,8 @@ describe.each(STORES)("on %s", (where, store) => {
       expect(await codeOf(jobs.transfer(world.session.id, "x", wrong(bad)))).toBe("job.invalid");
     }
     const { id } = await jobs.register({ label: "x", signals: { go: z.object({ n: z.number() }) } });
-    expect(await codeOf(jobs.await([id], { need: wrong("most") }))).toBe("job.invalid");
-    expect(await codeOf(jobs.await([id], { timeoutMs: wrong("soon") }))).toBe("job.invalid");
+    expect(await codeOf(jobs.await([id], { need: wrong("most") }))).toBe("options.invalid");
+    expect(await codeOf(jobs.await([id], { timeoutMs: wrong("soon") }))).toBe("options.invalid");
     expect(await codeOf(jobs.await([id], wrong({ timeout: 1 })))).toBe("options.unknown");
     for (const max of [0, -1, 1.5, "many"])
       expect(await codeOf(jobs.list({ max: wrong(max) }))).toBe("options.invalid");

@@ -131,7 +131,10 @@ export class Desk {
   async requireTask(sessionId: SessionId, operation: string, input: Json | undefined): Promise<void> {
     const core = this.#core();
     const plugin = operation.slice(0, operation.lastIndexOf("."));
-    if (!core.plugins.some(({ id }) => id === plugin)) return;
+    if (!core.plugins.some(({ id }) => id === plugin)) {
+      core.trace("job.elsewhere", { operation, problem: "its plugin is not installed here" }, { sessionId });
+      return;
+    }
     const open = core.sessions.find(sessionId);
     const found = (open?.composition ?? this.#compose()).operations.get(operation);
     if (found?.operation.kind !== "task")

@@ -8,6 +8,8 @@ import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { JobId, WaitId } from "../../model/ids.ts";
 import type { JobEnd, JobError, JobEvent, JobRecord } from "../../model/job.ts";
 import { describeThrown, type Json, toJson } from "../../model/json.ts";
+import { TEXTS } from "../../model/texts.ts";
+import { ToolError } from "../../model/tool.ts";
 import type { WaitAnswer } from "../../model/wait.ts";
 import type { JobAppended, JobLease, JobWrites, KeyedEvent, StoredJobEvent } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
@@ -19,7 +21,10 @@ export const forever = <T>(): Promise<T> => new Promise<T>(() => {});
 /** What was thrown may be anything, also a proxy that throws when it is looked at. */
 export function problemOf(error: unknown): JobError {
   try {
-    if (error instanceof RuntimeError) return { code: error.code, message: error.message };
+    // A task fails as an operation does; what it threw itself says more.
+    const own = hasCode(error, "operation.failed") && error.cause !== undefined ? error.cause : error;
+    if (own instanceof RuntimeError || own instanceof ToolError) return { code: own.code, message: own.message };
+    if (own !== error) return { code: "job.failed", message: describeThrown(own) };
   } catch {
     // It is described below.
   }
@@ -213,6 +218,9 @@ export abstract class HeldJob {
     if (this.isOver) return;
     if (passingFault(error, this.core.store) !== undefined) throw error;
     if (this.#isCancelling) return this.end("cancelled", {});
+    // It stopped because its process goes: that is no failure of the work.
+    if (hasCode(this.#reason, "runtime.closed"))
+      return this.end("abandoned", { error: { code: "job.abandoned", message: TEXTS.jobAbandoned } });
     await this.end("failed", { error: problemOf(error) });
   }
 
@@ -241,7 +249,7 @@ export abstract class HeldJob {
   /** A place in the line of this signal: its payload, once it is there. */
   protected nextSignal(name: string): () => Json | undefined {
     if (this.record.signals === undefined || !Object.hasOwn(this.record.signals, name))
-      throw new RuntimeError("job.signal", { id: this.id, signal: name, problem: "the job does not declare it" });
+      throw new RuntimeError("job.invalid", { problem: `it declares no signal ${JSON.stringify(name)}` });
     this.#received ??= new Map();
     const nth = this.#received.get(name) ?? 0;
     this.#received.set(name, nth + 1);

@@ -20,6 +20,7 @@ import { defined, describeThrown, frozen, isObject, type Json, toJson } from "..
 import type { Known } from "../../model/known.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { StoredJob } from "../../stores/store.ts";
+import { APP } from "../../tools/catalog.ts";
 import { validatorOf } from "../../tools/validator.ts";
 import { name } from "../../turn/effect.ts";
 import { requireOptions, requireWords } from "../checks.ts";
@@ -77,6 +78,8 @@ export class SessionJobs implements Jobs {
 
   spawn(options: JobOptions | TaskJobOptions, run?: (job: JobContext) => Awaitable<unknown>) {
     return unwaited(async () => {
+      if (run !== undefined && isObject(options) && "operation" in options)
+        invalid("it has both a function and `operation`");
       if (run !== undefined || !isObject(options) || !("operation" in options)) {
         requireOptions("jobs.spawn", options, JOB);
         const work = requireWork(run);
@@ -104,6 +107,7 @@ export class SessionJobs implements Jobs {
   async #task({ operation, input, notBefore }: TaskJobOptions): Promise<Partial<NewJob> & Pick<NewJob, "recovery">> {
     const { plugin } = this.#place;
     if (typeof operation !== "string" || operation === "") invalid("`operation` is the name of a task");
+    if (plugin === APP && !operation.includes(".")) invalid("`operation` must say whose task it is: `plugin.task`");
     const wire = operation.includes(".") ? operation : `${plugin}.${operation}`;
     await this.#core.jobs.requireTask(this.#session, wire, input);
     const json = input === undefined ? undefined : recordable(this.#core, "its input", input);
@@ -217,8 +221,11 @@ export class SessionJobs implements Jobs {
 
   async #await(ids: readonly JobId[], options: AwaitJobsOptions): Promise<readonly JobRecord[]> {
     const { need = "all", timeoutMs = AWAIT_MS, signal = this.#place.site?.signal } = options;
-    oneOf("need", need, ["any", "all"]);
-    if (!(typeof timeoutMs === "number" && timeoutMs >= 0)) invalid("timeoutMs is a number of 0 or more");
+    if (need !== "any" && need !== "all")
+      throw new RuntimeError("options.invalid", { option: "need", problem: "it is neither any nor all" });
+    if (!(typeof timeoutMs === "number" && timeoutMs >= 0))
+      throw new RuntimeError("options.invalid", { option: "timeoutMs", problem: "it must be a number of 0 or more" });
+    if (ids.length === 0) return [];
     const { core, site } = this.#place;
     if (site?.job !== undefined && ids.includes(site.job.id)) invalid("a job cannot wait for itself");
     const run = site?.job === undefined ? undefined : core.jobs.find(site.job.id);

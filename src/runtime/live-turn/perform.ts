@@ -9,7 +9,7 @@ import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { ToolOutput } from "../../model/tool.ts";
 import type { PendingAppend, PendingInput } from "../../stores/store.ts";
-import { attempt, type Deferred, gate, settle } from "../../tools/dispatch.ts";
+import { attempt, DEFERS_MAX, type Deferred, gate, settle } from "../../tools/dispatch.ts";
 import { failure } from "../../tools/result.ts";
 import type { Effect, EffectKind, EffectOf } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
@@ -108,10 +108,11 @@ function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Await
 }
 
 function called(live: LiveTurn, effect: EffectOf<"call">, found: ToolOutput | Deferred): Body {
-  if (found.kind === "deferred" && !isForItself(live, found)) return deferred(live, effect, found);
+  const problem = found.kind === "deferred" ? deferralProblem(live, effect, found) : undefined;
+  if (found.kind === "deferred" && problem === undefined) return deferred(live, effect, found);
   const output =
     found.kind === "deferred"
-      ? failure("internal", "tool.result", TEXTS.unusable(effect.call.name, WAITS_FOR_ITSELF))
+      ? failure("internal", "tool.result", TEXTS.unusable(effect.call.name, problem ?? ""))
       : found;
   if (isEndedByItself(live.state, effect)) live.show.ended(effect, output);
   else if (isTriedAgain(live.state, effect, output)) live.show.failed(effect);
@@ -119,7 +120,10 @@ function called(live: LiveTurn, effect: EffectOf<"call">, found: ToolOutput | De
   return returned(live, effect, output);
 }
 
-const WAITS_FOR_ITSELF = "it would wait for a turn that cannot end before this one";
+function deferralProblem(live: LiveTurn, { attempt }: EffectOf<"call">, found: Deferred): string | undefined {
+  if (isForItself(live, found)) return "it would wait for a turn that cannot end before this one";
+  return found.deferral.on !== undefined && attempt >= DEFERS_MAX ? TEXTS.waitsOn(DEFERS_MAX) : undefined;
+}
 
 /** Whether it waits for a turn that cannot end before this one: of this session, or of one above. */
 const isForItself = ({ session: { id, ancestors } }: LiveTurn, { deferral: { on } }: Deferred): boolean =>

@@ -397,7 +397,8 @@ export class Watch {
         this.#soonest(LOOK_MS);
       });
     };
-    if (ms === 0) setImmediate(due).unref();
+    // Not unreferenced: an idle process would come to it with the next event only. It holds the process for one round.
+    if (ms === 0) setImmediate(due);
     else void (this.#isBusy ? world.sleep(ms, nap.signal) : world.rest(ms, nap.signal)).then(due);
   }
 
