@@ -4,7 +4,7 @@ import { calls, recited, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { end, text } from "../kit/models.ts";
-import { eventually, passed, signalOf, within } from "../kit/reading.ts";
+import { codeOf, eventually, passed, signalOf, within } from "../kit/reading.ts";
 import { around, file, STORES, slowly } from "../kit/stores.ts";
 import { held, open, running, runningOn } from "../kit/worlds.ts";
 
@@ -263,6 +263,29 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(await session.query(counts, "read")).toBe(0);
   });
 
+  test("J2 wrong filters and pages, and signals that are too large, are typed", async () => {
+    const limits = { inputBytesMax: 1_000 };
+    await using runtime = await running({
+      store: store(),
+      plugins: [doing(({ job }) => job!.receive("go"))()],
+      limits,
+    });
+    const { jobs } = await runtime.session("s");
+    const { id } = await jobs.spawn({ ...WORK, signals: { go: {} } });
+    for (const max of [-1, 0, 1.5, Number.NaN, "1" as never])
+      for (const asked of [
+        jobs.list({ max }),
+        runtime.jobs.list({ max }),
+        jobs.changes(undefined, { max }),
+        runtime.jobs.changes(undefined, { max }),
+      ])
+        expect(await codeOf(asked)).toBe("options.invalid");
+    for (const wrong of [{ kind: "none" }, { visibility: "none" }, { after: 5 }])
+      for (const asked of [jobs.list(wrong as never), runtime.jobs.list(wrong as never)])
+        expect(await codeOf(asked)).toBe("job.invalid");
+    expect(await codeOf(jobs.signal(id, "go", "x".repeat(1_000)))).toBe("limit.bytes");
+  });
+
   test("J2 registered work of a session that is deleted is told", async () => {
     await using runtime = await running({ store: store() });
     const { jobs } = await runtime.session("s");
@@ -272,6 +295,19 @@ describe.each(STORES)("on %s", (_, store) => {
     await within(told.promise);
   });
 });
+
+test("J5 a task that is left again and again by processes that are closed has not ended any of them", async () => {
+  const path = file();
+  const work = doing(({ signal }) => new Promise((resolve) => signal.addEventListener("abort", resolve)));
+  let id = "";
+  for (let life = 1; life <= 4; life++) {
+    await using runtime = await runningOn(path, { plugins: [work()], limits: { resumesMax: 2 } });
+    if (id === "") id = (await (await runtime.session("s")).jobs.spawn(WORK)).id;
+    await eventually(async () => ((await runtime.jobs.get(id)).starts === life ? true : undefined), 4_000);
+  }
+  await using runtime = await runningOn(path, {});
+  expect(await runtime.jobs.get(id)).toMatchObject({ state: "running", starts: 4 });
+}, 20_000);
 
 test("J5 T8 a tool whose result comes later is called once, over the end of its process; closing does not wait for it", async () => {
   const path = file();

@@ -4,10 +4,9 @@ import { RuntimeError } from "../../model/errors.ts";
 import { asJobId, asSessionId } from "../../model/ids.ts";
 import type { JobRecord } from "../../model/job.ts";
 import type { Json } from "../../model/json.ts";
-import { requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { asItIs } from "./await.ts";
-import { changesOf } from "./service.ts";
+import { changesOf, pageOf } from "./service.ts";
 
 export interface AppJobs {
   /** The jobs of one session, with all that can be done to them. */
@@ -40,18 +39,11 @@ export function appJobs(open: () => Core): AppJobs {
   };
   return {
     of,
-    list: async ({ session, ...filter } = {}) => {
+    list: async (given = {}) => {
+      const { session, ...filter } = given ?? {};
       if (session !== undefined) return of(session).list(filter);
       const core = open();
-      requireOptions("jobs.list", filter, { isLive: true, kind: true, visibility: true, after: true, max: true });
-      const { isLive, kind, visibility, after, max = LIST_MAX } = filter;
-      const found = await core.store.jobs.list({
-        max,
-        ...(isLive === true ? { isLive } : {}),
-        ...(kind === undefined ? {} : { kind }),
-        ...(visibility === undefined ? {} : { visibility }),
-        ...(after === undefined ? {} : { after: asJobId(after) }),
-      });
+      const found = await core.store.jobs.list(pageOf(filter));
       return Promise.all(found.map(({ record }) => asItIs(core, record)));
     },
     get: async (id) => (await ofJob(id)).get(id),

@@ -459,13 +459,20 @@ export class Desk {
 
   /** Lets others go on with a task, or this process again, so much later. */
   giveBack(job: HeldJob, ms = 0, reason: unknown = new RuntimeError("job.parked", { id: job.id })): void {
-    const { store, world } = this.#core();
     job.letGo(reason);
     this.#insist(job.id, async () => {
-      const at = world.now();
-      await store.jobs.append(job.lease, [], at, { parks: { seen: Number.MAX_SAFE_INTEGER, due: at + ms } });
+      await this.#park(job, ms);
       this.kick();
     });
+  }
+
+  /** That it was left by its process is recorded: it has not ended it. */
+  async #park({ lease }: HeldJob, ms: number): Promise<void> {
+    const { store, world } = this.#core();
+    const at = world.now();
+    const event = { at, kind: "parked", due: at + ms } as const;
+    const parks = { seen: Number.MAX_SAFE_INTEGER, due: at + ms };
+    await store.jobs.append(lease, [{ key: `left/${lease.generation}`, event }], at, { parks });
   }
 
   /** Writes it, if need be a while later: a job that nobody gave back would wait for the end of this process. */
@@ -505,14 +512,18 @@ export class Desk {
   async close(graceMs: number): Promise<void> {
     const { world, store, owner } = this.#core();
     this.#isClosed = true;
-    if (this.held.size === 0) return;
+    const isClaiming = this.#claiming !== undefined;
+    await this.#claiming;
+    if (this.held.size === 0 && !isClaiming) return;
     const timer = new AbortController();
     const inGrace = (left: Promise<unknown>): Promise<unknown> =>
       Promise.race([left, world.sleep(graceMs, timer.signal)]);
     const leaving = [...this.held.values()].map(async (job) => {
       if (job instanceof TaskJobRun) {
         await inGrace(job.leave());
+        const isLeft = !job.isOver;
         job.letGo(new RuntimeError("runtime.closed", {}));
+        if (isLeft) await this.#park(job, 0).catch((error: unknown) => this.#trace("jobs.leave", error));
         return;
       }
       job.stop(new RuntimeError("runtime.closed", {}));

@@ -97,7 +97,9 @@ export abstract class HeldJob {
   protected learn(event: JobEvent): void {
     if (event.kind === "signalled") {
       this.#signals ??= new Map();
-      this.#signals.set(event.name, [...(this.#signals.get(event.name) ?? []), event.payload]);
+      const before = this.#signals.get(event.name);
+      if (before === undefined) this.#signals.set(event.name, [event.payload]);
+      else before.push(event.payload);
     }
     if (event.kind === "resolved") (this.#answers ??= new Map()).set(event.wait, event.answer);
     if (event.kind === "transferred" && event.to !== this.record.sessionId) {

@@ -26,7 +26,8 @@ export const JOB: Known<JobOptions> = {
 export const TASK: Known<TaskJobOptions> = { ...JOB, operation: true, input: true, notBefore: true };
 const COMPLETION: Known<Exclude<JobCompletion, string>> = { state: true, result: true, error: true };
 
-const KINDS = ["task", "monitor", "subagent", "code", "external"];
+export const KINDS = ["task", "monitor", "subagent", "code", "external"];
+export const VISIBILITIES = ["hidden", "managed"];
 const ENDS: readonly unknown[] = ["completed", "failed", "cancelled", "abandoned"] satisfies JobEnd[];
 const LABEL_MAX = 1_000;
 export const ID_MAX = 256;
@@ -55,7 +56,7 @@ export function newJob(options: JobOptions, { core, sessionId, plugin, site }: J
   if (typeof label !== "string" || label.trim() === "" || label.length > LABEL_MAX)
     invalid(`its label is a text of 1 to ${LABEL_MAX} characters`);
   oneOf("its kind", kind, KINDS);
-  oneOf("its visibility", visibility, ["hidden", "managed"]);
+  oneOf("its visibility", visibility, VISIBILITIES);
   oneOf("its wake", wake, ["none", "notify", "wake"]);
   oneOf("onParentEnd", onParentEnd, ["cancel", "keep"]);
   if (options.id !== undefined) requireWords("id", options.id, ID_MAX);

@@ -37,12 +37,14 @@ import {
   ID_MAX,
   invalid,
   JOB,
+  KINDS,
   newJob,
   oneOf,
   recordable,
   requireList,
   requireWorkLater,
   TASK,
+  VISIBILITIES,
 } from "./options.ts";
 import { endWake } from "./wake.ts";
 
@@ -153,19 +155,9 @@ export class SessionJobs implements Jobs {
 
   list(filter: JobsFilter = {}): Promise<readonly JobRecord[]> {
     return unwaited(async () => {
-      requireOptions("jobs.list", filter, FILTER);
-      const { isLive, kind, visibility, after, max = LIST_MAX } = filter;
-      if (!(max === Infinity || (Number.isSafeInteger(max) && max >= 1)))
-        throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a whole number above 0" });
+      const page = pageOf(filter);
       await requireStored(this.#core, this.#session);
-      const page = defined({
-        session: this.#session,
-        isLive: isLive === true ? (true as const) : undefined,
-        kind,
-        visibility,
-        after: after === undefined ? undefined : asJobId(after),
-      });
-      const found = await this.#core.store.jobs.list({ ...page, max });
+      const found = await this.#core.store.jobs.list({ ...page, session: this.#session });
       return frozen(await Promise.all(found.map(({ record }) => asItIs(this.#core, record))));
     });
   }
@@ -374,12 +366,13 @@ const isSame = (record: JobRecord, job: NewJob): boolean =>
   JSON.stringify(record.input) === JSON.stringify(job.input);
 
 export async function sendSignal(
-  { store, world, jobs }: Core,
+  core: Core,
   { record }: StoredJob,
   signal: string,
   payload: Json,
   key: string | undefined,
 ): Promise<void> {
+  const { store, world, jobs } = core;
   const { id } = record;
   const wrong = (problem: string): never => {
     throw new RuntimeError("job.signal", { id, signal: String(signal), problem });
@@ -389,6 +382,7 @@ export async function sendSignal(
   if (schema === undefined) return wrong(`the job declares ${Object.keys(record.signals ?? {}).join(", ") || "none"}`);
   const found = toJson(payload);
   if ("problem" in found) return wrong(`its payload is not JSON: ${found.path}: ${found.problem}`);
+  recordable(core, `the signal ${signal}`, found.json);
   const fits = await validatorOf(schema, `the signal ${signal}`)(found.json);
   if (!fits.ok) return wrong(`its payload does not fit: ${fits.problem}`);
   if (key !== undefined) requireWords("key", key, ID_MAX);
@@ -402,11 +396,35 @@ export async function sendSignal(
   else await held.look();
 }
 
+function requireMax(max: unknown): number {
+  if (typeof max === "number" && (max === Infinity || (Number.isSafeInteger(max) && max >= 1))) return max;
+  throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a whole number above 0" });
+}
+
+/** A filter as the store takes it. */
+export function pageOf(filter: JobsFilter) {
+  requireOptions("jobs.list", filter, FILTER);
+  const { isLive, kind, visibility, after, max = LIST_MAX } = filter;
+  if (kind !== undefined) oneOf("kind", kind, KINDS);
+  if (visibility !== undefined) oneOf("visibility", visibility, VISIBILITIES);
+  if (after !== undefined && typeof after !== "string") invalid("`after` is the id of a job");
+  return {
+    ...defined({
+      isLive: isLive === true ? (true as const) : undefined,
+      kind,
+      visibility,
+      after: after === undefined ? undefined : asJobId(after),
+    }),
+    max: requireMax(max),
+  };
+}
+
 export async function changesOf(
   { store }: Core,
   after: string | undefined,
   page: { readonly session?: SessionId; readonly max: number },
 ) {
+  requireMax(page.max);
   const found = await store.jobs.changes(after === undefined ? undefined : asJobCursor(after), page);
   const cursor = found.at(-1)?.cursor ?? (after === undefined ? undefined : asJobCursor(after));
   return frozen({ jobs: found.map(({ record }) => record), ...(cursor === undefined ? {} : { cursor }) });
