@@ -358,3 +358,18 @@ test("J2 a function that two processes begin under one id runs in one of them", 
   for (const runtime of worlds) await runtime.close();
   expect(ran).toHaveLength(1);
 });
+
+test("J1 a function that heeds the close of its process is abandoned, and did not fail", async () => {
+  const path = file();
+  const first = await runningOn(path, {});
+  const { jobs } = await first.session("s");
+  const heeds = await jobs.spawn({ label: "heeds" }, async ({ signal }) => {
+    await aborted(signal);
+    signal.throwIfAborted();
+  });
+  const returns = await jobs.spawn({ label: "returns" }, ({ signal }) => aborted(signal).then(() => "in time"));
+  await first.close();
+  await using second = await runningOn(path, {});
+  expect(await second.jobs.get(heeds.id)).toMatchObject({ state: "abandoned", error: { code: "job.abandoned" } });
+  expect(await second.jobs.get(returns.id)).toMatchObject({ state: "completed", result: "in time" });
+});

@@ -1,6 +1,6 @@
 import { ask, defer, definePlugin, defineTool, deny, type Json, type Runtime, retryable } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
-import { recited, says } from "bowline/testing";
+import { calls, recited, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { codeOf, eventually, signalOf, within } from "../kit/reading.ts";
@@ -104,7 +104,10 @@ describe.each(STORES)("on %s", (_, store) => {
     await using runtime = await running({ store: store(), plugins: [fails()] });
     const session = await runtime.session("s");
     const { id } = await session.jobs.spawn({ label: "x", operation: "test/fails.fail" });
-    expect(await runtime.jobs.await(id)).toMatchObject({ state: "failed", error: { code: "job.failed", message: "No luck." } });
+    expect(await runtime.jobs.await(id)).toMatchObject({
+      state: "failed",
+      error: { code: "job.failed", message: "No luck." },
+    });
     expect(await session.query(fails, "read")).toBe(0);
   });
 
@@ -441,4 +444,38 @@ test("J3 J5 what a task has done before it is handed over is not done again in i
   const [before, after] = [await from.read(), await to.read()];
   expect([before.usage.input > 0, after.usage.input]).toEqual([true, 0]);
   expect([before.head === undefined, after.head === undefined]).toEqual([false, true]);
+});
+
+test("J3 J5 a task that is handed over while it works goes on in its new session", async () => {
+  const couriers = doing(async ({ once, sessionId }) => {
+    const first = await once(
+      "first",
+      () => new Promise<string>((resolve) => setTimeout(() => resolve(sessionId ?? ""), 80)),
+    );
+    return [first, await once("second", () => sessionId ?? "")];
+  });
+  await using runtime = await running({ plugins: [couriers()] });
+  const [from, to] = [await runtime.session("from"), await runtime.session("to")];
+  const { id } = await from.jobs.spawn(WORK);
+  await eventually(async () => ((await from.jobs.get(id)).starts === 1 ? true : undefined));
+  await from.jobs.transfer("from", "to", [id]);
+  const [record] = await within(to.jobs.await([id]), 3_000);
+  expect(record).toMatchObject({ state: "completed", sessionId: "to", result: ["to", "to"] });
+});
+
+test("J5 T8 a tool that waits again and again for a job that is over fails, and keeps nothing else from running", async () => {
+  const spins = defineTool({
+    name: "spins",
+    description: "Waits for what is over.",
+    input: z.object({}),
+    execute: () => defer({ jobs: ["over"] }),
+  });
+  const work = doing(({ job }) => job!.call("spins", {}).catch((error) => (error as { code: string }).code));
+  const model = recited(calls("spins"), says("Never mind."));
+  await using runtime = await running({ plugins: [work()], tools: [spins], model });
+  const session = await runtime.session("s");
+  await session.jobs.register({ label: "Over", id: "over" });
+  await session.jobs.complete("over", "completed");
+  expect((await within(session.turn("Go").result(), 5_000)).outcome).toMatchObject({ text: "Never mind." });
+  expect((await done(runtime)).result).toBe("tool.result");
 });

@@ -101,12 +101,16 @@ interface PendingInput extends NewInput {
   /** Ascends with acceptance in one session, not without gaps. */
   readonly seq: number;
 }
-/** Nodes that were to be appended while a turn was open. That turn takes them in at a boundary, or its commit appends them. */
+/**
+ * Nodes that were to be appended, or something that was paid, while a turn was open. That turn takes them in at a
+ * boundary, or its commit keeps them.
+ */
 interface PendingAppend {
   readonly id: InputId;
   readonly operation: string;
   /** As they would be after the head, with the ids of the operation. */
   readonly entries: readonly Entry[];
+  readonly spent?: readonly Spent[];
   readonly seq: number;
 }
 interface Owner {
@@ -422,7 +426,7 @@ interface SessionChange {
   readonly receipt?: Json;
   readonly parts?: readonly PartOperation[];
   /**
-   * Of a change that has entries alone: while a turn is open it is kept and waits (`PendingAppend`), if no more than
+   * Of a change that has entries or `spent` alone: while a turn is open it is kept and waits (`PendingAppend`), if no more than
    * this wait with it; else `input.full`.
    */
   readonly queueMax?: number;

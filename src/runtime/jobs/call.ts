@@ -23,7 +23,17 @@ import {
 } from "../../model/tool.ts";
 import { type WaitAnswer, waitIdOf } from "../../model/wait.ts";
 import type { NewWait } from "../../stores/store.ts";
-import { attempt, type CallShow, type Deferred, type Dispatch, gate, settle, WEEK_MS } from "../../tools/dispatch.ts";
+import {
+  attempt,
+  type CallShow,
+  DEFERS_MAX,
+  type Deferred,
+  type Dispatch,
+  gate,
+  settle,
+  WEEK_MS,
+} from "../../tools/dispatch.ts";
+import { failure } from "../../tools/result.ts";
 import { askAbout, awaited, delivered, saidIn } from "../../turn/asked.ts";
 import type { EffectOf, GatedCall } from "../../turn/effect.ts";
 import type { Verdict } from "../../turn/event.ts";
@@ -191,8 +201,8 @@ class Call {
       if (found.kind === "deferred") {
         const output = await this.#deferred(call, nth, found);
         if (output !== undefined) return output;
-        goesOn++;
-        continue;
+        if (++goesOn < DEFERS_MAX) continue;
+        return failure("internal", "tool.result", TEXTS.unusable(call.name, TEXTS.waitsOn(DEFERS_MAX)));
       }
       const ms = policy === undefined ? undefined : retryMs(policy, nth - goesOn, found);
       if (ms === undefined || this.#job.signal.aborted) return found;

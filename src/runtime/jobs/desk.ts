@@ -19,13 +19,14 @@ import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import type { SessionSite } from "../services/site.ts";
 import { requestCancel } from "./cancel.ts";
+import { abandon, deliver } from "./ends.ts";
 import { JobFeed } from "./feed.ts";
 import { FunctionJob, outside, type Work } from "./function.ts";
 import { type HeldJob, problemOf } from "./held.ts";
+import { type OnCancel, Registered } from "./registered.ts";
 import { type JobsPlace, SessionJobs } from "./service.ts";
 import { JobSessions } from "./sessions.ts";
 import { TaskJobRun } from "./task.ts";
-import { endWake } from "./wake.ts";
 
 /** A job that is about to begin, and what is to be run for it here. */
 export interface Spawning {
@@ -35,7 +36,7 @@ export interface Spawning {
   readonly isNamed?: boolean;
   readonly work?: Work;
   /** Called here when a registered job is cancelled. */
-  readonly cancel?: (reason: string) => Awaitable<unknown>;
+  readonly cancel?: OnCancel;
 }
 
 const PAGE = 256;
@@ -53,7 +54,7 @@ export class Desk {
   /** The tasks among them. */
   readonly #tasks = new Set<Promise<void>>();
   readonly sessions: JobSessions;
-  readonly #cancels = new Map<JobId, NonNullable<Spawning["cancel"]>>();
+  readonly #registered: Registered;
   /** D5 */
   readonly feed: JobFeed;
   #operations: readonly string[] | undefined;
@@ -70,6 +71,7 @@ export class Desk {
     this.#compose = compose;
     this.sessions = new JobSessions(core);
     this.feed = new JobFeed(core);
+    this.#registered = new Registered(core);
   }
 
   /** The tasks that this process can run. Asked for when there is a job: plugins are composed for it. */
@@ -82,7 +84,7 @@ export class Desk {
 
   /** Whether something here wants to be looked after. */
   get isBusy(): boolean {
-    return this.held.size + this.feed.size + this.#cancels.size > 0;
+    return this.held.size + this.feed.size + this.#registered.size > 0;
   }
   get isAwaited(): boolean {
     return this.feed.size > 0;
@@ -182,10 +184,7 @@ export class Desk {
     for (const job of jobs) {
       const spawning = this.unbegun.get(job.id);
       this.unbegun.delete(job.id);
-      if (spawning?.cancel !== undefined) {
-        this.#cancels.set(job.id, spawning.cancel);
-        this.#core().watch.attend();
-      }
+      if (spawning?.cancel !== undefined) this.#registered.add(job.id, spawning.cancel);
       if (spawning?.work !== undefined) this.#beginWork(job, spawning.plugin, spawning.work);
       else if (job.recovery === "rerunnable") {
         const { watch, world } = this.#core();
@@ -279,8 +278,8 @@ export class Desk {
       if (room <= 0) return this.#makeRoom();
       const claimed = await store.jobs.claim(owner, world.now(), Math.min(room, PAGE), this.operations);
       for (const each of claimed) {
-        if (each.isOrphan === true) await this.#surely(each, () => this.#abandon(each));
-        else if (each.record.delivers !== undefined) await this.#surely(each, () => this.#deliver(each));
+        if (each.isOrphan === true) await this.#surely(each, () => abandon(this.#core(), each));
+        else if (each.record.delivers !== undefined) await this.#surely(each, () => deliver(this.#core(), each));
         else this.#runClaimed(each);
       }
       if (claimed.length === 0) return;
@@ -310,34 +309,6 @@ export class Desk {
     const { jobId } = claimed.lease;
     this.held.get(jobId)?.lose();
     this.#run(new TaskJobRun(this.#core(), claimed));
-  }
-
-  /** The process that did the work is gone. */
-  async #abandon({ lease, record }: ClaimedJob): Promise<void> {
-    const core = this.#core();
-    const at = core.world.now();
-    const error = { code: "job.abandoned", message: TEXTS.jobAbandoned };
-    const ended = { at, kind: "ended", state: "abandoned", error } as const;
-    const wake = endWake(core, record, ended);
-    const more = wake === undefined ? {} : { wakes: [wake], wakesMax: core.limits.jobWakesMax + 1 };
-    await core.store.jobs.append(lease, [{ key: "end", event: ended }], at, more);
-    if (wake !== undefined) this.woke(record.sessionId);
-    this.moved(record.id, true);
-  }
-
-  /** The time of an input has come: it is accepted in the write that ends its job. */
-  async #deliver({ lease, record }: ClaimedJob): Promise<void> {
-    const core = this.#core();
-    const at = core.world.now();
-    const { sessionId, delivers } = record;
-    if (delivers === undefined) return;
-    const key = delivers.key ?? `job:${record.id}`;
-    const ended = { at, kind: "ended", state: "completed" } as const;
-    await core.store.jobs.append(lease, [{ key: "end", event: ended }], at, {
-      wakes: [{ ...delivers, key, sessionId, at }],
-    });
-    this.woke(sessionId);
-    this.moved(record.id, true);
   }
 
   // ── Looking (D2, D5) ────────────────────────────────────────────────────────────────────────────────────────────
@@ -373,8 +344,9 @@ export class Desk {
     const isMoved = this.feed.isBehind(agenda.jobs);
     const isDue = world.now() - this.#renewed >= (this.#until - this.#renewed) / 3;
     if (this.held.size > 0 && (isMoved || isDue)) await this.renew();
-    if (this.feed.size + this.#cancels.size === 0) this.feed.pass(agenda.jobs);
-    else if (isMoved) await this.feed.read(agenda.jobs, (record) => this.#heard(record));
+    if (this.feed.size + this.#registered.size === 0) this.feed.pass(agenda.jobs);
+    else if (isMoved)
+      await this.feed.read(agenda.jobs, this.#registered.ids, (record) => this.#registered.heard(record));
     if (agenda.hasJobs === true && (recovers || !store.isDurable || this.isBusy)) this.kick();
   }
 
@@ -388,18 +360,10 @@ export class Desk {
     }
   }
 
-  /** Registered work of this process was cancelled or ended, perhaps elsewhere. */
-  #heard(record: JobRecord): void {
-    const { id, cancel } = record;
-    if (cancel === undefined && isOver(record)) this.#cancels.delete(id);
-    if (cancel !== undefined && this.#cancels.has(id))
-      this.wasCancelled(id, cancel.reason).catch((error: unknown) => this.#trace("job.cancel", error, { job: id }));
-  }
-
   /** Something happened to a job here; it may have come to its end. */
   moved(id: JobId, mayBeOver = false): void {
     if (!mayBeOver) return this.feed.notify(id);
-    this.#cancels.delete(id);
+    this.#registered.forget(id);
     this.rested(id);
   }
   /** A job has come to rest here: whoever awaits it need not wait any longer. */
@@ -422,23 +386,10 @@ export class Desk {
 
   /** A job was asked to end, here or elsewhere: whoever does its work here hears of it. */
   async wasCancelled(id: JobId, reason: string): Promise<void> {
-    await this.#callCancel(id, reason);
+    await this.#registered.call(id, reason);
     const held = this.held.get(id);
     if (held !== undefined) await held.look();
     this.moved(id, held === undefined);
-  }
-
-  /** The callback of a registered job has a grace: one that never returns must not hold whoever cancels. */
-  async #callCancel(id: JobId, reason: string): Promise<void> {
-    const { world, limits } = this.#core();
-    const call = this.#cancels.get(id);
-    this.#cancels.delete(id);
-    if (call === undefined) return;
-    const called = Promise.resolve()
-      .then(() => call(reason))
-      .catch((error: unknown) => this.#trace("job.cancel", error, { job: id }));
-    const timer = new AbortController();
-    await Promise.race([called, world.sleep(limits.cancelGraceMs, timer.signal)]).finally(() => timer.abort());
   }
 
   // ── Giving up ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -496,16 +447,7 @@ export class Desk {
   sessionGone(id: SessionId): void {
     for (const job of this.held.values())
       if (job.record.sessionId === id) job.letGo(new RuntimeError("session.deleted", { id }));
-    if (this.#cancels.size > 0)
-      this.#stopGone(id).catch((error: unknown) => this.#trace("job.cancel", error, { session: id }));
-  }
-
-  /** Registered work whose job is not there any more is told so. */
-  async #stopGone(session: SessionId): Promise<void> {
-    const { store } = this.#core();
-    const { message } = new RuntimeError("session.deleted", { id: session });
-    for (const id of [...this.#cancels.keys()])
-      if ((await store.jobs.load(id)) === undefined) await this.#callCancel(id, message);
+    this.#registered.sessionGone(id).catch((error: unknown) => this.#trace("job.cancel", error, { session: id }));
   }
 
   /** Tasks are left to other processes; functions have a grace, and are abandoned. */

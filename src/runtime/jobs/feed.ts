@@ -53,14 +53,21 @@ export class JobFeed {
     this.#cursor = latest;
   }
 
-  /** Tells what happened since the last look; at the first one nobody knows, and all look for themselves. */
-  async read(latest: JobCursor | undefined, changed: (record: JobRecord) => void): Promise<void> {
+  /**
+   * Tells what happened since the last look, and calls `changed` for each job of which it tells. At the first one nobody
+   * knows: whoever watches looks for himself, and jobs `of` interest are read.
+   */
+  async read(latest: JobCursor | undefined, of: readonly JobId[], changed: (record: JobRecord) => void): Promise<void> {
+    const { store } = this.#core();
     if (this.#cursor === undefined) {
       this.#cursor = latest;
       for (const id of [...this.#waiters.keys()]) this.notify(id);
+      for (const id of of) {
+        const found = await store.jobs.load(id);
+        if (found !== undefined) changed(found.record);
+      }
       return;
     }
-    const { store } = this.#core();
     for (;;) {
       const found = await store.jobs.changes(this.#cursor, { max: PAGE });
       for (const { record } of found) {

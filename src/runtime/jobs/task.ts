@@ -285,7 +285,7 @@ export class TaskJobRun extends HeldJob {
     const waits = [...this.#waits];
     if (this.#active > 0 || waits.length === 0 || this.isOver || waits.some(({ stays }) => stays)) return;
     const due = Math.min(...waits.map(({ until = Infinity }) => until));
-    if (due - world.now() <= Math.min(limits.parkAfterMs, SOON_MS)) return;
+    if (due - world.now() <= (this.core.jobs.isFull ? NAP_MS : Math.min(limits.parkAfterMs, SOON_MS))) return;
     const awaited = waits.flatMap(({ jobs }) => (jobs === undefined ? [] : [jobs]));
     const [first] = awaited;
     const need: "any" | "all" = waits.length === 1 && first?.need === "all" ? "all" : "any";
@@ -413,8 +413,9 @@ const isMet = (
     ? records.every(isSettled) && !others.includes(false)
     : records.length < ids.length || records.some(isSettled) || others.includes(true);
 
-/** What wakes as soon as this is not given up. */
+/** What wakes as soon as this is not given up; and where others wait for its place. */
 const SOON_MS = 1_000;
+const NAP_MS = 50;
 
 function untilOf(time: number | Date, now: number): number {
   const until = time instanceof Date ? time.getTime() : now + time;

@@ -1,0 +1,65 @@
+import type { Awaitable } from "../../model/awaitable.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import type { JobId, SessionId } from "../../model/ids.ts";
+import { isOver, type JobRecord } from "../../model/job.ts";
+import { describeThrown } from "../../model/json.ts";
+import type { Core } from "../core.ts";
+
+export type OnCancel = (reason: string) => Awaitable<unknown>;
+
+/** Work that was registered here with a function to be called when its job is cancelled, by whomever. */
+export class Registered {
+  readonly #core: () => Core;
+  readonly #calls = new Map<JobId, OnCancel>();
+
+  constructor(core: () => Core) {
+    this.#core = core;
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+  get ids(): readonly JobId[] {
+    return [...this.#calls.keys()];
+  }
+
+  add(id: JobId, call: OnCancel): void {
+    this.#calls.set(id, call);
+    this.#core().watch.attend();
+  }
+
+  forget(id: JobId): void {
+    this.#calls.delete(id);
+  }
+
+  /** A job changed, perhaps elsewhere. */
+  heard(record: JobRecord): void {
+    const { id, cancel } = record;
+    if (!this.#calls.has(id)) return;
+    if (cancel !== undefined) void this.#core().jobs.wasCancelled(id, cancel.reason).catch(this.#trace(id));
+    else if (isOver(record)) this.forget(id);
+  }
+
+  /** The function has a grace: one that never returns must not hold whoever cancels. */
+  async call(id: JobId, reason: string): Promise<void> {
+    const { world, limits } = this.#core();
+    const call = this.#calls.get(id);
+    this.forget(id);
+    if (call === undefined) return;
+    const called = Promise.resolve()
+      .then(() => call(reason))
+      .catch(this.#trace(id));
+    const timer = new AbortController();
+    await Promise.race([called, world.sleep(limits.cancelGraceMs, timer.signal)]).finally(() => timer.abort());
+  }
+
+  /** A session was deleted: work whose job is not there any more is told so. */
+  async sessionGone(session: SessionId): Promise<void> {
+    const { message } = new RuntimeError("session.deleted", { id: session });
+    for (const id of this.ids) if ((await this.#core().store.jobs.load(id)) === undefined) await this.call(id, message);
+  }
+
+  #trace(id: JobId): (error: unknown) => void {
+    return (error) => this.#core().trace("job.cancel", { problem: describeThrown(error), job: id });
+  }
+}
