@@ -384,3 +384,14 @@ test("S4 J5 an input whose delivery fails once is delivered, and keeps nothing e
   expect(await within(runtime.jobs.await(sent.jobId), 4_000)).toMatchObject({ state: "completed" });
   await eventually(async () => ((await session.read()).turns === 1 ? true : undefined));
 }, 10_000);
+
+test("J2 whoever awaits a job hears that its session was deleted elsewhere", async () => {
+  const path = file();
+  await using here = await runningOn(path, {});
+  await using elsewhere = await runningOn(path, {});
+  const { jobs } = await here.session("s");
+  const waiting = jobs.await([(await jobs.register({ label: "Gone" })).id]);
+  await passed(5);
+  await elsewhere.sessions.delete("s");
+  expect(await within(waiting, 4_000)).toEqual([]);
+}, 10_000);

@@ -479,3 +479,18 @@ test("J5 T8 a tool that waits again and again for a job that is over fails, and 
   expect((await within(session.turn("Go").result(), 5_000)).outcome).toMatchObject({ text: "Never mind." });
   expect((await done(runtime)).result).toBe("tool.result");
 });
+
+test("J3 J5 a task that is handed over after it began a child finds the child, and awaits it", async () => {
+  const child = doing(async ({ input, jobs, job }) => {
+    if (input === "child") return job!.receive("go");
+    const { id } = await jobs.spawn({ ...WORK, input: "child", signals: { go: {} }, id: "child" });
+    return (await jobs.await([id])).map(({ result }) => result ?? null);
+  });
+  await using runtime = await running({ plugins: [child()], limits: { parkAfterMs: 5 } });
+  const [from, to] = [await runtime.session("from"), await runtime.session("to")];
+  const { id } = await from.jobs.spawn({ ...WORK, input: "parent" });
+  await eventually(async () => ((await from.jobs.list()).length === 2 ? true : undefined));
+  await from.jobs.transfer("from", "to", [id]);
+  await runtime.jobs.signal("child", "go", 7);
+  expect((await within(to.jobs.await([id]), 4_000))[0]).toMatchObject({ state: "completed", result: [7] });
+}, 10_000);

@@ -1,4 +1,5 @@
 // Waiting for jobs, in whatever process they run.
+import { RuntimeError } from "../../model/errors.ts";
 import type { JobId } from "../../model/ids.ts";
 import { isOver, type JobRecord } from "../../model/job.ts";
 import type { Core } from "../core.ts";
@@ -53,6 +54,7 @@ export async function awaitJobs(
       const left = until - world.now();
       if (isMet || left <= 0) return all.filter((record) => record !== undefined);
       signal?.throwIfAborted();
+      if (core.door.isClosed) throw new RuntimeError("runtime.closed", {}); // Nobody would tell of their ends any more.
       const children = all.flatMap((each) => (each?.kind === "subagent" && !isSettled(each) ? [each.id] : []));
       const timer = new AbortController();
       const stop = (): void => timer.abort();

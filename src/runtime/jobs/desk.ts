@@ -159,7 +159,12 @@ export class Desk {
 
   async #spawnNamed(spawning: Spawning, before: Promise<StoredJob> | undefined): Promise<StoredJob> {
     await before?.catch(() => {});
-    return this.#spawn(spawning, (await this.#core().store.jobs.load(spawning.job.id)) === undefined);
+    const { job } = spawning;
+    const found = await this.#core().store.jobs.load(job.id);
+    const { parent } = found?.record ?? {};
+    // A task that was handed over finds the jobs that it began, which stayed where they were.
+    const isChild = parent !== undefined && "jobId" in parent && JSON.stringify(parent) === JSON.stringify(job.parent);
+    return found !== undefined && isChild ? found : this.#spawn(spawning, found === undefined);
   }
 
   async #spawn(spawning: Spawning, isNew: boolean): Promise<StoredJob> {
@@ -347,6 +352,7 @@ export class Desk {
     if (this.feed.size + this.#registered.size === 0) this.feed.pass(agenda.jobs);
     else if (isMoved)
       await this.feed.read(agenda.jobs, this.#registered.ids, (record) => this.#registered.heard(record));
+    this.feed.tellOfGone(agenda.gone);
     if (agenda.hasJobs === true && (recovers || !store.isDurable || this.isBusy)) this.kick();
   }
 
@@ -447,6 +453,7 @@ export class Desk {
   sessionGone(id: SessionId): void {
     for (const job of this.held.values())
       if (job.record.sessionId === id) job.letGo(new RuntimeError("session.deleted", { id }));
+    this.feed.notifyAll();
     this.#registered.sessionGone(id).catch((error: unknown) => this.#trace("job.cancel", error, { session: id }));
   }
 
@@ -454,6 +461,7 @@ export class Desk {
   async close(graceMs: number): Promise<void> {
     const { world, store, owner } = this.#core();
     this.#isClosed = true;
+    this.feed.notifyAll();
     const isClaiming = this.#claiming !== undefined;
     await this.#claiming;
     if (this.held.size === 0 && !isClaiming) return;

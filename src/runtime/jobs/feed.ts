@@ -4,6 +4,8 @@ import type { JobRecord } from "../../model/job.ts";
 import type { Core } from "../core.ts";
 
 const PAGE = 256;
+/** How often everybody looks who watches a job. */
+const GONE_MS = 10_000;
 
 export class JobFeed {
   readonly #core: () => Core;
@@ -44,6 +46,21 @@ export class JobFeed {
     for (const tell of this.#waiters.get(id) ?? []) tell();
   }
 
+  notifyAll(): void {
+    for (const id of [...this.#waiters.keys()]) this.notify(id);
+  }
+
+  /** Nothing in the feed tells of jobs that are not there any more: those who watch look for themselves then. */
+  tellOfGone(gone: number): void {
+    const now = this.#core().world.now();
+    if (gone === this.#gone && now - this.#toldAll < GONE_MS) return;
+    this.#gone = gone;
+    this.#toldAll = now;
+    this.notifyAll();
+  }
+  #gone = -1;
+  #toldAll = 0;
+
   isBehind(latest: JobCursor | undefined): boolean {
     return latest !== undefined && latest !== this.#cursor;
   }
@@ -61,7 +78,7 @@ export class JobFeed {
     const { store } = this.#core();
     if (this.#cursor === undefined) {
       this.#cursor = latest;
-      for (const id of [...this.#waiters.keys()]) this.notify(id);
+      this.notifyAll();
       for (const id of of) {
         const found = await store.jobs.load(id);
         if (found !== undefined) changed(found.record);

@@ -28,6 +28,7 @@ import type { Core } from "../core.ts";
 import { additionsIn } from "../services/graph.ts";
 import { requireStored } from "../services/reading.ts";
 import type { SessionSite } from "../services/site.ts";
+import { unlessClosed } from "../services/using.ts";
 import { asItIs, awaitJobs, recordsOf } from "./await.ts";
 import { cancelJob, closeTree } from "./cancel.ts";
 import type { Spawning } from "./desk.ts";
@@ -174,7 +175,10 @@ export class SessionJobs implements Jobs {
       if (own.some(({ job }) => job.id === id)) throw new RuntimeError("job.unstarted", { id });
       throw new RuntimeError("job.unknown", { id: String(id) });
     }
-    if (found.record.sessionId !== this.#session) throw new RuntimeError("job.foreign", { id, session: this.#session });
+    const { sessionId, parent } = found.record;
+    // A job knows those that it began, also when it belongs to another session by now.
+    const isChild = parent !== undefined && "jobId" in parent && parent.jobId === this.#place.site?.job?.id;
+    if (sessionId !== this.#session && !isChild) throw new RuntimeError("job.foreign", { id, session: this.#session });
     return found;
   }
 
@@ -222,7 +226,10 @@ export class SessionJobs implements Jobs {
     if (site?.job !== undefined && ids.includes(site.job.id)) invalid("a job cannot wait for itself");
     const run = site?.job === undefined ? undefined : core.jobs.find(site.job.id);
     const inTask = run?.awaitJobs?.(ids, need, timeoutMs, () => recordsOf(core, ids));
-    return inTask ?? awaitJobs(core, ids, need, timeoutMs, signal);
+    if (inTask !== undefined) return inTask;
+    const awaited = (): Promise<readonly JobRecord[]> => awaitJobs(core, ids, need, timeoutMs, signal);
+    // In a turn that goes on elsewhere an error would be recorded as the failure of its tool or hook.
+    return site?.turn === undefined ? awaited() : unlessClosed(core, awaited);
   }
 
   awaitHidden(options: Pick<AwaitJobsOptions, "timeoutMs" | "signal"> = {}): Promise<readonly JobRecord[]> {
@@ -234,7 +241,9 @@ export class SessionJobs implements Jobs {
         if (job.visibility === "hidden") throw new RuntimeError("job.unstarted", { id: job.id });
       const page = { session: this.#session, visibility: "hidden", isLive: true, max: Infinity } as const;
       const hidden = await core.store.jobs.list(page);
-      const ids = hidden.map(({ record }) => record.id).filter((id) => id !== site?.job?.id);
+      const all = hidden.map(({ record }) => record.id);
+      const self = all.indexOf(site?.job?.id as JobId);
+      const ids = self === -1 ? all : all.slice(0, self); // Two hidden jobs must not wait for each other.
       const records = ids.length === 0 ? [] : await this.#await(ids, options);
       if (site?.turn !== undefined) await takeAppended(site);
       return frozen(records);
