@@ -21,9 +21,9 @@ const MUTANTS: readonly (readonly [mutant: string, scenario: string, CrashOption
   ["lease-not-respected", "text-turn", { kills: 0, pairs: 2 }, "repeated"],
   ["applied-not-journaled", "parked-operation", { trials: killsBetween(13, 22) }, "different"],
   ["spawn-before-append", "job-spawned", { trials: killsBetween(72, 81) }, "different"],
-  ["bound-job-rerun", "job-spawned", { kills: 8 }, "different"],
+  ["bound-job-rerun", "job-spawned", { kills: 4 }, "different"],
   ["step-not-recorded", "job-steps", { kills: 8 }, "different"],
-  ["delivery-without-key", "job-wakes", { kills: 8 }, "different"],
+  ["delivery-without-key", "job-wakes", { kills: 4 }, "different"],
   ["wake-in-a-second-write", "job-wakes", { trials: killsBetween(37, 40), timeoutMs: 6_000 }, "stuck"],
   ["claim-without-fence", "job-steps", { trials: [{ kind: "pair", at: 1_000 }] }, "repeated"],
 ];
