@@ -130,8 +130,8 @@ export interface Runtime extends AsyncDisposable {
    */
   recover(): Promise<Recovered>;
   /**
-   * Refuses new calls, parks turns that only wait, gives other running turns 5 seconds, closes plugins in reverse order,
-   * then the store.
+   * Refuses new calls, parks turns that only wait, gives other running turns and jobs 5 seconds, closes plugins in reverse
+   * order, then the store.
    */
   close(): Promise<void>;
 }
@@ -354,8 +354,7 @@ class RuntimeHandle implements Runtime {
     const { door, jobs, readers, sessions, listings, plugins, store, trace, watch } = this.#core;
     door.isClosed = true;
     readers.close();
-    await jobs.close(CLOSE_MS);
-    await sessions.close(CLOSE_MS);
+    await Promise.all([jobs.close(CLOSE_MS), sessions.close(CLOSE_MS)]);
     for (const [, followers] of watch.close()) followers.left();
     this.#closing.abort();
     listings.close();

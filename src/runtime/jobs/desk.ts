@@ -19,7 +19,7 @@ import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import type { SessionSite } from "../services/site.ts";
 import { requestCancel } from "./cancel.ts";
-import { abandon, deliver } from "./ends.ts";
+import { abandon, deliver, endOf } from "./ends.ts";
 import { JobFeed } from "./feed.ts";
 import { FunctionJob, outside, type Work } from "./function.ts";
 import { type HeldJob, problemOf } from "./held.ts";
@@ -405,13 +405,8 @@ export class Desk {
     if (job.isOver) return;
     this.#trace("job.given-up", error, { job: job.id });
     if (job.record.recovery === "rerunnable") return this.giveBack(job, LEFT_MS, error);
-    const { store, world } = this.#core();
     job.letGo(error);
-    this.#insist(job.id, () => {
-      const at = world.now();
-      const ended = { at, kind: "ended", state: "failed", error: problemOf(error) } as const;
-      return store.jobs.append(job.lease, [{ key: "end", event: ended }], at);
-    });
+    this.#insist(job.id, () => endOf(this.#core(), job, "failed", problemOf(error)));
   }
 
   /** Lets others go on with a task, or this process again, so much later. */

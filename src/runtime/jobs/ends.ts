@@ -1,14 +1,23 @@
 // Jobs that end without being run here: one whose process is gone, and one that only delivers an input.
+import type { JobError } from "../../model/job.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { ClaimedJob } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { endWake } from "./wake.ts";
 
 /** The process that did the work is gone, and nobody else can go on with it. */
-export async function abandon(core: Core, { lease, record }: ClaimedJob): Promise<void> {
+export const abandon = (core: Core, job: ClaimedJob): Promise<void> =>
+  endOf(core, job, "abandoned", { code: "job.abandoned", message: TEXTS.jobAbandoned });
+
+/** Ends a job for whoever holds its lease, and tells its session. */
+export async function endOf(
+  core: Core,
+  { lease, record }: Pick<ClaimedJob, "lease" | "record">,
+  state: "abandoned" | "failed",
+  error: JobError,
+): Promise<void> {
   const at = core.world.now();
-  const error = { code: "job.abandoned", message: TEXTS.jobAbandoned };
-  const ended = { at, kind: "ended", state: "abandoned", error } as const;
+  const ended = { at, kind: "ended", state, error } as const;
   const wake = endWake(core, record, ended);
   const more = wake === undefined ? {} : { wakes: [wake], wakesMax: core.limits.jobWakesMax + 1 };
   await core.store.jobs.append(lease, [{ key: "end", event: ended }], at, more);
