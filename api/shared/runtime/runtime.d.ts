@@ -98,8 +98,8 @@ interface Runtime extends AsyncDisposable {
    */
   recover(): Promise<Recovered>;
   /**
-   * Refuses new calls, parks turns that only wait, gives other running turns 5 seconds, closes plugins in reverse order,
-   * then the store.
+   * Refuses new calls, parks turns that only wait, gives other running turns and jobs 5 seconds, closes plugins in reverse
+   * order, then the store.
    */
   close(): Promise<void>;
 }
