@@ -7,19 +7,7 @@ import { end, text } from "../kit/models.ts";
 import { codeOf, eventually, passed, signalOf, within } from "../kit/reading.ts";
 import { around, file, STORES, slowly } from "../kit/stores.ts";
 import { held, open, running, runningOn } from "../kit/worlds.ts";
-
-type TaskRun = Parameters<Parameters<typeof definePlugin>[0]["setup"]>[0]["task"] extends (spec: infer S) => unknown
-  ? S extends { run(context: infer C): unknown }
-    ? (context: C) => unknown
-    : never
-  : never;
-/** A plugin with one task. */
-const doing = (run: TaskRun) =>
-  definePlugin({
-    id: "test/work",
-    setup: ({ task }) => ({ operations: { work: task({ input: z.any(), run: run as never }) } }),
-  });
-const WORK = { label: "Work", operation: "test/work.work", input: null } as const;
+import { doing, WORK } from "./work.ts";
 
 /** Begins the job, and gives its record when it is over. */
 async function done(runtime: Runtime, input: Json = null) {
