@@ -559,6 +559,71 @@ const ERRORS = {
       "Keep the order of steps in the task's code, and make what differs between two runs a step itself (`once`).",
     ),
 
+  // Triggers
+  "trigger.unknown": (d: { event: string; known: readonly string[] }) =>
+    said(
+      `No plugin here declares the event ${JSON.stringify(d.event.slice(0, 80))}.`,
+      d.known.length === 0
+        ? "Declare it: `triggers: [{ name, payload }]` in the `setup` of a plugin."
+        : `Declared are ${d.known.join(", ")}. Declare it in the \`triggers\` of a plugin, or install that plugin.`,
+    ),
+  "trigger.payload": (d: { event: string; problem: string }) =>
+    said(
+      `The payload does not fit the event ${d.event}: ${d.problem}.`,
+      "Send JSON that fits the schema of the event.",
+    ),
+  "trigger.invalid": (d: { problem: string }) =>
+    said(
+      `This cannot be a subscription: ${d.problem}.`,
+      "Say what it waits for (`on`: event, cron, everyMs or commits) and what it starts (`send` or `operation`).",
+    ),
+  "trigger.conflict": (d: { id: string; revision?: number }) =>
+    d.revision === undefined
+      ? said(`There is no subscription ${d.id} at that revision: it was removed.`, "Subscribe again.", "unchanged")
+      : said(
+          `The subscription ${d.id} is at revision ${d.revision} by now.`,
+          "Read it again and decide again, or change it with triggers.update.",
+          "unchanged",
+        ),
+  "trigger.full": (d: { max: number }) =>
+    said(
+      `The session has ${d.max} subscriptions.`,
+      "Remove some of them, or raise limits.subscriptionsMax.",
+      "unchanged",
+    ),
+  "trigger.missing": (d: { id: string; session: string }) =>
+    said(
+      `The session ${d.session} has no subscription ${JSON.stringify(d.id.slice(0, 80))}.`,
+      "Take an id from triggers.list().",
+    ),
+  "trigger.occurred": (d: { event: string; key: string }) =>
+    said(
+      `The event ${d.event} has occurred under the key ${JSON.stringify(d.key.slice(0, 80))} with another payload.`,
+      "Take a key of its own for everything that happens.",
+    ),
+
+  // Monitors
+  "monitor.unknown": (d: { id: string; session: string }) =>
+    said(
+      `The session ${d.session} has no monitor ${JSON.stringify(d.id.slice(0, 80))}.`,
+      "Take an id from monitors.snapshot(), or start one with a command.",
+    ),
+  "monitor.invalid": (d: { problem: string }) =>
+    said(`This cannot be a monitor: ${d.problem}.`, "Give it a command, and a timeoutMs of at most an hour."),
+  "monitor.conflict": (d: { id: string }) =>
+    said(
+      `The monitor ${d.id} runs already, with another command.`,
+      "Stop it first, or take another id.",
+      "unchanged",
+    ),
+  "monitor.failed": (d: { problem: string }) =>
+    said(`The command failed: ${d.problem}.`, "Its last lines say more; start the monitor again."),
+  "monitor.timeout": (d: { ms: number }) =>
+    said(
+      `The command was stopped after ${d.ms} ms.`,
+      "Give it a longer timeoutMs (up to an hour), or make it persistent.",
+    ),
+
   // Endings of a turn
   "limit.rounds": (d: { max: number }) =>
     said(
