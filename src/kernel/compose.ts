@@ -1,5 +1,5 @@
 import { RuntimeError } from "../model/errors.ts";
-import { isObject } from "../model/json.ts";
+import { defined, describeThrown, isObject } from "../model/json.ts";
 import { type Known, nearest, requireKnown } from "../model/known.ts";
 import { isToolName } from "../model/tool.ts";
 import type { Answer, Skips } from "../turn/event.ts";
@@ -17,6 +17,7 @@ import {
   type RowData,
   type SlotName,
 } from "./hooks.ts";
+import { checkedMonitor, type MonitorDeclaration } from "./monitor.ts";
 import { type OwnedOperation, operationsOf, wireName } from "./operation.ts";
 import { type Installed, type SetupContext, setUp } from "./plugin.ts";
 import { Contributions, contributionsOf } from "./point.ts";
@@ -33,6 +34,8 @@ export interface Composition {
   readonly operations: ReadonlyMap<string, OwnedOperation>;
   readonly contributions: Contributions;
   readonly triggers: readonly Owned<TriggerDeclaration>[];
+  /** Under their names in the session. */
+  readonly monitors: ReadonlyMap<string, Owned<MonitorDeclaration>>;
   readonly extensions: Extensions;
   /** Which stages the turn machine can pass by with these plugins, as `prepared` records it. */
   readonly stages: Stages;
@@ -53,6 +56,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "operations",
   "contributions",
   "triggers",
+  "monitors",
   "extensions",
 ]);
 
@@ -76,6 +80,7 @@ export function compose(
   const operations = new Map<string, OwnedOperation>();
   const given: ReturnType<typeof contributionsOf>[number][] = [];
   const triggers: Owned<TriggerDeclaration>[] = [];
+  const monitors = new Map<string, Owned<MonitorDeclaration>>();
   const extensions: Parameters<typeof declareExtensions>[0] = new Map();
   const add = (plugin: Installed): void => {
     const parts = setUp(plugin, options.get(plugin.id) ?? plugin.options, session, makeTool);
@@ -91,6 +96,7 @@ export function compose(
         for (const owned of operationsOf(plugin.id, part)) operations.set(wireName(plugin.id, owned.name), owned);
       else if (key === "contributions") given.push(...contributionsOf(plugin.id, part));
       else if (key === "triggers") for (const each of triggersOf(plugin.id, part)) addTrigger(triggers, each);
+      else if (key === "monitors") for (const each of monitorsOf(plugin.id, part)) addMonitor(monitors, each);
       else if (key === "extensions") declareExtensions(extensions, plugin.id, part);
       else if (SLOT_HOOKS.has(key)) fill(slots, key as HookName, plugin.id, part);
       else place(placed, key as HookName, plugin, part);
@@ -101,7 +107,7 @@ export function compose(
   for (const hook of REQUIRED) if (!slots.has(hook)) throw new RuntimeError("hook.missing", { hook });
   const hooks = new HookRunner(sorted(placed), slots, probe, overran);
   const contributions = new Contributions(given);
-  return { hooks, tools, providers, operations, contributions, triggers, extensions, stages: stagesOf(hooks) };
+  return { hooks, tools, providers, operations, contributions, triggers, monitors, extensions, stages: stagesOf(hooks) };
 }
 
 function unknownHook(plugin: string, hook: string): RuntimeError {
@@ -154,6 +160,31 @@ function addTrigger(triggers: Owned<TriggerDeclaration>[], added: Owned<TriggerD
       problem: `the trigger ${added.value.name} is declared by ${before.plugin} too`,
     });
   triggers.push(added);
+}
+
+function monitorsOf(plugin: string, part: unknown): readonly Owned<MonitorDeclaration>[] {
+  const isMonitor = (each: unknown): each is MonitorDeclaration =>
+    isObject(each) && typeof each.id === "string" && typeof each.command === "string";
+  if (!Array.isArray(part) || !part.every(isMonitor))
+    throw new RuntimeError("plugin.invalid", { plugin, problem: "its monitors must be a list of { id, command, … }" });
+  return part.map((value) => {
+    try {
+      const { isArmed, ...spec } = value;
+      if (isArmed !== undefined && typeof isArmed !== "boolean")
+        throw new RuntimeError("monitor.invalid", { problem: "its isArmed is neither true nor false" });
+      return { plugin, value: { ...checkedMonitor(spec), id: value.id, ...defined({ isArmed }) } };
+    } catch (error) {
+      const problem = `the monitor ${value.id}: ${describeThrown(error)}`;
+      throw new RuntimeError("plugin.invalid", { plugin, problem }, { cause: error });
+    }
+  });
+}
+
+function addMonitor(monitors: Map<string, Owned<MonitorDeclaration>>, added: Owned<MonitorDeclaration>): void {
+  const id = `${added.plugin}/${added.value.id}`;
+  if (monitors.has(id))
+    throw new RuntimeError("plugin.invalid", { plugin: added.plugin, problem: `it declares the monitor ${id} twice` });
+  monitors.set(id, added);
 }
 
 /** The shape that a slot's value must have, for plugins written without types. */

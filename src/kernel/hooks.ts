@@ -156,7 +156,7 @@ export type LifecycleEvent =
 
 const EMIT = ["createSession", "emitEvent", "emitTrace"] as const;
 const READS = ["session", "catalog"] as const;
-const HISTORY = ["session", "sessions", "graph", "jobs", "complete"] as const;
+const HISTORY = ["session", "sessions", "graph", "jobs", "triggers", "complete"] as const;
 const EVERYTHING = [
   "session",
   "catalog",
@@ -167,6 +167,8 @@ const EVERYTHING = [
   "blobs",
   "trace",
   "jobs",
+  "monitors",
+  "triggers",
 ] as const;
 
 /** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
@@ -201,7 +203,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "read",
-    services: ["session", "catalog", "jobs", "complete"],
+    services: ["session", "catalog", "jobs", "triggers", "complete"],
   }),
   toolCatalog: hook<CatalogSees, CatalogEdit>()({
     family: "collect",
@@ -218,7 +220,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "write",
-    services: ["session", "membership", "sessions", "trace", "jobs"],
+    services: ["session", "membership", "sessions", "trace", "jobs", "triggers"],
     directives: ["abortTurn", "answer", "enqueueMessages", "compactHistory", ...EMIT],
   }),
   checkpoint: hook<{ readonly at: "after-work" | "before-completion" }>()({
@@ -227,7 +229,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "write",
-    services: ["session", "sessions", "trace", "jobs"],
+    services: ["session", "sessions", "trace", "jobs", "triggers"],
     directives: ["abortTurn", "enqueueMessages", "compactHistory", ...EMIT],
   }),
   afterTurn: hook<{ readonly report: TurnReport }>()({
@@ -236,7 +238,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "write",
-    services: ["session", "sessions", "trace", "jobs"],
+    services: ["session", "sessions", "trace", "jobs", "triggers"],
     directives: ["enqueueMessages", ...EMIT],
   }),
   request: hook<{ readonly request: ModelRequest }, ModelRequest>()({
@@ -330,7 +332,7 @@ export const HOOKS = {
     onThrow: "issue",
     deadlineMs: 30_000,
     state: "read",
-    services: ["session", "catalog", "graph", "complete", "trace", "jobs"],
+    services: ["session", "catalog", "graph", "complete", "trace", "jobs", "triggers"],
   }),
   protocolSession: hook<never, ProtocolSession>()({
     family: "single",
@@ -338,7 +340,7 @@ export const HOOKS = {
     onThrow: "fail-build",
     deadlineMs: 300_000,
     state: "read",
-    services: ["session", "graph", "jobs", "complete"],
+    services: ["session", "graph", "jobs", "triggers", "complete"],
     isRequired: true,
   }),
   protocolDriver: hook<never, ProtocolDriverSlot>()({

@@ -6,13 +6,15 @@ import { isObject, type Json } from "../model/json.ts";
 import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { type Any, check, documentOf, type InputOf, isStandard, type OutputOf, type Schema } from "../model/schema.ts";
 import type { StateCell, StateView } from "../model/tool.ts";
+import type { MonitorsView } from "./monitor.ts";
 import type { Point } from "./point.ts";
 import type { JobsView, Services, TaskJob } from "./services.ts";
+import type { TriggersView } from "./trigger.ts";
 
 /** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
 export type OperationKind = "query" | "command" | "task";
 
-const READS = ["session", "catalog", "blobs", "jobs"] as const;
+const READS = ["session", "catalog", "blobs", "jobs", "monitors", "triggers"] as const;
 const CHANGES = [...READS, "sessions", "graph", "membership", "trace"] as const;
 /** The services that each kind of operation is given. */
 export const POWERS = {
@@ -54,13 +56,19 @@ interface Lasting {
   /** Only when the task runs as a job: durable sleep, tool calls, signals. Then it runs beside turns, and what it changes is kept at its end. */
   readonly job?: TaskJob;
 }
+/** What queries are given of services that can change something. */
+interface Views {
+  readonly jobs: JobsView;
+  readonly monitors: MonitorsView;
+  readonly triggers: TriggersView;
+}
 type StateFor<K extends OperationKind, S> = [S] extends [undefined]
   ? object
   : { readonly state: K extends "query" ? StateView<S> : StateCell<S> };
 
 export type OperationContext<K extends OperationKind, I, S> = Common<I> &
   (K extends "query"
-    ? Omit<Pick<Services, (typeof POWERS)[K][number]>, "jobs"> & { readonly jobs: JobsView }
+    ? Omit<Pick<Services, (typeof POWERS)[K][number]>, keyof Views> & Views
     : Pick<Services, (typeof POWERS)[K][number]>) &
   StateFor<K, S> &
   (K extends "query" ? object : Changing) &

@@ -10,6 +10,7 @@ import { type Known, requireKnown } from "../model/known.ts";
 import { type Any, check, type InputOf, type OutputOf, type Schema, type ToolSchema } from "../model/schema.ts";
 import type { ExtensionDeclaration } from "./extension.ts";
 import type { Gate, Gated, GateName, Hooks, Order, ToolRef, Ungated } from "./hooks.ts";
+import type { MonitorDeclaration } from "./monitor.ts";
 import { makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
 import type { Contribution } from "./point.ts";
 import type { Authority, PluginOptions } from "./services.ts";
@@ -51,6 +52,7 @@ interface OtherParts<S> {
   readonly operations?: { readonly [name: string]: Operation<Any, Any, Any, S> } | undefined;
   readonly contributions?: readonly Contribution[] | undefined;
   readonly triggers?: readonly TriggerDeclaration[] | undefined;
+  readonly monitors?: readonly MonitorDeclaration[] | undefined;
   /** The typed inputs that this plugin takes, with a turn or for a session. Others may read them too. */
   readonly extensions?: readonly ExtensionDeclaration[] | undefined;
 }

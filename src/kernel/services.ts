@@ -14,6 +14,8 @@ import type { JsonSchema, OutputOf, Schema, ToolSchema } from "../model/schema.t
 import type { Availability, ToolListing, ToolManifest, ToolState } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 import type { ExtensionValue } from "./extension.ts";
+import type { Monitors } from "./monitor.ts";
+import type { Triggers } from "./trigger.ts";
 
 /**
  * A session as plugins may read it: what is committed, and for the current session also what its turn has added so far.
@@ -250,7 +252,7 @@ interface JobHere {
  */
 export interface JobContext
   extends JobHere,
-    Pick<Services, "session" | "sessions" | "graph" | "complete" | "blobs" | "trace" | "jobs"> {
+    Pick<Services, "session" | "sessions" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "triggers"> {
   readonly sessionId: SessionId;
   /** Aborts when the job is cancelled, and when the runtime closes. */
   readonly signal: AbortSignal;
@@ -414,6 +416,8 @@ export interface Services {
   readonly blobs: { put(data: Uint8Array): Promise<BlobHash>; get(hash: BlobHash): Promise<Uint8Array | undefined> };
   readonly trace: { emit(name: string, payload?: Json): void };
   readonly jobs: Jobs;
+  readonly monitors: Monitors;
+  readonly triggers: Triggers;
 }
 export type ServiceName = keyof Services;
 

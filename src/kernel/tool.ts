@@ -18,7 +18,7 @@ import type { Services } from "./services.ts";
 
 type ToolServices = Pick<
   Services,
-  "session" | "sessions" | "catalog" | "membership" | "graph" | "complete" | "blobs" | "trace" | "jobs"
+  "session" | "sessions" | "catalog" | "membership" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "monitors" | "triggers"
 >;
 
 /**

@@ -616,6 +616,8 @@ const ERRORS = {
       "Stop it first, or take another id.",
       "unchanged",
     ),
+  "monitor.full": (d: { max: number }) =>
+    said(`${d.max} monitors of the session run already.`, "Stop some of them with monitors.stop.", "unchanged"),
   "monitor.failed": (d: { problem: string }) =>
     said(`The command failed: ${d.problem}.`, "Its last lines say more; start the monitor again."),
   "monitor.timeout": (d: { ms: number }) =>

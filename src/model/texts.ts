@@ -4,6 +4,9 @@ import { OUTPUT_TOOL } from "./tool.ts";
 
 const sentence = (words: string): string => (/[.!?…]$/.test(words) ? words : `${words}.`);
 
+const printed = (lines: readonly string[], dropped: number): string =>
+  dropped === 0 ? lines.join("\n") : `(${dropped} earlier lines are left out)\n${lines.join("\n")}`;
+
 export const TEXTS = {
   // ── Calls that did not run ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -65,6 +68,16 @@ export const TEXTS = {
   },
   agentClosed: "The agent was closed.",
   jobAbandoned: "The process that did the work is gone, and nobody else can go on with it.",
+
+  // ── Monitors and triggers ─────────────────────────────────────────────────────────────────────────────────────────
+
+  monitorLines: (label: string, id: string, lines: readonly string[], dropped: number) =>
+    `[Monitor] "${label}" (${id}) has printed:\n${printed(lines, dropped)}`,
+  monitorEnded: (label: string, id: string, how: string, lines: readonly string[], dropped: number) =>
+    `[Monitor] "${label}" (${id}) is over. ${how}${lines.length === 0 ? "" : `\nIts last lines:\n${printed(lines, dropped)}`}`,
+  monitorOver: (state: string) => (state === "cancelled" ? "It was stopped." : "The command has ended."),
+  monitorAbandoned: "The process that watched the command is gone, and the command was ended.",
+  triggered: (text: string, label: string, what: string) => `${text}\n\n[Trigger] "${label}": ${what}`,
 
   /** In a conversation that is written as text, for example to be summarised. */
   charsLeftOut: (chars: number) => `[… ${chars} characters left out …]`,

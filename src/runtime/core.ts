@@ -18,11 +18,13 @@ import type { Owner, Store } from "../stores/store.ts";
 import type { Listings } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
 import type { Desk } from "./jobs/desk.ts";
+import type { MonitorDesk } from "./monitors/desk.ts";
 import type { Memo } from "./live-turn/memo.ts";
 import type { LiveTurn } from "./live-turn/turn.ts";
 import type { Readers } from "./readers/readers.ts";
 import type { OpenSessions } from "./session/open.ts";
 import type { Watch } from "./session/watch.ts";
+import type { TriggerDesk } from "./triggers/desk.ts";
 import type { Artifacts } from "./toolset/artifacts.ts";
 
 /** Everything that the sessions of one runtime share. */
@@ -45,6 +47,8 @@ export interface Core {
   readonly watch: Watch;
   /** Background work that runs here. */
   readonly jobs: Desk;
+  readonly monitors: MonitorDesk;
+  readonly triggers: TriggerDesk;
   /** Running turns that count against a budget: what they have spent is in no ledger before their commit. */
   readonly spenders: Set<LiveTurn>;
 

@@ -59,13 +59,13 @@ function nap(ms: number, signal?: AbortSignal, isUnref = false): Promise<void> {
  * A name that no other process ever has: `host/boot@table/pid/start`. With it a store on the same machine can prove that
  * the holder of a lease is dead. Outside of Linux the parts that cannot be found out are empty.
  */
-export function processName(): string {
+export function processName(pid = process.pid): string {
   const boot = read(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
   // The namespace of process ids: in another container the same pid is another process.
   const table = read(() => readlinkSync("/proc/self/ns/pid").replace(/\D/g, ""));
-  const stat = read(() => readFileSync("/proc/self/stat", "utf8"));
+  const stat = read(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   const start = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""; // The name in brackets may contain both.
-  return `${hostname()}/${boot === "" ? "" : `${boot}@${table}`}/${process.pid}/${start}`;
+  return `${hostname()}/${boot === "" ? "" : `${boot}@${table}`}/${pid}/${start}`;
 }
 
 function read(from: () => string): string {

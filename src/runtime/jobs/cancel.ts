@@ -1,5 +1,5 @@
-// How a job is cancelled, by what it is: a subagent closes its tree, registered work is told through its callback, and
-// all others hear it from their holder, in whatever process.
+// How a job is cancelled, by what it is: a subagent closes its tree, a command that nobody watches any more is ended,
+// registered work is told through its callback, and all others hear it from their holder, in whatever process.
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobId, SessionId } from "../../model/ids.ts";
 import { isOver } from "../../model/job.ts";
@@ -21,12 +21,13 @@ export async function requestCancel(
   reason: string,
   closing: Closing = new Set(),
 ): Promise<JobSent> {
-  const { store, world, jobs } = core;
+  const { store, world, jobs, monitors } = core;
   const before = await store.jobs.load(id);
   if (before === undefined) return { said: "unknown" };
   if (isOver(before.record)) return { said: "over", job: before };
   const { kind, childId } = before.record;
   if (kind === "subagent" && childId !== undefined) await closeTree(core, childId, reason, closing);
+  if (kind === "monitor") await monitors.endLeft(before.record);
   const sent: KeyedEvent = { key: "cancel", event: { at: world.now(), kind: "cancelling", reason } };
   const answer = await store.jobs.send(id, sent, world.now());
   await jobs.wasCancelled(id, reason);

@@ -39,6 +39,12 @@ export interface Spawning {
   readonly cancel?: OnCancel;
 }
 
+/** Work that every process can do, by the operation that its jobs name. It takes no place of a task. */
+export interface BuiltIn {
+  readonly [operation: string]: (core: Core, claimed: ClaimedJob) => BuiltInJob;
+}
+type BuiltInJob = HeldJob & { run(): Promise<void> };
+
 const PAGE = 256;
 /** D4 */
 const AGAIN_MS = 1_000;
@@ -47,6 +53,7 @@ const LEFT_MS = 10_000;
 export class Desk {
   readonly #core: () => Core;
   readonly #compose: () => Composition;
+  readonly #builtIn: BuiltIn;
   /** D1 */
   readonly unbegun = new Map<JobId, Spawning & { readonly turnId?: TurnId }>();
   /** Jobs that run here. */
@@ -66,9 +73,10 @@ export class Desk {
   #claimsAgain = false;
   #isClosed = false;
 
-  constructor(core: () => Core, compose: () => Composition) {
+  constructor(core: () => Core, compose: () => Composition, builtIn: BuiltIn = {}) {
     this.#core = core;
     this.#compose = compose;
+    this.#builtIn = builtIn;
     this.sessions = new JobSessions(core);
     this.feed = new JobFeed(core);
     this.#registered = new Registered(core);
@@ -76,9 +84,12 @@ export class Desk {
 
   /** The tasks that this process can run. Asked for when there is a job: plugins are composed for it. */
   get operations(): readonly string[] {
-    this.#operations ??= [...this.#compose().operations.values()].flatMap(({ plugin, name, operation }) =>
-      operation.kind === "task" ? [wireName(plugin, name)] : [],
-    );
+    this.#operations ??= [
+      ...Object.keys(this.#builtIn),
+      ...[...this.#compose().operations.values()].flatMap(({ plugin, name, operation }) =>
+        operation.kind === "task" ? [wireName(plugin, name)] : [],
+      ),
+    ];
     return this.#operations;
   }
 
@@ -280,8 +291,10 @@ export class Desk {
       this.#claimsAgain = false;
       const room = limits.parallelJobsMax - this.#tasks.size;
       if (this.#isClosed) return;
-      if (room <= 0) return this.#makeRoom();
-      const claimed = await store.jobs.claim(owner, world.now(), Math.min(room, PAGE), this.operations);
+      if (room <= 0) this.#makeRoom();
+      // What takes no place is claimed in any case: inputs whose time has come, and built-in work.
+      const operations = room > 0 ? this.operations : Object.keys(this.#builtIn);
+      const claimed = await store.jobs.claim(owner, world.now(), room > 0 ? Math.min(room, PAGE) : PAGE, operations);
       for (const each of claimed) {
         if (each.isOrphan === true) await this.#surely(each, () => abandon(this.#core(), each));
         else if (each.record.delivers !== undefined) await this.#surely(each, () => deliver(this.#core(), each));
@@ -313,7 +326,13 @@ export class Desk {
   #runClaimed(claimed: ClaimedJob): void {
     const { jobId } = claimed.lease;
     this.held.get(jobId)?.lose();
-    this.#run(new TaskJobRun(this.#core(), claimed));
+    const builtIn = this.#builtIn[claimed.record.operation ?? ""];
+    if (builtIn === undefined) return this.#run(new TaskJobRun(this.#core(), claimed));
+    const job = builtIn(this.#core(), claimed);
+    if (this.#isClosed || job.isOver) return;
+    this.held.set(job.id, job);
+    this.#core().watch.attend();
+    void outside(() => job.run()).catch((error: unknown) => this.giveUp(job, error));
   }
 
   // ── Looking (D2, D5) ────────────────────────────────────────────────────────────────────────────────────────────
@@ -464,8 +483,8 @@ export class Desk {
     const inGrace = (left: Promise<unknown>): Promise<unknown> =>
       Promise.race([left, world.sleep(graceMs, timer.signal)]);
     const leaving = [...this.held.values()].map(async (job) => {
-      if (job instanceof TaskJobRun) {
-        await inGrace(job.leave());
+      if (job.leave !== undefined) {
+        await inGrace(job.leave().catch((error: unknown) => this.#trace("jobs.leave", error)));
         const isLeft = !job.isOver;
         job.letGo(new RuntimeError("runtime.closed", {}));
         if (isLeft) await this.#park(job, 0).catch((error: unknown) => this.#trace("jobs.leave", error));

@@ -4,6 +4,7 @@
 //    still asks for never settles. Whoever has the job now does the same work.
 // B2 A job ends once: the store refuses a second end.
 // B3 Signals are received in the order of their events, each once. Which receive gets which is so the same in every run.
+import type { Awaitable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { JobId, WaitId } from "../../model/ids.ts";
 import type { JobEnd, JobError, JobEvent, JobRecord } from "../../model/job.ts";
@@ -77,6 +78,8 @@ export abstract class HeldJob {
     timeoutMs: number,
     load: () => Promise<readonly JobRecord[]>,
   ): Promise<readonly JobRecord[]>;
+  /** Of work that can go on elsewhere: this process closes. What is not over after it is left to others. */
+  leave?(): Promise<void>;
   /** It belongs to another session from now on. */
   protected abstract handedOver(): void;
   /** Something came: whoever waits for it in the work looks again. */
@@ -195,11 +198,14 @@ export abstract class HeldJob {
 
   /** B2: what is returned in the grace of a cancel is kept as its result. */
   async end(state: JobEnd, how: { readonly result?: Json; readonly error?: JobError }): Promise<void> {
-    const { world, limits } = this.core;
-    const ended = { at: world.now(), kind: "ended", state, ...how } as const;
+    const ended = { at: this.core.world.now(), kind: "ended", state, ...how } as const;
+    await this.write([{ key: "end", event: ended }], await this.endWrites(ended));
+  }
+  /** What goes with its end. */
+  protected endWrites(ended: Extract<JobEvent, { readonly kind: "ended" }>): Awaitable<JobWrites> {
+    const { limits } = this.core;
     const wake = endWake(this.core, this.record, ended);
-    const writes = wake === undefined ? {} : { wakes: [wake], wakesMax: limits.jobWakesMax + 1 };
-    await this.write([{ key: "end", event: ended }], writes);
+    return wake === undefined ? {} : { wakes: [wake], wakesMax: limits.jobWakesMax + 1 };
   }
 
   async completed(value: unknown): Promise<void> {

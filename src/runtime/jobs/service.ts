@@ -63,6 +63,29 @@ export interface JobsPlace {
   readonly site?: SessionSite;
 }
 
+/** Begins a job where it is asked for (V1), and answers whether it begins with what else is recorded there. */
+export async function beginJob({ core, sessionId, site }: JobsPlace, spawning: Spawning): Promise<boolean> {
+  const { job } = spawning;
+  const carried = carriedAt(site);
+  if (carried === undefined) {
+    await core.jobs.spawn(spawning);
+    return false;
+  }
+  if (carried.some((each) => each.job.id === job.id)) throw new RuntimeError("job.conflict", { id: job.id });
+  const before = (await core.store.jobs.load(job.id))?.record;
+  if (before !== undefined && !isSame(before, job)) throw new RuntimeError("job.conflict", { id: job.id });
+  if (before !== undefined) return false; // A rerun of what has begun it.
+  const { jobsMax } = core.limits;
+  if ((await core.store.jobs.count(sessionId)) + carried.length >= jobsMax)
+    throw new RuntimeError("job.full", { max: jobsMax });
+  carried.push(spawning);
+  return true;
+}
+
+/** Where jobs are kept until what begins them is recorded; undefined where they begin at once. */
+export const carriedAt = (site: SessionSite | undefined): Spawning[] | undefined =>
+  site?.turn === undefined ? site?.working?.spawns : site.turn.live.carriedBy(site.turn.effect).spawns;
+
 export class SessionJobs implements Jobs {
   readonly #place: JobsPlace;
 
@@ -125,31 +148,10 @@ export class SessionJobs implements Jobs {
     run: Pick<Spawning, "work" | "cancel">,
   ): Promise<{ readonly id: JobId }> {
     const { plugin, site } = this.#place;
-    const core = this.#core;
     const job: NewJob = { ...newJob(options, this.#place), ...more };
     const isNamed = options.id !== undefined || site?.job?.steps !== undefined;
-    const spawning: Spawning = { job, plugin, isNamed, ...run };
-    const carried = this.#carrier(job);
-    if (carried === undefined) {
-      await core.jobs.spawn(spawning);
-      return { id: job.id };
-    }
-    const before = (await core.store.jobs.load(job.id))?.record;
-    if (before !== undefined && !isSame(before, job)) throw new RuntimeError("job.conflict", { id: job.id });
-    if (before !== undefined) return { id: job.id }; // A rerun of what has begun it.
-    const { jobsMax } = core.limits;
-    if ((await core.store.jobs.count(this.#session)) + carried.length >= jobsMax)
-      throw new RuntimeError("job.full", { max: jobsMax });
-    carried.push(spawning);
+    await beginJob(this.#place, { job, plugin, isNamed, ...run });
     return { id: job.id };
-  }
-
-  /** Where jobs are kept until what begins them is recorded; undefined where they begin at once. */
-  #carrier(job: NewJob): Spawning[] | undefined {
-    const { site } = this.#place;
-    const list = site?.turn === undefined ? site?.working?.spawns : site.turn.live.carriedBy(site.turn.effect).spawns;
-    if (list?.some((each) => each.job.id === job.id)) throw new RuntimeError("job.conflict", { id: job.id });
-    return list;
   }
 
   // ── Looking (V2) ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -312,7 +312,7 @@ export class TaskJobRun extends HeldJob {
   }
 
   /** Begins nothing more; settles when the steps under way are recorded. */
-  async leave(): Promise<void> {
+  override async leave(): Promise<void> {
     this.#isLeaving = true;
     while (this.#active > 0 && !this.isOver) await this.core.world.sleep(5);
   }

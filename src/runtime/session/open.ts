@@ -183,6 +183,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     const session = await this.#entries.get(id)?.opening;
     if (session !== undefined && (await session.isBusy()))
       throw new RuntimeError("session.busy", { id, holder: "a running turn" });
+    await core.monitors.endLeftOf(id);
     await core.store.delete(id);
     core.jobs.sessionGone(id);
     this.#entries.delete(id);

@@ -1,0 +1,60 @@
+// The monitors of a process: where their service is made, and how commands end whose watcher is gone.
+import type { Monitors, MonitorsView } from "../../kernel/monitor.ts";
+import { unavailable } from "../../kernel/services.ts";
+import type { JobId, SessionId } from "../../model/ids.ts";
+import { isOver, type JobRecord } from "../../model/job.ts";
+import type { Store } from "../../stores/store.ts";
+import { APP } from "../../tools/catalog.ts";
+import type { Core } from "../core.ts";
+import type { SessionSite } from "../services/site.ts";
+import type { LiveSession } from "../session/session.ts";
+import { endGroup, groupIn } from "./group.ts";
+import { WATCH } from "./run.ts";
+import { type MonitorsPlace, SessionMonitors } from "./service.ts";
+
+export class MonitorDesk {
+  readonly #core: () => Core;
+
+  constructor(core: () => Core) {
+    this.#core = core;
+  }
+
+  /** The service at a place of a session. */
+  of(site: SessionSite, plugin: string): Monitors {
+    return this.#at({ core: site.core, sessionId: site.sessionId, plugin, site, live: site.session });
+  }
+  ofApp(live: LiveSession): Monitors {
+    return this.#at({ core: live.core, sessionId: live.id, plugin: APP, live });
+  }
+  /** For queries: reading starts nothing. */
+  view(site: SessionSite, plugin: string): MonitorsView {
+    const place = { core: site.core, sessionId: site.sessionId, plugin, site, live: site.session };
+    return { snapshot: () => new SessionMonitors(place).look() };
+  }
+  /** A store of before there were monitors keeps no lines. */
+  #at(place: MonitorsPlace): Monitors {
+    const { jobs } = place.core.store as Partial<Store>;
+    return typeof jobs?.lines === "function" ? new SessionMonitors(place) : unavailable("monitors", place.plugin);
+  }
+
+  /**
+   * Ends the command of a monitor that does not run here: its process may be gone, and once the job is over nobody would
+   * look for it. A process that watches it sees that it was ended, and hears why.
+   */
+  async endLeft({ id, operation }: Pick<JobRecord, "id" | "operation">): Promise<void> {
+    if (operation !== WATCH || this.#core().jobs.find(id) !== undefined) return;
+    for (const group of await this.#groupsOf(id)) await endGroup(group);
+  }
+  async #groupsOf(id: JobId) {
+    const events = await this.#core().store.jobs.events(id, 0);
+    return events.flatMap(({ event }) => (event.kind === "stepped" ? (groupIn(event.value) ?? []) : []));
+  }
+
+  /** A session is about to be deleted, and its jobs with it. */
+  async endLeftOf(session: SessionId): Promise<void> {
+    const { store } = this.#core();
+    if ((store as Partial<Store>).jobs === undefined) return;
+    for (const { record } of await store.jobs.list({ session, kind: "monitor", isLive: true, max: Infinity }))
+      if (!isOver(record)) await this.endLeft(record);
+  }
+}

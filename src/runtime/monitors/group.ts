@@ -1,0 +1,122 @@
+// The process group of a command: who is in it, and how it is ended. Another process than the one that started it can do
+// that too, after a crash: a group is known by the name of its first process and by a mark in the environment of all.
+import { readdirSync, readFileSync } from "node:fs";
+import type { Json } from "../../model/json.ts";
+import { processName } from "../world.ts";
+
+/** A group as it is recorded before its command begins. */
+export interface Group {
+  /** The first process, as `processName` names it; its pid is the number of the group. */
+  readonly leader: string;
+  /** The value of `BOWLINE_MONITOR` in the environment of the command and of all that it starts. */
+  readonly mark: string;
+}
+
+export const MARK = "BOWLINE_MONITOR";
+/** How long a group may take to end after it was asked to, before it is killed. */
+const GRACE_MS = 200;
+const KILLED_MS = 2_000;
+const LOOK_MS = 10;
+
+export const groupIn = (value: Json): Group | undefined => {
+  const { leader, mark } = (value ?? {}) as { readonly leader?: unknown; readonly mark?: unknown };
+  return typeof leader === "string" && typeof mark === "string" ? { leader, mark } : undefined;
+};
+
+/** Groups of this process that may still run: they end with it, also when it ends without closing its runtime. */
+const live = new Set<number>();
+const endLive = (): void => {
+  for (const pid of live) signal(pid, "SIGKILL");
+};
+export function started(pid: number): void {
+  if (live.size === 0) process.on("exit", endLive);
+  live.add(pid);
+}
+
+/**
+ * Ends all processes of a group and settles when none is left: asks them first, and kills them after 200 ms. A group of
+ * another machine, or of an earlier start of this one, is not here, and a number that other processes have now is left
+ * alone.
+ */
+export async function endGroup(group: Group): Promise<void> {
+  const pid = pidOf(group.leader);
+  if (pid === undefined || !isHere(group.leader)) return;
+  if (isLeft(pid, group)) {
+    signal(pid, "SIGTERM");
+    if (!(await isGone(pid, group, GRACE_MS))) {
+      signal(pid, "SIGKILL");
+      await isGone(pid, group, KILLED_MS);
+    }
+  }
+  live.delete(pid);
+  if (live.size === 0) process.off("exit", endLive);
+}
+
+function pidOf(leader: string): number | undefined {
+  const pid = Number(leader.split("/").at(-2));
+  return Number.isSafeInteger(pid) && pid > 1 ? pid : undefined;
+}
+
+const placeOf = (name: string): string => name.split("/").slice(0, -2).join("/");
+const isHere = (leader: string): boolean => placeOf(leader) === placeOf(processName());
+
+async function isGone(pid: number, group: Group, ms: number): Promise<boolean> {
+  for (const end = performance.now() + ms; isLeft(pid, group); ) {
+    if (performance.now() >= end) return false;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+  return true;
+}
+
+/** Whether a process of the group runs. */
+function isLeft(pid: number, { leader, mark }: Group): boolean {
+  if (process.platform !== "linux") return signal(pid, 0);
+  const now = statOf(pid);
+  // The number of a group is not given to a new process before the whole group is gone.
+  if (now !== undefined && processName(pid) !== leader) return false;
+  if (now !== undefined && !now.isZombie) return true;
+  return members(pid).some((member) => isMarked(member, mark));
+}
+
+interface Stat {
+  readonly isZombie: boolean;
+  readonly group: number;
+}
+function statOf(pid: number | string): Stat | undefined {
+  const stat = read(`/proc/${pid}/stat`);
+  if (stat === "") return undefined;
+  // The name in brackets may contain anything; the state is the first field after it, the group the third.
+  const [state, , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { isZombie: state === "Z" || state === "X", group: Number(group) };
+}
+
+function members(group: number): readonly string[] {
+  return readdirSync("/proc").filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    const stat = statOf(pid);
+    return stat !== undefined && stat.group === group && !stat.isZombie;
+  });
+}
+
+/** One whose environment cannot be read is taken for one of the group: it is in it by its number. */
+function isMarked(pid: string, mark: string): boolean {
+  const environment = read(`/proc/${pid}/environ`);
+  return environment === "" || environment.split("\0").includes(`${MARK}=${mark}`);
+}
+
+/** Sends a signal to a whole group, and answers whether there is one. */
+function signal(pid: number, name: "SIGTERM" | "SIGKILL" | 0): boolean {
+  try {
+    return process.kill(-pid, name);
+  } catch (error) {
+    return (error as { readonly code?: unknown }).code !== "ESRCH";
+  }
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,258 @@
+// The monitors of a session, as plugins and apps use them. A monitor is a job; this is how it is shown and started.
+// Not its job: running commands (`run.ts`), jobs (`../jobs/`).
+import {
+  type CheckedMonitor,
+  checkedMonitor,
+  type MonitorDeclaration,
+  type MonitorSnapshot,
+  type MonitorSpec,
+  type MonitorState,
+  type MonitorStatus,
+  type Monitors,
+  type MonitorUpdate,
+} from "../../kernel/monitor.ts";
+import { unwaited } from "../../model/awaitable.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { hashOf } from "../../model/hash.ts";
+import { asJobId, type SessionId } from "../../model/ids.ts";
+import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
+import { defined, frozen, isObject, type Json, ownJson } from "../../model/json.ts";
+import type { JobLine } from "../../stores/store.ts";
+import { requireWords } from "../checks.ts";
+import type { Core } from "../core.ts";
+import { cancelJob } from "../jobs/cancel.ts";
+import type { Spawning } from "../jobs/desk.ts";
+import { beginJob, carriedAt, type JobsPlace } from "../jobs/service.ts";
+import { requireStored } from "../services/reading.ts";
+import type { LiveSession } from "../session/session.ts";
+import { WATCH } from "./run.ts";
+
+/** Monitors of one session that run at the same time, and those that are over and still shown. */
+const LIVE_MAX = 64;
+const OVER_MAX = 100;
+
+/** Where the service is used. */
+export interface MonitorsPlace extends JobsPlace {
+  readonly live: LiveSession;
+}
+
+export class SessionMonitors implements Monitors {
+  readonly #place: MonitorsPlace;
+
+  constructor(place: MonitorsPlace) {
+    this.#place = place;
+  }
+
+  get #core(): Core {
+    return this.#place.core;
+  }
+  get #session(): SessionId {
+    return this.#place.sessionId;
+  }
+  get #declared(): ReadonlyMap<string, MonitorDeclaration> {
+    return new Map([...this.#place.live.composition.monitors].map(([id, { value }]) => [id, value]));
+  }
+
+  // ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  snapshot(): Promise<MonitorSnapshot> {
+    return unwaited(async () => {
+      await this.#startArmed();
+      return this.look();
+    });
+  }
+
+  /** As they stand: starts nothing. */
+  async look(): Promise<MonitorSnapshot> {
+    await requireStored(this.#core, this.#session);
+    const runs = await this.#runs();
+    const statuses = [...runs.values()].map((record) => this.#statusOf(record));
+    const idle = [...this.#declared].filter(([id]) => !runs.has(id)).map(([id, spec]) => idleOf(id, spec));
+    const monitors = [...(await Promise.all(statuses)), ...idle].sort((a, b) => (a.id < b.id ? -1 : 1));
+    const active = monitors.filter(({ state }) => state === "running").length;
+    return frozen({ revision: hashOf(JSON.stringify(monitors)), active, monitors });
+  }
+
+  takeUpdates(): Promise<readonly MonitorUpdate[]> {
+    return unwaited(async () => {
+      await this.#startArmed();
+      const { store, world } = this.#core;
+      const { site, plugin } = this.#place;
+      const ofRerun = site?.nextKey(plugin);
+      const key = ofRerun ?? world.id("tak");
+      const updates: MonitorUpdate[] = [];
+      for (const [monitor, { id }] of await this.#runs()) {
+        const { lines, taken } = await store.jobs.lines(id);
+        const isNew = (lines.at(-1)?.n ?? 0) > taken;
+        if (!isNew && (ofRerun === undefined || lines.length === 0)) continue;
+        for (const line of await store.jobs.take(id, key)) updates.push({ monitor, ...line });
+      }
+      return frozen(updates.sort((a, b) => a.at - b.at));
+    });
+  }
+
+  /** The latest run of each monitor, by its name; also those that begin with what is recorded here. */
+  async #runs(): Promise<Map<string, JobRecord>> {
+    const stored = await this.#core.store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity });
+    const runs = new Map<string, JobRecord>();
+    for (const { record } of stored) if (record.operation === WATCH) runs.set(specOf(record).id ?? record.id, record);
+    return runs;
+  }
+  #unbegun(): readonly Spawning[] {
+    const { site } = this.#place;
+    const carried = site?.turn === undefined ? site?.working?.spawns : site.turn.live.carrying?.get(site.turn.effect)?.spawns;
+    return (carried ?? []).filter(({ job }) => job.operation === WATCH);
+  }
+
+  async #statusOf(record: JobRecord): Promise<MonitorStatus> {
+    const { lines } = await this.#core.store.jobs.lines(record.id);
+    return statusOf(record, lines);
+  }
+
+  // ── Starting ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  start(spec: MonitorSpec | string): Promise<MonitorStatus> {
+    return unwaited(async () => {
+      await requireStored(this.#core, this.#session);
+      if (typeof spec !== "string") return frozen(await this.#start(checkedMonitor(spec)));
+      const declared = this.#declared.get(spec);
+      if (declared !== undefined) return frozen(await this.#start(fromDeclared(spec, declared)));
+      const before = (await this.#runs()).get(spec);
+      if (before === undefined) throw new RuntimeError("monitor.unknown", { id: spec, session: this.#session });
+      return frozen(await this.#start(specOf(before)));
+    });
+  }
+
+  async #startArmed(): Promise<void> {
+    const armed = [...this.#declared].filter(([, { isArmed }]) => isArmed !== false);
+    if (armed.length === 0) return;
+    const runs = await this.#runs();
+    for (const [id, spec] of armed) if (!runs.has(id)) await this.#start(fromDeclared(id, spec));
+  }
+
+  async #start(spec: CheckedMonitor): Promise<MonitorStatus> {
+    if (process.platform === "win32")
+      throw new RuntimeError("monitor.invalid", { problem: "there is no /bin/sh on this system" });
+    const { core, plugin, site } = this.#place;
+    const id = spec.id ?? this.#freshId();
+    const input = ownJson({ ...spec, id });
+    const runs = await this.#runs();
+    const before = runs.get(id);
+    const unbegun = this.#unbegun().find(({ job }) => specOf(job).id === id)?.job;
+    const running = unbegun ?? (before !== undefined && !isOver(before) ? before : undefined);
+    if (running !== undefined) {
+      if (hashOf(running.input ?? null) !== hashOf(input)) throw new RuntimeError("monitor.conflict", { id });
+      return unbegun !== undefined || before === undefined ? startingOf(unbegun ?? running) : this.#statusOf(before);
+    }
+    const live = [...runs.values()].filter((record) => !isOver(record)).length + this.#unbegun().length;
+    if (live >= LIVE_MAX) throw new RuntimeError("monitor.full", { max: LIVE_MAX });
+    const job = this.#job(id, spec, input, before);
+    const spawning: Spawning = { job, plugin, isNamed: true };
+    if (await beginJob(this.#place, spawning)) return startingOf(job);
+    await this.#forgetOld(runs);
+    const stored = await core.store.jobs.load(job.id);
+    return stored === undefined ? startingOf(job) : this.#statusOf(stored.record);
+  }
+
+  #freshId(): string {
+    const { core, site, plugin } = this.#place;
+    const key = site?.nextKey(plugin);
+    return key === undefined ? core.world.id("mon") : `mon_${hashOf(`monitor/${key}`).slice(0, 12)}`;
+  }
+
+  /** Named after the run before: of two that start it at once, both name the same job. */
+  #job(id: string, { label, wake }: CheckedMonitor, input: Json, before: JobRecord | undefined): NewJob {
+    const { core, site } = this.#place;
+    const turnId = site?.turn?.live.turnId;
+    const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
+    return {
+      id: asJobId(`job_${hashOf(`monitor/${this.#session}/${id}/${before?.id ?? ""}`).slice(0, 26)}`),
+      sessionId: this.#session,
+      kind: "monitor",
+      label,
+      visibility: "managed",
+      recovery: "rerunnable",
+      wake,
+      onParentEnd: "keep",
+      operation: WATCH,
+      input,
+      about: { monitor: id },
+      at: core.world.now(),
+      ...defined({ parent }),
+    };
+  }
+
+  /** Records of runs that are over are shown for a while, and of each monitor the latest. */
+  async #forgetOld(latest: ReadonlyMap<string, JobRecord>): Promise<void> {
+    const { store } = this.#core;
+    const over = await store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity });
+    const own = over.map(({ record }) => record).filter((record) => record.operation === WATCH && isOver(record));
+    const shown = new Set(own.filter(({ id }) => [...latest.values()].some((record) => record.id === id)).slice(-OVER_MAX));
+    for (const record of own) if (!shown.has(record)) await store.jobs.remove(record.id);
+  }
+
+  // ── Stopping ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  stop(id: string, reason = "It was stopped."): Promise<MonitorStatus> {
+    return unwaited(async () => {
+      requireWords("reason", reason);
+      const unbegun = this.#unbegun().find(({ job }) => specOf(job).id === id);
+      if (unbegun !== undefined) throw new RuntimeError("job.unstarted", { id: unbegun.job.id });
+      const record = typeof id === "string" ? (await this.#runs()).get(id) : undefined;
+      if (record === undefined) {
+        const declared = this.#declared.get(id);
+        if (declared !== undefined) return frozen(idleOf(id, declared));
+        throw new RuntimeError("monitor.unknown", { id: String(id), session: this.#session });
+      }
+      if (isOver(record)) return frozen(await this.#statusOf(record));
+      return frozen(await this.#statusOf((await cancelJob(this.#core, record.id, reason)).record));
+    });
+  }
+}
+
+const specOf = ({ input }: Pick<NewJob, "input">): CheckedMonitor => input as unknown as CheckedMonitor;
+
+const fromDeclared = (id: string, { isArmed: _, ...spec }: MonitorDeclaration): CheckedMonitor =>
+  checkedMonitor({ ...spec, id });
+
+const STATES: { readonly [S in JobRecord["state"]]: MonitorState } = {
+  running: "running",
+  idle: "running",
+  completed: "exited",
+  failed: "failed",
+  cancelled: "stopped",
+  abandoned: "abandoned",
+};
+
+function statusOf(record: JobRecord, lines: readonly JobLine[]): MonitorStatus {
+  const { command, label, wake, isPersistent } = specOf(record);
+  const { exitCode } = (isObject(record.result) ? record.result : {}) as { readonly exitCode?: number };
+  const printed = lines.filter(({ channel }) => channel !== "note");
+  return {
+    id: specOf(record).id ?? record.id,
+    jobId: record.id,
+    label,
+    command,
+    wake,
+    isPersistent,
+    state: STATES[record.state],
+    lines: printed.at(-1)?.n ?? 0,
+    ...defined({
+      lastLine: printed.at(-1)?.text,
+      exitCode,
+      error: record.error,
+      startedAt: record.startedAt,
+      endedAt: record.endedAt,
+    }),
+  };
+}
+
+const idleOf = (id: string, given: MonitorDeclaration): MonitorStatus => {
+  const { label, command, wake, isPersistent } = fromDeclared(id, given);
+  return { id, label, command, wake, isPersistent, state: "idle", lines: 0 };
+};
+
+const startingOf = (job: Pick<NewJob, "id" | "input">): MonitorStatus => {
+  const { id = job.id, label, command, wake, isPersistent } = specOf(job);
+  return { id, jobId: job.id, label, command, wake, isPersistent, state: "starting", lines: 0 };
+};

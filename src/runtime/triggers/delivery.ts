@@ -1,0 +1,81 @@
+// What an occurrence starts for one subscription: a job of its own, under an id that is made of both. A repeat finds it.
+import { hashOf } from "../../model/hash.ts";
+import { asInputId, asJobId, asTurnId, type TurnId } from "../../model/ids.ts";
+import type { NewJob } from "../../model/job.ts";
+import type { Json } from "../../model/json.ts";
+import { TEXTS } from "../../model/texts.ts";
+import type { NewOccurrence, Subscription } from "../../model/trigger.ts";
+import type { NewDelivery } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+
+/** The origin of the messages that triggers send. */
+const TRIGGERS = "bowline/triggers";
+
+const idIn = (occurrence: string, { incarnation }: Subscription): string =>
+  hashOf(`delivery/${occurrence}/${incarnation}`).slice(0, 26);
+
+export async function deliveryOf(
+  core: Core,
+  occurrence: NewOccurrence,
+  subscription: Subscription,
+): Promise<NewDelivery> {
+  const { store, limits } = core;
+  const { sessionId, id, revision } = subscription;
+  const about = { sessionId, subscription: id, revision };
+  if ((await store.jobs.count(sessionId)) >= limits.jobsMax) return { ...about, lost: "full" };
+  const job = jobOf(core, occurrence, subscription);
+  const { delivers } = job;
+  return { ...about, jobId: job.id, job, ...(delivers === undefined ? {} : { turnId: delivers.turnId }) };
+}
+
+function jobOf({ world }: Core, occurrence: NewOccurrence, subscription: Subscription): NewJob {
+  const { starts, sessionId, label } = subscription;
+  const hash = idIn(occurrence.id, subscription);
+  const job = {
+    id: asJobId(`job_${hash}`),
+    sessionId,
+    kind: "task",
+    label,
+    visibility: "managed",
+    recovery: "rerunnable",
+    onParentEnd: "keep",
+    about: { trigger: subscription.id, occurrence: occurrence.id },
+    at: world.now(),
+  } as const;
+  if (starts.kind === "job") {
+    const { operation, input = occurrence.payload, wake } = starts;
+    return { ...job, wake, operation, input };
+  }
+  const text = TEXTS.triggered(starts.text, label, whatOf(occurrence, subscription));
+  const inputId = asInputId(`inp_${hash}`);
+  return {
+    ...job,
+    wake: "none",
+    delivers: {
+      id: inputId,
+      turnId: asTurnId(`trn_${hash}`),
+      key: `trigger:${hash}`,
+      message: {
+        role: "user",
+        parts: [{ kind: "text", text }],
+        origin: { kind: "plugin", plugin: TRIGGERS, inputId },
+      },
+      place: "turn",
+      hash: hashOf(text),
+    },
+  };
+}
+
+/** What happened, for the model. */
+function whatOf({ at, payload }: NewOccurrence, { on }: Subscription): string {
+  if (on.kind === "cron" || on.kind === "interval") return `due at ${new Date(at).toISOString()}`;
+  if (on.kind === "commits") return `the turn ${(payload as { readonly turnId: string }).turnId} was committed`;
+  return `${on.event} ${JSON.stringify(payload satisfies Json)}`;
+}
+
+/** Whether the subscription has started this turn. */
+export async function hasStarted({ store }: Core, subscription: Subscription, turnId: TurnId): Promise<boolean> {
+  const job = await store.jobs.load(asJobId(turnId.replace(/^trn_/, "job_")));
+  const about = (job?.record.about ?? {}) as { readonly trigger?: unknown };
+  return job?.record.sessionId === subscription.sessionId && about.trigger === subscription.id;
+}

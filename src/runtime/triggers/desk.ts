@@ -1,0 +1,217 @@
+// What starts work by itself, as far as this process serves it: schedules that are due, and commits that are waited for.
+// Not its job: subscriptions and events (`service.ts`), times (`schedule.ts`), the jobs that are started (`../jobs/`).
+// R1 No process leads. Whoever sees that something is due writes what happened, the jobs that it starts and where the
+//    subscription goes on, in one write that holds only if the subscription stands where it was read. So among all
+//    processes, and through every crash, each time occurs once.
+// R2 A time that occurred is known by its name. When the clock goes back, what occurred does not occur again, and what did
+//    not still does.
+// R3 One subscription that cannot be served does not keep the others from it.
+import type { Composition } from "../../kernel/compose.ts";
+import { unavailable } from "../../kernel/services.ts";
+import type { TriggerDeclaration, Triggers } from "../../kernel/trigger.ts";
+import { hashOf } from "../../model/hash.ts";
+import type { Cursor, SessionId } from "../../model/ids.ts";
+import { describeThrown, type Json, ownJson } from "../../model/json.ts";
+import type { Occurrence, Subscription } from "../../model/trigger.ts";
+import type { Agenda, MovedTrigger, Store } from "../../stores/store.ts";
+import { APP } from "../../tools/catalog.ts";
+import type { Core } from "../core.ts";
+import type { SessionSite } from "../services/site.ts";
+import { deliveryOf, hasStarted } from "./delivery.ts";
+import { dueAt, LATE_MS, nextAfter, type Schedule } from "./schedule.ts";
+import { SessionTriggers, type TriggersPlace } from "./service.ts";
+
+const PAGE = 100;
+/** How many times of schedules are served in one look; the next look follows at once. */
+const SERVED_MAX = 500;
+/** One that failed is tried again so much later. */
+const AGAIN_MS = 10_000;
+
+export class TriggerDesk {
+  readonly #core: () => Core;
+  readonly #compose: () => Composition;
+  #composition: Composition | undefined;
+  /** Up to which fact commits are served. */
+  #served: Cursor | undefined;
+  #hasCommits = false;
+  /** The latest time that was seen here. */
+  #now: number | undefined;
+  /** R3: by incarnation, until when. */
+  readonly #left = new Map<string, number>();
+
+  constructor(core: () => Core, compose: () => Composition) {
+    this.#core = core;
+    this.#compose = compose;
+  }
+
+  of(site: SessionSite, plugin: string): Triggers {
+    return this.#at({ core: site.core, sessionId: site.sessionId, plugin, site });
+  }
+  ofApp(sessionId: SessionId): Triggers {
+    return this.#at({ core: this.#core(), sessionId, plugin: APP });
+  }
+  /** A store of before there were triggers has none. */
+  #at(place: TriggersPlace): Triggers {
+    const { triggers } = place.core.store as Partial<Store>;
+    return triggers === undefined ? unavailable("triggers", place.plugin) : new SessionTriggers(place);
+  }
+
+  /** The events that are declared in a session; without one, or when it is not open, those of every session. */
+  declared(sessionId?: SessionId): readonly TriggerDeclaration[] {
+    const open = sessionId === undefined ? undefined : this.#core().sessions.find(sessionId);
+    this.#composition ??= this.#compose();
+    return (open?.composition ?? this.#composition).triggers.map(({ value }) => value);
+  }
+
+  // ── Looking (R1) ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A turn was committed here. */
+  committed(): void {
+    if (this.#hasCommits) this.#core().watch.attend(0);
+  }
+
+  /** With what the store has to do. Answers whether more is due at once. */
+  async look(agenda: Agenda): Promise<boolean> {
+    const { world, store } = this.#core();
+    if ((store as Partial<Store>).triggers === undefined) return false;
+    const now = world.now();
+    const before = this.#now;
+    this.#now = now;
+    if (before === undefined ? agenda.next !== undefined : now < before - LATE_MS) await this.#wentBack(now);
+    this.#hasCommits = agenda.hasCommits === true;
+    if (this.#hasCommits && agenda.latest !== this.#served) await this.#serveCommits(agenda.latest);
+    return agenda.hasSchedules === true && this.#serveSchedules(now);
+  }
+
+  async #serveSchedules(now: number): Promise<boolean> {
+    const { store } = this.#core();
+    for (const [id, until] of this.#left) if (until <= now) this.#left.delete(id);
+    for (let served = 0; served < SERVED_MAX; ) {
+      const due = (await store.triggers.due(now, PAGE + this.#left.size)).filter(
+        ({ incarnation }) => !this.#left.has(incarnation),
+      );
+      if (due.length === 0) return false;
+      for (const subscription of due) await this.#surely(subscription, () => this.#serveSchedule(subscription, now));
+      served += due.length;
+    }
+    return true;
+  }
+
+  async #serveSchedule(subscription: Subscription, now: number): Promise<void> {
+    const { store } = this.#core();
+    const { next: from } = subscription;
+    if (from === undefined || from > now) return;
+    const { at, next } = dueAt(subscription.on as Schedule, from, now);
+    const moved = moving(subscription, { next: from }, next === undefined ? {} : { next });
+    if (at === undefined) {
+      this.#trace("trigger.missed", subscription, { from, until: now });
+      await store.triggers.move(moved);
+      return;
+    }
+    await this.#occur(subscription, `${at}`, { at, time: new Date(at).toISOString() }, at, moved);
+  }
+
+  /** Something that only this subscription waits for. */
+  async #occur(
+    subscription: Subscription,
+    name: string,
+    payload: Json,
+    at: number,
+    moved: MovedTrigger,
+  ): Promise<Occurrence | undefined> {
+    const core = this.#core();
+    const source = `subscription:${subscription.incarnation}`;
+    const occurrence = { id: `occ_${hashOf(`${source}/${name}`).slice(0, 26)}`, source, payload, at };
+    const delivery = await deliveryOf(core, occurrence, subscription);
+    const answer = await core.store.triggers.occur(occurrence, [delivery], core.limits.occurrencesMax, moved);
+    if (answer.kind === "stale") return undefined; // Another process has served it, or it was changed.
+    if (answer.kind === "occurred" && delivery.job !== undefined) core.jobs.begin([delivery.job]);
+    if (delivery.lost !== undefined) this.#trace("trigger.lost", subscription, { occurrence: occurrence.id });
+    return answer.occurrence;
+  }
+
+  // ── Commits ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #serveCommits(latest: Cursor | undefined): Promise<void> {
+    const { store } = this.#core();
+    let isWhole = true;
+    for (let after: { readonly session: SessionId; readonly id: string } | undefined; ; ) {
+      const page = { kinds: ["commits"], max: PAGE, ...(after === undefined ? {} : { after }) } as const;
+      const found = await store.triggers.list(page);
+      for (const subscription of found)
+        isWhole = (await this.#surely(subscription, () => this.#serveCommitsOf(subscription))) && isWhole;
+      const last = found.at(-1);
+      if (found.length < PAGE || last === undefined) break;
+      after = { session: last.sessionId, id: last.id };
+    }
+    if (isWhole) this.#served = latest;
+  }
+
+  async #serveCommitsOf(subscription: Subscription): Promise<void> {
+    const { store, world } = this.#core();
+    const { sessionId } = subscription;
+    for (let at = subscription.after; ; ) {
+      const facts = await store.changes(at, { session: sessionId, max: PAGE });
+      for (const fact of facts) {
+        if (fact.kind !== "committed" || fact.by !== "turn") continue;
+        if (await hasStarted(this.#core(), subscription, fact.turnId)) continue;
+        const { turnId, outcome, cursor } = fact;
+        const moved = moving(subscription, at === undefined ? {} : { after: at }, { after: cursor });
+        const payload = ownJson({ sessionId, turnId, outcome });
+        if ((await this.#occur(subscription, cursor, payload, world.now(), moved)) === undefined) return;
+        at = cursor;
+      }
+      const last = facts.at(-1)?.cursor;
+      if (last !== undefined && last !== at) {
+        const moved = moving(subscription, at === undefined ? {} : { after: at }, { after: last });
+        if (!(await store.triggers.move(moved))) return;
+        at = last;
+      }
+      if (facts.length < PAGE) return;
+    }
+  }
+
+  // ── Clocks (R2) ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Schedules that were served by a clock which was ahead would be silent until this one has caught up. */
+  async #wentBack(now: number): Promise<void> {
+    const { store } = this.#core();
+    for (let after: { readonly session: SessionId; readonly id: string } | undefined; ; ) {
+      const kinds = ["cron", "interval"] as const;
+      const found = await store.triggers.list({ kinds, max: PAGE, ...(after === undefined ? {} : { after }) });
+      for (const subscription of found)
+        await this.#surely(subscription, async () => {
+          const next = nextAfter(subscription.on as Schedule, now);
+          const { next: kept } = subscription;
+          if (next === undefined || (kept !== undefined && kept - next <= LATE_MS)) return;
+          this.#trace("trigger.clock", subscription, { next, ...(kept === undefined ? {} : { kept }) });
+          await store.triggers.move(moving(subscription, kept === undefined ? {} : { next: kept }, { next }));
+        });
+      const last = found.at(-1);
+      if (found.length < PAGE || last === undefined) return;
+      after = { session: last.sessionId, id: last.id };
+    }
+  }
+
+  /** R3 */
+  async #surely(subscription: Subscription, serve: () => Promise<void>): Promise<boolean> {
+    try {
+      await serve();
+      return true;
+    } catch (error) {
+      this.#left.set(subscription.incarnation, this.#core().world.now() + AGAIN_MS);
+      this.#trace("trigger.failed", subscription, { problem: describeThrown(error) });
+      return false;
+    }
+  }
+
+  #trace(event: string, { sessionId, id }: Subscription, about: { readonly [key: string]: Json }): void {
+    this.#core().trace(event, { subscription: id, ...about }, { sessionId });
+  }
+}
+
+const moving = (
+  { sessionId, id, incarnation }: Subscription,
+  from: MovedTrigger["from"],
+  to: MovedTrigger["to"],
+): MovedTrigger => ({ sessionId, id, incarnation, from, to });

@@ -1,0 +1,118 @@
+// What a subscription is made from, checked for callers without types.
+import type { SubscribeOptions, SubscriptionPatch, TriggerDeclaration, TriggerOn } from "../../kernel/trigger.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { defined, isObject, type Json, toJson } from "../../model/json.ts";
+import { type Known, requireKnown } from "../../model/known.ts";
+import type { MissedRuns, TriggerSource, TriggerTarget } from "../../model/trigger.ts";
+import { APP } from "../../tools/catalog.ts";
+import { requireWords } from "../checks.ts";
+import type { Core } from "../core.ts";
+import { requireSchedule, type Schedule } from "./schedule.ts";
+import type { TriggersPlace } from "./service.ts";
+
+export const SUBSCRIBE: Known<SubscribeOptions> = {
+  id: true,
+  label: true,
+  on: true,
+  send: true,
+  operation: true,
+  input: true,
+  wake: true,
+  isEnabled: true,
+};
+type KeysOf<T> = T extends unknown ? keyof T : never;
+const ON: { readonly [K in KeysOf<TriggerOn>]: true } = {
+  event: true,
+  source: true,
+  cron: true,
+  timeZone: true,
+  missed: true,
+  everyMs: true,
+  commits: true,
+};
+const KINDS = ["event", "cron", "everyMs", "commits"] as const;
+const ALONG: { readonly [K in (typeof KINDS)[number]]: readonly string[] } = {
+  event: ["source"],
+  cron: ["timeZone", "missed"],
+  everyMs: ["missed"],
+  commits: [],
+};
+const MISSED: readonly unknown[] = ["skip", "once", "all"] satisfies MissedRuns[];
+export const ID_MAX = 256;
+
+export const invalid = (problem: string): never => {
+  throw new RuntimeError("trigger.invalid", { problem });
+};
+
+/** The name of an event, by itself or in its declaration. */
+export function nameOf(event: unknown): string {
+  const name = isObject(event) ? event.name : event;
+  return typeof name === "string" ? name : invalid("an event is a name, or what defineTrigger made");
+}
+
+/** What it waits for. `from` is when an interval begins. */
+export function sourceOf(on: TriggerOn, declared: readonly TriggerDeclaration[], from: number): TriggerSource {
+  if (!isObject(on)) return invalid("`on` is an object with event, cron, everyMs or commits");
+  requireKnown("`on` of triggers.subscribe", on, ON);
+  const given = Object.entries(on).flatMap(([key, value]) => (value === undefined ? [] : [key]));
+  const [kind, ...others] = KINDS.filter((each) => given.includes(each));
+  if (kind === undefined || others.length > 0) return invalid("`on` has one of event, cron, everyMs and commits");
+  const stray = given.find((key) => key !== kind && !ALONG[kind].includes(key));
+  if (stray !== undefined) return invalid(`\`${stray}\` does not go with \`${kind}\``);
+  const { event, source, cron, timeZone = "UTC", missed = "once", everyMs, commits } = on as { [K in keyof typeof ON]?: unknown };
+  if (kind === "event") return eventOf(nameOf(event), source, declared);
+  if (kind === "commits") return commits === true ? { kind } : invalid("`commits` is true, or left out");
+  if (!MISSED.includes(missed)) invalid("`missed` is one of skip, once, all");
+  if (kind === "cron" && (typeof cron !== "string" || typeof timeZone !== "string"))
+    return invalid("`cron` and `timeZone` are texts");
+  const schedule = (
+    kind === "cron" ? { kind, cron: (cron as string).trim(), timeZone, missed } : { kind: "interval", everyMs, from, missed }
+  ) as Schedule;
+  requireSchedule(schedule, from);
+  return schedule;
+}
+
+function eventOf(event: string, source: unknown, declared: readonly TriggerDeclaration[]): TriggerSource {
+  if (!declared.some(({ name }) => name === event))
+    throw new RuntimeError("trigger.unknown", { event, known: declared.map(({ name }) => name) });
+  if (source !== undefined) requireWords("source", source as string);
+  return { kind: "event", event, ...defined({ source: source as string | undefined }) };
+}
+
+/** What it starts; what is left out of a change stays. */
+export async function targetOf(
+  { core, sessionId, plugin }: TriggersPlace,
+  { send, operation, input, wake }: SubscribeOptions | SubscriptionPatch,
+  before?: TriggerTarget,
+): Promise<TriggerTarget> {
+  if (send !== undefined && operation !== undefined) return invalid("it has both `send` and `operation`");
+  const isTurn = send !== undefined || (operation === undefined && before?.kind === "turn");
+  if (isTurn && (input !== undefined || wake !== undefined))
+    return invalid("`input` and `wake` go with `operation`");
+  if (send !== undefined) {
+    if (typeof send !== "string" || send.trim() === "") return invalid("`send` is a text with words");
+    return { kind: "turn", text: recordable(core, "send", send) as string };
+  }
+  if (operation === undefined && input === undefined && wake === undefined)
+    return before ?? invalid("it starts nothing: give it `send` or `operation`");
+  const old = before?.kind === "job" ? before : undefined;
+  const named = operation ?? old?.operation;
+  if (typeof named !== "string" || named === "") return invalid("`operation` is the name of a task");
+  if (plugin === APP && !named.includes(".")) return invalid("`operation` must say whose task it is: `plugin.task`");
+  const wire = named.includes(".") ? named : `${plugin}.${named}`;
+  const end = wake ?? old?.wake ?? "none";
+  if (!["none", "notify", "wake"].includes(end)) return invalid("its wake is one of none, notify, wake");
+  const json = input === undefined ? old?.input : recordable(core, "its input", input);
+  // Without an input the task is given what happened, which nobody knows yet.
+  await core.jobs.requireTask(sessionId, wire, json, json === undefined);
+  return { kind: "job", operation: wire, wake: end, ...defined({ input: json }) };
+}
+
+export function recordable({ limits }: Core, what: string, value: unknown): Json {
+  const found = toJson(value);
+  if ("problem" in found) return invalid(`${what} is not JSON: ${found.path}: ${found.problem}`);
+  const max = limits.inputBytesMax;
+  const bytes = Buffer.byteLength(JSON.stringify(found.json));
+  if (bytes > max) throw new RuntimeError("limit.bytes", { what: `The trigger: ${what}`, bytes, max });
+  return found.json;
+}

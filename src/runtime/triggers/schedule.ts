@@ -1,0 +1,79 @@
+// When schedules occur. Times are those that a schedule names, whenever somebody looks: each of them occurs at most once.
+import { Cron } from "croner";
+import { RuntimeError } from "../../model/errors.ts";
+import { describeThrown } from "../../model/json.ts";
+import type { TriggerSource } from "../../model/trigger.ts";
+
+export type Schedule = Extract<TriggerSource, { readonly kind: "cron" | "interval" }>;
+
+/** A time is missed when it is longer past than this: processes restart, and clocks differ a little. */
+export const LATE_MS = 60_000;
+/** The last time that a date can tell. */
+const TIME_MAX = 8.64e15;
+
+const crons = new Map<string, Cron>();
+const CRONS_MAX = 1_000;
+
+function cronOf({ cron, timeZone }: { readonly cron: string; readonly timeZone: string }): Cron {
+  const key = `${timeZone} ${cron}`;
+  const known = crons.get(key);
+  if (known !== undefined) return known;
+  const made = new Cron(cron, { timezone: timeZone, paused: true });
+  if (crons.size >= CRONS_MAX) crons.clear();
+  crons.set(key, made);
+  return made;
+}
+
+/** Throws `trigger.invalid` for what is no schedule, and for one that never occurs. */
+export function requireSchedule(on: Schedule, now: number): void {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("trigger.invalid", { problem });
+  };
+  if (on.kind === "interval") {
+    if (!(Number.isSafeInteger(on.everyMs) && on.everyMs >= 1_000)) wrong("its everyMs is a whole number from 1,000 on");
+    return;
+  }
+  // A library that knows time zones is told of a wrong one only when it is asked for a time.
+  if (!/^(\S+\s+){4,5}\S+$/.test(on.cron.trim()) && !/^@\w+$/.test(on.cron.trim()))
+    wrong(`${JSON.stringify(on.cron.slice(0, 80))} is no cron pattern of 5 or 6 fields`);
+  let next: number | undefined;
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: on.timeZone });
+  } catch {
+    wrong(`${JSON.stringify(on.timeZone.slice(0, 80))} is no time zone`);
+  }
+  try {
+    next = nextAfter(on, now);
+  } catch (error) {
+    wrong(`${JSON.stringify(on.cron.slice(0, 80))} is no cron pattern: ${describeThrown(error)}`);
+  }
+  if (next === undefined) wrong(`${JSON.stringify(on.cron)} never occurs`);
+}
+
+/** The first time after this one; undefined when there is none. */
+export function nextAfter(on: Schedule, time: number): number | undefined {
+  if (on.kind === "cron") return cronOf(on).nextRun(new Date(time))?.getTime();
+  const next = on.from + on.everyMs * (Math.floor((time - on.from) / on.everyMs) + 1);
+  return next > TIME_MAX ? undefined : Math.max(next, on.from + on.everyMs);
+}
+
+/** The last time that is not after this one. */
+function latestAt(on: Schedule, time: number): number | undefined {
+  if (on.kind === "interval") return on.from + on.everyMs * Math.floor((time - on.from) / on.everyMs);
+  return cronOf(on).previousRuns(1, new Date(Math.floor(time / 1_000) * 1_000 + 1_000))[0]?.getTime();
+}
+
+/** What to do for a schedule whose time has come: occur, or pass by; and when it is due again. */
+export interface Due {
+  /** The time that occurs now; left out when all that were due are passed by. */
+  readonly at?: number;
+  readonly next: number | undefined;
+}
+
+export function dueAt(on: Schedule, next: number, now: number): Due {
+  if (on.missed === "all") return { at: next, next: nextAfter(on, next) };
+  const found = latestAt(on, now) ?? next;
+  const latest = found > now ? next : Math.max(found, next);
+  const after = nextAfter(on, Math.max(now, latest));
+  return on.missed === "skip" && now - latest > LATE_MS ? { next: after } : { at: latest, next: after };
+}

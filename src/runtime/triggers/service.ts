@@ -1,0 +1,286 @@
+// What starts work of a session by itself, as plugins and apps use it: subscriptions, and events that are told.
+// Not its job: serving schedules and commits (`desk.ts`), what is started (`delivery.ts`).
+// E1 An event is declared, and its payload fits: else nobody could rely on it, and it is refused before anything is kept.
+// E2 What happened and the jobs that it starts are one write. A subscription that changed in between is looked at again.
+import { isDeepStrictEqual } from "node:util";
+import type {
+  EmitOptions,
+  OccurrencesFilter,
+  RevisionOptions,
+  SubscribeOptions,
+  SubscriptionPatch,
+  Trigger,
+  TriggerDeclaration,
+  Triggers,
+} from "../../kernel/trigger.ts";
+import { unwaited } from "../../model/awaitable.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
+import { hashOf } from "../../model/hash.ts";
+import type { SessionId } from "../../model/ids.ts";
+import { defined, frozen, type Json } from "../../model/json.ts";
+import type { Known } from "../../model/known.ts";
+import { isSchedule, type Occurrence, type Subscription } from "../../model/trigger.ts";
+import { validatorOf } from "../../tools/validator.ts";
+import { requireOptions, requireWords } from "../checks.ts";
+import type { Core } from "../core.ts";
+import { requireStored } from "../services/reading.ts";
+import type { SessionSite } from "../services/site.ts";
+import { deliveryOf } from "./delivery.ts";
+import { ID_MAX, invalid, nameOf, recordable, sourceOf, SUBSCRIBE, targetOf } from "./options.ts";
+import { nextAfter, type Schedule } from "./schedule.ts";
+
+const REVISION: Known<RevisionOptions> = { revision: true };
+const EMIT: Known<EmitOptions> = { key: true, source: true };
+const FILTER: Known<OccurrencesFilter> = { event: true, subscription: true, before: true, max: true };
+const LIST_MAX = 100;
+const PAGE = 1_000;
+/** E2: how often, before the emitter is told that it is a matter of the store. */
+const ATTEMPTS_MAX = 100;
+
+export interface TriggersPlace {
+  readonly core: Core;
+  readonly sessionId: SessionId;
+  /** The plugin that asks; `app` for the app. */
+  readonly plugin: string;
+  readonly site?: SessionSite;
+}
+
+export class SessionTriggers implements Triggers {
+  readonly #place: TriggersPlace;
+
+  constructor(place: TriggersPlace) {
+    this.#place = place;
+  }
+
+  get #core(): Core {
+    return this.#place.core;
+  }
+  get #session(): SessionId {
+    return this.#place.sessionId;
+  }
+
+  // ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  declared(): readonly TriggerDeclaration[] {
+    return this.#core.triggers.declared(this.#session);
+  }
+
+  list(): Promise<readonly Subscription[]> {
+    return unwaited(async () => {
+      await requireStored(this.#core, this.#session);
+      return frozen(await this.#core.store.triggers.list({ session: this.#session, max: Infinity }));
+    });
+  }
+
+  get(id: string): Promise<Subscription> {
+    return unwaited(async () => frozen(await this.#require(id)));
+  }
+  async #require(id: string): Promise<Subscription> {
+    const found = typeof id === "string" ? await this.#core.store.triggers.load(this.#session, id) : undefined;
+    if (found === undefined) throw new RuntimeError("trigger.missing", { id: String(id), session: this.#session });
+    return found;
+  }
+
+  occurrences(filter: OccurrencesFilter = {}): Promise<readonly Occurrence[]> {
+    return unwaited(async () => {
+      requireOptions("triggers.occurrences", filter, FILTER);
+      const { subscription, ...page } = filter;
+      if (subscription === undefined) return occurrencesOf(this.#core, page);
+      const { incarnation } = await this.#require(subscription);
+      return occurrencesOf(this.#core, page, `subscription:${incarnation}`);
+    });
+  }
+
+  // ── Subscriptions ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  subscribe(options: SubscribeOptions): Promise<Subscription> {
+    return unwaited(async () => {
+      requireOptions("triggers.subscribe", options, SUBSCRIBE);
+      const core = this.#core;
+      await requireStored(core, this.#session);
+      if (options.id !== undefined) requireWords("id", options.id, ID_MAX);
+      const id = options.id ?? this.#freshId();
+      const made = await this.#made(id, options);
+      const known = await core.store.triggers.load(this.#session, id);
+      if (known !== undefined) return frozen(sameAs(known, made));
+      try {
+        await core.store.triggers.put(made, undefined, core.limits.subscriptionsMax);
+      } catch (error) {
+        if (!hasCode(error, "trigger.conflict")) throw error;
+        return frozen(sameAs(await this.#require(id), made)); // Another one was quicker.
+      }
+      this.#attend(made);
+      return frozen(made);
+    });
+  }
+
+  #freshId(): string {
+    const { core, site, plugin } = this.#place;
+    const key = site?.nextKey(plugin);
+    return key === undefined ? core.world.id("sub") : `sub_${hashOf(`subscription/${key}`).slice(0, 26)}`;
+  }
+
+  async #made(id: string, options: SubscribeOptions): Promise<Subscription> {
+    const core = this.#core;
+    const now = core.world.now();
+    const { label = id, isEnabled = true } = options;
+    requireWords("label", label);
+    if (typeof isEnabled !== "boolean") invalid("its isEnabled is neither true nor false");
+    const on = sourceOf(options.on, this.declared(), now);
+    const starts = await targetOf(this.#place, options);
+    const incarnation = core.world.id("sub");
+    const made = { id, sessionId: this.#session, revision: 1, incarnation, label, on, starts, isEnabled };
+    return this.#placed({ ...made, createdAt: now, changedAt: now }, now);
+  }
+
+  /** Where a subscription that is new, or waits for something new, begins. */
+  async #placed(given: Subscription, now: number): Promise<Subscription> {
+    const { next: _, after: __, ...bare } = given;
+    if (isSchedule(given.on)) return { ...bare, ...defined({ next: nextAfter(given.on as Schedule, now) }) };
+    if (given.on.kind !== "commits") return bare;
+    return { ...bare, ...defined({ after: await this.#core.store.latest() }) };
+  }
+
+  update(id: string, patch: SubscriptionPatch, options: RevisionOptions = {}): Promise<Subscription> {
+    return unwaited(async () => {
+      requireOptions("triggers.update", options, REVISION);
+      const { id: _, ...known } = SUBSCRIBE;
+      requireOptions("triggers.update", patch, known);
+      for (;;) {
+        const before = await this.#require(id);
+        const { revision = before.revision } = options;
+        if (revision !== before.revision)
+          throw new RuntimeError("trigger.conflict", { id, revision: before.revision });
+        const after = await this.#patched(before, patch);
+        try {
+          await this.#core.store.triggers.put(after, before.revision, Infinity);
+        } catch (error) {
+          if (hasCode(error, "trigger.conflict") && options.revision === undefined) continue;
+          throw error;
+        }
+        this.#attend(after);
+        return frozen(after);
+      }
+    });
+  }
+
+  async #patched(before: Subscription, patch: SubscriptionPatch): Promise<Subscription> {
+    const now = this.#core.world.now();
+    const { label = before.label, isEnabled = before.isEnabled } = patch;
+    requireWords("label", label);
+    if (typeof isEnabled !== "boolean") invalid("its isEnabled is neither true nor false");
+    const on = patch.on === undefined ? before.on : sourceOf(patch.on, this.declared(), now);
+    const starts = await targetOf(this.#place, patch, before.starts);
+    const after = { ...before, label, isEnabled, on, starts, revision: before.revision + 1, changedAt: now };
+    // What happened while it was not enabled is not its business.
+    const isMoved = patch.on !== undefined || (isEnabled && !before.isEnabled);
+    return isMoved ? this.#placed(after, now) : after;
+  }
+
+  remove(id: string, options: RevisionOptions = {}): Promise<boolean> {
+    return unwaited(async () => {
+      requireOptions("triggers.remove", options, REVISION);
+      if (typeof id !== "string") return false;
+      return this.#core.store.triggers.remove(this.#session, id, options.revision);
+    });
+  }
+
+  /** The watch of this process looks at its time. */
+  #attend({ next, on }: Subscription): void {
+    const { watch, world } = this.#core;
+    if (next !== undefined) watch.attend(Math.max(0, next - world.now()));
+    else if (on.kind === "commits") watch.attend(0);
+  }
+
+  // ── Events (E1, E2) ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options: EmitOptions = {}): Promise<Occurrence> {
+    return unwaited(async () => {
+      requireOptions("triggers.emit", options, EMIT);
+      const { site, plugin, core } = this.#place;
+      const key = options.key ?? site?.nextKey(plugin);
+      return emit(core, this.declared(), nameOf(event), payload, { ...options, key });
+    });
+  }
+}
+
+/** Says that an event has happened, once for each key. */
+export async function emit(
+  core: Core,
+  declared: readonly TriggerDeclaration[],
+  event: string,
+  given: unknown,
+  { key, source }: EmitOptions,
+): Promise<Occurrence> {
+  const { store, world, limits, jobs } = core;
+  if (key !== undefined) requireWords("key", key);
+  if (source !== undefined) requireWords("source", source);
+  const payload = await checkedPayload(core, declared, event, given);
+  const id = `occ_${key === undefined ? world.id("").slice(1) : hashOf(JSON.stringify([event, source ?? null, key])).slice(0, 26)}`;
+  const occurrence = { id, source: `event:${event}`, payload, at: world.now() };
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const deliveries = await Promise.all(
+      (await subscribersOf(core, event, source)).map((each) => deliveryOf(core, occurrence, each)),
+    );
+    const answer = await store.triggers.occur(occurrence, deliveries, limits.occurrencesMax);
+    if (answer.kind === "stale") continue;
+    if (answer.kind === "occurred") jobs.begin(deliveries.flatMap(({ job }) => job ?? []));
+    else if (!isDeepStrictEqual(answer.occurrence.payload, payload))
+      throw new RuntimeError("trigger.occurred", { event, key: key ?? id });
+    return frozen(answer.occurrence);
+  }
+  throw new RuntimeError("trigger.busy", { event });
+}
+
+async function subscribersOf({ store }: Core, name: string, source: string | undefined) {
+  const event = { name, ...defined({ source }) };
+  const found: Subscription[] = [];
+  for (;;) {
+    const last = found.at(-1);
+    const after = last === undefined ? undefined : { session: last.sessionId, id: last.id };
+    const page = await store.triggers.list({ event, max: PAGE, ...defined({ after }) });
+    found.push(...page);
+    if (page.length < PAGE) return found;
+  }
+}
+
+/** E1 */
+async function checkedPayload(
+  core: Core,
+  declared: readonly TriggerDeclaration[],
+  event: string,
+  given: unknown,
+): Promise<Json> {
+  const found = declared.find(({ name }) => name === event);
+  if (found === undefined)
+    throw new RuntimeError("trigger.unknown", { event, known: declared.map(({ name }) => name) });
+  const payload = recordable(core, event, given);
+  if (found.payload === undefined) return payload;
+  const checked = (await validatorOf(found.payload as never))(payload);
+  if (!checked.ok) throw new RuntimeError("trigger.payload", { event, problem: checked.problem });
+  return payload;
+}
+
+/** What has happened, of one source or of all. */
+export async function occurrencesOf(
+  { store }: Core,
+  { event, before, max = LIST_MAX }: Omit<OccurrencesFilter, "subscription">,
+  of?: string,
+): Promise<readonly Occurrence[]> {
+  if (!(typeof max === "number" && max >= 1))
+    throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a number above 0" });
+  const source = of ?? (event === undefined ? undefined : `event:${event}`);
+  return frozen(await store.triggers.occurrences({ max, ...defined({ source, before }) }));
+}
+
+/** A subscription that is there, if it is what is asked for. */
+function sameAs(known: Subscription, made: Subscription): Subscription {
+  const wanted = ({ label, on, starts }: Subscription): unknown => ({
+    label,
+    starts,
+    on: on.kind === "interval" ? { ...on, from: 0 } : on,
+  });
+  if (!isDeepStrictEqual(wanted(known), wanted(made)))
+    throw new RuntimeError("trigger.conflict", { id: known.id, revision: known.revision });
+  return known;
+}
