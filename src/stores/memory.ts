@@ -37,6 +37,7 @@ import {
   takeOver,
 } from "./memory/run.ts";
 import { existing, newSession, optionsOf, Sessions, standingOf, stored } from "./memory/sessions.ts";
+import { Triggers, triggerMethods } from "./memory/triggers.ts";
 import { stateOf, Turns } from "./memory/turns.ts";
 import { Waits } from "./memory/waits.ts";
 import type {
@@ -105,6 +106,7 @@ class MemoryStore implements Store {
     check: (input) => this.#requireBlobs(input),
     keep: (input) => void this.#keepInput(this.#sessions.require(input.sessionId), input),
   });
+  readonly #triggers = new Triggers(this.#sessions, this.#jobs);
   readonly #blobs = new Map<BlobHash, Uint8Array>();
   /** Sessions with an open turn or with inputs that wait to open one. */
   readonly #active = new Set<SessionRow>();
@@ -162,6 +164,7 @@ class MemoryStore implements Store {
     if (session === undefined) return;
     if (session.run !== undefined) this.#waits.end(session.run.waits);
     this.#jobs.forget(session);
+    this.#triggers.forget(id);
     this.#graph.forget(session);
     this.#turns.forget(session);
     this.#waits.forget(this.#facts.forget(session));
@@ -463,11 +466,13 @@ class MemoryStore implements Store {
     const rest = { ...(latest === undefined ? {} : { latest }), gone: this.#sessions.gone };
     const work = workIn(this.#active, this.#waits, now, max);
     const jobs = this.#jobs.agenda(now, operations);
-    const next = Math.min(work.next ?? Infinity, jobs.next ?? Infinity);
-    return { ...work, ...jobs, ...(next === Infinity ? {} : { next }), ...rest };
+    const triggers = this.#triggers.agenda(now);
+    const next = Math.min(work.next ?? Infinity, jobs.next ?? Infinity, triggers.next ?? Infinity);
+    return { ...work, ...jobs, ...triggers, ...(next === Infinity ? {} : { next }), ...rest };
   }
 
   readonly jobs = jobMethods(this.#jobs, () => this.#requireOpen());
+  readonly triggers = triggerMethods(this.#triggers, () => this.#requireOpen());
 
   readonly blobs = {
     // Copied both ways: bytes are often a view of a buffer that is used again.

@@ -14,6 +14,7 @@ import type {
 } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
+import type { NewOccurrence, Subscription } from "../model/trigger.ts";
 import type { WaitAnswer } from "../model/wait.ts";
 import type { TurnEvent } from "../turn/event.ts";
 import { Agendas } from "./sqlite/agenda.ts";
@@ -28,15 +29,18 @@ import { cursorOf, latestFact } from "./sqlite/facts.ts";
 import { isOnPath, requirePlace, view } from "./sqlite/graph.ts";
 import { claim, couldClaim, holds, waiting, withdraw } from "./sqlite/inputs.ts";
 import { claimJobs, leaveJobs, renewJobs } from "./sqlite/job-claims.ts";
+import { linesOfJob, takeLines } from "./sqlite/job-lines.ts";
 import { changedJobs, countJobs, eventsOfJob, listJobs, loadJob } from "./sqlite/job-list.ts";
 import { Jobs } from "./sqlite/jobs.ts";
 import { Journals } from "./sqlite/journal.ts";
 import { attempt, note } from "./sqlite/notes.ts";
+import { listOccurrences } from "./sqlite/occurrences.ts";
 import { findOperation, noteOperation } from "./sqlite/operations.ts";
 import { park } from "./sqlite/parking.ts";
 import { setUp } from "./sqlite/schema.ts";
 import { booked, headOf, Sessions } from "./sqlite/sessions.ts";
 import { Sweeper, type SweepOptions, type Swept, type Vacuumed, type VacuumOptions } from "./sqlite/sweep.ts";
+import { Triggers } from "./sqlite/triggers.ts";
 import { Turns } from "./sqlite/turns.ts";
 import { get, list } from "./sqlite/wait-list.ts";
 import { resolve } from "./sqlite/waits.ts";
@@ -51,6 +55,8 @@ import {
   type KeyedEvent,
   LEASE_MS,
   type Lease,
+  type MovedTrigger,
+  type NewDelivery,
   type NewInput,
   type NewSession,
   type NewWait,
@@ -160,6 +166,7 @@ class Sqlite implements SqliteStore {
   readonly #blobs: Blobs;
   readonly #sweeper: Sweeper;
   readonly #jobs: Jobs;
+  readonly #triggers: Triggers;
 
   constructor(db: Connection, now: () => number) {
     this.#db = db;
@@ -169,6 +176,7 @@ class Sqlite implements SqliteStore {
     this.#turns = new Turns(db, this.#sessions, this.#journals, this.#blobs);
     this.#agendas = new Agendas(db);
     this.#jobs = new Jobs(db, this.#turns, this.#blobs);
+    this.#triggers = new Triggers(db, this.#jobs, this.#blobs);
     this.#commits = new Commits(db, this.#sessions, this.#blobs, this.#jobs);
     this.#sweeper = new Sweeper(db, now);
   }
@@ -203,6 +211,7 @@ class Sqlite implements SqliteStore {
   delete(id: SessionId) {
     return this.#db.write(true, () => {
       this.#jobs.forgetOf(id);
+      this.#triggers.forgetOf(id);
       this.#sessions.delete(id);
     });
   }
@@ -379,6 +388,23 @@ class Sqlite implements SqliteStore {
     remove: (id: JobId) => this.#db.write(true, () => this.#jobs.remove(id)),
     changes: (after: JobCursor | undefined, options: Parameters<Store["jobs"]["changes"]>[1]) =>
       this.#db.readAll(() => changedJobs(this.#db, after, options)),
+    lines: (id: JobId) => this.#db.readAll(() => linesOfJob(this.#db, id)),
+    take: (id: JobId, key: string) => this.#db.write(false, () => takeLines(this.#db, id, key)),
+  };
+
+  readonly triggers = {
+    put: (subscription: Subscription, before: number | undefined, max: number) =>
+      this.#db.write(true, () => this.#triggers.put(subscription, before, max)),
+    load: (session: SessionId, id: string) => this.#db.read(() => this.#triggers.load(session, id)),
+    list: (page: Parameters<Store["triggers"]["list"]>[0]) => this.#db.readAll(() => this.#triggers.list(page)),
+    due: (now: number, max: number) => this.#db.read(() => this.#triggers.due(now, max)),
+    remove: (session: SessionId, id: string, revision?: number) =>
+      this.#db.write(true, () => this.#triggers.remove(session, id, revision)),
+    move: (moved: MovedTrigger) => this.#db.write(false, () => this.#triggers.move(moved)),
+    occur: (occurrence: NewOccurrence, deliveries: readonly NewDelivery[], max: number, moved?: MovedTrigger) =>
+      this.#db.write(true, () => this.#triggers.occur(occurrence, deliveries, max, moved)),
+    occurrences: (page: Parameters<Store["triggers"]["occurrences"]>[0]) =>
+      this.#db.readAll(() => listOccurrences(this.#db, page)),
   };
 
   readonly blobs = {

@@ -347,7 +347,9 @@ export interface JobsPage {
 // ── Triggers ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface NewDelivery extends Delivery {
-  /** The job that it is. */
+  /** Of the subscription: its revision alone could be that of another one, which was made under the same id since. */
+  readonly incarnation: string;
+  /** The job that it is, of the id `jobId`. */
   readonly job?: NewJob;
 }
 
@@ -356,7 +358,7 @@ export interface MovedTrigger {
   readonly sessionId: SessionId;
   readonly id: string;
   readonly incarnation: string;
-  /** Where it must stand; `next: undefined` in `to` for a schedule that never occurs again. */
+  /** Where it must stand, and where it then stands: both fields are compared, and both are set. */
   readonly from: Pick<Subscription, "next" | "after">;
   readonly to: Pick<Subscription, "next" | "after">;
 }
@@ -594,8 +596,9 @@ export interface Store {
    */
   setOptions(session: SessionId, options: SessionOptions): Awaitable<SessionOptions>;
   /**
-   * Final. Waits are revoked, pending inputs dropped, jobs and subscriptions removed: holders of jobs lose the lease. The id
-   * is never used again; shared history of forks stays.
+   * Final. Waits are revoked, pending inputs dropped, jobs and subscriptions removed: holders of jobs lose the lease. Of
+   * what has happened its deliveries go, and what only its own subscriptions waited for. The id is never used again; shared
+   * history of forks stays.
    */
   delete(id: SessionId): Awaitable<void>;
 
@@ -824,7 +827,7 @@ export interface Store {
     lines(id: JobId): Awaitable<JobLines>;
     /**
      * Takes the lines that nobody has taken, oldest first: each is given to one call. The key of the latest call again is
-     * given the same lines, as far as they are left.
+     * given the same lines, as far as they are left. None when there is no such job.
      */
     take(id: JobId, key: string): Awaitable<readonly JobLine[]>;
   };
@@ -839,8 +842,9 @@ export interface Store {
     put(subscription: Subscription, before: number | undefined, max: number): Awaitable<void>;
     load(session: SessionId, id: string): Awaitable<Subscription | undefined>;
     /**
-     * Ascending by session and id. `event`: only enabled ones to this event; from `source`, those that name it or none.
-     * `kinds`: only those to such sources that are enabled. None come after one that is not there any more.
+     * Ascending by session and id. `event`: only enabled ones that such an event meets: from `source`, those that name it
+     * or none; without one, those that name none. `kinds`: only enabled ones to such sources. None come after one that is
+     * not there any more.
      */
     list(page: {
       readonly session?: SessionId;
@@ -849,20 +853,24 @@ export interface Store {
       readonly after?: { readonly session: SessionId; readonly id: string };
       readonly max: number;
     }): Awaitable<readonly Subscription[]>;
-    /** Enabled schedules whose time has come, the longest due first. */
+    /** Enabled schedules whose time has come, the longest due first; of the same time, the one that was made first. */
     due(now: number, max: number): Awaitable<readonly Subscription[]>;
-    /** Answers whether there was one. With a revision, another one is `trigger.conflict`. Its deliveries go on. */
+    /**
+     * Answers whether there was one. With a revision, another one is `trigger.conflict`. The jobs that it started go on, and
+     * what has happened stays.
+     */
     remove(session: SessionId, id: string, revision?: number): Awaitable<boolean>;
     /** Sets when a schedule occurs next, or up to where commits are told, unless it stands elsewhere by now. */
     move(moved: MovedTrigger): Awaitable<boolean>;
     /**
      * Keeps what happened and begins the jobs of its deliveries, and moves on the subscription that it is of, in one
-     * write. `known`: it was kept before; only the move is made, and the answer is what was started then. `stale`:
-     * nothing was written, for a subscription is not at this revision or not enabled any more, or the one to be moved
-     * stands elsewhere. Jobs of deliveries are not counted, and one whose id is taken is left as it is.
+     * write. `known`: it was kept before; only the move is made, unless it was too, and the answer is what was started
+     * then. `stale`: nothing was written, for a subscription is not this one at this revision or not enabled any more, or
+     * the one to be moved stands elsewhere. Jobs of deliveries are not counted, and one whose id is taken is left as it is.
+     * Throws `session.unknown` for a job of another session that is not there.
      *
-     * The newest `max` occurrences of each source are kept; with an older one go the jobs that it started, those that are
-     * over.
+     * The newest `max` occurrences of its source are kept, in the order in which they came; with an older one go the jobs
+     * that it started, those that are over.
      */
     occur(
       occurrence: NewOccurrence,
@@ -870,7 +878,10 @@ export interface Store {
       max: number,
       moved?: MovedTrigger,
     ): Awaitable<OccurAnswer>;
-    /** What has happened, newest first: everything, or what came of one source; older than `before` (an id) if given. */
+    /**
+     * What has happened, newest first: everything, or what came of one source; what came before `before` (an id) if given,
+     * and nothing where that is not there any more.
+     */
     occurrences(page: {
       readonly source?: string;
       readonly before?: string;

@@ -6,6 +6,8 @@ import {
   type ClaimedJob,
   type JobAppended,
   type JobLease,
+  type JobLine,
+  type JobLines,
   type JobSent,
   type JobSpawn,
   type JobsPage,
@@ -20,6 +22,7 @@ import {
   type StoredJobEvent,
 } from "../store.ts";
 import { JobChildren } from "./job-children.ts";
+import { Sayings } from "./job-lines.ts";
 import {
   eventsOf,
   find,
@@ -69,6 +72,7 @@ export class Jobs {
   readonly #store: JobSurroundings;
   readonly #owners = new Map<string, OwnerRow>();
   readonly #children = new JobChildren();
+  readonly #sayings = new Sayings();
   /** Whether a job was ever to end with its parent: mostly none is, and commits need not look for them. */
   hasChildren = false;
 
@@ -230,6 +234,7 @@ export class Jobs {
     const before = seqOf(row);
     for (const { key, event } of events) this.#write(row, key, event, now);
     this.#tell(row, now, more);
+    if (more.says !== undefined) this.#sayings.add(row, more.says);
     if (!isOver(row) && more.waits !== undefined) this.#store.waits.add(row, more.waits);
     const { parks } = more;
     if (parks === undefined) return this.#appended(row, events);
@@ -342,6 +347,15 @@ export class Jobs {
     return row === undefined ? [] : eventsOf(row, after);
   }
 
+  lines(id: JobId): JobLines {
+    return this.#sayings.lines(this.#rows.byId.get(id));
+  }
+
+  take(id: JobId, key: string): readonly JobLine[] {
+    const row = this.#rows.byId.get(id);
+    return row === undefined ? [] : this.#sayings.take(row, key);
+  }
+
   list({ session, isLive, visibility, kind, after, max }: JobsPage): readonly StoredJob[] {
     const last = after === undefined ? -1 : this.#rows.byId.get(after)?.nth;
     if (last === undefined) return [];
@@ -391,6 +405,14 @@ export class Jobs {
     return true;
   }
 
+  /** Forgets those of these jobs that are over. */
+  forgetOver(ids: readonly JobId[]): void {
+    for (const id of ids) {
+      const row = this.#rows.byId.get(id);
+      if (row !== undefined && isOver(row)) this.#forget(row);
+    }
+  }
+
   /** Its session goes, and with it all its jobs. */
   forget(session: SessionRow): void {
     for (const row of this.#rows.of(session)) this.#forget(row);
@@ -398,6 +420,7 @@ export class Jobs {
 
   #forget(row: JobRow): void {
     this.#end(row);
+    this.#sayings.forget(row);
     this.#rows.forget(row);
   }
 
@@ -436,6 +459,8 @@ export function jobMethods(jobs: Jobs, requireOpen: () => void): Store["jobs"] {
     transfer: method(jobs.transfer),
     remove: method(jobs.remove),
     changes: method(jobs.changes),
+    lines: method(jobs.lines),
+    take: method(jobs.take),
   };
 }
 

@@ -6,6 +6,7 @@ import { hasJobs, type JobsToDo, jobsToDo } from "./job-claims.ts";
 import { jobCursorOf, RUNNING } from "./job-row.ts";
 import { type ParkedRow, waitsOf } from "./parked-row.ts";
 import { isProvenDead } from "./process.ts";
+import { triggersToDo } from "./triggers.ts";
 import { INJECTED, WITHDRAWN } from "./turn-row.ts";
 import { liveTurns, type OpenTurn } from "./turns.ts";
 import type { WaitRow } from "./wait-row.ts";
@@ -43,12 +44,14 @@ export class Agendas {
   }
 
   at(now: number, max: number, operations: readonly string[] | undefined): Agenda {
-    const { live, sessions, next, latest, gone, toDo } = this.#find(now, max, operations);
+    const { live, sessions, next, hasSchedules, hasCommits, latest, gone, toDo } = this.#find(now, max, operations);
     const work = [...lapsed(live, now), ...sessions];
     return {
       sessions: work.length > max ? work.slice(0, max) : work,
       ...(next === undefined ? {} : { next }),
       ...(hasJobs(toDo, now) ? { hasJobs: true } : {}),
+      ...(hasSchedules === true ? { hasSchedules } : {}),
+      ...(hasCommits === true ? { hasCommits } : {}),
       ...(toDo.latest === 0 ? {} : { jobs: jobCursorOf(toDo.latest) }),
       ...(latest === undefined ? {} : { latest }),
       gone,
@@ -77,11 +80,13 @@ export class Agendas {
     const [first] = db.rows<Due>(NOT_DUE, now, over.size + 1).filter(({ id }) => !over.has(id));
     const ready = db.rows<{ id: SessionId }>(READY, limit(max)).map(({ id }) => id);
     const latest = latestFact(db);
-    const next = Math.min(first?.wake ?? Infinity, toDo.next ?? Infinity);
+    const triggers = triggersToDo(db, now);
+    const next = Math.min(first?.wake ?? Infinity, toDo.next ?? Infinity, triggers.next ?? Infinity);
     return {
       live: liveTurns(db),
       sessions: [...new Set([...due, ...over, ...ready])],
       toDo,
+      ...triggers,
       ...(next === Infinity ? {} : { next }),
       ...(latest === 0 ? {} : { latest: cursorOf(latest) }),
       gone: requireMeta(db).gone,

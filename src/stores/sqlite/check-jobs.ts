@@ -4,6 +4,7 @@ import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
 import { awaitsIn } from "./job-awaits.ts";
 import { eventsAfter, SEQS } from "./job-events.ts";
+import { type LineRow, lineIn, requireSaid, type SaidRow } from "./job-lines.ts";
 import { type OwnerRow, requireOwner } from "./job-owners.ts";
 import {
   EXTERNAL,
@@ -81,10 +82,43 @@ export function checkJobs(db: Connection, look: Look): void {
         return row.until > Date.now() + db.leaseMs + DAY_MS ? "its time ends too late" : undefined;
       }),
   );
+  checkLines(look);
   look.at("The order of jobs", () => {
     const { last } = db.row<{ last: number }>("SELECT coalesce(max(changed), 0) AS last FROM job")!;
     return last > latestChange(db) ? "a number that was used would be used again" : undefined;
   });
+}
+
+/** What jobs have said. */
+function checkLines(look: Look): void {
+  look.each<SaidRow & { readonly found: number; readonly first: number | null; readonly final: number | null }>(
+    "job_said",
+    `SELECT t.*, (SELECT count(*) FROM job_line WHERE job = t.job) AS found,
+       (SELECT min(n) FROM job_line WHERE job = t.job) AS first,
+       (SELECT max(n) FROM job_line WHERE job = t.job) AS final FROM job_said t WHERE job > ? ORDER BY job`,
+    [LOWEST],
+    ({ job }) => [job],
+    (row) =>
+      look.at(`What job ${row.job} has said`, () => {
+        const { last, lines, since, taken } = requireSaid(row);
+        if (row.found !== lines) return `there are ${row.found} lines, not ${lines}`;
+        if ((row.first ?? 1) < 1 || (row.final ?? 0) > last) return "its last line is not the last";
+        return since <= taken && taken <= last ? undefined : "more was taken than it has said";
+      }),
+  );
+  look.each<LineRow>(
+    "job_line",
+    "SELECT * FROM job_line WHERE (job, n) > (?, ?) ORDER BY job, n",
+    [LOWEST, LOWEST],
+    ({ job, n }) => [job, n],
+    (row) => look.at(`Line ${row.n} of job ${row.job}`, () => void lineIn(row)),
+  );
+  const missing = (jobs: string): string => `the jobs ${jobs} are missing`;
+  for (const [table, owner] of [
+    ["job_said", "SELECT n FROM job"],
+    ["job_line", "SELECT job FROM job_said"],
+  ])
+    look.none(`The table ${table}`, `SELECT DISTINCT job AS n FROM ${table} WHERE job NOT IN (${owner})`, missing);
 }
 
 /** What the events of a job come to. */

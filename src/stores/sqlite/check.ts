@@ -1,7 +1,8 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
 import { isWhole } from "./blobs.ts";
-import { checkJobs } from "./check-jobs.ts";
+import { checkJobs, type Look } from "./check-jobs.ts";
+import { checkTriggers } from "./check-triggers.ts";
 import { requireFit, unseal } from "./checksum.ts";
 import { decodeInput } from "./codec.ts";
 import type { Connection } from "./connection.ts";
@@ -44,7 +45,7 @@ export function check(db: Connection, { max = 100, deep = false }: CheckOptions)
   checkup.segments();
   checkup.turns();
   checkup.rest();
-  checkup.jobs();
+  checkup.work();
   checkup.blobs();
   return checkup.findings;
 }
@@ -182,7 +183,7 @@ class Checkup {
       },
     );
     const missing = (sessions: string): string => `the sessions ${sessions} are missing`;
-    for (const table of ["config", "options", "operation_note", "wait", "parked", "job"])
+    for (const table of ["config", "options", "operation_note", "wait", "parked", "job", "subscription", "delivery"])
       this.#rows(
         `The table ${table}`,
         `SELECT session AS n FROM ${table} WHERE session NOT IN (SELECT n FROM session)`,
@@ -362,13 +363,16 @@ class Checkup {
     );
   }
 
-  jobs(): void {
-    checkJobs(this.#db, {
+  /** Jobs, and what starts them. */
+  work(): void {
+    const look: Look = {
       at: (item, work) => this.#look(item, work),
       each: (table, sql, start, keyOf, see) => this.#each(table, sql, start, keyOf, see),
       none: (item, sql, tell) => this.#rows(item, sql, tell),
       name: (item, blobs) => this.#name(item, blobs),
-    });
+    };
+    checkJobs(this.#db, look);
+    checkTriggers(this.#db, look);
   }
 
   /** All rows of a table that only open turns have rows in. */

@@ -274,6 +274,8 @@ const LIMITS: Limits = {
   parallelJobsMax: 64,
   jobStepsMax: 10_000,
   jobWakesMax: 1_000,
+  subscriptionsMax: 1_000,
+  occurrencesMax: 1_000,
   unreadEventsMax: 10_000,
 };
 

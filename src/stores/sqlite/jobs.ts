@@ -20,6 +20,7 @@ import type { Connection } from "./connection.ts";
 import { jobLost } from "./faults.ts";
 import { addAwaits, awaitsOf, forgetAwaits, isMet, wakeWaiters } from "./job-awaits.ts";
 import { addEvent, eventUnder, forgetEvents, freeKey } from "./job-events.ts";
+import { forgetLines, say } from "./job-lines.ts";
 import { isOwnerGone, prolong } from "./job-owners.ts";
 import {
   addJob,
@@ -133,6 +134,7 @@ export class Jobs {
     this.#keepNamed(events.map(({ event }) => event));
     const told = this.#tell(before, events);
     const woken = this.#wake(told.row, more, now);
+    if (more.says !== undefined) say(db, before.n, more.says);
     if (more.waits !== undefined && woken.state !== OVER)
       addWaits(db, { session: before.session, turn: 0, job: before.id }, more.waits);
     const isParked = more.parks !== undefined && this.#canPark(before, woken, more.parks);
@@ -324,6 +326,13 @@ export class Jobs {
     return true;
   }
 
+  /** Removes those of these jobs that are over. */
+  forgetOver(ids: readonly JobId[]): void {
+    const rows = ids.flatMap((id) => jobRow(this.#db, id) ?? []).filter(({ state }) => state === OVER);
+    if (rows.length > 0) this.#forget(rows);
+    for (const { session } of rows) countRows(this.#db, session, -1);
+  }
+
   /** Removes the jobs of a session that is about to be deleted. */
   forgetOf(id: SessionId): void {
     const rows = this.#db.rows<JobRow>("SELECT * FROM job WHERE session = (SELECT n FROM session WHERE id = ?)", id);
@@ -337,6 +346,7 @@ export class Jobs {
     for (const row of rows) {
       forgetAwaits(db, row);
       forgetEvents(db, row.n);
+      forgetLines(db, row.n);
       db.run("DELETE FROM job WHERE n = ?", row.n);
       liveCounts(db).clear();
       endWaits(db, openWaitsOf(db, row.id)); // Of a job that was handed over, its first session may have some.

@@ -15,5 +15,7 @@ export const OWN_ROWS = `(SELECT count(*) FROM turn WHERE session = s.n)
   + (SELECT count(*) FROM wait WHERE session = s.n)
   + (SELECT count(*) FROM parked WHERE session = s.n)
   + (SELECT count(*) FROM job WHERE session = s.n)
+  + (SELECT count(*) FROM subscription WHERE session = s.n)
+  + (SELECT count(*) FROM delivery WHERE session = s.n)
   + (SELECT count(*) FROM note WHERE turn = s.turn)
   + (SELECT count(*) FROM attempt WHERE turn = s.turn)`;

@@ -212,6 +212,38 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
     `,
     sealJobFloor,
   ],
+  // Version 9 keeps subscriptions, what has happened with what that started, and what jobs say.
+  `
+  CREATE TABLE subscription (
+    n INTEGER PRIMARY KEY, session INTEGER NOT NULL, id TEXT NOT NULL, incarnation TEXT NOT NULL,
+    revision INTEGER NOT NULL, is_enabled INTEGER NOT NULL, kind INTEGER NOT NULL, event TEXT, source TEXT, next REAL,
+    after TEXT, body TEXT NOT NULL, seal INTEGER NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX subscription_id ON subscription (session, id);
+  CREATE INDEX subscription_event ON subscription (event) WHERE is_enabled = 1 AND event IS NOT NULL;
+  CREATE INDEX subscription_kind ON subscription (kind) WHERE is_enabled = 1;
+  CREATE INDEX subscription_due ON subscription (next) WHERE is_enabled = 1 AND kind >= 2 AND next IS NOT NULL;
+
+  CREATE TABLE occurrence (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, source TEXT NOT NULL, at REAL NOT NULL, deliveries INTEGER NOT NULL,
+    payload TEXT NOT NULL, seal INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX occurrence_source ON occurrence (source);
+  CREATE TABLE delivery (
+    occurrence INTEGER NOT NULL, nth INTEGER NOT NULL, session INTEGER NOT NULL, subscription TEXT NOT NULL,
+    revision INTEGER NOT NULL, job TEXT, turn TEXT, is_lost INTEGER NOT NULL, seal INTEGER NOT NULL,
+    PRIMARY KEY (occurrence, nth)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX delivery_session ON delivery (session);
+
+  CREATE TABLE job_line (
+    job INTEGER NOT NULL, n INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (job, n)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE job_said (
+    job INTEGER PRIMARY KEY, last INTEGER NOT NULL, lines INTEGER NOT NULL, key TEXT, since INTEGER NOT NULL,
+    taken INTEGER NOT NULL, seal INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];
 type Step = string | ((db: Connection) => void);
 

@@ -63,6 +63,8 @@ const ROOTS: readonly Root[] = [
     sql: "SELECT n AS a, coalesce(about, '') || coalesce(answer, '') AS text FROM wait WHERE n > ? ORDER BY n",
     start: [-1],
   },
+  { sql: "SELECT n AS a, body AS text FROM subscription WHERE n > ? ORDER BY n", start: [-1] },
+  { sql: "SELECT n AS a, payload AS text FROM occurrence WHERE n > ? ORDER BY n", start: [-1] },
   { sql: "SELECT k AS a, event AS text FROM job_event WHERE k > ? ORDER BY k", start: [-1] },
   {
     sql: "SELECT session AS a, plugin AS b, since AS c, body AS text FROM state WHERE (session, plugin, since) > (?, ?, ?) ORDER BY session, plugin, since",
